@@ -67,7 +67,7 @@ endpoints = Endpoints("Bench")
 
 
 @endpoints.post("/api/v1/pos/payment", access=Access(hmac="pos"))
-async def payment(call: RequestContext, body: Payment) -> Receipt:
+async def payment(request: RequestContext, body: Payment) -> Receipt:
     """Do nothing."""
     return Receipt(True, "Payment completed", "txn_0000000000001", "completed", body.amount)
 
@@ -131,9 +131,9 @@ async def measure_app(app: App) -> float:
     request = CompleteRequest()
     started = time.process_time()
     for _ in range(APP_REQUESTS):
-        answer = await app.respond(request)
-        if answer.status != 200:
-            raise RuntimeError(answer)
+        response = await app.respond(request)
+        if response.status != 200:
+            raise RuntimeError(response)
     return (time.process_time() - started) / APP_REQUESTS
 
 

@@ -134,10 +134,10 @@ async def measure_request(side: Side, period: str, *, forgotten: bool) -> float:
     if forgotten:
         rollups._cache.clear()
     started = time.perf_counter()
-    answer = await side.client.get("/api/v1/overview", params={"period": period})
+    response = await side.client.get("/api/v1/overview", params={"period": period})
     seconds = time.perf_counter() - started
-    assert answer.status_code == 200, answer.text
-    assert answer.json()["totals"]["count"] > 0
+    assert response.status_code == 200, response.text
+    assert response.json()["totals"]["count"] > 0
     return seconds * 1000
 
 
@@ -169,15 +169,15 @@ def main() -> None:
     parser.add_argument("--few", type=int, default=1_000)
     parser.add_argument("--many", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=100)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     logs.configure(open(os.devnull, "ab", buffering=0))  # noqa: PTH123, SIM115 - stays open
     with tempfile.TemporaryDirectory(prefix=".bench-", dir=Path(__file__).parents[1]) as name:
         folder = Path(name)
         server = EmbeddedPostgres(folder / "data")
         try:
             url = server.start()
-            few, many = max(1_000, given.few), min(10_000_000, given.many)
-            asyncio.run(run(url, folder, few, many, min(1_000, max(1, given.rounds))))
+            few, many = max(1_000, arguments.few), min(10_000_000, arguments.many)
+            asyncio.run(run(url, folder, few, many, min(1_000, max(1, arguments.rounds))))
         finally:
             server.stop()
 

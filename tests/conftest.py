@@ -77,7 +77,7 @@ def pytest_runtest_setup() -> None:
 
 
 @pytest.fixture
-def folder() -> Iterator[Path]:
+def public_tmp_path() -> Iterator[Path]:
     """Yield a temporary folder for files that another system user must reach.
 
     pytest's own folders are private.
@@ -99,10 +99,10 @@ def cluster() -> Iterator[Path]:
 
 
 @pytest.fixture
-def data_dir(folder: Path, cluster: Path) -> Path:
+def data_dir(public_tmp_path: Path, cluster: Path) -> Path:
     """Return a private copy of the data folder to start a server on."""
-    subprocess.run(["cp", "-a", cluster, folder / "data"], check=True)
-    return folder / "data"
+    subprocess.run(["cp", "-a", cluster, public_tmp_path / "data"], check=True)
+    return public_tmp_path / "data"
 
 
 @pytest.fixture(scope="session")
@@ -196,10 +196,10 @@ class ScratchDatabases:
     reused, unless the test changed the schema or left a large amount of data.
     """
 
-    def __init__(self, connection: asyncpg.Connection, url: str, kept: KeptConnections) -> None:
+    def __init__(self, connection: asyncpg.Connection, url: str, stored: KeptConnections) -> None:
         self._connection = connection
         self._url = url
-        self._kept = kept
+        self._kept = stored
         self._schema: tuple[object, ...] = ()
         self._seeds: SeedRows = {}
         self._free: list[str] = []
@@ -268,7 +268,7 @@ class ScratchDatabases:
 
 
 @pytest.fixture(scope="session")
-async def copies(postgres: str) -> AsyncIterator[ScratchDatabases]:
+async def scratch_databases(postgres: str) -> AsyncIterator[ScratchDatabases]:
     connection = await asyncpg.connect(postgres)
     try:
         # Test data need not survive a crash.
@@ -278,12 +278,12 @@ async def copies(postgres: str) -> AsyncIterator[ScratchDatabases]:
         await connection.execute(_ADVANCE_TRANSACTION_IDS)
         await connection.execute(f"CREATE DATABASE {_TEMPLATE_DATABASE}")
         await migrate(build_database_url(_TEMPLATE_DATABASE, postgres))
-        kept = KeptConnections()
-        copies = ScratchDatabases(connection, postgres, kept)
+        stored = KeptConnections()
+        copies = ScratchDatabases(connection, postgres, stored)
         await copies.read_template()
-        kept.install()
+        stored.install()
         yield copies
-        kept.uninstall()
+        stored.uninstall()
         copies.close()
     finally:
         await connection.close()
@@ -301,7 +301,7 @@ _ADVANCE_TRANSACTION_IDS = """
 
 
 @pytest.fixture
-async def empty_url(postgres: str) -> AsyncIterator[str]:
+async def empty_database_url(postgres: str) -> AsyncIterator[str]:
     """Yield the URL of a database without tables."""
     name = f"empty_{next(_sequence)}"
     connection = await asyncpg.connect(postgres)
@@ -314,12 +314,12 @@ async def empty_url(postgres: str) -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def database_url(postgres: str, copies: ScratchDatabases) -> AsyncIterator[str]:
-    name = await copies.acquire()
+async def database_url(postgres: str, scratch_databases: ScratchDatabases) -> AsyncIterator[str]:
+    name = await scratch_databases.acquire()
     try:
         yield build_database_url(name, postgres)
     finally:
-        await copies.release(name)
+        await scratch_databases.release(name)
 
 
 @pytest.fixture
@@ -365,7 +365,9 @@ async def client(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
 
 
 @pytest.fixture
-async def other_client(services: Services, database_url: str) -> AsyncIterator[httpx2.AsyncClient]:
+async def other_process_client(
+    services: Services, database_url: str
+) -> AsyncIterator[httpx2.AsyncClient]:
     """Yield a client of another process of the same gateway."""
     async with open_services(services.settings, database_url) as other:
         transport = httpx2.ASGITransport(create_app(other))
@@ -374,7 +376,7 @@ async def other_client(services: Services, database_url: str) -> AsyncIterator[h
 
 
 @pytest.fixture
-def world(services: Services, client: httpx2.AsyncClient) -> Harness:
+def harness(services: Services, client: httpx2.AsyncClient) -> Harness:
     return Harness(services, client)
 
 

@@ -162,8 +162,8 @@ class Harness:
                 "SELECT processor_id FROM hmac_keys WHERE id = $1", ids.decode(ids.KEY, key.id)
             )
             keys = self.services.authenticator.hmac_keys
-            made = await keys.create_for_processor(tx, processor_id)
-        return HmacAuth(ids.encode(ids.KEY, made.id), made.secret)
+            created = await keys.create_for_processor(tx, processor_id)
+        return HmacAuth(ids.encode(ids.KEY, created.id), created.secret)
 
     async def create_partner(self) -> HmacAuth:
         """Create a partner and return its key."""
@@ -210,11 +210,11 @@ class Harness:
             "pin": PIN,
             **fields,
         }
-        answer = await self.client.post(
+        response = await self.client.post(
             "/api/v1/subscribers", json=registration, auth=self.get_service_auth()
         )
-        assert answer.status_code == 201, answer.text
-        record: dict[str, Any] = answer.json()["subscriber"]
+        assert response.status_code == 201, response.text
+        record: dict[str, Any] = response.json()["subscriber"]
         if money.parse(balance, record["currency"], allow_zero=True):
             await self.deposit(record["id"], balance)
             record["balance"] = money.format_decimal(
@@ -224,17 +224,17 @@ class Harness:
 
     async def create_restricted_subscriber(self, **fields: Any) -> dict[str, Any]:
         record = await self.create_subscriber(**fields)
-        answer = await self.client.put(
+        response = await self.client.put(
             f"/api/v1/subscribers/{record['id']}",
             json={"restricted": True},
             auth=await self.create_admin("C"),
         )
-        assert answer.status_code == 200, answer.text
+        assert response.status_code == 200, response.text
         # Only services still get the full record.
-        answer = await self.client.get(
+        response = await self.client.get(
             f"/api/v1/subscribers/{record['id']}", auth=self.get_service_auth()
         )
-        restricted: dict[str, Any] = answer.json()
+        restricted: dict[str, Any] = response.json()
         return restricted
 
     async def create_card(self, subscriber_id: str, **fields: Any) -> str:

@@ -20,8 +20,8 @@ _TAPGATE_EXECUTABLE = Path(sys.executable).with_name("tapgate")
 
 
 def build_environ(folder: Path, **variables: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
-    return kept | {"TAPGATE_DATA_DIR": str(folder / "data")} | variables
+    stored = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
+    return stored | {"TAPGATE_DATA_DIR": str(folder / "data")} | variables
 
 
 def run_tapgate(
@@ -43,9 +43,9 @@ def run_tapgate(
     [[], *([word] for word in "up serve messenger migrate demo chat backup restore".split())],
 )
 def test_everything_is_explained(command: list[str]) -> None:
-    shown = CliRunner().invoke(app, [*command, "--help"], prog_name="tapgate")
-    assert shown.exit_code == 0
-    assert f"Usage: {' '.join(['tapgate', *command])}" in shown.output
+    displayed = CliRunner().invoke(app, [*command, "--help"], prog_name="tapgate")
+    assert displayed.exit_code == 0
+    assert f"Usage: {' '.join(['tapgate', *command])}" in displayed.output
 
 
 @pytest.mark.parametrize(
@@ -70,16 +70,16 @@ def test_everything_is_explained(command: list[str]) -> None:
     ],
 )
 def test_startup_error_is_reported_in_one_line(
-    folder: Path, command: str, variables: dict[str, str], line: str
+    public_tmp_path: Path, command: str, variables: dict[str, str], line: str
 ) -> None:
-    ended = run_tapgate(folder, command, **variables)
+    ended = run_tapgate(public_tmp_path, command, **variables)
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", f"tapgate: {line}\n")
 
 
-def test_port_in_use_is_reported_in_one_line(folder: Path) -> None:
+def test_port_in_use_is_reported_in_one_line(public_tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
-        ended = run_tapgate(folder, "serve", "--port", port)
+        ended = run_tapgate(public_tmp_path, "serve", "--port", port)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr == (
         f"tapgate: the gateway cannot listen on http://127.0.0.1:{port}: "
@@ -87,21 +87,23 @@ def test_port_in_use_is_reported_in_one_line(folder: Path) -> None:
     )
 
 
-def test_migrate_brings_the_embedded_database_up_to_date(folder: Path, data_dir: Path) -> None:
-    first, second = run_tapgate(folder, "migrate"), run_tapgate(folder, "migrate")
+def test_migrate_brings_the_embedded_database_up_to_date(
+    public_tmp_path: Path, data_dir: Path
+) -> None:
+    first, second = run_tapgate(public_tmp_path, "migrate"), run_tapgate(public_tmp_path, "migrate")
     assert first.stdout.splitlines()[0] == "applied 0001_ledger.sql"
     assert second.stdout == "The database is up to date.\n"
     assert (first.stderr, second.stderr) == ("", "")
 
 
-def test_up_starts_everything_and_shows_the_first_password_once(folder: Path) -> None:
+def test_up_starts_everything_and_shows_the_first_password_once(public_tmp_path: Path) -> None:
     ports = {"TAPGATE_PORT": str(free_port()), "TAPGATE_MESSENGER_PORT": str(free_port())}
-    with up(folder, ports) as first:
-        in_use = run_tapgate(folder, "up", **ports, TAPGATE_HOST="127.0.0.2")
+    with up(public_tmp_path, ports) as first:
+        in_use = run_tapgate(public_tmp_path, "up", **ports, TAPGATE_HOST="127.0.0.2")
         assert in_use.returncode == 1
-        migrated = run_tapgate(folder, "migrate")
+        migrated = run_tapgate(public_tmp_path, "migrate")
         assert migrated.stdout == "The database is up to date.\n"
-    with up(folder, ports) as second:
+    with up(public_tmp_path, ports) as second:
         pass
     assert any("password" in line for line in first)
     assert not any("password" in line for line in second)
@@ -121,17 +123,21 @@ def up(folder: Path, ports: dict[str, str]) -> Iterator[list[str]]:
                 line = process.stdout.readline()
                 assert line, "it ended"
                 lines.append(line)
-            for one in ports.values():
-                with urllib.request.urlopen(f"http://127.0.0.1:{one}/health", timeout=30) as answer:
-                    assert answer.status == 200
+            for item in ports.values():
+                with urllib.request.urlopen(
+                    f"http://127.0.0.1:{item}/health", timeout=30
+                ) as response:
+                    assert response.status == 200
             yield lines
         finally:
             process.send_signal(signal.SIGTERM)
             assert process.wait(60) == 0
 
 
-def test_database_without_tables_is_reported_in_one_line(folder: Path, empty_url: str) -> None:
-    ended = run_tapgate(folder, "verify", TAPGATE_DATABASE_URL=empty_url)
+def test_database_without_tables_is_reported_in_one_line(
+    public_tmp_path: Path, empty_database_url: str
+) -> None:
+    ended = run_tapgate(public_tmp_path, "verify", TAPGATE_DATABASE_URL=empty_database_url)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.startswith("tapgate: the database has no tables yet")
     assert ended.stderr.count("\n") == 1

@@ -16,9 +16,9 @@ HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
-async def test_tour_works_as_printed(folder: Path, database_url: str) -> None:
+async def test_tour_works_as_printed(public_tmp_path: Path, database_url: str) -> None:
     tour = "\n".join(BLOCK.findall((ROOT / "README.md").read_text()))
-    async with run_gateway_and_messenger(folder, database_url) as (address, messenger):
+    async with run_gateway_and_messenger(public_tmp_path, database_url) as (address, messenger):
         here = tour.replace("http://127.0.0.1:8000", address)
         here = here.replace(".venv/bin/tapgate", str(TAPGATE_EXECUTABLE))
         process = await asyncio.create_subprocess_exec(
@@ -28,23 +28,23 @@ async def test_tour_works_as_printed(folder: Path, database_url: str) -> None:
             here.replace("curl -s", "curl -sS -w '\n%{http_code}\n'"),
             env=os.environ
             | {
-                "TAPGATE_DATA_DIR": str(folder / "gateway"),
+                "TAPGATE_DATA_DIR": str(public_tmp_path / "gateway"),
                 "TAPGATE_DATABASE_URL": database_url,
                 "TAPGATE_MESSENGER_URL": messenger,
             },
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
-        output, complaint = await process.communicate()
-    said = output.decode()
-    assert (process.returncode, complaint.decode()) == (0, ""), said
-    statuses = re.findall(r"^(\d{3})$", said, re.MULTILINE)
+        output, error = await process.communicate()
+    text = output.decode()
+    assert (process.returncode, error.decode()) == (0, ""), text
+    statuses = re.findall(r"^(\d{3})$", text, re.MULTILINE)
     # health, record, wrong PIN, changed PIN, limits, bad registration, service, one-time code
-    assert statuses == ["200", "200", "400", "200", "200", "422", "200", "200"], said
-    assert re.search(r"one_time_code: \d{6}$", said, re.MULTILINE)
-    assert "0.00 SLE" in said
-    assert "\npassed " in said
-    assert "\nFAILED " not in said
+    assert statuses == ["200", "200", "400", "200", "200", "422", "200", "200"], text
+    assert re.search(r"one_time_code: \d{6}$", text, re.MULTILINE)
+    assert "0.00 SLE" in text
+    assert "\npassed " in text
+    assert "\nFAILED " not in text
 
 
 def list_anchors(document: Path) -> set[str]:

@@ -16,7 +16,7 @@ _ADMIN_ENVIRON = {
 
 
 @pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _run_in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
@@ -109,10 +109,10 @@ def test_database_url_may_have_several_hosts_with_ports() -> None:
     ],
 )
 def test_invalid_value_is_rejected_with_the_name_of_the_setting(name: str, value: str) -> None:
-    with pytest.raises(SettingsError) as refused:
+    with pytest.raises(SettingsError) as raised:
         load_from_environ(**{name: value})
-    assert str(refused.value).startswith(f"TAPGATE_{name} ")
-    assert "\n" not in str(refused.value)
+    assert str(raised.value).startswith(f"TAPGATE_{name} ")
+    assert "\n" not in str(raised.value)
 
 
 def test_first_admin_needs_both_email_and_password() -> None:
@@ -140,14 +140,14 @@ class TestSecrets:
         assert [file.name for file in path.parent.iterdir()] == ["secrets.json"]
 
     def test_given_secrets_take_precedence_and_missing_ones_are_generated(self) -> None:
-        made = load_settings({})
+        created = load_settings({})
         settings = load_from_environ(
             JWT_SECRET="given", SERVICE_SECRETS='{"gateway": "given", "reports": "given too"}'
         )
         assert settings.jwt_secret == "given"
-        assert settings.secret_key == made.secret_key
+        assert settings.secret_key == created.secret_key
         assert settings.service_secrets == {
-            "messenger": made.service_secrets["messenger"],
+            "messenger": created.service_secrets["messenger"],
             "gateway": "given",
             "reports": "given too",
         }
@@ -189,7 +189,7 @@ class TestProduction:
     )
     def test_missing_setting_is_rejected(self, environment: str, name: str) -> None:
         for value in ({}, {name: ""}):
-            rest = {key: given for key, given in PRODUCTION_ENVIRON.items() if key != name}
+            rest = {key: text for key, text in PRODUCTION_ENVIRON.items() if key != name}
             rest["TAPGATE_ENVIRONMENT"] = environment
             with pytest.raises(SettingsError, match=f"{name} must be set in {environment}"):
                 load_settings(rest | value)
@@ -216,12 +216,12 @@ class TestProduction:
     def test_weak_or_reused_secret_is_rejected(
         self, environment: str, name: str, value: str, reason: str
     ) -> None:
-        given = PRODUCTION_ENVIRON | _ADMIN_ENVIRON | {"TAPGATE_ENVIRONMENT": environment}
-        with pytest.raises(SettingsError) as refusal:
-            load_settings(given | {f"TAPGATE_{name}": value})
-        assert str(refusal.value).startswith("TAPGATE_")
-        assert reason in str(refusal.value)
-        assert value not in str(refusal.value)
+        text = PRODUCTION_ENVIRON | _ADMIN_ENVIRON | {"TAPGATE_ENVIRONMENT": environment}
+        with pytest.raises(SettingsError) as raised:
+            load_settings(text | {f"TAPGATE_{name}": value})
+        assert str(raised.value).startswith("TAPGATE_")
+        assert reason in str(raised.value)
+        assert value not in str(raised.value)
 
 
 def test_testing_generates_secrets_but_no_demo_and_no_known_token() -> None:

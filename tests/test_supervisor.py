@@ -90,8 +90,8 @@ class SupervisorProcess:
         try:
             with urllib.request.urlopen(
                 f"http://127.0.0.1:{self.port}{path}", timeout=30
-            ) as answer:
-                return int(answer.read())
+            ) as response:
+                return int(response.read())
         except OSError:  # refused connection or timeout
             return None
 
@@ -161,21 +161,21 @@ def migrated(cluster: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def own_postgres(folder: Path, migrated: Path) -> None:
+def own_postgres(public_tmp_path: Path, migrated: Path) -> None:
     """Copy the data folder, for tests that start PostgreSQL.
 
     Other tests use the shared server or no server.
     """
-    subprocess.run(["cp", "-a", migrated, folder / "data"], check=True)
+    subprocess.run(["cp", "-a", migrated, public_tmp_path / "data"], check=True)
 
 
 @pytest.fixture
-def start(folder: Path) -> Iterator[Callable[..., SupervisorProcess]]:
+def start_supervisor(public_tmp_path: Path) -> Iterator[Callable[..., SupervisorProcess]]:
     started: list[SupervisorProcess] = []
-    (folder / "data").mkdir(exist_ok=True)
+    (public_tmp_path / "data").mkdir(exist_ok=True)
 
     def start_one(**variables: str) -> SupervisorProcess:
-        started.append(SupervisorProcess(folder / "data", **variables))
+        started.append(SupervisorProcess(public_tmp_path / "data", **variables))
         return started[-1]
 
     yield start_one
@@ -191,9 +191,9 @@ StartSupervisor = Callable[..., SupervisorProcess]
     ("number", "workers"), [(signal.SIGINT, 1), (signal.SIGTERM, 2), (signal.SIGHUP, 1)]
 )
 def test_supervisor_starts_and_stops_without_leaving_a_process(
-    start: StartSupervisor, number: int, workers: int
+    start_supervisor: StartSupervisor, number: int, workers: int
 ) -> None:
-    running = start(TAPGATE_WORKERS=str(workers)).wait_until_ready()
+    running = start_supervisor(TAPGATE_WORKERS=str(workers)).wait_until_ready()
     assert len(running.list_processes()) > 1 + workers  # workers and PostgreSQL
     assert len(running.list_workers()) == workers
     running.send_signal(number)
@@ -209,11 +209,11 @@ def test_supervisor_starts_and_stops_without_leaving_a_process(
 
 
 def test_supervisor_ignores_sighup_when_started_with_nohup(
-    start: StartSupervisor, database_url: str
+    start_supervisor: StartSupervisor, database_url: str
 ) -> None:
     usual = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as `nohup` does
     try:
-        running = start(TAPGATE_DATABASE_URL=database_url).wait_until_ready()
+        running = start_supervisor(TAPGATE_DATABASE_URL=database_url).wait_until_ready()
     finally:
         signal.signal(signal.SIGHUP, usual)
     running.send_signal(signal.SIGHUP)
@@ -223,23 +223,23 @@ def test_supervisor_ignores_sighup_when_started_with_nohup(
 
 
 def test_request_in_progress_gets_its_response_before_shutdown(
-    start: StartSupervisor, database_url: str
+    start_supervisor: StartSupervisor, database_url: str
 ) -> None:
-    running = start(TAPGATE_DATABASE_URL=database_url).wait_until_ready()
-    answers: list[int | None] = []
-    asking = threading.Thread(target=lambda: answers.append(running.get_worker_pid("/late")))
+    running = start_supervisor(TAPGATE_DATABASE_URL=database_url).wait_until_ready()
+    responses: list[int | None] = []
+    asking = threading.Thread(target=lambda: responses.append(running.get_worker_pid("/late")))
     asking.start()
     wait_until((running.data_dir / "asked").exists)
     (worker,) = running.list_workers()
     running.send_signal(signal.SIGTERM)
     asking.join()
-    assert answers == [worker.pid]
+    assert responses == [worker.pid]
     assert running.stop() == 0
 
 
 @pytest.mark.usefixtures("own_postgres")
-def test_killed_worker_and_killed_postgres_are_restarted(start: StartSupervisor) -> None:
-    running = start().wait_until_ready()
+def test_killed_worker_and_killed_postgres_are_restarted(start_supervisor: StartSupervisor) -> None:
+    running = start_supervisor().wait_until_ready()
     first = running.get_worker_pid()
     assert first is not None
     os.kill(first, signal.SIGKILL)
@@ -265,15 +265,15 @@ def test_killed_worker_and_killed_postgres_are_restarted(start: StartSupervisor)
 
 @pytest.mark.usefixtures("own_postgres")
 def test_children_end_when_the_supervisor_is_killed_and_it_can_be_restarted(
-    start: StartSupervisor,
+    start_supervisor: StartSupervisor,
 ) -> None:
-    killed = start(TAPGATE_WORKERS="2").wait_until_ready()
+    killed = start_supervisor(TAPGATE_WORKERS="2").wait_until_ready()
     workers = killed.list_workers()
     assert len(workers) == 2
     killed.send_signal(signal.SIGKILL)
     killed.stop()
     wait_until(lambda: not any(is_running(worker) for worker in workers))
-    again = start(TAPGATE_PORT=str(killed.port)).wait_until_ready()
+    again = start_supervisor(TAPGATE_PORT=str(killed.port)).wait_until_ready()
     again.send_signal(signal.SIGTERM)
     assert again.stop() == 0
     wait_until(lambda: killed.list_orphans() == [])
@@ -291,9 +291,9 @@ def test_port_released_shortly_after_startup_is_bound(monkeypatch: pytest.Monkey
 
 
 def test_external_database_is_used_and_no_server_is_started(
-    start: StartSupervisor, database_url: str
+    start_supervisor: StartSupervisor, database_url: str
 ) -> None:
-    running = start(TAPGATE_DATABASE_URL=database_url).wait_until_ready()
+    running = start_supervisor(TAPGATE_DATABASE_URL=database_url).wait_until_ready()
     assert len(running.list_processes()) == 1  # the worker
     assert not (running.data_dir / "pgdata" / "postmaster.pid").exists()
     running.send_signal(signal.SIGTERM)
@@ -301,8 +301,10 @@ def test_external_database_is_used_and_no_server_is_started(
 
 
 @pytest.mark.usefixtures("own_postgres")
-def test_supervisor_stops_when_signaled_during_preparation(start: StartSupervisor) -> None:
-    running = start(STAND_IN_PREPARES="60")
+def test_supervisor_stops_when_signaled_during_preparation(
+    start_supervisor: StartSupervisor,
+) -> None:
+    running = start_supervisor(STAND_IN_PREPARES="60")
     wait_until(lambda: "preparing" in running.read_output)
     running.list_processes()
     running.send_signal(signal.SIGTERM)
@@ -310,27 +312,29 @@ def test_supervisor_stops_when_signaled_during_preparation(start: StartSuperviso
     assert running.list_orphans() == []
 
 
-def test_port_in_use_is_reported_in_one_line(start: StartSupervisor) -> None:
+def test_port_in_use_is_reported_in_one_line(start_supervisor: StartSupervisor) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
-        running = start(TAPGATE_PORT=port)
+        running = start_supervisor(TAPGATE_PORT=port)
         assert running.stop() == 1
     address = f"http://127.0.0.1:{port}"
     reason = "the port is already in use"
     assert running.read_errors == [f"the gateway cannot listen on {address}: {reason}"]
 
 
-def test_address_of_another_machine_is_reported_in_one_line(start: StartSupervisor) -> None:
-    running = start(TAPGATE_HOST="192.0.2.1")
+def test_address_of_another_machine_is_reported_in_one_line(
+    start_supervisor: StartSupervisor,
+) -> None:
+    running = start_supervisor(TAPGATE_HOST="192.0.2.1")
     assert running.stop() == 1
     assert len(running.read_errors) == 1
     assert running.read_errors[0].startswith("the gateway cannot listen on http://192.0.2.1:")
 
 
 @pytest.mark.usefixtures("own_postgres")
-def test_data_folder_in_use_is_reported_in_one_line(start: StartSupervisor) -> None:
-    first = start().wait_until_ready()
-    second = start()
+def test_data_folder_in_use_is_reported_in_one_line(start_supervisor: StartSupervisor) -> None:
+    first = start_supervisor().wait_until_ready()
+    second = start_supervisor()
     assert second.stop() == 1
     assert second.read_errors == [f"another Tapgate is already running on {first.data_dir}"]
     assert first.get_worker_pid() is not None
@@ -338,9 +342,9 @@ def test_data_folder_in_use_is_reported_in_one_line(start: StartSupervisor) -> N
 
 @pytest.mark.usefixtures("own_postgres")
 def test_service_that_fails_to_start_is_reported_in_one_line_and_stops_the_rest(
-    start: StartSupervisor,
+    start_supervisor: StartSupervisor,
 ) -> None:
-    running = start(STAND_IN_FAILS="1")
+    running = start_supervisor(STAND_IN_FAILS="1")
     assert running.stop() == 1
     assert running.read_errors == ["the gateway exited with status 7 during startup"]
     assert not (running.data_dir / "pgdata" / "postmaster.pid").exists()

@@ -252,18 +252,18 @@ def _alternate(sides: Sequence[Side], round_: int) -> Sequence[Side]:
     return sides if round_ % 2 else sides[::-1]
 
 
-def _parse_sizes(given: argparse.Namespace) -> Sizes:
-    cards = min(100_000, max(100, given.cards))
-    accounts = min(10_000_000, cards * MAX_PEOPLE_PER_CARD, max(cards, given.accounts))
+def _parse_sizes(arguments: argparse.Namespace) -> Sizes:
+    cards = min(100_000, max(100, arguments.cards))
+    accounts = min(10_000_000, cards * MAX_PEOPLE_PER_CARD, max(cards, arguments.accounts))
     return Sizes(
         accounts=accounts,
         # One funding entry per account and, on average, one payment of two entries.
-        entries=min(100_000_000, max(3 * accounts, given.entries)),
+        entries=min(100_000_000, max(3 * accounts, arguments.entries)),
         cards=cards,
         processors=10,
-        workers=min(64, max(1, given.workers)),
-        seconds=min(60.0, max(0.1, given.seconds)),
-        rounds=min(20, max(1, given.rounds)),
+        workers=min(64, max(1, arguments.workers)),
+        seconds=min(60.0, max(0.1, arguments.seconds)),
+        rounds=min(20, max(1, arguments.rounds)),
     )
 
 
@@ -277,10 +277,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--workers", type=int, default=2, help="processes of each gateway")
     parser.add_argument("--folder", type=Path, default=_ROOT, help="folder on the disk to measure")
     parser.add_argument("--root", type=Path, default=_ROOT, help="folder for the results")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        with tempfile.TemporaryDirectory(prefix=".bench-", dir=given.folder) as name:
-            found = asyncio.run(run_benchmark(_parse_sizes(given), Path(name)))
+        with tempfile.TemporaryDirectory(prefix=".bench-", dir=options.folder) as name:
+            found = asyncio.run(run_benchmark(_parse_sizes(options), Path(name)))
     except KeyboardInterrupt:
         print_line("Interrupted. No results were written.")
         return 130
@@ -289,7 +289,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not (found.empty.books.hold and found.grown.books.hold):
         print_line("Verification of the ledger failed. No results were written.")
         return 1
-    for path in report.write_report(found, given.root):
+    for path in report.write_report(found, options.root):
         print_line(f"Wrote {path}")
     return 0
 

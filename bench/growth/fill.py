@@ -56,34 +56,34 @@ class DatabaseFiller:
             await self._connection.execute("SELECT set_config($1, $2, false)", name, value)
         before = await self._connection.fetchval("SELECT count(*) FROM entries")
         payments = (self._sizes.entries - before - self._sizes.accounts) // 2
-        past = PaymentHistory(
+        history = PaymentHistory(
             self._connection,
             now=system_clock(),
             zone=self._settings.timezone,
             payments=payments,
         )
         set_aside = await indexes.drop_indexes(self._connection, list(_GROWING_TABLES))
-        await self._write_history(past, veteran)
+        await self._write_history(history, veteran)
         await self._rebuild_tables(set_aside)
-        return await self._summarize(past, veteran, before)
+        return await self._summarize(history, veteran, before)
 
-    async def _write_history(self, past: PaymentHistory, veteran: Card) -> None:
+    async def _write_history(self, history: PaymentHistory, veteran: Card) -> None:
         number = ids.decode(ids.SUBSCRIBER, veteran.subscriber_id)
         assert number is not None
         accounts, currency = self._sizes.accounts, self._settings.currency
         await people.plan_payers(self._connection, accounts=accounts, currency=currency)
-        longest = min(_MAX_HISTORY_ENTRIES // 2, past.payments // 10)
-        await past.plan(veteran=number, of_veteran=longest)
+        max_length = min(_MAX_HISTORY_ENTRIES // 2, history.payments // 10)
+        await history.plan(veteran=number, of_veteran=max_length)
         self._report_progress("payments planned")
-        await self._run_in_batches("wallets funded", accounts, past.fund)
-        await self._run_in_batches("payments", past.payments, past.pay)
-        await past.pay_out()
-        await past.write_usage()
-        await past.write_rollups()
+        await self._run_in_batches("wallets funded", accounts, history.fund)
+        await self._run_in_batches("payments", history.payments, history.pay)
+        await history.pay_out()
+        await history.write_usage()
+        await history.write_rollups()
 
         async def join(first: int, last: int) -> None:
             await people.insert_people(
-                self._connection, first, last, since=past.begin, currency=currency
+                self._connection, first, last, since=history.begin, currency=currency
             )
 
         await self._run_in_batches("subscribers", accounts, join)
@@ -110,20 +110,20 @@ class DatabaseFiller:
         await self._connection.execute("CHECKPOINT")
         self._report_progress("vacuumed, analyzed and flushed to disk")
 
-    async def _summarize(self, past: PaymentHistory, veteran: Card, before: int) -> FillSummary:
+    async def _summarize(self, history: PaymentHistory, veteran: Card, before: int) -> FillSummary:
         seconds = monotonic() - self._started
         entries = await self._connection.fetchval("SELECT count(*) FROM entries") - before
-        longest = await self._connection.fetchval(
+        max_length = await self._connection.fetchval(
             """SELECT count(*) FROM transactions t JOIN entries e ON e.transaction_id = t.id
                WHERE t.from_account = (SELECT account_id FROM cards WHERE serial = $1)""",
             veteran.serial,
         )
         return FillSummary(
             people=self._sizes.accounts - self._sizes.cards,
-            payments=past.payments,
+            payments=history.payments,
             entries=entries,
             seconds=round(seconds, 1),
-            longest_history=longest,
+            longest_history=max_length,
             seconds_per_million_entries=round(seconds / entries * 1e6, 1),
         )
 

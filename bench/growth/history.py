@@ -77,11 +77,11 @@ class PaymentHistory:
     async def _load_funding_templates(self) -> None:
         """Use a funding written by the ledger as the template, so generated rows look the same."""
         row = await self._connection.fetchrow(_SELECT_FUNDING)
-        self._funding_id, answer = row["id"], decode_result(row["answer"])
+        self._funding_id, result = row["id"], decode_result(row["answer"])
         names = await self._connection.fetch("SELECT number, masked FROM names")
         values = {"transaction_id": "new.id", "amount": "given", "payee_available": "given"}
         models = [
-            stored_responses.encode_template(answer, *values, payee_name=name["masked"])
+            stored_responses.encode_template(result, *values, payee_name=name["masked"])
             for name in names
         ]
         await self._connection.execute(
@@ -134,7 +134,7 @@ class PaymentHistory:
         platform = await self._connection.fetchrow(_SELECT_PLATFORM_ACCOUNT, self._funding_id)
         for till in await self._connection.fetch("SELECT * FROM tills WHERE sold > 0"):
             moment = end + till["till"] * _MILLISECOND
-            answer = TransactionResult(
+            result = TransactionResult(
                 transaction_id=first_id_at(moment),
                 status="completed",
                 amount=till["sold"],
@@ -144,8 +144,8 @@ class PaymentHistory:
             )
             await self._connection.execute(
                 _INSERT_PAYOUT,
-                *(answer.transaction_id, self._funding_id, till["sold"], till["to_account"]),
-                *(platform["id"], encode_result(answer), moment),
+                *(result.transaction_id, self._funding_id, till["sold"], till["to_account"]),
+                *(platform["id"], encode_result(result), moment),
             )
 
     async def write_usage(self) -> None:

@@ -64,9 +64,9 @@ async def plan_payers(connection: asyncpg.Connection, *, accounts: int, currency
     transactions.
     """
     await connection.execute(_CREATE_TABLES)
-    chance = Random(23226)
+    rng = Random(23226)
     people = [country.Person("Aminata", "Kamara", "")]
-    people += [country.draw_person(chance) for _ in range(_NAME_COUNT)]
+    people += [country.draw_person(rng) for _ in range(_NAME_COUNT)]
     await connection.executemany(
         "INSERT INTO names VALUES ($1, $2, $3, $4)",
         [

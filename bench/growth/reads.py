@@ -56,11 +56,11 @@ async def prepare_reads(
         }
         for kind, body in bodies.items():
             lines[kind] = len((await _fetch_json(client, _STATEMENT_PATH, body))["entries"])
-    made = {kind: _build_request("GET", path, key) for kind, path in paths.items()}
-    made |= {
+    created = {kind: _build_request("GET", path, key) for kind, path in paths.items()}
+    created |= {
         kind: _build_request("POST", _STATEMENT_PATH, key, body) for kind, body in bodies.items()
     }
-    return PreparedReads({**made, BALANCE: requests.build_balance_read(card, key)}, lines)
+    return PreparedReads({**created, BALANCE: requests.build_balance_read(card, key)}, lines)
 
 
 class _ReadPlanner:
@@ -104,11 +104,13 @@ async def _create_api_key(services: Services) -> str:
 
 async def _fetch_json(client: httpx2.AsyncClient, path: str, body: bytes | None = None) -> Any:
     if body is None:
-        answer = await client.get(path)
+        response = await client.get(path)
     else:
-        answer = await client.post(path, content=body, headers={"Content-Type": "application/json"})
-    answer.raise_for_status()
-    return answer.json()
+        response = await client.post(
+            path, content=body, headers={"Content-Type": "application/json"}
+        )
+    response.raise_for_status()
+    return response.json()
 
 
 def _build_request(method: str, path: str, key: str, body: bytes = b"") -> bytes:

@@ -67,7 +67,7 @@ def _build_payment_rows(results: Results, connections: int) -> list[Row]:
     figures: list[tuple[str, Metric]] = [
         ("payments/s", get_throughput),
         ("CPU µs per payment", get_cost),
-        ("CPU µs of Python", lambda one: one.phase.cpu.workers),
+        ("CPU µs of Python", lambda phase: phase.phase.cpu.workers),
         ("CPU µs of PostgreSQL", lambda one: one.phase.cpu.postgres),
         ("WAL bytes per payment", lambda one: one.wal_bytes),
     ]
@@ -93,7 +93,8 @@ def _build_read_rows(results: Results) -> list[Row]:
         empty, grown = _select_reads(results.empty, kind), _select_reads(results.grown, kind)
         alike = kind not in _KINDS_WITHOUT_RATIO
         costs = [
-            median(one.cpu.workers + one.cpu.postgres for one in side) for side in (empty, grown)
+            median(phase.cpu.workers + phase.cpu.postgres for phase in side)
+            for side in (empty, grown)
         ]
         rows.append(_build_row(f"CPU µs: {name}", *costs, ratio=alike))
         waits = [median(one.p50_ms for one in side) for side in (empty, grown)]
@@ -119,16 +120,16 @@ def _build_verify_rows(results: Results) -> list[Row]:
 def _build_row(
     name: str, empty: float, grown: float, *, ratio: bool = True, decimals: int = 0
 ) -> Row:
-    shown = f"{grown / empty:.2f}" if ratio and empty else ""
-    return name, f"{empty:,.{decimals}f}", f"{grown:,.{decimals}f}", shown
+    displayed = f"{grown / empty:.2f}" if ratio and empty else ""
+    return name, f"{empty:,.{decimals}f}", f"{grown:,.{decimals}f}", displayed
 
 
 def _render_sentences(results: Results) -> list[str]:
     filled, sizes = results.filled, results.sizes
     machine = results.machine
-    costs = " and ".join(f"{one.cost:.2f} at {one.connections}" for one in results.ratios)
-    of_best = " and ".join(f"{one.cost_of_best:.2f}" for one in results.ratios)
-    throughput = " and ".join(f"{one.throughput:.2f}" for one in results.ratios)
+    costs = " and ".join(f"{item.cost:.2f} at {item.connections}" for item in results.ratios)
+    of_best = " and ".join(f"{entry.cost_of_best:.2f}" for entry in results.ratios)
+    throughput = " and ".join(f"{element.throughput:.2f}" for element in results.ratios)
     return [
         f"**Cost ratio: {costs} connections.** CPU time of Python and PostgreSQL per payment, grown"
         f" over empty, median of {sizes.rounds} rounds ({of_best} for the best rounds)."
@@ -153,7 +154,7 @@ def _render_sentences(results: Results) -> list[str]:
 
 def _render_books(name: str, side: Measurement) -> str:
     books = side.books
-    declined = sum(sum(one.phase.declined.values()) for one in side.payments)
+    declined = sum(sum(phase.phase.declined.values()) for phase in side.payments)
     return (
         f"Ledger of the {name} installation: {books.claims} checks"
         f" {'passed' if books.hold else 'FAILED'} for {books.transactions:,} transactions and"

@@ -74,16 +74,16 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
 Metric = Callable[[PaymentsPhase], float]
 
 
-def get_cost(one: PaymentsPhase) -> float:
-    return one.phase.cpu.workers + one.phase.cpu.postgres
+def get_cost(phase: PaymentsPhase) -> float:
+    return phase.phase.cpu.workers + phase.phase.cpu.postgres
 
 
-def get_throughput(one: PaymentsPhase) -> float:
-    return one.phase.per_second
+def get_throughput(phase: PaymentsPhase) -> float:
+    return phase.phase.per_second
 
 
 def select_phases(measured: Measurement, connections: int) -> list[PaymentsPhase]:
-    return [one for one in measured.payments if one.phase.connections == connections]
+    return [phase for phase in measured.payments if phase.phase.connections == connections]
 
 
 def compute_median(figure: Metric, some: Sequence[PaymentsPhase]) -> float:
@@ -96,7 +96,7 @@ def get_best_phase(some: Sequence[PaymentsPhase]) -> PaymentsPhase:
 
 
 def compute_ratios(empty: Measurement, grown: Measurement) -> list[Ratio]:
-    every = sorted({one.phase.connections for one in empty.payments})
+    every = sorted({phase.phase.connections for phase in empty.payments})
     return [
         _compute_ratio(count, select_phases(empty, count), select_phases(grown, count))
         for count in every

@@ -21,10 +21,10 @@ _PLACEHOLDERS: Final = {
 }
 
 
-def encode_template(answer: TransactionResult, *marked: str, **others: Any) -> bytes:
+def encode_template(result: TransactionResult, *marked: str, **others: Any) -> bytes:
     """Encode a response with placeholders in the marked fields and other values in `others`."""
     marks = {field: _PLACEHOLDERS[field] for field in marked}
-    return encode_result(msgspec.structs.replace(answer, **marks, **others))
+    return encode_result(msgspec.structs.replace(result, **marks, **others))
 
 
 def render_overlay_sql(column: str, example: bytes, values: Mapping[str, str]) -> str:

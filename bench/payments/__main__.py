@@ -58,13 +58,15 @@ class PaymentsBenchmark:
         version = await connection.fetchval("SELECT current_setting('server_version')")
         described = machine.describe_machine(folder, version)
         print_line(f"Creating {sizes.cards:,} cards and {sizes.processors} processors ...")
-        made = await dataset.build(self._services, cards=sizes.cards, processors=sizes.processors)
+        created = await dataset.build(
+            self._services, cards=sizes.cards, processors=sizes.processors
+        )
         pgbench = PgBench(self._installation)
         await pgbench.prepare(sizes.scale)
-        stage = PhaseRunner(self._installation, made, connection)
-        await self._measure(stage, made, pgbench)
+        runner = PhaseRunner(self._installation, created, connection)
+        await self._measure(runner, created, pgbench)
         print_line("Verifying the ledger ...")
-        proof = await books.verify_books(connection, approved=stage.approved)
+        proof = await books.verify_books(connection, approved=runner.approved)
         assert self._overload is not None
         assert self._memory is not None
         return Results(
@@ -81,40 +83,40 @@ class PaymentsBenchmark:
             books=proof,
         )
 
-    async def _measure(self, stage: PhaseRunner, made: Dataset, pgbench: PgBench) -> None:
-        rounds, pay = self._sizes.rounds, create_payment_builder(made)
-        stage.phases_left = 4 + rounds * (len(PHASE_PAIRS) + 1)
-        await stage.run(
+    async def _measure(self, runner: PhaseRunner, created: Dataset, pgbench: PgBench) -> None:
+        rounds, pay = self._sizes.rounds, create_payment_builder(created)
+        runner.phases_left = 4 + rounds * (len(PHASE_PAIRS) + 1)
+        await runner.run(
             "warm-up",
             pay,
             round_=0,
             connections=DEFAULT_CONNECTIONS,
             seconds=min(WARM_UP_SECONDS, self._sizes.seconds),
         )
-        before, answered_before = self._installation.get_workers_mb(), stage.answered
+        before, answered_before = self._installation.get_workers_mb(), runner.answered
         for number in range(1, rounds + 1):
             for connections, clients in PHASE_PAIRS:
-                phase = await self._run_phase(stage, "payments", pay, number, connections)
+                phase = await self._run_phase(runner, "payments", pay, number, connections)
                 self._payments.append(phase)
                 self._tpcb.append(await pgbench.measure(number, clients, self._sizes.seconds))
                 print_tpcb_run(self._tpcb[-1])
-            hot = create_payment_builder(made._replace(terminals=made.terminals[:1]))
-            self._others.append(await self._run_phase(stage, "hot", hot, number))
-        await self._measure_overload(stage, pay)
-        await self._measure_others(stage, made)
+            hot = create_payment_builder(created._replace(terminals=created.terminals[:1]))
+            self._others.append(await self._run_phase(runner, "hot", hot, number))
+        await self._measure_overload(runner, pay)
+        await self._measure_others(runner, created)
         self._memory = Memory(
             workers_before_mb=before,
             workers_mb=self._installation.get_workers_mb(),
-            requests=stage.answered - answered_before,
+            requests=runner.answered - answered_before,
             postgres_mb=self._installation.get_postgres_mb(),
         )
 
-    async def _measure_overload(self, stage: PhaseRunner, pay: RequestBuilder) -> None:
+    async def _measure_overload(self, runner: PhaseRunner, pay: RequestBuilder) -> None:
         """Measure overload before any phase that leaves background work.
 
         The result is compared with phases that ran without background work.
         """
-        self._overload = await stage.run_overload(
+        self._overload = await runner.run_overload(
             pay,
             round_=self._sizes.rounds,
             connections=self._sizes.overload,
@@ -123,29 +125,29 @@ class PaymentsBenchmark:
         )
         print_phase(self._overload.phase)
 
-    async def _measure_others(self, stage: PhaseRunner, made: Dataset) -> None:
+    async def _measure_others(self, runner: PhaseRunner, created: Dataset) -> None:
         """Measure the remaining phases. Those that leave background work come last."""
         number = self._sizes.rounds
-        reads = [requests.build_balance_read(card, made.api_key) for card in made.cards]
+        reads = [requests.build_balance_read(card, created.api_key) for card in created.cards]
         self._others += [
-            await self._run_repeated(stage, "balances", reads),
-            await self._run_repeated(stage, "replays", stage.last_requests),
-            await self._run_phase(stage, "transfers", create_transfer_builder(made), number),
+            await self._run_repeated(runner, "balances", reads),
+            await self._run_repeated(runner, "replays", runner.last_requests),
+            await self._run_phase(runner, "transfers", create_transfer_builder(created), number),
         ]
         async with webhook_receiver.receive_webhooks(self._services):
             self._others.append(
-                await self._run_phase(stage, "webhooks", create_payment_builder(made), number)
+                await self._run_phase(runner, "webhooks", create_payment_builder(created), number)
             )
 
     async def _run_phase(
         self,
-        stage: PhaseRunner,
+        runner: PhaseRunner,
         kind: str,
         build: RequestBuilder,
         number: int,
         connections: int = DEFAULT_CONNECTIONS,
     ) -> Phase:
-        phase = await stage.run(
+        phase = await runner.run(
             kind,
             build,
             round_=number,
@@ -155,8 +157,8 @@ class PaymentsBenchmark:
         print_phase(phase)
         return phase
 
-    async def _run_repeated(self, stage: PhaseRunner, kind: str, some: list[bytes]) -> Phase:
-        phase = await stage.run_repeated(
+    async def _run_repeated(self, runner: PhaseRunner, kind: str, some: list[bytes]) -> Phase:
+        phase = await runner.run_repeated(
             kind,
             some,
             round_=self._sizes.rounds,
@@ -204,24 +206,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--scale", type=int, default=10, help="scale factor of TPC-B")
     parser.add_argument("--folder", type=Path, default=_ROOT, help="folder on the disk to measure")
     parser.add_argument("--root", type=Path, default=_ROOT, help="folder for the results")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     sizes = Sizes(
-        seconds=min(60.0, max(0.1, given.seconds)),
-        rounds=min(20, max(1, given.rounds)),
-        cards=min(100_000, max(100, given.cards)),
+        seconds=min(60.0, max(0.1, options.seconds)),
+        rounds=min(20, max(1, options.rounds)),
+        cards=min(100_000, max(100, options.cards)),
         processors=10,
         workers=2,
-        scale=min(100, max(1, given.scale)),
-        overload=min(20_000, max(1, given.overload)),
+        scale=min(100, max(1, options.scale)),
+        overload=min(20_000, max(1, options.overload)),
     )
-    with tempfile.TemporaryDirectory(prefix=".bench-", dir=given.folder) as name:
+    with tempfile.TemporaryDirectory(prefix=".bench-", dir=options.folder) as name:
         found = asyncio.run(run_benchmark(sizes, Path(name)))
     print_line("")
     print_line(report.render_text(found))
     if not found.books.hold:
         print_line("Verification of the ledger failed. No results were written.")
         return 1
-    for path in report.write_report(found, given.root):
+    for path in report.write_report(found, options.root):
         print_line(f"Wrote {path}")
     return 0
 

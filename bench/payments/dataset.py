@@ -55,7 +55,7 @@ class Dataset(NamedTuple):
 
 async def build(services: Services, *, cards: int, processors: int) -> Dataset:
     keys = [await _create_terminal(services, number) for number in range(processors)]
-    made = await _create_cards(services, cards)
+    created = await _create_cards(services, cards)
     await webhooks.create(build_request_context(services), _FAILURE_WEBHOOK)
     admin_id = await get_first_system_admin(services.database)
     assert admin_id is not None
@@ -67,28 +67,28 @@ async def build(services: Services, *, cards: int, processors: int) -> Dataset:
     )
     await services.database.execute("ANALYZE")
     return Dataset(
-        made,
+        created,
         [SigningKey(ids.encode(ids.KEY, key.id), key.secret.encode()) for key in keys],
         api_key,
     )
 
 
 async def _create_terminal(services: Services, number: int) -> NewHmacKey:
-    call = build_request_context(services)
+    request = build_request_context(services)
     shop = NewProcessor(
         name=f"Shop {number}", phone_number=f"+2322595{number:04}", email="shop@example.com"
     )
-    created = await processors.create(call, shop)
-    added = await terminals.add(call, created.processor.id, NewTerminal(name="Till 1"))
+    created = await processors.create(request, shop)
+    added = await terminals.add(request, created.processor.id, NewTerminal(name="Till 1"))
     return added.key
 
 
 async def _create_cards(services: Services, count: int) -> list[Card]:
-    chance, now, new_id = Random(23225), services.clock(), services.new_id
+    rng, now, new_id = Random(23225), services.clock(), services.new_id
     rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _COLUMNS}
     cards, owners = [], []
     for number in range(count):
-        owner, account, pin = new_id(), new_id(), f"{chance.randrange(10_000):04}"
+        owner, account, pin = new_id(), new_id(), f"{rng.randrange(10_000):04}"
         stored = services.pin_verifier.hash(pin)
         serial = f"BENCH-{number:06}"
         name, masked = f"Aminata Kamara{number}", "Aminata K."
@@ -109,7 +109,7 @@ async def _create_cards(services: Services, count: int) -> list[Card]:
                 table, records=rows[table], columns=columns.split(), timeout=_COPY_TIMEOUT_SECONDS
             )
     await _fund_wallets(services, owners)
-    chance.shuffle(cards)  # the order of payments must not follow the order of insertion
+    rng.shuffle(cards)  # the order of payments must not follow the order of insertion
     return cards
 
 

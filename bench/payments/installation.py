@@ -87,8 +87,8 @@ def _to_megabytes(count: int) -> float:
 async def run_installation(folder: Path, *, workers: int) -> AsyncIterator[Installation]:
     """Run a gateway. At the end it receives SIGTERM and must shut down gracefully."""
     data_dir, port = folder / "data", _find_free_port()
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
-    environ = kept | {
+    stored = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
+    environ = stored | {
         "TAPGATE_DATA_DIR": str(data_dir),
         "TAPGATE_PORT": str(port),
         "TAPGATE_WORKERS": str(workers),

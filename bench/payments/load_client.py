@@ -104,7 +104,7 @@ class LoadRun:
         self._started_at = perf_counter()
         self._counting_starts_at = self._started_at + self._warm_up_seconds
         self._deadline = self._counting_starts_at + self._seconds
-        by_number = {one.socket.fileno(): one for one in self._connections}
+        by_number = {item.socket.fileno(): item for item in self._connections}
         with select.epoll() as poll:
             for number, connection in by_number.items():
                 poll.register(number, select.EPOLLIN)
@@ -130,10 +130,10 @@ class LoadRun:
         )
 
     def _handle_readable(self, connection: Connection) -> None:
-        answer = connection.receive_response()
-        if answer is None:
+        response = connection.receive_response()
+        if response is None:
             return
-        head, body = answer
+        head, body = response
         now = perf_counter()
         status = head[9:12]
         self._statuses[status] += 1

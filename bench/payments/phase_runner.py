@@ -33,10 +33,10 @@ RequestBuilder = Callable[[list[Card]], list[bytes]]
 
 class PhaseRunner:
     def __init__(
-        self, installation: Installation, world: Dataset, connection: asyncpg.Connection
+        self, installation: Installation, dataset: Dataset, connection: asyncpg.Connection
     ) -> None:
         self._installation = installation
-        self._dataset = world
+        self._dataset = dataset
         self._connection = connection
         self._next_turn = 0
         self.phases_left = 1
@@ -172,10 +172,10 @@ class _LoadClient:
         return cls(process)
 
     async def run(self) -> LoadResult:
-        said, _ = await self._process.communicate(GO)
+        text, _ = await self._process.communicate(GO)
         if self._process.returncode != 0:
             raise RuntimeError("the load client failed")
-        tally = msgspec.msgpack.decode(said, type=LoadResult)
+        tally = msgspec.msgpack.decode(text, type=LoadResult)
         for status, body in tally.refusals.items():
             print(f"  {status}: {body.decode(errors='replace')}", file=sys.stderr)
         return tally
@@ -194,11 +194,11 @@ def _compute_percentiles(latencies: bytes) -> dict[str, float]:
     }
 
 
-def create_payment_builder(world: Dataset) -> RequestBuilder:
+def create_payment_builder(dataset: Dataset) -> RequestBuilder:
     """Return a builder of payments, distributed evenly over the processors' tills."""
 
     def build(cards: list[Card]) -> list[bytes]:
-        timestamp, tills = requests.get_timestamp(), world.terminals
+        timestamp, tills = requests.get_timestamp(), dataset.terminals
         return [
             requests.build_payment(card, tills[number % len(tills)], timestamp)
             for number, card in enumerate(cards)
@@ -207,12 +207,14 @@ def create_payment_builder(world: Dataset) -> RequestBuilder:
     return build
 
 
-def create_transfer_builder(world: Dataset) -> RequestBuilder:
+def create_transfer_builder(dataset: Dataset) -> RequestBuilder:
     """Return a builder of transfers to cardholders that are not sending at the same time."""
-    half = len(world.cards) // 2
-    receivers = dict(zip(world.cards, [*world.cards[half:], *world.cards[:half]], strict=True))
+    half = len(dataset.cards) // 2
+    receivers = dict(
+        zip(dataset.cards, [*dataset.cards[half:], *dataset.cards[:half]], strict=True)
+    )
 
     def build(cards: list[Card]) -> list[bytes]:
-        return [requests.build_transfer(card, receivers[card], world.api_key) for card in cards]
+        return [requests.build_transfer(card, receivers[card], dataset.api_key) for card in cards]
 
     return build

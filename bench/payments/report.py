@@ -63,7 +63,7 @@ def render_text(results: Results) -> str:
 def render_table(rows: Sequence[Row]) -> str:
     """Render a Markdown table with aligned columns, readable as plain text."""
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    shown = [
+    displayed = [
         "| "
         + " | ".join(
             cell.ljust(width) if place == 0 else cell.rjust(width)
@@ -75,7 +75,7 @@ def render_table(rows: Sequence[Row]) -> str:
     rule = "| " + " | ".join(
         "-" * width if place == 0 else "-" * (width - 1) + ":" for place, width in enumerate(widths)
     )
-    return "\n".join([shown[0], rule + " |", *shown[1:]])
+    return "\n".join([displayed[0], rule + " |", *displayed[1:]])
 
 
 def _build_rows(results: Results) -> list[Row]:
@@ -169,7 +169,7 @@ def _format_megabytes(each: Sequence[float]) -> str:
 
 
 def _format_ratios(ratios: Sequence[float]) -> str:
-    return ", ".join(f"{one:.2f}" for one in ratios)
+    return ", ".join(f"{item:.2f}" for item in ratios)
 
 
 def _build_machine_rows(results: Results) -> list[Row]:

@@ -128,7 +128,7 @@ MeasurementT = TypeVar("MeasurementT", Phase, TpcB)
 
 
 def _get_best(measured: Iterable[MeasurementT]) -> MeasurementT:
-    return max(measured, key=lambda one: one.per_second)
+    return max(measured, key=lambda phase: phase.per_second)
 
 
 def get_best_phase(phases: Iterable[Phase], connections: int) -> Phase:

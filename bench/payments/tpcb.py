@@ -37,7 +37,7 @@ class PgBench:
         whole = max(1, round(seconds))  # pgbench accepts whole seconds only
         threads = min(clients, os.cpu_count() or 1)
         before = self._installation.get_postgres_seconds()
-        said = await self._run(
+        text = await self._run(
             *("-M", "prepared", "-c", str(clients), "-j", str(threads), "-T", str(whole))
         )
         await asyncio.sleep(_SERVER_EXIT_SECONDS)
@@ -45,9 +45,9 @@ class PgBench:
         return TpcB(
             round=round_,
             clients=clients,
-            per_second=round(float(_extract(_RATE_PATTERN, said)), 1),
-            mean_ms=float(_extract(_LATENCY_PATTERN, said)),
-            postgres_us=round(used / int(_extract(_COUNT_PATTERN, said)) * 1e6, 1),
+            per_second=round(float(_extract(_RATE_PATTERN, text)), 1),
+            mean_ms=float(_extract(_LATENCY_PATTERN, text)),
+            postgres_us=round(used / int(_extract(_COUNT_PATTERN, text)) * 1e6, 1),
         )
 
     async def _run(self, *arguments: str) -> str:
@@ -60,14 +60,14 @@ class PgBench:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
-        said, complaint = await process.communicate()
+        text, error = await process.communicate()
         if process.returncode != 0:
-            raise RuntimeError(complaint.decode())
-        return said.decode()
+            raise RuntimeError(error.decode())
+        return text.decode()
 
 
-def _extract(pattern: re.Pattern[str], said: str) -> str:
-    match = pattern.search(said)
+def _extract(pattern: re.Pattern[str], text: str) -> str:
+    match = pattern.search(text)
     if match is None:
-        raise RuntimeError(f"unexpected output of pgbench: {said}")
+        raise RuntimeError(f"unexpected output of pgbench: {text}")
     return match[1]

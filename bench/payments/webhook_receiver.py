@@ -17,18 +17,18 @@ _RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 async def receive_webhooks(services: Services) -> AsyncIterator[None]:
     server = await asyncio.start_server(_respond, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    call = build_request_context(services)
+    request = build_request_context(services)
     async with server:
         wanted = NewWebhookEndpoint(
             url=f"http://127.0.0.1:{port}/events", events=["transaction.completed"]
         )
-        created = await webhooks.create(call, wanted)
+        created = await webhooks.create(request, wanted)
         try:
             yield
         finally:
             endpoint_id = ids.decode(ids.WEBHOOK_ENDPOINT, created.id)
             assert endpoint_id is not None
-            await webhooks.delete(call, endpoint_id)
+            await webhooks.delete(request, endpoint_id)
 
 
 async def _respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -164,10 +164,10 @@ class ApiError(Exception):
         return body
 
 
-def invalid_field(field: str, sentence: str) -> ApiError:
+def invalid_field(field: str, message: str) -> ApiError:
     """Return an error for a well-typed but unacceptable value. It never quotes the value."""
     return ApiError(
-        Code.VALIDATION_FAILED, f"{field} {sentence}", details={"fields": {field: sentence}}
+        Code.VALIDATION_FAILED, f"{field} {message}", details={"fields": {field: message}}
     )
 
 

@@ -195,7 +195,7 @@ async def open_services(
             new_id=new_id,
             is_right_pin=pins.matches,
             float_low=settings.float_low * 10 ** money.get_decimals(settings.currency),
-            notices=KINDS_BY_SETTING[settings.receipts],
+            receipt_kinds=KINDS_BY_SETTING[settings.receipts],
             carried_one=recent.add_batch,
         )
         stack.push_async_callback(ledger.stop)
@@ -282,13 +282,13 @@ async def build_demo(services: Services, database_url: str, size: str) -> list[s
             NewApiKey(name="demo", scopes=list(SCOPES)),
             created_by=admin_id,
         )
-        shown = examples.render_examples(
+        displayed = examples.render_examples(
             country,
             examples.build_context(settings, key, sys.argv[0]),
             today=get_platform_day(now, settings.timezone),
         )
-        examples.save_examples(settings.data_dir, shown)
-    return shown
+        examples.save_examples(settings.data_dir, displayed)
+    return displayed
 
 
 async def require_same_installation(services: Services) -> None:

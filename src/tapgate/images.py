@@ -135,5 +135,5 @@ def _build_too_large_error() -> ImageError:
     return _build_error(f"must have at most {MAX_PIXELS // 1_000_000} million pixels")
 
 
-def _build_error(sentence: str) -> ImageError:
-    return ImageError(sentence)
+def _build_error(message: str) -> ImageError:
+    return ImageError(message)

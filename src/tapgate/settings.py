@@ -119,12 +119,12 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         raise read.build_error("MESSENGER_PORT", "must differ from TAPGATE_PORT")
     environment = read.get_environment()
     data_dir = Path(read.get_text("DATA_DIR") or ".tapgate").expanduser()
-    kept = read.load_secrets(environment, data_dir)
+    stored = read.load_secrets(environment, data_dir)
     admin_email, admin_password = read.get_first_admin(environment)
     verify_token = read.get_verify_token(environment)
     public_url = read.get_public_url(environment)
     if _requires_secrets(environment):
-        read.require_strong_secrets(kept, verify_token)
+        read.require_strong_secrets(stored, verify_token)
     return Settings(
         host=host,
         port=port,
@@ -139,9 +139,9 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         environment=environment,
         admin_email=admin_email,
         admin_password=admin_password,
-        jwt_secret=kept.jwt_secret,
-        secret_key=kept.secret_key,
-        service_secrets=kept.service_secrets,
+        jwt_secret=stored.jwt_secret,
+        secret_key=stored.secret_key,
+        service_secrets=stored.service_secrets,
         rate_limit=read.get_integer("RATE_LIMIT", 100, 1, 1_000_000),
         rate_burst=read.get_integer("RATE_BURST", 200, 1, 1_000_000),
         currency=read.get_currency(),
@@ -176,8 +176,8 @@ class _EnvironmentReader:
         self._environ = environ
 
     @staticmethod
-    def build_error(name: str, sentence: str) -> SettingsError:
-        return SettingsError(f"{_VARIABLE_PREFIX}{name} {sentence}")
+    def build_error(name: str, message: str) -> SettingsError:
+        return SettingsError(f"{_VARIABLE_PREFIX}{name} {message}")
 
     def get_text(self, name: str) -> str | None:
         return self._environ.get(_VARIABLE_PREFIX + name) or None
@@ -234,8 +234,8 @@ class _EnvironmentReader:
         try:
             return ZoneInfo(self.get_text("TIMEZONE") or "UTC")
         except (KeyError, ValueError, OSError):
-            sentence = "must be a time zone such as Africa/Freetown"
-            raise self.build_error("TIMEZONE", sentence) from None
+            message = "must be a time zone such as Africa/Freetown"
+            raise self.build_error("TIMEZONE", message) from None
 
     def get_demo(self, environment: str) -> str:
         default = "small" if environment == DEVELOPMENT else NO_DEMO
@@ -265,8 +265,8 @@ class _EnvironmentReader:
             )
         if _requires_secrets(environment) and email is not None and password is not None:
             if len(password) < _MIN_PASSWORD_LENGTH:
-                sentence = f"must have at least {_MIN_PASSWORD_LENGTH} characters"
-                raise self.build_error("ADMIN_PASSWORD", sentence)
+                message = f"must have at least {_MIN_PASSWORD_LENGTH} characters"
+                raise self.build_error("ADMIN_PASSWORD", message)
             if is_weak_password(password, (email,)):
                 raise self.build_error("ADMIN_PASSWORD", "must not be easy to guess")
         return email, password
@@ -290,18 +290,18 @@ class _EnvironmentReader:
             raise self.build_error(name, "must be a PEM key or the path to a PEM file") from None
 
     def load_secrets(self, environment: str, data_dir: Path) -> Secrets:
-        given = self._parse_service_secrets()
+        value = self._parse_service_secrets()
         if _requires_secrets(environment):
             jwt_secret = self._require_long_secret("JWT_SECRET", environment)
             secret_key = self._require_long_secret("SECRET_KEY", environment)
-            if not given:
+            if not value:
                 self._require_text("SERVICE_SECRETS", environment)
-            return Secrets(jwt_secret=jwt_secret, secret_key=secret_key, service_secrets=given)
-        made = _load_dev_secrets(data_dir)
+            return Secrets(jwt_secret=jwt_secret, secret_key=secret_key, service_secrets=value)
+        created = _load_dev_secrets(data_dir)
         return Secrets(
-            jwt_secret=self.get_text("JWT_SECRET") or made.jwt_secret,
-            secret_key=self.get_text("SECRET_KEY") or made.secret_key,
-            service_secrets=made.service_secrets | given,
+            jwt_secret=self.get_text("JWT_SECRET") or created.jwt_secret,
+            secret_key=self.get_text("SECRET_KEY") or created.secret_key,
+            service_secrets=created.service_secrets | value,
         )
 
     def _parse_service_secrets(self) -> dict[str, str]:
@@ -311,14 +311,14 @@ class _EnvironmentReader:
         except ValueError:
             given = None
         if not _is_string_mapping(given):
-            sentence = 'must be a JSON object such as {"messenger": "...", "gateway": "..."}'
-            raise self.build_error(name, sentence)
+            message = 'must be a JSON object such as {"messenger": "...", "gateway": "..."}'
+            raise self.build_error(name, message)
         return dict(given)
 
-    def require_strong_secrets(self, kept: Secrets, verify_token: str) -> None:
+    def require_strong_secrets(self, stored: Secrets, verify_token: str) -> None:
         """Reject secrets that are guessable, published, or used twice."""
-        chosen = {"JWT_SECRET": kept.jwt_secret, "SECRET_KEY": kept.secret_key}
-        for service, secret in kept.service_secrets.items():
+        chosen = {"JWT_SECRET": stored.jwt_secret, "SECRET_KEY": stored.secret_key}
+        for service, secret in stored.service_secrets.items():
             chosen[f"SERVICE_SECRETS ({service})"] = secret
         if bridge_token := self.get_text("MESSENGER_BRIDGE_TOKEN"):
             chosen["MESSENGER_BRIDGE_TOKEN"] = bridge_token

@@ -127,6 +127,6 @@ def _get_hmac(secret: bytes) -> HMAC:
     return HMAC(secret, SHA256())
 
 
-def _is_equal(given: str, expected: str) -> bool:
+def _is_equal(value: str, expected: str) -> bool:
     # Compare bytes, because compare_digest raises an exception for non-ASCII strings.
-    return hmac.compare_digest(given.encode(errors="replace"), expected.encode())
+    return hmac.compare_digest(value.encode(errors="replace"), expected.encode())

@@ -73,7 +73,7 @@ def run(
                     print_line(line)
                 for service, listener in zip(services, listeners, strict=True):
                     _listen(service, listener)
-                welcome = [f"The {one.name} listens on {_format_url(one)}." for one in services]
+                welcome = [f"The {item.name} listens on {_format_url(item)}." for item in services]
                 await _supervise(children, [*welcome, *hints()], postgres)
 
         asyncio.run(serve())

@@ -15,11 +15,11 @@ def log_in(client: httpx2.AsyncClient) -> LogIn:
     """Return a function that logs in and returns the headers of the new session."""
 
     async def log_in(email: str = EMAIL, password: str = PASSWORD) -> Headers:
-        answer = await client.post(
+        response = await client.post(
             "/api/v1/admin/login", json={"email": email, "password": password}
         )
-        assert answer.status_code == 200, answer.text
-        return {"Authorization": f"Bearer {answer.json()['token']}"}
+        assert response.status_code == 200, response.text
+        return {"Authorization": f"Bearer {response.json()['token']}"}
 
     return log_in
 
@@ -35,20 +35,20 @@ async def ada(services: Services, log_in: LogIn) -> Headers:
 async def ben(client: httpx2.AsyncClient, ada: Headers) -> dict[str, Any]:
     """Create a second system_admin and return its record."""
     new = {"email": "ben@example.com", "password": PASSWORD, "name": "Ben", "role": "system_admin"}
-    answer = await client.post("/api/v1/admin/users", json=new, headers=ada)
-    assert answer.status_code == 201, answer.text
-    return dict(answer.json())
+    response = await client.post("/api/v1/admin/users", json=new, headers=ada)
+    assert response.status_code == 201, response.text
+    return dict(response.json())
 
 
 @pytest.fixture
-def entries(client: httpx2.AsyncClient, ada: Headers) -> ListAuditEntries:
+def list_audit_entries(client: httpx2.AsyncClient, ada: Headers) -> ListAuditEntries:
     """Return a function that lists the audit entries of an event, newest first."""
 
     async def entries(event: str, **filters: str) -> list[dict[str, Any]]:
-        answer = await client.get(
+        response = await client.get(
             "/api/v1/audit/logs", params={"event": event, **filters}, headers=ada
         )
-        assert answer.status_code == 200, answer.text
-        return list(answer.json()["data"])
+        assert response.status_code == 200, response.text
+        return list(response.json()["data"])
 
     return entries

@@ -24,11 +24,11 @@ NEW_ADMIN = {
 
 
 async def test_created_admin_can_log_in(
-    client: httpx2.AsyncClient, ada: Headers, log_in: LogIn, entries: ListAuditEntries
+    client: httpx2.AsyncClient, ada: Headers, log_in: LogIn, list_audit_entries: ListAuditEntries
 ) -> None:
-    answer = await client.post(ADMINS_URL, json=NEW_ADMIN, headers=ada)
-    assert answer.status_code == 201
-    record = answer.json()
+    response = await client.post(ADMINS_URL, json=NEW_ADMIN, headers=ada)
+    assert response.status_code == 201
+    record = response.json()
     assert (
         record.items()
         >= {
@@ -43,7 +43,7 @@ async def test_created_admin_can_log_in(
     assert record["created_at"].endswith("Z")
     assert "password" not in record
     await log_in("eve@example.com", PASSWORD)
-    newest = (await entries("admin.created"))[0]
+    newest = (await list_audit_entries("admin.created"))[0]
     assert newest["resource_id"] == record["id"]
     assert newest["actor"]["type"] == "admin"
     assert newest["changes"] == {
@@ -55,12 +55,12 @@ async def test_created_admin_can_log_in(
 
 
 async def test_duplicate_email_is_rejected(client: httpx2.AsyncClient, ada: Headers) -> None:
-    answers = await asyncio.gather(
+    responses = await asyncio.gather(
         *(client.post(ADMINS_URL, json=NEW_ADMIN, headers=ada) for _ in range(3)),
         client.post(ADMINS_URL, json=NEW_ADMIN | {"email": "eve@example.com"}, headers=ada),
     )
-    assert sorted(answer.status_code for answer in answers) == [201, 409, 409, 409]
-    refused = next(answer for answer in answers if answer.status_code == 409)
+    assert sorted(response.status_code for response in responses) == [201, 409, 409, 409]
+    refused = next(http_response for http_response in responses if http_response.status_code == 409)
     assert refused.json()["code"] == "DUPLICATE_EMAIL"
 
 
@@ -82,10 +82,10 @@ async def test_invalid_field_is_named_without_echoing_its_value(
     client: httpx2.AsyncClient, ada: Headers, field: str, value: str
 ) -> None:
     new = NEW_ADMIN | {"name": "Eve Everly Evans"} | {field: value}
-    answer = await client.post(ADMINS_URL, json=new, headers=ada)
-    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
-    assert list(answer.json()["details"]["fields"]) == [field]
-    assert not value or value not in answer.text
+    response = await client.post(ADMINS_URL, json=new, headers=ada)
+    assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
+    assert list(response.json()["details"]["fields"]) == [field]
+    assert not value or value not in response.text
 
 
 @pytest.mark.parametrize("password", ["Password123!", "x" * 12, "everly-20262026"])
@@ -108,8 +108,8 @@ async def test_every_field_is_required(
     client: httpx2.AsyncClient, ada: Headers, missing: str
 ) -> None:
     new = {field: value for field, value in NEW_ADMIN.items() if field != missing}
-    answer = await client.post(ADMINS_URL, json=new, headers=ada)
-    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+    response = await client.post(ADMINS_URL, json=new, headers=ada)
+    assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST")
 
 
 async def test_admins_are_paged_newest_first(
@@ -126,22 +126,22 @@ async def test_admins_are_paged_newest_first(
 async def test_disabling_an_admin_ends_its_sessions_in_every_process(
     *,
     client: httpx2.AsyncClient,
-    other_client: httpx2.AsyncClient,
+    other_process_client: httpx2.AsyncClient,
     ada: Headers,
     ben: dict[str, Any],
     log_in: LogIn,
-    entries: ListAuditEntries,
+    list_audit_entries: ListAuditEntries,
 ) -> None:
     as_ben = await log_in(ben["email"])
-    assert (await other_client.get("/api/v1/admin/me", headers=as_ben)).status_code == 200
-    answer = await client.post(f"{ADMINS_URL}/{ben['id']}/disable", headers=ada)
-    assert answer.status_code == 200
-    assert (answer.json()["id"], answer.json()["status"]) == (ben["id"], "disabled")
-    for process in (client, other_client):
+    assert (await other_process_client.get("/api/v1/admin/me", headers=as_ben)).status_code == 200
+    response = await client.post(f"{ADMINS_URL}/{ben['id']}/disable", headers=ada)
+    assert response.status_code == 200
+    assert (response.json()["id"], response.json()["status"]) == (ben["id"], "disabled")
+    for process in (client, other_process_client):
         assert (await process.get("/api/v1/admin/me", headers=as_ben)).status_code == 401
     credentials = {"email": ben["email"], "password": PASSWORD}
     assert (await client.post("/api/v1/admin/login", json=credentials)).status_code == 401
-    (entry,) = await entries("admin.disabled")
+    (entry,) = await list_audit_entries("admin.disabled")
     assert (entry["resource_id"], entry["result"]) == (ben["id"], "success")
     assert entry["changes"] == {"status": ["active", "disabled"]}
 
@@ -151,48 +151,48 @@ async def test_enabled_admin_must_log_in_again(
     ada: Headers,
     ben: dict[str, Any],
     log_in: LogIn,
-    entries: ListAuditEntries,
+    list_audit_entries: ListAuditEntries,
 ) -> None:
     before = await log_in(ben["email"])
     await client.post(f"{ADMINS_URL}/{ben['id']}/disable", headers=ada)
-    answer = await client.post(f"{ADMINS_URL}/{ben['id']}/enable", headers=ada)
-    assert (answer.status_code, answer.json()["status"]) == (200, "active")
+    response = await client.post(f"{ADMINS_URL}/{ben['id']}/enable", headers=ada)
+    assert (response.status_code, response.json()["status"]) == (200, "active")
     assert (await client.get("/api/v1/admin/me", headers=before)).status_code == 401
     await log_in(ben["email"])
-    (entry,) = await entries("admin.enabled")
+    (entry,) = await list_audit_entries("admin.enabled")
     assert entry["changes"] == {"status": ["disabled", "active"]}
 
 
 async def test_admin_cannot_be_disabled_or_enabled_twice(
     client: httpx2.AsyncClient, ada: Headers, ben: dict[str, Any]
 ) -> None:
-    answer = await client.post(f"{ADMINS_URL}/{ben['id']}/enable", headers=ada)
-    assert (answer.status_code, answer.json()["code"]) == (409, "NOT_BLOCKED")
+    response = await client.post(f"{ADMINS_URL}/{ben['id']}/enable", headers=ada)
+    assert (response.status_code, response.json()["code"]) == (409, "NOT_BLOCKED")
     await client.post(f"{ADMINS_URL}/{ben['id']}/disable", headers=ada)
-    answer = await client.post(f"{ADMINS_URL}/{ben['id']}/disable", headers=ada)
-    assert (answer.status_code, answer.json()["code"]) == (409, "ALREADY_BLOCKED")
+    response = await client.post(f"{ADMINS_URL}/{ben['id']}/disable", headers=ada)
+    assert (response.status_code, response.json()["code"]) == (409, "ALREADY_BLOCKED")
 
 
 @pytest.mark.parametrize("action", ["disable", "enable"])
 @pytest.mark.parametrize(
-    "shown", [ids.encode(ids.ADMIN, 1), ids.encode(ids.KEY, 1), "ben", "adm_%F0"]
+    "text", [ids.encode(ids.ADMIN, 1), ids.encode(ids.KEY, 1), "ben", "adm_%F0"]
 )
 async def test_unknown_admin_is_not_found(
-    client: httpx2.AsyncClient, ada: Headers, action: str, shown: str
+    client: httpx2.AsyncClient, ada: Headers, action: str, text: str
 ) -> None:
-    answer = await client.post(f"{ADMINS_URL}/{shown}/{action}", headers=ada)
-    assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+    response = await client.post(f"{ADMINS_URL}/{text}/{action}", headers=ada)
+    assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")
 
 
 @pytest.mark.usefixtures("ben")
 async def test_admin_cannot_disable_their_own_account(
-    client: httpx2.AsyncClient, ada: Headers, entries: ListAuditEntries
+    client: httpx2.AsyncClient, ada: Headers, list_audit_entries: ListAuditEntries
 ) -> None:
     own_id = (await client.get("/api/v1/admin/me", headers=ada)).json()["id"]
-    answer = await client.post(f"{ADMINS_URL}/{own_id}/disable", headers=ada)
-    assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
-    assert answer.json()["message"] == "You can't disable your own account."
-    assert await entries("admin.disabled") == []
+    response = await client.post(f"{ADMINS_URL}/{own_id}/disable", headers=ada)
+    assert (response.status_code, response.json()["code"]) == (403, "FORBIDDEN")
+    assert response.json()["message"] == "You can't disable your own account."
+    assert await list_audit_entries("admin.disabled") == []
 
 
 async def test_last_system_admin_cannot_be_disabled(
@@ -206,16 +206,16 @@ async def test_last_system_admin_cannot_be_disabled(
     bens_id = ids.decode(ids.ADMIN, ben["id"])
     assert adas_id is not None
     assert bens_id is not None
-    with pytest.raises(ApiError) as refusal:
+    with pytest.raises(ApiError) as error:
         await operations.disable(services, SYSTEM_ORIGIN, adas_id, by=bens_id)
-    assert refusal.value.code is Code.FORBIDDEN
-    assert refusal.value.message == "The last active system_admin cannot be disabled."
+    assert error.value.code is Code.FORBIDDEN
+    assert error.value.message == "The last active system_admin cannot be disabled."
 
 
 async def test_admins_disabling_each_other_concurrently_do_not_both_succeed(
     *,
     client: httpx2.AsyncClient,
-    other_client: httpx2.AsyncClient,
+    other_process_client: httpx2.AsyncClient,
     services: Services,
     ada: Headers,
     ben: dict[str, Any],
@@ -223,29 +223,29 @@ async def test_admins_disabling_each_other_concurrently_do_not_both_succeed(
 ) -> None:
     as_ben = await log_in(ben["email"])
     adas_id = (await client.get("/api/v1/admin/me", headers=ada)).json()["id"]
-    answers = await asyncio.gather(
+    responses = await asyncio.gather(
         client.post(f"{ADMINS_URL}/{ben['id']}/disable", headers=ada),
-        other_client.post(f"{ADMINS_URL}/{adas_id}/disable", headers=as_ben),
+        other_process_client.post(f"{ADMINS_URL}/{adas_id}/disable", headers=as_ben),
     )
-    statuses = sorted(answer.status_code for answer in answers)
+    statuses = sorted(response.status_code for response in responses)
     assert statuses in ([200, 401], [200, 403])
     active = await services.database.fetchval("SELECT count(*) FROM admins WHERE status = 'active'")
     assert active == 1
 
 
 async def test_concurrent_startups_create_one_first_admin(services: Services) -> None:
-    made = await asyncio.gather(
+    created = await asyncio.gather(
         *(
             operations.create_first_admin(services, email=f"A{n}@example.com", password=PASSWORD)
             for n in range(4)
         )
     )
-    assert sorted(made) == [False, False, False, True]
+    assert sorted(created) == [False, False, False, True]
     assert not await operations.create_first_admin(
         services, email="late@example.com", password=PASSWORD
     )
     (admin,) = await services.database.fetch("SELECT email, role, status FROM admins")
-    assert admin["email"] == f"a{made.index(True)}@example.com"
+    assert admin["email"] == f"a{created.index(True)}@example.com"
     assert (admin["role"], admin["status"]) == ("system_admin", "active")
     (entry,) = await services.database.fetch("SELECT event, actor_id FROM audit_entries")
     assert (entry["event"], entry["actor_id"]) == ("admin.created", "system")

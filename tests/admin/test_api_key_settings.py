@@ -41,7 +41,7 @@ async def update_key(
 
 
 @pytest.fixture
-async def at(services: Services) -> AsyncIterator[ClientAtAddress]:
+async def client_at(services: Services) -> AsyncIterator[ClientAtAddress]:
     """Yield a function that returns a client with the given IP address."""
     app = create_app(services)
     async with AsyncExitStack() as stack:
@@ -64,7 +64,7 @@ async def test_new_key_uses_the_platform_defaults(client: httpx2.AsyncClient, ad
 
 
 async def test_settings_are_changed_and_audited(
-    client: httpx2.AsyncClient, ada: Headers, entries: ListAuditEntries
+    client: httpx2.AsyncClient, ada: Headers, list_audit_entries: ListAuditEntries
 ) -> None:
     key = await create_key(client, ada)
     fields = {
@@ -89,13 +89,15 @@ async def test_settings_are_changed_and_audited(
         "expires_at": "2999-01-31T12:00:00.000Z",
     }
     assert (await client.get(KEYS_URL, headers=ada)).json()["data"] == [record]
-    (entry,) = await entries("api_key.updated")
+    (entry,) = await list_audit_entries("api_key.updated")
     assert entry["resource_id"] == key["id"]
     assert set(entry["changes"]) == set(fields)
     assert entry["changes"]["rate_limit"] == [None, 5]
 
     assert await update_key(client, ada, key, name="Kiosk", rate_limit=None) == record
-    assert len(await entries("api_key.updated")) == 1  # the second update changed nothing
+    assert (
+        len(await list_audit_entries("api_key.updated")) == 1
+    )  # the second update changed nothing
 
     reset = {"rate_limit": "", "burst": "", "allowed_ips": [], "expires_at": ""}
     record = await update_key(client, ada, key, **reset)
@@ -161,11 +163,11 @@ async def test_number_given_as_a_string_is_rejected(
     assert (response.status_code, list(response.json()["details"]["fields"])) == (422, [field])
 
 
-@pytest.mark.parametrize("shown", [ids.encode(ids.KEY, 1), ids.encode(ids.ADMIN, 1), "shop"])
+@pytest.mark.parametrize("text", [ids.encode(ids.KEY, 1), ids.encode(ids.ADMIN, 1), "shop"])
 async def test_unknown_key_cannot_be_changed(
-    client: httpx2.AsyncClient, ada: Headers, shown: str
+    client: httpx2.AsyncClient, ada: Headers, text: str
 ) -> None:
-    response = await client.put(f"{KEYS_URL}/{shown}", json={"name": "Kiosk"}, headers=ada)
+    response = await client.put(f"{KEYS_URL}/{text}", json={"name": "Kiosk"}, headers=ada)
     assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")
 
 
@@ -177,25 +179,25 @@ async def test_deleted_key_cannot_be_changed(client: httpx2.AsyncClient, ada: He
 
 
 async def test_changed_scopes_apply_in_every_process(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, ada: Headers
+    client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, ada: Headers
 ) -> None:
     key = await create_key(client, ada)
     headers = build_headers(key["key"])
-    assert (await other_client.get(CARDS_URL, headers=headers)).status_code == 200
+    assert (await other_process_client.get(CARDS_URL, headers=headers)).status_code == 200
     await update_key(client, ada, key, scopes=["balance:read"])
-    for process in (other_client, client):
+    for process in (other_process_client, client):
         assert (await process.get(CARDS_URL, headers=headers)).status_code == 403
 
 
 async def test_concurrent_updates_of_different_fields_are_all_kept(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, ada: Headers
+    client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, ada: Headers
 ) -> None:
     key = await create_key(client, ada)
     await asyncio.gather(
         update_key(client, ada, key, name="Kiosk"),
-        update_key(other_client, ada, key, rate_limit=9),
+        update_key(other_process_client, ada, key, rate_limit=9),
         update_key(client, ada, key, burst=8),
-        update_key(other_client, ada, key, allowed_ips=["203.0.113.0/24"]),
+        update_key(other_process_client, ada, key, allowed_ips=["203.0.113.0/24"]),
     )
     (record,) = (await client.get(KEYS_URL, headers=ada)).json()["data"]
     assert (record["name"], record["rate_limit"], record["burst"]) == ("Kiosk", 9, 8)
@@ -203,18 +205,21 @@ async def test_concurrent_updates_of_different_fields_are_all_kept(
 
 
 async def test_key_is_rejected_from_other_addresses(
-    client: httpx2.AsyncClient, at: ClientAtAddress, ada: Headers, entries: ListAuditEntries
+    client: httpx2.AsyncClient,
+    client_at: ClientAtAddress,
+    ada: Headers,
+    list_audit_entries: ListAuditEntries,
 ) -> None:
     key = await create_key(client, ada, allowed_ips=["203.0.113.0/24", "2001:db8::/32"])
     headers = build_headers(key["key"])
     for inside in ("203.0.113.7", "::ffff:203.0.113.7", "2001:db8::7"):
-        assert (await at(inside).get(CARDS_URL, headers=headers)).status_code == 200
-    outside = await at("198.51.100.7").get(CARDS_URL, headers=headers)
+        assert (await client_at(inside).get(CARDS_URL, headers=headers)).status_code == 200
+    outside = await client_at("198.51.100.7").get(CARDS_URL, headers=headers)
     assert (outside.status_code, outside.json()["code"]) == (403, "FORBIDDEN")
-    (entry,) = await entries("access.denied")
+    (entry,) = await list_audit_entries("access.denied")
     assert (entry["actor"]["id"], entry["ip"]) == (key["id"], "198.51.100.7")
     await update_key(client, ada, key, allowed_ips=[])
-    assert (await at("198.51.100.7").get(CARDS_URL, headers=headers)).status_code == 200
+    assert (await client_at("198.51.100.7").get(CARDS_URL, headers=headers)).status_code == 200
 
 
 async def test_client_address_is_taken_from_trusted_proxies_only(
@@ -238,20 +243,20 @@ async def test_client_address_is_taken_from_trusted_proxies_only(
 
 
 async def test_rejected_addresses_do_not_consume_the_rate_limit_of_the_key(
-    client: httpx2.AsyncClient, at: ClientAtAddress, ada: Headers
+    client: httpx2.AsyncClient, client_at: ClientAtAddress, ada: Headers
 ) -> None:
     key = await create_key(client, ada, rate_limit=1, burst=1, allowed_ips=["203.0.113.0/24"])
     for _ in range(3):
-        refused = await at("198.51.100.7").get(CARDS_URL, headers=build_headers(key["key"]))
+        refused = await client_at("198.51.100.7").get(CARDS_URL, headers=build_headers(key["key"]))
         assert refused.status_code == 403
     assert (
-        await at("203.0.113.7").get(CARDS_URL, headers=build_headers(key["key"]))
+        await client_at("203.0.113.7").get(CARDS_URL, headers=build_headers(key["key"]))
     ).status_code == 200
 
 
 async def test_rate_limit_of_a_key_is_shared_by_all_processes(
     client: httpx2.AsyncClient,
-    other_client: httpx2.AsyncClient,
+    other_process_client: httpx2.AsyncClient,
     ada: Headers,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -261,7 +266,8 @@ async def test_rate_limit_of_a_key_is_shared_by_all_processes(
         time, "monotonic_ns", lambda: 7_000_000_000
     )  # the token bucket never refills
     responses = [
-        await process.get(CARDS_URL, headers=headers) for process in (client, other_client) * 2
+        await process.get(CARDS_URL, headers=headers)
+        for process in (client, other_process_client) * 2
     ]
     assert [response.status_code for response in responses] == [200, 200, 200, 429]
     assert {response.headers["x-ratelimit-limit"] for response in responses} == {"1"}
@@ -272,13 +278,13 @@ async def test_rate_limit_of_a_key_is_shared_by_all_processes(
     unlimited = await client.get(CARDS_URL, headers=build_headers(free["key"]))
     assert unlimited.headers["x-ratelimit-limit"] == "100000"
     await update_key(client, ada, key, rate_limit=50, burst="")
-    for process in (other_client, client):
+    for process in (other_process_client, client):
         response = await process.get(CARDS_URL, headers=headers)
         assert (response.status_code, response.headers["x-ratelimit-limit"]) == (200, "50")
 
 
 async def test_last_use_is_recorded_only_for_accepted_requests(
-    client: httpx2.AsyncClient, at: ClientAtAddress, services: Services, ada: Headers
+    client: httpx2.AsyncClient, client_at: ClientAtAddress, services: Services, ada: Headers
 ) -> None:
     key = await create_key(client, ada, allowed_ips=["203.0.113.0/24"])
 
@@ -287,9 +293,9 @@ async def test_last_use_is_recorded_only_for_accepted_requests(
         (record,) = (await client.get(KEYS_URL, headers=ada)).json()["data"]
         return str(record["last_used_at"]) if record["last_used_at"] else None
 
-    await at("198.51.100.7").get(CARDS_URL, headers=build_headers(key["key"]))
+    await client_at("198.51.100.7").get(CARDS_URL, headers=build_headers(key["key"]))
     assert await last_used() is None
-    await at("203.0.113.7").get(CARDS_URL, headers=build_headers(key["key"]))
+    await client_at("203.0.113.7").get(CARDS_URL, headers=build_headers(key["key"]))
     used = await last_used()
     assert used is not None
     assert used >= key["created_at"]
@@ -297,9 +303,9 @@ async def test_last_use_is_recorded_only_for_accepted_requests(
 
 async def test_concurrent_rotations_leave_one_current_key(
     client: httpx2.AsyncClient,
-    other_client: httpx2.AsyncClient,
+    other_process_client: httpx2.AsyncClient,
     ada: Headers,
-    entries: ListAuditEntries,
+    list_audit_entries: ListAuditEntries,
 ) -> None:
     key = await create_key(client, ada)
     responses = await asyncio.gather(
@@ -308,24 +314,24 @@ async def test_concurrent_rotations_leave_one_current_key(
                 f"{KEYS_URL}/{key['id']}/rotate", json={"grace_seconds": grace}, headers=ada
             )
             for grace in (0, 600)
-            for process in (client, other_client) * 2
+            for process in (client, other_process_client) * 2
         )
     )
     assert {response.status_code for response in responses} == {200}
     assert {response.json()["id"] for response in responses} == {key["id"]}
     secrets = [response.json()["key"] for response in responses]
     assert len(set(secrets)) == len(secrets) == 8
-    for process in (client, other_client):
+    for process in (client, other_process_client):
         assert await _get_status(process, key["key"]) == 401
         accepted = [secret for secret in secrets if await _get_status(process, secret) == 403]
         assert 1 <= len(accepted) <= 2
     (record,) = (await client.get(KEYS_URL, headers=ada)).json()["data"]
     assert [secret.startswith(record["prefix"]) for secret in accepted].count(True) == 1
-    assert len(await entries("api_key.rotated")) == 8
+    assert len(await list_audit_entries("api_key.rotated")) == 8
 
 
 async def test_rotation_shows_the_new_key_once_and_keeps_the_settings(
-    client: httpx2.AsyncClient, ada: Headers, entries: ListAuditEntries
+    client: httpx2.AsyncClient, ada: Headers, list_audit_entries: ListAuditEntries
 ) -> None:
     key = await create_key(client, ada, rate_limit=5, allowed_ips=["203.0.113.0/24"])
     response = await client.post(f"{KEYS_URL}/{key['id']}/rotate", headers=ada)
@@ -337,7 +343,7 @@ async def test_rotation_shows_the_new_key_once_and_keeps_the_settings(
     assert [rotated[field] for field in same] == [key[field] for field in same]
     listed = (await client.get(KEYS_URL, headers=ada)).json()["data"]
     assert rotated["key"] not in str(listed)
-    (entry,) = await entries("api_key.rotated")
+    (entry,) = await list_audit_entries("api_key.rotated")
     assert entry["changes"] == {
         "prefix": [key["prefix"], rotated["prefix"]],
         "grace_seconds": [None, 0],
@@ -358,9 +364,9 @@ async def test_grace_period_out_of_range_is_rejected(
     assert await _get_status(client, key["key"]) == 403
 
 
-@pytest.mark.parametrize("shown", [ids.encode(ids.KEY, 1), "shop"])
+@pytest.mark.parametrize("text", [ids.encode(ids.KEY, 1), "shop"])
 async def test_unknown_key_cannot_be_rotated(
-    client: httpx2.AsyncClient, ada: Headers, shown: str
+    client: httpx2.AsyncClient, ada: Headers, text: str
 ) -> None:
-    response = await client.post(f"{KEYS_URL}/{shown}/rotate", headers=ada)
+    response = await client.post(f"{KEYS_URL}/{text}/rotate", headers=ada)
     assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")

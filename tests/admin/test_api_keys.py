@@ -23,11 +23,11 @@ async def _get_status(client: httpx2.AsyncClient, key: str) -> int:
 
 
 async def test_key_is_created_and_shown_once(
-    client: httpx2.AsyncClient, ada: Headers, entries: ListAuditEntries
+    client: httpx2.AsyncClient, ada: Headers, list_audit_entries: ListAuditEntries
 ) -> None:
-    answer = await client.post(KEYS_URL, json=NEW_KEY, headers=ada)
-    assert answer.status_code == 201
-    created = answer.json()
+    response = await client.post(KEYS_URL, json=NEW_KEY, headers=ada)
+    assert response.status_code == 201
+    created = response.json()
     key = created.pop("key")
     assert key.startswith("svc_test_")
     assert key.startswith(created["prefix"])
@@ -39,7 +39,7 @@ async def test_key_is_created_and_shown_once(
 
     listed = await client.get(KEYS_URL, headers=ada)
     assert listed.json() == {"data": [created], "has_more": False, "next_cursor": None}
-    (entry,) = await entries("api_key.created")
+    (entry,) = await list_audit_entries("api_key.created")
     assert (entry["resource_type"], entry["resource_id"]) == ("api_key", created["id"])
     assert entry["changes"]["scopes"] == [None, created["scopes"]]
     assert key not in str(entry)
@@ -69,9 +69,9 @@ async def test_key_expiry_is_optional(
 async def test_invalid_field_is_named(
     client: httpx2.AsyncClient, ada: Headers, field: str, value: object, named: str
 ) -> None:
-    answer = await client.post(KEYS_URL, json=NEW_KEY | {field: value}, headers=ada)
-    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
-    assert list(answer.json()["details"]["fields"]) == [named]
+    response = await client.post(KEYS_URL, json=NEW_KEY | {field: value}, headers=ada)
+    assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
+    assert list(response.json()["details"]["fields"]) == [named]
 
 
 @pytest.mark.parametrize(
@@ -80,36 +80,36 @@ async def test_invalid_field_is_named(
 async def test_malformed_body_is_400(
     client: httpx2.AsyncClient, ada: Headers, body: dict[str, object]
 ) -> None:
-    answer = await client.post(KEYS_URL, json=body, headers=ada)
-    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+    response = await client.post(KEYS_URL, json=body, headers=ada)
+    assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST")
 
 
 async def test_deleted_key_is_rejected_immediately_in_every_process(
     client: httpx2.AsyncClient,
-    other_client: httpx2.AsyncClient,
+    other_process_client: httpx2.AsyncClient,
     ada: Headers,
-    entries: ListAuditEntries,
+    list_audit_entries: ListAuditEntries,
 ) -> None:
     created = (await client.post(KEYS_URL, json=NEW_KEY, headers=ada)).json()
-    assert await _get_status(other_client, created["key"]) == 403
-    answer = await client.delete(f"{KEYS_URL}/{created['id']}", headers=ada)
-    assert (answer.status_code, answer.content) == (204, b"")
-    for process in (client, other_client):
+    assert await _get_status(other_process_client, created["key"]) == 403
+    response = await client.delete(f"{KEYS_URL}/{created['id']}", headers=ada)
+    assert (response.status_code, response.content) == (204, b"")
+    for process in (client, other_process_client):
         assert await _get_status(process, created["key"]) == 401
     assert (await client.get(KEYS_URL, headers=ada)).json()["data"] == []
-    (entry,) = await entries("api_key.deleted")
+    (entry,) = await list_audit_entries("api_key.deleted")
     assert entry["resource_id"] == created["id"]
 
     again = await client.delete(f"{KEYS_URL}/{created['id']}", headers=ada)
     assert (again.status_code, again.json()["code"]) == (404, "NOT_FOUND")
 
 
-@pytest.mark.parametrize("shown", [ids.encode(ids.KEY, 1), ids.encode(ids.ADMIN, 1), "shop"])
+@pytest.mark.parametrize("text", [ids.encode(ids.KEY, 1), ids.encode(ids.ADMIN, 1), "shop"])
 async def test_unknown_key_is_not_found(
-    client: httpx2.AsyncClient, ada: Headers, shown: str
+    client: httpx2.AsyncClient, ada: Headers, text: str
 ) -> None:
-    answer = await client.delete(f"{KEYS_URL}/{shown}", headers=ada)
-    assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+    response = await client.delete(f"{KEYS_URL}/{text}", headers=ada)
+    assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")
 
 
 async def test_keys_are_paged_newest_first(client: httpx2.AsyncClient, ada: Headers) -> None:
@@ -122,7 +122,9 @@ async def test_keys_are_paged_newest_first(client: httpx2.AsyncClient, ada: Head
     assert [key["name"] for key in second["data"]] == ["one"]
 
 
-async def test_duplicate_scopes_are_removed(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_duplicate_scopes_are_removed(client: httpx2.AsyncClient, harness: Harness) -> None:
     new = {"name": "Shop", "scopes": ["cards:write", "cards:read", "cards:write"]}
-    answer = await client.post("/api/v1/admin/api-keys", json=new, auth=await world.create_admin())
-    assert answer.json()["scopes"] == ["cards:write", "cards:read"]
+    response = await client.post(
+        "/api/v1/admin/api-keys", json=new, auth=await harness.create_admin()
+    )
+    assert response.json()["scopes"] == ["cards:write", "cards:read"]

@@ -17,19 +17,19 @@ async def _is_logged_in(client: httpx2.AsyncClient, headers: Headers) -> bool:
 
 
 async def test_login_returns_tokens_and_is_audited(
-    client: httpx2.AsyncClient, ada: Headers, entries: ListAuditEntries
+    client: httpx2.AsyncClient, ada: Headers, list_audit_entries: ListAuditEntries
 ) -> None:
-    answer = await _log_in(client, EMAIL.upper(), PASSWORD)
-    assert answer.status_code == 200
-    assert answer.json().keys() == {"token", "refresh_token", "expires_in"}
-    assert answer.json()["expires_in"] == 86400
-    assert await _is_logged_in(client, {"Authorization": f"Bearer {answer.json()['token']}"})
-    newest = (await entries("admin.login"))[0]
+    response = await _log_in(client, EMAIL.upper(), PASSWORD)
+    assert response.status_code == 200
+    assert response.json().keys() == {"token", "refresh_token", "expires_in"}
+    assert response.json()["expires_in"] == 86400
+    assert await _is_logged_in(client, {"Authorization": f"Bearer {response.json()['token']}"})
+    newest = (await list_audit_entries("admin.login"))[0]
     assert newest["result"] == "success"
     assert newest["actor"]["type"] == "admin"
     assert newest["actor"]["id"] == newest["resource_id"]
     assert newest["actor"]["role"] == "system_admin"
-    assert newest["request_id"] == answer.headers["X-Request-ID"]
+    assert newest["request_id"] == response.headers["X-Request-ID"]
 
 
 async def test_me_returns_the_logged_in_admin(client: httpx2.AsyncClient, ada: Headers) -> None:
@@ -41,48 +41,48 @@ async def test_me_returns_the_logged_in_admin(client: httpx2.AsyncClient, ada: H
 
 
 async def test_password_typed_as_the_email_is_not_stored(
-    client: httpx2.AsyncClient, services: Services, entries: ListAuditEntries
+    client: httpx2.AsyncClient, services: Services, list_audit_entries: ListAuditEntries
 ) -> None:
     """Some passwords look like email addresses, and audit entries are permanent."""
     slips = ("Tr0ub4dor@horse", "Tr0ub4dor@horse", "another@slip")
     for slip in slips:
-        answer = await _log_in(client, slip, "ada@example.com")
-        assert answer.status_code == 401
-    first, second, third = await entries("admin.login", result="failure")
+        response = await _log_in(client, slip, "ada@example.com")
+        assert response.status_code == 401
+    first, second, third = await list_audit_entries("admin.login", result="failure")
     assert second["resource_id"] == third["resource_id"] != first["resource_id"]
     assert first["resource_id"].startswith("unknown:")
     for table in ("audit_entries", "login_failures"):
-        kept = str(await services.database.fetch(f"SELECT t::text FROM {table} t")).lower()
-        assert "tr0ub4dor" not in kept
+        stored = str(await services.database.fetch(f"SELECT t::text FROM {table} t")).lower()
+        assert "tr0ub4dor" not in stored
 
 
 @pytest.mark.usefixtures("ada")
 @pytest.mark.parametrize("email", [EMAIL, "nobody@example.com"])
 async def test_failed_login_gets_the_same_error_and_is_audited_without_the_password(
-    client: httpx2.AsyncClient, services: Services, entries: ListAuditEntries, email: str
+    client: httpx2.AsyncClient, services: Services, list_audit_entries: ListAuditEntries, email: str
 ) -> None:
-    answer = await _log_in(client, email, "incorrect horse")
-    assert answer.status_code == 401
-    assert answer.json()["code"] == "UNAUTHORIZED"
-    assert answer.json()["message"] == "Incorrect email or password."
-    (entry,) = await entries("admin.login", result="failure")
+    response = await _log_in(client, email, "incorrect horse")
+    assert response.status_code == 401
+    assert response.json()["code"] == "UNAUTHORIZED"
+    assert response.json()["message"] == "Incorrect email or password."
+    (entry,) = await list_audit_entries("admin.login", result="failure")
     assert entry["actor"] == {"type": "anonymous", "id": "anonymous"}
-    shown = entry["resource_id"]
+    text = entry["resource_id"]
     assert entry["resource_type"] == "admin"
-    assert shown == EMAIL if email == EMAIL else shown.startswith("unknown:")
+    assert text == EMAIL if email == EMAIL else text.startswith("unknown:")
     everything = await services.database.fetch("SELECT audit_entries::text FROM audit_entries")
     assert "incorrect horse" not in str(everything)
 
 
 async def test_five_failed_logins_block_the_correct_password_too(
-    client: httpx2.AsyncClient, ada: Headers, entries: ListAuditEntries
+    client: httpx2.AsyncClient, ada: Headers, list_audit_entries: ListAuditEntries
 ) -> None:
     for _ in range(5):
         assert (await _log_in(client, EMAIL, "incorrect horse")).status_code == 401
-    answer = await _log_in(client, EMAIL, PASSWORD)
-    assert (answer.status_code, answer.json()["code"]) == (429, "RATE_LIMITED")
-    assert int(answer.headers["Retry-After"]) > 0
-    assert len(await entries("admin.login", result="failure")) == 6
+    response = await _log_in(client, EMAIL, PASSWORD)
+    assert (response.status_code, response.json()["code"]) == (429, "RATE_LIMITED")
+    assert int(response.headers["Retry-After"]) > 0
+    assert len(await list_audit_entries("admin.login", result="failure")) == 6
     assert await _is_logged_in(client, ada)
 
 
@@ -103,7 +103,9 @@ async def test_malformed_login_is_rejected(
 
 @pytest.mark.usefixtures("ada")
 async def test_refresh_token_reuse_ends_the_session(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, entries: ListAuditEntries
+    client: httpx2.AsyncClient,
+    other_process_client: httpx2.AsyncClient,
+    list_audit_entries: ListAuditEntries,
 ) -> None:
     first = (await _log_in(client, EMAIL, PASSWORD)).json()
     used = {"refresh_token": first["refresh_token"]}
@@ -111,47 +113,47 @@ async def test_refresh_token_reuse_ends_the_session(
     assert second.status_code == 200
     assert second.json().keys() == first.keys()
     headers = {"Authorization": f"Bearer {second.json()['token']}"}
-    assert await _is_logged_in(other_client, headers)
+    assert await _is_logged_in(other_process_client, headers)
 
     again = await client.post("/api/v1/admin/refresh", json=used)
     assert (again.status_code, again.json()["code"]) == (401, "UNAUTHORIZED")
-    assert not await _is_logged_in(other_client, headers)
+    assert not await _is_logged_in(other_process_client, headers)
     unused = {"refresh_token": second.json()["refresh_token"]}
     assert (await client.post("/api/v1/admin/refresh", json=unused)).status_code == 401
-    (entry,) = await entries("admin.session_ended")
+    (entry,) = await list_audit_entries("admin.session_ended")
     assert entry["actor"]["type"] == "anonymous"
     assert entry["reason"] == "Refresh token reused"
 
 
 async def test_unknown_refresh_token_is_rejected(client: httpx2.AsyncClient) -> None:
-    answer = await client.post("/api/v1/admin/refresh", json={"refresh_token": "guess"})
-    assert (answer.status_code, answer.json()["code"]) == (401, "UNAUTHORIZED")
-    assert "guess" not in answer.text
+    response = await client.post("/api/v1/admin/refresh", json={"refresh_token": "guess"})
+    assert (response.status_code, response.json()["code"]) == (401, "UNAUTHORIZED")
+    assert "guess" not in response.text
 
 
 async def test_logout_ends_only_its_own_session_in_every_process(
     client: httpx2.AsyncClient,
-    other_client: httpx2.AsyncClient,
+    other_process_client: httpx2.AsyncClient,
     ada: Headers,
     log_in: LogIn,
-    entries: ListAuditEntries,
+    list_audit_entries: ListAuditEntries,
 ) -> None:
     leaving = await log_in()
-    assert await _is_logged_in(other_client, leaving)
-    answer = await client.post("/api/v1/admin/logout", headers=leaving)
-    assert (answer.status_code, answer.content) == (204, b"")
+    assert await _is_logged_in(other_process_client, leaving)
+    response = await client.post("/api/v1/admin/logout", headers=leaving)
+    assert (response.status_code, response.content) == (204, b"")
     assert not await _is_logged_in(client, leaving)
-    assert not await _is_logged_in(other_client, leaving)
-    assert await _is_logged_in(other_client, ada)
-    (entry,) = await entries("admin.logout")
+    assert not await _is_logged_in(other_process_client, leaving)
+    assert await _is_logged_in(other_process_client, ada)
+    (entry,) = await list_audit_entries("admin.logout")
     assert entry["actor"]["id"] == entry["resource_id"]
 
 
 async def test_access_token_is_not_accepted_as_a_refresh_token(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    admin = await world.create_admin()
+    admin = await harness.create_admin()
     request = next(admin.auth_flow(httpx2.Request("GET", "http://gateway/")))
     token = request.headers["Authorization"].removeprefix("Bearer ")
-    answer = await client.post("/api/v1/admin/refresh", json={"refresh_token": token})
-    assert (answer.status_code, answer.json()["code"]) == (401, "UNAUTHORIZED")
+    response = await client.post("/api/v1/admin/refresh", json={"refresh_token": token})
+    assert (response.status_code, response.json()["code"]) == (401, "UNAUTHORIZED")

@@ -32,14 +32,14 @@ def settings(tmp_path: Path, database_url: str) -> Settings:
 
 
 @pytest.fixture(autouse=True)
-def _frozen_rates(monkeypatch: pytest.MonkeyPatch) -> None:
+def _freeze_rate_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Freeze the clock of the rate limiter, so that buckets do not refill during a test."""
     now = time.monotonic_ns()
     monkeypatch.setattr(time, "monotonic_ns", lambda: now)
 
 
 @pytest.fixture
-def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def executed_sql(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the SQL of every `fetchrow` call in this process."""
     ran: list[str] = []
     fetchrow = Database.fetchrow
@@ -58,7 +58,7 @@ def build_unknown_key_headers() -> dict[str, str]:
 
 @pytest.mark.parametrize("kind", ["api key", "signature", "ended session", "console session"])
 async def test_unknown_credentials_reach_the_database_only_within_the_rate_limit(
-    world: Harness, statements: list[str], kind: str
+    harness: Harness, executed_sql: list[str], kind: str
 ) -> None:
     path, headers, caller = "/api/v1/subscribers", {}, None
     if kind == "api key":
@@ -66,62 +66,65 @@ async def test_unknown_credentials_reach_the_database_only_within_the_rate_limit
     elif kind == "signature":
         caller = HmacAuth("key_0123456789abc", "secret")
     else:
-        caller = await world.create_admin("S")
-        ended = await world.client.post("/api/v1/admin/logout", auth=caller)
+        caller = await harness.create_admin("S")
+        ended = await harness.client.post("/api/v1/admin/logout", auth=caller)
         assert ended.status_code == 204
         if kind == "console session":
             path, headers = "/console/overview", {"Cookie": f"tapgate_session={caller._credential}"}
             caller = None
-    statements.clear()
-    answers = [
-        await world.client.get(path, headers=headers, auth=caller) for _ in range(FLOOD_REQUESTS)
+    executed_sql.clear()
+    responses = [
+        await harness.client.get(path, headers=headers, auth=caller) for _ in range(FLOOD_REQUESTS)
     ]
-    refused = [answer for answer in answers if answer.status_code == 429]
+    refused = [response for response in responses if response.status_code == 429]
     assert len(refused) == FLOOD_REQUESTS - BURST_LIMIT
-    assert all(int(answer.headers["retry-after"]) > 0 for answer in refused)
-    assert len(statements) == BURST_LIMIT
+    assert all(int(http_response.headers["retry-after"]) > 0 for http_response in refused)
+    assert len(executed_sql) == BURST_LIMIT
 
 
 async def test_concurrent_guesses_do_not_exceed_the_rate_limit(
-    client: httpx2.AsyncClient, statements: list[str]
+    client: httpx2.AsyncClient, executed_sql: list[str]
 ) -> None:
     guesses = [
         client.get("/api/v1/subscribers", headers=build_unknown_key_headers())
         for _ in range(FLOOD_REQUESTS)
     ]
-    answers = await asyncio.gather(*guesses)
-    assert sorted(answer.status_code for answer in answers) == [401] * BURST_LIMIT + [429] * (
+    responses = await asyncio.gather(*guesses)
+    assert sorted(response.status_code for response in responses) == [401] * BURST_LIMIT + [429] * (
         FLOOD_REQUESTS - BURST_LIMIT
     )
-    assert len(statements) == BURST_LIMIT
+    assert len(executed_sql) == BURST_LIMIT
 
 
 async def test_valid_callers_from_the_same_address_are_served_during_a_flood(
-    world: Harness,
+    harness: Harness,
 ) -> None:
-    key, admin = await world.create_api_key("subscribers:read"), await world.create_admin("S")
+    key, admin = await harness.create_api_key("subscribers:read"), await harness.create_admin("S")
     for caller in (key, admin):
-        assert (await world.client.get("/api/v1/subscribers", auth=caller)).status_code == 200
+        assert (await harness.client.get("/api/v1/subscribers", auth=caller)).status_code == 200
     for _ in range(FLOOD_REQUESTS):
-        await world.client.get("/api/v1/subscribers", headers=build_unknown_key_headers())
+        await harness.client.get("/api/v1/subscribers", headers=build_unknown_key_headers())
     for caller in (key, admin):
-        assert (await world.client.get("/api/v1/subscribers", auth=caller)).status_code == 200
+        assert (await harness.client.get("/api/v1/subscribers", auth=caller)).status_code == 200
     # Also after another session ends, which clears the session cache.
-    another = await world.create_admin("C")
-    assert (await world.client.post("/api/v1/admin/logout", auth=another)).status_code in (204, 429)
-    assert (await world.client.get("/api/v1/subscribers", auth=admin)).status_code == 200
+    another = await harness.create_admin("C")
+    assert (await harness.client.post("/api/v1/admin/logout", auth=another)).status_code in (
+        204,
+        429,
+    )
+    assert (await harness.client.get("/api/v1/subscribers", auth=admin)).status_code == 200
 
 
 async def test_valid_credentials_do_not_consume_the_rate_limit_of_the_address(
-    world: Harness,
+    harness: Harness,
 ) -> None:
     for _ in range(BURST_LIMIT + 5):
-        key = await world.create_api_key("subscribers:read")
-        assert (await world.client.get("/api/v1/subscribers", auth=key)).status_code == 200
+        key = await harness.create_api_key("subscribers:read")
+        assert (await harness.client.get("/api/v1/subscribers", auth=key)).status_code == 200
 
 
 @pytest.fixture
-async def clients(
+async def attacker_and_admin_clients(
     settings: Settings, database_url: str
 ) -> AsyncIterator[tuple[httpx2.AsyncClient, httpx2.AsyncClient]]:
     """Yield clients of an attacker and an admin with different IP addresses and default limits."""
@@ -144,11 +147,11 @@ async def clients(
 
 
 async def test_login_flood_from_one_address_does_not_block_other_addresses(
-    world: Harness, clients: tuple[httpx2.AsyncClient, httpx2.AsyncClient]
+    harness: Harness, attacker_and_admin_clients: tuple[httpx2.AsyncClient, httpx2.AsyncClient]
 ) -> None:
-    attacker, admin = clients
+    attacker, admin = attacker_and_admin_clients
     good = {"email": "ada@example.com", "password": "correct horse battery"}
-    await create_first_admin(world.services, **good)
+    await create_first_admin(harness.services, **good)
     flood = [
         asyncio.create_task(
             attacker.post(
@@ -160,17 +163,17 @@ async def test_login_flood_from_one_address_does_not_block_other_addresses(
     ]
     await asyncio.sleep(0.05)
     logins = [await admin.post("/api/v1/admin/login", json=good) for _ in range(9)]
-    assert [answer.status_code for answer in logins] == [200] * 9
-    answers = [await task for task in flood]
-    assert {answer.status_code for answer in answers} <= {401, 429, 503}
-    assert all("retry-after" in answer.headers for answer in answers if answer.status_code != 401)
-    assert sum(answer.status_code == 401 for answer in answers) <= 31
+    assert [response.status_code for response in logins] == [200] * 9
+    responses = [await task for task in flood]
+    assert {http_response.status_code for http_response in responses} <= {401, 429, 503}
+    assert all("retry-after" in answer.headers for answer in responses if answer.status_code != 401)
+    assert sum(answer.status_code == 401 for answer in responses) <= 31
 
 
 async def test_failed_logins_are_limited_per_address_across_emails(
-    clients: tuple[httpx2.AsyncClient, httpx2.AsyncClient],
+    attacker_and_admin_clients: tuple[httpx2.AsyncClient, httpx2.AsyncClient],
 ) -> None:
-    attacker, other = clients
+    attacker, other = attacker_and_admin_clients
 
     async def statuses(url: str, client: httpx2.AsyncClient, count: int) -> list[int]:
         found = []

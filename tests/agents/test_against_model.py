@@ -37,7 +37,7 @@ commands = st.sampled_from(["payout-commission", "suspend", "activate", "termina
 
 
 def build_steps(kind: str, agent: st.SearchStrategy[str], other: st.SearchStrategy[str]) -> Any:
-    return st.tuples(st.just(kind), agent, other, amounts, pins).map(lambda made: Step(*made))
+    return st.tuples(st.just(kind), agent, other, amounts, pins).map(lambda created: Step(*created))
 
 
 sequences = st.lists(
@@ -47,8 +47,8 @@ sequences = st.lists(
         build_steps("cashout", agents, customers),
         build_steps("transfer", agents, agents),
         build_steps("transfer", st.just("boss"), st.sampled_from(["left", "right"])),
-        st.tuples(commands, agents).map(lambda made: Step(*made)),
-        st.tuples(commands, st.just("left")).map(lambda made: Step(*made)),
+        st.tuples(commands, agents).map(lambda created: Step(*created)),
+        st.tuples(commands, st.just("left")).map(lambda created: Step(*created)),
     ),
     min_size=15,
     max_size=30,
@@ -178,14 +178,14 @@ def format_amount(amount: int) -> str:
 class GatewayDriver:
     """The model's agents and customers in the gateway."""
 
-    def __init__(self, world: Harness, auth: Any) -> None:
-        self.harness = world
+    def __init__(self, harness: Harness, auth: Any) -> None:
+        self.harness = harness
         self.auth = auth
         self.ids: dict[str, str] = {}
 
     @classmethod
-    async def create(cls, world: Harness) -> "GatewayDriver":
-        town = cls(world, await world.create_admin())
+    async def create(cls, harness: Harness) -> "GatewayDriver":
+        gateway = cls(harness, await harness.create_admin())
         records: dict[str, dict[str, Any]] = {}
         for name, (parent, tier) in AGENTS.items():
             more: dict[str, Any] = {
@@ -193,13 +193,13 @@ class GatewayDriver:
                 "balance": format_amount(OPENING_FLOAT),
             }
             if parent is None:
-                records[name] = await create_agent(world, **more)
+                records[name] = await create_agent(harness, **more)
             else:
-                records[name] = await create_sub_agent(world, records[parent], **more)
+                records[name] = await create_sub_agent(harness, records[parent], **more)
         for name in CUSTOMERS:
-            records[name] = await world.create_subscriber(balance=format_amount(OPENING_WALLET))
-        town.ids = {name: record["id"] for name, record in records.items()}
-        return town
+            records[name] = await harness.create_subscriber(balance=format_amount(OPENING_WALLET))
+        gateway.ids = {name: record["id"] for name, record in records.items()}
+        return gateway
 
     async def run(self, step: Step) -> str | None:
         agent = self.ids[step.agent]
@@ -224,9 +224,9 @@ class GatewayDriver:
                 },
             ),
         }.get(step.kind, (f"/{agent}/{step.kind}", {"reason": "r"}))
-        answer = await self.harness.client.post(AGENTS_URL + path, json=body, auth=self.auth)
-        assert answer.status_code < 500, answer.text
-        code: str | None = answer.json().get("code")
+        response = await self.harness.client.post(AGENTS_URL + path, json=body, auth=self.auth)
+        assert response.status_code < 500, response.text
+        code: str | None = response.json().get("code")
         return code
 
     async def get_balances(self) -> dict[tuple[str, str], int]:
@@ -258,17 +258,17 @@ class GatewayDriver:
     phases=[Phase.generate],  # shrinking takes minutes
 )
 async def test_random_agent_operations_agree_with_the_model(
-    world: Harness, sequence: list[Step]
+    harness: Harness, sequence: list[Step]
 ) -> None:
-    model, town = AgentModel(), await GatewayDriver.create(world)
+    model, gateway = AgentModel(), await GatewayDriver.create(harness)
     for step in sequence:
-        assert await town.run(step) == model.run(step), step
-        assert await town.get_balances() == {
+        assert await gateway.run(step) == model.run(step), step
+        assert await gateway.get_balances() == {
             **{(name, "float"): balance for name, balance in model.floats.items()},
             **{(name, "commission"): balance for name, balance in model.commissions.items()},
             **{(name, "wallet"): balance for name, balance in model.wallets.items()},
         }
-        assert await town.total_balance() == 0
-    async with world.services.database.connection() as connection:
+        assert await gateway.total_balance() == 0
+    async with harness.services.database.connection() as connection:
         proof = await verify(connection)
     assert proof.is_valid, [finding for finding in proof.findings if finding.broken]

@@ -26,29 +26,29 @@ def build_rule(
     return {"type": kind, "tier": tier, "rate": rate, "minimum_amount": minimum}
 
 
-async def put_rules(world: Harness, *rules: dict[str, Any]) -> httpx2.Response:
-    return await world.client.put(URL, json={"data": rules}, auth=await world.create_admin())
+async def put_rules(harness: Harness, *rules: dict[str, Any]) -> httpx2.Response:
+    return await harness.client.put(URL, json={"data": rules}, auth=await harness.create_admin())
 
 
-async def get_rules(world: Harness) -> Any:
-    answer = await world.client.get(URL, auth=await world.create_admin("F"))
-    assert answer.status_code == 200
-    return answer.json()
+async def get_rules(harness: Harness) -> Any:
+    response = await harness.client.get(URL, auth=await harness.create_admin("F"))
+    assert response.status_code == 200
+    return response.json()
 
 
-async def test_defaults_can_be_sent_back_unchanged(world: Harness) -> None:
-    assert await get_rules(world) == {"data": DEFAULT_RULES}
-    answer = await put_rules(world, *DEFAULT_RULES)
-    assert (answer.status_code, answer.json()) == (200, {"data": DEFAULT_RULES})
-    assert await world.list_audit_entries("commission_rules", "commission_rules.replaced") == []
+async def test_defaults_can_be_sent_back_unchanged(harness: Harness) -> None:
+    assert await get_rules(harness) == {"data": DEFAULT_RULES}
+    response = await put_rules(harness, *DEFAULT_RULES)
+    assert (response.status_code, response.json()) == (200, {"data": DEFAULT_RULES})
+    assert await harness.list_audit_entries("commission_rules", "commission_rules.replaced") == []
 
 
-async def test_all_rules_are_replaced_and_audited(world: Harness) -> None:
-    answer = await put_rules(world, build_rule("agent_cashout", 3, "0.250", "0"), build_rule())
+async def test_all_rules_are_replaced_and_audited(harness: Harness) -> None:
+    response = await put_rules(harness, build_rule("agent_cashout", 3, "0.250", "0"), build_rule())
     stored = [build_rule(), build_rule("agent_cashout", 3, "0.25", "0.00")]
-    assert (answer.status_code, answer.json()) == (200, {"data": stored})
-    assert await get_rules(world) == {"data": stored}
-    (entry,) = await world.list_audit_entries("commission_rules", "commission_rules.replaced")
+    assert (response.status_code, response.json()) == (200, {"data": stored})
+    assert await get_rules(harness) == {"data": stored}
+    (entry,) = await harness.list_audit_entries("commission_rules", "commission_rules.replaced")
     assert entry["changes"] == {"data": [DEFAULT_RULES, stored]}
 
 
@@ -71,47 +71,50 @@ INVALID_RULES: list[tuple[list[dict[str, Any]], int, str]] = [
 
 @pytest.mark.parametrize(("rules", "status", "field"), INVALID_RULES)
 async def test_invalid_rule_is_rejected_with_its_field(
-    world: Harness, rules: list[dict[str, Any]], status: int, field: str
+    harness: Harness, rules: list[dict[str, Any]], status: int, field: str
 ) -> None:
-    answer = await put_rules(world, *rules)
-    assert answer.status_code == status, answer.text
-    assert list(answer.json()["details"]["fields"]) == [field]
-    assert await get_rules(world) == {"data": DEFAULT_RULES}
+    response = await put_rules(harness, *rules)
+    assert response.status_code == status, response.text
+    assert list(response.json()["details"]["fields"]) == [field]
+    assert await get_rules(harness) == {"data": DEFAULT_RULES}
 
 
-async def test_receipts_show_the_commission_by_type_tier_and_minimum(world: Harness) -> None:
+async def test_receipts_show_the_commission_by_type_tier_and_minimum(harness: Harness) -> None:
     await put_rules(
-        world, build_rule(tier=2, rate="3"), build_rule("agent_cashout", 2, "0.5", "50")
+        harness, build_rule(tier=2, rate="3"), build_rule("agent_cashout", 2, "0.5", "50")
     )
-    agent = await create_agent(world, balance="2000", commission_tier=2)
-    unpaid = await create_agent(world, balance="2000")
-    customer = await world.create_subscriber()
+    agent = await create_agent(harness, balance="2000", commission_tier=2)
+    unpaid = await create_agent(harness, balance="2000")
+    customer = await harness.create_subscriber()
 
     async def earned(order: Any) -> str:
-        answer = await order
-        assert answer.status_code == 200, answer.text
-        return str(answer.json()["commission_earned"])
+        response = await order
+        assert response.status_code == 200, response.text
+        return str(response.json()["commission_earned"])
 
-    assert await earned(cash_in(world, agent, customer, "1000")) == "30.00 SLE"
-    assert await earned(cash_in(world, agent, customer, "4.99")) == "0.00 SLE"
-    assert await earned(cash_in(world, unpaid, customer, "1000")) == "0.00 SLE"
-    assert await earned(cash_out(world, agent, customer, "400")) == "2.00 SLE"
-    assert await earned(cash_out(world, agent, customer, "49.99")) == "0.00 SLE"
+    assert await earned(cash_in(harness, agent, customer, "1000")) == "30.00 SLE"
+    assert await earned(cash_in(harness, agent, customer, "4.99")) == "0.00 SLE"
+    assert await earned(cash_in(harness, unpaid, customer, "1000")) == "0.00 SLE"
+    assert await earned(cash_out(harness, agent, customer, "400")) == "2.00 SLE"
+    assert await earned(cash_out(harness, agent, customer, "49.99")) == "0.00 SLE"
     # 449.99 was cashed out before, so only 550.01 earns commission.
-    assert await earned(cash_in(world, agent, customer, "1000")) == "16.50 SLE"
+    assert await earned(cash_in(harness, agent, customer, "1000")) == "16.50 SLE"
 
 
 async def test_every_process_applies_the_new_rules(
-    world: Harness, settings: Settings, database_url: str
+    harness: Harness, settings: Settings, database_url: str
 ) -> None:
     async with open_services(settings, database_url) as second:
-        elsewhere = Harness(second, world.client)
-        agent, customer = await create_agent(world, balance="2000"), await world.create_subscriber()
-        for here in (world, elsewhere):
-            assert (await cash_in(here, agent, customer, "100")).is_success
-        answers = await asyncio.gather(
-            *(put_rules(world, build_rule(rate=str(rate))) for rate in (3, 3, 3))
+        elsewhere = Harness(second, harness.client)
+        agent, customer = (
+            await create_agent(harness, balance="2000"),
+            await harness.create_subscriber(),
         )
-        assert {answer.status_code for answer in answers} == {200}
+        for harness_here in (harness, elsewhere):
+            assert (await cash_in(harness_here, agent, customer, "100")).is_success
+        responses = await asyncio.gather(
+            *(put_rules(harness, build_rule(rate=str(rate))) for rate in (3, 3, 3))
+        )
+        assert {response.status_code for response in responses} == {200}
         rules = await second.ledger._get_rules(second.database)  # type: ignore[arg-type]
         assert [one.rate for one in rules.commissions.values()] == [3_000]

@@ -18,61 +18,61 @@ from agents.builders import (
 from harness import Harness
 
 
-async def get_balance(world: Harness, subscriber: dict[str, Any]) -> str:
-    answer = await world.client.get(
-        f"/api/v1/subscribers/{subscriber['id']}", auth=world.get_service_auth()
+async def get_balance(harness: Harness, subscriber: dict[str, Any]) -> str:
+    response = await harness.client.get(
+        f"/api/v1/subscribers/{subscriber['id']}", auth=harness.get_service_auth()
     )
-    return str(answer.json()["balance"])
+    return str(response.json()["balance"])
 
 
-async def test_concurrent_cash_ins_cannot_overdraw_the_float(world: Harness) -> None:
-    agent, admin = await create_agent(world, balance="200"), await world.create_admin()
-    customers = [await world.create_subscriber() for _ in range(5)]
-    order = {"agent_id": agent["id"], "amount": "10", "agent_pin": AGENT_PIN}
-    answers = await asyncio.gather(
+async def test_concurrent_cash_ins_cannot_overdraw_the_float(harness: Harness) -> None:
+    agent, admin = await create_agent(harness, balance="200"), await harness.create_admin()
+    customers = [await harness.create_subscriber() for _ in range(5)]
+    body = {"agent_id": agent["id"], "amount": "10", "agent_pin": AGENT_PIN}
+    responses = await asyncio.gather(
         *(
-            world.client.post(
+            harness.client.post(
                 "/api/v1/agents/cashin",
-                json=order | {"subscriber_id": customers[number % 5]["id"]},
+                json=body | {"subscriber_id": customers[number % 5]["id"]},
                 auth=admin,
             )
             for number in range(50)
         )
     )
-    done = [answer for answer in answers if answer.status_code == 200]
+    done = [response for response in responses if response.status_code == 200]
     assert len(done) == 20
-    assert {parse_error(answer) for answer in answers if answer not in done} == {
-        (402, "INSUFFICIENT_FLOAT")
-    }
-    assert await get_balances(world, agent) == ("0.00", "2.00")
-    received = [float(await get_balance(world, customer)) for customer in customers]
+    assert {
+        parse_error(http_response) for http_response in responses if http_response not in done
+    } == {(402, "INSUFFICIENT_FLOAT")}
+    assert await get_balances(harness, agent) == ("0.00", "2.00")
+    received = [float(await get_balance(harness, customer)) for customer in customers]
     assert sum(received) == 200.0
 
 
-async def test_concurrent_commission_payouts_pay_once(world: Harness) -> None:
-    agent, customer = await create_agent(world, balance="100"), await world.create_subscriber()
-    await cash_in(world, agent, customer, "100")
-    answers = await asyncio.gather(*(pay_out_commission(world, agent) for _ in range(8)))
-    assert sorted(answer.status_code for answer in answers) == [200] + [402] * 7
-    assert await get_balances(world, agent) == ("1.00", "0.00")
+async def test_concurrent_commission_payouts_pay_once(harness: Harness) -> None:
+    agent, customer = await create_agent(harness, balance="100"), await harness.create_subscriber()
+    await cash_in(harness, agent, customer, "100")
+    responses = await asyncio.gather(*(pay_out_commission(harness, agent) for _ in range(8)))
+    assert sorted(response.status_code for response in responses) == [200] + [402] * 7
+    assert await get_balances(harness, agent) == ("1.00", "0.00")
 
 
 async def test_concurrent_operations_of_parents_and_sub_agents_do_not_deadlock(
-    world: Harness,
+    harness: Harness,
 ) -> None:
     """Each operation locks several accounts; none deadlocks and no money is lost."""
-    parent = await create_agent(world, balance="100")
-    sub_agents = [await create_sub_agent(world, parent, balance="10") for _ in range(3)]
-    customer = await world.create_subscriber(balance="100")
+    parent = await create_agent(harness, balance="100")
+    sub_agents = [await create_sub_agent(harness, parent, balance="10") for _ in range(3)]
+    customer = await harness.create_subscriber(balance="100")
     work = []
     for sub_agent in sub_agents * 5:
-        work.append(transfer_float(world, parent, sub_agent, "1"))
-        work.append(cash_in(world, sub_agent, customer, "2"))
-        work.append(cash_out(world, sub_agent, customer, "2"))
-        work.append(change_status(world, sub_agent, "activate"))
-    answers = await asyncio.gather(*work)
-    assert {answer.status_code for answer in answers} == {200, 409}
-    assert await get_balances(world, parent) == ("85.00", "0.00")
+        work.append(transfer_float(harness, parent, sub_agent, "1"))
+        work.append(cash_in(harness, sub_agent, customer, "2"))
+        work.append(cash_out(harness, sub_agent, customer, "2"))
+        work.append(change_status(harness, sub_agent, "activate"))
+    responses = await asyncio.gather(*work)
+    assert {response.status_code for response in responses} == {200, 409}
+    assert await get_balances(harness, parent) == ("85.00", "0.00")
     for sub_agent in sub_agents:
-        assert await get_balances(world, sub_agent) == ("15.00", "0.00")  # below the minimum
-    assert await get_balance(world, customer) == "100.00"
+        assert await get_balances(harness, sub_agent) == ("15.00", "0.00")  # below the minimum
+    assert await get_balance(harness, customer) == "100.00"

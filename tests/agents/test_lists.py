@@ -20,10 +20,10 @@ UNKNOWN_IDS = (ids.encode(ids.AGENT, 1), "agt_1", "agt_" + "u" * 13, "acc_000000
 
 
 async def test_agents_are_listed_newest_first_in_pages(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    records = [await create_agent(world) for _ in range(5)]
-    key = await world.create_api_key("payments:read")
+    records = [await create_agent(harness) for _ in range(5)]
+    key = await harness.create_api_key("payments:read")
     seen: list[dict[str, Any]] = []
     query = {"limit": "2"}
     for has_more in (True, True, False):
@@ -36,18 +36,18 @@ async def test_agents_are_listed_newest_first_in_pages(
 
 
 async def test_agents_are_filtered_by_status_type_and_parent(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    parent, suspended, terminated = [await create_agent(world) for _ in range(3)]
-    sub_agent = await create_sub_agent(world, parent)
-    await change_status(world, suspended, "suspend")
-    await change_status(world, terminated, "terminate")
-    key = await world.create_api_key("payments:read")
+    parent, suspended, terminated = [await create_agent(harness) for _ in range(3)]
+    sub_agent = await create_sub_agent(harness, parent)
+    await change_status(harness, suspended, "suspend")
+    await change_status(harness, terminated, "terminate")
+    key = await harness.create_api_key("payments:read")
 
     async def found(**query: str) -> list[str]:
-        answer = await client.get(AGENTS_URL, params=query, auth=key)
-        assert answer.status_code == 200, answer.text
-        return [record["id"] for record in answer.json()["data"]]
+        response = await client.get(AGENTS_URL, params=query, auth=key)
+        assert response.status_code == 200, response.text
+        return [record["id"] for record in response.json()["data"]]
 
     assert await found(status="active") == [sub_agent["id"], parent["id"]]
     assert await found(status="suspended") == [suspended["id"]]
@@ -60,11 +60,11 @@ async def test_agents_are_filtered_by_status_type_and_parent(
 
 
 async def test_agents_are_searched_by_name_business_phone_and_id(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    foday = await create_agent(world, business_name="Kissy Road Cash 100%")
-    sia = await create_agent(world, name="Sia Koroma")
-    key = await world.create_api_key("payments:read")
+    foday = await create_agent(harness, business_name="Kissy Road Cash 100%")
+    sia = await create_agent(harness, name="Sia Koroma")
+    key = await harness.create_api_key("payments:read")
     for text, expected in (
         ("FODAY", [foday]),
         ("bangura foday", [foday]),
@@ -78,49 +78,49 @@ async def test_agents_are_searched_by_name_business_phone_and_id(
         ("100%", [foday]),
         ("kiss_", []),
     ):
-        answer = await client.get(AGENTS_URL, params={"search": text}, auth=key)
-        assert answer.json()["data"] == expected, text
-    answer = await client.get(
+        response = await client.get(AGENTS_URL, params={"search": text}, auth=key)
+        assert response.json()["data"] == expected, text
+    response = await client.get(
         AGENTS_URL, params={"search": "foday", "status": "suspended"}, auth=key
     )
-    assert answer.json()["data"] == []
-    answer = await client.get(AGENTS_URL, params={"search": "x" * 256}, auth=key)
-    assert parse_error(answer) == (422, "VALIDATION_FAILED")
+    assert response.json()["data"] == []
+    response = await client.get(AGENTS_URL, params={"search": "x" * 256}, auth=key)
+    assert parse_error(response) == (422, "VALIDATION_FAILED")
 
 
 async def test_invalid_filter_values_are_rejected(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    admin = await world.create_admin("S")
+    admin = await harness.create_admin("S")
     for query in ({"status": "ACTIVE"}, {"agent_type": "agent"}, {"limit": "0"}, {"cursor": "x"}):
-        answer = await client.get(AGENTS_URL, params=query, auth=admin)
-        assert parse_error(answer) == (422, "VALIDATION_FAILED"), query
-        assert list(answer.json()["details"]["fields"]) == list(query)
+        response = await client.get(AGENTS_URL, params=query, auth=admin)
+        assert parse_error(response) == (422, "VALIDATION_FAILED"), query
+        assert list(response.json()["details"]["fields"]) == list(query)
 
 
 async def test_balance_shows_float_and_commission(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    agent, customer = await create_agent(world), await world.create_subscriber()
-    await fund_agent(world, agent, "1000")
-    await cash_in(world, agent, customer, "250")
-    key = await world.create_api_key("balance:read")
-    answer = await client.get(f"{AGENTS_URL}/{agent['id']}/balance", auth=key)
-    assert answer.status_code == 200
-    assert answer.json() == {
+    agent, customer = await create_agent(harness), await harness.create_subscriber()
+    await fund_agent(harness, agent, "1000")
+    await cash_in(harness, agent, customer, "250")
+    key = await harness.create_api_key("balance:read")
+    response = await client.get(f"{AGENTS_URL}/{agent['id']}/balance", auth=key)
+    assert response.status_code == 200
+    assert response.json() == {
         "agent_id": agent["id"],
         "float_balance": "750.00",
         "commission_balance": "2.50",
         "currency": "SLE",
     }
     record = (
-        await client.get(f"{AGENTS_URL}/{agent['id']}", auth=await world.create_admin("F"))
+        await client.get(f"{AGENTS_URL}/{agent['id']}", auth=await harness.create_admin("F"))
     ).json()
     assert (record["float_balance"], record["commission_balance"]) == ("750.00", "2.50")
 
 
-async def test_unknown_agent_is_not_found(client: httpx2.AsyncClient, world: Harness) -> None:
-    admin = await world.create_admin()
+async def test_unknown_agent_is_not_found(client: httpx2.AsyncClient, harness: Harness) -> None:
+    admin = await harness.create_admin()
     requests: list[tuple[str, str, Any]] = [
         ("GET", "", None),
         ("GET", "/balance", None),
@@ -134,5 +134,5 @@ async def test_unknown_agent_is_not_found(client: httpx2.AsyncClient, world: Har
     for method, path, body in requests:
         for unknown in UNKNOWN_IDS:
             url = f"{AGENTS_URL}/{unknown}{path}"
-            answer = await client.request(method, url, json=body, auth=admin)
-            assert parse_error(answer) == (404, "AGENT_NOT_FOUND"), url
+            response = await client.request(method, url, json=body, auth=admin)
+            assert parse_error(response) == (404, "AGENT_NOT_FOUND"), url

@@ -25,44 +25,44 @@ from tapgate.ledger.pins import set_pin
 CHILD_PIN = "6138"
 
 
-def drop_transaction_id(answer: httpx2.Response) -> dict[str, Any]:
-    assert answer.status_code == 200, answer.text
-    receipt: dict[str, Any] = answer.json()
+def drop_transaction_id(response: httpx2.Response) -> dict[str, Any]:
+    assert response.status_code == 200, response.text
+    receipt: dict[str, Any] = response.json()
     assert receipt.pop("transaction_id").startswith("txn_")
     return receipt
 
 
-async def create_child_card(world: Harness, subscriber: dict[str, Any], **fields: Any) -> str:
-    card_id = world.services.new_id()
-    async with world.services.database.transaction() as tx:
-        await set_pin(tx, card_id, world.services.pin_verifier.hash(CHILD_PIN))
-    return await world.create_card(
+async def create_child_card(harness: Harness, subscriber: dict[str, Any], **fields: Any) -> str:
+    card_id = harness.services.new_id()
+    async with harness.services.database.transaction() as tx:
+        await set_pin(tx, card_id, harness.services.pin_verifier.hash(CHILD_PIN))
+    return await harness.create_card(
         subscriber["id"], id=card_id, type="CHILD", pin_holder_id=card_id, **fields
     )
 
 
-async def test_funding_an_agent_increases_the_float(world: Harness) -> None:
-    agent = await create_agent(world)
-    await fund_agent(world, agent, "1000")
-    answer = await fund_agent(world, agent, "234.5", description="Float for the weekend")
-    assert drop_transaction_id(answer) == {
+async def test_funding_an_agent_increases_the_float(harness: Harness) -> None:
+    agent = await create_agent(harness)
+    await fund_agent(harness, agent, "1000")
+    response = await fund_agent(harness, agent, "234.5", description="Float for the weekend")
+    assert drop_transaction_id(response) == {
         "success": True,
         "message": "Float funded",
         "status": "completed",
         "amount": "234.50 SLE",
         "new_balance": "1,234.50 SLE",
     }
-    assert await get_balances(world, agent) == ("1234.50", "0.00")
+    assert await get_balances(harness, agent) == ("1234.50", "0.00")
 
 
 @pytest.mark.parametrize(("tier", "earned"), [(1, "1.00"), (2, "1.50"), (3, "2.00")])
 async def test_cash_in_commission_depends_on_the_tier(
-    world: Harness, tier: int, earned: str
+    harness: Harness, tier: int, earned: str
 ) -> None:
-    agent = await create_agent(world, balance="500", commission_tier=tier)
-    customer = await world.create_subscriber(balance="20")
-    answer = await cash_in(world, agent, customer, "100")
-    assert drop_transaction_id(answer) == {
+    agent = await create_agent(harness, balance="500", commission_tier=tier)
+    customer = await harness.create_subscriber(balance="20")
+    response = await cash_in(harness, agent, customer, "100")
+    assert drop_transaction_id(response) == {
         "success": True,
         "message": "Cash-in completed",
         "status": "completed",
@@ -71,13 +71,13 @@ async def test_cash_in_commission_depends_on_the_tier(
         "subscriber_balance": "120.00 SLE",
         "commission_earned": f"{earned} SLE",
     }
-    assert await get_balances(world, agent) == ("400.00", earned)
+    assert await get_balances(harness, agent) == ("400.00", earned)
 
 
-async def test_cash_out_moves_money_from_the_wallet_to_the_float(world: Harness) -> None:
-    agent, customer = await create_agent(world), await world.create_subscriber(balance="100")
-    answer = await cash_out(world, agent, customer, "40")
-    assert drop_transaction_id(answer) == {
+async def test_cash_out_moves_money_from_the_wallet_to_the_float(harness: Harness) -> None:
+    agent, customer = await create_agent(harness), await harness.create_subscriber(balance="100")
+    response = await cash_out(harness, agent, customer, "40")
+    assert drop_transaction_id(response) == {
         "success": True,
         "message": "Cash-out completed",
         "status": "completed",
@@ -86,14 +86,14 @@ async def test_cash_out_moves_money_from_the_wallet_to_the_float(world: Harness)
         "subscriber_balance": "60.00 SLE",
         "commission_earned": "0.00 SLE",
     }
-    assert await get_balances(world, agent) == ("40.00", "0.00")
+    assert await get_balances(harness, agent) == ("40.00", "0.00")
 
 
-async def test_transfer_moves_float_to_an_own_sub_agent(world: Harness) -> None:
-    parent = await create_agent(world, balance="100")
-    sub_agent = await create_sub_agent(world, parent)
-    answer = await transfer_float(world, parent, sub_agent, "30", description="For Saturday")
-    assert drop_transaction_id(answer) == {
+async def test_transfer_moves_float_to_an_own_sub_agent(harness: Harness) -> None:
+    parent = await create_agent(harness, balance="100")
+    sub_agent = await create_sub_agent(harness, parent)
+    response = await transfer_float(harness, parent, sub_agent, "30", description="For Saturday")
+    assert drop_transaction_id(response) == {
         "success": True,
         "message": "Transfer completed",
         "status": "completed",
@@ -104,39 +104,39 @@ async def test_transfer_moves_float_to_an_own_sub_agent(world: Harness) -> None:
 
 
 async def test_commission_belongs_to_the_executing_agent_and_is_paid_out_in_full(
-    world: Harness,
+    harness: Harness,
 ) -> None:
-    parent, customer = await create_agent(world, balance="700"), await world.create_subscriber()
-    sub_agent = await create_sub_agent(world, parent)
-    await transfer_float(world, parent, sub_agent, "600")
-    await cash_in(world, sub_agent, customer, "500")
-    assert await get_balances(world, parent) == ("100.00", "0.00")
-    assert await get_balances(world, sub_agent) == ("100.00", "5.00")
-    assert drop_transaction_id(await pay_out_commission(world, sub_agent)) == {
+    parent, customer = await create_agent(harness, balance="700"), await harness.create_subscriber()
+    sub_agent = await create_sub_agent(harness, parent)
+    await transfer_float(harness, parent, sub_agent, "600")
+    await cash_in(harness, sub_agent, customer, "500")
+    assert await get_balances(harness, parent) == ("100.00", "0.00")
+    assert await get_balances(harness, sub_agent) == ("100.00", "5.00")
+    assert drop_transaction_id(await pay_out_commission(harness, sub_agent)) == {
         "success": True,
         "message": "Commission paid out",
         "status": "completed",
         "amount": "5.00 SLE",
         "float_balance": "105.00 SLE",
     }
-    answer = await pay_out_commission(world, sub_agent, request_id="again")
-    assert parse_error(answer) == (402, "INSUFFICIENT_FUNDS")
+    response = await pay_out_commission(harness, sub_agent, request_id="again")
+    assert parse_error(response) == (402, "INSUFFICIENT_FUNDS")
     # The rejection stored nothing under that request id.
-    await cash_in(world, sub_agent, customer, "100")
-    answer = await pay_out_commission(world, sub_agent, request_id="again")
-    assert drop_transaction_id(answer)["amount"] == "1.00 SLE"
+    await cash_in(harness, sub_agent, customer, "100")
+    response = await pay_out_commission(harness, sub_agent, request_id="again")
+    assert drop_transaction_id(response)["amount"] == "1.00 SLE"
 
 
 async def test_agent_transactions_are_recorded_with_the_agent_channel(
-    world: Harness, services: Services
+    harness: Harness, services: Services
 ) -> None:
-    agent, customer = await create_agent(world), await world.create_subscriber()
-    sub_agent = await create_sub_agent(world, agent)
-    await fund_agent(world, agent, "1000", description="Float for the weekend")
-    await cash_in(world, agent, customer, "500")
-    await cash_out(world, agent, customer, "50")
-    await transfer_float(world, agent, sub_agent, "50", description="For Saturday")
-    await pay_out_commission(world, agent)
+    agent, customer = await create_agent(harness), await harness.create_subscriber()
+    sub_agent = await create_sub_agent(harness, agent)
+    await fund_agent(harness, agent, "1000", description="Float for the weekend")
+    await cash_in(harness, agent, customer, "500")
+    await cash_out(harness, agent, customer, "50")
+    await transfer_float(harness, agent, sub_agent, "50", description="For Saturday")
+    await pay_out_commission(harness, agent)
     rows = await services.database.fetch(
         "SELECT type, channel, context->>'memo' FROM transactions ORDER BY id"
     )
@@ -149,47 +149,47 @@ async def test_agent_transactions_are_recorded_with_the_agent_channel(
     ]
 
 
-async def test_customer_can_be_identified_by_card(world: Harness) -> None:
-    agent, customer = await create_agent(world, balance="100"), await world.create_subscriber()
-    serial = await world.create_card(customer["id"])
+async def test_customer_can_be_identified_by_card(harness: Harness) -> None:
+    agent, customer = await create_agent(harness, balance="100"), await harness.create_subscriber()
+    serial = await harness.create_card(customer["id"])
     by_card = {"subscriber_id": None, "card_serial": serial}
-    answer = await cash_in(world, agent, customer, "80", **by_card)
-    assert answer.json()["subscriber_balance"] == "80.00 SLE"
-    answer = await cash_out(world, agent, customer, "30", **by_card)
-    assert answer.json()["subscriber_balance"] == "50.00 SLE"
+    response = await cash_in(harness, agent, customer, "80", **by_card)
+    assert response.json()["subscriber_balance"] == "80.00 SLE"
+    response = await cash_out(harness, agent, customer, "30", **by_card)
+    assert response.json()["subscriber_balance"] == "50.00 SLE"
 
 
-async def test_child_card_has_its_own_pin_and_limit(world: Harness) -> None:
-    agent, parent = await create_agent(world), await world.create_subscriber(balance="100")
-    serial = await create_child_card(world, parent, daily_limit=50_00)
+async def test_child_card_has_its_own_pin_and_limit(harness: Harness) -> None:
+    agent, parent = await create_agent(harness), await harness.create_subscriber(balance="100")
+    serial = await create_child_card(harness, parent, daily_limit=50_00)
     by_card = {"subscriber_id": None, "card_serial": serial}
-    answer = await cash_out(world, agent, parent, "30", **by_card)
-    assert parse_error(answer) == (400, "INVALID_PIN")
-    answer = await cash_out(world, agent, parent, "30", pin=CHILD_PIN, **by_card)
-    assert answer.json()["subscriber_balance"] == "70.00 SLE"
-    answer = await cash_out(world, agent, parent, "20.01", pin=CHILD_PIN, **by_card)
-    assert parse_error(answer) == (403, "CARD_LIMIT_EXCEEDED")
-    assert answer.json()["details"] == {"limit": "50.00", "used": "30.00", "attempted": "20.01"}
+    response = await cash_out(harness, agent, parent, "30", **by_card)
+    assert parse_error(response) == (400, "INVALID_PIN")
+    response = await cash_out(harness, agent, parent, "30", pin=CHILD_PIN, **by_card)
+    assert response.json()["subscriber_balance"] == "70.00 SLE"
+    response = await cash_out(harness, agent, parent, "20.01", pin=CHILD_PIN, **by_card)
+    assert parse_error(response) == (403, "CARD_LIMIT_EXCEEDED")
+    assert response.json()["details"] == {"limit": "50.00", "used": "30.00", "attempted": "20.01"}
 
 
 async def test_cash_in_to_a_restricted_subscriber_is_rejected_but_cash_out_with_pin_works(
-    world: Harness,
+    harness: Harness,
 ) -> None:
     agent, customer = (
-        await create_agent(world, balance="100"),
-        await world.create_restricted_subscriber(),
+        await create_agent(harness, balance="100"),
+        await harness.create_restricted_subscriber(),
     )
-    await world.deposit(customer["id"], "80")
-    assert parse_error(await cash_in(world, agent, customer, "80")) == (403, "OTP_REQUIRED")
-    assert (await cash_out(world, agent, customer, "80")).status_code == 200
+    await harness.deposit(customer["id"], "80")
+    assert parse_error(await cash_in(harness, agent, customer, "80")) == (403, "OTP_REQUIRED")
+    assert (await cash_out(harness, agent, customer, "80")).status_code == 200
 
 
-async def test_replayed_agent_request_returns_the_original_response(world: Harness) -> None:
-    agent, customer = await create_agent(world), await world.create_subscriber()
-    admin, name = await world.create_admin(), str(uuid.uuid4())
+async def test_replayed_agent_request_returns_the_original_response(harness: Harness) -> None:
+    agent, customer = await create_agent(harness), await harness.create_subscriber()
+    admin, name = await harness.create_admin(), str(uuid.uuid4())
 
     async def post(path: str, **body: Any) -> httpx2.Response:
-        return await world.client.post(
+        return await harness.client.post(
             f"/api/v1/agents{path}", json={"request_id": name, **body}, auth=admin
         )
 
@@ -197,28 +197,28 @@ async def test_replayed_agent_request_returns_the_original_response(world: Harne
     again = await post(f"/{agent['id']}/fund", amount="100.00")
     assert again.json() == first.json()
     assert again.headers["Idempotent-Replayed"] == "true"
-    other = await create_agent(world)
-    for answer in (
+    other = await create_agent(harness)
+    for response in (
         await post(f"/{agent['id']}/fund", amount="101"),
         await post(f"/{other['id']}/fund", amount="100"),
         await post(f"/{agent['id']}/payout-commission"),
     ):
-        assert parse_error(answer) == (409, "DUPLICATE_REQUEST")
+        assert parse_error(response) == (409, "DUPLICATE_REQUEST")
     name = str(uuid.uuid4())
-    order = {"agent_id": agent["id"], "subscriber_id": customer["id"], "amount": "40"}
-    wrong = await post("/cashin", **order, agent_pin=WRONG_PIN)
+    payload = {"agent_id": agent["id"], "subscriber_id": customer["id"], "amount": "40"}
+    wrong = await post("/cashin", **payload, agent_pin=WRONG_PIN)
     assert parse_error(wrong) == (400, "INVALID_PIN")
-    first = await post("/cashin", **order, agent_pin=AGENT_PIN)
-    again = await post("/cashin", **order, agent_pin=WRONG_PIN)
+    first = await post("/cashin", **payload, agent_pin=AGENT_PIN)
+    again = await post("/cashin", **payload, agent_pin=WRONG_PIN)
     assert again.json() == first.json()
     name = str(uuid.uuid4())
-    declined = await post("/cashout", **order | {"amount": "41"}, agent_pin=AGENT_PIN, pin=PIN)
-    await fund_agent(world, agent, "500")
-    await cash_in(world, agent, customer, "500")
-    again = await post("/cashout", **order | {"amount": "41"}, agent_pin=AGENT_PIN, pin=PIN)
+    declined = await post("/cashout", **payload | {"amount": "41"}, agent_pin=AGENT_PIN, pin=PIN)
+    await fund_agent(harness, agent, "500")
+    await cash_in(harness, agent, customer, "500")
+    again = await post("/cashout", **payload | {"amount": "41"}, agent_pin=AGENT_PIN, pin=PIN)
     assert parse_error(again) == parse_error(declined) == (402, "INSUFFICIENT_FUNDS")
     name = str(uuid.uuid4())
     first = await post(f"/{agent['id']}/payout-commission")
     again = await post(f"/{agent['id']}/payout-commission")
     assert again.json() == first.json()
-    assert await get_balances(world, agent) == ("65.40", "0.00")
+    assert await get_balances(harness, agent) == ("65.40", "0.00")

@@ -41,11 +41,11 @@ RECORD_FIELDS = [
 
 
 async def test_registration_returns_the_full_record(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    parent = await create_agent(world)
+    parent = await create_agent(harness)
     body = build_registration(
-        world,
+        harness,
         agent_type="sub_agent",
         parent_agent_id=parent["id"],
         business_name="Kamara Stores",
@@ -53,10 +53,10 @@ async def test_registration_returns_the_full_record(
         address="12 Siaka Stevens Street, Freetown",
         commission_tier=3,
     )
-    admin = await world.create_admin()
-    answer = await client.post(AGENTS_URL, json=body, auth=admin)
-    assert answer.status_code == 201
-    receipt = answer.json()
+    admin = await harness.create_admin()
+    response = await client.post(AGENTS_URL, json=body, auth=admin)
+    assert response.status_code == 201
+    receipt = response.json()
     assert list(receipt) == ["success", "message", "agent_id", "agent"]
     record = receipt["agent"]
     assert list(record) == RECORD_FIELDS
@@ -83,22 +83,22 @@ async def test_registration_returns_the_full_record(
         "updated_at": "",
     }
     assert (await client.get(f"{AGENTS_URL}/{record['id']}", auth=admin)).json() == record
-    (entry,) = await world.list_audit_entries(record["id"], "agent.created")
+    (entry,) = await harness.list_audit_entries(record["id"], "agent.created")
     assert entry["actor"]["id"] == admin.id
     assert entry["changes"] == {"status": [None, "active"]}
 
 
-async def test_omitted_fields_are_null_and_the_tier_defaults_to_one(world: Harness) -> None:
-    record = await create_agent(world)
+async def test_omitted_fields_are_null_and_the_tier_defaults_to_one(harness: Harness) -> None:
+    record = await create_agent(harness)
     for field in ("parent_agent_id", "business_name", "email", "address"):
         assert record[field] is None
     assert record["commission_tier"] == 1
 
 
 async def test_registration_opens_a_float_and_a_commission_account(
-    world: Harness, services: Services
+    harness: Harness, services: Services
 ) -> None:
-    record = await create_agent(world)
+    record = await create_agent(harness)
     rows = await services.database.fetch(
         "SELECT id, kind, holder_name FROM accounts WHERE owner_id = $1 ORDER BY kind DESC",
         ids.decode(ids.AGENT, record["id"]),
@@ -117,71 +117,80 @@ async def test_registration_opens_a_float_and_a_commission_account(
     ],
 )
 async def test_public_name_is_the_business_name_or_the_abbreviated_name(
-    world: Harness, services: Services, fields: dict[str, str], seen: str
+    harness: Harness, services: Services, fields: dict[str, str], seen: str
 ) -> None:
-    record = await create_agent(world, **fields)
+    record = await create_agent(harness, **fields)
     names = await services.database.fetch(
         "SELECT public_name FROM accounts WHERE owner_id = $1", ids.decode(ids.AGENT, record["id"])
     )
     assert {row["public_name"] for row in names} == {seen}
 
 
-async def test_agent_can_be_loaded_by_numeric_id(world: Harness, services: Services) -> None:
-    record = await create_agent(world, balance="12")
+async def test_agent_can_be_loaded_by_numeric_id(harness: Harness, services: Services) -> None:
+    record = await create_agent(harness, balance="12")
     agent = await queries.get(services.database, ids.decode(ids.AGENT, record["id"]) or 0)
     assert model.to_record(agent).float_balance == "12.00"
 
 
-async def test_sub_agent_requires_a_parent(world: Harness) -> None:
+async def test_sub_agent_requires_a_parent(harness: Harness) -> None:
     for fields in ({}, {"parent_agent_id": None}, {"phone_number": "nobody's"}):
-        answer = await register_agent(world, agent_type="sub_agent", **fields)
-        assert parse_error(answer) == (400, "MISSING_PARENT")
+        response = await register_agent(harness, agent_type="sub_agent", **fields)
+        assert parse_error(response) == (400, "MISSING_PARENT")
 
 
-async def test_unknown_parent_is_not_found(world: Harness) -> None:
+async def test_unknown_parent_is_not_found(harness: Harness) -> None:
     for unknown in (ids.encode(ids.AGENT, 1), "agt_1", "sub_0000000000001"):
-        answer = await register_agent(world, agent_type="sub_agent", parent_agent_id=unknown)
-        assert parse_error(answer) == (404, "AGENT_NOT_FOUND")
+        response = await register_agent(harness, agent_type="sub_agent", parent_agent_id=unknown)
+        assert parse_error(response) == (404, "AGENT_NOT_FOUND")
 
 
-async def test_parent_must_be_a_super_agent_that_is_not_terminated(world: Harness) -> None:
-    parent = await create_agent(world)
-    sub_agent = await create_agent(world, agent_type="sub_agent", parent_agent_id=parent["id"])
-    terminated = await create_agent_in_status(world, "terminated")
+async def test_parent_must_be_a_super_agent_that_is_not_terminated(harness: Harness) -> None:
+    parent = await create_agent(harness)
+    sub_agent = await create_agent(harness, agent_type="sub_agent", parent_agent_id=parent["id"])
+    terminated = await create_agent_in_status(harness, "terminated")
     for unfit in (sub_agent, terminated):
-        answer = await register_agent(world, agent_type="sub_agent", parent_agent_id=unfit["id"])
-        assert parse_error(answer) == (422, "VALIDATION_FAILED")
-        assert list(answer.json()["details"]["fields"]) == ["parent_agent_id"]
-    suspended = await create_agent_in_status(world, "suspended")
-    answer = await register_agent(world, agent_type="sub_agent", parent_agent_id=suspended["id"])
-    assert answer.status_code == 201
+        response = await register_agent(
+            harness, agent_type="sub_agent", parent_agent_id=unfit["id"]
+        )
+        assert parse_error(response) == (422, "VALIDATION_FAILED")
+        assert list(response.json()["details"]["fields"]) == ["parent_agent_id"]
+    suspended = await create_agent_in_status(harness, "suspended")
+    response = await register_agent(
+        harness, agent_type="sub_agent", parent_agent_id=suspended["id"]
+    )
+    assert response.status_code == 201
 
 
-async def test_super_agent_cannot_have_a_parent(world: Harness) -> None:
-    parent = await create_agent(world)
-    answer = await register_agent(world, parent_agent_id=parent["id"])
-    assert parse_error(answer) == (422, "VALIDATION_FAILED")
-    assert list(answer.json()["details"]["fields"]) == ["parent_agent_id"]
+async def test_super_agent_cannot_have_a_parent(harness: Harness) -> None:
+    parent = await create_agent(harness)
+    response = await register_agent(harness, parent_agent_id=parent["id"])
+    assert parse_error(response) == (422, "VALIDATION_FAILED")
+    assert list(response.json()["details"]["fields"]) == ["parent_agent_id"]
 
 
-async def test_phone_number_is_unique_among_agents(world: Harness) -> None:
-    phone = world.new_phone_number()
-    answers = await asyncio.gather(*(register_agent(world, phone_number=phone) for _ in range(5)))
-    assert sorted(answer.status_code for answer in answers) == [201, 409, 409, 409, 409]
+async def test_phone_number_is_unique_among_agents(harness: Harness) -> None:
+    phone = harness.new_phone_number()
+    responses = await asyncio.gather(
+        *(register_agent(harness, phone_number=phone) for _ in range(5))
+    )
+    assert sorted(response.status_code for response in responses) == [201, 409, 409, 409, 409]
     spaced = f"{phone[:4]} {phone[4:]}"
-    assert parse_error(await register_agent(world, phone_number=spaced)) == (409, "DUPLICATE_PHONE")
+    assert parse_error(await register_agent(harness, phone_number=spaced)) == (
+        409,
+        "DUPLICATE_PHONE",
+    )
     # A subscriber can have the same phone number as an agent.
-    assert (await world.create_subscriber(phone_number=phone))["phone_number"] == phone
+    assert (await harness.create_subscriber(phone_number=phone))["phone_number"] == phone
 
 
-async def test_weak_pins_are_rejected_unless_allowed_by_the_settings(world: Harness) -> None:
-    world.allow_weak_pins()
-    assert (await register_agent(world, pin="1111")).status_code == 201
-    world.allow_weak_pins(False)
-    answer = await register_agent(world, pin="1111")
-    assert parse_error(answer) == (422, "VALIDATION_FAILED")
-    assert list(answer.json()["details"]["fields"]) == ["pin"]
-    assert (await register_agent(world, pin=AGENT_PIN)).status_code == 201
+async def test_weak_pins_are_rejected_unless_allowed_by_the_settings(harness: Harness) -> None:
+    harness.allow_weak_pins()
+    assert (await register_agent(harness, pin="1111")).status_code == 201
+    harness.allow_weak_pins(False)
+    response = await register_agent(harness, pin="1111")
+    assert parse_error(response) == (422, "VALIDATION_FAILED")
+    assert list(response.json()["details"]["fields"]) == ["pin"]
+    assert (await register_agent(harness, pin=AGENT_PIN)).status_code == 201
 
 
 @pytest.mark.parametrize(
@@ -205,8 +214,8 @@ async def test_weak_pins_are_rejected_unless_allowed_by_the_settings(world: Harn
     ],
 )
 async def test_invalid_registration_field_is_rejected(
-    world: Harness, field: str, value: Any, status: int
+    harness: Harness, field: str, value: Any, status: int
 ) -> None:
-    answer = await register_agent(world, **{field: value})
-    assert answer.status_code == status, answer.text
-    assert list(answer.json()["details"]["fields"]) == [field]
+    response = await register_agent(harness, **{field: value})
+    assert response.status_code == status, response.text
+    assert list(response.json()["details"]["fields"]) == [field]

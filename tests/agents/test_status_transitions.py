@@ -46,16 +46,16 @@ from tapgate.errors import ApiError, Code
     ],
 )
 async def test_every_transition_from_every_status(
-    world: Harness, status: str, verb: str, result: str
+    harness: Harness, status: str, verb: str, result: str
 ) -> None:
-    agent = await create_agent_in_status(world, status)
-    answer = await change_status(world, agent, verb)
-    if answer.status_code == 200:
-        assert list(answer.json()) == ["success", "message", "agent"]
-        assert answer.json()["agent"]["status"] == result
-        assert answer.json()["agent"]["updated_at"] > agent["updated_at"]
+    agent = await create_agent_in_status(harness, status)
+    response = await change_status(harness, agent, verb)
+    if response.status_code == 200:
+        assert list(response.json()) == ["success", "message", "agent"]
+        assert response.json()["agent"]["status"] == result
+        assert response.json()["agent"]["updated_at"] > agent["updated_at"]
     else:
-        assert parse_error(answer) == (409, result)
+        assert parse_error(response) == (409, result)
 
 
 def test_transition_table_is_complete() -> None:
@@ -70,9 +70,9 @@ def test_transition_table_is_complete() -> None:
 
 
 async def test_transitions_are_audited_with_old_and_new_status(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    agent, admin = await create_agent(world), await world.create_admin()
+    agent, admin = await create_agent(harness), await harness.create_admin()
     url = f"{AGENTS_URL}/{agent['id']}"
     await client.post(f"{url}/suspend", json={"reason": "cash was missing"}, auth=admin)
     await client.post(f"{url}/activate", auth=admin)
@@ -83,13 +83,13 @@ async def test_transitions_are_audited_with_old_and_new_status(
         ("terminated", "gave up", ["active", "terminated"]),
     ]
     for event, reason, states in expected:
-        (entry,) = await world.list_audit_entries(agent["id"], f"agent.{event}")
+        (entry,) = await harness.list_audit_entries(agent["id"], f"agent.{event}")
         assert entry["actor"]["id"] == admin.id
         assert (entry["reason"], entry["changes"]) == (reason, {"status": states})
 
 
-async def test_agent_status_applies_to_both_accounts(world: Harness, services: Services) -> None:
-    agent = await create_agent_in_status(world, "suspended")
+async def test_agent_status_applies_to_both_accounts(harness: Harness, services: Services) -> None:
+    agent = await create_agent_in_status(harness, "suspended")
     rows = await services.database.fetch(
         "SELECT status, status_reason FROM accounts WHERE owner_id = $1",
         ids.decode(ids.AGENT, agent["id"]),
@@ -98,9 +98,9 @@ async def test_agent_status_applies_to_both_accounts(world: Harness, services: S
 
 
 async def test_suspend_and_terminate_require_a_reason(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    agent, admin = await create_agent(world), await world.create_admin()
+    agent, admin = await create_agent(harness), await harness.create_admin()
     bodies: list[tuple[dict[str, Any], int]] = [
         ({}, 400),
         ({"reason": None}, 400),
@@ -110,22 +110,24 @@ async def test_suspend_and_terminate_require_a_reason(
     ]
     for verb in ("suspend", "terminate"):
         for body, status in bodies:
-            answer = await client.post(f"{AGENTS_URL}/{agent['id']}/{verb}", json=body, auth=admin)
-            assert answer.status_code == status, body
-            assert list(answer.json()["details"]["fields"]) == ["reason"]
+            response = await client.post(
+                f"{AGENTS_URL}/{agent['id']}/{verb}", json=body, auth=admin
+            )
+            assert response.status_code == status, body
+            assert list(response.json()["details"]["fields"]) == ["reason"]
 
 
-async def test_agent_with_float_or_commission_cannot_be_terminated(world: Harness) -> None:
-    agent, customer = await create_agent(world, balance="100"), await world.create_subscriber()
-    assert parse_error(await change_status(world, agent, "terminate")) == (409, "NOT_CLOSABLE")
-    await cash_in(world, agent, customer, "100")
-    assert await get_balances(world, agent) == ("0.00", "1.00")
-    assert parse_error(await change_status(world, agent, "terminate")) == (409, "NOT_CLOSABLE")
-    await pay_out_commission(world, agent)
+async def test_agent_with_float_or_commission_cannot_be_terminated(harness: Harness) -> None:
+    agent, customer = await create_agent(harness, balance="100"), await harness.create_subscriber()
+    assert parse_error(await change_status(harness, agent, "terminate")) == (409, "NOT_CLOSABLE")
+    await cash_in(harness, agent, customer, "100")
+    assert await get_balances(harness, agent) == ("0.00", "1.00")
+    assert parse_error(await change_status(harness, agent, "terminate")) == (409, "NOT_CLOSABLE")
+    await pay_out_commission(harness, agent)
     # An amount below the minimum earns no commission.
-    await cash_in(world, agent, customer, "1")
-    assert await get_balances(world, agent) == ("0.00", "0.00")
-    assert (await change_status(world, agent, "terminate")).status_code == 200
+    await cash_in(harness, agent, customer, "1")
+    assert await get_balances(harness, agent) == ("0.00", "0.00")
+    assert (await change_status(harness, agent, "terminate")).status_code == 200
 
 
 def test_agent_with_held_funds_cannot_be_terminated() -> None:
@@ -147,81 +149,81 @@ def test_agent_with_held_funds_cannot_be_terminated() -> None:
     assert objection.value.code == Code.NOT_CLOSABLE
 
 
-async def test_terminated_agent_cannot_change_the_pin(world: Harness) -> None:
-    agent = await create_agent_in_status(world, "terminated")
+async def test_terminated_agent_cannot_change_the_pin(harness: Harness) -> None:
+    agent = await create_agent_in_status(harness, "terminated")
     path = f"/{agent['id']}/change-pin"
-    answer = await post_as_admin(world, path, old_pin=AGENT_PIN, new_pin="4071")
-    assert parse_error(answer) == (409, "NOT_CLOSABLE")
+    response = await post_as_admin(harness, path, old_pin=AGENT_PIN, new_pin="4071")
+    assert parse_error(response) == (409, "NOT_CLOSABLE")
 
 
-async def test_sub_agents_keep_working_after_their_parent_is_terminated(world: Harness) -> None:
-    parent, customer = await create_agent(world), await world.create_subscriber()
-    sub_agent = await create_sub_agent(world, parent, balance="50")
-    assert (await change_status(world, parent, "terminate")).status_code == 200
-    assert (await cash_in(world, sub_agent, customer, "50")).status_code == 200
+async def test_sub_agents_keep_working_after_their_parent_is_terminated(harness: Harness) -> None:
+    parent, customer = await create_agent(harness), await harness.create_subscriber()
+    sub_agent = await create_sub_agent(harness, parent, balance="50")
+    assert (await change_status(harness, parent, "terminate")).status_code == 200
+    assert (await cash_in(harness, sub_agent, customer, "50")).status_code == 200
 
 
 @pytest.mark.parametrize("verb", ["suspend", "terminate"])
-async def test_inactive_agent_cannot_send_or_receive_money(world: Harness, verb: str) -> None:
+async def test_inactive_agent_cannot_send_or_receive_money(harness: Harness, verb: str) -> None:
     parent, customer = (
-        await create_agent(world, balance="100"),
-        await world.create_subscriber(balance="9"),
+        await create_agent(harness, balance="100"),
+        await harness.create_subscriber(balance="9"),
     )
-    agent = await create_sub_agent(world, parent)
-    grandchild_of_nobody = await create_agent(world)
-    assert (await change_status(world, agent, verb)).status_code == 200
-    for answer, party in (
-        (await cash_in(world, agent, customer, "5"), "sender"),
-        (await cash_out(world, agent, customer, "5"), "receiver"),
-        (await transfer_float(world, parent, agent, "5"), "receiver"),
-        (await pay_out_commission(world, agent), "sender"),
-        (await fund_agent(world, agent, "5"), "receiver"),
+    agent = await create_sub_agent(harness, parent)
+    grandchild_of_nobody = await create_agent(harness)
+    assert (await change_status(harness, agent, verb)).status_code == 200
+    for response, party in (
+        (await cash_in(harness, agent, customer, "5"), "sender"),
+        (await cash_out(harness, agent, customer, "5"), "receiver"),
+        (await transfer_float(harness, parent, agent, "5"), "receiver"),
+        (await pay_out_commission(harness, agent), "sender"),
+        (await fund_agent(harness, agent, "5"), "receiver"),
     ):
-        assert parse_error(answer) == (403, "AGENT_NOT_ACTIVE")
-        assert answer.json()["details"] == {"party": party}
-    assert (await change_status(world, parent, "suspend")).status_code == 200
-    answer = await transfer_float(world, parent, agent, "5")
-    assert answer.json()["details"] == {"party": "sender"}
-    assert parse_error(await transfer_float(world, agent, grandchild_of_nobody, "5")) == (
+        assert parse_error(response) == (403, "AGENT_NOT_ACTIVE")
+        assert response.json()["details"] == {"party": party}
+    assert (await change_status(harness, parent, "suspend")).status_code == 200
+    response = await transfer_float(harness, parent, agent, "5")
+    assert response.json()["details"] == {"party": "sender"}
+    assert parse_error(await transfer_float(harness, agent, grandchild_of_nobody, "5")) == (
         403,
         "FORBIDDEN",
     )
-    assert await get_balances(world, agent) == ("0.00", "0.00")
+    assert await get_balances(harness, agent) == ("0.00", "0.00")
 
 
-async def test_concurrent_suspensions_apply_once(world: Harness) -> None:
-    agent = await create_agent(world)
-    answers = await asyncio.gather(*(change_status(world, agent, "suspend") for _ in range(5)))
-    assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409, 409]
-    assert len(await world.list_audit_entries(agent["id"], "agent.suspended")) == 1
+async def test_concurrent_suspensions_apply_once(harness: Harness) -> None:
+    agent = await create_agent(harness)
+    responses = await asyncio.gather(*(change_status(harness, agent, "suspend") for _ in range(5)))
+    assert sorted(response.status_code for response in responses) == [200, 409, 409, 409, 409]
+    assert len(await harness.list_audit_entries(agent["id"], "agent.suspended")) == 1
 
 
 async def test_concurrent_funding_and_termination_leave_no_float_on_a_terminated_agent(
-    world: Harness,
+    harness: Harness,
 ) -> None:
     for _ in range(5):
-        agent = await create_agent(world)
+        agent = await create_agent(harness)
         terminated, funded = await asyncio.gather(
-            change_status(world, agent, "terminate"), fund_agent(world, agent, "5")
+            change_status(harness, agent, "terminate"), fund_agent(harness, agent, "5")
         )
         assert {terminated.status_code, funded.status_code} in ({200, 409}, {200, 403})
         expected = "5.00" if funded.status_code == 200 else "0.00"
-        assert await get_balances(world, agent) == (expected, "0.00")
+        assert await get_balances(harness, agent) == (expected, "0.00")
 
 
 async def test_concurrent_registration_cannot_add_a_sub_agent_to_a_terminated_parent(
-    world: Harness,
+    harness: Harness,
 ) -> None:
-    parent = await create_agent(world)
+    parent = await create_agent(harness)
     child = {"agent_type": "sub_agent", "parent_agent_id": parent["id"]}
     *registered, terminated = await asyncio.gather(
-        *(register_agent(world, **child) for _ in range(6)),
-        change_status(world, parent, "terminate"),
+        *(register_agent(harness, **child) for _ in range(6)),
+        change_status(harness, parent, "terminate"),
     )
     assert terminated.status_code == 200
     end = terminated.json()["agent"]["updated_at"]
-    for answer in registered:
-        if answer.status_code == 201:
-            assert answer.json()["agent"]["created_at"] <= end
+    for response in registered:
+        if response.status_code == 201:
+            assert response.json()["agent"]["created_at"] <= end
         else:
-            assert parse_error(answer) == (422, "VALIDATION_FAILED")
+            assert parse_error(response) == (422, "VALIDATION_FAILED")

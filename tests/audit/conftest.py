@@ -10,7 +10,7 @@ from tapgate.audit import trail
 
 
 @pytest.fixture
-def write() -> WriteEntry:
+def write_entry() -> WriteEntry:
     """Return a function that adds an entry in a database transaction, with default values."""
     services: Any = SimpleNamespace(
         new_id=ids.IdGenerator(ids.SLOT_COUNT - 1), clock=clock.system_clock

@@ -12,9 +12,11 @@ async def _fetch_only_entry(database: Database) -> asyncpg.Record:
     return row
 
 
-async def test_entry_records_actor_action_and_origin(database: Database, write: WriteEntry) -> None:
+async def test_entry_records_actor_action_and_origin(
+    database: Database, write_entry: WriteEntry
+) -> None:
     async with database.transaction() as tx:
-        await write(tx, reason="stolen", changes={"status": ("ACTIVE", "LOST")})
+        await write_entry(tx, reason="stolen", changes={"status": ("ACTIVE", "LOST")})
     row = await _fetch_only_entry(database)
     assert row["event"] == "card.blocked"
     assert (row["resource_type"], row["resource_id"]) == ("card", "TAP-1")
@@ -25,10 +27,12 @@ async def test_entry_records_actor_action_and_origin(database: Database, write: 
     assert (row["previous_hash"], row["hash"]) == (None, None)
 
 
-async def test_entry_is_rolled_back_with_its_change(database: Database, write: WriteEntry) -> None:
+async def test_entry_is_rolled_back_with_its_change(
+    database: Database, write_entry: WriteEntry
+) -> None:
     with pytest.raises(ZeroDivisionError):
         async with database.transaction() as tx:
-            await write(tx)
+            await write_entry(tx)
             raise ZeroDivisionError
     assert await database.fetchval("SELECT count(*) FROM audit_entries") == 0
 
@@ -38,10 +42,10 @@ async def test_entry_is_rolled_back_with_its_change(database: Database, write: W
     ["pin", "new_pin", "PASSWORD", "password_hash", "hmac_secret", "token", "otp", "api_key"],
 )
 async def test_value_named_like_a_secret_is_masked(
-    database: Database, write: WriteEntry, name: str
+    database: Database, write_entry: WriteEntry, name: str
 ) -> None:
     async with database.transaction() as tx:
-        await write(
+        await write_entry(
             tx, changes={name: (None, "4071"), "inside": ({name: ["4071"]}, {name: {"a": 1}})}
         )
     changes = (await _fetch_only_entry(database))["changes"]
@@ -50,10 +54,10 @@ async def test_value_named_like_a_secret_is_masked(
 
 @pytest.mark.parametrize("name", ["key_id", "pin_locked_until", "no_pin_limit", "pinned", "prefix"])
 async def test_value_that_only_describes_a_secret_is_kept(
-    database: Database, write: WriteEntry, name: str
+    database: Database, write_entry: WriteEntry, name: str
 ) -> None:
     async with database.transaction() as tx:
-        await write(tx, changes={name: ("1", ["2"])})
+        await write_entry(tx, changes={name: ("1", ["2"])})
     assert (await _fetch_only_entry(database))["changes"] == {name: ["1", ["2"]]}
 
 
@@ -70,9 +74,9 @@ async def test_value_that_only_describes_a_secret_is_kept(
     ],
 )
 async def test_database_rejects_changes_to_the_log(
-    database: Database, write: WriteEntry, statement: str
+    database: Database, write_entry: WriteEntry, statement: str
 ) -> None:
     async with database.transaction() as tx:
-        await write(tx)
+        await write_entry(tx)
     with pytest.raises(asyncpg.RestrictViolationError):
         await database.execute(statement)

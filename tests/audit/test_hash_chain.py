@@ -50,7 +50,7 @@ async def other_database(database_url: str) -> AsyncIterator[Database]:
 
 
 @pytest.fixture
-async def writer(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+async def writer_connection(database_url: str) -> AsyncIterator[asyncpg.Connection]:
     """Yield a connection whose transaction the test controls."""
     connection = await asyncpg.connect(database_url)
     await connection.set_type_codec(
@@ -70,11 +70,11 @@ async def test_empty_log_is_valid(database: Database) -> None:
 
 
 async def test_entries_count_as_unsealed_until_sealed(
-    database: Database, write: WriteEntry
+    database: Database, write_entry: WriteEntry
 ) -> None:
-    await _create_sealed_entries(database, write, 2)
+    await _create_sealed_entries(database, write_entry, 2)
     async with database.transaction() as tx:
-        await write(tx)
+        await write_entry(tx)
     before = await verify(database)
     assert (before.valid, before.entries, before.unsealed) == (True, 3, 1)
     await assert_seals(Sealer(database), 1)
@@ -82,10 +82,12 @@ async def test_entries_count_as_unsealed_until_sealed(
     assert (after.valid, after.entries, after.unsealed) == (True, 3, 0)
 
 
-async def test_documented_program_verifies_the_chain(database: Database, write: WriteEntry) -> None:
-    await _create_sealed_entries(database, write, 2)
+async def test_documented_program_verifies_the_chain(
+    database: Database, write_entry: WriteEntry
+) -> None:
+    await _create_sealed_entries(database, write_entry, 2)
     async with database.transaction() as tx:
-        await write(
+        await write_entry(
             tx, reason='Ünï "quoted" \\ \x1f\n\x7f', changes={"a": ("1", 2), "é": (None, [])}
         )
     await assert_seals(Sealer(database), 1)
@@ -100,11 +102,11 @@ async def test_documented_program_verifies_the_chain(database: Database, write: 
 
 
 async def test_many_entries_are_sealed_and_verified_in_batches(
-    database: Database, write: WriteEntry, monkeypatch: pytest.MonkeyPatch
+    database: Database, write_entry: WriteEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chain, "_BATCH_SIZE", 4)
     monkeypatch.setattr(chain, "_FETCH_SIZE", 3)
-    await _create_sealed_entries(database, write, 14)
+    await _create_sealed_entries(database, write_entry, 14)
     result = await verify(database)
     assert (result.valid, result.entries, result.unsealed) == (True, 14, 0)
 
@@ -140,9 +142,9 @@ _DISABLE_TRIGGERS_SQL = """
     ],
 )
 async def test_changed_entry_is_detected(
-    database: Database, write: WriteEntry, change: str
+    database: Database, write_entry: WriteEntry, change: str
 ) -> None:
-    await _create_sealed_entries(database, write, 5)
+    await _create_sealed_entries(database, write_entry, 5)
     await database.execute(_DISABLE_TRIGGERS_SQL)
     await database.execute(f"UPDATE audit_entries SET {change} WHERE resource_id = 'TAP-2'")
     result = await verify(database)
@@ -158,12 +160,12 @@ async def test_changed_entry_is_detected(
     [("= 1", "TAP-1"), ("= 3", "TAP-3"), ("IN (2, 3)", "TAP-3"), ("= 5", None), (">= 1", None)],
 )
 async def test_removed_entry_is_detected(
-    database: Database, write: WriteEntry, gone: str, first_broken: str | None
+    database: Database, write_entry: WriteEntry, gone: str, first_broken: str | None
 ) -> None:
     known = dict(
         zip(
             [f"TAP-{n}" for n in range(5)],
-            await _create_sealed_entries(database, write, 5),
+            await _create_sealed_entries(database, write_entry, 5),
             strict=True,
         )
     )
@@ -174,8 +176,8 @@ async def test_removed_entry_is_detected(
     assert result.first_broken == (known[first_broken] if first_broken else "5")
 
 
-async def test_swapped_entries_are_detected(database: Database, write: WriteEntry) -> None:
-    _, _, third, _ = await _create_sealed_entries(database, write, 4)
+async def test_swapped_entries_are_detected(database: Database, write_entry: WriteEntry) -> None:
+    _, _, third, _ = await _create_sealed_entries(database, write_entry, 4)
     await database.execute(_DISABLE_TRIGGERS_SQL)
     for old, new in [(2, 100), (3, 2), (100, 3)]:
         await database.execute(
@@ -186,9 +188,9 @@ async def test_swapped_entries_are_detected(database: Database, write: WriteEntr
 
 
 async def test_entry_inserted_below_the_head_is_detected_and_never_sealed(
-    database: Database, write: WriteEntry
+    database: Database, write_entry: WriteEntry
 ) -> None:
-    await _create_sealed_entries(database, write, 3)
+    await _create_sealed_entries(database, write_entry, 3)
     await database.execute(_DISABLE_TRIGGERS_SQL)
     await database.execute("UPDATE audit_entries SET sequence = sequence + 10")
     await database.execute("UPDATE audit_head SET sequence = sequence + 10")
@@ -204,9 +206,9 @@ async def test_entry_inserted_below_the_head_is_detected_and_never_sealed(
 
 
 async def test_chain_recomputed_after_a_change_does_not_match_the_head(
-    database: Database, write: WriteEntry
+    database: Database, write_entry: WriteEntry
 ) -> None:
-    await _create_sealed_entries(database, write, 4)
+    await _create_sealed_entries(database, write_entry, 4)
     await database.execute(_DISABLE_TRIGGERS_SQL)
     await database.execute(
         "UPDATE audit_entries SET reason = 'forged', hash = NULL WHERE sequence >= 3"
@@ -225,13 +227,13 @@ async def test_chain_recomputed_after_a_change_does_not_match_the_head(
 
 
 async def test_entry_is_not_sealed_before_an_uncommitted_smaller_sequence_number(
-    database: Database, writer: asyncpg.Connection, write: WriteEntry
+    database: Database, writer_connection: asyncpg.Connection, write_entry: WriteEntry
 ) -> None:
-    slow = writer.transaction()
+    slow = writer_connection.transaction()
     await slow.start()
-    await write(writer, resource_id="first number")
+    await write_entry(writer_connection, resource_id="first number")
     async with database.transaction() as tx:
-        await write(tx, resource_id="second number")
+        await write_entry(tx, resource_id="second number")
     sealer = Sealer(database)
     assert await sealer.seal_pending() == 0
     await slow.commit()
@@ -240,15 +242,15 @@ async def test_entry_is_not_sealed_before_an_uncommitted_smaller_sequence_number
 
 
 async def test_entry_is_not_sealed_before_a_smaller_sequence_number_of_a_younger_transaction(
-    database: Database, writer: asyncpg.Connection, write: WriteEntry
+    database: Database, writer_connection: asyncpg.Connection, write_entry: WriteEntry
 ) -> None:
     """The running transaction is younger than all completed ones, so no snapshot lists it."""
-    younger = writer.transaction()
+    younger = writer_connection.transaction()
     async with database.transaction() as older:
         await older.fetchval("SELECT pg_current_xact_id()::text")
         await younger.start()
-        await write(writer, resource_id="first number")
-        await write(older, resource_id="second number")
+        await write_entry(writer_connection, resource_id="first number")
+        await write_entry(older, resource_id="second number")
     sealer = Sealer(database)
     assert await sealer.seal_pending() == 0
     await younger.commit()
@@ -257,13 +259,13 @@ async def test_entry_is_not_sealed_before_a_smaller_sequence_number_of_a_younger
 
 
 async def test_rolled_back_sequence_number_does_not_block_sealing(
-    database: Database, writer: asyncpg.Connection, write: WriteEntry
+    database: Database, writer_connection: asyncpg.Connection, write_entry: WriteEntry
 ) -> None:
-    given_up = writer.transaction()
+    given_up = writer_connection.transaction()
     await given_up.start()
-    await write(writer)
+    await write_entry(writer_connection)
     async with database.transaction() as tx:
-        await write(tx)
+        await write_entry(tx)
     sealer = Sealer(database)
     assert await sealer.seal_pending() == 0
     await given_up.rollback()
@@ -272,7 +274,7 @@ async def test_rolled_back_sequence_number_does_not_block_sealing(
 
 
 async def test_concurrent_writers_and_sealers_produce_one_valid_chain(
-    database: Database, other_database: Database, write: WriteEntry
+    database: Database, other_database: Database, write_entry: WriteEntry
 ) -> None:
     choose = random.Random(7)
 
@@ -283,7 +285,7 @@ async def test_concurrent_writers_and_sealers_produce_one_valid_chain(
             try:
                 async with other_database.transaction() as tx:
                     for pause in pauses:
-                        await write(tx)
+                        await write_entry(tx)
                         await asyncio.sleep(pause)
                     if given_up:
                         raise ZeroDivisionError
@@ -311,10 +313,10 @@ async def test_concurrent_writers_and_sealers_produce_one_valid_chain(
 
 
 async def test_sealer_does_not_wait_for_another_sealer(
-    database: Database, other_database: Database, write: WriteEntry
+    database: Database, other_database: Database, write_entry: WriteEntry
 ) -> None:
     async with database.transaction() as tx:
-        await write(tx)
+        await write_entry(tx)
     sealer = Sealer(database)
     async with other_database.transaction() as at_it:
         await at_it.execute("SELECT FROM audit_head FOR UPDATE")
@@ -323,7 +325,7 @@ async def test_sealer_does_not_wait_for_another_sealer(
 
 
 async def test_sealing_resumes_after_a_database_outage(
-    postgres: str, database: Database, write: WriteEntry, monkeypatch: pytest.MonkeyPatch
+    postgres: str, database: Database, write_entry: WriteEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chain, "SEAL_INTERVAL_SECONDS", 0.02)
     name = await database.fetchval("SELECT current_database()")
@@ -343,7 +345,7 @@ async def test_sealing_resumes_after_a_database_outage(
         assert not sealing.done()
         await admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
         async with database.transaction() as tx:
-            await write(tx)
+            await write_entry(tx)
         await _wait_until_sealed(database)
     finally:
         sealing.cancel()

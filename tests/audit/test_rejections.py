@@ -30,7 +30,7 @@ class FakeClock:
 
 
 @pytest.fixture(autouse=True)
-def _small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+def _lower_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rejections, "MAX_ENTRIES_PER_SOURCE", 3)
     monkeypatch.setattr(rejections, "MAX_ANONYMOUS_ENTRIES", 10)
     monkeypatch.setattr(rejections, "MAX_KINDS_PER_SOURCE", 2)
@@ -45,12 +45,12 @@ def clock(services: Services) -> FakeClock:
 
 
 @pytest.fixture
-def log(services: Services, clock: FakeClock) -> RejectionLog:
+def rejection_log(services: Services, clock: FakeClock) -> RejectionLog:
     return RejectionLog(services)
 
 
 @pytest.fixture
-def other(services: Services, clock: FakeClock) -> RejectionLog:
+def other_rejection_log(services: Services, clock: FakeClock) -> RejectionLog:
     """Return the log of another process."""
     return RejectionLog(services)
 
@@ -82,9 +82,11 @@ def summarize_entries(rows: list[Any]) -> list[tuple[str | None, str | None, int
     ]
 
 
-async def test_first_rejections_are_separate_entries(log: RejectionLog, database: Database) -> None:
+async def test_first_rejections_are_separate_entries(
+    rejection_log: RejectionLog, database: Database
+) -> None:
     for _ in range(3):
-        await log.record(build_origin(), build_failed_login())
+        await rejection_log.record(build_origin(), build_failed_login())
     rows = await fetch_entries(database)
     assert [(row["event"], row["result"], row["request_id"]) for row in rows] == [
         ("admin.login", "failure", "req-1")
@@ -92,15 +94,15 @@ async def test_first_rejections_are_separate_entries(log: RejectionLog, database
 
 
 async def test_further_rejections_are_summarized_in_one_entry_with_their_count(
-    log: RejectionLog, database: Database, clock: FakeClock
+    rejection_log: RejectionLog, database: Database, clock: FakeClock
 ) -> None:
     for _ in range(50):
-        await log.record(build_origin(), build_failed_login())
+        await rejection_log.record(build_origin(), build_failed_login())
         clock.advance(seconds=1)
-    await log.flush_and_close()
+    await rejection_log.flush_and_close()
     assert len(await fetch_entries(database)) == 3
     clock.advance(hours=1, minutes=1)
-    await log.flush_and_close()
+    await rejection_log.flush_and_close()
     *_, last = rows = await fetch_entries(database)
     assert len(rows) == 4
     assert summarize_entries(rows) == [("192.0.2.1", "ada@example.com", 47)]
@@ -113,22 +115,22 @@ async def test_further_rejections_are_summarized_in_one_entry_with_their_count(
 
 
 async def test_new_hour_starts_with_separate_entries_again(
-    log: RejectionLog, database: Database, clock: FakeClock
+    rejection_log: RejectionLog, database: Database, clock: FakeClock
 ) -> None:
     for _ in range(5):
-        await log.record(build_origin(), build_failed_login())
+        await rejection_log.record(build_origin(), build_failed_login())
     clock.advance(hours=1)
-    await log.record(build_origin(), build_failed_login())
+    await rejection_log.record(build_origin(), build_failed_login())
     assert len(await fetch_entries(database)) == 4
 
 
 async def test_entries_of_one_source_are_bounded_for_any_variation(
-    log: RejectionLog, database: Database, clock: FakeClock
+    rejection_log: RejectionLog, database: Database, clock: FakeClock
 ) -> None:
     for number in range(100):
-        await log.record(build_origin(), build_failed_login(f"{number}@example.com"))
+        await rejection_log.record(build_origin(), build_failed_login(f"{number}@example.com"))
     clock.advance(hours=2)
-    await log.flush_and_close()
+    await rejection_log.flush_and_close()
     rows = await fetch_entries(database)
     assert len(rows) == 3 + 2 + 1
     counted = summarize_entries(rows)
@@ -137,12 +139,12 @@ async def test_entries_of_one_source_are_bounded_for_any_variation(
 
 
 async def test_entries_of_all_sources_are_bounded(
-    log: RejectionLog, database: Database, clock: FakeClock
+    rejection_log: RejectionLog, database: Database, clock: FakeClock
 ) -> None:
     for number in range(200):
-        await log.record(build_origin(f"192.0.2.{number}"), build_failed_login())
+        await rejection_log.record(build_origin(f"192.0.2.{number}"), build_failed_login())
     clock.advance(hours=2)
-    await log.flush_and_close()
+    await rejection_log.flush_and_close()
     rows = await fetch_entries(database)
     assert len(rows) == 10 + 6 + 1
     counted = summarize_entries(rows)
@@ -151,15 +153,18 @@ async def test_entries_of_all_sources_are_bounded(
 
 
 async def test_anonymous_rejections_do_not_use_the_budget_of_authenticated_callers(
-    log: RejectionLog, database: Database, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+    rejection_log: RejectionLog,
+    database: Database,
+    clock: FakeClock,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(rejections, "_MAX_PENDING", 8)
     for number in range(50):
-        await log.record(build_origin(f"192.0.2.{number}"), build_failed_login())
+        await rejection_log.record(build_origin(f"192.0.2.{number}"), build_failed_login())
     for number in range(20):
-        await log.record(ORIGIN, build_failed_login(f"{number}@example.com"))
+        await rejection_log.record(ORIGIN, build_failed_login(f"{number}@example.com"))
     clock.advance(hours=2)
-    await log.flush_and_close()
+    await rejection_log.flush_and_close()
     rows = [row for row in await fetch_entries(database) if row["actor_id"] == ORIGIN.actor_id]
     assert len([row for row in rows if not row["changes"]]) == 3
     counted = summarize_entries(rows)
@@ -169,72 +174,87 @@ async def test_anonymous_rejections_do_not_use_the_budget_of_authenticated_calle
 
 
 async def test_processes_share_the_bounds(
-    log: RejectionLog, other: RejectionLog, database: Database, clock: FakeClock
+    rejection_log: RejectionLog,
+    other_rejection_log: RejectionLog,
+    database: Database,
+    clock: FakeClock,
 ) -> None:
-    refused = [one.record(build_origin(), build_failed_login()) for one in (log, other) * 20]
+    refused = [
+        one.record(build_origin(), build_failed_login())
+        for one in (rejection_log, other_rejection_log) * 20
+    ]
     await asyncio.gather(*refused)
     assert len(await fetch_entries(database)) == 3
-    await asyncio.gather(log.flush_and_close(), other.flush_and_close())
+    await asyncio.gather(rejection_log.flush_and_close(), other_rejection_log.flush_and_close())
     clock.advance(hours=2)
-    await asyncio.gather(log.flush_and_close(), other.flush_and_close())
+    await asyncio.gather(rejection_log.flush_and_close(), other_rejection_log.flush_and_close())
     rows = await fetch_entries(database)
     assert summarize_entries(rows) == [("192.0.2.1", "ada@example.com", 37)]
 
 
 async def test_concurrent_flushes_of_many_kinds_do_not_deadlock(
-    log: RejectionLog, other: RejectionLog, database: Database, clock: FakeClock
+    rejection_log: RejectionLog,
+    other_rejection_log: RejectionLog,
+    database: Database,
+    clock: FakeClock,
 ) -> None:
     for number in range(40):
-        for one in (log, other):
-            address = f"192.0.2.{number if one is log else 39 - number}"
+        for one in (rejection_log, other_rejection_log):
+            address = f"192.0.2.{number if one is rejection_log else 39 - number}"
             await one.record(build_origin(address), build_failed_login(f"{number}@example.com"))
-    await asyncio.gather(log.flush(), other.flush())
+    await asyncio.gather(rejection_log.flush(), other_rejection_log.flush())
     stored = await database.fetchval("SELECT sum(occurrences) FROM audit_repeats")
     assert stored == 80 - 10
 
 
 async def test_killed_process_has_stored_the_first_rejections_and_flushed_counts(
-    log: RejectionLog, other: RejectionLog, database: Database, clock: FakeClock
+    rejection_log: RejectionLog,
+    other_rejection_log: RejectionLog,
+    database: Database,
+    clock: FakeClock,
 ) -> None:
     for _ in range(10):
-        await log.record(build_origin(), build_failed_login())
-    await log.flush()
+        await rejection_log.record(build_origin(), build_failed_login())
+    await rejection_log.flush()
     for _ in range(5):
-        await log.record(build_origin(), build_failed_login())  # lost with the process
+        await rejection_log.record(build_origin(), build_failed_login())  # lost with the process
     clock.advance(hours=2)
-    await other.flush_and_close()
+    await other_rejection_log.flush_and_close()
     rows = await fetch_entries(database)
     assert len(rows) == 4
     assert summarize_entries(rows) == [("192.0.2.1", "ada@example.com", 7)]
 
 
 async def test_counts_survive_a_database_outage(
-    log: RejectionLog, services: Services, database: Database, monkeypatch: pytest.MonkeyPatch
+    rejection_log: RejectionLog,
+    services: Services,
+    database: Database,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for _ in range(10):
-        await log.record(build_origin(), build_failed_login())
+        await rejection_log.record(build_origin(), build_failed_login())
 
     def away(self: Database) -> Any:
         raise ConnectionError
 
     with monkeypatch.context() as patch:
         patch.setattr(Database, "transaction", away)
-        await log.stop()
-    await log.flush()
+        await rejection_log.stop()
+    await rejection_log.flush()
     assert await database.fetchval("SELECT occurrences FROM audit_repeats") == 7
 
 
 async def test_rejected_requests_and_logins_are_bounded_over_http(
-    client: httpx2.AsyncClient, world: Harness, clock: FakeClock
+    client: httpx2.AsyncClient, harness: Harness, clock: FakeClock
 ) -> None:
     clock.now = datetime.now(UTC)
-    support = await world.create_admin("S")
+    support = await harness.create_admin("S")
     for _ in range(8):
-        answer = await client.get("/api/v1/audit/logs", auth=support)
-        assert answer.status_code == 403
+        response = await client.get("/api/v1/audit/logs", auth=support)
+        assert response.status_code == 403
         await client.post(
             "/api/v1/admin/login", json={"email": "eve@example.com", "password": "wrong password"}
         )
-    rows = await fetch_entries(world.services.database)
+    rows = await fetch_entries(harness.services.database)
     assert [row["event"] for row in rows].count("access.denied") == 3
     assert [row["event"] for row in rows].count("admin.login") == 3

@@ -19,24 +19,24 @@ LOGS_URL = "/api/v1/audit/logs"
 
 
 @pytest.fixture
-async def reader(world: Harness) -> BearerAuth:
-    return await world.create_admin("C")
+async def reader(harness: Harness) -> BearerAuth:
+    return await harness.create_admin("C")
 
 
 async def _list_resource_ids(
     client: httpx2.AsyncClient, reader: BearerAuth, **filters: Any
 ) -> list[str]:
     """Return the resource ids of the listed entries."""
-    answer = await client.get(LOGS_URL, params=filters, auth=reader)
-    assert answer.status_code == 200, answer.text
-    return [entry["resource_id"] for entry in answer.json()["data"]]
+    response = await client.get(LOGS_URL, params=filters, auth=reader)
+    assert response.status_code == 200, response.text
+    return [entry["resource_id"] for entry in response.json()["data"]]
 
 
 async def test_entry_has_hashes_after_it_is_sealed(
-    client: httpx2.AsyncClient, database: Database, reader: BearerAuth, write: WriteEntry
+    client: httpx2.AsyncClient, database: Database, reader: BearerAuth, write_entry: WriteEntry
 ) -> None:
     async with database.transaction() as tx:
-        await write(tx, reason="stolen", changes={"status": ("ACTIVE", "LOST")})
+        await write_entry(tx, reason="stolen", changes={"status": ("ACTIVE", "LOST")})
     (entry,) = (await client.get(LOGS_URL, auth=reader)).json()["data"]
     row = await database.fetchrow("SELECT id, occurred_at FROM audit_entries")
     assert row is not None
@@ -63,12 +63,12 @@ async def test_entry_has_hashes_after_it_is_sealed(
 
 
 async def test_log_is_filtered_by_event_resource_result_and_actor(
-    client: httpx2.AsyncClient, database: Database, reader: BearerAuth, write: WriteEntry
+    client: httpx2.AsyncClient, database: Database, reader: BearerAuth, write_entry: WriteEntry
 ) -> None:
     async with database.transaction() as tx:
-        await write(tx, resource_id="a", event="card.linked")
-        await write(tx, resource_id="b", resource_type="agent")
-        await write(tx, resource_id="c", result="failure")
+        await write_entry(tx, resource_id="a", event="card.linked")
+        await write_entry(tx, resource_id="b", resource_type="agent")
+        await write_entry(tx, resource_id="c", result="failure")
     assert await _list_resource_ids(client, reader) == ["c", "b", "a"]
     assert await _list_resource_ids(client, reader, event="card.linked") == ["a"]
     assert await _list_resource_ids(client, reader, resource_type="agent") == ["b"]
@@ -80,10 +80,10 @@ async def test_log_is_filtered_by_event_resource_result_and_actor(
 
 
 async def test_log_is_filtered_by_time_and_by_day(
-    client: httpx2.AsyncClient, services: Services, reader: BearerAuth, write: WriteEntry
+    client: httpx2.AsyncClient, services: Services, reader: BearerAuth, write_entry: WriteEntry
 ) -> None:
     async with services.database.transaction() as tx:
-        await write(tx)
+        await write_entry(tx)
     moment = await services.database.fetchval("SELECT occurred_at FROM audit_entries")
     at = clock.format_rfc3339(moment)
     before = clock.format_rfc3339(moment - timedelta(milliseconds=1))
@@ -115,17 +115,17 @@ async def test_log_is_filtered_by_time_and_by_day(
 async def test_invalid_filter_is_rejected_with_its_name(
     client: httpx2.AsyncClient, reader: BearerAuth, filter_: str, value: str
 ) -> None:
-    answer = await client.get(LOGS_URL, params={filter_: value}, auth=reader)
-    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
-    assert list(answer.json()["details"]["fields"]) == [filter_]
+    response = await client.get(LOGS_URL, params={filter_: value}, auth=reader)
+    assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
+    assert list(response.json()["details"]["fields"]) == [filter_]
 
 
 async def test_pages_neither_repeat_nor_skip_while_entries_are_added(
-    client: httpx2.AsyncClient, database: Database, reader: BearerAuth, write: WriteEntry
+    client: httpx2.AsyncClient, database: Database, reader: BearerAuth, write_entry: WriteEntry
 ) -> None:
     async with database.transaction() as tx:
         for number in range(5):
-            await write(tx, resource_id=str(number))
+            await write_entry(tx, resource_id=str(number))
     seen: list[str] = []
     page: dict[str, Any] = {"has_more": True, "next_cursor": None}
     while page["has_more"]:
@@ -133,19 +133,19 @@ async def test_pages_neither_repeat_nor_skip_while_entries_are_added(
         page = (await client.get(LOGS_URL, params=query, auth=reader)).json()
         seen += [entry["resource_id"] for entry in page["data"]]
         async with database.transaction() as tx:
-            await write(tx, resource_id="new")
+            await write_entry(tx, resource_id="new")
     assert seen == ["4", "3", "2", "1", "0"]
     assert page["next_cursor"] is None
 
 
 async def test_verify_reports_the_first_forged_entry(
-    client: httpx2.AsyncClient, database: Database, reader: BearerAuth, write: WriteEntry
+    client: httpx2.AsyncClient, database: Database, reader: BearerAuth, write_entry: WriteEntry
 ) -> None:
     async with database.transaction() as tx:
-        await write(tx)
+        await write_entry(tx)
     await assert_seals(Sealer(database), 1)
-    answer = await client.get("/api/v1/audit/verify", auth=reader)
-    assert answer.json() == {"valid": True, "entries": 1, "unsealed": 0, "first_broken": None}
+    response = await client.get("/api/v1/audit/verify", auth=reader)
+    assert response.json() == {"valid": True, "entries": 1, "unsealed": 0, "first_broken": None}
     await database.execute(
         """ALTER TABLE audit_entries DISABLE TRIGGER USER;
            UPDATE audit_entries SET reason = 'forged'"""
@@ -156,33 +156,33 @@ async def test_verify_reports_the_first_forged_entry(
 
 
 async def test_denied_access_is_recorded(
-    client: httpx2.AsyncClient, world: Harness, reader: BearerAuth
+    client: httpx2.AsyncClient, harness: Harness, reader: BearerAuth
 ) -> None:
-    answer = await client.get(LOGS_URL, auth=await world.create_admin("S"))
-    assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
+    response = await client.get(LOGS_URL, auth=await harness.create_admin("S"))
+    assert (response.status_code, response.json()["code"]) == (403, "FORBIDDEN")
     (entry,) = (await client.get(LOGS_URL, auth=reader)).json()["data"]
     assert (entry["event"], entry["result"]) == ("access.denied", "denied")
     assert (entry["resource_type"], entry["resource_id"]) == ("endpoint", f"GET {LOGS_URL}")
     assert entry["actor"]["role"] == "support_user"
-    assert entry["request_id"] == answer.headers["X-Request-ID"]
+    assert entry["request_id"] == response.headers["X-Request-ID"]
 
 
 async def test_values_of_restricted_subscribers_are_masked_until_a_code_is_verified(
     client: httpx2.AsyncClient,
     database: Database,
-    world: Harness,
+    harness: Harness,
     reader: BearerAuth,
-    write: WriteEntry,
+    write_entry: WriteEntry,
 ) -> None:
     person, other = (
-        await world.create_subscriber(balance="50"),
-        await world.create_subscriber(balance="50"),
+        await harness.create_subscriber(balance="50"),
+        await harness.create_subscriber(balance="50"),
     )
-    card, shop = await world.create_card(person["id"]), await create_processor(world)
-    paid = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "10")
+    card, shop = await harness.create_card(person["id"]), await create_processor(harness)
+    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "10")
     url = f"/api/v1/subscribers/{person['id']}"
-    admin = await world.create_admin()
-    for answer in (
+    admin = await harness.create_admin()
+    for response in (
         await client.put(url, json={"address": "5 Road"}, auth=admin),
         await client.put(
             f"/api/v1/subscribers/{other['id']}", json={"address": "6 Road"}, auth=admin
@@ -190,14 +190,14 @@ async def test_values_of_restricted_subscribers_are_masked_until_a_code_is_verif
         await client.post(f"/api/v1/cards/{card}/block", json={"reason": "lost"}, auth=admin),
         await client.put(url, json={"restricted": True}, auth=admin),
     ):
-        assert answer.status_code == 200, answer.text
+        assert response.status_code == 200, response.text
     async with database.transaction() as tx:
         told = {"note": (None, "for 5 Road")}
-        await write(tx, resource_type="transaction", resource_id=paid, changes=told)
+        await write_entry(tx, resource_type="transaction", resource_id=paid, changes=told)
 
     async def about(resource_id: str) -> list[dict[str, Any]]:
-        answer = await client.get(LOGS_URL, params={"resource_id": resource_id}, auth=reader)
-        entries: list[dict[str, Any]] = answer.json()["data"]
+        http_response = await client.get(LOGS_URL, params={"resource_id": resource_id}, auth=reader)
+        entries: list[dict[str, Any]] = http_response.json()["data"]
         assert entries, resource_id
         return entries
 
@@ -210,7 +210,7 @@ async def test_values_of_restricted_subscribers_are_masked_until_a_code_is_verif
     assert (await about(other["id"]))[0]["changes"]["address"] == [None, "6 Road"]
 
     await client.post(f"{url}/restricted-access", auth=reader)
-    code = await world.get_pending_code(person["phone_number"])
+    code = await harness.get_pending_code(person["phone_number"])
     opened = await client.post(f"{url}/restricted-access/verify", json={"otp": code}, auth=reader)
     assert opened.status_code == 200
     changed = [entry["changes"].get("address") for entry in await about(person["id"])]

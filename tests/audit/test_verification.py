@@ -27,7 +27,7 @@ DISABLE_TRIGGERS_SQL = """
 
 
 @pytest.fixture(autouse=True)
-def _checkpoint_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def _checkpoint_once_at_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chain, "CHECKPOINT_LAG", 0)
     monkeypatch.setattr(chain, "_CHECKPOINT_INTERVAL", 1)
 
@@ -38,18 +38,18 @@ def verifier(database: Database) -> Verifier:
 
 
 @pytest.fixture
-def fill(database: Database, write: WriteEntry) -> Callable[[int], Any]:
+def create_entries(database: Database, write_entry: WriteEntry) -> Callable[[int], Any]:
     async def fill(count: int) -> None:
         async with database.transaction() as tx:
             for number in range(count):
-                await write(tx, resource_id=f"TAP-{number}")
+                await write_entry(tx, resource_id=f"TAP-{number}")
         await assert_seals(Sealer(database), count)
 
     return fill
 
 
 @pytest.fixture
-def hashed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def rehashed_entries(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Collect the sequence numbers of the entries whose hashes are recomputed."""
     numbers: list[int] = []
     fits = chain._is_linked
@@ -63,42 +63,45 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 async def test_incremental_verification_hashes_only_new_entries_and_counts_all(
-    verifier: Verifier, fill: Callable[[int], Any], hashed: list[int]
+    verifier: Verifier, create_entries: Callable[[int], Any], rehashed_entries: list[int]
 ) -> None:
-    await fill(5)
+    await create_entries(5)
     assert (await verifier.verify(full=False)).entries == 5
-    assert hashed == [1, 2, 3, 4, 5]
-    await fill(2)
-    hashed.clear()
+    assert rehashed_entries == [1, 2, 3, 4, 5]
+    await create_entries(2)
+    rehashed_entries.clear()
     result = await verifier.verify(full=False)
     assert (result.valid, result.entries, result.unsealed) == (True, 7, 0)
-    assert hashed == [6, 7]
-    hashed.clear()
+    assert rehashed_entries == [6, 7]
+    rehashed_entries.clear()
     assert (await verifier.verify(full=True)).entries == 7
-    assert hashed == [1, 2, 3, 4, 5, 6, 7]
+    assert rehashed_entries == [1, 2, 3, 4, 5, 6, 7]
 
 
 async def test_newest_entries_are_always_verified(
     verifier: Verifier,
-    fill: Callable[[int], Any],
-    hashed: list[int],
+    create_entries: Callable[[int], Any],
+    rehashed_entries: list[int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(chain, "CHECKPOINT_LAG", 4)
     monkeypatch.setattr(chain, "_CHECKPOINT_INTERVAL", 2)
     for count, expected in ((3, 1), (4, 1), (3, 3), (2, 7)):
-        await fill(count)
-        hashed.clear()
+        await create_entries(count)
+        rehashed_entries.clear()
         assert (await verifier.verify(full=False)).valid
-        assert hashed[0] == expected
+        assert rehashed_entries[0] == expected
 
 
 async def test_unsealed_entries_are_counted_but_not_covered_by_the_checkpoint(
-    verifier: Verifier, fill: Callable[[int], Any], database: Database, write: WriteEntry
+    verifier: Verifier,
+    create_entries: Callable[[int], Any],
+    database: Database,
+    write_entry: WriteEntry,
 ) -> None:
-    await fill(2)
+    await create_entries(2)
     async with database.transaction() as tx:
-        await write(tx)
+        await write_entry(tx)
     for _ in range(2):
         result = await verifier.verify(full=False)
         assert (result.valid, result.entries, result.unsealed) == (True, 3, 1)
@@ -108,11 +111,11 @@ async def test_unsealed_entries_are_counted_but_not_covered_by_the_checkpoint(
 
 
 async def test_change_after_the_checkpoint_is_detected_and_the_checkpoint_does_not_move(
-    verifier: Verifier, fill: Callable[[int], Any], database: Database
+    verifier: Verifier, create_entries: Callable[[int], Any], database: Database
 ) -> None:
-    await fill(3)
+    await create_entries(3)
     await verifier.verify(full=False)
-    await fill(3)
+    await create_entries(3)
     await database.execute(DISABLE_TRIGGERS_SQL)
     changed = await database.fetchval(
         "UPDATE audit_entries SET reason = 'forged' WHERE sequence = 5 RETURNING id"
@@ -125,9 +128,9 @@ async def test_change_after_the_checkpoint_is_detected_and_the_checkpoint_does_n
 
 
 async def test_change_before_the_checkpoint_is_detected_by_a_full_verification(
-    verifier: Verifier, fill: Callable[[int], Any], database: Database
+    verifier: Verifier, create_entries: Callable[[int], Any], database: Database
 ) -> None:
-    await fill(4)
+    await create_entries(4)
     await verifier.verify(full=False)
     await database.execute(DISABLE_TRIGGERS_SQL)
     changed = await database.fetchval(
@@ -140,9 +143,9 @@ async def test_change_before_the_checkpoint_is_detected_by_a_full_verification(
 
 @pytest.mark.parametrize("column", ["sequence", "hash", "entries", "mac"])
 async def test_forged_checkpoint_is_not_trusted(
-    verifier: Verifier, fill: Callable[[int], Any], database: Database, column: str
+    verifier: Verifier, create_entries: Callable[[int], Any], database: Database, column: str
 ) -> None:
-    await fill(4)
+    await create_entries(4)
     await verifier.verify(full=False)
     await database.execute(DISABLE_TRIGGERS_SQL)
     await database.execute("UPDATE audit_entries SET reason = 'forged' WHERE sequence = 2")
@@ -152,11 +155,11 @@ async def test_forged_checkpoint_is_not_trusted(
 
 
 async def test_history_replaced_with_valid_hashes_does_not_match_the_checkpoint(
-    verifier: Verifier, fill: Callable[[int], Any], database: Database
+    verifier: Verifier, create_entries: Callable[[int], Any], database: Database
 ) -> None:
-    await fill(4)
+    await create_entries(4)
     await verifier.verify(full=False)
-    await fill(2)
+    await create_entries(2)
     await database.execute(DISABLE_TRIGGERS_SQL)
     await database.execute(
         """UPDATE audit_entries SET reason = 'forged', hash = NULL, previous_hash = NULL
@@ -173,9 +176,9 @@ async def test_history_replaced_with_valid_hashes_does_not_match_the_checkpoint(
 
 
 async def test_log_truncated_before_the_checkpoint_is_detected(
-    verifier: Verifier, fill: Callable[[int], Any], database: Database
+    verifier: Verifier, create_entries: Callable[[int], Any], database: Database
 ) -> None:
-    await fill(4)
+    await create_entries(4)
     await verifier.verify(full=False)
     await database.execute(DISABLE_TRIGGERS_SQL)
     await database.execute("DELETE FROM audit_entries WHERE sequence > 2")
@@ -189,23 +192,26 @@ async def test_log_truncated_before_the_checkpoint_is_detected(
 
 
 @pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+def opened_connections(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     """Collect one item for each dedicated connection that is opened."""
-    made: list[None] = []
+    created: list[None] = []
     apart = Database.dedicated_connection
 
     def counted(self: Database) -> Any:
-        made.append(None)
+        created.append(None)
         return apart(self)
 
     monkeypatch.setattr(Database, "dedicated_connection", counted)
-    return made
+    return created
 
 
 async def test_concurrent_requests_share_one_verification_and_leave_the_pool_free(
-    client: httpx2.AsyncClient, world: Harness, opened: list[None], monkeypatch: pytest.MonkeyPatch
+    client: httpx2.AsyncClient,
+    harness: Harness,
+    opened_connections: list[None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    auditor, go_on = await world.create_admin("C"), asyncio.Event()
+    auditor, go_on = await harness.create_admin("C"), asyncio.Event()
     verify_from = verification.verify_from_checkpoint
 
     async def slow(*arguments: Any) -> Any:
@@ -221,39 +227,44 @@ async def test_concurrent_requests_share_one_verification_and_leave_the_pool_fre
     listed = await asyncio.gather(
         *(client.get("/api/v1/subscribers", auth=auditor) for _ in range(20))
     )
-    assert {answer.status_code for answer in listed} == {200}
+    assert {response.status_code for response in listed} == {200}
     go_on.set()
-    answers = [await task for task in waiting]
-    assert sorted(answer.status_code for answer in answers) == [200] * 16 + [503] * 24
-    assert all(a.headers["retry-after"] == "1" for a in answers if a.status_code == 503)
-    assert len(opened) == 1
+    responses = [await task for task in waiting]
+    assert (
+        sorted(http_response.status_code for http_response in responses) == [200] * 16 + [503] * 24
+    )
+    assert all(a.headers["retry-after"] == "1" for a in responses if a.status_code == 503)
+    assert len(opened_connections) == 1
 
 
 async def test_incremental_request_joins_a_full_verification(
-    verifier: Verifier, fill: Callable[[int], Any], hashed: list[int], opened: list[None]
+    verifier: Verifier,
+    create_entries: Callable[[int], Any],
+    rehashed_entries: list[int],
+    opened_connections: list[None],
 ) -> None:
-    await fill(3)
+    await create_entries(3)
     results = await asyncio.gather(
         verifier.verify(full=True), verifier.verify(full=False), verifier.verify(full=True)
     )
     assert [result.entries for result in results] == [3, 3, 3]
-    assert (hashed, len(opened)) == ([1, 2, 3], 1)
+    assert (rehashed_entries, len(opened_connections)) == ([1, 2, 3], 1)
 
 
 async def test_full_request_does_not_join_an_incremental_verification(
-    verifier: Verifier, fill: Callable[[int], Any], hashed: list[int]
+    verifier: Verifier, create_entries: Callable[[int], Any], rehashed_entries: list[int]
 ) -> None:
-    await fill(3)
+    await create_entries(3)
     await verifier.verify(full=False)
-    hashed.clear()
+    rehashed_entries.clear()
     await asyncio.gather(verifier.verify(full=False), verifier.verify(full=True))
-    assert hashed == [1, 2, 3]
+    assert rehashed_entries == [1, 2, 3]
 
 
 async def test_canceled_caller_does_not_end_the_verification_of_other_callers(
-    verifier: Verifier, fill: Callable[[int], Any]
+    verifier: Verifier, create_entries: Callable[[int], Any]
 ) -> None:
-    await fill(3)
+    await create_entries(3)
     first = asyncio.create_task(verifier.verify(full=False))
     await asyncio.sleep(0)
     second = asyncio.create_task(verifier.verify(full=False))
@@ -268,31 +279,31 @@ async def test_verification_by_another_process_is_503_after_a_short_wait(
     monkeypatch.setattr(verification, "_WAIT_TIMEOUT_SECONDS", 0.05)
     async with database.connection() as other:
         await other.execute("SELECT pg_advisory_lock($1)", verification._LOCK_KEY)
-        with pytest.raises(ApiError) as refused:
+        with pytest.raises(ApiError) as raised:
             await verifier.verify(full=False)
         await other.execute("SELECT pg_advisory_unlock($1)", verification._LOCK_KEY)
-    assert (refused.value.status, refused.value.headers) == (503, {"Retry-After": "1"})
+    assert (raised.value.status, raised.value.headers) == (503, {"Retry-After": "1"})
     assert (await verifier.verify(full=False)).valid
 
 
 async def test_query_parameter_selects_a_full_verification(
-    client: httpx2.AsyncClient, world: Harness, services: Services
+    client: httpx2.AsyncClient, harness: Harness, services: Services
 ) -> None:
-    auditor = await world.create_admin("C")
+    auditor = await harness.create_admin("C")
     for query in ("", "?full=true", "?full=false"):
-        answer = await client.get(f"{VERIFY_URL}{query}", auth=auditor)
-        assert answer.status_code == 200
-        assert list(answer.json()) == ["valid", "entries", "unsealed", "first_broken"]
-    answer = await client.get(f"{VERIFY_URL}?full=perhaps", auth=auditor)
-    assert (answer.status_code, list(answer.json()["details"]["fields"])) == (422, ["full"])
+        response = await client.get(f"{VERIFY_URL}{query}", auth=auditor)
+        assert response.status_code == 200
+        assert list(response.json()) == ["valid", "entries", "unsealed", "first_broken"]
+    response = await client.get(f"{VERIFY_URL}?full=perhaps", auth=auditor)
+    assert (response.status_code, list(response.json()["details"]["fields"])) == (422, ["full"])
 
 
 async def test_each_accepted_ledger_verification_opens_one_connection(
-    client: httpx2.AsyncClient, world: Harness, opened: list[None]
+    client: httpx2.AsyncClient, harness: Harness, opened_connections: list[None]
 ) -> None:
-    admin = await world.create_admin()
-    asked = [client.post("/api/v1/ledger/verify", auth=admin) for _ in range(30)]
-    answers = await asyncio.gather(*asked)
-    statuses = [answer.status_code for answer in answers]
+    admin = await harness.create_admin()
+    response = [client.post("/api/v1/ledger/verify", auth=admin) for _ in range(30)]
+    responses = await asyncio.gather(*response)
+    statuses = [http_response.status_code for http_response in responses]
     assert set(statuses) == {200, 429}
-    assert len(opened) == statuses.count(200)
+    assert len(opened_connections) == statuses.count(200)

@@ -46,17 +46,19 @@ async def build_history(services: Services, connection: asyncpg.Connection) -> A
     from bench.growth.results import Sizes
     from bench.payments import dataset
 
-    made = await dataset.build(services, cards=CARD_COUNT, processors=2)
+    created = await dataset.build(services, cards=CARD_COUNT, processors=2)
     shops = await services.database.fetch("SELECT id FROM processors ORDER BY id")
     for number, shop in enumerate(shops):
         paid = Command(
             type=chart.POS_PAYMENT,
             channel="pos",
-            payer=commands.card_party(made.cards[number].serial),
+            payer=commands.card_party(created.cards[number].serial),
             payee=commands.processor_party(shop["id"]),
             amount=10_000,
-            payer_pin=made.cards[number].pin,
-            idempotency_key=ScopedIdempotencyKey(made.terminals[number].id, str(uuid4()), b"asked"),
+            payer_pin=created.cards[number].pin,
+            idempotency_key=ScopedIdempotencyKey(
+                created.terminals[number].id, str(uuid4()), b"asked"
+            ),
             context={"merchant_name": "Kamara Stores"},
         )
         (await services.ledger.submit(paid)).require_accepted()
@@ -70,14 +72,14 @@ async def build_history(services: Services, connection: asyncpg.Connection) -> A
         rounds=1,
     )
     fill = DatabaseFiller(connection, services.settings, sizes, lambda line: None)
-    return made.cards[0], await fill.run(made.cards[0])
+    return created.cards[0], await fill.run(created.cards[0])
 
 
 async def test_generated_history_matches_what_the_ledger_would_have_written(
-    services: Services, world: Harness, database_url: str, monkeypatch: pytest.MonkeyPatch
+    services: Services, harness: Harness, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT)])
-    await world.create_admin()
+    await harness.create_admin()
     connection = await asyncpg.connect(database_url)
     try:
         indexes = "SELECT indexname, indexdef FROM pg_indexes ORDER BY indexname"
@@ -128,15 +130,15 @@ async def assert_payments_look_real(connection: asyncpg.Connection) -> None:
     for row in past:
         assert ids.first_id_at(row["created_at"]) <= row["id"]
         assert row["id"] < ids.first_id_at(row["created_at"] + timedelta(milliseconds=1))
-        answer = decode_result(row["answer"])
-        assert answer.transaction_id == row["id"]
-        assert (answer.amount, answer.fee) == (row["amount"], row["fee_amount"])
-        assert answer.payee_name == row["payee"]
-        assert answer.payer_available == row["from_balance"]
+        result = decode_result(row["answer"])
+        assert result.transaction_id == row["id"]
+        assert (result.amount, result.fee) == (row["amount"], row["fee_amount"])
+        assert result.payee_name == row["payee"]
+        assert result.payer_available == row["from_balance"]
         if row["type"] == chart.POS_PAYMENT:
             assert list_filled_columns(row) == list_filled_columns(real[row["type"]])
         else:
-            assert answer.payee_available == row["to_balance"]
+            assert result.payee_available == row["to_balance"]
 
 
 def list_filled_columns(row: asyncpg.Record) -> set[str]:
@@ -166,20 +168,20 @@ async def assert_cardholder_can_pay(services: Services, connection: asyncpg.Conn
     assert (await verify(connection)).is_valid
 
 
-async def test_small_run_has_every_figure_and_a_consistent_ledger(folder: Path) -> None:
-    (folder / "docs").mkdir()
+async def test_small_run_has_every_figure_and_a_consistent_ledger(public_tmp_path: Path) -> None:
+    (public_tmp_path / "docs").mkdir()
     page = (ROOT / "docs" / "benchmarks.md").read_text()
-    (folder / "docs" / "benchmarks.md").write_text(page)
+    (public_tmp_path / "docs" / "benchmarks.md").write_text(page)
     sizes = ("--accounts", "1000", "--entries", "4000", "--cards", "100", "--workers", "1")
     lengths = ("--seconds", "0.1", "--rounds", "1")
-    folders = ("--folder", str(folder), "--root", str(folder))
-    said = await run_benchmark("bench.growth", *sizes, *lengths, *folders)
-    found = json.loads((folder / "bench" / "results" / "growth.json").read_text())
+    folders = ("--folder", str(public_tmp_path), "--root", str(public_tmp_path))
+    output = await run_benchmark("bench.growth", *sizes, *lengths, *folders)
+    found = json.loads((public_tmp_path / "bench" / "results" / "growth.json").read_text())
 
     for side in (found[name] for name in PHASES):
         assert side["books"]["hold"]
         assert side["books"]["approved"] == side["books"]["completed"] > 0
-        phases = [one["phase"] for one in side["payments"]]
+        phases = [item["phase"] for item in side["payments"]]
         assert [phase["connections"] for phase in phases] == [64, 256]
         assert {phase["kind"] for phase in side["reads"]} == READ_NAMES
         for phase in (*phases, *side["reads"]):
@@ -195,26 +197,26 @@ async def test_small_run_has_every_figure_and_a_consistent_ledger(folder: Path) 
         found["ratios"], found["empty"]["payments"], found["grown"]["payments"], strict=True
     ):
         costs = [
-            one["phase"]["cpu"]["workers"] + one["phase"]["cpu"]["postgres"]
-            for one in (among_much, among_little)
+            entry["phase"]["cpu"]["workers"] + entry["phase"]["cpu"]["postgres"]
+            for entry in (among_much, among_little)
         ]
         assert ratio["cost"] == ratio["cost_of_best"] == round(costs[0] / costs[1], 2)
     allowed = (".declined", ".batches")
     assert not [place for place in list_missing_figures(found) if not place.endswith(allowed)]
 
     headline = f"**Cost ratio: {found['ratios'][0]['cost']:.2f} at 64"
-    written = (folder / "docs" / "benchmarks.md").read_text()
+    written = (public_tmp_path / "docs" / "benchmarks.md").read_text()
     assert headline in written
-    assert headline in said
+    assert headline in output
     assert "**Ratio: " in written  # the payment benchmark is kept
-    assert set(os.listdir(folder)) == {"bench", "docs"}  # noqa: PTH208 - the data is gone
+    assert set(os.listdir(public_tmp_path)) == {"bench", "docs"}  # noqa: PTH208 - the data is gone
 
 
-async def test_page_matches_the_stored_results(folder: Path) -> None:
-    kept = [Path("bench/results/growth.json"), Path("docs/benchmarks.md")]
-    for path in kept:
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes((ROOT / path).read_bytes())
-    await run_benchmark("bench.growth.report", str(folder))
-    for path in kept:
-        assert (folder / path).read_bytes() == (ROOT / path).read_bytes(), path
+async def test_page_matches_the_stored_results(public_tmp_path: Path) -> None:
+    stored = [Path("bench/results/growth.json"), Path("docs/benchmarks.md")]
+    for path in stored:
+        (public_tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (public_tmp_path / path).write_bytes((ROOT / path).read_bytes())
+    await run_benchmark("bench.growth.report", str(public_tmp_path))
+    for path in stored:
+        assert (public_tmp_path / path).read_bytes() == (ROOT / path).read_bytes(), path

@@ -25,9 +25,9 @@ async def run_load(plan: dict[str, Any]) -> Any:
         stdout=asyncio.subprocess.PIPE,
     )
     encoded = msgspec.msgpack.encode(plan)
-    said, _ = await client.communicate(len(encoded).to_bytes(8) + encoded + b"go\n")
+    output, _ = await client.communicate(len(encoded).to_bytes(8) + encoded + b"go\n")
     assert client.returncode == 0
-    return msgspec.msgpack.decode(said.removeprefix(b"ready\n"))
+    return msgspec.msgpack.decode(output.removeprefix(b"ready\n"))
 
 
 async def run_against_busy_server(

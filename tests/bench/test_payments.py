@@ -9,16 +9,16 @@ from bench.runner import ROOT, list_missing_figures, run_benchmark
 WORKLOADS = {"hot", "webhooks", "replays", "transfers", "balances"}
 
 
-async def test_small_run_has_every_figure_and_a_consistent_ledger(folder: Path) -> None:
-    (folder / "docs").mkdir()
+async def test_small_run_has_every_figure_and_a_consistent_ledger(public_tmp_path: Path) -> None:
+    (public_tmp_path / "docs").mkdir()
     page = (ROOT / "docs" / "benchmarks.md").read_text()
-    (folder / "docs" / "benchmarks.md").write_text(page)
+    (public_tmp_path / "docs" / "benchmarks.md").write_text(page)
     sizes = ("--seconds", "0.1", "--rounds", "1", "--cards", "100", "--scale", "1")
     sizes += ("--overload", "40")
-    said = await run_benchmark(
-        "bench.payments", *sizes, "--folder", str(folder), "--root", str(folder)
+    output = await run_benchmark(
+        "bench.payments", *sizes, "--folder", str(public_tmp_path), "--root", str(public_tmp_path)
     )
-    found = json.loads((folder / "bench" / "results" / "latest.json").read_text())
+    found = json.loads((public_tmp_path / "bench" / "results" / "latest.json").read_text())
 
     books = found["books"]
     assert books["hold"]
@@ -45,24 +45,24 @@ async def test_small_run_has_every_figure_and_a_consistent_ledger(folder: Path) 
     allowed = (".declined", ".batches")
     assert not [place for place in list_missing_figures(found) if not place.endswith(allowed)]
 
-    written = (folder / "docs" / "benchmarks.md").read_text()
+    written = (public_tmp_path / "docs" / "benchmarks.md").read_text()
     assert f"**Ratio: {found['ratio']['ratio']:.2f}.**" in written
-    assert f"**Ratio: {found['ratio']['ratio']:.2f}.**" in said
+    assert f"**Ratio: {found['ratio']['ratio']:.2f}.**" in output
     assert "At overload, with 40 connections" in written
     assert "## What is measured" in written
-    assert (folder / "docs" / "benchmarks.svg").read_text().count("<rect ") == 6
-    assert set(os.listdir(folder)) == {"bench", "docs"}  # noqa: PTH208 - the data is gone
+    assert (public_tmp_path / "docs" / "benchmarks.svg").read_text().count("<rect ") == 6
+    assert set(os.listdir(public_tmp_path)) == {"bench", "docs"}  # noqa: PTH208 - the data is gone
 
 
-async def test_page_matches_the_stored_results(folder: Path) -> None:
-    kept = [
+async def test_page_matches_the_stored_results(public_tmp_path: Path) -> None:
+    stored = [
         Path("bench/results/latest.json"),
         Path("docs/benchmarks.md"),
         Path("docs/benchmarks.svg"),
     ]
-    for path in kept:
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes((ROOT / path).read_bytes())
-    await run_benchmark("bench.payments.report", str(folder))
-    for path in kept:
-        assert (folder / path).read_bytes() == (ROOT / path).read_bytes(), path
+    for path in stored:
+        (public_tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (public_tmp_path / path).write_bytes((ROOT / path).read_bytes())
+    await run_benchmark("bench.payments.report", str(public_tmp_path))
+    for path in stored:
+        assert (public_tmp_path / path).read_bytes() == (ROOT / path).read_bytes(), path

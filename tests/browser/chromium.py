@@ -103,7 +103,9 @@ class PageMonitor:
 
     def require_no_problems(self) -> None:
         wrong = [
-            one for one in self.problems if not any(part in one for part in self.expected_problems)
+            item
+            for item in self.problems
+            if not any(part in item for part in self.expected_problems)
         ]
         assert not wrong, "\n".join(wrong)
 
@@ -128,13 +130,13 @@ class Tab:
 
     async def sign_in_by_request(self, email: str, password: str) -> None:
         """Sign in without the form, which is faster."""
-        answer = await self.page.request.post(
+        response = await self.page.request.post(
             f"{self.base_url}/console/sign-in",
             form={"email": email, "password": password},
             headers={"Sec-Fetch-Site": "same-origin"},
             max_redirects=0,
         )
-        assert answer.status == 303, await answer.text()
+        assert response.status == 303, await response.text()
 
     async def find_axe_violations(
         self, look: AxeCheck = "structure", within: str = "html"
@@ -153,10 +155,10 @@ class Tab:
             [within, options | _AXE_OPTIONS[look]],
         )
         return [
-            f"{one['id']}: {one['help']}: {node['html'][:200]}"
-            for one in found["violations"]
-            if one["impact"] in _SEVERE_IMPACTS
-            for node in one["nodes"]
+            f"{item['id']}: {item['help']}: {node['html'][:200]}"
+            for item in found["violations"]
+            if item["impact"] in _SEVERE_IMPACTS
+            for node in item["nodes"]
         ]
 
     async def take_screenshot(self, name: str, *, full: bool = True) -> None:

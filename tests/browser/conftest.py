@@ -45,11 +45,11 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-async def platform(
-    browser: Browser, postgres: str, copies: ScratchDatabases
+async def deployment(
+    browser: Browser, postgres: str, scratch_databases: ScratchDatabases
 ) -> AsyncIterator[Deployment]:
     """A gateway with the small demo and a messenger, as started by `make run`."""
-    name = await copies.acquire()
+    name = await scratch_databases.acquire()
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as place:
         folder, url = Path(place), build_database_url(name, postgres)
         async with (
@@ -64,35 +64,35 @@ async def platform(
             yield platform
             await platform.require_balanced_books()
         assert '"level":"error"' not in (folder / "log").read_text()
-    await copies.release(name)
+    await scratch_databases.release(name)
 
 
 @pytest.fixture(scope="session")
-def hero(platform: Deployment) -> DemoCustomer:
-    text = "\n".join(load_examples(platform.settings.data_dir))
-    said = re.search(r"# (.+): phone (\S+), card (\S+), PIN (\d{4})", text)
+def demo_customer(deployment: Deployment) -> DemoCustomer:
+    text = "\n".join(load_examples(deployment.settings.data_dir))
+    output = re.search(r"# (.+): phone (\S+), card (\S+), PIN (\d{4})", text)
     public_id = re.search(r"/subscribers/(sub_\w+)", text)
-    assert said is not None and public_id is not None, text
-    return DemoCustomer(public_id[1], *said.groups())
+    assert output is not None and public_id is not None, text
+    return DemoCustomer(public_id[1], *output.groups())
 
 
 @pytest.fixture(scope="session")
-async def ada(platform: Deployment) -> Admin:
+async def ada(deployment: Deployment) -> Admin:
     """A system admin that sets up test data over the API."""
-    return await platform.log_in_admin()
+    return await deployment.log_in_admin()
 
 
 @pytest.fixture
-async def stranger(browser: Browser, platform: Deployment) -> AsyncIterator[Tab]:
+async def signed_out_tab(browser: Browser, deployment: Deployment) -> AsyncIterator[Tab]:
     """A tab that is not signed in. The test fails if its page had problems."""
     async with chromium.open_tab(
-        browser, str(platform.client.base_url), DESKTOP_VIEWPORT
+        browser, str(deployment.client.base_url), DESKTOP_VIEWPORT
     ) as opened:
         yield opened
 
 
 @pytest.fixture
-async def tab(stranger: Tab) -> Tab:
+async def tab(signed_out_tab: Tab) -> Tab:
     """A tab signed in as a system admin."""
-    await stranger.sign_in_by_request(ADMIN["email"], ADMIN["password"])
-    return stranger
+    await signed_out_tab.sign_in_by_request(ADMIN["email"], ADMIN["password"])
+    return signed_out_tab

@@ -30,8 +30,8 @@ async def test_card_upload_reports_progress_created_cards_and_row_errors(
     await page.get_by_label("CSV file").set_input_files(file)
     await page.get_by_role("button", name="Upload").click()
     await expect(page.get_by_role("heading", name="Import results")).to_be_visible()
-    shown = await page.evaluate("window.shown")
-    assert any(shown) and not shown[-1], "the bar was there while the file was sent"
+    text = await page.evaluate("window.shown")
+    assert any(text) and not text[-1], "the bar was there while the file was sent"
     await expect(page.locator("#result dd")).to_have_text(["40", "0", "2", "42"])
     errors = page.get_by_role("region", name="Rows with errors").locator("tbody tr")
     await expect(errors).to_have_count(2)

@@ -13,10 +13,10 @@ _HELD_AMOUNT = "600000.00"
 
 
 @pytest.fixture
-async def officer(stranger: Tab, ada: Admin) -> Tab:
+async def officer(signed_out_tab: Tab, ada: Admin) -> Tab:
     hired = await ada.create_admin("Isata", "C")
-    await stranger.sign_in(hired.email, PASSWORD)
-    return stranger
+    await signed_out_tab.sign_in(hired.email, PASSWORD)
+    return signed_out_tab
 
 
 async def create_customer(ada: Admin, name: str) -> Customer:

@@ -75,7 +75,7 @@ _DARK_MODE_PATHS: Final = {
 
 
 @pytest.fixture(scope="session")
-async def addresses(platform: Deployment, ada: Admin) -> dict[str, str]:
+async def page_urls(deployment: Deployment, ada: Admin) -> dict[str, str]:
     """Return the URL of each page in the demo data."""
     await ada.post("admin/webhook-endpoints", url="http://127.0.0.1:9/hook", events=["*"])
     found = {}
@@ -89,11 +89,11 @@ async def addresses(platform: Deployment, ada: Admin) -> dict[str, str]:
 
 
 async def test_every_page_is_accessible_and_fits_a_desktop(
-    browser: Browser, platform: Deployment, addresses: dict[str, str]
+    browser: Browser, deployment: Deployment, page_urls: dict[str, str]
 ) -> None:
     findings: dict[str, list[str]] = {}
-    async with chromium.open_tab(browser, str(platform.client.base_url), DESKTOP_VIEWPORT) as tab:
-        async for path, name in _open_pages(tab, addresses):
+    async with chromium.open_tab(browser, str(deployment.client.base_url), DESKTOP_VIEWPORT) as tab:
+        async for path, name in _open_pages(tab, page_urls):
             findings[path] = await _check_page(tab, f"{name}-desktop-light", "all")
             if path in _DARK_MODE_PATHS or chromium.should_take_screenshots():
                 await tab.page.emulate_media(color_scheme="dark")
@@ -103,12 +103,12 @@ async def test_every_page_is_accessible_and_fits_a_desktop(
 
 
 async def test_every_page_fits_a_phone(
-    browser: Browser, platform: Deployment, addresses: dict[str, str]
+    browser: Browser, deployment: Deployment, page_urls: dict[str, str]
 ) -> None:
     """In a single column, no page may overflow horizontally."""
     too_wide: dict[str, int] = {}
-    async with chromium.open_tab(browser, str(platform.client.base_url), PHONE_VIEWPORT) as tab:
-        async for path, name in _open_pages(tab, addresses):
+    async with chromium.open_tab(browser, str(deployment.client.base_url), PHONE_VIEWPORT) as tab:
+        async for path, name in _open_pages(tab, page_urls):
             too_wide[path] = await _get_overflow(tab)
             for scheme in get_args(ColorScheme):
                 await tab.page.emulate_media(color_scheme=scheme)
@@ -132,15 +132,17 @@ async def test_every_form_is_accessible(tab: Tab, ada: Admin) -> None:
     dialog = tab.page.get_by_role("dialog")
     findings: dict[str, list[str]] = {}
     await tab.open("/console/subscribers")
-    for act in ACTIONS:
-        if act.prefill_path is not None and "subscribers" not in act.prefill_path:
+    for action in ACTIONS:
+        if action.prefill_path is not None and "subscribers" not in action.prefill_path:
             continue
         await tab.page.evaluate(
             "address => htmx.ajax('GET', address, '#dialog-body')",
-            f"/console/actions/{act.name}?id={person}",
+            f"/console/actions/{action.name}?id={person}",
         )
-        await dialog.get_by_role("heading", name=act.title).wait_for()
-        findings[act.name] = await _check_page(tab, f"form-{act.name}", "structure", "#dialog")
+        await dialog.get_by_role("heading", name=action.title).wait_for()
+        findings[action.name] = await _check_page(
+            tab, f"form-{action.name}", "structure", "#dialog"
+        )
         await dialog.evaluate("dialog => dialog.close()")
     assert len(findings) > 30
     assert {name: found for name, found in findings.items() if found} == {}

@@ -31,8 +31,8 @@ async def test_changed_limit_applies_to_the_next_payment(tab: Tab, ada: Admin) -
         await dialog.get_by_role("button", name="Save").click()
         await expect(page.get_by_role("status")).to_have_text("Level 1 limits updated.")
         await expect(page.get_by_role("row", name="Per transaction")).to_contain_text("40.00")
-        answer = await fatu.send_money("40.01", friend)
-        assert require_error(answer) == (403, "TRANSACTION_LIMIT_EXCEEDED")
+        response = await fatu.send_money("40.01", friend)
+        assert require_error(response) == (403, "TRANSACTION_LIMIT_EXCEEDED")
         require_success(await fatu.send_money("40.00", friend))
     finally:
         require_success(await ada.put("account-rules/1", max_transaction=before["max_transaction"]))
@@ -61,11 +61,11 @@ async def test_fee_tier_can_be_added(tab: Tab, ada: Admin) -> None:
         require_success(await ada.put("fee-rules", data=before))
 
 
-async def test_finance_user_can_view_but_not_change_fees(stranger: Tab, ada: Admin) -> None:
+async def test_finance_user_can_view_but_not_change_fees(signed_out_tab: Tab, ada: Admin) -> None:
     finance = await ada.create_admin("Foday", "F")
-    await stranger.sign_in(finance.email, PASSWORD)
-    page = stranger.page
+    await signed_out_tab.sign_in(finance.email, PASSWORD)
+    page = signed_out_tab.page
     await page.get_by_role("link", name="Limits and fees").click()
     await expect(page.get_by_role("main")).to_contain_text("1.5% up to 50,000.00 SLE")
     await expect(page.get_by_role("button", name="Edit")).to_have_count(0)
-    assert await stranger.find_axe_violations() == []
+    assert await signed_out_tab.find_axe_violations() == []

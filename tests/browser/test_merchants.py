@@ -11,7 +11,7 @@ from journeys.admin import Admin
 
 
 @pytest.fixture
-async def counter(ada: Admin) -> App:
+async def agent_app(ada: Admin) -> App:
     return await ada.create_app("payments:write")
 
 
@@ -37,11 +37,11 @@ async def _copy_secret(tab: Tab, label: str) -> str:
 async def _require_no_horizontal_scroll(tab: Tab) -> None:
     """Assert that nothing overflows the viewport on a phone."""
     await tab.page.set_viewport_size(PHONE_VIEWPORT)
-    shown = await tab.page.evaluate(
+    text = await tab.page.evaluate(
         "[document.documentElement.scrollWidth - innerWidth,"
         " dialog.scrollWidth - dialog.clientWidth]"
     )
-    assert shown == [0, 0]
+    assert text == [0, 0]
 
 
 async def test_processor_with_terminal_is_created_rekeyed_blocked_and_suspended(tab: Tab) -> None:
@@ -93,9 +93,9 @@ async def test_processor_with_terminal_is_created_rekeyed_blocked_and_suspended(
     assert await tab.find_axe_violations() == []
 
 
-async def test_agent_float_is_funded(tab: Tab, ada: Admin, counter: App) -> None:
-    top = await ada.create_agent(counter, "Zainab Wurie")
-    await ada.create_agent(counter, "Momoh Wurie", top)
+async def test_agent_float_is_funded(tab: Tab, ada: Admin, agent_app: App) -> None:
+    top = await ada.create_agent(agent_app, "Zainab Wurie")
+    await ada.create_agent(agent_app, "Momoh Wurie", top)
     page, dialog = tab.page, tab.page.get_by_role("dialog")
     await tab.open("/console/agents")
     tree = page.locator(".trees > li", has_text="Zainab Wurie")
@@ -119,9 +119,9 @@ async def test_agent_float_is_funded(tab: Tab, ada: Admin, counter: App) -> None
     await expect(tree.locator(".sums")).to_contain_text("1,250.50 SLE")
 
 
-async def test_agent_search_filters_while_typing(tab: Tab, ada: Admin, counter: App) -> None:
-    top = await ada.create_agent(counter, "Hindolo Ngegba")
-    await ada.create_agent(counter, "Satta Ngegba", top)
+async def test_agent_search_filters_while_typing(tab: Tab, ada: Admin, agent_app: App) -> None:
+    top = await ada.create_agent(agent_app, "Hindolo Ngegba")
+    await ada.create_agent(agent_app, "Satta Ngegba", top)
     page = tab.page
     await tab.open("/console/agents")
     await page.get_by_label("Search").press_sequentially("satta ng")

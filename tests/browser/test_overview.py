@@ -11,25 +11,25 @@ from journeys.api_caller import require_success
 from tapgate.ledger.verify import CLAIMS
 
 
-async def test_sign_in_and_sign_out(stranger: Tab) -> None:
-    page = stranger.page
-    stranger.monitor.expected_problems = ("401",)
-    await stranger.open("/console/subscribers")
+async def test_sign_in_and_sign_out(signed_out_tab: Tab) -> None:
+    page = signed_out_tab.page
+    signed_out_tab.monitor.expected_problems = ("401",)
+    await signed_out_tab.open("/console/subscribers")
     await expect(page).to_have_url(re.compile(r"/console/sign-in\?to="))
     await page.get_by_label("Email").fill(ADMIN["email"])
     await page.get_by_label("Password").fill("not the password")
     await page.get_by_role("button", name="Sign in").click()
     await expect(page.get_by_text("Incorrect email or password")).to_be_visible()
     await expect(page.get_by_label("Password")).to_be_focused()
-    assert await stranger.find_axe_violations() == []
+    assert await signed_out_tab.find_axe_violations() == []
     await page.get_by_label("Password").fill(ADMIN["password"])
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", level=1)).to_have_text("Customers")
     cookies = await page.context.cookies()
     assert cookies
-    assert all(one["httpOnly"] and one["sameSite"] == "Strict" for one in cookies)
+    assert all(item["httpOnly"] and item["sameSite"] == "Strict" for item in cookies)
     await page.get_by_role("button", name="Sign out").click()
-    await stranger.open("/console")
+    await signed_out_tab.open("/console")
     await expect(page).to_have_url(re.compile("/console/sign-in$"))
 
 

@@ -84,10 +84,10 @@ class PhonePage:
 
     async def require_absent(self, *pins: str) -> None:
         """Assert that no PIN is on the page, in session storage, or in any request."""
-        kept = await self.page.evaluate("JSON.stringify(sessionStorage)")
-        shown = await self.page.locator("#phone").inner_text()
+        stored = await self.page.evaluate("JSON.stringify(sessionStorage)")
+        text = await self.page.locator("#phone").inner_text()
         for pin in pins:
-            for where in (shown, kept, *self.sent_bodies):
+            for where in (text, stored, *self.sent_bodies):
                 assert not contains_pin(where, pin), where
 
 
@@ -107,68 +107,68 @@ _HAS_PENDING_MESSAGES_SQL = """
 
 
 @pytest.fixture
-async def handset(tab: Tab, hero: DemoCustomer, platform: Deployment) -> PhonePage:
+async def phone_page(tab: Tab, demo_customer: DemoCustomer, deployment: Deployment) -> PhonePage:
     """The demo customer's phone, once all pending receipts of other tests have arrived."""
-    connection = await asyncpg.connect(platform.database_url)
+    connection = await asyncpg.connect(deployment.database_url)
     try:
         async with asyncio.timeout(30):
-            while await connection.fetchval(_HAS_PENDING_MESSAGES_SQL, hero.phone):
+            while await connection.fetchval(_HAS_PENDING_MESSAGES_SQL, demo_customer.phone):
                 await asyncio.sleep(0.1)
     finally:
         await connection.close()
     handset = PhonePage(tab)
-    await handset.open(hero.phone)
+    await handset.open(demo_customer.phone)
     return handset
 
 
 async def test_transfer_to_a_friend_with_a_wrong_and_a_correct_pin(
-    tab: Tab, handset: PhonePage, hero: DemoCustomer, ada: Admin, platform: Deployment
+    tab: Tab, phone_page: PhonePage, demo_customer: DemoCustomer, ada: Admin, deployment: Deployment
 ) -> None:
     (friend,) = require_success(await ada.get("subscribers", search="+23225000002"))["data"]
     before = await get_balance(ada, friend["id"])
-    await handset.send_message("menu")
-    await handset.expect_last_message("What would you like to do?")
+    await phone_page.send_message("menu")
+    await phone_page.expect_last_message("What would you like to do?")
     assert await tab.find_axe_violations() == []
-    await handset.choose_from_list("Send money")
-    await handset.expect_last_message("Who would you like to send money to?")
-    await handset.send_message("DEMO-000002")
-    await handset.expect_last_message("How much")
-    await handset.send_message("25")
-    await handset.expect_last_message("25.00 SLE")
-    await handset.tap_option("Yes")
-    await handset.expect_last_message("Enter your PIN to send")
-    await handset.tap_option("Enter PIN")
-    await expect(handset.dialog.get_by_label("Your PIN", exact=True)).to_be_focused()
+    await phone_page.choose_from_list("Send money")
+    await phone_page.expect_last_message("Who would you like to send money to?")
+    await phone_page.send_message("DEMO-000002")
+    await phone_page.expect_last_message("How much")
+    await phone_page.send_message("25")
+    await phone_page.expect_last_message("25.00 SLE")
+    await phone_page.tap_option("Yes")
+    await phone_page.expect_last_message("Enter your PIN to send")
+    await phone_page.tap_option("Enter PIN")
+    await expect(phone_page.dialog.get_by_label("Your PIN", exact=True)).to_be_focused()
     assert await tab.find_axe_violations() == []
 
     wrong = "9173"
-    await handset.press_digits(wrong)
-    await handset.confirm()
-    await expect(handset.dialog.get_by_role("alert")).to_contain_text("2", timeout=_TIMEOUT_MS)
-    await handset.page.keyboard.type(hero.pin)
-    await handset.page.keyboard.press("Enter")
-    await expect(handset.dialog).to_be_hidden(timeout=_TIMEOUT_MS)
-    await handset.expect_last_message(re.compile(r"txn_\w+"))
+    await phone_page.press_digits(wrong)
+    await phone_page.confirm()
+    await expect(phone_page.dialog.get_by_role("alert")).to_contain_text("2", timeout=_TIMEOUT_MS)
+    await phone_page.page.keyboard.type(demo_customer.pin)
+    await phone_page.page.keyboard.press("Enter")
+    await expect(phone_page.dialog).to_be_hidden(timeout=_TIMEOUT_MS)
+    await phone_page.expect_last_message(re.compile(r"txn_\w+"))
     await tab.take_screenshot("readme/phone", full=False)
-    await handset.require_absent(hero.pin, wrong)
-    require_pins_not_logged(platform, hero.pin, wrong)
+    await phone_page.require_absent(demo_customer.pin, wrong)
+    require_pins_not_logged(deployment, demo_customer.pin, wrong)
 
-    sent = re.findall(r"txn_\w+", await handset.log.inner_text())[-1]
+    sent = re.findall(r"txn_\w+", await phone_page.log.inner_text())[-1]
     paid = require_success(await ada.get(f"transactions/{sent}"))
     assert (paid["amount"], paid["status"], paid["channel"]) == ("25.00", "completed", "messaging")
     assert float(await get_balance(ada, friend["id"])) == pytest.approx(float(before) + 25)
 
-    await handset.expect_phone_number(friend["phone_number"])
-    await handset.expect_last_message("You received 25.00 SLE")
-    await handset.expect_last_message(sent)
+    await phone_page.expect_phone_number(friend["phone_number"])
+    await phone_page.expect_last_message("You received 25.00 SLE")
+    await phone_page.expect_last_message(sent)
     # After switching back, the conversation is still there.
-    conversations = handset.page.get_by_role("list", name="Conversations")
-    await conversations.get_by_role("button", name=hero.name).click()
-    await expect(handset.log).to_contain_text("PIN entered")
+    conversations = phone_page.page.get_by_role("list", name="Conversations")
+    await conversations.get_by_role("button", name=demo_customer.name).click()
+    await expect(phone_page.log).to_contain_text("PIN entered")
 
 
 async def test_registration_and_kyc_document_upload(
-    tab: Tab, ada: Admin, platform: Deployment, tmp_path: Path
+    tab: Tab, ada: Admin, deployment: Deployment, tmp_path: Path
 ) -> None:
     document = tmp_path / "card.jpg"
     Image.new("RGB", (320, 200), (30, 90, 140)).save(document)
@@ -207,31 +207,33 @@ async def test_registration_and_kyc_document_upload(
     await handset.expect_last_message("I got it")
     await expect(handset.log.get_by_alt_text("Image you sent")).to_be_visible()
     await handset.require_absent(pin)
-    require_pins_not_logged(platform, pin)
+    require_pins_not_logged(deployment, pin)
 
     (person,) = require_success(await ada.get("subscribers", search=phone))["data"]
     assert (person["first_name"], person["last_name"]) == ("Isata", "Conteh")
     documents = require_success(await ada.get(f"subscribers/{person['id']}/kyc-documents"))["data"]
-    assert [one["document_type"] for one in documents] == ["id_front"]
+    assert [item["document_type"] for item in documents] == ["id_front"]
 
 
-async def test_option_list_works_with_the_keyboard_alone(tab: Tab, handset: PhonePage) -> None:
+async def test_option_list_works_with_the_keyboard_alone(tab: Tab, phone_page: PhonePage) -> None:
     keyboard = tab.page.keyboard
-    await handset.send_message("menu")
-    await handset.expect_last_message("What would you like to do?")
-    opener = handset.log.get_by_role("button", name="Choose").last
+    await phone_page.send_message("menu")
+    await phone_page.expect_last_message("What would you like to do?")
+    opener = phone_page.log.get_by_role("button", name="Choose").last
     await opener.press("Enter")
-    rows = handset.dialog.locator(".row")
+    rows = phone_page.dialog.locator(".row")
     await expect(rows.first).to_be_focused()
     await keyboard.press("Shift+Tab")
     await keyboard.press("Shift+Tab")
     await expect(rows.last).to_be_focused()
     await keyboard.press("Escape")
-    await expect(handset.dialog).to_be_hidden()
+    await expect(phone_page.dialog).to_be_hidden()
     await expect(opener).to_be_focused()
 
 
-async def test_undeliverable_message_or_image_shows_an_error(tab: Tab, handset: PhonePage) -> None:
+async def test_undeliverable_message_or_image_shows_an_error(
+    tab: Tab, phone_page: PhonePage
+) -> None:
     trouble = tab.page.locator("#chat-error")
     await tab.page.get_by_label("Choose an image").set_input_files(
         {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"no picture"}
@@ -242,14 +244,14 @@ async def test_undeliverable_message_or_image_shows_an_error(tab: Tab, handset: 
         await route.fulfill(json={"problem": "The messenger is not responding."})
 
     await tab.page.route("**/simulator/phone/*", refuse)
-    await handset.send_message("balance")
+    await phone_page.send_message("balance")
     await expect(trouble).to_have_text("The messenger is not responding.")
-    await expect(handset.log.locator(".own").last).to_contain_text("Not sent")
+    await expect(phone_page.log.locator(".own").last).to_contain_text("Not sent")
     assert await tab.find_axe_violations() == []
     await tab.page.unroute("**/simulator/phone/*")
-    await handset.send_message("balance")
+    await phone_page.send_message("balance")
     await expect(trouble).to_be_hidden()
-    await handset.expect_last_message(re.compile(r"[\d,]+\.\d\d SLE"))
+    await phone_page.expect_last_message(re.compile(r"[\d,]+\.\d\d SLE"))
 
 
 async def test_pin_is_masked_when_the_form_key_is_unavailable(tab: Tab) -> None:
@@ -261,6 +263,6 @@ async def test_pin_is_masked_when_the_form_key_is_unavailable(tab: Tab) -> None:
     await handset.open(new_phone_number())
     await handset.send_message("7413")
     await expect(handset.log).to_contain_text("••••")
-    kept = await tab.page.evaluate("JSON.stringify(sessionStorage)")
-    shown = await tab.page.locator("#phone").inner_text()
-    assert not contains_pin(kept, "7413") and not contains_pin(shown, "7413")
+    stored = await tab.page.evaluate("JSON.stringify(sessionStorage)")
+    text = await tab.page.locator("#phone").inner_text()
+    assert not contains_pin(stored, "7413") and not contains_pin(text, "7413")

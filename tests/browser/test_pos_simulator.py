@@ -77,60 +77,62 @@ async def wait_until(is_so: Callable[[], Awaitable[bool]]) -> None:
 
 
 @pytest.fixture
-async def till(tab: Tab) -> PosPage:
-    till = PosPage(tab)
-    await till.open()
-    return till
+async def pos_page(tab: Tab) -> PosPage:
+    pos_page = PosPage(tab)
+    await pos_page.open()
+    return pos_page
 
 
-async def test_payment_links_to_its_ledger_entries(till: PosPage, hero: DemoCustomer) -> None:
-    page = till.page
-    await expect(page.locator("#tap-label")).to_contain_text(hero.name)
+async def test_payment_links_to_its_ledger_entries(
+    pos_page: PosPage, demo_customer: DemoCustomer
+) -> None:
+    page = pos_page.page
+    await expect(page.locator("#tap-label")).to_contain_text(demo_customer.name)
     for not_yet in ("#replay", "#new-payment", "#key", "#inspector", "#insecure"):
         await expect(page.locator(not_yet)).to_be_hidden()
-    assert await till.tab.find_axe_violations() == []
-    await till.pay("1250", hero.pin)
-    await expect(till.screen).to_contain_text("Approved")
-    await expect(till.screen).to_contain_text("12.50 SLE")
-    await expect(till.latest_receipt).to_contain_text(f"•••• {hero.card[-4:]}")
-    assert await till.tab.find_axe_violations() == []
-    await till.tab.take_screenshot("readme/pos")
-    transaction = await till.get_transaction_id()
-    await till.latest_receipt.get_by_role("link").click()
+    assert await pos_page.tab.find_axe_violations() == []
+    await pos_page.pay("1250", demo_customer.pin)
+    await expect(pos_page.screen).to_contain_text("Approved")
+    await expect(pos_page.screen).to_contain_text("12.50 SLE")
+    await expect(pos_page.latest_receipt).to_contain_text(f"•••• {demo_customer.card[-4:]}")
+    assert await pos_page.tab.find_axe_violations() == []
+    await pos_page.tab.take_screenshot("readme/pos")
+    transaction = await pos_page.get_transaction_id()
+    await pos_page.latest_receipt.get_by_role("link").click()
     await expect(page).to_have_url(re.compile(f"/console/transactions/{transaction}$"))
     entries = page.get_by_role("region", name="Ledger entries").locator("tbody tr")
     await expect(entries.filter(has_text="12.50 SLE")).to_have_count(1)
-    await expect(entries.filter(has_text=hero.name).first).to_be_visible()
-    await till.tab.take_screenshot("readme/transaction")
+    await expect(entries.filter(has_text=demo_customer.name).first).to_be_visible()
+    await pos_page.tab.take_screenshot("readme/transaction")
 
 
 async def test_terminal_cannot_be_switched_during_a_payment(
-    till: PosPage, hero: DemoCustomer
+    pos_page: PosPage, demo_customer: DemoCustomer
 ) -> None:
     """The response would reach another terminal, and no receipt would show the payment."""
-    page, answered = till.page, asyncio.Event()
+    page, answered = pos_page.page, asyncio.Event()
 
     async def late(route: Route) -> None:
         await answered.wait()
         await route.continue_()
 
     await page.route("**/api/v1/pos/payment", late)
-    await till.pay("375", hero.pin)
-    await expect(till.screen).to_contain_text("Processing")
+    await pos_page.pay("375", demo_customer.pin)
+    await expect(pos_page.screen).to_contain_text("Processing")
     await expect(page.get_by_label("Terminal", exact=True)).to_be_disabled()
     answered.set()
-    await expect(till.screen).to_contain_text("Approved")
+    await expect(pos_page.screen).to_contain_text("Approved")
     await expect(page.get_by_label("Terminal", exact=True)).to_be_enabled()
-    await expect(till.latest_receipt).to_contain_text("3.75 SLE")
+    await expect(pos_page.latest_receipt).to_contain_text("3.75 SLE")
 
 
 async def test_displayed_signing_input_matches_the_signature(
-    till: PosPage, hero: DemoCustomer
+    pos_page: PosPage, demo_customer: DemoCustomer
 ) -> None:
-    page = till.page
-    await till.press_button("Look up")
-    await till.tap_card()
-    await expect(till.screen).to_contain_text(hero.card)
+    page = pos_page.page
+    await pos_page.press_button("Look up")
+    await pos_page.tap_card()
+    await expect(pos_page.screen).to_contain_text(demo_customer.card)
     signed = await page.locator("#inspector-signed").text_content() or ""
     headers = dict(
         line.split(": ", 1)
@@ -138,7 +140,7 @@ async def test_displayed_signing_input_matches_the_signature(
     )
     assert signed.startswith("POST\n/api/v1/pos/lookup-card\n")
     assert await page.locator("#key-secret").inner_text() == "•" * 12
-    await till.press_button("Reveal")
+    await pos_page.press_button("Reveal")
     secret = await page.locator("#key-secret").inner_text()
     assert signing.verify(secret.encode(), headers["X-Signature"], signed.encode())
     assert headers["X-Signature"] in await page.locator("#inspector-curl").inner_text()
@@ -146,43 +148,43 @@ async def test_displayed_signing_input_matches_the_signature(
 
 
 async def test_large_payment_requires_the_pin_and_a_wrong_pin_is_explained(
-    till: PosPage, hero: DemoCustomer
+    pos_page: PosPage, demo_customer: DemoCustomer
 ) -> None:
-    till.tab.monitor.expected_problems = ("403", "400")
-    page = till.page
+    pos_page.tab.monitor.expected_problems = ("403", "400")
+    page = pos_page.page
     await page.keyboard.type("210000")
     await page.keyboard.press("Enter")
-    await expect(till.screen).to_contain_text("Amount due")
+    await expect(pos_page.screen).to_contain_text("Amount due")
     await page.keyboard.press("Enter")
-    await expect(till.screen).to_contain_text("This payment requires a PIN")
+    await expect(pos_page.screen).to_contain_text("This payment requires a PIN")
     request_id = re.compile(r'"request_id":"([^"]+)"')
     signed = page.locator("#inspector-signed")
     first = request_id.search(await signed.inner_text())
-    await page.keyboard.type("0000" if hero.pin != "0000" else "1111")
+    await page.keyboard.type("0000" if demo_customer.pin != "0000" else "1111")
     await page.keyboard.press("Enter")
-    await expect(till.screen).to_contain_text("Declined. Wrong PIN. 2 attempts left.")
-    await page.keyboard.type(hero.pin)
+    await expect(pos_page.screen).to_contain_text("Declined. Wrong PIN. 2 attempts left.")
+    await page.keyboard.type(demo_customer.pin)
     await page.keyboard.press("Enter")
-    await expect(till.screen).to_contain_text("Approved")
+    await expect(pos_page.screen).to_contain_text("Approved")
     last = request_id.search(await signed.inner_text())
     assert first is not None and last is not None
     assert first[1] == last[1]
 
 
 async def test_replayed_request_returns_the_original_response_and_moves_no_money(
-    till: PosPage, hero: DemoCustomer, ada: Admin
+    pos_page: PosPage, demo_customer: DemoCustomer, ada: Admin
 ) -> None:
-    await till.pay("310", hero.pin)
-    await expect(till.screen).to_contain_text("Approved")
-    transaction = await till.get_transaction_id()
-    first_signature = await till.page.locator("#inspector-headers").inner_text()
-    await till.press_button("Replay request")
-    await expect(till.screen).to_contain_text("Replayed: same transaction, no money moved")
-    status = till.page.locator("#inspector-status")
+    await pos_page.pay("310", demo_customer.pin)
+    await expect(pos_page.screen).to_contain_text("Approved")
+    transaction = await pos_page.get_transaction_id()
+    first_signature = await pos_page.page.locator("#inspector-headers").inner_text()
+    await pos_page.press_button("Replay request")
+    await expect(pos_page.screen).to_contain_text("Replayed: same transaction, no money moved")
+    status = pos_page.page.locator("#inspector-status")
     await expect(status).to_contain_text("Idempotent-Replayed: true")
-    await expect(till.page.locator("#inspector-response")).to_contain_text(transaction)
-    assert await till.page.locator("#inspector-headers").inner_text() != first_signature
-    await expect(till.page.locator(".receipt")).to_have_count(1)
+    await expect(pos_page.page.locator("#inspector-response")).to_contain_text(transaction)
+    assert await pos_page.page.locator("#inspector-headers").inner_text() != first_signature
+    await expect(pos_page.page.locator(".receipt")).to_have_count(1)
 
     async def is_counted() -> bool:
         chain = require_success(await ada.get(f"transactions/{transaction}/chain"))
@@ -192,77 +194,79 @@ async def test_replayed_request_returns_the_original_response_and_moves_no_money
 
 
 async def test_partial_refund_followed_by_refund_of_the_remainder(
-    till: PosPage, hero: DemoCustomer, ada: Admin
+    pos_page: PosPage, demo_customer: DemoCustomer, ada: Admin
 ) -> None:
-    await till.pay("800", hero.pin)
-    await expect(till.screen).to_contain_text("Approved")
-    paid = await till.get_transaction_id()
-    await till.latest_receipt.get_by_role("button", name="Refund").click()
-    await expect(till.screen).to_contain_text("8.00 SLE")
-    await till.press_button("Clear")
-    await till.press_keys("300")
-    await till.press_button("OK")
-    await expect(till.screen).to_contain_text("Still refundable: 5.00 SLE")
-    await till.tab.open("/simulator/pos")  # receipts persist, the key is new
-    payment = till.page.locator(".receipt", has_text=paid)
+    await pos_page.pay("800", demo_customer.pin)
+    await expect(pos_page.screen).to_contain_text("Approved")
+    paid = await pos_page.get_transaction_id()
+    await pos_page.latest_receipt.get_by_role("button", name="Refund").click()
+    await expect(pos_page.screen).to_contain_text("8.00 SLE")
+    await pos_page.press_button("Clear")
+    await pos_page.press_keys("300")
+    await pos_page.press_button("OK")
+    await expect(pos_page.screen).to_contain_text("Still refundable: 5.00 SLE")
+    await pos_page.tab.open("/simulator/pos")  # receipts persist, the key is new
+    payment = pos_page.page.locator(".receipt", has_text=paid)
     await expect(payment).to_contain_text("5.00 SLE")
     await payment.get_by_role("button", name="Refund").click()
-    await till.press_button("OK")
-    await expect(till.screen).to_contain_text("Still refundable: 0.00 SLE")
+    await pos_page.press_button("OK")
+    await expect(pos_page.screen).to_contain_text("Still refundable: 0.00 SLE")
     await expect(payment.get_by_role("button", name="Refund")).to_be_hidden()
     assert require_success(await ada.get(f"transactions/{paid}"))["status"] == "refunded"
 
 
-async def test_balance_is_shown_after_the_correct_pin(till: PosPage, hero: DemoCustomer) -> None:
-    await till.press_button("Balance")
-    await till.tap_card()
-    await till.enter_pin(hero.pin)
-    await expect(till.screen).to_contain_text(re.compile(r"[\d,]+\.\d\d SLE"))
-    await expect(till.screen).to_contain_text("Card is active")
+async def test_balance_is_shown_after_the_correct_pin(
+    pos_page: PosPage, demo_customer: DemoCustomer
+) -> None:
+    await pos_page.press_button("Balance")
+    await pos_page.tap_card()
+    await pos_page.enter_pin(demo_customer.pin)
+    await expect(pos_page.screen).to_contain_text(re.compile(r"[\d,]+\.\d\d SLE"))
+    await expect(pos_page.screen).to_contain_text("Card is active")
 
 
 @pytest.mark.parametrize("leaving", ["for another page", "by signing out"])
 async def test_terminal_key_is_deleted_when_the_page_is_left(
-    till: PosPage, hero: DemoCustomer, ada: Admin, leaving: str
+    pos_page: PosPage, demo_customer: DemoCustomer, ada: Admin, leaving: str
 ) -> None:
-    page = till.page
-    await till.press_button("Look up")
-    await till.tap_card()
-    await expect(till.screen).to_contain_text(hero.card)
+    page = pos_page.page
+    await pos_page.press_button("Look up")
+    await pos_page.tap_card()
+    await expect(pos_page.screen).to_contain_text(demo_customer.card)
     key = await page.locator("#key-id").inner_text()
     chosen = page.locator("#terminal option:checked")
     processor = await chosen.get_attribute("data-processor")
 
     async def is_gone() -> bool:
         keys = await ada.list_all(f"processors/{processor}/keys")
-        return key not in [one["api_key_id"] for one in keys]
+        return key not in [item["api_key_id"] for item in keys]
 
     assert not await is_gone()
     if leaving == "by signing out":
         await page.get_by_role("button", name="Sign out").click()
         await expect(page.get_by_role("button", name="Sign in")).to_be_visible()
     else:
-        await till.tab.open("/simulator")
+        await pos_page.tab.open("/simulator")
     await wait_until(is_gone)
 
 
 async def test_keyboard_controls_the_terminal_after_a_click_elsewhere(
-    till: PosPage, hero: DemoCustomer
+    pos_page: PosPage, demo_customer: DemoCustomer
 ) -> None:
-    page = till.page
-    await page.get_by_role("button", name=f"Use {hero.name}'s card").click()
+    page = pos_page.page
+    await page.get_by_role("button", name=f"Use {demo_customer.name}'s card").click()
     await page.keyboard.type("150")
     await page.get_by_label("Require PIN").check()
     await page.keyboard.press("Enter")
-    await expect(till.screen).to_contain_text("Amount due")
+    await expect(pos_page.screen).to_contain_text("Amount due")
     await page.locator("#tap").press("Enter")
-    await page.keyboard.type(f"{hero.pin[:2]}0")
+    await page.keyboard.type(f"{demo_customer.pin[:2]}0")
     await page.keyboard.press("Backspace")
-    await expect(till.screen).to_contain_text("2 of 4 digits")
-    await page.keyboard.type(hero.pin[2:])
+    await expect(pos_page.screen).to_contain_text("2 of 4 digits")
+    await page.keyboard.type(demo_customer.pin[2:])
     await page.keyboard.press("Enter")
-    await expect(till.screen).to_contain_text("Approved")
-    await expect(till.screen).to_contain_text("1.50 SLE")
+    await expect(pos_page.screen).to_contain_text("Approved")
+    await expect(pos_page.screen).to_contain_text("1.50 SLE")
 
 
 async def test_insecure_context_disables_signing_with_an_explanation(tab: Tab) -> None:
@@ -273,26 +277,30 @@ async def test_insecure_context_disables_signing_with_an_explanation(tab: Tab) -
     await expect(tab.page.locator("#tap")).to_be_disabled()
 
 
-async def test_card_is_found_by_the_name_of_its_holder(till: PosPage, hero: DemoCustomer) -> None:
-    page = till.page
+async def test_card_is_found_by_the_name_of_its_holder(
+    pos_page: PosPage, demo_customer: DemoCustomer
+) -> None:
+    page = pos_page.page
     # Other tests may have created people with the same name, and only a few are shown.
-    words = f"{hero.name.split()[1][:4]} {hero.phone[-8:]}"
+    words = f"{demo_customer.name.split()[1][:4]} {demo_customer.phone[-8:]}"
     await page.get_by_label("Card", exact=True).press_sequentially(words)
     cards = page.locator("#cards button")
-    await expect(cards.filter(has_text=hero.card)).to_contain_text(hero.name)
+    await expect(cards.filter(has_text=demo_customer.card)).to_contain_text(demo_customer.name)
     await page.get_by_label("Card", exact=True).fill("nobody is called this")
     await expect(page.locator("#card-count")).to_contain_text("No cards match")
 
 
-async def test_physical_card_is_read_over_nfc(tab: Tab, hero: DemoCustomer, ada: Admin) -> None:
+async def test_physical_card_is_read_over_nfc(
+    tab: Tab, demo_customer: DemoCustomer, ada: Admin
+) -> None:
     await tab.page.add_init_script(_FAKE_NFC_READER)
-    till = PosPage(tab)
-    await till.open()
+    pos_page = PosPage(tab)
+    await pos_page.open()
     await expect(tab.page.get_by_text("This browser can't read NFC cards")).to_be_hidden()
     other = next(
         card
         for card in await ada.list_all("cards", status="ACTIVE")
-        if card["mac_address"] and card["serial"] != hero.card
+        if card["mac_address"] and card["serial"] != demo_customer.card
     )
     await tab.page.get_by_role("button", name="Tap a physical card").click()
     await expect(tab.page.locator("#nfc-status")).to_contain_text("Hold a card")
@@ -304,10 +312,10 @@ async def test_physical_card_is_read_over_nfc(tab: Tab, hero: DemoCustomer, ada:
     await expect(tab.page.locator("#card-image-serial")).to_contain_text(other["serial"][-4:])
 
 
-async def test_pos_simulator_fits_a_phone(till: PosPage, hero: DemoCustomer) -> None:
-    await till.page.set_viewport_size(PHONE_VIEWPORT)
-    await till.pay("120", hero.pin)
-    await expect(till.screen).to_contain_text("Approved")
-    width = await till.page.evaluate("document.documentElement.scrollWidth")
+async def test_pos_simulator_fits_a_phone(pos_page: PosPage, demo_customer: DemoCustomer) -> None:
+    await pos_page.page.set_viewport_size(PHONE_VIEWPORT)
+    await pos_page.pay("120", demo_customer.pin)
+    await expect(pos_page.screen).to_contain_text("Approved")
+    width = await pos_page.page.evaluate("document.documentElement.scrollWidth")
     assert width <= PHONE_VIEWPORT["width"]
-    assert await till.tab.find_axe_violations() == []
+    assert await pos_page.tab.find_axe_violations() == []

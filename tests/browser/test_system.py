@@ -15,11 +15,13 @@ _PASSWORD = "a long enough password"
 
 
 async def _request_status(platform: Deployment, key: str) -> int:
-    answer = await platform.client.get("/api/v1/cards", headers={"Authorization": f"Bearer {key}"})
-    return answer.status_code
+    response = await platform.client.get(
+        "/api/v1/cards", headers={"Authorization": f"Bearer {key}"}
+    )
+    return response.status_code
 
 
-async def test_api_key_is_created_used_and_revoked(tab: Tab, platform: Deployment) -> None:
+async def test_api_key_is_created_used_and_revoked(tab: Tab, deployment: Deployment) -> None:
     page, dialog = tab.page, tab.page.get_by_role("dialog")
     await tab.open("/console")
     await page.get_by_role("link", name="API keys").click()
@@ -35,7 +37,7 @@ async def test_api_key_is_created_used_and_revoked(tab: Tab, platform: Deploymen
     assert await tab.find_axe_violations() == []
     key = await dialog.get_by_role("button", name="Copy").get_attribute("data-copy")
     assert key is not None and key.startswith("svc_test_")
-    assert await _request_status(platform, key) == 200
+    assert await _request_status(deployment, key) == 200
     await dialog.get_by_role("link", name="I've saved it").click()
     row = page.locator("#rows tr").filter(has_text="Card reports")
     await expect(row).to_contain_text("cards:read")
@@ -46,11 +48,11 @@ async def test_api_key_is_created_used_and_revoked(tab: Tab, platform: Deploymen
     await dialog.get_by_role("button", name="Revoke").click()
     await expect(page.locator(".flash")).to_have_text("Key revoked.")
     await expect(row).to_have_count(0)
-    assert await _request_status(platform, key) == 401
+    assert await _request_status(deployment, key) == 401
 
 
 async def test_new_support_user_sees_only_permitted_pages_until_disabled(
-    tab: Tab, browser: Browser, platform: Deployment
+    tab: Tab, browser: Browser, deployment: Deployment
 ) -> None:
     page, dialog = tab.page, tab.page.get_by_role("dialog")
     await tab.open("/console")
@@ -68,7 +70,9 @@ async def test_new_support_user_sees_only_permitted_pages_until_disabled(
     await dialog.get_by_role("button", name="Add administrator").click()
     await expect(page.locator(".flash")).to_have_text("Administrator added.")
 
-    async with chromium.open_tab(browser, str(platform.client.base_url), DESKTOP_VIEWPORT) as sias:
+    async with chromium.open_tab(
+        browser, str(deployment.client.base_url), DESKTOP_VIEWPORT
+    ) as sias:
         await sias.sign_in("sia@example.com", _PASSWORD)
         side = sias.page.get_by_role("navigation", name="Pages")
         await expect(side.get_by_role("link", name="Customers")).to_be_visible()
@@ -113,13 +117,14 @@ async def test_test_event_is_delivered_and_redelivered(tab: Tab, ada: Admin) -> 
         await delivery.get_by_role("button", name="Resend").click()
         await dialog.get_by_role("button", name="Resend").click()
         await expect(delivery.get_by_role("cell").nth(3)).to_have_text("2", timeout=30_000)
-        assert [one.id for one in receiver.received] == [received.id] * 2
+        assert [webhook.id for webhook in receiver.received] == [received.id] * 2
         await page.get_by_role("button", name="Delete").click()
         await expect(dialog).to_contain_text("can't be undone")
         await dialog.get_by_role("button", name="Delete").click()
         await expect(page).to_have_url(re.compile("/console/webhooks$"))
         urls = [
-            one["url"] for one in require_success(await ada.get("admin/webhook-endpoints"))["data"]
+            item["url"]
+            for item in require_success(await ada.get("admin/webhook-endpoints"))["data"]
         ]
         assert f"{receiver.url}/events" not in urls
 
@@ -128,10 +133,10 @@ async def test_webhook_is_paused_rotated_resumed_and_disabled(tab: Tab, ada: Adm
     page, dialog = tab.page, tab.page.get_by_role("dialog")
     receiver = WebhookReceiver()
     async with receiver.listen():
-        made = require_success(
+        created = require_success(
             await ada.post("admin/webhook-endpoints", url=receiver.url, events=["*"])
         )
-        await tab.open(f"/console/webhooks/{made['id']}")
+        await tab.open(f"/console/webhooks/{created['id']}")
         await page.get_by_role("button", name="Edit").click()
         await expect(dialog.get_by_label("All events")).to_be_checked()
         assert await tab.find_axe_violations() == []
@@ -156,7 +161,7 @@ async def test_webhook_is_paused_rotated_resumed_and_disabled(tab: Tab, ada: Adm
         await tab.take_screenshot("webhook-rotate")
         await dialog.get_by_role("button", name="Rotate secret").click()
         secret = await dialog.get_by_role("button", name="Copy").get_attribute("data-copy")
-        assert secret is not None and secret != made["secret"]
+        assert secret is not None and secret != created["secret"]
         await tab.take_screenshot("webhook-rotated")
         await dialog.get_by_role("link", name="I've saved it").click()
         assert receiver.received == []
@@ -166,7 +171,7 @@ async def test_webhook_is_paused_rotated_resumed_and_disabled(tab: Tab, ada: Adm
         await dialog.get_by_role("button", name="Resume").click()
         await expect(delivery).to_contain_text("500")
         (received,) = receiver.received[:1]
-        assert received.is_signed_with(secret) and received.is_signed_with(made["secret"])
+        assert received.is_signed_with(secret) and received.is_signed_with(created["secret"])
         await delivery.get_by_text("Body").click()
         await expect(delivery.get_by_label("Response body")).to_contain_text("<b>out of order</b>")
         assert await tab.find_axe_violations() == []
@@ -175,7 +180,7 @@ async def test_webhook_is_paused_rotated_resumed_and_disabled(tab: Tab, ada: Adm
         await page.get_by_role("button", name="Resend").click()
         await dialog.get_by_role("button", name="Resend").click()
         await expect(delivery).to_contain_text("410", timeout=30_000)
-        await tab.open(f"/console/webhooks/{made['id']}")
+        await tab.open(f"/console/webhooks/{created['id']}")
         await expect(page.locator(".problem")).to_contain_text("410 Gone")
         await delivery.get_by_text("Body").click()
         await tab.take_screenshot("webhook-response")

@@ -12,19 +12,19 @@ from journeys.api_caller import require_success
 
 
 async def test_transaction_is_found_by_filters_and_shows_its_entries(
-    tab: Tab, hero: DemoCustomer, ada: Admin
+    tab: Tab, demo_customer: DemoCustomer, ada: Admin
 ) -> None:
     # The demo may have no payment by this person today.
-    till, _ = await ada.create_terminal(await ada.create_merchant(), "Till 1")
-    require_success(await till.pay("4.50", hero.card, hero.pin))
+    terminal, _ = await ada.create_terminal(await ada.create_merchant(), "Till 1")
+    require_success(await terminal.pay("4.50", demo_customer.card, demo_customer.pin))
     page = tab.page
     await tab.open("/console")
     await page.get_by_role("link", name="Transactions").click()
     assert await tab.find_axe_violations() == []
-    await page.get_by_label("Party ID").fill(hero.id)
+    await page.get_by_label("Party ID").fill(demo_customer.id)
     await page.get_by_label("Type").select_option("pos_payment")
-    await expect(page).to_have_url(re.compile(f"user_id={hero.id}"))
-    paid = await ada.list_transactions(hero.id, type="pos_payment")
+    await expect(page).to_have_url(re.compile(f"user_id={demo_customer.id}"))
+    paid = await ada.list_transactions(demo_customer.id, type="pos_payment")
     rows = page.locator("#rows tr")
     await expect(rows).to_have_count(len(paid))
     await rows.nth(0).get_by_role("link").first.click()
@@ -32,7 +32,9 @@ async def test_transaction_is_found_by_filters_and_shows_its_entries(
     booked = require_success(await ada.get(f"transactions/{paid[0]['id']}/entries"))["entries"]
     entries = page.get_by_role("region", name="Ledger entries")
     await expect(entries.locator("tbody tr")).to_have_count(len(booked))
-    await expect(entries.locator("tbody tr").nth(0)).to_contain_text(f"{hero.name} · Wallet")
+    await expect(entries.locator("tbody tr").nth(0)).to_contain_text(
+        f"{demo_customer.name} · Wallet"
+    )
     await expect(entries.locator("tfoot")).to_contain_text("Total (debits = credits)")
     assert await tab.find_axe_violations() == []
 
@@ -42,35 +44,37 @@ async def test_invalid_filter_shows_an_error_and_keeps_the_list(tab: Tab) -> Non
     await tab.open("/console/transactions")
     await page.get_by_label("Party ID").fill("nonsense")
     await page.get_by_label("Party ID").press("Enter")
-    said = page.locator("#filter-errors")
-    await expect(said).to_contain_text("Party ID must be the id of a subscriber")
+    output = page.locator("#filter-errors")
+    await expect(output).to_contain_text("Party ID must be the id of a subscriber")
     await expect(page.locator("#rows tr")).to_have_count(51)
     assert await tab.find_axe_violations() == []
     await page.get_by_label("Party ID").fill("")
     await page.get_by_label("Party ID").press("Enter")
-    await expect(said).to_be_empty()
+    await expect(output).to_be_empty()
 
 
-async def test_filtered_list_is_exported_as_csv(tab: Tab, hero: DemoCustomer, ada: Admin) -> None:
+async def test_filtered_list_is_exported_as_csv(
+    tab: Tab, demo_customer: DemoCustomer, ada: Admin
+) -> None:
     page = tab.page
     await tab.open("/console/transactions")
-    await page.get_by_label("Party ID").fill(hero.id)
+    await page.get_by_label("Party ID").fill(demo_customer.id)
     await page.get_by_label("Party ID").press("Enter")
-    await expect(page).to_have_url(re.compile(f"user_id={hero.id}"))
-    theirs = await ada.list_transactions(hero.id)
+    await expect(page).to_have_url(re.compile(f"user_id={demo_customer.id}"))
+    theirs = await ada.list_transactions(demo_customer.id)
     name, heads, rows = await download_csv(page, "Export CSV")
     assert re.fullmatch(r"transactions-\d{4}-\d\d-\d\d\.csv", name)
     assert heads[:5] == ["id", "created_at", "completed_at", "type", "status"]
-    assert [row[0] for row in rows] == [one["id"] for one in theirs]
+    assert [row[0] for row in rows] == [item["id"] for item in theirs]
     await expect(page.locator("#download-note")).not_to_contain_text("continues in another file")
 
 
 async def test_large_export_continues_in_the_next_file(
-    tab: Tab, hero: DemoCustomer, ada: Admin
+    tab: Tab, demo_customer: DemoCustomer, ada: Admin
 ) -> None:
     page = tab.page
-    theirs = [one["id"] for one in await ada.list_transactions(hero.id)]
-    await tab.open(f"/console/transactions?user_id={hero.id}&limit={len(theirs) - 1}")
+    theirs = [item["id"] for item in await ada.list_transactions(demo_customer.id)]
+    await tab.open(f"/console/transactions?user_id={demo_customer.id}&limit={len(theirs) - 1}")
     first = await download_csv(page, "Export CSV")
     await expect(page.get_by_text("The export continues in another file")).to_be_visible()
     assert await tab.find_axe_violations() == []

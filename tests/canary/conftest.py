@@ -1,4 +1,4 @@
-from canary.fixtures import settings, watch
-from edge.log_capture import lines
+from canary.fixtures import leak_detector, settings
+from edge.log_capture import log_capture
 
-__all__ = ["lines", "settings", "watch"]
+__all__ = ["leak_detector", "log_capture", "settings"]

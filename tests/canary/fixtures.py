@@ -9,13 +9,13 @@ from tapgate.settings import Settings
 
 
 @pytest.fixture
-async def watch(database_url: str) -> AsyncIterator[LeakDetector]:
+async def leak_detector(database_url: str) -> AsyncIterator[LeakDetector]:
     async with detect_leaks(database_url) as watch:
         yield watch
 
 
 @pytest.fixture
-def settings(watch: LeakDetector, settings: Settings) -> Settings:
+def settings(leak_detector: LeakDetector, settings: Settings) -> Settings:
     """Register the installation's secrets before the first connection is opened."""
-    watch.add_settings_secrets(settings)
+    leak_detector.add_settings_secrets(settings)
     return settings

@@ -65,12 +65,12 @@ class TrafficRecorder:
         may_be = (shown_by, name) in exceptions.ALLOWED_IN_RESPONSES and not again
         return _REDACTED if may_be else value
 
-    def record_response(self, answer: httpx2.Response) -> None:
-        name = _endpoint_name(answer.request)
-        head = f"{name}: {answer.status_code} {list(answer.headers.items())}".encode()
-        body = answer.content
+    def record_response(self, response: httpx2.Response) -> None:
+        name = _endpoint_name(response.request)
+        head = f"{name}: {response.status_code} {list(response.headers.items())}".encode()
+        body = response.content
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
-            if answer.is_success:  # in errors, field names are keys of messages
+            if response.is_success:  # in errors, field names are keys of messages
                 body = msgspec.json.encode(self.record_secrets(msgspec.json.decode(body), name))
         self.responses.append(head + b" " + body)
 
@@ -78,31 +78,31 @@ class TrafficRecorder:
 @contextlib.contextmanager
 def record_traffic() -> Iterator[TrafficRecorder]:
     """Record everything that any HTTP client sends inside the block."""
-    ear = TrafficRecorder()
+    recorder = TrafficRecorder()
     send, send_waiting = httpx2.AsyncClient.send, httpx2.Client.send
     encrypted = FlowClient.encrypt
 
     async def heard(self: Any, request: httpx2.Request, **how: Any) -> httpx2.Response:
         try:
-            answer = await send(self, request, **how)
+            response = await send(self, request, **how)
         finally:
-            ear.record_request(request, how.get("auth"))
+            recorder.record_request(request, how.get("auth"))
         if not how.get("stream"):
-            ear.record_response(answer)
-        return answer
+            recorder.record_response(response)
+        return response
 
     def heard_waiting(self: Any, request: httpx2.Request, **how: Any) -> httpx2.Response:
         try:
-            answer = send_waiting(self, request, **how)
+            http_response = send_waiting(self, request, **how)
         finally:
-            ear.record_request(request, how.get("auth"))
+            recorder.record_request(request, how.get("auth"))
         if not how.get("stream"):
-            ear.record_response(answer)
-        return answer
+            recorder.record_response(http_response)
+        return http_response
 
     def filled_in(self: FlowClient, content: dict[str, Any]) -> bytes:
         """Record form contents here, because forms are encrypted before any client sees them."""
-        ear.record_secrets(content)
+        recorder.record_secrets(content)
         return encrypted(self, content)
 
     with contextlib.ExitStack() as stack:
@@ -113,7 +113,7 @@ def record_traffic() -> Iterator[TrafficRecorder]:
         ):
             stack.callback(setattr, owner, name, getattr(owner, name))
             setattr(owner, name, new)
-        yield ear
+        yield recorder
 
 
 def _endpoint_name(request: httpx2.Request) -> str:

@@ -131,8 +131,8 @@ def read_processes() -> Iterator[Source]:
             ran = words[2] if words[1:2] == ["-m"] else ""
             if ran in exceptions.ALLOWED_IN_ENVIRONMENTS or "postgres" in words[0]:
                 allowed = exceptions.ALLOWED_IN_ENVIRONMENTS.get(ran, {})
-                given = [f"{name}={text}" for name, text in environ.items() if name not in allowed]
-                yield Source(f"environment of {ran or 'PostgreSQL'}", "\n".join(given).encode())
+                value = [f"{name}={text}" for name, text in environ.items() if name not in allowed]
+                yield Source(f"environment of {ran or 'PostgreSQL'}", "\n".join(value).encode())
 
 
 def read_files(folder: Path) -> Iterator[Source]:

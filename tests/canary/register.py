@@ -84,7 +84,7 @@ class SecretSet:
         for values, before in ((self._short.keys() - drawn, b""), (drawn, _NOT_JSON_NUMBER)):
             if values:
                 pattern = before + _STANDALONE_PATTERN % b"|".join(
-                    re.escape(one.encode()) for one in values
+                    re.escape(item.encode()) for item in values
                 )
                 for match in re.finditer(pattern, data):
                     yield self._short[match[0].decode()], match.start(), match.end()

@@ -25,12 +25,12 @@ PASSWORD = "Tr0ub4dor@parrot-cage"
 
 
 @pytest.fixture(autouse=True)
-def _looked_for(watch: LeakDetector, lines: LogCapture) -> Iterator[None]:
-    watch.add_secret("a PIN in the wrong place", MISPLACED_PIN)
-    watch.add_secret("a long one", MISPLACED_PIN * 2)
+def _detect_leaks(leak_detector: LeakDetector, log_capture: LogCapture) -> Iterator[None]:
+    leak_detector.add_secret("a PIN in the wrong place", MISPLACED_PIN)
+    leak_detector.add_secret("a long one", MISPLACED_PIN * 2)
     yield
-    assert lines.text, "there is something to search"
-    watch.add_source("logs", lines.text)
+    assert log_capture.text, "there is something to search"
+    leak_detector.add_source("logs", log_capture.text)
 
 
 def list_secret_fields(endpoint: Endpoint) -> list[str]:
@@ -68,25 +68,25 @@ def build_broken_bodies(name: str) -> list[bytes]:
 
 
 async def test_misplaced_secret_in_the_body_is_not_leaked(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     assert len(ENDPOINTS_WITH_SECRETS) >= 20
     for endpoint in ENDPOINTS_WITH_SECRETS:
-        path, auth = await build_path(world, endpoint), await create_caller(world, endpoint)
+        path, auth = await build_path(harness, endpoint), await create_caller(harness, endpoint)
 
         async def answered(
             body: bytes, path: str = path, auth: Any = auth, method: str = endpoint.method
         ) -> httpx2.Response:
-            answer = await client.request(method, path, content=body, auth=auth)
-            assert 400 <= answer.status_code < 500, (path, body[:80], answer.text)
-            assert MISPLACED_PIN not in json.dumps(answer.json().get("message"))
-            return answer
+            response = await client.request(method, path, content=body, auth=auth)
+            assert 400 <= response.status_code < 500, (path, body[:80], response.text)
+            assert MISPLACED_PIN not in json.dumps(response.json().get("message"))
+            return response
 
         for name in list_secret_fields(endpoint):
             for value in build_wrong_values():
-                answer = await answered(msgspec.json.encode({name: value}))
-                assert answer.status_code == 400, (path, value, answer.text)
-                assert list(answer.json()["details"]["fields"]) == [name], answer.text
+                http_response = await answered(msgspec.json.encode({name: value}))
+                assert http_response.status_code == 400, (path, value, http_response.text)
+                assert list(http_response.json()["details"]["fields"]) == [name], http_response.text
             for text in build_wrong_texts():
                 await answered(msgspec.json.encode({name: text}))
             for body in build_broken_bodies(name):
@@ -96,33 +96,33 @@ async def test_misplaced_secret_in_the_body_is_not_leaked(
 
 
 async def test_misplaced_secret_in_query_path_or_headers_is_not_leaked(
-    client: httpx2.AsyncClient, world: Harness, lines: LogCapture
+    client: httpx2.AsyncClient, harness: Harness, log_capture: LogCapture
 ) -> None:
     pin = MISPLACED_PIN
     for endpoint in ENDPOINTS_WITH_SECRETS[:8]:
-        auth = await create_caller(world, endpoint)
-        path = await build_path(world, endpoint)
+        auth = await create_caller(harness, endpoint)
+        path = await build_path(harness, endpoint)
         for url in (f"{path}?pin={pin}&password={pin}", f"{path}/{pin}"):
             headers = {"X-Pin": pin, "Referer": f"http://shop/?pin={pin}", "Cookie": f"pin={pin}"}
             for method in (endpoint.method, "GET", "DELETE"):
-                answer = await client.request(method, url, json={}, headers=headers, auth=auth)
-                assert answer.status_code < 500, (url, answer.text)
-    assert "unmatched" in lines.text
+                response = await client.request(method, url, json={}, headers=headers, auth=auth)
+                assert response.status_code < 500, (url, response.text)
+    assert "unmatched" in log_capture.text
 
 
 async def test_credential_sent_in_place_of_another_is_not_leaked(
-    client: httpx2.AsyncClient, world: Harness, watch: LeakDetector
+    client: httpx2.AsyncClient, harness: Harness, leak_detector: LeakDetector
 ) -> None:
-    admin, app = await world.create_admin(), await world.create_api_key("balance:read")
-    till = await world.create_processor()
+    admin, app = await harness.create_admin(), await harness.create_api_key("balance:read")
+    terminal_auth = await harness.create_processor()
     secrets = [
         admin._credential,
         app._credential,
-        till.secret,
-        world.get_service_auth()._secret.decode(),
+        terminal_auth.secret,
+        harness.get_service_auth()._secret.decode(),
     ]
     for secret in [*secrets, PASSWORD]:
-        watch.add_secret("a credential", secret)
+        leak_detector.add_secret("a credential", secret)
         basic = base64.b64encode(f"ada@example.com:{secret}".encode()).decode()
         moment = {"X-Timestamp": secret, "X-Service-Timestamp": secret}
         for headers in (
@@ -136,32 +136,36 @@ async def test_credential_sent_in_place_of_another_is_not_leaked(
             {"X-API-Key": secret},
             {"X-Request-ID": f"{secret} "},
         ):
-            answer = await client.get("/api/v1/subscribers", headers=headers)
-            assert answer.status_code == 401, (headers, answer.text)
+            response = await client.get("/api/v1/subscribers", headers=headers)
+            assert response.status_code == 401, (headers, response.text)
         for url in (f"/api/v1/subscribers?token={secret}", f"/api/v1/statements/{secret}"):
             assert (await client.get(url)).status_code in (401, 404)
 
 
 async def test_password_sent_in_place_of_an_email_is_not_leaked(
-    client: httpx2.AsyncClient, world: Harness, watch: LeakDetector
+    client: httpx2.AsyncClient, harness: Harness, leak_detector: LeakDetector
 ) -> None:
     """Login emails are invalid, because valid ones are looked up and appear in the database log."""
     for email in ("Tr0ub4dor", "a b", "1@", "@x"):
         body = {"email": email, "password": PASSWORD}
         assert (await client.post("/api/v1/admin/login", json=body)).status_code == 422
     body = {"email": "ada@example.com", "password": PASSWORD, "name": 5, "role": PASSWORD}
-    answer = await client.post("/api/v1/admin/users", json=body, auth=await world.create_admin())
-    assert answer.status_code == 400
+    response = await client.post(
+        "/api/v1/admin/users", json=body, auth=await harness.create_admin()
+    )
+    assert response.status_code == 400
     body |= {"name": "Ada"}
-    answer = await client.post("/api/v1/admin/users", json=body, auth=await world.create_admin())
-    assert answer.status_code == 422
+    response = await client.post(
+        "/api/v1/admin/users", json=body, auth=await harness.create_admin()
+    )
+    assert response.status_code == 422
 
 
 async def test_misplaced_secret_in_a_file_name_is_not_leaked(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     pin = MISPLACED_PIN
-    subscriber, admin = await world.create_subscriber(), await world.create_admin()
+    subscriber, admin = await harness.create_subscriber(), await harness.create_admin()
     for url in (
         "/api/v1/cards/upload-csv",
         f"/api/v1/subscribers/{subscriber['id']}/kyc-documents",
@@ -169,29 +173,32 @@ async def test_misplaced_secret_in_a_file_name_is_not_leaked(
         for content in (b"Serial No.,MAC Address\n", pin.encode(), b"\xff" + pin.encode()):
             parts = {"file": (f"my pin {pin}.csv", content, f"text/{pin}")}
             data = {"pin": pin, "document_type": pin}
-            answer = await client.post(url, files=parts, data=data, auth=admin)
-            assert answer.status_code < 500, answer.text
+            response = await client.post(url, files=parts, data=data, auth=admin)
+            assert response.status_code < 500, response.text
 
 
 async def test_statement_token_is_not_leaked(
-    client: httpx2.AsyncClient, world: Harness, watch: LeakDetector, lines: LogCapture
+    client: httpx2.AsyncClient,
+    harness: Harness,
+    leak_detector: LeakDetector,
+    log_capture: LogCapture,
 ) -> None:
-    subscriber = await world.create_subscriber(balance="12.00")
-    order = {"subscriber_id": subscriber["id"], "format": "csv", "pin": PIN}
-    order |= {"from_date": "2026-01-01", "to_date": "2026-01-31"}
-    answer = await client.post(
-        "/api/v1/wallet/account-statement", json=order, auth=world.get_service_auth()
+    subscriber = await harness.create_subscriber(balance="12.00")
+    body = {"subscriber_id": subscriber["id"], "format": "csv", "pin": PIN}
+    body |= {"from_date": "2026-01-01", "to_date": "2026-01-31"}
+    response = await client.post(
+        "/api/v1/wallet/account-statement", json=body, auth=harness.get_service_auth()
     )
-    assert answer.status_code == 200, answer.text
-    token = answer.json()["statement_url"].rpartition("/")[2]
-    assert token in watch.secrets
+    assert response.status_code == 200, response.text
+    token = response.json()["statement_url"].rpartition("/")[2]
+    assert token in leak_detector.secrets
     url = f"/api/v1/statements/{token}"
     fetched = await client.get(url, headers={"Referer": f"http://gateway{url}"})
     assert fetched.status_code == 200
     assert fetched.headers["cache-control"] == "no-store"
     for method, path in (("HEAD", url), ("POST", url), ("GET", f"{url}/"), ("GET", f"{url}x")):
         await client.request(method, path)
-    assert "/api/v1/statements/{token}" in lines.text
+    assert "/api/v1/statements/{token}" in log_capture.text
     metrics = await client.get("/metrics")
-    watch.add_source("metrics", metrics.content)
+    leak_detector.add_source("metrics", metrics.content)
     assert "/api/v1/statements/{token}" in metrics.text

@@ -39,39 +39,43 @@ async def make_writes_fail(database: Database, how: str) -> None:
 
 @pytest.mark.parametrize("how", FAILURE_SQL)
 async def test_failed_write_does_not_leak_secrets(
-    client: httpx2.AsyncClient, world: Harness, watch: LeakDetector, lines: LogCapture, how: str
+    client: httpx2.AsyncClient,
+    harness: Harness,
+    leak_detector: LeakDetector,
+    log_capture: LogCapture,
+    how: str,
 ) -> None:
-    subscriber = await world.create_subscriber(balance="50.00")
-    serial = await world.create_card((await world.create_subscriber())["id"])
-    admin, service, till = (
-        await world.create_admin(),
-        world.get_service_auth(),
-        await world.create_processor(),
+    subscriber = await harness.create_subscriber(balance="50.00")
+    serial = await harness.create_card((await harness.create_subscriber())["id"])
+    admin, service, terminal_auth = (
+        await harness.create_admin(),
+        harness.get_service_auth(),
+        await harness.create_processor(),
     )
     await client.post(f"/api/v1/subscribers/{subscriber['id']}/reset-pin", auth=service)
-    code = await world.get_pending_code(subscriber["phone_number"])
-    await make_writes_fail(world.services.database, how)
+    code = await harness.get_pending_code(subscriber["phone_number"])
+    await make_writes_fail(harness.services.database, how)
 
-    who = {"phone_number": world.new_phone_number(), "pin": PIN}
+    who = {"phone_number": harness.new_phone_number(), "pin": PIN}
     person = {**who, "first_name": "A", "last_name": "B"}
     ada = {"email": "new@example.com", "password": PASSWORD, "name": "N", "role": "support_user"}
     agent = {**who, "agent_type": "super_agent", "name": "Foday"}
-    one = f"/api/v1/subscribers/{subscriber['id']}"
+    item = f"/api/v1/subscribers/{subscriber['id']}"
     send = {"sender_id": subscriber["id"], "recipient_card_serial": serial, "amount": "5.00"}
     pay = {"request_id": "a1", "card_serial": serial, "amount": "5.00", "pin": PIN}
     statement = {"subscriber_id": subscriber["id"], "format": "csv", "pin": PIN}
     statement |= {"from_date": "2026-01-01", "to_date": "2026-01-31"}
     hook = {"url": "http://127.0.0.1:9/hook", "events": ["card.blocked"]}
-    shop = {"name": "S", "phone_number": world.new_phone_number(), "email": "shop@example.com"}
+    shop = {"name": "S", "phone_number": harness.new_phone_number(), "email": "shop@example.com"}
     scopes = {"name": "App", "scopes": ["balance:read"]}
     for url, body, auth in (
         ("/api/v1/subscribers", person, service),
-        (f"{one}/verify-pin", {"pin": "8264"}, service),
-        (f"{one}/change-pin", {"old_pin": PIN, "new_pin": "8264"}, service),
-        (f"{one}/reset-pin/confirm", {"otp": code, "new_pin": "8264"}, service),
+        (f"{item}/verify-pin", {"pin": "8264"}, service),
+        (f"{item}/change-pin", {"old_pin": PIN, "new_pin": "8264"}, service),
+        (f"{item}/reset-pin/confirm", {"otp": code, "new_pin": "8264"}, service),
         ("/api/v1/wallet/transfer-p2p", {**send, "pin": PIN}, service),
         ("/api/v1/wallet/account-statement", statement, service),
-        ("/api/v1/pos/payment", pay, till),
+        ("/api/v1/pos/payment", pay, terminal_auth),
         ("/api/v1/agents", agent, admin),
         ("/api/v1/admin/users", ada, admin),
         ("/api/v1/admin/login", {"email": "ada@example.com", "password": PASSWORD}, None),
@@ -80,11 +84,11 @@ async def test_failed_write_does_not_leak_secrets(
         ("/api/v1/admin/webhook-endpoints", hook, admin),
         ("/api/v1/processors", shop, admin),
     ):
-        answer = await client.post(url, json=body, auth=auth)
-        assert answer.status_code >= 500, (url, answer.text)
+        response = await client.post(url, json=body, auth=auth)
+        assert response.status_code >= 500, (url, response.text)
     if how == "error":
-        assert "asyncpg.exceptions.RaiseError" in lines.text
-    watch.add_source("logs", lines.text)
+        assert "asyncpg.exceptions.RaiseError" in log_capture.text
+    leak_detector.add_source("logs", log_capture.text)
 
 
 async def test_database_connection_error_does_not_reveal_the_password() -> None:

@@ -177,45 +177,45 @@ async def test_secret_in_a_command_line_or_environment_is_found(tmp_path: Path) 
     assert list_leak_sources(build_secret_set(JWT), looked_at) == set(), "that one is allowed"
 
 
-def build_echo_client(**shown: str) -> httpx2.AsyncClient:
+def build_echo_client(**text: str) -> httpx2.AsyncClient:
     """Return a client that always gets the same response body and header."""
 
     def answer(request: httpx2.Request) -> httpx2.Response:
         status = 422 if "wrong" in request.url.path else 200
-        return httpx2.Response(status, json=shown, headers={"X-Shown": shown.get("header", "")})
+        return httpx2.Response(status, json=text, headers={"X-Shown": text.get("header", "")})
 
     return httpx2.AsyncClient(transport=httpx2.MockTransport(answer), base_url="http://gateway")
 
 
-def has_leak(ear: TrafficRecorder) -> bool:
-    return bool(ear.secrets.find_leaks("answers", b"\n".join(ear.responses)))
+def has_leak(recorder: TrafficRecorder) -> bool:
+    return bool(recorder.secrets.find_leaks("answers", b"\n".join(recorder.responses)))
 
 
 @pytest.mark.parametrize("field", ["pin", "new_pin", "otp", "password", "refresh_token", "secret"])
-@pytest.mark.parametrize("shown", ["message", "header"])
+@pytest.mark.parametrize("text", ["message", "header"])
 @pytest.mark.parametrize("path", ["/wrong", "/right"])
-async def test_secret_echoed_in_a_response_is_found(field: str, shown: str, path: str) -> None:
+async def test_secret_echoed_in_a_response_is_found(field: str, text: str, path: str) -> None:
     secret = "4826" if field.endswith("pin") else API_KEY
-    with record_traffic() as ear:
-        async with build_echo_client(**{shown: f"{secret} is wrong"}) as client:
+    with record_traffic() as recorder:
+        async with build_echo_client(**{text: f"{secret} is wrong"}) as client:
             await client.post(path, json={"data": [{field: secret}]})
-        assert has_leak(ear)
+        assert has_leak(recorder)
 
 
 async def test_credential_echoed_in_a_response_is_found() -> None:
-    with record_traffic() as ear:
+    with record_traffic() as recorder:
         async with build_echo_client(message=API_KEY) as client:
             await client.get("/", headers={"Authorization": f"Bearer {API_KEY}"})
-        assert has_leak(ear)
+        assert has_leak(recorder)
 
 
 async def test_secret_may_be_shown_only_once_and_only_by_its_endpoint() -> None:
     async def shown(*paths: str) -> bool:
-        with record_traffic() as ear:
+        with record_traffic() as recorder:
             async with build_echo_client(key=API_KEY) as client:
                 for path in paths:
                     await client.post(path, json={})
-            return has_leak(ear)
+            return has_leak(recorder)
 
     assert not await shown("/api/v1/admin/api-keys")
     assert await shown("/api/v1/admin/api-keys", "/api/v1/admin/api-keys")

@@ -12,8 +12,8 @@ from tapgate.settings import Settings
 
 
 class LeakDetector:
-    def __init__(self, ear: TrafficRecorder, database_url: str) -> None:
-        self._recorder = ear
+    def __init__(self, recorder: TrafficRecorder, database_url: str) -> None:
+        self._recorder = recorder
         self._database_url = database_url
         self._sources: list[Source] = []
         self._pin_sources: list[Source] = []
@@ -62,8 +62,8 @@ class LeakDetector:
 @contextlib.asynccontextmanager
 async def detect_leaks(database_url: str) -> AsyncIterator[LeakDetector]:
     """Fail if any secret recorded inside the block appears outside its allowed places."""
-    with record_traffic() as ear:
-        watch = LeakDetector(ear, database_url)
+    with record_traffic() as recorder:
+        watch = LeakDetector(recorder, database_url)
         async with places.log_all_statements(database_url) as log:
             start = log.stat().st_size
             yield watch
@@ -82,5 +82,5 @@ def _search_sources(register: SecretSet, looked_at: Iterable[Source]) -> list[Le
 
 def format_leaks(found: list[Leak]) -> str:
     """Return one line per source and kind of secret."""
-    first = {(one.source, one.kind): one.context for one in reversed(found)}
+    first = {(item.source, item.kind): item.context for item in reversed(found)}
     return "\n".join(f"{what} in {place}: {around!r}" for (place, what), around in first.items())

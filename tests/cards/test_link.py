@@ -32,10 +32,10 @@ CARD_FIELDS = (
 ).split()
 
 
-async def pay_by_card(world: Harness, serial: str, amount: str, pin: str) -> Outcome:
+async def pay_by_card(harness: Harness, serial: str, amount: str, pin: str) -> Outcome:
     """Pay another subscriber with a card."""
-    receiver = ids.decode(ids.SUBSCRIBER, (await world.create_subscriber())["id"]) or 0
-    return await world.services.ledger.submit(
+    receiver = ids.decode(ids.SUBSCRIBER, (await harness.create_subscriber())["id"]) or 0
+    return await harness.services.ledger.submit(
         Command(
             type=chart.TRANSFER_P2P,
             channel="pos",
@@ -48,19 +48,19 @@ async def pay_by_card(world: Harness, serial: str, amount: str, pin: str) -> Out
     )
 
 
-async def test_linked_card_belongs_to_the_subscriber_and_can_pay(world: Harness) -> None:
-    holder = await world.create_subscriber(balance="500.00")
-    serial = await create_card(world, uid="04:A2:B3:C4:D5:E6:F7")
-    before = await get_card(world, serial)
+async def test_linked_card_belongs_to_the_subscriber_and_can_pay(harness: Harness) -> None:
+    holder = await harness.create_subscriber(balance="500.00")
+    serial = await create_card(harness, uid="04:A2:B3:C4:D5:E6:F7")
+    before = await get_card(harness, serial)
     assert list(before) == CARD_FIELDS
     assert {field for field, value in before.items() if value is not None} == {
         "serial", "mac_address", "status", "currency", "created_at", "updated_at",
     }  # fmt: skip
-    answer = await link_card(world, serial, holder["id"])
-    assert answer.status_code == 200
-    assert list(answer.json()) == ["success", "message", "card"]
-    record = answer.json()["card"]
-    assert record == await get_card(world, serial)
+    response = await link_card(harness, serial, holder["id"])
+    assert response.status_code == 200
+    assert list(response.json()) == ["success", "message", "card"]
+    record = response.json()["card"]
+    assert record == await get_card(harness, serial)
     assert record["linked_at"] == record["updated_at"] > record["created_at"]
     assert record == before | {
         "type": "PARENT",
@@ -70,71 +70,73 @@ async def test_linked_card_belongs_to_the_subscriber_and_can_pay(world: Harness)
         "linked_at": record["linked_at"],
         "updated_at": record["updated_at"],
     }
-    (await pay_by_card(world, serial, "10.00", PIN)).require_accepted()
-    answer = await world.client.get(
-        f"/api/v1/subscribers/{holder['id']}", auth=world.get_service_auth()
+    (await pay_by_card(harness, serial, "10.00", PIN)).require_accepted()
+    response = await harness.client.get(
+        f"/api/v1/subscribers/{holder['id']}", auth=harness.get_service_auth()
     )
-    assert answer.json()["cards_count"] == 1
+    assert response.json()["cards_count"] == 1
 
 
-async def test_child_card_has_its_own_pin_and_daily_limit(world: Harness) -> None:
-    holder = await world.create_subscriber(balance="500.00")
-    serial = await create_card(world)
-    answer = await link_child_card(world, serial, holder["id"], child_relationship="son")
-    assert answer.status_code == 201
-    assert list(answer.json()) == ["success", "message", "card"]
-    record = answer.json()["card"]
-    assert record == await get_card(world, serial)
+async def test_child_card_has_its_own_pin_and_daily_limit(harness: Harness) -> None:
+    holder = await harness.create_subscriber(balance="500.00")
+    serial = await create_card(harness)
+    response = await link_child_card(harness, serial, holder["id"], child_relationship="son")
+    assert response.status_code == 201
+    assert list(response.json()) == ["success", "message", "card"]
+    record = response.json()["card"]
+    assert record == await get_card(harness, serial)
     assert (record["type"], record["status"]) == ("CHILD", "ACTIVE")
     assert record["subscriber_id"] == record["parent_subscriber_id"] == holder["id"]
     assert record["holder_name"] == "Ibrahim Kamara"
     assert (record["daily_limit"], record["spent_today"]) == ("100.00", "0.00")
-    assert (await pay_by_card(world, serial, "10.00", PIN)).code == "INVALID_PIN"
-    (await pay_by_card(world, serial, "40.00", CHILD_PIN)).require_accepted()
-    assert (await pay_by_card(world, serial, "60.01", CHILD_PIN)).code == "CARD_LIMIT_EXCEEDED"
-    assert (await get_card(world, serial))["spent_today"] == "40.00"
-    world.advance_clock(days=1)
-    assert (await get_card(world, serial))["spent_today"] == "0.00"
-    assert not re.search(rf"\b{CHILD_PIN}\b", answer.text), "alone, and not within an id"
+    assert (await pay_by_card(harness, serial, "10.00", PIN)).code == "INVALID_PIN"
+    (await pay_by_card(harness, serial, "40.00", CHILD_PIN)).require_accepted()
+    assert (await pay_by_card(harness, serial, "60.01", CHILD_PIN)).code == "CARD_LIMIT_EXCEEDED"
+    assert (await get_card(harness, serial))["spent_today"] == "40.00"
+    harness.advance_clock(days=1)
+    assert (await get_card(harness, serial))["spent_today"] == "0.00"
+    assert not re.search(rf"\b{CHILD_PIN}\b", response.text), "alone, and not within an id"
 
 
-async def test_parent_card_holder_name_follows_the_subscriber(world: Harness) -> None:
-    holder = await world.create_subscriber()
-    own, childs = await create_card(world), await create_card(world)
-    await link_card(world, own, holder["id"])
-    await link_child_card(world, childs, holder["id"])
-    await world.client.put(
+async def test_parent_card_holder_name_follows_the_subscriber(harness: Harness) -> None:
+    holder = await harness.create_subscriber()
+    own, childs = await create_card(harness), await create_card(harness)
+    await link_card(harness, own, holder["id"])
+    await link_child_card(harness, childs, holder["id"])
+    await harness.client.put(
         f"/api/v1/subscribers/{holder['id']}",
         json={"last_name": "Sesay"},
-        auth=await world.create_admin(),
+        auth=await harness.create_admin(),
     )
-    assert (await get_card(world, own))["holder_name"] == "Aminata Sesay"
-    assert (await get_card(world, childs))["holder_name"] == "Ibrahim Kamara"
+    assert (await get_card(harness, own))["holder_name"] == "Aminata Sesay"
+    assert (await get_card(harness, childs))["holder_name"] == "Ibrahim Kamara"
 
 
-async def test_subscriber_can_have_several_cards(world: Harness) -> None:
-    holder = await world.create_subscriber()
+async def test_subscriber_can_have_several_cards(harness: Harness) -> None:
+    holder = await harness.create_subscriber()
     for _ in range(6):
-        assert (await link_card(world, await create_card(world), holder["id"])).status_code == 200
+        assert (
+            await link_card(harness, await create_card(harness), holder["id"])
+        ).status_code == 200
 
 
 @pytest.mark.parametrize("verb", ["link", "child"])
-async def test_unknown_subscriber_or_card_is_not_found(world: Harness, verb: str) -> None:
-    holder = await world.create_subscriber()
-    serial = await create_card(world)
+async def test_unknown_subscriber_or_card_is_not_found(harness: Harness, verb: str) -> None:
+    holder = await harness.create_subscriber()
+    serial = await create_card(harness)
     linking = link_card if verb == "link" else link_child_card
     for unknown in ("sub_0000000000000", "sub_", "x", serial):
-        answer = await linking(world, serial, unknown)
-        assert parse_error(answer) == (404, "SUBSCRIBER_NOT_FOUND")
-    answer = await linking(world, "NEW-NOT-THERE", holder["id"])
-    assert parse_error(answer) == (404, "CARD_NOT_FOUND")
+        response = await linking(harness, serial, unknown)
+        assert parse_error(response) == (404, "SUBSCRIBER_NOT_FOUND")
+    response = await linking(harness, "NEW-NOT-THERE", holder["id"])
+    assert parse_error(response) == (404, "CARD_NOT_FOUND")
 
 
-async def create_unlinkable_card(world: Harness, state: str) -> str:
+async def create_unlinkable_card(harness: Harness, state: str) -> str:
     """Create a card that cannot be linked and return its serial."""
     if state == "EXPIRED":
-        return await create_card(world, expires_at=world.services.clock())
-    return await world.create_card((await world.create_subscriber())["id"], status=state)
+        return await create_card(harness, expires_at=harness.services.clock())
+    return await harness.create_card((await harness.create_subscriber())["id"], status=state)
 
 
 @pytest.mark.parametrize(
@@ -147,152 +149,160 @@ async def create_unlinkable_card(world: Harness, state: str) -> str:
     ],
 )
 async def test_only_unassigned_cards_can_be_linked(
-    world: Harness, state: str, expected: tuple[int, str]
+    harness: Harness, state: str, expected: tuple[int, str]
 ) -> None:
-    holder = await world.create_subscriber()
-    serial = await create_unlinkable_card(world, state)
-    before = await get_card(world, serial)
+    holder = await harness.create_subscriber()
+    serial = await create_unlinkable_card(harness, state)
+    before = await get_card(harness, serial)
     assert before["status"] == state
-    assert parse_error(await link_card(world, serial, holder["id"])) == expected
-    assert parse_error(await link_child_card(world, serial, holder["id"])) == expected
-    assert await get_card(world, serial) == before
+    assert parse_error(await link_card(harness, serial, holder["id"])) == expected
+    assert parse_error(await link_child_card(harness, serial, holder["id"])) == expected
+    assert await get_card(harness, serial) == before
 
 
-async def test_blocked_or_closed_subscriber_cannot_link_a_card(world: Harness) -> None:
-    serial, admin = await create_card(world), await world.create_admin()
+async def test_blocked_or_closed_subscriber_cannot_link_a_card(harness: Harness) -> None:
+    serial, admin = await create_card(harness), await harness.create_admin()
     for verb, expected in (
         ("block", (403, "SUBSCRIBER_BLOCKED")),
         ("close", (409, "NOT_CLOSABLE")),
     ):
-        holder = await world.create_subscriber()
+        holder = await harness.create_subscriber()
         url = f"/api/v1/subscribers/{holder['id']}/{verb}"
-        await world.client.post(url, json={"reason": "r"}, auth=admin)
-        assert parse_error(await link_card(world, serial, holder["id"])) == expected
-        assert parse_error(await link_child_card(world, serial, holder["id"])) == expected
-    assert (await get_card(world, serial))["status"] == "UNASSIGNED"
+        await harness.client.post(url, json={"reason": "r"}, auth=admin)
+        assert parse_error(await link_card(harness, serial, holder["id"])) == expected
+        assert parse_error(await link_child_card(harness, serial, holder["id"])) == expected
+    assert (await get_card(harness, serial))["status"] == "UNASSIGNED"
 
 
-async def test_wrong_pins_are_counted_and_reported_before_the_card_status(world: Harness) -> None:
-    holder = await world.create_subscriber()
-    taken = await create_unlinkable_card(world, "ACTIVE")
+async def test_wrong_pins_are_counted_and_reported_before_the_card_status(harness: Harness) -> None:
+    holder = await harness.create_subscriber()
+    taken = await create_unlinkable_card(harness, "ACTIVE")
     for remaining, linking in ((2, link_card), (1, None), (0, link_card)):
-        answer = await (
-            linking(world, taken, holder["id"], pin=WRONG_PIN)
+        response = await (
+            linking(harness, taken, holder["id"], pin=WRONG_PIN)
             if linking
-            else link_child_card(world, taken, holder["id"], parent_pin=WRONG_PIN)
+            else link_child_card(harness, taken, holder["id"], parent_pin=WRONG_PIN)
         )
-        assert parse_error(answer) == (400, "INVALID_PIN")
-        assert answer.json()["details"] == {"attempts_remaining": remaining}
-    for answer in (
-        await link_card(world, taken, holder["id"]),
-        await link_child_card(world, taken, holder["id"]),
+        assert parse_error(response) == (400, "INVALID_PIN")
+        assert response.json()["details"] == {"attempts_remaining": remaining}
+    for response in (
+        await link_card(harness, taken, holder["id"]),
+        await link_child_card(harness, taken, holder["id"]),
     ):
-        assert parse_error(answer) == (403, "ACCOUNT_LOCKED")
-        assert answer.json()["details"]["locked_until"].endswith("Z")
-    entries = await world.list_audit_entries(holder["id"], "subscriber.pin_verified")
+        assert parse_error(response) == (403, "ACCOUNT_LOCKED")
+        assert response.json()["details"]["locked_until"].endswith("Z")
+    entries = await harness.list_audit_entries(holder["id"], "subscriber.pin_verified")
     assert [entry["reason"] for entry in entries] == ["INVALID_PIN"] * 3 + ["ACCOUNT_LOCKED"] * 2
 
 
-async def test_correct_pin_resets_the_count_even_when_the_card_is_rejected(world: Harness) -> None:
-    holder = await world.create_subscriber()
-    taken = await create_unlinkable_card(world, "ACTIVE")
+async def test_correct_pin_resets_the_count_even_when_the_card_is_rejected(
+    harness: Harness,
+) -> None:
+    holder = await harness.create_subscriber()
+    taken = await create_unlinkable_card(harness, "ACTIVE")
     for _ in range(2):
-        await link_card(world, taken, holder["id"], pin=WRONG_PIN)
-        await link_card(world, taken, holder["id"], pin=WRONG_PIN)
-        assert parse_error(await link_card(world, taken, holder["id"])) == (
+        await link_card(harness, taken, holder["id"], pin=WRONG_PIN)
+        await link_card(harness, taken, holder["id"], pin=WRONG_PIN)
+        assert parse_error(await link_card(harness, taken, holder["id"])) == (
             409,
             "CARD_ALREADY_LINKED",
         )
 
 
-async def test_concurrent_wrong_pins_do_not_exceed_the_attempt_limit(world: Harness) -> None:
-    holder = await world.create_subscriber()
-    serial = await create_card(world)
-    caller = await world.create_admin()
-    answers = await asyncio.gather(
-        *(link_card(world, serial, holder["id"], pin=WRONG_PIN) for _ in range(10)),
+async def test_concurrent_wrong_pins_do_not_exceed_the_attempt_limit(harness: Harness) -> None:
+    holder = await harness.create_subscriber()
+    serial = await create_card(harness)
+    caller = await harness.create_admin()
+    responses = await asyncio.gather(
+        *(link_card(harness, serial, holder["id"], pin=WRONG_PIN) for _ in range(10)),
         *(
-            link_child_card(world, serial, holder["id"], caller=caller, parent_pin=WRONG_PIN)
+            link_child_card(harness, serial, holder["id"], caller=caller, parent_pin=WRONG_PIN)
             for _ in range(10)
         ),
     )
-    codes = Counter(answer.json()["code"] for answer in answers)
+    codes = Counter(response.json()["code"] for response in responses)
     assert codes == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 17}
 
 
-async def test_concurrent_links_of_one_card_succeed_once(world: Harness) -> None:
-    holders = [await world.create_subscriber() for _ in range(8)]
-    serial, caller = await create_card(world), await world.create_admin()
-    answers = await asyncio.gather(
-        *(link_card(world, serial, holder["id"]) for holder in holders),
-        *(link_child_card(world, serial, holder["id"], caller=caller) for holder in holders),
+async def test_concurrent_links_of_one_card_succeed_once(harness: Harness) -> None:
+    holders = [await harness.create_subscriber() for _ in range(8)]
+    serial, caller = await create_card(harness), await harness.create_admin()
+    responses = await asyncio.gather(
+        *(link_card(harness, serial, holder["id"]) for holder in holders),
+        *(link_child_card(harness, serial, holder["id"], caller=caller) for holder in holders),
     )
-    winners = [answer for answer in answers if answer.status_code in (200, 201)]
-    assert [answer.json()["card"] for answer in winners] == [await get_card(world, serial)]
-    assert Counter(parse_error(answer) for answer in answers if answer not in winners) == {
+    winners = [response for response in responses if response.status_code in (200, 201)]
+    assert [http_response.json()["card"] for http_response in winners] == [
+        await get_card(harness, serial)
+    ]
+    assert Counter(parse_error(answer) for answer in responses if answer not in winners) == {
         (409, "CARD_ALREADY_LINKED"): 15
     }
 
 
-async def test_category_sets_the_maximum_number_of_child_cards(world: Harness) -> None:
-    admin = await world.create_admin()
+async def test_category_sets_the_maximum_number_of_child_cards(harness: Harness) -> None:
+    admin = await harness.create_admin()
     for category, allowed in (("standard", 4), ("vip", 10), ("corporate", 12)):
-        holder = await world.create_subscriber(category=category)
-        await link_card(world, await create_card(world), holder["id"])
+        holder = await harness.create_subscriber(category=category)
+        await link_card(harness, await create_card(harness), holder["id"])
         for _ in range(allowed):
-            answer = await link_child_card(
-                world, await create_card(world), holder["id"], caller=admin
+            response = await link_child_card(
+                harness, await create_card(harness), holder["id"], caller=admin
             )
-            assert answer.status_code == 201
-        answer = await link_child_card(world, await create_card(world), holder["id"], caller=admin)
+            assert response.status_code == 201
+        response = await link_child_card(
+            harness, await create_card(harness), holder["id"], caller=admin
+        )
         if category == "corporate":
-            assert answer.status_code == 201
+            assert response.status_code == 201
         else:
-            assert parse_error(answer) == (400, "MAX_CHILD_CARDS")
+            assert parse_error(response) == (400, "MAX_CHILD_CARDS")
 
 
-async def test_concurrent_child_links_do_not_exceed_the_maximum(world: Harness) -> None:
-    holder, admin = await world.create_subscriber(), await world.create_admin()
-    serials = [await create_card(world) for _ in range(12)]
-    answers = await asyncio.gather(
-        *(link_child_card(world, serial, holder["id"], caller=admin) for serial in serials)
+async def test_concurrent_child_links_do_not_exceed_the_maximum(harness: Harness) -> None:
+    holder, admin = await harness.create_subscriber(), await harness.create_admin()
+    serials = [await create_card(harness) for _ in range(12)]
+    responses = await asyncio.gather(
+        *(link_child_card(harness, serial, holder["id"], caller=admin) for serial in serials)
     )
-    assert Counter(answer.status_code for answer in answers) == {201: 4, 400: 8}
+    assert Counter(response.status_code for response in responses) == {201: 4, 400: 8}
 
 
-async def test_lost_and_expired_child_cards_do_not_count_toward_the_maximum(world: Harness) -> None:
-    holder, admin = await world.create_subscriber(), await world.create_admin()
-    expired = world.services.clock() + timedelta(hours=1)
-    serials = [await create_card(world), await create_card(world, expires_at=expired)]
-    serials += [await create_card(world) for _ in range(5)]
+async def test_lost_and_expired_child_cards_do_not_count_toward_the_maximum(
+    harness: Harness,
+) -> None:
+    holder, admin = await harness.create_subscriber(), await harness.create_admin()
+    expired = harness.services.clock() + timedelta(hours=1)
+    serials = [await create_card(harness), await create_card(harness, expires_at=expired)]
+    serials += [await create_card(harness) for _ in range(5)]
     for serial in serials[:4]:
-        await link_child_card(world, serial, holder["id"], caller=admin)
+        await link_child_card(harness, serial, holder["id"], caller=admin)
     for position, gone in ((4, "lost"), (5, "expired"), (6, "blocked")):
         if gone == "expired":
-            world.advance_clock(hours=2)
+            harness.advance_clock(hours=2)
         else:
             reason = "lost" if gone == "lost" else "fraud"
             url = f"{CARDS_URL}/{serials[0 if gone == 'lost' else 2]}/block"
-            answer = await world.client.post(url, json={"reason": reason}, auth=admin)
-            assert answer.status_code == 200
-        answer = await link_child_card(world, serials[position], holder["id"], caller=admin)
-        assert answer.status_code == (400 if gone == "blocked" else 201), gone
+            response = await harness.client.post(url, json={"reason": reason}, auth=admin)
+            assert response.status_code == 200
+        response = await link_child_card(harness, serials[position], holder["id"], caller=admin)
+        assert response.status_code == (400 if gone == "blocked" else 201), gone
 
 
-async def test_weak_child_pin_is_rejected(world: Harness) -> None:
-    holder, serial = await world.create_subscriber(), await create_card(world)
-    answer = await link_child_card(world, serial, holder["id"], child_pin="1234")
-    assert answer.status_code == 422
-    assert list(answer.json()["details"]["fields"]) == ["child_pin"]
-    answer = await link_child_card(world, serial, holder["id"])
-    assert answer.status_code == 201
+async def test_weak_child_pin_is_rejected(harness: Harness) -> None:
+    holder, serial = await harness.create_subscriber(), await create_card(harness)
+    response = await link_child_card(harness, serial, holder["id"], child_pin="1234")
+    assert response.status_code == 422
+    assert list(response.json()["details"]["fields"]) == ["child_pin"]
+    response = await link_child_card(harness, serial, holder["id"])
+    assert response.status_code == 201
 
 
-async def test_invalid_fields_are_named(world: Harness) -> None:
+async def test_invalid_fields_are_named(harness: Harness) -> None:
     holder, serial, admin = (
-        await world.create_subscriber(),
-        await create_card(world),
-        await world.create_admin(),
+        await harness.create_subscriber(),
+        await create_card(harness),
+        await harness.create_admin(),
     )
     wrong: list[tuple[str, Any, int]] = [
         ("card_serial", "no serial", 422),
@@ -306,29 +316,29 @@ async def test_invalid_fields_are_named(world: Harness) -> None:
     ]
     for field, value, status in wrong:
         body = build_child_link(serial, holder["id"], **{field: value})
-        answer = await world.client.post(f"{CARDS_URL}/child", json=body, auth=admin)
-        assert answer.status_code == status, field
-        assert list(answer.json()["details"]["fields"]) == [field]
+        response = await harness.client.post(f"{CARDS_URL}/child", json=body, auth=admin)
+        assert response.status_code == status, field
+        assert list(response.json()["details"]["fields"]) == [field]
     for field in ("subscriber_id", "card_serial", "pin"):
         body = {"subscriber_id": holder["id"], "card_serial": serial, "pin": PIN}
         del body[field]
-        answer = await world.client.post(f"{CARDS_URL}/link", json=body, auth=admin)
-        assert answer.status_code == 400
-        assert list(answer.json()["details"]["fields"]) == [field]
+        response = await harness.client.post(f"{CARDS_URL}/link", json=body, auth=admin)
+        assert response.status_code == 400
+        assert list(response.json()["details"]["fields"]) == [field]
 
 
-async def test_link_is_audited_and_published(world: Harness) -> None:
-    holder = await world.create_subscriber()
+async def test_link_is_audited_and_published(harness: Harness) -> None:
+    holder = await harness.create_subscriber()
     own, childs, admin = (
-        await create_card(world),
-        await create_card(world),
-        await world.create_admin("S"),
+        await create_card(harness),
+        await create_card(harness),
+        await harness.create_admin("S"),
     )
-    await subscribe_to_events(world)
-    first = (await link_card(world, own, holder["id"], caller=admin)).json()["card"]
-    second = (await link_child_card(world, childs, holder["id"], caller=admin)).json()["card"]
-    assert await list_events(world) == [("card.linked", first), ("card.linked", second)]
-    (entry,) = await world.list_audit_entries(own, "card.linked")
+    await subscribe_to_events(harness)
+    first = (await link_card(harness, own, holder["id"], caller=admin)).json()["card"]
+    second = (await link_child_card(harness, childs, holder["id"], caller=admin)).json()["card"]
+    assert await list_events(harness) == [("card.linked", first), ("card.linked", second)]
+    (entry,) = await harness.list_audit_entries(own, "card.linked")
     assert entry["actor"]["id"] == admin.id
     assert entry["changes"] == {
         "type": [None, "PARENT"],
@@ -337,15 +347,15 @@ async def test_link_is_audited_and_published(world: Harness) -> None:
         "holder_name": [None, "Aminata Kamara"],
         "linked_at": [None, first["linked_at"]],
     }
-    (entry,) = await world.list_audit_entries(childs, "card.linked")
+    (entry,) = await harness.list_audit_entries(childs, "card.linked")
     assert entry["changes"]["daily_limit"] == [None, "100.00"]
 
 
-async def test_linking_to_a_restricted_subscriber_requires_an_access_code(world: Harness) -> None:
-    holder, serial = await world.create_restricted_subscriber(), await create_card(world)
-    for caller in (await world.create_api_key("cards:write"), await world.create_admin()):
-        answer: httpx2.Response = await link_card(world, serial, holder["id"], caller=caller)
-        assert parse_error(answer) == (403, "OTP_REQUIRED")
-        answer = await link_child_card(world, serial, holder["id"], caller=caller)
-        assert parse_error(answer) == (403, "OTP_REQUIRED")
-    assert (await link_card(world, serial, holder["id"])).status_code == 200
+async def test_linking_to_a_restricted_subscriber_requires_an_access_code(harness: Harness) -> None:
+    holder, serial = await harness.create_restricted_subscriber(), await create_card(harness)
+    for caller in (await harness.create_api_key("cards:write"), await harness.create_admin()):
+        response: httpx2.Response = await link_card(harness, serial, holder["id"], caller=caller)
+        assert parse_error(response) == (403, "OTP_REQUIRED")
+        response = await link_child_card(harness, serial, holder["id"], caller=caller)
+        assert parse_error(response) == (403, "OTP_REQUIRED")
+    assert (await link_card(harness, serial, holder["id"])).status_code == 200

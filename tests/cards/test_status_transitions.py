@@ -23,83 +23,83 @@ PERMANENT_REASONS = ["lost", "stolen", "damaged"]
 TEMPORARY_REASONS = ["fraud", "customer_request", "compliance"]
 
 
-async def create_linked_card(world: Harness, **fields: Any) -> str:
-    return await world.create_card((await world.create_subscriber())["id"], **fields)
+async def create_linked_card(harness: Harness, **fields: Any) -> str:
+    return await harness.create_card((await harness.create_subscriber())["id"], **fields)
 
 
-async def create_expired_card(world: Harness, **fields: Any) -> str:
-    yesterday = world.services.clock() - timedelta(days=1)
-    return await create_linked_card(world, expires_at=yesterday, **fields)
+async def create_expired_card(harness: Harness, **fields: Any) -> str:
+    yesterday = harness.services.clock() - timedelta(days=1)
+    return await create_linked_card(harness, expires_at=yesterday, **fields)
 
 
 @pytest.mark.parametrize("reason", PERMANENT_REASONS + TEMPORARY_REASONS)
 async def test_block_reason_determines_whether_the_block_is_permanent(
-    world: Harness, reason: str
+    harness: Harness, reason: str
 ) -> None:
-    serial = await create_linked_card(world)
-    answer = await block_card(world, serial, reason)
-    assert answer.status_code == 200
-    assert list(answer.json()) == ["success", "message", "card"]
-    record = answer.json()["card"]
-    assert record == await get_card(world, serial)
+    serial = await create_linked_card(harness)
+    response = await block_card(harness, serial, reason)
+    assert response.status_code == 200
+    assert list(response.json()) == ["success", "message", "card"]
+    record = response.json()["card"]
+    assert record == await get_card(harness, serial)
     assert record["status_reason"] == reason
-    answer = await unblock_card(world, serial)
+    response = await unblock_card(harness, serial)
     if reason in PERMANENT_REASONS:
         assert record["status"] == "LOST"
-        assert parse_error(answer) == (400, "PERMANENT_BLOCK")
+        assert parse_error(response) == (400, "PERMANENT_BLOCK")
     else:
         assert record["status"] == "BLOCKED"
-        assert answer.status_code == 200
-        assert (answer.json()["card"]["status"], answer.json()["card"]["status_reason"]) == (
+        assert response.status_code == 200
+        assert (response.json()["card"]["status"], response.json()["card"]["status_reason"]) == (
             "ACTIVE",
             None,
         )
 
 
-async def test_blocked_card_can_be_reported_lost(world: Harness) -> None:
-    serial = await create_linked_card(world, status="BLOCKED", status_reason="fraud")
+async def test_blocked_card_can_be_reported_lost(harness: Harness) -> None:
+    serial = await create_linked_card(harness, status="BLOCKED", status_reason="fraud")
     for reason in TEMPORARY_REASONS:
-        assert parse_error(await block_card(world, serial, reason)) == (409, "ALREADY_BLOCKED")
-    assert (await get_card(world, serial))["status_reason"] == "fraud"
-    answer = await block_card(world, serial, "lost")
-    assert answer.json()["card"]["status"] == "LOST"
+        assert parse_error(await block_card(harness, serial, reason)) == (409, "ALREADY_BLOCKED")
+    assert (await get_card(harness, serial))["status_reason"] == "fraud"
+    response = await block_card(harness, serial, "lost")
+    assert response.json()["card"]["status"] == "LOST"
 
 
-async def test_invalid_transitions_are_rejected_with_a_specific_code(world: Harness) -> None:
+async def test_invalid_transitions_are_rejected_with_a_specific_code(harness: Harness) -> None:
     for reason in PERMANENT_REASONS + TEMPORARY_REASONS:
-        serial = await create_linked_card(world, status="LOST")
-        assert parse_error(await block_card(world, serial, reason)) == (409, "ALREADY_BLOCKED")
-        serial = await create_expired_card(world)
-        assert parse_error(await block_card(world, serial, reason)) == (409, "ALREADY_BLOCKED")
-        serial = await create_card(world)
-        assert parse_error(await block_card(world, serial, reason)) == (409, "CARD_NOT_LINKED")
-    assert parse_error(await unblock_card(world, await create_card(world))) == (
+        serial = await create_linked_card(harness, status="LOST")
+        assert parse_error(await block_card(harness, serial, reason)) == (409, "ALREADY_BLOCKED")
+        serial = await create_expired_card(harness)
+        assert parse_error(await block_card(harness, serial, reason)) == (409, "ALREADY_BLOCKED")
+        serial = await create_card(harness)
+        assert parse_error(await block_card(harness, serial, reason)) == (409, "CARD_NOT_LINKED")
+    assert parse_error(await unblock_card(harness, await create_card(harness))) == (
         409,
         "CARD_NOT_LINKED",
     )
-    assert parse_error(await unblock_card(world, await create_linked_card(world))) == (
+    assert parse_error(await unblock_card(harness, await create_linked_card(harness))) == (
         409,
         "NOT_BLOCKED",
     )
     for status in ("ACTIVE", "BLOCKED"):
-        serial = await create_expired_card(world, status=status)
-        assert parse_error(await unblock_card(world, serial)) == (400, "PERMANENT_BLOCK")
-    serial = await create_card(world, expires_at=world.services.clock())
-    assert parse_error(await unblock_card(world, serial)) == (400, "PERMANENT_BLOCK")
+        serial = await create_expired_card(harness, status=status)
+        assert parse_error(await unblock_card(harness, serial)) == (400, "PERMANENT_BLOCK")
+    serial = await create_card(harness, expires_at=harness.services.clock())
+    assert parse_error(await unblock_card(harness, serial)) == (400, "PERMANENT_BLOCK")
 
 
-async def test_card_expires_automatically(world: Harness) -> None:
-    expires_at = world.services.clock() + timedelta(hours=1)
-    serial = await create_linked_card(world, expires_at=expires_at)
-    lost = await create_linked_card(world, expires_at=expires_at, status="LOST")
-    assert (await get_card(world, serial))["status"] == "ACTIVE"
-    world.advance_clock(hours=2)
-    assert (await get_card(world, serial))["status"] == "EXPIRED"
-    assert (await get_card(world, lost))["status"] == "LOST"
+async def test_card_expires_automatically(harness: Harness) -> None:
+    expires_at = harness.services.clock() + timedelta(hours=1)
+    serial = await create_linked_card(harness, expires_at=expires_at)
+    lost = await create_linked_card(harness, expires_at=expires_at, status="LOST")
+    assert (await get_card(harness, serial))["status"] == "ACTIVE"
+    harness.advance_clock(hours=2)
+    assert (await get_card(harness, serial))["status"] == "EXPIRED"
+    assert (await get_card(harness, lost))["status"] == "LOST"
 
 
-async def test_invalid_block_reason_is_rejected(world: Harness) -> None:
-    serial, admin = await create_linked_card(world), await world.create_admin()
+async def test_invalid_block_reason_is_rejected(harness: Harness) -> None:
+    serial, admin = await create_linked_card(harness), await harness.create_admin()
     bodies: list[tuple[Any, int]] = [
         (None, 400),
         ({}, 400),
@@ -110,33 +110,38 @@ async def test_invalid_block_reason_is_rejected(world: Harness) -> None:
         ({"reason": "eaten by a dog"}, 422),
     ]
     for body, status in bodies:
-        answer = await world.client.post(f"{CARDS_URL}/{serial}/block", json=body, auth=admin)
-        assert answer.status_code == status, body
-        assert "dog" not in answer.text
-    assert (await get_card(world, serial))["status"] == "ACTIVE"
+        response = await harness.client.post(f"{CARDS_URL}/{serial}/block", json=body, auth=admin)
+        assert response.status_code == status, body
+        assert "dog" not in response.text
+    assert (await get_card(harness, serial))["status"] == "ACTIVE"
 
 
-async def test_unblock_reason_is_stored(world: Harness) -> None:
-    serial, admin = await create_linked_card(world, status="BLOCKED"), await world.create_admin("C")
-    answer = await world.client.post(
+async def test_unblock_reason_is_stored(harness: Harness) -> None:
+    serial, admin = (
+        await create_linked_card(harness, status="BLOCKED"),
+        await harness.create_admin("C"),
+    )
+    response = await harness.client.post(
         f"{CARDS_URL}/{serial}/unblock", json={"reason": "Found again"}, auth=admin
     )
-    assert answer.json()["card"]["status_reason"] == "Found again"
-    (entry,) = await world.list_audit_entries(serial, "card.unblocked")
+    assert response.json()["card"]["status_reason"] == "Found again"
+    (entry,) = await harness.list_audit_entries(serial, "card.unblocked")
     assert (entry["reason"], entry["actor"]["id"]) == ("Found again", admin.id)
 
 
-async def test_unknown_cards_are_not_found(world: Harness) -> None:
+async def test_unknown_cards_are_not_found(harness: Harness) -> None:
     for serial in ("NEW-NOT-THERE", "%20", "x" * 200, "'"):
-        assert parse_error(await block_card(world, serial)) == (404, "CARD_NOT_FOUND")
-        assert parse_error(await unblock_card(world, serial)) == (404, "CARD_NOT_FOUND")
-        answer = await world.client.get(f"{CARDS_URL}/{serial}", auth=world.get_service_auth())
-        assert parse_error(answer) == (404, "CARD_NOT_FOUND")
+        assert parse_error(await block_card(harness, serial)) == (404, "CARD_NOT_FOUND")
+        assert parse_error(await unblock_card(harness, serial)) == (404, "CARD_NOT_FOUND")
+        response = await harness.client.get(
+            f"{CARDS_URL}/{serial}", auth=harness.get_service_auth()
+        )
+        assert parse_error(response) == (404, "CARD_NOT_FOUND")
 
 
-async def transfer_to_card(world: Harness, sender_id: str, serial: str) -> str | None:
+async def transfer_to_card(harness: Harness, sender_id: str, serial: str) -> str | None:
     """Transfer money to a card and return the error code, or None on success."""
-    answer = await world.client.post(
+    response = await harness.client.post(
         "/api/v1/wallet/transfer-p2p",
         json={
             "sender_id": sender_id,
@@ -144,33 +149,33 @@ async def transfer_to_card(world: Harness, sender_id: str, serial: str) -> str |
             "amount": "1.00",
             "pin": PIN,
         },
-        auth=world.get_service_auth(),
+        auth=harness.get_service_auth(),
     )
-    code: str | None = answer.json().get("code")
+    code: str | None = response.json().get("code")
     return code
 
 
-async def test_block_and_unblock_affect_payments_immediately(world: Harness) -> None:
-    sender = await world.create_subscriber(balance="100.00")
-    serial = await create_linked_card(world)
-    assert await transfer_to_card(world, sender["id"], serial) is None
-    await block_card(world, serial)
-    assert await transfer_to_card(world, sender["id"], serial) == "CARD_NOT_ACTIVE"
-    await unblock_card(world, serial)
-    assert await transfer_to_card(world, sender["id"], serial) is None
+async def test_block_and_unblock_affect_payments_immediately(harness: Harness) -> None:
+    sender = await harness.create_subscriber(balance="100.00")
+    serial = await create_linked_card(harness)
+    assert await transfer_to_card(harness, sender["id"], serial) is None
+    await block_card(harness, serial)
+    assert await transfer_to_card(harness, sender["id"], serial) == "CARD_NOT_ACTIVE"
+    await unblock_card(harness, serial)
+    assert await transfer_to_card(harness, sender["id"], serial) is None
 
 
-async def test_no_payment_succeeds_after_a_concurrent_block(world: Harness) -> None:
-    sender = await world.create_subscriber(balance="100.00")
-    serial = await create_linked_card(world)
+async def test_no_payment_succeeds_after_a_concurrent_block(harness: Harness) -> None:
+    sender = await harness.create_subscriber(balance="100.00")
+    serial = await create_linked_card(harness)
     blocked = asyncio.Event()
 
     async def send() -> tuple[bool, str | None]:
         began_after = blocked.is_set()
-        return began_after, await transfer_to_card(world, sender["id"], serial)
+        return began_after, await transfer_to_card(harness, sender["id"], serial)
 
     async def block_it() -> None:
-        assert (await block_card(world, serial)).status_code == 200
+        assert (await block_card(harness, serial)).status_code == 200
         blocked.set()
 
     blocking = asyncio.create_task(block_it())
@@ -182,83 +187,85 @@ async def test_no_payment_succeeds_after_a_concurrent_block(world: Harness) -> N
     assert {code for after, code in results if after} == {"CARD_NOT_ACTIVE"}
 
 
-async def test_concurrent_blocks_succeed_once(world: Harness) -> None:
-    serial = await create_linked_card(world)
-    answers = await asyncio.gather(*(block_card(world, serial) for _ in range(10)))
-    assert sorted(answer.status_code for answer in answers) == [200] + [409] * 9
-    assert len(await world.list_audit_entries(serial, "card.blocked")) == 1
+async def test_concurrent_blocks_succeed_once(harness: Harness) -> None:
+    serial = await create_linked_card(harness)
+    responses = await asyncio.gather(*(block_card(harness, serial) for _ in range(10)))
+    assert sorted(response.status_code for response in responses) == [200] + [409] * 9
+    assert len(await harness.list_audit_entries(serial, "card.blocked")) == 1
 
 
-async def test_child_card_still_works_when_the_parent_card_is_blocked(world: Harness) -> None:
-    holder = await world.create_subscriber()
-    own, childs = await world.create_card(holder["id"]), await create_card(world)
-    await link_child_card(world, childs, holder["id"])
-    await block_card(world, own, "stolen")
-    sender = await world.create_subscriber(balance="100.00")
-    assert await transfer_to_card(world, sender["id"], childs) is None
+async def test_child_card_still_works_when_the_parent_card_is_blocked(harness: Harness) -> None:
+    holder = await harness.create_subscriber()
+    own, childs = await harness.create_card(holder["id"]), await create_card(harness)
+    await link_child_card(harness, childs, holder["id"])
+    await block_card(harness, own, "stolen")
+    sender = await harness.create_subscriber(balance="100.00")
+    assert await transfer_to_card(harness, sender["id"], childs) is None
 
 
-async def test_blocking_a_subscriber_does_not_change_its_cards(world: Harness) -> None:
-    holder = await world.create_subscriber()
-    serial = await world.create_card(holder["id"])
-    before = await get_card(world, serial)
+async def test_blocking_a_subscriber_does_not_change_its_cards(harness: Harness) -> None:
+    holder = await harness.create_subscriber()
+    serial = await harness.create_card(holder["id"])
+    before = await get_card(harness, serial)
     url = f"/api/v1/subscribers/{holder['id']}/block"
-    await world.client.post(url, json={"reason": "r"}, auth=await world.create_admin())
-    assert await get_card(world, serial) == before
-    assert (await block_card(world, serial)).status_code == 200
-    assert (await unblock_card(world, serial)).status_code == 200
+    await harness.client.post(url, json={"reason": "r"}, auth=await harness.create_admin())
+    assert await get_card(harness, serial) == before
+    assert (await block_card(harness, serial)).status_code == 200
+    assert (await unblock_card(harness, serial)).status_code == 200
 
 
-async def test_card_of_a_closed_subscriber_can_be_blocked_but_not_unblocked(world: Harness) -> None:
-    holder, admin = await world.create_subscriber(), await world.create_admin()
-    serial = await world.create_card(holder["id"])
+async def test_card_of_a_closed_subscriber_can_be_blocked_but_not_unblocked(
+    harness: Harness,
+) -> None:
+    holder, admin = await harness.create_subscriber(), await harness.create_admin()
+    serial = await harness.create_card(holder["id"])
     url = f"/api/v1/subscribers/{holder['id']}/close"
-    await world.client.post(url, json={"reason": "r"}, auth=admin)
-    assert (await block_card(world, serial)).status_code == 200
-    assert parse_error(await unblock_card(world, serial)) == (409, "NOT_CLOSABLE")
+    await harness.client.post(url, json={"reason": "r"}, auth=admin)
+    assert (await block_card(harness, serial)).status_code == 200
+    assert parse_error(await unblock_card(harness, serial)) == (409, "NOT_CLOSABLE")
 
 
-async def test_status_changes_are_audited_and_published(world: Harness) -> None:
-    serial, admin = await create_linked_card(world), await world.create_admin("S")
-    lost = await create_linked_card(world, status="LOST")
-    await subscribe_to_events(world)
-    first = (await block_card(world, serial, "fraud", caller=admin)).json()["card"]
-    second = (await unblock_card(world, serial, caller=admin)).json()["card"]
-    await block_card(world, lost)
-    assert await list_events(world) == [("card.blocked", first), ("card.unblocked", second)]
-    (entry,) = await world.list_audit_entries(serial, "card.blocked")
+async def test_status_changes_are_audited_and_published(harness: Harness) -> None:
+    serial, admin = await create_linked_card(harness), await harness.create_admin("S")
+    lost = await create_linked_card(harness, status="LOST")
+    await subscribe_to_events(harness)
+    first = (await block_card(harness, serial, "fraud", caller=admin)).json()["card"]
+    second = (await unblock_card(harness, serial, caller=admin)).json()["card"]
+    await block_card(harness, lost)
+    assert await list_events(harness) == [("card.blocked", first), ("card.unblocked", second)]
+    (entry,) = await harness.list_audit_entries(serial, "card.blocked")
     assert (entry["actor"]["id"], entry["result"], entry["reason"]) == (
         admin.id,
         "success",
         "fraud",
     )
     assert entry["changes"] == {"status": ["ACTIVE", "BLOCKED"], "status_reason": [None, "fraud"]}
-    (entry,) = await world.list_audit_entries(serial, "card.unblocked")
+    (entry,) = await harness.list_audit_entries(serial, "card.unblocked")
     assert entry["changes"]["status"] == ["BLOCKED", "ACTIVE"]
 
 
 async def test_card_of_a_restricted_subscriber_can_be_blocked_but_not_unblocked(
-    world: Harness,
+    harness: Harness,
 ) -> None:
-    holder = await world.create_restricted_subscriber()
+    holder = await harness.create_restricted_subscriber()
     for caller in (
-        await world.create_api_key("cards:write", "cards:read"),
-        await world.create_admin("C"),
+        await harness.create_api_key("cards:write", "cards:read"),
+        await harness.create_admin("C"),
     ):
-        serial = await world.create_card(
+        serial = await harness.create_card(
             holder["id"], type="CHILD", holder_name="Sia", daily_limit=500
         )
-        answer = await block_card(world, serial, reason="fraud", caller=caller)
-        assert answer.status_code == 200
-        assert answer.json()["card"] == {
+        response = await block_card(harness, serial, reason="fraud", caller=caller)
+        assert response.status_code == 200
+        assert response.json()["card"] == {
             "serial": serial,
             "status": "BLOCKED",
             "status_reason": "fraud",
             "subscriber_id": holder["id"],
             "restricted": True,
         }
-        assert parse_error(await unblock_card(world, serial, caller=caller)) == (
+        assert parse_error(await unblock_card(harness, serial, caller=caller)) == (
             403,
             "OTP_REQUIRED",
         )
-        assert (await unblock_card(world, serial)).status_code == 200
+        assert (await unblock_card(harness, serial)).status_code == 200

@@ -19,36 +19,36 @@ HEADER_WITH_EXPIRY = "Serial No.,MAC Address,Expiry Date\n"
 
 
 async def upload_csv(
-    world: Harness, file: str | bytes, *, caller: Any = None, content_type: str = "text/csv"
+    harness: Harness, file: str | bytes, *, caller: Any = None, content_type: str = "text/csv"
 ) -> httpx2.Response:
-    return await world.client.post(
+    return await harness.client.post(
         f"{CARDS_URL}/upload-csv",
         content=file,
         headers={"Content-Type": content_type},
-        auth=caller or await world.create_admin(),
+        auth=caller or await harness.create_admin(),
     )
 
 
-async def upload_and_get_result(world: Harness, file: str | bytes) -> dict[str, Any]:
-    answer = await upload_csv(world, file)
-    assert answer.status_code == 200, answer.text
-    body: dict[str, Any] = answer.json()
+async def upload_and_get_result(harness: Harness, file: str | bytes) -> dict[str, Any]:
+    response = await upload_csv(harness, file)
+    assert response.status_code == 200, response.text
+    body: dict[str, Any] = response.json()
     assert list(body) == ["success", "message", "total", "created", "skipped", "errors"]
     assert body["total"] == body["created"] + body["skipped"] + len(body["errors"])
     return body
 
 
-async def upload_and_get_error(world: Harness, line: str, *, header: str = HEADER) -> str:
+async def upload_and_get_error(harness: Harness, line: str, *, header: str = HEADER) -> str:
     """Upload one row and return its error."""
-    (problem,) = (await upload_and_get_result(world, header + line))["errors"]
+    (problem,) = (await upload_and_get_result(harness, header + line))["errors"]
     assert problem["row"] == 2
-    sentence: str = problem["error"]
-    return sentence
+    message: str = problem["error"]
+    return message
 
 
-async def test_rows_create_unassigned_cards(world: Harness) -> None:
+async def test_rows_create_unassigned_cards(harness: Harness) -> None:
     file = f"{HEADER_WITH_EXPIRY}UP-1,04:a2:b3:c4:d5:e6:f7,2090-01-31\nUP-2,,\n"
-    assert await upload_and_get_result(world, file) == {
+    assert await upload_and_get_result(harness, file) == {
         "success": True,
         "message": "Cards uploaded",
         "total": 2,
@@ -56,27 +56,27 @@ async def test_rows_create_unassigned_cards(world: Harness) -> None:
         "skipped": 0,
         "errors": [],
     }
-    record = await get_card(world, "UP-1")
+    record = await get_card(harness, "UP-1")
     assert record["mac_address"] == "04:A2:B3:C4:D5:E6:F7"
     assert record["expires_at"] == "2090-01-31T23:59:59.999Z"
     assert record["status"] == "UNASSIGNED"
     assert record["created_at"] == record["updated_at"]
-    record = await get_card(world, "UP-2")
+    record = await get_card(harness, "UP-2")
     assert (record["mac_address"], record["expires_at"], record["type"]) == (None, None, None)
 
 
-async def test_multipart_upload_is_accepted(world: Harness) -> None:
-    admin = await world.create_admin()
+async def test_multipart_upload_is_accepted(harness: Harness) -> None:
+    admin = await harness.create_admin()
     files = {
         "note": (None, "first batch"),
         "file": ("cards.csv", f"{HEADER}UP-1,\nUP-2,\n", "text/csv"),
     }
-    answer = await world.client.post(f"{CARDS_URL}/upload-csv", files=files, auth=admin)
-    assert (answer.status_code, answer.json()["created"]) == (200, 2)
+    response = await harness.client.post(f"{CARDS_URL}/upload-csv", files=files, auth=admin)
+    assert (response.status_code, response.json()["created"]) == (200, 2)
 
 
-async def test_malformed_multipart_upload_is_rejected(world: Harness) -> None:
-    admin = await world.create_admin()
+async def test_malformed_multipart_upload_is_rejected(harness: Harness) -> None:
+    admin = await harness.create_admin()
     part = '--b\r\nContent-Disposition: form-data; name="{}"\r\n\r\n' + HEADER + "UP-1,\r\n"
     form = "multipart/form-data; boundary=b"
     for content_type, body, field in [
@@ -93,25 +93,25 @@ async def test_malformed_multipart_upload_is_rejected(world: Harness) -> None:
         (f"multipart/form-data; boundary={'b' * 500}", "--b--", "body"),
         ("multipart/form-data; boundary=é", "--b--", "body"),
     ]:
-        answer = await world.client.post(
+        response = await harness.client.post(
             f"{CARDS_URL}/upload-csv",
             content=body,
             headers={b"Content-Type": content_type.encode("latin-1")},
             auth=admin,
         )
-        assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST"), body
-        assert list(answer.json()["details"]["fields"]) == [field], body
-    assert (await world.client.get(CARDS_URL, auth=admin)).json()["data"] == []
+        assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST"), body
+        assert list(response.json()["details"]["fields"]) == [field], body
+    assert (await harness.client.get(CARDS_URL, auth=admin)).json()["data"] == []
 
 
-async def test_header_is_required_and_parsed_leniently(world: Harness) -> None:
+async def test_header_is_required_and_parsed_leniently(harness: Harness) -> None:
     for good in (
         "\ufeffSerial No.,MAC Address\n",
         " serial no. , MAC ADDRESS ,expiry date\r\n",
         '"Serial No.","MAC Address"\r',
         "Serial No.,MAC Address",
     ):
-        assert (await upload_and_get_result(world, good))["total"] == 0
+        assert (await upload_and_get_result(harness, good))["total"] == 0
     for bad in (
         "",
         "\n" + HEADER,
@@ -124,9 +124,9 @@ async def test_header_is_required_and_parsed_leniently(world: Harness) -> None:
         "UP-1,04:A2:B3:C4\n",
         "{}",
     ):
-        answer = await upload_csv(world, f"{bad}UP-1,\n" if bad.endswith("\n") else bad)
-        assert answer.status_code == 422, bad
-        assert list(answer.json()["details"]["fields"]) == ["file"]
+        response = await upload_csv(harness, f"{bad}UP-1,\n" if bad.endswith("\n") else bad)
+        assert response.status_code == 422, bad
+        assert list(response.json()["details"]["fields"]) == ["file"]
 
 
 @pytest.mark.parametrize(
@@ -139,33 +139,33 @@ async def test_header_is_required_and_parsed_leniently(world: Harness) -> None:
         HEADER + "U" * 200_000 + ",\n",
     ],
 )
-async def test_malformed_csv_is_rejected_as_a_whole(world: Harness, file: str | bytes) -> None:
-    answer = await upload_csv(world, file)
-    assert answer.status_code == 422
-    assert list(answer.json()["details"]["fields"]) == ["file"]
-    assert "UP-" not in answer.text
-    answer = await world.client.get(CARDS_URL, auth=world.get_service_auth())
-    assert answer.json()["data"] == []
+async def test_malformed_csv_is_rejected_as_a_whole(harness: Harness, file: str | bytes) -> None:
+    response = await upload_csv(harness, file)
+    assert response.status_code == 422
+    assert list(response.json()["details"]["fields"]) == ["file"]
+    assert "UP-" not in response.text
+    response = await harness.client.get(CARDS_URL, auth=harness.get_service_auth())
+    assert response.json()["data"] == []
 
 
-async def test_quotes_blank_lines_and_line_endings_are_parsed(world: Harness) -> None:
+async def test_quotes_blank_lines_and_line_endings_are_parsed(harness: Harness) -> None:
     file = (
         f'{HEADER.strip()}\r\n\r\n"UP-1","04:A2:B3:C4"\r\n   \r\n,\r\n UP-2 , 04-A2-B3-C5 ,\r\n'
         '"UP\n-3",\r\nUP-4,bad\r\nUP-5'
     )
-    outcome = await upload_and_get_result(world, file)
+    outcome = await upload_and_get_result(harness, file)
     assert (outcome["created"], outcome["total"]) == (3, 5)
     assert [(problem["row"], problem["serial"]) for problem in outcome["errors"]] == [
         (7, "UP-3"),
         (9, "UP-4"),
     ]
-    assert (await get_card(world, "UP-2"))["mac_address"] == "04:A2:B3:C5"
-    assert (await get_card(world, "UP-5"))["mac_address"] is None
+    assert (await get_card(harness, "UP-2"))["mac_address"] == "04:A2:B3:C5"
+    assert (await get_card(harness, "UP-5"))["mac_address"] is None
 
 
-async def test_valid_rows_are_stored_when_other_rows_are_invalid(world: Harness) -> None:
-    await create_card(world, serial="HERE-1", uid="DE:AD:BE:EF")
-    today = get_platform_day(world.services.clock(), world.services.settings.timezone)
+async def test_valid_rows_are_stored_when_other_rows_are_invalid(harness: Harness) -> None:
+    await create_card(harness, serial="HERE-1", uid="DE:AD:BE:EF")
+    today = get_platform_day(harness.services.clock(), harness.services.settings.timezone)
     file = HEADER_WITH_EXPIRY + "\n".join(
         [
             "UP-1,04:A2:B3:C4,",
@@ -183,9 +183,9 @@ async def test_valid_rows_are_stored_when_other_rows_are_invalid(world: Harness)
             "UP-10,,,,",
         ]
     )
-    outcome = await upload_and_get_result(world, file)
+    outcome = await upload_and_get_result(harness, file)
     assert (outcome["created"], outcome["skipped"]) == (3, 1)
-    assert [(one["row"], one["serial"], one["error"]) for one in outcome["errors"]] == [
+    assert [(item["row"], item["serial"], item["error"]) for item in outcome["errors"]] == [
         (3, "no serial", "Serial No. must be 1 to 32 letters, digits or dashes"),
         (4, "UP-1", "Serial No. is a duplicate of row 2"),
         (5, "UP-3", "MAC Address is a duplicate of row 2"),
@@ -196,15 +196,15 @@ async def test_valid_rows_are_stored_when_other_rows_are_invalid(world: Harness)
         (12, "UP-9", "The row has more fields than the header"),
         (13, "", "Serial No. must be 1 to 32 letters, digits or dashes"),
     ]
-    answer = await world.client.get(CARDS_URL, auth=world.get_service_auth())
-    assert [record["serial"] for record in answer.json()["data"]] == [
+    response = await harness.client.get(CARDS_URL, auth=harness.get_service_auth())
+    assert [record["serial"] for record in response.json()["data"]] == [
         "UP-10", "UP-8", "UP-1", "HERE-1",
     ]  # fmt: skip
-    assert (await get_card(world, "HERE-1"))["mac_address"] == "DE:AD:BE:EF"
+    assert (await get_card(harness, "HERE-1"))["mac_address"] == "DE:AD:BE:EF"
 
 
-async def test_rejected_row_does_not_reserve_its_serial(world: Harness) -> None:
-    outcome = await upload_and_get_result(world, f"{HEADER}UP-1,bad\nUP-1,04:A2:B3:C4\n")
+async def test_rejected_row_does_not_reserve_its_serial(harness: Harness) -> None:
+    outcome = await upload_and_get_result(harness, f"{HEADER}UP-1,bad\nUP-1,04:A2:B3:C4\n")
     assert (outcome["created"], len(outcome["errors"])) == (1, 1)
 
 
@@ -236,96 +236,100 @@ async def test_uid_is_parsed_in_every_notation() -> None:
         assert parse_uid(wrong) is None, wrong
 
 
-async def test_only_four_octet_uids_can_be_random(world: Harness) -> None:
-    assert "random" in await upload_and_get_error(world, "UP-1,08A1B2C3")
-    assert (await upload_and_get_result(world, f"{HEADER}UP-1,08A1B2C3D4E5F6\n"))["created"] == 1
-    assert "bytes" in await upload_and_get_error(world, "UP-2,08A1B2")
+async def test_only_four_octet_uids_can_be_random(harness: Harness) -> None:
+    assert "random" in await upload_and_get_error(harness, "UP-1,08A1B2C3")
+    assert (await upload_and_get_result(harness, f"{HEADER}UP-1,08A1B2C3D4E5F6\n"))["created"] == 1
+    assert "bytes" in await upload_and_get_error(harness, "UP-2,08A1B2")
 
 
-async def test_expiry_is_the_end_of_the_day_in_the_platform_timezone(world: Harness) -> None:
-    services = world.services
+async def test_expiry_is_the_end_of_the_day_in_the_platform_timezone(harness: Harness) -> None:
+    services = harness.services
     zone = type(services.settings.timezone)("Asia/Tokyo")
     services.settings = msgspec.structs.replace(services.settings, timezone=zone)
-    await upload_and_get_result(world, f"{HEADER_WITH_EXPIRY}UP-1,,2090-06-30\n")
-    assert (await get_card(world, "UP-1"))["expires_at"] == "2090-06-30T14:59:59.999Z"
+    await upload_and_get_result(harness, f"{HEADER_WITH_EXPIRY}UP-1,,2090-06-30\n")
+    assert (await get_card(harness, "UP-1"))["expires_at"] == "2090-06-30T14:59:59.999Z"
     for last in ("9999-12-31", "10000-01-01", "0001-01-01"):
         assert "Expiry Date" in await upload_and_get_error(
-            world, f"UP-2,,{last}", header=HEADER_WITH_EXPIRY
+            harness, f"UP-2,,{last}", header=HEADER_WITH_EXPIRY
         )
 
 
-async def test_invalid_serial_is_echoed_truncated_and_other_values_are_not(world: Harness) -> None:
+async def test_invalid_serial_is_echoed_truncated_and_other_values_are_not(
+    harness: Harness,
+) -> None:
     strange = "=cmd|' /C calc'!A0\x00\u202e\x1b[31m" + "x" * 100
-    answer = await upload_csv(world, f"{HEADER}{strange},sEcReT\nUP-1,sEcReT\n")
-    first, second = answer.json()["errors"]
+    response = await upload_csv(harness, f"{HEADER}{strange},sEcReT\nUP-1,sEcReT\n")
+    first, second = response.json()["errors"]
     assert first["serial"] == "=cmd|' /C calc'!A0[31mxxxxxxxxxx"
     assert len(first["serial"]) == 32
     assert second["serial"] == "UP-1"
-    assert "sEcReT" not in answer.text
+    assert "sEcReT" not in response.text
 
 
-async def test_repeated_upload_changes_nothing(world: Harness) -> None:
+async def test_repeated_upload_changes_nothing(harness: Harness) -> None:
     file = HEADER + "".join(f"UP-{n},04A2B3{n:02X}\n" for n in range(20))
-    assert (await upload_and_get_result(world, file))["created"] == 20
-    before = (await world.client.get(CARDS_URL, auth=world.get_service_auth())).json()
-    outcome = await upload_and_get_result(world, file)
+    assert (await upload_and_get_result(harness, file))["created"] == 20
+    before = (await harness.client.get(CARDS_URL, auth=harness.get_service_auth())).json()
+    outcome = await upload_and_get_result(harness, file)
     assert (outcome["total"], outcome["created"], outcome["skipped"]) == (20, 0, 20)
-    assert (await world.client.get(CARDS_URL, auth=world.get_service_auth())).json() == before
+    assert (await harness.client.get(CARDS_URL, auth=harness.get_service_auth())).json() == before
 
 
-async def test_concurrent_uploads_create_each_card_once(world: Harness) -> None:
-    admin = await world.create_admin()
+async def test_concurrent_uploads_create_each_card_once(harness: Harness) -> None:
+    admin = await harness.create_admin()
     lines = [f"UP-{n},04A2B3{n:02X}\n" for n in range(100)]
     files = [HEADER + "".join(order) for order in (lines, lines[::-1], lines[50:] + lines[:50])]
-    answers = await asyncio.gather(*(upload_csv(world, file, caller=admin) for file in files * 2))
-    bodies = [answer.json() for answer in answers]
+    responses = await asyncio.gather(
+        *(upload_csv(harness, file, caller=admin) for file in files * 2)
+    )
+    bodies = [response.json() for response in responses]
     assert sum(body["created"] for body in bodies) == 100
     assert sum(body["skipped"] for body in bodies) == 500
     assert all(body["errors"] == [] for body in bodies)
-    count = await world.services.database.fetchval("SELECT count(*) FROM cards")
+    count = await harness.services.database.fetchval("SELECT count(*) FROM cards")
     assert count == 100
 
 
 async def test_concurrent_uploads_with_the_same_uids_create_one_set_of_cards(
-    world: Harness,
+    harness: Harness,
 ) -> None:
-    admin = await world.create_admin()
+    admin = await harness.create_admin()
     files = [
         HEADER + "".join(f"{name}-{n},04A2B3{n * step % 101:02X}\n" for n in range(1, 101))
         for name, step in (("A", 1), ("B", 100))
     ]
-    answers = await asyncio.gather(*(upload_csv(world, file, caller=admin) for file in files))
-    assert sorted(answer.json()["created"] for answer in answers) == [0, 100]
+    responses = await asyncio.gather(*(upload_csv(harness, file, caller=admin) for file in files))
+    assert sorted(response.json()["created"] for response in responses) == [0, 100]
 
 
-async def test_waiting_uploads_do_not_exhaust_the_connection_pool(world: Harness) -> None:
-    admin = await world.create_admin()
-    record = await world.create_subscriber()
-    async with world.services.database.transaction() as another:
+async def test_waiting_uploads_do_not_exhaust_the_connection_pool(harness: Harness) -> None:
+    admin = await harness.create_admin()
+    record = await harness.create_subscriber()
+    async with harness.services.database.transaction() as another:
         await another.execute("SELECT pg_advisory_xact_lock($1)", LOCK_KEY)
         uploads = [
-            asyncio.create_task(upload_csv(world, f"{HEADER}W-{number},\n", caller=admin))
+            asyncio.create_task(upload_csv(harness, f"{HEADER}W-{number},\n", caller=admin))
             for number in range(12)
         ]
         await asyncio.sleep(0.5)
         url = f"/api/v1/subscribers/{record['id']}"
-        assert (await world.client.get(url, auth=world.get_service_auth())).status_code == 200
-    assert [answer.json()["created"] for answer in await asyncio.gather(*uploads)] == [1] * 12
+        assert (await harness.client.get(url, auth=harness.get_service_auth())).status_code == 200
+    assert [response.json()["created"] for response in await asyncio.gather(*uploads)] == [1] * 12
 
 
 async def test_upload_times_out_while_another_holds_the_lock(
-    world: Harness, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cards_upload, "UPLOAD_TIMEOUT_SECONDS", 0.3)
-    async with world.services.database.transaction() as another:
+    async with harness.services.database.transaction() as another:
         await another.execute("SELECT pg_advisory_xact_lock($1)", LOCK_KEY)
-        answer = await upload_csv(world, f"{HEADER}W-1,\n")
-        assert (answer.status_code, answer.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
+        response = await upload_csv(harness, f"{HEADER}W-1,\n")
+        assert (response.status_code, response.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
 
 
-async def test_upload_accepts_at_most_ten_thousand_rows(world: Harness) -> None:
+async def test_upload_accepts_at_most_ten_thousand_rows(harness: Harness) -> None:
     lines = [f"BULK-{n:05d},{n:014X},2090-01-31\n" for n in range(10_000)]
-    assert await upload_and_get_result(world, HEADER_WITH_EXPIRY + "".join(lines)) == {
+    assert await upload_and_get_result(harness, HEADER_WITH_EXPIRY + "".join(lines)) == {
         "success": True,
         "message": "Cards uploaded",
         "total": 10_000,
@@ -333,38 +337,38 @@ async def test_upload_accepts_at_most_ten_thousand_rows(world: Harness) -> None:
         "skipped": 0,
         "errors": [],
     }
-    row = await world.services.database.fetchrow(
+    row = await harness.services.database.fetchrow(
         """SELECT count(*), count(DISTINCT uid) AS uids, count(DISTINCT expires_at) AS days,
                   min(serial) AS first, max(serial) AS last FROM cards"""
     )
     assert row is not None
     assert tuple(row) == (10_000, 10_000, 1, "BULK-00000", "BULK-09999")
-    assert (await get_card(world, "BULK-07777"))["mac_address"] == parse_uid(f"{7777:014X}")
-    outcome = await upload_and_get_result(world, HEADER_WITH_EXPIRY + "".join(lines))
+    assert (await get_card(harness, "BULK-07777"))["mac_address"] == parse_uid(f"{7777:014X}")
+    outcome = await upload_and_get_result(harness, HEADER_WITH_EXPIRY + "".join(lines))
     assert (outcome["created"], outcome["skipped"]) == (0, 10_000)
-    answer = await upload_csv(world, HEADER_WITH_EXPIRY + "".join(lines) + "BULK-10000,,\n")
-    assert answer.status_code == 422
-    assert list(answer.json()["details"]["fields"]) == ["file"]
+    response = await upload_csv(harness, HEADER_WITH_EXPIRY + "".join(lines) + "BULK-10000,,\n")
+    assert response.status_code == 422
+    assert list(response.json()["details"]["fields"]) == ["file"]
 
 
-async def test_ten_thousand_invalid_rows_are_reported(world: Harness) -> None:
-    outcome = await upload_and_get_result(world, HEADER + "bad serial,\n" * 10_000)
+async def test_ten_thousand_invalid_rows_are_reported(harness: Harness) -> None:
+    outcome = await upload_and_get_result(harness, HEADER + "bad serial,\n" * 10_000)
     assert len(outcome["errors"]) == 10_000
     assert outcome["errors"][-1]["row"] == 10_001
 
 
-async def test_file_larger_than_eight_mebibytes_is_rejected(world: Harness) -> None:
+async def test_file_larger_than_eight_mebibytes_is_rejected(harness: Harness) -> None:
     lines = (b" " * 1023 + b"\n") * 8 * 1024
-    answer = await upload_csv(world, HEADER.encode() + lines)
-    assert (answer.status_code, answer.json()["code"]) == (413, "PAYLOAD_TOO_LARGE")
-    answer = await upload_csv(world, HEADER.encode() + lines[len(HEADER) :])
-    assert answer.status_code == 200
+    response = await upload_csv(harness, HEADER.encode() + lines)
+    assert (response.status_code, response.json()["code"]) == (413, "PAYLOAD_TOO_LARGE")
+    response = await upload_csv(harness, HEADER.encode() + lines[len(HEADER) :])
+    assert response.status_code == 200
 
 
-async def test_upload_is_audited_once(world: Harness) -> None:
-    admin = await world.create_admin()
-    await upload_csv(world, f"{HEADER}UP-1,\nUP-2,\nUP-3,bad\n", caller=admin)
-    rows = await world.services.database.fetch(
+async def test_upload_is_audited_once(harness: Harness) -> None:
+    admin = await harness.create_admin()
+    await upload_csv(harness, f"{HEADER}UP-1,\nUP-2,\nUP-3,bad\n", caller=admin)
+    rows = await harness.services.database.fetch(
         "SELECT actor, resource_id, changes FROM audit_entries WHERE event = 'card.uploaded'"
     )
     (entry,) = rows

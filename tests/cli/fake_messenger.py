@@ -24,9 +24,9 @@ def build_error(status: int, error: str, **more: Any) -> FakeResponse:
 class FakeMessenger:
     """Returns the given responses in order and records the requests."""
 
-    def __init__(self, url: str, answers: tuple[FakeResponse, ...]) -> None:
+    def __init__(self, url: str, responses: tuple[FakeResponse, ...]) -> None:
         self.url = url
-        self.responses = list(answers)
+        self.responses = list(responses)
         self.bodies: list[dict[str, Any]] = []
         self.tokens: list[str | None] = []
 
@@ -36,7 +36,7 @@ class FakeMessenger:
 
 
 @contextmanager
-def run_fake_messenger(*answers: FakeResponse) -> Iterator[FakeMessenger]:
+def run_fake_messenger(*responses: FakeResponse) -> Iterator[FakeMessenger]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -55,7 +55,7 @@ def run_fake_messenger(*answers: FakeResponse) -> Iterator[FakeMessenger]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        messenger = FakeMessenger(f"http://127.0.0.1:{server.server_port}", answers)
+        messenger = FakeMessenger(f"http://127.0.0.1:{server.server_port}", responses)
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         try:

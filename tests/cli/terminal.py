@@ -32,9 +32,9 @@ class TerminalSession:
         deadline = time.monotonic() + _TIMEOUT_SECONDS
         while (found := self.output.find(text, self._read_position)) < 0:
             assert self._read(deadline), f"{text!r} did not come: {self.output!r}"
-        shown = self.output[self._read_position : found]
+        displayed = self.output[self._read_position : found]
         self._read_position = found + len(text)
-        return shown
+        return displayed
 
     def type(self, text: str) -> None:
         os.write(self._descriptor, text.encode())

@@ -56,61 +56,65 @@ async def run_tapgate(
     )
     if then is not None:
         await then(process)
-    output, complaint = await process.communicate()
-    return process.returncode, output, complaint.decode()
+    output, error = await process.communicate()
+    return process.returncode, output, error.decode()
 
 
 @pytest.fixture
-def ordinary_user(folder: Path, data_dir: Path) -> int | None:
+def unprivileged_uid(public_tmp_path: Path, data_dir: Path) -> int | None:
     """Return the id of an unprivileged user that owns the folder.
 
     None if the tests already run unprivileged.
     """
     if os.geteuid() != 0:
         return None
-    subprocess.run(["chown", "-R", f"{_NOBODY_UID}:{_NOBODY_UID}", folder], check=True)
+    subprocess.run(["chown", "-R", f"{_NOBODY_UID}:{_NOBODY_UID}", public_tmp_path], check=True)
     return _NOBODY_UID
 
 
 async def test_unprivileged_user_backs_up_and_restores_a_stopped_installation(
-    ordinary_user: int | None, data_dir: Path, folder: Path
+    unprivileged_uid: int | None, data_dir: Path, public_tmp_path: Path
 ) -> None:
-    uid = ordinary_user
-    path, new = folder / "file.backup", folder / "new"
+    uid = unprivileged_uid
+    path, new = public_tmp_path / "file.backup", public_tmp_path / "new"
     assert (await run_tapgate(data_dir, "migrate", uid=uid))[0] == 0
-    status, output, complaint = await run_tapgate(data_dir, "backup", path, uid=uid)
-    assert (status, complaint) == (0, "")
+    status, output, error = await run_tapgate(data_dir, "backup", path, uid=uid)
+    assert (status, error) == (0, "")
     assert re.match(
         rb"Saved /\S+: 0\.\d MB, 0 transactions and 0 entries as of 20\S+ \S+ UTC\.", output
     )
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert path.stat().st_uid == (os.geteuid() if uid is None else uid)
-    status, _, complaint = await run_tapgate(new, "restore", path, uid=uid)
+    status, _, error = await run_tapgate(new, "restore", path, uid=uid)
     assert status == 1
-    assert f"tapgate: {path} cannot be restored: it was created with secret key" in complaint
-    assert complaint.count("\n") == 1
+    assert f"tapgate: {path} cannot be restored: it was created with secret key" in error
+    assert error.count("\n") == 1
     secrets = data_dir / "secrets.json"
     await asyncio.to_thread(shutil.copy, secrets, new / "secrets.json")
     if uid is not None:
         os.chown(new / "secrets.json", uid, uid)
-    status, output, complaint = await run_tapgate(new, "restore", path, uid=uid)
-    assert (status, complaint) == (0, "")
+    status, output, error = await run_tapgate(new, "restore", path, uid=uid)
+    assert (status, error) == (0, "")
     assert b"FAILED" not in output
 
 
 async def test_running_installation_is_backed_up_and_works_after_a_restore_elsewhere(
-    folder: Path, cluster: Path
+    public_tmp_path: Path, cluster: Path
 ) -> None:
     """Back up while it runs and restore elsewhere, where its subscribers can still pay."""
-    here, there = folder / "here", folder / "there"
+    here, there = public_tmp_path / "here", public_tmp_path / "there"
     for place in (here, there):
         place.mkdir()
         copy = ["cp", "-a", cluster, place / "gateway"]
         await asyncio.to_thread(subprocess.run, copy, check=True)
     async with start_tapgate(here, "", workers=1, demo="small"):
-        status, output, complaint = await run_tapgate(here / "gateway", "backup", cwd=folder)
-        assert (status, complaint) == (0, "")
-        [path] = [folder / name for name in list_files(folder) if name.endswith(".backup")]
+        status, output, error = await run_tapgate(here / "gateway", "backup", cwd=public_tmp_path)
+        assert (status, error) == (0, "")
+        [path] = [
+            public_tmp_path / name
+            for name in list_files(public_tmp_path)
+            if name.endswith(".backup")
+        ]
         assert f"Saved {path.name}: ".encode() in output
         secrets = here / "gateway" / "secrets.json"
         assert b"The backup does not include the secret key" in output
@@ -126,8 +130,8 @@ async def test_running_installation_is_backed_up_and_works_after_a_restore_elsew
         assert refused[0] == 1
         assert "copy its secrets.json to the data folder" in refused[2]
     shutil.copy(secrets, there / "gateway" / "secrets.json")
-    status, output, complaint = await run_tapgate(there / "gateway", "restore", path)
-    assert (status, complaint) == (0, "")
+    status, output, error = await run_tapgate(there / "gateway", "restore", path)
+    assert (status, error) == (0, "")
     assert output.count(b"\npassed ") == len(CLAIMS) + 1
     assert b"API keys and signing keys that were" in output
     pay = re.search(
@@ -152,22 +156,24 @@ async def test_running_installation_is_backed_up_and_works_after_a_restore_elsew
 
 
 async def test_backup_to_standard_output_can_be_restored(
-    services: Services, empty_url: str, folder: Path
+    services: Services, empty_database_url: str, public_tmp_path: Path
 ) -> None:
     data, url = services.settings.data_dir, str(services.settings.database_url)
-    status, output, complaint = await run_tapgate(data, "backup", "-", url=url)
+    status, output, error = await run_tapgate(data, "backup", "-", url=url)
     assert status == 0
-    assert complaint.startswith("Saved the backup: ")
-    assert f"Saved the backup: {len(output) / 1_000_000:.1f} MB" in complaint
+    assert error.startswith("Saved the backup: ")
+    assert f"Saved the backup: {len(output) / 1_000_000:.1f} MB" in error
     assert output.startswith(b"tapgate-backup 2\n")
-    (folder / "backup").write_bytes(output)
-    status, _, complaint = await run_tapgate(data, "restore", folder / "backup", url=empty_url)
-    assert (status, complaint) == (0, "")
+    (public_tmp_path / "backup").write_bytes(output)
+    status, _, error = await run_tapgate(
+        data, "restore", public_tmp_path / "backup", url=empty_database_url
+    )
+    assert (status, error) == (0, "")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 async def test_interrupted_backup_leaves_no_file(
-    number: signal.Signals, services: Services, folder: Path
+    number: signal.Signals, services: Services, public_tmp_path: Path
 ) -> None:
     data, url = services.settings.data_dir, str(services.settings.database_url)
 
@@ -184,13 +190,13 @@ async def test_interrupted_backup_leaves_no_file(
 
     async with services.database.transaction() as tx:
         await tx.execute("LOCK TABLE accounts IN ACCESS EXCLUSIVE MODE")
-        status, _, complaint = await run_tapgate(
-            data, "backup", folder / "backup", url=url, then=interrupt
+        status, _, error = await run_tapgate(
+            data, "backup", public_tmp_path / "backup", url=url, then=interrupt
         )
-    assert not (folder / "backup").exists()
+    assert not (public_tmp_path / "backup").exists()
     if number != signal.SIGKILL:
-        assert (status, complaint) == (130, "Interrupted: no backup was saved.\n")
-        assert list_files(folder) == []
+        assert (status, error) == (130, "Interrupted: no backup was saved.\n")
+        assert list_files(public_tmp_path) == []
 
 
 #: Makes CREATE INDEX wait for the holder of the lock once the tables are filled.
@@ -210,18 +216,18 @@ _PAUSE_BEFORE_INDEXES_SQL = """
 
 
 async def test_killed_restore_leaves_nothing_and_can_be_repeated(
-    world: Harness, empty_url: str, folder: Path
+    harness: Harness, empty_database_url: str, public_tmp_path: Path
 ) -> None:
-    services = world.services
-    await world.create_subscriber(balance="100.00")
+    services = harness.services
+    await harness.create_subscriber(balance="100.00")
     data, url = services.settings.data_dir, str(services.settings.database_url)
-    path = folder / "backup"
+    path = public_tmp_path / "backup"
     assert (await run_tapgate(data, "backup", path, url=url))[0] == 0
 
     async def interrupt(process: asyncio.subprocess.Process) -> None:
         """Kill the process after tables were filled and before the restore is complete."""
         while not await fetch_rows(
-            empty_url,
+            empty_database_url,
             """SELECT FROM pg_stat_activity
                WHERE datname = current_database()
                  AND backend_xid IS NOT NULL AND wait_event = 'advisory'""",
@@ -230,92 +236,103 @@ async def test_killed_restore_leaves_nothing_and_can_be_repeated(
             await asyncio.sleep(0.01)
         process.kill()
 
-    holder = await asyncpg.connect(empty_url)
+    holder = await asyncpg.connect(empty_database_url)
     try:
         await holder.execute(_PAUSE_BEFORE_INDEXES_SQL)
-        status, _, complaint = await run_tapgate(
-            data, "restore", path, url=empty_url, then=interrupt
+        status, _, error = await run_tapgate(
+            data, "restore", path, url=empty_database_url, then=interrupt
         )
     finally:
         await holder.close()
-    assert (status, complaint) == (-signal.SIGKILL, "")
-    await wait_until_idle(empty_url)
-    assert await is_empty(empty_url)
-    status, output, _ = await run_tapgate(data, "restore", path, url=empty_url)
+    assert (status, error) == (-signal.SIGKILL, "")
+    await wait_until_idle(empty_database_url)
+    assert await is_empty(empty_database_url)
+    status, output, _ = await run_tapgate(data, "restore", path, url=empty_database_url)
     assert status == 0
     assert b"Restored 1 transactions and 1 entries" in output
 
 
-async def test_full_disk_is_reported_in_one_line(services: Services, folder: Path) -> None:
+async def test_full_disk_is_reported_in_one_line(services: Services, public_tmp_path: Path) -> None:
     data, url = services.settings.data_dir, str(services.settings.database_url)
-    path = folder / "backup"
-    status, _, complaint = await run_tapgate(data, "backup", path, url=url, limit=2_000)
-    assert (status, complaint) == (1, f"tapgate: {path} cannot be written: File too large\n")
-    assert list_files(folder) == []
+    path = public_tmp_path / "backup"
+    status, _, error = await run_tapgate(data, "backup", path, url=url, limit=2_000)
+    assert (status, error) == (1, f"tapgate: {path} cannot be written: File too large\n")
+    assert list_files(public_tmp_path) == []
     full = os.open("/dev/full", os.O_WRONLY)
     try:
-        status, _, complaint = await run_tapgate(data, "backup", "-", url=url, to=full)
+        status, _, error = await run_tapgate(data, "backup", "-", url=url, to=full)
     finally:
         os.close(full)
     reason = "standard output cannot be written: No space left on device"
-    assert (status, complaint) == (1, f"tapgate: {reason}\n")
+    assert (status, error) == (1, f"tapgate: {reason}\n")
 
 
 async def test_file_that_is_not_a_backup_is_reported_in_one_line(
-    services: Services, folder: Path
+    services: Services, public_tmp_path: Path
 ) -> None:
-    data, path = services.settings.data_dir, folder / "backup"
+    data, path = services.settings.data_dir, public_tmp_path / "backup"
     for content in (b"", b"something else", b"PGDMP and then nothing", b"tapgate-backup 2\n"):
         path.write_bytes(content)
-        status, _, complaint = await run_tapgate(data, "restore", path)
+        status, _, error = await run_tapgate(data, "restore", path)
         assert status == 1
-        assert complaint.startswith(f"tapgate: {path} cannot be restored: it is ")
-        assert complaint.count("\n") == 1
-    status, _, complaint = await run_tapgate(data, "restore", folder / "none")
-    assert complaint == f"tapgate: {folder / 'none'} cannot be read: No such file or directory\n"
+        assert error.startswith(f"tapgate: {path} cannot be restored: it is ")
+        assert error.count("\n") == 1
+    status, _, error = await run_tapgate(data, "restore", public_tmp_path / "none")
+    assert (
+        error == f"tapgate: {public_tmp_path / 'none'} cannot be read: No such file or directory\n"
+    )
 
 
 async def test_first_backup_format_requires_the_unauthenticated_flag(
-    folder: Path, empty_url: str
+    public_tmp_path: Path, empty_database_url: str
 ) -> None:
     key = {"TAPGATE_SECRET_KEY": "the-secret-key-of-the-backup-fixture"}
-    status, _, complaint = await run_tapgate(folder, "restore", LEGACY_BACKUP, url=empty_url, **key)
+    status, _, error = await run_tapgate(
+        public_tmp_path, "restore", LEGACY_BACKUP, url=empty_database_url, **key
+    )
     assert status == 1
-    assert "cannot be restored: it is in the first format, which is not authenticated" in complaint
-    assert "--unauthenticated" in complaint
-    assert complaint.count("\n") == 1
-    assert await is_empty(empty_url)
-    status, output, complaint = await run_tapgate(
-        folder, "restore", "--unauthenticated", LEGACY_BACKUP, url=empty_url, **key
+    assert "cannot be restored: it is in the first format, which is not authenticated" in error
+    assert "--unauthenticated" in error
+    assert error.count("\n") == 1
+    assert await is_empty(empty_database_url)
+    status, output, error = await run_tapgate(
+        public_tmp_path,
+        "restore",
+        "--unauthenticated",
+        LEGACY_BACKUP,
+        url=empty_database_url,
+        **key,
     )
     assert status == 0
-    assert complaint.startswith("Warning: this backup is not authenticated.")
+    assert error.startswith("Warning: this backup is not authenticated.")
     assert b"Restored 2 transactions and 2 entries" in output
     assert b"FAILED" not in output
 
 
 async def test_unauthenticated_flag_does_not_weaken_authenticated_backups(
-    services: Services, folder: Path, empty_url: str
+    services: Services, public_tmp_path: Path, empty_database_url: str
 ) -> None:
     data, url = services.settings.data_dir, str(services.settings.database_url)
-    path = folder / "backup"
+    path = public_tmp_path / "backup"
     assert (await run_tapgate(data, "backup", path, url=url))[0] == 0
     path.write_bytes(path.read_bytes()[:-1])
-    status, _, complaint = await run_tapgate(
-        data, "restore", "--unauthenticated", path, url=empty_url
+    status, _, error = await run_tapgate(
+        data, "restore", "--unauthenticated", path, url=empty_database_url
     )
     assert status == 1
-    assert "it is damaged, incomplete or altered" in complaint
-    assert await is_empty(empty_url)
+    assert "it is damaged, incomplete or altered" in error
+    assert await is_empty(empty_database_url)
 
 
 async def test_inconsistent_ledger_is_restored_unchanged_and_reported(
-    services: Services, world: Harness, empty_url: str, folder: Path
+    services: Services, harness: Harness, empty_database_url: str, public_tmp_path: Path
 ) -> None:
-    await world.create_subscriber(balance="100.00")
+    await harness.create_subscriber(balance="100.00")
     await services.database.execute("UPDATE accounts SET balance = 5 WHERE kind = 'wallet'")
     data, url = services.settings.data_dir, str(services.settings.database_url)
-    await run_tapgate(data, "backup", folder / "backup", url=url)
-    status, output, _ = await run_tapgate(data, "restore", folder / "backup", url=empty_url)
+    await run_tapgate(data, "backup", public_tmp_path / "backup", url=url)
+    status, output, _ = await run_tapgate(
+        data, "restore", public_tmp_path / "backup", url=empty_database_url
+    )
     assert status == 1
     assert b"FAILED every balance is the sum of its entries" in output

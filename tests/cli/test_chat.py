@@ -33,14 +33,14 @@ JPEG = b"\xff\xd8\xff\xe0 and the rest"
 
 
 @pytest.fixture
-def environ(folder: Path) -> dict[str, str]:
+def environ(public_tmp_path: Path) -> dict[str, str]:
     strange = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR"}
-    kept = {
+    stored = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith("TAPGATE_") and name not in strange
     }
-    return kept | {"TAPGATE_DATA_DIR": str(folder / "data"), "TERM": "xterm-256color"}
+    return stored | {"TAPGATE_DATA_DIR": str(public_tmp_path / "data"), "TERM": "xterm-256color"}
 
 
 def run_chat(environ: dict[str, str], *words: str, typed: str | None = None) -> Result:
@@ -97,29 +97,30 @@ def test_phone_command_changes_the_sender_and_commands_are_not_sent(
 
 
 def test_sender_defaults_to_the_first_demo_subscriber(
-    environ: dict[str, str], folder: Path
+    environ: dict[str, str], public_tmp_path: Path
 ) -> None:
     with run_fake_messenger(build_reply("one"), build_reply("two")) as messenger:
         run_chat(environ, "--once", "menu", "--url", messenger.url)
         save_examples(
-            folder / "data", ["# Aminata Kamara: phone +23225000001, card DEMO-000001, PIN 4826"]
+            public_tmp_path / "data",
+            ["# Aminata Kamara: phone +23225000001, card DEMO-000001, PIN 4826"],
         )
         run_chat(environ, "--once", "menu", "--url", messenger.url)
     said_by = [body["from"] for body in messenger.bodies]
     assert said_by == ["+23276000001", "+23225000001"]
 
 
-@pytest.mark.parametrize("given", ["option", "setting"])
-def test_bridge_token_is_sent(environ: dict[str, str], given: str) -> None:
-    words = ["--token", "s3cret"] if given == "option" else []
-    setting = {"TAPGATE_MESSENGER_BRIDGE_TOKEN": "s3cret" if given == "setting" else "other"}
+@pytest.mark.parametrize("value", ["option", "setting"])
+def test_bridge_token_is_sent(environ: dict[str, str], value: str) -> None:
+    words = ["--token", "s3cret"] if value == "option" else []
+    setting = {"TAPGATE_MESSENGER_BRIDGE_TOKEN": "s3cret" if value == "setting" else "other"}
     with run_fake_messenger(build_reply("one")) as messenger:
         run_chat(environ | setting, "--once", "menu", "--url", messenger.url, *words)
     assert messenger.tokens == ["Bearer s3cret"]
 
 
 @pytest.mark.parametrize(
-    ("answer", "line"),
+    ("response", "line"),
     [
         (build_error(401, "unauthorized"), "the messenger requires a token: use --token"),
         (build_error(403, "forbidden"), "the messenger rejects bridges: in production, start it"),
@@ -143,9 +144,9 @@ def test_bridge_token_is_sent(environ: dict[str, str], given: str) -> None:
     ],
 )
 def test_failure_is_reported_in_one_line_and_ends_a_script(
-    environ: dict[str, str], answer: FakeResponse, line: str
+    environ: dict[str, str], response: FakeResponse, line: str
 ) -> None:
-    with run_fake_messenger(answer, build_reply("never said")) as messenger:
+    with run_fake_messenger(response, build_reply("never said")) as messenger:
         ended = run_chat(environ, "--url", messenger.url, typed="send money\nyes\n")
     assert ended.exit_code == 1
     assert ended.output.startswith(f"tapgate: {line}")
@@ -164,8 +165,8 @@ def test_missing_messenger_is_reported_in_one_line(environ: dict[str, str]) -> N
         check=False,
     )
     assert (ended.returncode, ended.stdout) == (1, "")
-    complaint = f"tapgate: cannot connect to the messenger at {url}: start it with `make run`\n"
-    assert ended.stderr == complaint
+    error = f"tapgate: cannot connect to the messenger at {url}: start it with `make run`\n"
+    assert ended.stderr == error
 
 
 @pytest.mark.parametrize(
@@ -233,11 +234,11 @@ def test_file_that_is_not_a_valid_image_is_not_sent(
         ".": "is not a file",
     }
     with run_fake_messenger() as messenger:
-        for name, complaint in expected.items():
+        for name, error in expected.items():
             image = f"/image {tmp_path / name}"
             ended = run_chat(environ, "--url", messenger.url, "--once", image)
             assert ended.exit_code == 1
-            assert complaint in ended.output
+            assert error in ended.output
     assert messenger.bodies == []
 
 
@@ -265,7 +266,7 @@ def send_text(terminal: TerminalSession, text: str, prompt: str = "you> ") -> st
 
 
 def test_pin_is_not_displayed_and_not_kept_in_the_history(environ: dict[str, str]) -> None:
-    answers = (
+    responses = (
         build_reply("Send 50.00 SLE to Mohamed S.\nEnter your 4-digit PIN to confirm."),
         build_error(429, "slow down", retryAfter=3),
         build_reply("Wrong PIN. 2 tries left, please type your PIN again."),
@@ -273,7 +274,7 @@ def test_pin_is_not_displayed_and_not_kept_in_the_history(environ: dict[str, str
         build_reply("What is that?"),
         build_reply("Again?"),
     )
-    with run_fake_messenger(*answers) as messenger, open_chat(environ, messenger.url) as terminal:
+    with run_fake_messenger(*responses) as messenger, open_chat(environ, messenger.url) as terminal:
         hidden = "PIN (hidden): "
         send_text(terminal, "send 50", hidden)
         assert "in 3 seconds" in send_text(terminal, "4826", hidden)
@@ -290,12 +291,12 @@ def test_terminal_shows_formatted_replies_without_control_sequences(
     environ: dict[str, str],
 ) -> None:
     link = "http://127.0.0.1:8000/statements/" + "x" * 100
-    answers = (
+    responses = (
         build_reply(MENU),
         build_error(500, "no\x1b[2J"),
         build_reply(f"2 * 3 * 4\n{link}\x1b]0;x\x07"),
     )
-    with run_fake_messenger(*answers) as messenger, open_chat(environ, messenger.url) as terminal:
+    with run_fake_messenger(*responses) as messenger, open_chat(environ, messenger.url) as terminal:
         menu = send_text(terminal, "menu")
         assert "messenger" in menu
         assert "\x1b[1mMenu\x1b[0m" in menu
@@ -325,7 +326,7 @@ def test_ctrl_c_ends_the_chat_also_at_a_pin_prompt(environ: dict[str, str]) -> N
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "reply",
     [
         "Enter your 4-digit PIN.",
         "You send 50.00 SLE to Mohamed S. (fee 0.50 SLE).\n\n*Please enter your PIN* to confirm.",
@@ -341,12 +342,12 @@ def test_ctrl_c_ends_the_chat_also_at_a_pin_prompt(environ: dict[str, str]) -> N
         "Répétez le nouveau PIN.",
     ],
 )
-def test_pin_prompt_is_detected(answer: str) -> None:
-    assert asks_for_pin(answer)
+def test_pin_prompt_is_detected(reply: str) -> None:
+    assert asks_for_pin(reply)
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "reply",
     [
         MENU,
         "What is it about?\n1) Change PIN\n2) Send money",
@@ -359,5 +360,5 @@ def test_pin_prompt_is_detected(answer: str) -> None:
         "Type the six digits of the code that you were sent.",
     ],
 )
-def test_reply_without_pin_prompt_is_not_mistaken_for_one(answer: str) -> None:
-    assert not asks_for_pin(answer)
+def test_reply_without_pin_prompt_is_not_mistaken_for_one(reply: str) -> None:
+    assert not asks_for_pin(reply)

@@ -29,14 +29,14 @@ async def run_tapgate(services: Services, *words: str) -> tuple[int | None, str,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    output, complaint = await process.communicate()
-    return process.returncode, output.decode(), complaint.decode()
+    output, error = await process.communicate()
+    return process.returncode, output.decode(), error.decode()
 
 
 async def test_verify_confirms_a_consistent_ledger_and_records_the_result(
-    services: Services, world: Harness
+    services: Services, harness: Harness
 ) -> None:
-    await world.create_subscriber(balance="100.00")
+    await harness.create_subscriber(balance="100.00")
     status, output, _ = await run_tapgate(services, "verify")
     assert status == 0
     assert output.startswith("1 transactions, 1 entries, 4 accounts\n")
@@ -46,7 +46,7 @@ async def test_verify_confirms_a_consistent_ledger_and_records_the_result(
     assert tuple(recorded) == (1, [])
 
 
-async def test_verify_works_on_a_read_only_database(services: Services, world: Harness) -> None:
+async def test_verify_works_on_a_read_only_database(services: Services, harness: Harness) -> None:
     name = await services.database.fetchval("SELECT current_database()")
     await services.database.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
     status, output, _ = await run_tapgate(services, "verify")
@@ -56,8 +56,8 @@ async def test_verify_works_on_a_read_only_database(services: Services, world: H
     )
 
 
-async def test_verify_names_the_broken_claim(services: Services, world: Harness) -> None:
-    await world.create_subscriber(balance="100.00")
+async def test_verify_names_the_broken_claim(services: Services, harness: Harness) -> None:
+    await harness.create_subscriber(balance="100.00")
     await services.database.execute("UPDATE accounts SET balance = 5 WHERE kind = 'wallet'")
     status, output, _ = await run_tapgate(services, "verify")
     assert status == 1
@@ -68,12 +68,12 @@ async def test_verify_names_the_broken_claim(services: Services, world: Harness)
 
 
 async def test_api_keys_are_created_listed_and_deleted(
-    services: Services, world: Harness, client: httpx2.AsyncClient
+    services: Services, harness: Harness, client: httpx2.AsyncClient
 ) -> None:
-    await world.create_admin()
+    await harness.create_admin()
     make = ("keys", "create", "--name", "Shop", "--scope", "subscribers:read")
-    status, key, complaint = await run_tapgate(services, *make)
-    assert (status, complaint) == (0, "")
+    status, key, error = await run_tapgate(services, *make)
+    assert (status, error) == (0, "")
     auth = BearerAuth(key.strip(), "")
     assert (await client.get("/api/v1/subscribers", auth=auth)).status_code == 200
     _, listed, _ = await run_tapgate(services, "keys", "list")
@@ -81,12 +81,12 @@ async def test_api_keys_are_created_listed_and_deleted(
     key_id = next(word for word in listed.split() if word.startswith("key_"))
     assert (await run_tapgate(services, "keys", "delete", key_id))[:2] == (0, "Deleted.\n")
     assert (await client.get("/api/v1/subscribers", auth=auth)).status_code == 401
-    events = await world.list_audit_entries(key_id, "api_key.created")
+    events = await harness.list_audit_entries(key_id, "api_key.created")
     assert events[0]["actor"]["type"] == "system"
 
 
 @pytest.mark.parametrize(
-    ("words", "complaint"),
+    ("words", "error"),
     [
         (
             ("keys", "create", "--name", "Shop", "--scope", "payments:all"),
@@ -97,13 +97,13 @@ async def test_api_keys_are_created_listed_and_deleted(
     ],
 )
 async def test_invalid_argument_is_reported_in_one_line(
-    services: Services, world: Harness, words: tuple[str, ...], complaint: str
+    services: Services, harness: Harness, words: tuple[str, ...], error: str
 ) -> None:
-    await world.create_admin()
-    status, output, said = await run_tapgate(services, *words)
+    await harness.create_admin()
+    status, output, text = await run_tapgate(services, *words)
     assert (status, output) == (1, "")
-    assert said.startswith(complaint)
-    assert said.count("\n") == 1
+    assert text.startswith(error)
+    assert text.count("\n") == 1
 
 
 def parse_curl_headers(output: str) -> dict[str, str]:
@@ -125,17 +125,17 @@ async def test_signed_service_request_is_accepted(
 
 @pytest.mark.parametrize("kind", ["pos", "partner"])
 async def test_signed_requests_are_authenticated(
-    services: Services, world: Harness, client: httpx2.AsyncClient, kind: str
+    services: Services, harness: Harness, client: httpx2.AsyncClient, kind: str
 ) -> None:
-    signer = await (world.create_processor() if kind == "pos" else world.create_partner())
+    signer = await (harness.create_processor() if kind == "pos" else harness.create_partner())
     more = () if signer.partner_id is None else ("--partner-id", signer.partner_id)
     _, output, _ = await run_tapgate(
         services,
         *("sign", kind, "GET", "/api/v1/subscribers", "--key-id", signer.id),
         *("--secret", signer.secret, *more),
     )
-    answer = await client.get("/api/v1/subscribers", headers=parse_curl_headers(output))
-    assert answer.json()["code"] == "FORBIDDEN"  # authenticated, but without permission
+    response = await client.get("/api/v1/subscribers", headers=parse_curl_headers(output))
+    assert response.json()["code"] == "FORBIDDEN"  # authenticated, but without permission
 
 
 async def test_body_can_be_signed_from_a_file(services: Services, tmp_path: Path) -> None:
@@ -146,6 +146,6 @@ async def test_body_can_be_signed_from_a_file(services: Services, tmp_path: Path
     _, from_file, _ = await run_tapgate(services, *fixed, "-d", f"@{body}")
     _, as_text, _ = await run_tapgate(services, *fixed, "-d", body.read_text())
     assert from_file == as_text
-    status, _, complaint = await run_tapgate(services, *fixed, "-d", "@nowhere.json")
+    status, _, error = await run_tapgate(services, *fixed, "-d", "@nowhere.json")
     assert status == 2
-    assert "nowhere.json: No such file or directory" in complaint
+    assert "nowhere.json: No such file or directory" in error

@@ -32,9 +32,9 @@ class ThreadBridgeTransport(httpx2.BaseTransport):
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         async def carry() -> httpx2.Response:
-            answer = await self._transport.handle_async_request(request)
+            response = await self._transport.handle_async_request(request)
             return httpx2.Response(
-                answer.status_code, headers=answer.headers, content=await answer.aread()
+                response.status_code, headers=response.headers, content=await response.aread()
             )
 
         return asyncio.run_coroutine_threadsafe(carry(), self._loop).result()
@@ -43,8 +43,8 @@ class ThreadBridgeTransport(httpx2.BaseTransport):
 class ClientFactory:
     """Creates clients of one gateway for each kind of credential."""
 
-    def __init__(self, services: Services, world: Harness) -> None:
-        self.harness = world
+    def __init__(self, services: Services, harness: Harness) -> None:
+        self.harness = harness
         self.services = services
         self.transport = httpx2.ASGITransport(create_app(services))
         self.secret = ServiceSecret("messenger", services.settings.service_secrets["messenger"])

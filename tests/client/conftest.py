@@ -6,5 +6,5 @@ from tapgate.edge.services import Services
 
 
 @pytest.fixture
-def stage(services: Services, world: Harness) -> ClientFactory:
-    return ClientFactory(services, world)
+def client_factory(services: Services, harness: Harness) -> ClientFactory:
+    return ClientFactory(services, harness)

@@ -68,9 +68,9 @@ class FlakyServer:
         elif how == HANG:
             await self._stopping.wait()
         elif how in (SERVE, SERVE_AND_DROP):
-            answer = await self._forward(seen)
+            response = await self._forward(seen)
             if how == SERVE:
-                writer.write(answer)
+                writer.write(response)
         await writer.drain()
         return isinstance(how, bytes) or how == SERVE
 
@@ -78,11 +78,11 @@ class FlakyServer:
         request = httpx2.Request(
             seen.method, "http://gateway" + seen.target, headers=seen.headers, content=seen.body
         )
-        answer = await self._gateway.handle_async_request(request)
-        content = await answer.aread()
-        head = [f"HTTP/1.1 {answer.status_code} X"]
-        head += [f"{name}: {value}" for name, value in answer.headers.items()]
-        if answer.status_code != 204 and "content-length" not in answer.headers:
+        response = await self._gateway.handle_async_request(request)
+        content = await response.aread()
+        head = [f"HTTP/1.1 {response.status_code} X"]
+        head += [f"{name}: {value}" for name, value in response.headers.items()]
+        if response.status_code != 204 and "content-length" not in response.headers:
             head.append(f"content-length: {len(content)}")
         return "\r\n".join([*head, "", ""]).encode() + content
 

@@ -82,9 +82,9 @@ def _sample_values(kind: Any) -> list[Any]:
     if origin in (Union, UnionType):
         return [
             value
-            for one in get_args(kind)
-            if one is not type(None)
-            for value in _sample_values(one)
+            for item in get_args(kind)
+            if item is not type(None)
+            for value in _sample_values(item)
         ]
     if origin is not None and issubclass(origin, Mapping):
         return [{"key": 1}]

@@ -25,51 +25,53 @@ Image.new("RGB", (64, 64), "white").save(PNG, "PNG")
 
 
 @pytest.fixture
-def called(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+def called_operations(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Collect the names of the operations that got a response."""
     answered = set()
     call = AsyncTransport.send
 
     async def recorded(self: AsyncTransport, operation: Operation[Any], /) -> Any:
-        answer = await call(self, operation)
+        response = await call(self, operation)
         answered.add(operation.name)
-        return answer
+        return response
 
     monkeypatch.setattr(AsyncTransport, "send", recorded)
     return answered
 
 
-async def test_every_operation_gets_a_response(stage: ClientFactory, called: set[str]) -> None:
-    await stage.harness.disable_compliance_rules()
-    await operations.create_first_admin(stage.services, email=EMAIL, password=PASSWORD)
-    admin = await log_in_admin(stage)
-    key = await call_admin_operations(stage, admin)
+async def test_every_operation_gets_a_response(
+    client_factory: ClientFactory, called_operations: set[str]
+) -> None:
+    await client_factory.harness.disable_compliance_rules()
+    await operations.create_first_admin(client_factory.services, email=EMAIL, password=PASSWORD)
+    admin = await log_in_admin(client_factory)
+    key = await call_admin_operations(client_factory, admin)
     third_party = AsyncTapgateClient(
-        GATEWAY_URL, ApiKey(key), http=stage.transport, retries=NO_BACKOFF
+        GATEWAY_URL, ApiKey(key), http=client_factory.transport, retries=NO_BACKOFF
     )
-    people = await call_subscriber_operations(stage, admin, third_party)
-    await call_wallet_operations(stage, admin, third_party, people)
-    await call_agent_operations(stage, admin, third_party, people)
-    await call_merchant_operations(stage, admin, people)
-    await call_partner_operations(stage, admin, people)
-    await call_compliance_operations(stage, admin, people)
+    people = await call_subscriber_operations(client_factory, admin, third_party)
+    await call_wallet_operations(client_factory, admin, third_party, people)
+    await call_agent_operations(client_factory, admin, third_party, people)
+    await call_merchant_operations(client_factory, admin, people)
+    await call_partner_operations(client_factory, admin, people)
+    await call_compliance_operations(client_factory, admin, people)
     await call_closing_operations(admin, people)
-    assert called == {method.sample_operation.name for method in list_methods()}
+    assert called_operations == {method.sample_operation.name for method in list_methods()}
 
 
-async def log_in_admin(stage: ClientFactory) -> AsyncTapgateClient:
-    outside = stage.create_async()
+async def log_in_admin(client_factory: ClientFactory) -> AsyncTapgateClient:
+    outside = client_factory.create_async()
     assert (await outside.health()).healthy
     tokens = await outside.admin.login(email=EMAIL, password=PASSWORD)
     tokens = await outside.admin.refresh(refresh_token=tokens.refresh_token)
     assert (
-        await stage.create_async(AccessToken(tokens.token)).admin.get_current_user()
+        await client_factory.create_async(AccessToken(tokens.token)).admin.get_current_user()
     ).email == EMAIL
-    await stage.create_async(AccessToken(tokens.token)).admin.logout()
-    return await stage.create_for_admin()
+    await client_factory.create_async(AccessToken(tokens.token)).admin.logout()
+    return await client_factory.create_for_admin()
 
 
-async def call_admin_operations(stage: ClientFactory, admin: AsyncTapgateClient) -> str:
+async def call_admin_operations(client_factory: ClientFactory, admin: AsyncTapgateClient) -> str:
     other = await admin.admin.create_user(
         email="ben@example.com", password=PASSWORD, name="Ben", role="support_user"
     )
@@ -77,7 +79,9 @@ async def call_admin_operations(stage: ClientFactory, admin: AsyncTapgateClient)
     assert (await admin.admin.enable_user(other.id)).status == "active"
     assert other.id in [one.id async for one in admin.admin.list_users(limit=1)]
     spare = await admin.admin.create_api_key(
-        name="Spare", scopes=["cards:read"], expires_at=stage.services.clock() + timedelta(days=365)
+        name="Spare",
+        scopes=["cards:read"],
+        expires_at=client_factory.services.clock() + timedelta(days=365),
     )
     changed = await admin.admin.update_api_key(spare.id, rate_limit=5, burst="", name="Kiosk")
     assert (changed.rate_limit, await admin.admin.get_api_key(spare.id)) == (5, changed)
@@ -89,24 +93,26 @@ async def call_admin_operations(stage: ClientFactory, admin: AsyncTapgateClient)
 
 
 async def call_subscriber_operations(
-    stage: ClientFactory, admin: AsyncTapgateClient, third_party: AsyncTapgateClient
+    client_factory: ClientFactory, admin: AsyncTapgateClient, third_party: AsyncTapgateClient
 ) -> dict[str, str]:
     """Register two subscribers with a card each."""
     uploaded = await admin.cards.upload(b"Serial No.,MAC Address\nTAP-A,\nTAP-B,\nTAP-C,\nTAP-A,\n")
     assert (uploaded.created, uploaded.skipped + len(uploaded.errors)) == (3, 1)
     people = {}
     for name, serial in (("a", "TAP-A"), ("b", "TAP-B")):
-        made = await third_party.subscribers.register(
-            phone_number=stage.harness.new_phone_number(),
+        created = await third_party.subscribers.register(
+            phone_number=client_factory.harness.new_phone_number(),
             first_name="Aminata",
             last_name="Kamara",
             pin=PIN,
         )
-        await third_party.cards.link(subscriber_id=made.subscriber_id, card_serial=serial, pin=PIN)
-        people[name] = made.subscriber_id
-    one = people["a"]
+        await third_party.cards.link(
+            subscriber_id=created.subscriber_id, card_serial=serial, pin=PIN
+        )
+        people[name] = created.subscriber_id
+    item = people["a"]
     child = await third_party.cards.link_child(
-        parent_subscriber_id=one,
+        parent_subscriber_id=item,
         card_serial="TAP-C",
         parent_pin=PIN,
         child_pin="5092",
@@ -114,64 +120,67 @@ async def call_subscriber_operations(
         child_name="Fatu",
     )
     assert child.card.type == "CHILD"
-    assert {card.serial async for card in admin.cards.list(subscriber_id=one)} == {"TAP-A", "TAP-C"}
+    assert {card.serial async for card in admin.cards.list(subscriber_id=item)} == {
+        "TAP-A",
+        "TAP-C",
+    }
     await admin.cards.block("TAP-C", reason="fraud")
     assert (await admin.cards.unblock("TAP-C", reason="found")).card.status == "ACTIVE"
     assert (await admin.cards.get("TAP-C")).holder_name == "Fatu"
-    assert (await admin.subscribers.update(one, address="1 Main St")).address == "1 Main St"
-    await admin.subscribers.block(one, reason="asked")
-    assert (await admin.subscribers.unblock(one)).subscriber.status == "ACTIVE"
-    await admin.subscribers.verify_pin(one, pin=PIN)
-    await admin.subscribers.change_pin(one, old_pin=PIN, new_pin=NEW_PIN)
-    await admin.subscribers.request_pin_reset(one)
-    phone = (await admin.subscribers.get(one)).phone_number
+    assert (await admin.subscribers.update(item, address="1 Main St")).address == "1 Main St"
+    await admin.subscribers.block(item, reason="asked")
+    assert (await admin.subscribers.unblock(item)).subscriber.status == "ACTIVE"
+    await admin.subscribers.verify_pin(item, pin=PIN)
+    await admin.subscribers.change_pin(item, old_pin=PIN, new_pin=NEW_PIN)
+    await admin.subscribers.request_pin_reset(item)
+    phone = (await admin.subscribers.get(item)).phone_number
     await admin.subscribers.reset_pin(
-        one, otp=await stage.harness.get_pending_code(phone), new_pin=PIN
+        item, otp=await client_factory.harness.get_pending_code(phone), new_pin=PIN
     )
     (code,) = [
-        message async for message in admin.subscribers.list_messages(one, template="one_time_code")
+        message async for message in admin.subscribers.list_messages(item, template="one_time_code")
     ]
     delivered = StatusReport(message_id=code.message_id, status="delivered")
-    async with stage.create_for_service() as messenger:
+    async with client_factory.create_for_service() as messenger:
         assert (await messenger.messages.report_statuses([delivered])).updated == 1
     (code,) = [
-        message async for message in admin.subscribers.list_messages(one, template="one_time_code")
+        message async for message in admin.subscribers.list_messages(item, template="one_time_code")
     ]
     assert (code.template, code.status) == ("one_time_code", "delivered")
     added = await admin.subscribers.add_kyc_document(
-        one, document_type="selfie", image=PNG.getvalue()
+        item, document_type="selfie", image=PNG.getvalue()
     )
-    documents = [document async for document in admin.subscribers.list_kyc_documents(one)]
+    documents = [document async for document in admin.subscribers.list_kyc_documents(item)]
     assert [document.document_id for document in documents] == [added.document_id]
-    picture = await admin.subscribers.get_kyc_document(one, added.document_id)
+    picture = await admin.subscribers.get_kyc_document(item, added.document_id)
     assert picture.media_type.startswith("image/") and picture.content
-    await call_restricted_operations(stage, admin, people["b"])
+    await call_restricted_operations(client_factory, admin, people["b"])
     return people
 
 
 async def call_restricted_operations(
-    stage: ClientFactory, admin: AsyncTapgateClient, subscriber_id: str
+    client_factory: ClientFactory, admin: AsyncTapgateClient, subscriber_id: str
 ) -> None:
     await admin.subscribers.update(subscriber_id, restricted=True, kyc_level=2)
     with pytest.raises(exceptions.OtpRequiredError):
         await admin.subscribers.get(subscriber_id)
     await admin.subscribers.request_restricted_access(subscriber_id)
-    newest = await stage.services.database.fetchval(
+    newest = await client_factory.services.database.fetchval(
         "SELECT phone_number FROM subscribers ORDER BY id DESC LIMIT 1"
     )
-    code = await stage.harness.get_pending_code(newest)
+    code = await client_factory.harness.get_pending_code(newest)
     await admin.subscribers.verify_restricted_access(subscriber_id, otp=code)
     await admin.subscribers.update(subscriber_id, restricted=False)
-    assert len([one async for one in admin.subscribers.list(limit=1)]) == 2
+    assert len([item async for item in admin.subscribers.list(limit=1)]) == 2
 
 
 async def call_wallet_operations(
-    stage: ClientFactory,
+    client_factory: ClientFactory,
     admin: AsyncTapgateClient,
     third_party: AsyncTapgateClient,
     people: dict[str, str],
 ) -> None:
-    await stage.harness.deposit(people["a"], "1000")
+    await client_factory.harness.deposit(people["a"], "1000")
     quote = await third_party.wallet.quote(type="transfer_p2p", amount="10", sender_id=people["a"])
     assert quote.allowed
     sent = await third_party.wallet.transfer_p2p(
@@ -192,33 +201,35 @@ async def call_wallet_operations(
     file = await third_party.transactions.export(user_id=people["a"], cursor=file.next_cursor)
     assert sent.transaction_id.encode() in file.content and file.next_cursor is None
     assert seen[:2] == [moved.transaction_id, sent.transaction_id]
-    today = get_platform_day(stage.services.clock(), stage.services.settings.timezone)
+    today = get_platform_day(
+        client_factory.services.clock(), client_factory.services.settings.timezone
+    )
     statement = await third_party.wallet.create_statement(
         subscriber_id=people["a"], from_date=today, to_date=today, format="csv"
     )
     assert statement.statement_url is not None
     token = urlsplit(statement.statement_url).path.rpartition("/")[2]
-    file = await stage.create_async().wallet.download_statement(token)
+    file = await client_factory.create_async().wallet.download_statement(token)
     assert file.media_type.startswith("text/csv")
 
 
 async def call_agent_operations(
-    stage: ClientFactory,
+    client_factory: ClientFactory,
     admin: AsyncTapgateClient,
     third_party: AsyncTapgateClient,
     people: dict[str, str],
 ) -> None:
-    made = await admin.agents.register(
+    created = await admin.agents.register(
         agent_type="super_agent",
         name="Main",
-        phone_number=stage.harness.new_phone_number(),
+        phone_number=client_factory.harness.new_phone_number(),
         pin=AGENT_PIN,
     )
-    top = made.agent_id
+    top = created.agent_id
     sub = await admin.agents.register(
         agent_type="sub_agent",
         name="Corner",
-        phone_number=stage.harness.new_phone_number(),
+        phone_number=client_factory.harness.new_phone_number(),
         pin=AGENT_PIN,
         parent_agent_id=top,
     )
@@ -242,7 +253,7 @@ async def call_agent_operations(
     other = await admin.agents.register(
         agent_type="super_agent",
         name="Gone",
-        phone_number=stage.harness.new_phone_number(),
+        phone_number=client_factory.harness.new_phone_number(),
         pin=AGENT_PIN,
     )
     await admin.agents.terminate(other.agent_id, reason="asked")
@@ -250,13 +261,15 @@ async def call_agent_operations(
 
 
 async def call_merchant_operations(
-    stage: ClientFactory, admin: AsyncTapgateClient, people: dict[str, str]
+    client_factory: ClientFactory, admin: AsyncTapgateClient, people: dict[str, str]
 ) -> None:
     created = await admin.processors.create(
-        name="Shop", phone_number=stage.harness.new_phone_number(), email="shop@example.com"
+        name="Shop",
+        phone_number=client_factory.harness.new_phone_number(),
+        email="shop@example.com",
     )
     processor = created.processor_id
-    till = stage.create_async(PosKey(created.api_key_id, created.hmac_secret))
+    till = client_factory.create_async(PosKey(created.api_key_id, created.hmac_secret))
     assert (await till.pos.lookup_card("TAP-A")).card_serial == "TAP-A"
     assert (await till.pos.verify_card(card_serial="TAP-A", pin=PIN)).balance is not None
     paid = await till.pos.pay(
@@ -268,51 +281,51 @@ async def call_merchant_operations(
     assert (await till.in_app.verify_card("TAP-A")).balance is None
     bought = await till.in_app.pay(card_serial="TAP-A", amount="1")
     await till.in_app.refund(original_transaction_id=bought.transaction_id, reason="broken")
-    found = [one.id async for one in admin.processors.list_transactions(processor)]
+    found = [transaction.id async for transaction in admin.processors.list_transactions(processor)]
     assert paid.transaction_id in found
     await admin.processors.transfer(processor, subscriber_id=people["b"], amount="5")
     added = await admin.processors.terminals.create(processor, name="Till 1")
     await admin.processors.terminals.block(processor, added.terminal.id)
     await admin.processors.terminals.unblock(processor, added.terminal.id, reason="found")
-    assert [one.id async for one in admin.processors.terminals.list(processor)] == [
+    assert [item.id async for item in admin.processors.terminals.list(processor)] == [
         added.terminal.id
     ]
     spare = await admin.processors.keys.create(processor, terminal_id=added.terminal.id)
     await admin.processors.keys.delete(processor, spare.api_key_id)
-    keys = {one.api_key_id async for one in admin.processors.keys.list(processor)}
+    keys = {entry.api_key_id async for entry in admin.processors.keys.list(processor)}
     assert keys == {created.api_key_id, added.api_key_id}
     await admin.processors.suspend(processor, reason="asked")
     await admin.processors.activate(processor)
     assert (await admin.processors.get(processor)).status
-    assert [one.id async for one in admin.processors.list()] == [processor]
+    assert [element.id async for element in admin.processors.list()] == [processor]
 
 
 async def call_partner_operations(
-    stage: ClientFactory, admin: AsyncTapgateClient, people: dict[str, str]
+    client_factory: ClientFactory, admin: AsyncTapgateClient, people: dict[str, str]
 ) -> None:
     created = await admin.partners.create(name="Bank", overdraft_limit="0")
     partner = created.partner.id
     await admin.partners.fund(partner, amount="100")
-    bank = stage.create_async(PartnerKey(created.api_key_id, partner, created.hmac_secret))
+    bank = client_factory.create_async(PartnerKey(created.api_key_id, partner, created.hmac_secret))
     await bank.wallet.fund_from_partner(
         partner_reference="R-1", amount="10", subscriber_id=people["b"]
     )
-    await stage.create_async().partners.send_webhook(
+    await client_factory.create_async().partners.send_webhook(
         partner, created.webhook_secret, reference="R-2", amount="10", card_serial="TAP-B"
     )
     assert (await admin.partners.get(partner)).balance == "80.00"
     key = await admin.partners.keys.create(partner)
-    assert key.api_key_id in [one.api_key_id async for one in admin.partners.keys.list(partner)]
+    assert key.api_key_id in [item.api_key_id async for item in admin.partners.keys.list(partner)]
     await admin.partners.keys.delete(partner, key.api_key_id)
     rotated = await admin.partners.rotate_webhook_secret(partner, grace_seconds=60)
     assert rotated.webhook_secret != created.webhook_secret
     await admin.partners.suspend(partner)
     await admin.partners.activate(partner, reason="asked")
-    assert [one.id async for one in admin.partners.list()] == [partner]
+    assert [entry.id async for entry in admin.partners.list()] == [partner]
 
 
 async def call_compliance_operations(
-    stage: ClientFactory, admin: AsyncTapgateClient, people: dict[str, str]
+    client_factory: ClientFactory, admin: AsyncTapgateClient, people: dict[str, str]
 ) -> None:
     fees = await admin.fee_rules.get()
     assert await admin.fee_rules.replace(fees.data) == fees
@@ -327,17 +340,17 @@ async def call_compliance_operations(
         subscriber_id=people["a"], amount="10", transaction_type="transfer_p2p"
     )
     assert verdict.allowed
-    made = await admin.compliance.create_alert(
+    created = await admin.compliance.create_alert(
         alert_type="asks_for_person", details={"a": 1}, subscriber_id=people["a"]
     )
-    await admin.compliance.investigate_alert(made.alert_id, note="looked")
+    await admin.compliance.investigate_alert(created.alert_id, note="looked")
     await admin.compliance.resolve_alert(
-        made.alert_id, status="resolved", resolution_notes="called back"
+        created.alert_id, status="resolved", resolution_notes="called back"
     )
-    assert (await admin.compliance.get_alert(made.alert_id)).status == "resolved"
-    found = [one.id async for one in admin.compliance.list_alerts(subscriber_id=people["a"])]
-    assert found == [made.alert_id]
-    rule, *_ = [one async for one in admin.compliance.list_rules(limit=2)]
+    assert (await admin.compliance.get_alert(created.alert_id)).status == "resolved"
+    found = [item.id async for item in admin.compliance.list_alerts(subscriber_id=people["a"])]
+    assert found == [created.alert_id]
+    rule, *_ = [entry async for entry in admin.compliance.list_rules(limit=2)]
     assert await admin.compliance.get_rule(rule.id) == rule
     assert (await admin.compliance.update_rule(rule.id, name="Another")).name == "Another"
     rule = await admin.compliance.create_rule(
@@ -366,7 +379,7 @@ async def call_webhook_endpoint_operations(admin: AsyncTapgateClient) -> None:
     assert rotated.secret not in (endpoint.secret, repr(rotated))
     await admin.cards.block("TAP-C", reason="lost")
     assert [one.id async for one in admin.webhook_endpoints.list()] == [endpoint.id]
-    delivery, _ = [one async for one in admin.webhook_endpoints.list_deliveries(endpoint.id)]
+    delivery, _ = [item async for item in admin.webhook_endpoints.list_deliveries(endpoint.id)]
     again = await admin.webhook_endpoints.redeliver(endpoint.id, delivery.id)
     assert (again.id, again.event) == (delivery.id, "card.blocked")
     await admin.webhook_endpoints.delete(endpoint.id)
@@ -375,12 +388,12 @@ async def call_webhook_endpoint_operations(admin: AsyncTapgateClient) -> None:
 async def call_closing_operations(admin: AsyncTapgateClient, people: dict[str, str]) -> None:
     with pytest.raises(exceptions.NotClosableError):
         await admin.subscribers.close(people["a"], reason="asked")
-    made = await admin.subscribers.register(
+    created = await admin.subscribers.register(
         phone_number="+23277999999", first_name="Musa", last_name="Sesay", pin=PIN
     )
-    closed = await admin.subscribers.close(made.subscriber_id, reason="asked")
+    closed = await admin.subscribers.close(created.subscriber_id, reason="asked")
     assert closed.subscriber.status == "CLOSED"
-    entries = [one async for one in admin.audit_log.list(resource_id=made.subscriber_id)]
+    entries = [item async for item in admin.audit_log.list(resource_id=created.subscriber_id)]
     assert entries
     assert (await admin.audit_log.verify()).valid
     proof = await admin.overview.verify_ledger()

@@ -95,8 +95,8 @@ def test_required_arguments_match_the_declared_fields(method: ClientMethod) -> N
     for arguments in method.sample_arguments(all_of_them=False):
         operation = method.build_operation(**arguments)
         required = {name for name, field in get_fields(kind).items() if field.required}
-        made = {"request_id"} if operation.effect == "moves" else set()
-        assert msgspec.json.decode(operation.body).keys() == required | made
+        created = {"request_id"} if operation.effect == "moves" else set()
+        assert msgspec.json.decode(operation.body).keys() == required | created
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
@@ -116,13 +116,13 @@ def test_effect_access_and_media_type_match_the_endpoint(method: ClientMethod) -
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_response_type_has_exactly_the_declared_fields(method: ClientMethod) -> None:
-    kind, answer = get_endpoint(method).response_type, method.sample_operation.response_type
+    kind, response_type = get_endpoint(method).response_type, method.sample_operation.response_type
     if kind is None:
-        assert answer is type(None)
+        assert response_type is type(None)
     elif kind is bytes:
-        assert answer is File
+        assert response_type is File
     else:
-        assert_same_type(answer, kind)
+        assert_same_type(response_type, kind)
 
 
 def assert_same_type(known: Any, kind: Any) -> None:

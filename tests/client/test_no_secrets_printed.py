@@ -80,7 +80,7 @@ async def test_errors_and_logs_contain_no_secret(
     how: str | bytes,
 ) -> None:
     caplog.set_level(logging.INFO)
-    shown = []
+    text = []
     async with FlakyServer(
         httpx2.MockTransport(lambda _: httpx2.Response(204))
     ).listen() as unsteady:
@@ -88,17 +88,17 @@ async def test_errors_and_logs_contain_no_secret(
         secret = ServiceSecret("messenger", SECRET)
         async with AsyncTapgateClient(unsteady.url, secret, retries=NO_RETRIES) as gateway:
             try:
-                shown.append(repr(await call(gateway)))  # a file may have any content
+                text.append(repr(await call(gateway)))  # a file may have any content
             except TapgateError as error:
-                shown += [
+                text += [
                     str(error),
                     repr(error),
                     repr(error.__cause__),
                     *format_exception_chain(error),
                 ]
-    said = "\n".join([*shown, caplog.text])
-    assert PIN not in said
-    assert SECRET not in said
+    output = "\n".join([*text, caplog.text])
+    assert PIN not in output
+    assert SECRET not in output
 
 
 def format_exception_chain(error: BaseException) -> list[str]:

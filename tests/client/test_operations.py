@@ -10,26 +10,28 @@ from harness import PIN, WRONG_PIN
 from tapgate.client import exceptions
 
 
-async def test_subscriber_is_registered_found_and_verified_by_pin(stage: ClientFactory) -> None:
-    gateway = stage.create_for_service()
-    phone = stage.harness.new_phone_number()
-    made = await gateway.subscribers.register(
+async def test_subscriber_is_registered_found_and_verified_by_pin(
+    client_factory: ClientFactory,
+) -> None:
+    gateway = client_factory.create_for_service()
+    phone = client_factory.harness.new_phone_number()
+    created = await gateway.subscribers.register(
         phone_number=phone, first_name="Aminata", last_name="Kamara", pin=PIN
     )
-    found = [one async for one in gateway.subscribers.list(phone_number=phone)]
-    assert found == [made.subscriber] == [await gateway.subscribers.get(made.subscriber_id)]
-    assert (await gateway.subscribers.verify_pin(made.subscriber_id, pin=PIN)).verified
-    with pytest.raises(exceptions.InvalidPinError) as refusal:
-        await gateway.subscribers.verify_pin(made.subscriber_id, pin=WRONG_PIN)
-    assert refusal.value.attempts_remaining == 2
-    await gateway.subscribers.change_pin(made.subscriber_id, old_pin=PIN, new_pin="8352")
+    found = [item async for item in gateway.subscribers.list(phone_number=phone)]
+    assert found == [created.subscriber] == [await gateway.subscribers.get(created.subscriber_id)]
+    assert (await gateway.subscribers.verify_pin(created.subscriber_id, pin=PIN)).verified
+    with pytest.raises(exceptions.InvalidPinError) as raised:
+        await gateway.subscribers.verify_pin(created.subscriber_id, pin=WRONG_PIN)
+    assert raised.value.attempts_remaining == 2
+    await gateway.subscribers.change_pin(created.subscriber_id, old_pin=PIN, new_pin="8352")
     assert (await gateway.account_rules.get(1)).kyc_level == 1
 
 
-async def test_transfer_replay_card_block_and_statement(stage: ClientFactory) -> None:
-    gateway, world = stage.create_for_service(), stage.harness
-    sender = await world.create_subscriber(balance="1000")
-    serial = await world.create_card((await world.create_subscriber())["id"])
+async def test_transfer_replay_card_block_and_statement(client_factory: ClientFactory) -> None:
+    gateway, harness = client_factory.create_for_service(), client_factory.harness
+    sender = await harness.create_subscriber(balance="1000")
+    serial = await harness.create_card((await harness.create_subscriber())["id"])
     quote = await gateway.wallet.quote(
         type="transfer_p2p", amount=Decimal("100.50"), sender_id=sender["id"]
     )
@@ -64,20 +66,24 @@ async def test_transfer_replay_card_block_and_statement(stage: ClientFactory) ->
     assert statement.subscriber.id == sender["id"]
 
 
-async def test_sync_and_async_clients_return_the_same_records(stage: ClientFactory) -> None:
-    record = await stage.harness.create_subscriber()
-    gateway = stage.create_sync(stage.secret)
+async def test_sync_and_async_clients_return_the_same_records(
+    client_factory: ClientFactory,
+) -> None:
+    record = await client_factory.harness.create_subscriber()
+    gateway = client_factory.create_sync(client_factory.secret)
     waited = await asyncio.to_thread(gateway.subscribers.get, record["id"])
-    assert waited == await stage.create_for_service().subscribers.get(record["id"])
+    assert waited == await client_factory.create_for_service().subscribers.get(record["id"])
     walked = await asyncio.to_thread(list, gateway.subscribers.list())
     assert walked == [waited]
 
 
-async def test_decline_raises_an_exception_with_the_amounts(stage: ClientFactory) -> None:
-    sender = await stage.harness.create_subscriber(balance="10")
-    serial = await stage.harness.create_card((await stage.harness.create_subscriber())["id"])
+async def test_decline_raises_an_exception_with_the_amounts(client_factory: ClientFactory) -> None:
+    sender = await client_factory.harness.create_subscriber(balance="10")
+    serial = await client_factory.harness.create_card(
+        (await client_factory.harness.create_subscriber())["id"]
+    )
     with pytest.raises(exceptions.InsufficientFundsError) as declined:
-        await stage.create_for_service().wallet.transfer_p2p(
+        await client_factory.create_for_service().wallet.transfer_p2p(
             sender_id=sender["id"], recipient_card_serial=serial, amount="500", pin=PIN
         )
     error = declined.value

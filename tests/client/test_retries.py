@@ -38,22 +38,26 @@ from tapgate.clock import system_clock
 
 
 @pytest.fixture
-async def unsteady(stage: ClientFactory) -> AsyncIterator[FlakyServer]:
-    async with FlakyServer(stage.transport).listen() as unsteady:
+async def flaky_server(client_factory: ClientFactory) -> AsyncIterator[FlakyServer]:
+    async with FlakyServer(client_factory.transport).listen() as unsteady:
         yield unsteady
 
 
 @pytest.fixture
-async def gateway(stage: ClientFactory, unsteady: FlakyServer) -> AsyncIterator[AsyncTapgateClient]:
-    async with AsyncTapgateClient(unsteady.url, stage.secret, retries=NO_BACKOFF) as gateway:
+async def gateway(
+    client_factory: ClientFactory, flaky_server: FlakyServer
+) -> AsyncIterator[AsyncTapgateClient]:
+    async with AsyncTapgateClient(
+        flaky_server.url, client_factory.secret, retries=NO_BACKOFF
+    ) as gateway:
         yield gateway
 
 
 class TransferProbe:
     """A transfer of 100 from one subscriber to another."""
 
-    def __init__(self, stage: ClientFactory, sender_id: str, serial: str) -> None:
-        self._client_factory = stage
+    def __init__(self, client_factory: ClientFactory, sender_id: str, serial: str) -> None:
+        self._client_factory = client_factory
         self._sender_id = sender_id
         self.request: dict[str, Any] = {
             "sender_id": sender_id,
@@ -65,14 +69,18 @@ class TransferProbe:
     async def count_transfers(self) -> int:
         """Return how many times the money was sent."""
         found = self._client_factory.create_for_service().transactions.list(user_id=self._sender_id)
-        return len([one async for one in found if one.type == "transfer_p2p"])
+        return len(
+            [transaction async for transaction in found if transaction.type == "transfer_p2p"]
+        )
 
 
 @pytest.fixture
-async def payment(stage: ClientFactory) -> TransferProbe:
-    sender = await stage.harness.create_subscriber(balance="1000")
-    serial = await stage.harness.create_card((await stage.harness.create_subscriber())["id"])
-    return TransferProbe(stage, sender["id"], serial)
+async def transfer_probe(client_factory: ClientFactory) -> TransferProbe:
+    sender = await client_factory.harness.create_subscriber(balance="1000")
+    serial = await client_factory.harness.create_card(
+        (await client_factory.harness.create_subscriber())["id"]
+    )
+    return TransferProbe(client_factory, sender["id"], serial)
 
 
 @pytest.mark.parametrize(
@@ -86,14 +94,17 @@ async def payment(stage: ClientFactory) -> TransferProbe:
     ],
 )
 async def test_payment_with_a_lost_response_is_made_once(
-    gateway: AsyncTapgateClient, unsteady: FlakyServer, payment: TransferProbe, plan: list[Any]
+    gateway: AsyncTapgateClient,
+    flaky_server: FlakyServer,
+    transfer_probe: TransferProbe,
+    plan: list[Any],
 ) -> None:
-    unsteady.behaviors = list(plan)
-    receipt = await gateway.wallet.transfer_p2p(**payment.request)
+    flaky_server.behaviors = list(plan)
+    receipt = await gateway.wallet.transfer_p2p(**transfer_probe.request)
     assert receipt.replayed
-    assert await payment.count_transfers() == 1
-    assert len({seen.body for seen in unsteady.requests}) == 1
-    assert {seen.headers["x-request-id"] for seen in unsteady.requests} == {receipt.request_id}
+    assert await transfer_probe.count_transfers() == 1
+    assert len({seen.body for seen in flaky_server.requests}) == 1
+    assert {seen.headers["x-request-id"] for seen in flaky_server.requests} == {receipt.request_id}
 
 
 @pytest.mark.parametrize(
@@ -106,25 +117,28 @@ async def test_payment_with_a_lost_response_is_made_once(
     ],
 )
 async def test_payment_that_did_not_arrive_is_retried(
-    gateway: AsyncTapgateClient, unsteady: FlakyServer, payment: TransferProbe, plan: list[Any]
+    gateway: AsyncTapgateClient,
+    flaky_server: FlakyServer,
+    transfer_probe: TransferProbe,
+    plan: list[Any],
 ) -> None:
-    unsteady.behaviors = list(plan)
-    receipt = await gateway.wallet.transfer_p2p(**payment.request)
+    flaky_server.behaviors = list(plan)
+    receipt = await gateway.wallet.transfer_p2p(**transfer_probe.request)
     assert not receipt.replayed
-    assert await payment.count_transfers() == 1
+    assert await transfer_probe.count_transfers() == 1
 
 
 async def test_sync_client_retries_a_payment_too(
-    stage: ClientFactory, unsteady: FlakyServer, payment: TransferProbe
+    client_factory: ClientFactory, flaky_server: FlakyServer, transfer_probe: TransferProbe
 ) -> None:
-    unsteady.behaviors = [SERVE_AND_DROP, UNAVAILABLE_RESPONSE]
+    flaky_server.behaviors = [SERVE_AND_DROP, UNAVAILABLE_RESPONSE]
 
     def pay() -> P2pReceipt:
-        with TapgateClient(unsteady.url, stage.secret, retries=NO_BACKOFF) as gateway:
-            return gateway.wallet.transfer_p2p(**payment.request)
+        with TapgateClient(flaky_server.url, client_factory.secret, retries=NO_BACKOFF) as gateway:
+            return gateway.wallet.transfer_p2p(**transfer_probe.request)
 
     assert (await asyncio.to_thread(pay)).replayed
-    assert await payment.count_transfers() == 1
+    assert await transfer_probe.count_transfers() == 1
 
 
 @pytest.mark.parametrize(
@@ -140,47 +154,50 @@ async def test_sync_client_retries_a_payment_too(
     ],
 )
 async def test_unknown_outcome_reports_the_request_id_to_retry_with(
-    gateway: AsyncTapgateClient, unsteady: FlakyServer, payment: TransferProbe, plan: list[Any]
+    gateway: AsyncTapgateClient,
+    flaky_server: FlakyServer,
+    transfer_probe: TransferProbe,
+    plan: list[Any],
 ) -> None:
-    unsteady.behaviors = list(plan)
+    flaky_server.behaviors = list(plan)
     with pytest.raises(OutcomeUnknownError) as unknown:
-        await gateway.wallet.transfer_p2p(**payment.request)
+        await gateway.wallet.transfer_p2p(**transfer_probe.request)
     request_id = unknown.value.request_id
     assert request_id in str(unknown.value)
-    assert not unsteady.behaviors
-    receipt = await gateway.wallet.transfer_p2p(**payment.request, request_id=request_id)
+    assert not flaky_server.behaviors
+    receipt = await gateway.wallet.transfer_p2p(**transfer_probe.request, request_id=request_id)
     assert receipt.replayed
-    assert await payment.count_transfers() == 1
+    assert await transfer_probe.count_transfers() == 1
 
 
 async def test_503_of_a_proxy_leaves_the_outcome_unknown(
-    gateway: AsyncTapgateClient, unsteady: FlakyServer, payment: TransferProbe
+    gateway: AsyncTapgateClient, flaky_server: FlakyServer, transfer_probe: TransferProbe
 ) -> None:
     """Proxies also return 503 when they lose the connection to the gateway during its response."""
-    unsteady.behaviors = [build_response(503, "upstream reset before headers")] * 4
+    flaky_server.behaviors = [build_response(503, "upstream reset before headers")] * 4
     with pytest.raises(OutcomeUnknownError):
-        await gateway.wallet.transfer_p2p(**payment.request)
-    unsteady.behaviors = [UNAVAILABLE_RESPONSE] * 4
+        await gateway.wallet.transfer_p2p(**transfer_probe.request)
+    flaky_server.behaviors = [UNAVAILABLE_RESPONSE] * 4
     with pytest.raises(RetryableError):
-        await gateway.wallet.transfer_p2p(**payment.request)
+        await gateway.wallet.transfer_p2p(**transfer_probe.request)
 
 
 async def test_unreadable_response_leaves_the_outcome_unknown(
-    gateway: AsyncTapgateClient, unsteady: FlakyServer, payment: TransferProbe
+    gateway: AsyncTapgateClient, flaky_server: FlakyServer, transfer_probe: TransferProbe
 ) -> None:
-    unsteady.behaviors = [build_response(200, "<html>welcome to the hotel</html>")]
+    flaky_server.behaviors = [build_response(200, "<html>welcome to the hotel</html>")]
     with pytest.raises(OutcomeUnknownError) as unknown:
-        await gateway.wallet.transfer_p2p(**payment.request, request_id="mine")
+        await gateway.wallet.transfer_p2p(**transfer_probe.request, request_id="mine")
     assert isinstance(unknown.value.__cause__, UnexpectedResponseError)
     assert unknown.value.request_id == "mine"
 
 
 async def test_decline_after_a_lost_response_is_raised(
-    gateway: AsyncTapgateClient, unsteady: FlakyServer, payment: TransferProbe
+    gateway: AsyncTapgateClient, flaky_server: FlakyServer, transfer_probe: TransferProbe
 ) -> None:
-    unsteady.behaviors = [SERVE_AND_DROP]
+    flaky_server.behaviors = [SERVE_AND_DROP]
     with pytest.raises(exceptions.InsufficientFundsError):
-        await gateway.wallet.transfer_p2p(**payment.request | {"amount": "4000"})
+        await gateway.wallet.transfer_p2p(**transfer_probe.request | {"amount": "4000"})
 
 
 REGISTRATION = {"first_name": "Aminata", "last_name": "Kamara", "pin": PIN}
@@ -197,66 +214,69 @@ REGISTRATION = {"first_name": "Aminata", "last_name": "Kamara", "pin": PIN}
     ],
 )
 async def test_other_write_is_not_retried_when_it_may_have_been_executed(
-    gateway: AsyncTapgateClient, unsteady: FlakyServer, stage: ClientFactory, plan: list[Any]
+    gateway: AsyncTapgateClient,
+    flaky_server: FlakyServer,
+    client_factory: ClientFactory,
+    plan: list[Any],
 ) -> None:
-    unsteady.behaviors = [*plan, build_error_response(500, "MUST_NOT_BE_ASKED")]
+    flaky_server.behaviors = [*plan, build_error_response(500, "MUST_NOT_BE_ASKED")]
     with pytest.raises(OutcomeUnknownError):
         await gateway.subscribers.register(
-            phone_number=stage.harness.new_phone_number(), **REGISTRATION
+            phone_number=client_factory.harness.new_phone_number(), **REGISTRATION
         )
-    assert len(unsteady.requests) == len(plan)
+    assert len(flaky_server.requests) == len(plan)
 
 
 async def test_other_write_is_retried_when_it_was_not_executed(
-    gateway: AsyncTapgateClient, unsteady: FlakyServer, stage: ClientFactory
+    gateway: AsyncTapgateClient, flaky_server: FlakyServer, client_factory: ClientFactory
 ) -> None:
-    unsteady.behaviors = [
+    flaky_server.behaviors = [
         UNAVAILABLE_RESPONSE,
         build_error_response(429, "RATE_LIMITED", "Retry-After: 0"),
         SERVE,
     ]
-    made = await gateway.subscribers.register(
-        phone_number=stage.harness.new_phone_number(), **REGISTRATION
+    created = await gateway.subscribers.register(
+        phone_number=client_factory.harness.new_phone_number(), **REGISTRATION
     )
-    assert (await gateway.subscribers.get(made.subscriber_id)) == made.subscriber
+    assert (await gateway.subscribers.get(created.subscriber_id)) == created.subscriber
 
 
 async def test_read_is_retried_after_any_failure(
-    gateway: AsyncTapgateClient, unsteady: FlakyServer
+    gateway: AsyncTapgateClient, flaky_server: FlakyServer
 ) -> None:
-    unsteady.behaviors = [SERVE_AND_DROP, build_response(502), UNAVAILABLE_RESPONSE]
+    flaky_server.behaviors = [SERVE_AND_DROP, build_response(502), UNAVAILABLE_RESPONSE]
     assert (await gateway.account_rules.get(1)).kyc_level == 1
-    unsteady.behaviors = [DROP] * 4
+    flaky_server.behaviors = [DROP] * 4
     with pytest.raises(ApiConnectionError):
         await gateway.account_rules.get(1)
-    unsteady.behaviors = [build_response(502, "<html>")] * 4
+    flaky_server.behaviors = [build_response(502, "<html>")] * 4
     with pytest.raises(ApiConnectionError):
         await gateway.account_rules.get(1)
-    unsteady.behaviors = [UNAVAILABLE_RESPONSE] * 4
+    flaky_server.behaviors = [UNAVAILABLE_RESPONSE] * 4
     with pytest.raises(exceptions.ServiceUnavailableError):
         await gateway.account_rules.get(1)
 
 
 async def test_payment_is_retried_after_a_timeout(
-    stage: ClientFactory, unsteady: FlakyServer, payment: TransferProbe
+    client_factory: ClientFactory, flaky_server: FlakyServer, transfer_probe: TransferProbe
 ) -> None:
-    unsteady.behaviors = [HANG]
+    flaky_server.behaviors = [HANG]
     async with AsyncTapgateClient(
-        unsteady.url, stage.secret, retries=NO_BACKOFF, timeout=2
+        flaky_server.url, client_factory.secret, retries=NO_BACKOFF, timeout=2
     ) as gateway:
-        await gateway.wallet.transfer_p2p(**payment.request)
-    assert await payment.count_transfers() == 1
+        await gateway.wallet.transfer_p2p(**transfer_probe.request)
+    assert await transfer_probe.count_transfers() == 1
 
 
 async def test_delete_retried_after_a_lost_response_succeeds_although_the_key_is_gone(
-    stage: ClientFactory, unsteady: FlakyServer
+    client_factory: ClientFactory, flaky_server: FlakyServer
 ) -> None:
-    token = stage.get_token(await stage.harness.create_admin())
-    async with AsyncTapgateClient(unsteady.url, token, retries=NO_BACKOFF) as gateway:
+    token = client_factory.get_token(await client_factory.harness.create_admin())
+    async with AsyncTapgateClient(flaky_server.url, token, retries=NO_BACKOFF) as gateway:
         key = await gateway.admin.create_api_key(name="Shop", scopes=["cards:read"])
-        unsteady.behaviors = [SERVE_AND_DROP]
+        flaky_server.behaviors = [SERVE_AND_DROP]
         await gateway.admin.delete_api_key(key.id)
-        assert [seen.method for seen in unsteady.requests] == ["POST", "DELETE", "DELETE"]
+        assert [seen.method for seen in flaky_server.requests] == ["POST", "DELETE", "DELETE"]
         with pytest.raises(exceptions.NotFoundError):
             await gateway.admin.delete_api_key(key.id)
 
@@ -274,28 +294,28 @@ async def test_refused_connection_is_not_an_unknown_outcome(effect: str) -> None
 
 
 async def test_every_attempt_has_a_new_signature(
-    stage: ClientFactory, unsteady: FlakyServer
+    client_factory: ClientFactory, flaky_server: FlakyServer
 ) -> None:
-    key = await stage.harness.create_processor()
-    serial = await stage.harness.create_card(
-        (await stage.harness.create_subscriber(balance="50"))["id"]
+    key = await client_factory.harness.create_processor()
+    serial = await client_factory.harness.create_card(
+        (await client_factory.harness.create_subscriber(balance="50"))["id"]
     )
     minutes = iter(range(-3, 3))
     later = lambda: system_clock() + timedelta(minutes=next(minutes))  # noqa: E731
-    unsteady.behaviors = [DROP, UNAVAILABLE_RESPONSE]
+    flaky_server.behaviors = [DROP, UNAVAILABLE_RESPONSE]
     credential = PosKey(key.id, key.secret)
     async with AsyncTapgateClient(
-        unsteady.url, credential, retries=NO_BACKOFF, clock=later
+        flaky_server.url, credential, retries=NO_BACKOFF, clock=later
     ) as gateway:
         await gateway.pos.pay(card_serial=serial, amount="10")
-    assert len({seen.headers["x-timestamp"] for seen in unsteady.requests}) == 3
-    assert len({seen.headers["x-signature"] for seen in unsteady.requests}) == 3
+    assert len({seen.headers["x-timestamp"] for seen in flaky_server.requests}) == 3
+    assert len({seen.headers["x-signature"] for seen in flaky_server.requests}) == 3
 
 
 async def test_long_retry_after_is_left_to_the_caller(
-    gateway: AsyncTapgateClient, unsteady: FlakyServer
+    gateway: AsyncTapgateClient, flaky_server: FlakyServer
 ) -> None:
-    unsteady.behaviors = [build_error_response(429, "RATE_LIMITED", "Retry-After: 3600")]
+    flaky_server.behaviors = [build_error_response(429, "RATE_LIMITED", "Retry-After: 3600")]
     with pytest.raises(exceptions.RateLimitedError) as limited:
         await gateway.account_rules.get(1)
     assert limited.value.retry_after == 3600
@@ -303,7 +323,7 @@ async def test_long_retry_after_is_left_to_the_caller(
 
 
 @pytest.mark.parametrize(
-    "came",
+    "received",
     [
         build_response(200, "hello Ada"),
         build_response(200, "{}"),
@@ -312,54 +332,54 @@ async def test_long_retry_after_is_left_to_the_caller(
     ],
 )
 async def test_response_of_another_server_is_unexpected(
-    gateway: AsyncTapgateClient, unsteady: FlakyServer, came: bytes
+    gateway: AsyncTapgateClient, flaky_server: FlakyServer, received: bytes
 ) -> None:
-    unsteady.behaviors = [came]
+    flaky_server.behaviors = [received]
     with pytest.raises(UnexpectedResponseError) as unexpected:
         await gateway.account_rules.get(1)
     assert "Ada" not in str(unexpected.value) + repr(unexpected.value)
 
 
 async def test_first_failure_is_raised_when_retries_are_disabled(
-    stage: ClientFactory, unsteady: FlakyServer
+    client_factory: ClientFactory, flaky_server: FlakyServer
 ) -> None:
-    unsteady.behaviors = [UNAVAILABLE_RESPONSE]
+    flaky_server.behaviors = [UNAVAILABLE_RESPONSE]
     async with AsyncTapgateClient(
-        unsteady.url, stage.secret, retries=RetryPolicy(max_attempts=1)
+        flaky_server.url, client_factory.secret, retries=RetryPolicy(max_attempts=1)
     ) as gateway:
         with pytest.raises(RetryableError):
             await gateway.account_rules.get(1)
 
 
 async def test_unhealthy_gateway_is_reported_by_health(
-    unsteady: FlakyServer, gateway: AsyncTapgateClient
+    flaky_server: FlakyServer, gateway: AsyncTapgateClient
 ) -> None:
     core = '{"healthy": false, "version": "1"}'
     body = f'{{"service": "tapgate", "version": "1", "healthy": false, "wallet_core": {core}}}'
-    unsteady.behaviors = [build_response(503, body)]
+    flaky_server.behaviors = [build_response(503, body)]
     assert not (await gateway.health()).healthy
     assert (await gateway.health()).healthy
 
 
 def test_delays_double_up_to_the_maximum_and_end_with_the_budget() -> None:
     seconds = 0.0
-    patience = RetryBudget(
+    budget = RetryBudget(
         RetryPolicy(max_attempts=7, initial_delay=1, max_delay=4, max_elapsed=60), lambda: seconds
     )
-    for longest in (1, 2, 4, 4):
-        pause = patience.next_delay(None)
-        assert pause is not None and longest / 2 <= pause <= longest
-    asked = patience.next_delay(20)
+    for max_length in (1, 2, 4, 4):
+        pause = budget.next_delay(None)
+        assert pause is not None and max_length / 2 <= pause <= max_length
+    asked = budget.next_delay(20)
     assert asked is not None and 20 <= asked <= 22
     seconds = 59.0
-    assert patience.next_delay(None) is None
+    assert budget.next_delay(None) is None
 
 
 def test_number_of_attempts_is_limited() -> None:
-    patience = RetryBudget(RetryPolicy(max_attempts=3, initial_delay=0))
-    assert [patience.next_delay(None) is None for _ in range(3)] == [False, False, True]
+    budget = RetryBudget(RetryPolicy(max_attempts=3, initial_delay=0))
+    assert [budget.next_delay(None) is None for _ in range(3)] == [False, False, True]
 
 
-async def test_invalid_access_token_is_not_retried(stage: ClientFactory) -> None:
+async def test_invalid_access_token_is_not_retried(client_factory: ClientFactory) -> None:
     with pytest.raises(exceptions.UnauthorizedError):
-        await stage.create_async(AccessToken("nonsense")).admin.get_current_user()
+        await client_factory.create_async(AccessToken("nonsense")).admin.get_current_user()

@@ -66,15 +66,15 @@ def run_operation(
     effect: Effect, outcomes: list[StepResult]
 ) -> tuple[Confirmation | TapgateError, list[StepResult], list[httpx2.Request]]:
     """Return the result for the caller, the outcomes consumed and the requests sent."""
-    exchange = RequestFlow(
+    flow = RequestFlow(
         "http://gateway",
         ServiceSecret("messenger", "secret"),
         retries=RetryPolicy(max_attempts=MAX_ATTEMPTS, initial_delay=0),
         timeout=httpx2.Timeout(1),
         clock=system_clock,
     )
-    steps = exchange.run(build_test_operation(effect))
-    came: list[StepResult] = []
+    steps = flow.run(build_test_operation(effect))
+    received: list[StepResult] = []
     sent: list[httpx2.Request] = []
     told: StepResult = None
     try:
@@ -83,46 +83,48 @@ def run_operation(
             told = None
             if isinstance(step, httpx2.Request):
                 sent.append(step)
-                told = outcomes[len(came)]
-                came.append(told)
+                told = outcomes[len(received)]
+                received.append(told)
             else:
                 assert isinstance(step, Sleep)
     except StopIteration as end:
-        answer: Confirmation = end.value
-        return answer, came, sent
+        response: Confirmation = end.value
+        return response, received, sent
     except TapgateError as error:
-        return error, came, sent
+        return error, received, sent
 
 
 @given(effects, outcomes)
 def test_write_that_may_have_been_executed_is_not_repeated_unless_safe(
     effect: Effect, outcomes: list[StepResult]
 ) -> None:
-    _, came, _ = run_operation(effect, outcomes)
+    _, received, _ = run_operation(effect, outcomes)
     if effect == "acts":
-        assert not any(outcome in LOST_RESPONSE_ERRORS for outcome in came[:-1])
+        assert not any(outcome in LOST_RESPONSE_ERRORS for outcome in received[:-1])
 
 
 @given(effects, outcomes)
 def test_write_outcome_is_unknown_when_a_response_was_lost_and_no_final_one_followed(
     effect: Effect, outcomes: list[StepResult]
 ) -> None:
-    given_back, came, _ = run_operation(effect, outcomes)
-    lost = any(outcome in LOST_RESPONSE_ERRORS for outcome in came)
+    returned, received, _ = run_operation(effect, outcomes)
+    lost = any(outcome in LOST_RESPONSE_ERRORS for outcome in received)
     if effect == "reads" or not lost:
-        assert not isinstance(given_back, OutcomeUnknownError)
+        assert not isinstance(returned, OutcomeUnknownError)
     else:
-        assert isinstance(given_back, OutcomeUnknownError) == (came[-1] not in FINAL_RESPONSES)
+        assert isinstance(returned, OutcomeUnknownError) == (received[-1] not in FINAL_RESPONSES)
 
 
 @given(effects, outcomes)
 def test_final_response_ends_the_attempts(effect: Effect, outcomes: list[StepResult]) -> None:
-    given_back, came, _ = run_operation(effect, outcomes)
-    assert not any(outcome in FINAL_RESPONSES or outcome in AUTH_ERRORS for outcome in came[:-1])
-    if came[-1] is FINAL_RESPONSES[0]:
-        assert isinstance(given_back, Confirmation)
-    elif came[-1] in FINAL_RESPONSES:
-        assert isinstance(given_back, ApiError)
+    returned, received, _ = run_operation(effect, outcomes)
+    assert not any(
+        outcome in FINAL_RESPONSES or outcome in AUTH_ERRORS for outcome in received[:-1]
+    )
+    if received[-1] is FINAL_RESPONSES[0]:
+        assert isinstance(returned, Confirmation)
+    elif received[-1] in FINAL_RESPONSES:
+        assert isinstance(returned, ApiError)
 
 
 @given(effects, outcomes)

@@ -24,12 +24,14 @@ ADMIN = {"email": "ada@example.com", "password": "correct horse battery"}
 
 
 @pytest.fixture
-async def address(stage: ClientFactory, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
+async def address(
+    client_factory: ClientFactory, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[str]:
     """Start a gateway with its first administrator and yield its URL."""
-    await create_first_admin(stage.services, **ADMIN)
+    await create_first_admin(client_factory.services, **ADMIN)
     monkeypatch.setenv("ADMIN_EMAIL", ADMIN["email"])
     monkeypatch.setenv("ADMIN_PASSWORD", ADMIN["password"])
-    async with FlakyServer(stage.transport).listen() as server:
+    async with FlakyServer(client_factory.transport).listen() as server:
         yield server.url
 
 

@@ -38,8 +38,8 @@ def build_test_operation(
 class SignatureCheckApp(AsgiApp):
     """The gateway's authentication alone, under any path."""
 
-    def __init__(self, stage: ClientFactory) -> None:
-        self._authenticator = stage.services.authenticator
+    def __init__(self, client_factory: ClientFactory) -> None:
+        self._authenticator = client_factory.services.authenticator
         self.kind: str | None = None
 
     async def respond(self, request: Request) -> Response:
@@ -54,8 +54,10 @@ class SignatureCheckApp(AsgiApp):
         return Response(204, b"", b"")
 
 
-async def assert_gateway_accepts(stage: ClientFactory, credential: Credential, kind: str) -> None:
-    loop, door = asyncio.get_running_loop(), SignatureCheckApp(stage)
+async def assert_gateway_accepts(
+    client_factory: ClientFactory, credential: Credential, kind: str
+) -> None:
+    loop, door = asyncio.get_running_loop(), SignatureCheckApp(client_factory)
     transport = httpx2.ASGITransport(door)
     gateway = AsyncTapgateClient(GATEWAY_URL, credential, http=transport, retries=NO_RETRIES)
 
@@ -71,16 +73,24 @@ async def assert_gateway_accepts(stage: ClientFactory, credential: Credential, k
     await asyncio.to_thread(check)
 
 
-async def test_gateway_accepts_a_terminal_signature_of_any_request(stage: ClientFactory) -> None:
-    key = await stage.harness.create_processor()
-    await assert_gateway_accepts(stage, PosKey(key.id, key.secret), "processor")
+async def test_gateway_accepts_a_terminal_signature_of_any_request(
+    client_factory: ClientFactory,
+) -> None:
+    key = await client_factory.harness.create_processor()
+    await assert_gateway_accepts(client_factory, PosKey(key.id, key.secret), "processor")
 
 
-async def test_gateway_accepts_a_partner_signature_of_any_request(stage: ClientFactory) -> None:
-    key = await stage.harness.create_partner()
+async def test_gateway_accepts_a_partner_signature_of_any_request(
+    client_factory: ClientFactory,
+) -> None:
+    key = await client_factory.harness.create_partner()
     assert key.partner_id is not None
-    await assert_gateway_accepts(stage, PartnerKey(key.id, key.partner_id, key.secret), "partner")
+    await assert_gateway_accepts(
+        client_factory, PartnerKey(key.id, key.partner_id, key.secret), "partner"
+    )
 
 
-async def test_gateway_accepts_a_service_signature_of_any_request(stage: ClientFactory) -> None:
-    await assert_gateway_accepts(stage, stage.secret, "service")
+async def test_gateway_accepts_a_service_signature_of_any_request(
+    client_factory: ClientFactory,
+) -> None:
+    await assert_gateway_accepts(client_factory, client_factory.secret, "service")

@@ -20,12 +20,12 @@ def test_mypy_rejects_exactly_the_lines_marked_wrong() -> None:
         cwd=ROOT,
     )
     assert not ran.stderr
-    said = ran.stdout
-    refused = {int(line) for line in re.findall(r"typing_samples\.py:(\d+): error", said)}
+    output = ran.stdout
+    refused = {int(line) for line in re.findall(r"typing_samples\.py:(\d+): error", output)}
     wrong = {
         number
         for number, line in enumerate(SOURCE.read_text().splitlines(), 1)
         if line.endswith("# wrong")
     }
-    assert refused == wrong, said
-    assert "src/tapgate" not in said
+    assert refused == wrong, output
+    assert "src/tapgate" not in output

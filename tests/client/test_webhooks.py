@@ -104,11 +104,11 @@ def test_signed_body_that_is_not_an_event_is_rejected() -> None:
             webhooks.verify(SECRET, sent, body)
 
 
-async def test_partner_webhook_pays_once(stage: ClientFactory) -> None:
-    admin = await stage.create_for_admin()
+async def test_partner_webhook_pays_once(client_factory: ClientFactory) -> None:
+    admin = await client_factory.create_for_admin()
     partner = await admin.partners.create(name="Bank", overdraft_limit="1000")
-    subscriber = await stage.harness.create_subscriber()
-    outside = stage.create_async()
+    subscriber = await client_factory.harness.create_subscriber()
+    outside = client_factory.create_async()
     for replayed in (False, True):
         receipt = await outside.partners.send_webhook(
             partner.partner.id,

@@ -24,69 +24,69 @@ LEVEL_1_RULE = {
 }
 
 
-async def put_rule(world: Harness, body: Any, level: str = "1") -> httpx2.Response:
-    return await world.client.put(f"{URL}/{level}", json=body, auth=await world.create_admin())
+async def put_rule(harness: Harness, body: Any, level: str = "1") -> httpx2.Response:
+    return await harness.client.put(f"{URL}/{level}", json=body, auth=await harness.create_admin())
 
 
-async def get_rule(world: Harness, level: str = "1") -> dict[str, Any]:
-    answer = await world.client.get(f"{URL}/{level}", auth=world.get_service_auth())
-    assert answer.status_code == 200
-    rule: dict[str, Any] = answer.json()
+async def get_rule(harness: Harness, level: str = "1") -> dict[str, Any]:
+    response = await harness.client.get(f"{URL}/{level}", auth=harness.get_service_auth())
+    assert response.status_code == 200
+    rule: dict[str, Any] = response.json()
     return rule
 
 
-async def test_default_limits(world: Harness) -> None:
-    assert await get_rule(world) == LEVEL_1_RULE
-    assert list(await get_rule(world)) == list(LEVEL_1_RULE)
-    assert (await get_rule(world, "2"))["max_balance"] == "2000000.00"
-    assert (await get_rule(world, "3"))["no_pin_limit"] == "5000.00"
+async def test_default_limits(harness: Harness) -> None:
+    assert await get_rule(harness) == LEVEL_1_RULE
+    assert list(await get_rule(harness)) == list(LEVEL_1_RULE)
+    assert (await get_rule(harness, "2"))["max_balance"] == "2000000.00"
+    assert (await get_rule(harness, "3"))["no_pin_limit"] == "5000.00"
 
 
-async def test_unknown_level_is_not_found(world: Harness) -> None:
-    admin = await world.create_admin()
+async def test_unknown_level_is_not_found(harness: Harness) -> None:
+    admin = await harness.create_admin()
     for level in ("0", "4", "01", "1.0", "one", "-1", "１", "9" * 200):
         for method, body in (("GET", None), ("PUT", {"max_balance": "1"})):
-            answer = await world.client.request(method, f"{URL}/{level}", json=body, auth=admin)
-            assert (answer.status_code, answer.json()["code"]) == (404, "RULE_NOT_FOUND")
+            response = await harness.client.request(method, f"{URL}/{level}", json=body, auth=admin)
+            assert (response.status_code, response.json()["code"]) == (404, "RULE_NOT_FOUND")
 
 
 async def test_limits_are_readable_by_all_roles_and_changed_only_by_system_admins(
-    world: Harness,
+    harness: Harness,
 ) -> None:
-    readers = [await world.create_api_key("subscribers:read"), world.get_service_auth()]
-    for caller in [*readers, *[await world.create_admin(role) for role in "ACSF"]]:
-        answer = await world.client.get(f"{URL}/1", auth=caller)
-        assert answer.status_code == 200
+    readers = [await harness.create_api_key("subscribers:read"), harness.get_service_auth()]
+    for caller in [*readers, *[await harness.create_admin(role) for role in "ACSF"]]:
+        response = await harness.client.get(f"{URL}/1", auth=caller)
+        assert response.status_code == 200
     others = [
-        await world.create_api_key("subscribers:write"),
-        *[await world.create_admin(r) for r in "CSF"],
+        await harness.create_api_key("subscribers:write"),
+        *[await harness.create_admin(r) for r in "CSF"],
     ]
     for caller in [*readers, *others]:
-        answer = await world.client.put(f"{URL}/1", json={"max_balance": "1"}, auth=caller)
-        assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
-        assert answer.json()["details"]["required"] == ["system_admin"]
-    answer = await world.client.get(f"{URL}/1", auth=others[0])
-    assert answer.json()["details"]["required"] == ["subscribers:read"]
+        response = await harness.client.put(f"{URL}/1", json={"max_balance": "1"}, auth=caller)
+        assert (response.status_code, response.json()["code"]) == (403, "FORBIDDEN")
+        assert response.json()["details"]["required"] == ["system_admin"]
+    response = await harness.client.get(f"{URL}/1", auth=others[0])
+    assert response.json()["details"]["required"] == ["subscribers:read"]
 
 
-async def test_update_changes_the_given_fields_and_keeps_the_rest(world: Harness) -> None:
+async def test_update_changes_the_given_fields_and_keeps_the_rest(harness: Harness) -> None:
     body = {
         "max_transaction": "60000",
         "daily_limit": "120000.5",
         "no_pin_limit": "0",
         "requirements": ["phone_number", "selfie"],
     }
-    answer = await put_rule(world, body)
-    assert answer.status_code == 200
+    response = await put_rule(harness, body)
+    assert response.status_code == 200
     expected = LEVEL_1_RULE | {
         "max_transaction": "60000.00",
         "daily_limit": "120000.50",
         "no_pin_limit": "0.00",
         "requirements": ["phone_number", "selfie"],
     }
-    assert answer.json() == expected
-    assert await get_rule(world) == expected
-    (entry,) = await world.list_audit_entries("1", "account_rule.updated")
+    assert response.json() == expected
+    assert await get_rule(harness) == expected
+    (entry,) = await harness.list_audit_entries("1", "account_rule.updated")
     assert entry["changes"] == {
         "max_transaction": ["50000.00", "60000.00"],
         "daily_limit": ["100000.00", "120000.50"],
@@ -95,31 +95,31 @@ async def test_update_changes_the_given_fields_and_keeps_the_rest(world: Harness
     }
 
 
-async def test_update_without_changes_writes_nothing(world: Harness) -> None:
+async def test_update_without_changes_writes_nothing(harness: Harness) -> None:
     bodies: list[dict[str, Any]] = [{}, LEVEL_1_RULE, {"kyc_level": 3}, {"max_balance": "500000"}]
     for body in bodies:
-        assert (await put_rule(world, body)).json() == LEVEL_1_RULE
-    assert await world.list_audit_entries("1", "account_rule.updated") == []
+        assert (await put_rule(harness, body)).json() == LEVEL_1_RULE
+    assert await harness.list_audit_entries("1", "account_rule.updated") == []
 
 
-async def test_daily_limit_cannot_exceed_the_monthly_limit(world: Harness) -> None:
+async def test_daily_limit_cannot_exceed_the_monthly_limit(harness: Harness) -> None:
     for body in (
         {"daily_limit": "1000000.01"},
         {"monthly_limit": "99999.99"},
         {"daily_limit": "2", "monthly_limit": "1"},
     ):
-        answer = await put_rule(world, body)
-        assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
-        assert set(answer.json()["details"]["fields"]) == {"daily_limit", "monthly_limit"}
-    assert await get_rule(world) == LEVEL_1_RULE
+        response = await put_rule(harness, body)
+        assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
+        assert set(response.json()["details"]["fields"]) == {"daily_limit", "monthly_limit"}
+    assert await get_rule(harness) == LEVEL_1_RULE
 
 
-async def test_daily_and_monthly_limit_can_be_equal(world: Harness) -> None:
-    answer = await put_rule(world, {"daily_limit": "7.00", "monthly_limit": "7.00"})
-    assert answer.status_code == 200
+async def test_daily_and_monthly_limit_can_be_equal(harness: Harness) -> None:
+    response = await put_rule(harness, {"daily_limit": "7.00", "monthly_limit": "7.00"})
+    assert response.status_code == 200
 
 
-async def test_invalid_field_is_named(world: Harness) -> None:
+async def test_invalid_field_is_named(harness: Harness) -> None:
     bodies: list[tuple[dict[str, Any], int, str]] = [
         ({"max_balance": 500000}, 400, "max_balance"),
         ({"max_balance": "0"}, 422, "max_balance"),
@@ -134,22 +134,22 @@ async def test_invalid_field_is_named(world: Harness) -> None:
         ({"requirements": ["a"] * 21}, 422, "requirements"),
     ]
     for body, status, field in bodies:
-        answer = await put_rule(world, body)
-        assert answer.status_code == status, body
-        assert list(answer.json()["details"]["fields"]) == [field]
-    assert await get_rule(world) == LEVEL_1_RULE
+        response = await put_rule(harness, body)
+        assert response.status_code == status, body
+        assert list(response.json()["details"]["fields"]) == [field]
+    assert await get_rule(harness) == LEVEL_1_RULE
 
 
-async def test_other_currency_is_rejected(world: Harness) -> None:
-    answer = await put_rule(world, {"currency": "EUR", "max_balance": "7"})
-    assert (answer.status_code, answer.json()["code"]) == (422, "CURRENCY_NOT_SUPPORTED")
-    assert await get_rule(world) == LEVEL_1_RULE
+async def test_other_currency_is_rejected(harness: Harness) -> None:
+    response = await put_rule(harness, {"currency": "EUR", "max_balance": "7"})
+    assert (response.status_code, response.json()["code"]) == (422, "CURRENCY_NOT_SUPPORTED")
+    assert await get_rule(harness) == LEVEL_1_RULE
 
 
 async def test_changed_limit_applies_to_the_next_payment(
-    world: Harness, services: Services
+    harness: Harness, services: Services
 ) -> None:
-    payer, payee = await world.create_subscriber(balance="100"), await world.create_subscriber()
+    payer, payee = await harness.create_subscriber(balance="100"), await harness.create_subscriber()
 
     async def pay() -> Outcome:
         return await services.ledger.submit(
@@ -163,5 +163,5 @@ async def test_changed_limit_applies_to_the_next_payment(
         )
 
     assert (await pay()).code is None
-    await put_rule(world, {"max_transaction": "9.99"})
+    await put_rule(harness, {"max_transaction": "9.99"})
     assert (await pay()).code == "TRANSACTION_LIMIT_EXCEEDED"

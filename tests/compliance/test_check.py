@@ -16,22 +16,22 @@ CHECK_URL = "/api/v1/compliance/check"
 
 
 async def run_check(
-    world: Harness, subscriber_id: str, amount: str = "10", kind: str = "transfer_p2p"
+    harness: Harness, subscriber_id: str, amount: str = "10", kind: str = "transfer_p2p"
 ) -> dict[str, Any]:
     body = {"subscriber_id": subscriber_id, "amount": amount, "transaction_type": kind}
-    answer = await world.client.post(CHECK_URL, json=body, auth=world.get_service_auth())
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
+    response = await harness.client.post(CHECK_URL, json=body, auth=harness.get_service_auth())
+    assert response.status_code == 200, response.text
+    found: dict[str, Any] = response.json()
     return found
 
 
-def list_codes(answer: dict[str, Any]) -> list[str]:
-    return [violation["code"] for violation in answer["violations"]]
+def list_codes(response: dict[str, Any]) -> list[str]:
+    return [violation["code"] for violation in response["violations"]]
 
 
-async def test_unobjectionable_transaction_is_allowed_with_score_zero(world: Harness) -> None:
-    subscriber = await world.create_subscriber()
-    assert await run_check(world, subscriber["id"]) == {
+async def test_unobjectionable_transaction_is_allowed_with_score_zero(harness: Harness) -> None:
+    subscriber = await harness.create_subscriber()
+    assert await run_check(harness, subscriber["id"]) == {
         "allowed": True,
         "risk_level": "LOW",
         "score": 0,
@@ -39,11 +39,11 @@ async def test_unobjectionable_transaction_is_allowed_with_score_zero(world: Har
     }
 
 
-async def test_every_violation_is_listed(world: Harness) -> None:
-    subscriber = await world.create_subscriber()
-    await update_rule(world, "Large amount", action="block", threshold="100", severity="CRITICAL")
-    answer = await run_check(world, subscriber["id"], "1000000.01")
-    assert answer == {
+async def test_every_violation_is_listed(harness: Harness) -> None:
+    subscriber = await harness.create_subscriber()
+    await update_rule(harness, "Large amount", action="block", threshold="100", severity="CRITICAL")
+    response = await run_check(harness, subscriber["id"], "1000000.01")
+    assert response == {
         "allowed": False,
         "risk_level": "CRITICAL",
         "score": 100,
@@ -59,77 +59,82 @@ async def test_every_violation_is_listed(world: Harness) -> None:
     }
 
 
-async def test_limits_and_counts_include_earlier_transactions(world: Harness) -> None:
-    sender, receiver = await world.create_subscriber(balance="200"), await world.create_subscriber()
-    await world.client.put(
-        "/api/v1/account-rules/1", json={"daily_limit": "100"}, auth=await world.create_admin()
+async def test_limits_and_counts_include_earlier_transactions(harness: Harness) -> None:
+    sender, receiver = (
+        await harness.create_subscriber(balance="200"),
+        await harness.create_subscriber(),
     )
-    await update_rule(world, "Daily velocity", threshold=1)
-    assert (await submit_transfer(world, sender["id"], receiver["id"], "60")).code is None
-    assert list_codes(await run_check(world, sender["id"], "40.01")) == [
+    await harness.client.put(
+        "/api/v1/account-rules/1", json={"daily_limit": "100"}, auth=await harness.create_admin()
+    )
+    await update_rule(harness, "Daily velocity", threshold=1)
+    assert (await submit_transfer(harness, sender["id"], receiver["id"], "60")).code is None
+    assert list_codes(await run_check(harness, sender["id"], "40.01")) == [
         "DAILY_LIMIT_EXCEEDED",
         "COMPLIANCE_REJECTED",
     ]
-    assert list_codes(await run_check(world, sender["id"], "40", "agent_cashout")) == []
-    assert list_codes(await run_check(world, receiver["id"], "40")) == []
+    assert list_codes(await run_check(harness, sender["id"], "40", "agent_cashout")) == []
+    assert list_codes(await run_check(harness, receiver["id"], "40")) == []
 
 
-async def test_review_and_alert_rules_are_listed_but_allowed(world: Harness) -> None:
-    subscriber = await world.create_subscriber()
-    await update_rule(world, "Large amount", threshold="5")
-    answer = await run_check(world, subscriber["id"])
-    assert (answer["allowed"], answer["risk_level"], answer["score"]) == (True, "HIGH", 60)
-    assert list_codes(answer) == ["AMOUNT_THRESHOLD"]
-    assert answer["violations"][0]["message"].endswith("The transaction would be held for review.")
-    await update_rule(world, "Large amount", action="alert", severity="LOW")
-    answer = await run_check(world, subscriber["id"])
-    assert (answer["allowed"], answer["risk_level"], answer["score"]) == (True, "LOW", 10)
+async def test_review_and_alert_rules_are_listed_but_allowed(harness: Harness) -> None:
+    subscriber = await harness.create_subscriber()
+    await update_rule(harness, "Large amount", threshold="5")
+    response = await run_check(harness, subscriber["id"])
+    assert (response["allowed"], response["risk_level"], response["score"]) == (True, "HIGH", 60)
+    assert list_codes(response) == ["AMOUNT_THRESHOLD"]
+    assert response["violations"][0]["message"].endswith(
+        "The transaction would be held for review."
+    )
+    await update_rule(harness, "Large amount", action="alert", severity="LOW")
+    response = await run_check(harness, subscriber["id"])
+    assert (response["allowed"], response["risk_level"], response["score"]) == (True, "LOW", 10)
 
 
-async def test_blocked_subscriber_is_not_allowed(world: Harness) -> None:
-    subscriber = await world.create_subscriber()
+async def test_blocked_subscriber_is_not_allowed(harness: Harness) -> None:
+    subscriber = await harness.create_subscriber()
     url = f"/api/v1/subscribers/{subscriber['id']}/block"
-    await world.client.post(url, json={"reason": "fraud"}, auth=await world.create_admin())
+    await harness.client.post(url, json={"reason": "fraud"}, auth=await harness.create_admin())
     for kind in ("transfer_p2p", "partner_fund"):
-        answer = await run_check(world, subscriber["id"], kind=kind)
-        assert (answer["allowed"], answer["risk_level"]) == (False, "HIGH")
-        assert list_codes(answer) == ["SUBSCRIBER_BLOCKED"]
+        response = await run_check(harness, subscriber["id"], kind=kind)
+        assert (response["allowed"], response["risk_level"]) == (False, "HIGH")
+        assert list_codes(response) == ["SUBSCRIBER_BLOCKED"]
 
 
 @pytest.mark.parametrize("kind", ["agent_cashin", "partner_fund", "processor_transfer"])
 async def test_incoming_transaction_is_checked_against_the_maximum_balance(
-    world: Harness, kind: str
+    harness: Harness, kind: str
 ) -> None:
-    subscriber = await world.create_subscriber(balance="1")
-    await update_rule(world, "Large cash-in or top-up", status="inactive")
-    assert list_codes(await run_check(world, subscriber["id"], "499999", kind)) == []
-    assert list_codes(await run_check(world, subscriber["id"], "499999.01", kind)) == [
+    subscriber = await harness.create_subscriber(balance="1")
+    await update_rule(harness, "Large cash-in or top-up", status="inactive")
+    assert list_codes(await run_check(harness, subscriber["id"], "499999", kind)) == []
+    assert list_codes(await run_check(harness, subscriber["id"], "499999.01", kind)) == [
         "MAX_BALANCE_EXCEEDED"
     ]
 
 
 @pytest.mark.parametrize("kind", ["agent_cashin", "partner_fund"])
-async def test_payee_rules_are_checked(world: Harness, kind: str) -> None:
-    subscriber = await world.create_subscriber()
-    assert list_codes(await run_check(world, subscriber["id"], "200000", kind)) == []
-    assert list_codes(await run_check(world, subscriber["id"], "200000.01", kind)) == [
+async def test_payee_rules_are_checked(harness: Harness, kind: str) -> None:
+    subscriber = await harness.create_subscriber()
+    assert list_codes(await run_check(harness, subscriber["id"], "200000", kind)) == []
+    assert list_codes(await run_check(harness, subscriber["id"], "200000.01", kind)) == [
         "AMOUNT_THRESHOLD"
     ]
-    await update_rule(world, "Large cash-in or top-up", action="block")
-    answer = await run_check(world, subscriber["id"], "200000.01", kind)
-    assert list_codes(answer) == ["COMPLIANCE_REJECTED"]
+    await update_rule(harness, "Large cash-in or top-up", action="block")
+    response = await run_check(harness, subscriber["id"], "200000.01", kind)
+    assert list_codes(response) == ["COMPLIANCE_REJECTED"]
 
 
-async def test_check_has_no_side_effects(world: Harness, services: Services) -> None:
-    await update_rule(world, "Large amount", threshold="1")
-    await update_rule(world, "Hourly velocity", threshold=0)
-    await update_rule(world, "Wrong PINs", threshold=0, status="active")
-    subscriber = await world.create_subscriber(balance="100")
+async def test_check_has_no_side_effects(harness: Harness, services: Services) -> None:
+    await update_rule(harness, "Large amount", threshold="1")
+    await update_rule(harness, "Hourly velocity", threshold=0)
+    await update_rule(harness, "Wrong PINs", threshold=0, status="active")
+    subscriber = await harness.create_subscriber(balance="100")
     before = await snapshot_tables(services)
     for _ in range(3):
-        assert list_codes(await run_check(world, subscriber["id"])) != []
+        assert list_codes(await run_check(harness, subscriber["id"])) != []
     assert await snapshot_tables(services) == before
-    assert await list_alerts(world) == []
+    assert await list_alerts(harness) == []
 
 
 async def snapshot_tables(services: Services) -> list[Any]:
@@ -139,8 +144,8 @@ async def snapshot_tables(services: Services) -> list[Any]:
     ]
 
 
-async def test_invalid_field_is_named(world: Harness) -> None:
-    subscriber = await world.create_subscriber()
+async def test_invalid_field_is_named(harness: Harness) -> None:
+    subscriber = await harness.create_subscriber()
     good = {"subscriber_id": subscriber["id"], "amount": "1", "transaction_type": "transfer"}
     bodies: list[tuple[dict[str, Any], int, str]] = [
         ({"amount": 1}, 400, "amount"),
@@ -151,28 +156,30 @@ async def test_invalid_field_is_named(world: Harness) -> None:
         ({"transaction_type": None}, 400, "transaction_type"),
     ]
     for change, status, field in bodies:
-        answer = await world.client.post(
-            CHECK_URL, json=good | change, auth=world.get_service_auth()
+        response = await harness.client.post(
+            CHECK_URL, json=good | change, auth=harness.get_service_auth()
         )
-        assert answer.status_code == status, answer.text
-        assert list(answer.json()["details"]["fields"]) == [field]
+        assert response.status_code == status, response.text
+        assert list(response.json()["details"]["fields"]) == [field]
 
 
-async def test_unknown_subscriber_is_not_found(world: Harness) -> None:
+async def test_unknown_subscriber_is_not_found(harness: Harness) -> None:
     for unknown in ("sub_0000000000001", "nonsense"):
         body = {"subscriber_id": unknown, "amount": "1", "transaction_type": "transfer"}
-        answer = await world.client.post(CHECK_URL, json=body, auth=await world.create_admin("C"))
-        assert (answer.status_code, answer.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
+        response = await harness.client.post(
+            CHECK_URL, json=body, auth=await harness.create_admin("C")
+        )
+        assert (response.status_code, response.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
 
 
 async def test_restricted_subscriber_is_forbidden_to_admins_but_not_to_services(
-    world: Harness,
+    harness: Harness,
 ) -> None:
-    restricted = await world.create_restricted_subscriber()
+    restricted = await harness.create_restricted_subscriber()
     body = {"subscriber_id": restricted["id"], "amount": "1", "transaction_type": "transfer"}
-    answer = await world.client.post(CHECK_URL, json=body, auth=await world.create_admin("C"))
-    assert (answer.status_code, answer.json()["code"]) == (403, "OTP_REQUIRED")
-    assert (await run_check(world, restricted["id"]))["allowed"] is True
+    response = await harness.client.post(CHECK_URL, json=body, auth=await harness.create_admin("C"))
+    assert (response.status_code, response.json()["code"]) == (403, "OTP_REQUIRED")
+    assert (await run_check(harness, restricted["id"]))["allowed"] is True
 
 
 @pytest.mark.parametrize(
@@ -209,10 +216,10 @@ def build_rule(severity: str) -> ComplianceRule:
 
 
 async def test_assessment_reports_fee_and_insufficient_funds(
-    world: Harness, services: Services
+    harness: Harness, services: Services
 ) -> None:
     """Quotes are built from this assessment."""
-    subscriber = await world.create_subscriber(balance="100")
+    subscriber = await harness.create_subscriber(balance="100")
 
     async def assess(amount: int, subscriber_id: int | None, kind: str = "transfer_p2p") -> Any:
         return await services.ledger.assess(

@@ -20,28 +20,28 @@ AMOUNT = "10"
 
 @pytest.fixture
 async def processes(
-    world: Harness, settings: Settings, database_url: str
+    harness: Harness, settings: Settings, database_url: str
 ) -> AsyncIterator[list[Harness]]:
     """Yield two gateways on one database."""
     async with open_services(settings, database_url) as second:
-        yield [world, Harness(second, world.client)]
+        yield [harness, Harness(second, harness.client)]
 
 
-async def set_limit(world: Harness, kind: str) -> str:
+async def set_limit(harness: Harness, kind: str) -> str:
     """Set a limit that allows one payment and return the error code of further payments."""
     if kind == "count":
-        await update_rule(world, "Daily velocity", threshold=1)
+        await update_rule(harness, "Daily velocity", threshold=1)
     elif kind == "cumulative":
         # The API does not allow changing the type of a rule.
-        await world.services.database.execute(
+        await harness.services.database.execute(
             "UPDATE compliance_rules SET type = 'CUMULATIVE_AMOUNT' WHERE name = 'Daily velocity'"
         )
-        await update_rule(world, "Daily velocity", threshold="19.99", window_seconds=3600)
+        await update_rule(harness, "Daily velocity", threshold="19.99", window_seconds=3600)
     else:
-        answer = await world.client.put(
-            "/api/v1/account-rules/1", json={kind: "19.99"}, auth=await world.create_admin()
+        response = await harness.client.put(
+            "/api/v1/account-rules/1", json={kind: "19.99"}, auth=await harness.create_admin()
         )
-        assert answer.status_code == 200, answer.text
+        assert response.status_code == 200, response.text
         return kind.upper() + "_EXCEEDED"
     return "COMPLIANCE_REJECTED"
 
@@ -50,12 +50,12 @@ async def set_limit(world: Harness, kind: str) -> str:
 @pytest.mark.parametrize("at_once", [2, 20])
 @pytest.mark.parametrize("gateways", [1, 2])
 async def test_only_one_concurrent_payment_passes_the_limit(
-    world: Harness, processes: list[Harness], kind: str, at_once: int, gateways: int
+    harness: Harness, processes: list[Harness], kind: str, at_once: int, gateways: int
 ) -> None:
-    code = await set_limit(world, kind)
+    code = await set_limit(harness, kind)
     sender, receiver = (
-        await world.create_subscriber(balance="1000"),
-        await world.create_subscriber(),
+        await harness.create_subscriber(balance="1000"),
+        await harness.create_subscriber(),
     )
     outcomes = await asyncio.gather(
         *(
@@ -64,6 +64,6 @@ async def test_only_one_concurrent_payment_passes_the_limit(
         )
     )
     assert Counter(outcome.code for outcome in outcomes) == {None: 1, code: at_once - 1}
-    assert await get_funds(world, receiver["id"]) == (10_00, 0)
-    async with world.services.database.connection() as connection:
+    assert await get_funds(harness, receiver["id"]) == (10_00, 0)
+    async with harness.services.database.connection() as connection:
         assert (await verify(connection)).is_valid

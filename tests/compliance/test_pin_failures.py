@@ -7,42 +7,44 @@ from harness import PIN, WRONG_PIN, Harness
 
 
 async def test_wrong_pins_raise_an_alert_and_block_the_next_payment(
-    world: Harness,
+    harness: Harness,
 ) -> None:
-    rule = await update_rule(world, "Wrong PINs", status="active", threshold=1, action="block")
+    rule = await update_rule(harness, "Wrong PINs", status="active", threshold=1, action="block")
     subscriber, receiver = (
-        await world.create_subscriber(balance="100"),
-        await world.create_subscriber(),
+        await harness.create_subscriber(balance="100"),
+        await harness.create_subscriber(),
     )
     url = f"/api/v1/subscribers/{subscriber['id']}"
-    await world.client.post(
-        f"{url}/verify-pin", json={"pin": WRONG_PIN}, auth=world.get_service_auth()
+    await harness.client.post(
+        f"{url}/verify-pin", json={"pin": WRONG_PIN}, auth=harness.get_service_auth()
     )
-    assert (await submit_transfer(world, subscriber["id"], receiver["id"], "1")).code is None
-    assert await list_alerts(world) == []
+    assert (await submit_transfer(harness, subscriber["id"], receiver["id"], "1")).code is None
+    assert await list_alerts(harness) == []
     change = {"old_pin": WRONG_PIN, "new_pin": "8164"}
-    await world.client.post(f"{url}/change-pin", json=change, auth=world.get_service_auth())
-    (alert,) = await list_alerts(world)
+    await harness.client.post(f"{url}/change-pin", json=change, auth=harness.get_service_auth())
+    (alert,) = await list_alerts(harness)
     assert (alert["alert_type"], alert["rule_id"]) == ("PIN_FAILURES", rule["id"])
     assert (alert["subscriber_id"], alert["transaction_id"]) == (subscriber["id"], None)
-    await world.client.post(f"{url}/verify-pin", json={"pin": PIN}, auth=world.get_service_auth())
-    outcome = await submit_transfer(world, subscriber["id"], receiver["id"], "1")
+    await harness.client.post(
+        f"{url}/verify-pin", json={"pin": PIN}, auth=harness.get_service_auth()
+    )
+    outcome = await submit_transfer(harness, subscriber["id"], receiver["id"], "1")
     assert outcome.code == "COMPLIANCE_REJECTED"
-    (alert,) = await list_alerts(world)
+    (alert,) = await list_alerts(harness)
     assert alert["occurrences"] == 2
     assert alert["transaction_id"] is not None
 
 
-async def test_concurrent_wrong_pins_are_each_counted_once(world: Harness) -> None:
-    await update_rule(world, "Wrong PINs", status="active", threshold=0)
-    subscriber = await world.create_subscriber()
+async def test_concurrent_wrong_pins_are_each_counted_once(harness: Harness) -> None:
+    await update_rule(harness, "Wrong PINs", status="active", threshold=0)
+    subscriber = await harness.create_subscriber()
     url = f"/api/v1/subscribers/{subscriber['id']}/verify-pin"
-    answers = await asyncio.gather(
+    responses = await asyncio.gather(
         *(
-            world.client.post(url, json={"pin": WRONG_PIN}, auth=world.get_service_auth())
+            harness.client.post(url, json={"pin": WRONG_PIN}, auth=harness.get_service_auth())
             for _ in range(10)
         )
     )
-    assert sorted(answer.status_code for answer in answers) == [400] * 3 + [403] * 7
-    (alert,) = await list_alerts(world)
+    assert sorted(response.status_code for response in responses) == [400] * 3 + [403] * 7
+    (alert,) = await list_alerts(harness)
     assert (alert["occurrences"], alert["details"]["figure"]) == (3, 3)

@@ -29,96 +29,96 @@ from tapgate.ledger.verify import verify
 from tapgate.settings import Settings
 
 
-async def test_resolution_without_a_transaction_decision_is_rejected(world: Harness) -> None:
-    alert, sender, _ = await create_held_transfer(world)
-    answer = await resolve_alert(world, alert["id"])
-    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
-    assert list(answer.json()["details"]["fields"]) == ["transaction_decision"]
-    assert await get_funds(world, sender) == (1000_00, 100_01)
-    assert (await list_alerts(world))[0]["status"] == "open"
+async def test_resolution_without_a_transaction_decision_is_rejected(harness: Harness) -> None:
+    alert, sender, _ = await create_held_transfer(harness)
+    response = await resolve_alert(harness, alert["id"])
+    assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
+    assert list(response.json()["details"]["fields"]) == ["transaction_decision"]
+    assert await get_funds(harness, sender) == (1000_00, 100_01)
+    assert (await list_alerts(harness))[0]["status"] == "open"
 
 
-async def test_release_completes_the_transaction(world: Harness) -> None:
-    await subscribe_to_events(world)
-    alert, sender, receiver = await create_held_transfer(world)
+async def test_release_completes_the_transaction(harness: Harness) -> None:
+    await subscribe_to_events(harness)
+    alert, sender, receiver = await create_held_transfer(harness)
     assert alert["details"]["action"] == "review"
-    await world.client.post(
-        f"{ALERTS_URL}/{alert['id']}/investigate", auth=await world.create_admin("C")
+    await harness.client.post(
+        f"{ALERTS_URL}/{alert['id']}/investigate", auth=await harness.create_admin("C")
     )
-    answer = await resolve_alert(world, alert["id"], transaction_decision="release")
-    assert answer.status_code == 200, answer.text
-    assert answer.json()["message"] == "Alert resolved. The transaction was released."
-    assert answer.json()["alert"]["status"] == "resolved"
-    assert await get_funds(world, sender) == (899_99, 0)
-    assert await get_funds(world, receiver) == (100_01, 0)
-    assert await get_transaction_status(world, alert["transaction_id"]) == ("completed", None)
-    (entry,) = await world.list_audit_entries(alert["id"], "alert.resolved")
+    response = await resolve_alert(harness, alert["id"], transaction_decision="release")
+    assert response.status_code == 200, response.text
+    assert response.json()["message"] == "Alert resolved. The transaction was released."
+    assert response.json()["alert"]["status"] == "resolved"
+    assert await get_funds(harness, sender) == (899_99, 0)
+    assert await get_funds(harness, receiver) == (100_01, 0)
+    assert await get_transaction_status(harness, alert["transaction_id"]) == ("completed", None)
+    (entry,) = await harness.list_audit_entries(alert["id"], "alert.resolved")
     assert entry["changes"]["status"] == ["investigating", "resolved"]
     assert entry["changes"]["transaction_decision"] == [None, "release"]
     assert entry["changes"]["transaction_status"] == ["under_review", "completed"]
-    assert await list_events(world, "alert.resolved") == [answer.json()["alert"]]
+    assert await list_events(harness, "alert.resolved") == [response.json()["alert"]]
 
 
-async def test_reject_fails_the_transaction_and_frees_the_funds(world: Harness) -> None:
-    alert, sender, receiver = await create_held_transfer(world)
-    answer = await resolve_alert(
-        world, alert["id"], status="false_positive", transaction_decision="reject"
+async def test_reject_fails_the_transaction_and_frees_the_funds(harness: Harness) -> None:
+    alert, sender, receiver = await create_held_transfer(harness)
+    response = await resolve_alert(
+        harness, alert["id"], status="false_positive", transaction_decision="reject"
     )
-    assert answer.status_code == 200
-    assert "its funds returned to the sender" in answer.json()["message"]
-    assert answer.json()["alert"]["status"] == "false_positive"
-    assert await get_funds(world, sender) == (1000_00, 0)
-    assert await get_funds(world, receiver) == (0, 0)
+    assert response.status_code == 200
+    assert "its funds returned to the sender" in response.json()["message"]
+    assert response.json()["alert"]["status"] == "false_positive"
+    assert await get_funds(harness, sender) == (1000_00, 0)
+    assert await get_funds(harness, receiver) == (0, 0)
     failed = ("failed", "COMPLIANCE_REJECTED")
-    assert await get_transaction_status(world, alert["transaction_id"]) == failed
+    assert await get_transaction_status(harness, alert["transaction_id"]) == failed
 
 
-async def test_release_to_a_blocked_receiver_fails_the_transaction(world: Harness) -> None:
-    alert, sender, receiver = await create_held_transfer(world)
-    admin = await world.create_admin()
+async def test_release_to_a_blocked_receiver_fails_the_transaction(harness: Harness) -> None:
+    alert, sender, receiver = await create_held_transfer(harness)
+    admin = await harness.create_admin()
     url = f"/api/v1/subscribers/{receiver}/block"
-    await world.client.post(url, json={"reason": "fraud"}, auth=admin)
-    answer = await resolve_alert(world, alert["id"], transaction_decision="release")
-    assert answer.status_code == 200
-    assert "(SUBSCRIBER_BLOCKED)" in answer.json()["message"]
-    assert answer.json()["alert"]["status"] == "resolved"
-    assert await get_funds(world, sender) == (1000_00, 0)
-    assert await get_transaction_status(world, alert["transaction_id"]) == (
+    await harness.client.post(url, json={"reason": "fraud"}, auth=admin)
+    response = await resolve_alert(harness, alert["id"], transaction_decision="release")
+    assert response.status_code == 200
+    assert "(SUBSCRIBER_BLOCKED)" in response.json()["message"]
+    assert response.json()["alert"]["status"] == "resolved"
+    assert await get_funds(harness, sender) == (1000_00, 0)
+    assert await get_transaction_status(harness, alert["transaction_id"]) == (
         "failed",
         "SUBSCRIBER_BLOCKED",
     )
 
 
 async def test_release_over_the_receivers_maximum_balance_fails_the_transaction(
-    world: Harness,
+    harness: Harness,
 ) -> None:
-    alert, sender, _ = await create_held_transfer(world)
-    answer = await world.client.put(
-        "/api/v1/account-rules/1", json={"max_balance": "100"}, auth=await world.create_admin()
+    alert, sender, _ = await create_held_transfer(harness)
+    response = await harness.client.put(
+        "/api/v1/account-rules/1", json={"max_balance": "100"}, auth=await harness.create_admin()
     )
-    assert answer.status_code == 200
-    answer = await resolve_alert(world, alert["id"], transaction_decision="release")
-    assert "(MAX_BALANCE_EXCEEDED)" in answer.json()["message"]
-    assert await get_funds(world, sender) == (1000_00, 0)
-    assert await get_transaction_status(world, alert["transaction_id"]) == (
+    assert response.status_code == 200
+    response = await resolve_alert(harness, alert["id"], transaction_decision="release")
+    assert "(MAX_BALANCE_EXCEEDED)" in response.json()["message"]
+    assert await get_funds(harness, sender) == (1000_00, 0)
+    assert await get_transaction_status(harness, alert["transaction_id"]) == (
         "failed",
         "MAX_BALANCE_EXCEEDED",
     )
 
 
-async def test_each_held_transaction_has_its_own_alert(world: Harness) -> None:
-    first, sender, receiver = await create_held_transfer(world)
-    await submit_transfer(world, sender, receiver, "200")
-    second, _ = await list_alerts(world, subscriber_id=sender)
+async def test_each_held_transaction_has_its_own_alert(harness: Harness) -> None:
+    first, sender, receiver = await create_held_transfer(harness)
+    await submit_transfer(harness, sender, receiver, "200")
+    second, _ = await list_alerts(harness, subscriber_id=sender)
     assert second["id"] != first["id"]
-    await resolve_alert(world, first["id"], transaction_decision="reject")
-    assert await get_funds(world, sender) == (1000_00, 200_00)
-    await resolve_alert(world, second["id"], transaction_decision="release")
-    assert await get_funds(world, sender) == (800_00, 0)
+    await resolve_alert(harness, first["id"], transaction_decision="reject")
+    assert await get_funds(harness, sender) == (1000_00, 200_00)
+    await resolve_alert(harness, second["id"], transaction_decision="release")
+    assert await get_funds(harness, sender) == (800_00, 0)
 
 
 async def test_one_of_many_concurrent_decisions_is_executed(
-    world: Harness, settings: Settings, database_url: str
+    harness: Harness, settings: Settings, database_url: str
 ) -> None:
     """The decisions are submitted to two processes."""
     async with (
@@ -128,11 +128,11 @@ async def test_one_of_many_concurrent_decisions_is_executed(
         ) as elsewhere,
     ):
         for _ in range(3):
-            alert, sender, receiver = await create_held_transfer(world)
-            admins = [await world.create_admin("C") for _ in range(10)]
-            answers = await asyncio.gather(
+            alert, sender, receiver = await create_held_transfer(harness)
+            admins = [await harness.create_admin("C") for _ in range(10)]
+            responses = await asyncio.gather(
                 *(
-                    (world.client, elsewhere)[place % 2].post(
+                    (harness.client, elsewhere)[place % 2].post(
                         f"{ALERTS_URL}/{alert['id']}/resolve",
                         json=RESOLUTION
                         | {"transaction_decision": ("release", "reject")[place // 2 % 2]},
@@ -141,85 +141,94 @@ async def test_one_of_many_concurrent_decisions_is_executed(
                     for place, admin in enumerate(admins)
                 )
             )
-            assert sorted(answer.status_code for answer in answers) == [200] + [409] * 9
-            codes = {answer.json()["code"] for answer in answers if answer.status_code == 409}
+            assert sorted(response.status_code for response in responses) == [200] + [409] * 9
+            codes = {
+                http_response.json()["code"]
+                for http_response in responses
+                if http_response.status_code == 409
+            }
             assert codes == {"ALREADY_RESOLVED"}
-            (done,) = [place for place, one in enumerate(answers) if one.status_code == 200]
+            (done,) = [place for place, one in enumerate(responses) if one.status_code == 200]
             released = done // 2 % 2 == 0
-            assert await get_funds(world, sender) == ((899_99 if released else 1000_00), 0)
-            assert await get_funds(world, receiver) == ((100_01 if released else 0), 0)
-            found = await world.client.get(f"{ALERTS_URL}/{alert['id']}", auth=admins[0])
+            assert await get_funds(harness, sender) == ((899_99 if released else 1000_00), 0)
+            assert await get_funds(harness, receiver) == ((100_01 if released else 0), 0)
+            found = await harness.client.get(f"{ALERTS_URL}/{alert['id']}", auth=admins[0])
             assert found.json()["resolved_by"] == admins[done].id
-            assert len(await world.list_audit_entries(alert["id"], "alert.resolved")) == 1
-    async with world.services.database.connection() as connection:
+            assert len(await harness.list_audit_entries(alert["id"], "alert.resolved")) == 1
+    async with harness.services.database.connection() as connection:
         assert (await verify(connection)).is_valid
 
 
 async def test_review_decision_and_alert_are_committed_together(
-    world: Harness, services: Services
+    harness: Harness, services: Services
 ) -> None:
     """If the alert cannot be updated, the funds stay held and the decision can be retried."""
-    alert, sender, receiver = await create_held_transfer(world)
+    alert, sender, receiver = await create_held_transfer(harness)
     await services.database.execute(
         "ALTER TABLE alerts ADD CONSTRAINT broken CHECK (resolution_notes IS NULL)"
     )
-    answer = await resolve_alert(world, alert["id"], transaction_decision="release")
-    assert answer.status_code == 500
-    assert await get_funds(world, sender) == (1000_00, 100_01)
-    assert (await list_alerts(world))[0]["status"] == "open"
-    assert (await submit_transfer(world, receiver, sender, "1")).code == "INSUFFICIENT_FUNDS"
+    response = await resolve_alert(harness, alert["id"], transaction_decision="release")
+    assert response.status_code == 500
+    assert await get_funds(harness, sender) == (1000_00, 100_01)
+    assert (await list_alerts(harness))[0]["status"] == "open"
+    assert (await submit_transfer(harness, receiver, sender, "1")).code == "INSUFFICIENT_FUNDS"
     await services.database.execute("ALTER TABLE alerts DROP CONSTRAINT broken")
-    answer = await resolve_alert(world, alert["id"], transaction_decision="release")
-    assert answer.status_code == 200
-    assert await get_funds(world, sender) == (899_99, 0)
+    response = await resolve_alert(harness, alert["id"], transaction_decision="release")
+    assert response.status_code == 200
+    assert await get_funds(harness, sender) == (899_99, 0)
 
 
 async def test_database_failure_after_the_decision_does_not_change_the_response(
-    world: Harness, services: Services, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alert, sender, _ = await create_held_transfer(world)
+    alert, sender, _ = await create_held_transfer(harness)
     submit = services.ledger.submit
 
-    async def submit_and_lose(order: LedgerCommand) -> Outcome:
-        outcome = await submit(order)
+    async def submit_and_lose(command: LedgerCommand) -> Outcome:
+        outcome = await submit(command)
         lost = AsyncMock(side_effect=unavailable("The database cannot be reached"))
         monkeypatch.setattr(services.database, "fetchrow", lost)
         return outcome
 
     monkeypatch.setattr(services.ledger, "submit", submit_and_lose)
-    answer = await resolve_alert(world, alert["id"], transaction_decision="release")
+    response = await resolve_alert(harness, alert["id"], transaction_decision="release")
     monkeypatch.undo()
-    assert (answer.status_code, answer.json()["alert"]["status"]) == (200, "resolved")
-    assert await get_funds(world, sender) == (899_99, 0)
+    assert (response.status_code, response.json()["alert"]["status"]) == (200, "resolved")
+    assert await get_funds(harness, sender) == (899_99, 0)
 
 
-async def test_alert_is_resolved_when_its_transaction_was_already_decided(world: Harness) -> None:
-    alert, sender, _ = await create_held_transfer(world)
+async def test_alert_is_resolved_when_its_transaction_was_already_decided(harness: Harness) -> None:
+    alert, sender, _ = await create_held_transfer(harness)
     settlement = ReviewDecision(transaction_id=decode_id(alert["transaction_id"]), release=False)
-    (await world.services.ledger.submit(settlement)).require_accepted()
-    answer = await resolve_alert(world, alert["id"], transaction_decision="release")
-    assert answer.status_code == 200
-    assert answer.json()["message"].endswith("was decided earlier: failed.")
-    assert await get_funds(world, sender) == (1000_00, 0)
-    again = await resolve_alert(world, alert["id"], transaction_decision="release")
+    (await harness.services.ledger.submit(settlement)).require_accepted()
+    response = await resolve_alert(harness, alert["id"], transaction_decision="release")
+    assert response.status_code == 200
+    assert response.json()["message"].endswith("was decided earlier: failed.")
+    assert await get_funds(harness, sender) == (1000_00, 0)
+    again = await resolve_alert(harness, alert["id"], transaction_decision="release")
     assert (again.status_code, again.json()["code"]) == (409, "ALREADY_RESOLVED")
 
 
-async def test_resolved_alert_is_rejected_before_the_decision_is_validated(world: Harness) -> None:
-    alert, _, _ = await create_held_transfer(world)
-    await resolve_alert(world, alert["id"], transaction_decision="reject")
-    answer = await resolve_alert(world, alert["id"])
-    assert (answer.status_code, answer.json()["code"]) == (409, "ALREADY_RESOLVED")
+async def test_resolved_alert_is_rejected_before_the_decision_is_validated(
+    harness: Harness,
+) -> None:
+    alert, _, _ = await create_held_transfer(harness)
+    await resolve_alert(harness, alert["id"], transaction_decision="reject")
+    response = await resolve_alert(harness, alert["id"])
+    assert (response.status_code, response.json()["code"]) == (409, "ALREADY_RESOLVED")
 
 
 async def test_held_transaction_of_a_restricted_subscriber_can_be_released(
-    world: Harness,
+    harness: Harness,
 ) -> None:
-    await update_rule(world, "Large amount", threshold="100")
-    sender, receiver = await world.create_restricted_subscriber(), await world.create_subscriber()
-    await world.deposit(sender["id"], "500")
-    assert (await submit_transfer(world, sender["id"], receiver["id"], "101")).code is None
-    (alert,) = await list_alerts(world)
-    answer = await resolve_alert(world, alert["id"], transaction_decision="release")
-    assert answer.status_code == 200
-    assert await get_funds(world, receiver["id"]) == (101_00, 0)
+    await update_rule(harness, "Large amount", threshold="100")
+    sender, receiver = (
+        await harness.create_restricted_subscriber(),
+        await harness.create_subscriber(),
+    )
+    await harness.deposit(sender["id"], "500")
+    assert (await submit_transfer(harness, sender["id"], receiver["id"], "101")).code is None
+    (alert,) = await list_alerts(harness)
+    response = await resolve_alert(harness, alert["id"], transaction_decision="release")
+    assert response.status_code == 200
+    assert await get_funds(harness, receiver["id"]) == (101_00, 0)

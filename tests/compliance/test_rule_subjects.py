@@ -39,30 +39,32 @@ NEW_RULE: dict[str, Any] = {
 }
 
 
-async def post_rule(world: Harness, **fields: Any) -> httpx2.Response:
+async def post_rule(harness: Harness, **fields: Any) -> httpx2.Response:
     body = {name: value for name, value in (NEW_RULE | fields).items() if value is not None}
-    return await world.client.post(RULES_URL, json=body, auth=await world.create_admin("C"))
+    return await harness.client.post(RULES_URL, json=body, auth=await harness.create_admin("C"))
 
 
-async def create_rule(world: Harness, **fields: Any) -> dict[str, Any]:
-    answer = await post_rule(world, **fields)
-    assert answer.status_code == 201, answer.text
-    record: dict[str, Any] = answer.json()
+async def create_rule(harness: Harness, **fields: Any) -> dict[str, Any]:
+    response = await post_rule(harness, **fields)
+    assert response.status_code == 201, response.text
+    record: dict[str, Any] = response.json()
     return record
 
 
-async def delete_rule(world: Harness, rule_id: str) -> httpx2.Response:
-    return await world.client.delete(f"{RULES_URL}/{rule_id}", auth=await world.create_admin("C"))
+async def delete_rule(harness: Harness, rule_id: str) -> httpx2.Response:
+    return await harness.client.delete(
+        f"{RULES_URL}/{rule_id}", auth=await harness.create_admin("C")
+    )
 
 
-async def require_balanced_books(world: Harness) -> None:
-    async with world.services.database.connection() as connection:
+async def require_balanced_books(harness: Harness) -> None:
+    async with harness.services.database.connection() as connection:
         proof = await verify(connection)
     assert proof.is_valid, [finding for finding in proof.findings if finding.broken]
 
 
-async def test_rule_is_created_with_defaults_and_audited(world: Harness) -> None:
-    rule = await create_rule(world, subject=None, transaction_types=["transfer", "transfer"])
+async def test_rule_is_created_with_defaults_and_audited(harness: Harness) -> None:
+    rule = await create_rule(harness, subject=None, transaction_types=["transfer", "transfer"])
     expected = NEW_RULE | {
         "subject": "payer",
         "transaction_types": ["transfer"],
@@ -72,11 +74,11 @@ async def test_rule_is_created_with_defaults_and_audited(world: Harness) -> None
         "status": "active",
     }
     assert rule == {"id": rule["id"], **expected}
-    assert (await get_rules_by_name(world))["Large cash-in"] == rule
-    (entry,) = await world.list_audit_entries(rule["id"], "compliance_rule.created")
+    assert (await get_rules_by_name(harness))["Large cash-in"] == rule
+    (entry,) = await harness.list_audit_entries(rule["id"], "compliance_rule.created")
     assert entry["changes"]["threshold"] == [None, "100.00"]
     # The response is a valid request body.
-    assert (await post_rule(world, **rule)).status_code == 201
+    assert (await post_rule(harness, **rule)).status_code == 201
 
 
 CASH_TYPES = ["agent_cashin", "agent_cashout"]
@@ -103,115 +105,132 @@ INVALID_RULES: list[tuple[dict[str, Any], int, str]] = [
 
 @pytest.mark.parametrize(("fields", "status", "field"), INVALID_RULES)
 async def test_invalid_rule_is_rejected_and_the_field_is_named(
-    world: Harness, fields: dict[str, Any], status: int, field: str
+    harness: Harness, fields: dict[str, Any], status: int, field: str
 ) -> None:
-    before = await get_rules_by_name(world)
-    answer = await post_rule(world, **fields)
-    assert answer.status_code == status, answer.text
-    assert list(answer.json()["details"]["fields"]) == [field]
-    assert await get_rules_by_name(world) == before
+    before = await get_rules_by_name(harness)
+    response = await post_rule(harness, **fields)
+    assert response.status_code == status, response.text
+    assert list(response.json()["details"]["fields"]) == [field]
+    assert await get_rules_by_name(harness) == before
 
 
-async def test_rule_in_another_currency_is_rejected(world: Harness) -> None:
-    assert parse_error(await post_rule(world, currency="EUR")) == (422, "CURRENCY_NOT_SUPPORTED")
+async def test_rule_in_another_currency_is_rejected(harness: Harness) -> None:
+    assert parse_error(await post_rule(harness, currency="EUR")) == (422, "CURRENCY_NOT_SUPPORTED")
 
 
-async def test_subject_and_transaction_types_must_stay_compatible(world: Harness) -> None:
-    rule = await create_rule(world)
-    url, admin = f"{RULES_URL}/{rule['id']}", await world.create_admin()
+async def test_subject_and_transaction_types_must_stay_compatible(harness: Harness) -> None:
+    rule = await create_rule(harness)
+    url, admin = f"{RULES_URL}/{rule['id']}", await harness.create_admin()
     for change, field in (
         ({"subject": "payer"}, "subject"),
         ({"transaction_types": ["agent_cashout"]}, "transaction_types"),
         ({"transaction_types": ["refund"], "action": "review"}, "transaction_types"),
     ):
-        answer = await world.client.put(url, json=change, auth=admin)
-        assert list(answer.json()["details"]["fields"]) == [field]
+        response = await harness.client.put(url, json=change, auth=admin)
+        assert list(response.json()["details"]["fields"]) == [field]
     change = {"subject": "agent", "transaction_types": CASH_TYPES}
-    answer = await world.client.put(url, json=change, auth=admin)
-    assert (answer.status_code, answer.json()) == (200, rule | change)
+    response = await harness.client.put(url, json=change, auth=admin)
+    assert (response.status_code, response.json()) == (200, rule | change)
     refunds = {"subject": "payee", "transaction_types": ["refund"]}
-    assert (await world.client.put(url, json=refunds, auth=admin)).status_code == 200
-    answer = await world.client.put(url, json={"action": "review"}, auth=admin)
-    assert list(answer.json()["details"]["fields"]) == ["action"]
+    assert (await harness.client.put(url, json=refunds, auth=admin)).status_code == 200
+    response = await harness.client.put(url, json={"action": "review"}, auth=admin)
+    assert list(response.json()["details"]["fields"]) == ["action"]
 
 
-async def test_older_rule_that_holds_refunds_can_be_edited_and_deactivated(world: Harness) -> None:
-    rule = await create_rule(world, subject="payer", transaction_types=["pos_payment"])
-    await world.services.database.execute(
+async def test_older_rule_that_holds_refunds_can_be_edited_and_deactivated(
+    harness: Harness,
+) -> None:
+    rule = await create_rule(harness, subject="payer", transaction_types=["pos_payment"])
+    await harness.services.database.execute(
         """UPDATE compliance_rules SET action = 'review',
                   transaction_types = '{pos_payment,refund}' WHERE id = $1""",
         ids.decode(ids.RULE, rule["id"]),
     )
-    url, admin = f"{RULES_URL}/{rule['id']}", await world.create_admin()
+    url, admin = f"{RULES_URL}/{rule['id']}", await harness.create_admin()
     change = {"name": "Large payment", "threshold": "200.00", "status": "inactive"}
-    answer = await world.client.put(url, json=change, auth=admin)
-    assert answer.status_code == 200, answer.text
-    assert answer.json()["status"] == "inactive"
+    response = await harness.client.put(url, json=change, auth=admin)
+    assert response.status_code == 200, response.text
+    assert response.json()["status"] == "inactive"
     for change, field in (
         ({"action": "review"}, "action"),
         ({"transaction_types": ["refund"]}, "transaction_types"),
     ):
-        answer = await world.client.put(url, json=change, auth=admin)
-        assert list(answer.json()["details"]["fields"]) == [field]
+        response = await harness.client.put(url, json=change, auth=admin)
+        assert list(response.json()["details"]["fields"]) == [field]
 
 
-async def test_number_of_rules_is_limited(world: Harness) -> None:
-    missing = MAX_RULES - len(await get_rules_by_name(world))
-    answers = await asyncio.gather(*(post_rule(world) for _ in range(missing + 3)))
-    codes = sorted(answer.status_code for answer in answers)
+async def test_number_of_rules_is_limited(harness: Harness) -> None:
+    missing = MAX_RULES - len(await get_rules_by_name(harness))
+    responses = await asyncio.gather(*(post_rule(harness) for _ in range(missing + 3)))
+    codes = sorted(response.status_code for response in responses)
     assert codes == [201] * missing + [422] * 3
 
 
-async def test_deleted_rule_stops_matching_and_its_alerts_stay(world: Harness) -> None:
-    sender, receiver = await world.create_subscriber(balance="100"), await world.create_subscriber()
-    rule = await create_rule(world, transaction_types=["transfer"], threshold="10")
-    await submit_transfer(world, sender["id"], receiver["id"], "20")
-    (alert,) = await list_alerts(world)
+async def test_deleted_rule_stops_matching_and_its_alerts_stay(harness: Harness) -> None:
+    sender, receiver = (
+        await harness.create_subscriber(balance="100"),
+        await harness.create_subscriber(),
+    )
+    rule = await create_rule(harness, transaction_types=["transfer"], threshold="10")
+    await submit_transfer(harness, sender["id"], receiver["id"], "20")
+    (alert,) = await list_alerts(harness)
     assert (alert["subscriber_id"], alert["rule_id"]) == (receiver["id"], rule["id"])
-    assert (await delete_rule(world, rule["id"])).status_code == 204
-    assert parse_error(await delete_rule(world, rule["id"])) == (404, "RULE_NOT_FOUND")
-    answer = await world.client.get(f"{RULES_URL}/{rule['id']}", auth=await world.create_admin())
-    assert parse_error(answer) == (404, "RULE_NOT_FOUND")
-    await submit_transfer(world, sender["id"], receiver["id"], "20")
-    assert await list_alerts(world) == [alert]
-    assert (await resolve_alert(world, alert["id"])).status_code == 200
-    (entry,) = await world.list_audit_entries(rule["id"], "compliance_rule.deleted")
+    assert (await delete_rule(harness, rule["id"])).status_code == 204
+    assert parse_error(await delete_rule(harness, rule["id"])) == (404, "RULE_NOT_FOUND")
+    response = await harness.client.get(
+        f"{RULES_URL}/{rule['id']}", auth=await harness.create_admin()
+    )
+    assert parse_error(response) == (404, "RULE_NOT_FOUND")
+    await submit_transfer(harness, sender["id"], receiver["id"], "20")
+    assert await list_alerts(harness) == [alert]
+    assert (await resolve_alert(harness, alert["id"])).status_code == 200
+    (entry,) = await harness.list_audit_entries(rule["id"], "compliance_rule.deleted")
     assert entry["changes"]["name"] == ["Large cash-in", None]
 
 
-async def test_transaction_held_by_a_deleted_rule_can_be_released(world: Harness) -> None:
-    sender, receiver = await world.create_subscriber(balance="100"), await world.create_subscriber()
-    rule = await create_rule(world, transaction_types=["transfer"], threshold="10", action="review")
-    await submit_transfer(world, sender["id"], receiver["id"], "20")
-    await delete_rule(world, rule["id"])
-    (alert,) = await list_alerts(world)
-    answer = await resolve_alert(world, alert["id"], transaction_decision="release")
-    assert answer.status_code == 200
-    assert await get_funds(world, receiver["id"]) == (20_00, 0)
-    await require_balanced_books(world)
+async def test_transaction_held_by_a_deleted_rule_can_be_released(harness: Harness) -> None:
+    sender, receiver = (
+        await harness.create_subscriber(balance="100"),
+        await harness.create_subscriber(),
+    )
+    rule = await create_rule(
+        harness, transaction_types=["transfer"], threshold="10", action="review"
+    )
+    await submit_transfer(harness, sender["id"], receiver["id"], "20")
+    await delete_rule(harness, rule["id"])
+    (alert,) = await list_alerts(harness)
+    response = await resolve_alert(harness, alert["id"], transaction_decision="release")
+    assert response.status_code == 200
+    assert await get_funds(harness, receiver["id"]) == (20_00, 0)
+    await require_balanced_books(harness)
 
 
-async def test_default_rule_raises_an_alert_for_large_cash_ins(world: Harness) -> None:
-    agent, customer = await create_agent(world, balance="900000"), await world.create_subscriber()
-    assert (await cash_in(world, agent, customer, "200000")).is_success
-    assert await list_alerts(world) == []
-    assert (await cash_in(world, agent, customer, "200000.01")).is_success
-    (alert,) = await list_alerts(world)
+async def test_default_rule_raises_an_alert_for_large_cash_ins(harness: Harness) -> None:
+    agent, customer = (
+        await create_agent(harness, balance="900000"),
+        await harness.create_subscriber(),
+    )
+    assert (await cash_in(harness, agent, customer, "200000")).is_success
+    assert await list_alerts(harness) == []
+    assert (await cash_in(harness, agent, customer, "200000.01")).is_success
+    (alert,) = await list_alerts(harness)
     assert (alert["alert_type"], alert["subscriber_id"]) == ("AMOUNT_THRESHOLD", customer["id"])
     assert alert["details"]["figure"] == "200000.01"
 
 
-async def test_alerts_about_an_agent_name_the_agent_and_are_merged_per_rule(world: Harness) -> None:
-    await update_rule(world, "Busy agent", threshold=3)
-    agents = [await create_agent(world, balance="500") for _ in range(2)]
-    customers = [await world.create_subscriber(balance="100") for _ in range(3)]
+async def test_alerts_about_an_agent_name_the_agent_and_are_merged_per_rule(
+    harness: Harness,
+) -> None:
+    await update_rule(harness, "Busy agent", threshold=3)
+    agents = [await create_agent(harness, balance="500") for _ in range(2)]
+    customers = [await harness.create_subscriber(balance="100") for _ in range(3)]
     for agent in agents:
         for customer in customers:
-            assert (await cash_in(world, agent, customer, "10")).is_success
-    assert await list_alerts(world) == []
+            assert (await cash_in(harness, agent, customer, "10")).is_success
+    assert await list_alerts(harness) == []
     for customer in customers:
-        assert (await cash_out(world, agents[0], customer, "10")).is_success
-    (alert,) = await list_alerts(world)
+        assert (await cash_out(harness, agents[0], customer, "10")).is_success
+    (alert,) = await list_alerts(harness)
     assert (alert["subscriber_id"], alert["occurrences"]) == (None, 3)
     assert alert["details"] == {
         "rule_type": "TRANSACTION_COUNT",
@@ -220,23 +239,23 @@ async def test_alerts_about_an_agent_name_the_agent_and_are_merged_per_rule(worl
         "figure": 6,
         "agent_id": agents[0]["id"],
     }
-    assert (await cash_in(world, agents[1], customers[0], "10")).is_success
-    assert {one["details"]["agent_id"] for one in await list_alerts(world)} == {
+    assert (await cash_in(harness, agents[1], customers[0], "10")).is_success
+    assert {item["details"]["agent_id"] for item in await list_alerts(harness)} == {
         agent["id"] for agent in agents
     }
     # After resolution, the next match opens a new alert.
-    assert (await resolve_alert(world, alert["id"])).status_code == 200
-    assert (await cash_out(world, agents[0], customers[0], "10")).is_success
-    assert len(await list_alerts(world)) == 3
+    assert (await resolve_alert(harness, alert["id"])).status_code == 200
+    assert (await cash_out(harness, agents[0], customers[0], "10")).is_success
+    assert len(await list_alerts(harness)) == 3
 
 
-async def test_masked_alert_keeps_the_agent(world: Harness) -> None:
-    await update_rule(world, "Busy agent", threshold=0)
-    agent = await create_agent(world, balance="500")
-    customer = await world.create_subscriber()
-    assert (await cash_in(world, agent, customer, "10")).is_success
-    await world.services.database.execute("UPDATE subscribers SET restricted = true")
-    (alert,) = await list_alerts(world)
+async def test_masked_alert_keeps_the_agent(harness: Harness) -> None:
+    await update_rule(harness, "Busy agent", threshold=0)
+    agent = await create_agent(harness, balance="500")
+    customer = await harness.create_subscriber()
+    assert (await cash_in(harness, agent, customer, "10")).is_success
+    await harness.services.database.execute("UPDATE subscribers SET restricted = true")
+    (alert,) = await list_alerts(harness)
     assert alert["masked"] is True
     assert alert["details"]["agent_id"] == agent["id"]
     for value in (customer["phone_number"], customer["id"], 5, None, [agent["id"]]):
@@ -251,11 +270,11 @@ PREVIOUS_RELEASE_INSERT_SQL = """
     DO UPDATE SET occurrences = alerts.occurrences + 1"""
 
 
-async def test_concurrent_alerts_of_two_releases_are_merged_per_subject(world: Harness) -> None:
-    database, new_id = world.services.database, world.services.new_id
-    subscriber, agent = await world.create_subscriber(), await create_agent(world)
+async def test_concurrent_alerts_of_two_releases_are_merged_per_subject(harness: Harness) -> None:
+    database, new_id = harness.services.database, harness.services.new_id
+    subscriber, agent = await harness.create_subscriber(), await create_agent(harness)
     stored = {
-        rule["name"]: decode_id(rule["id"]) for rule in (await get_rules_by_name(world)).values()
+        rule["name"]: decode_id(rule["id"]) for rule in (await get_rules_by_name(harness)).values()
     }
     about_payee, about_agent = stored["Large cash-in or top-up"], stored["Busy agent"]
 
@@ -273,7 +292,7 @@ async def test_concurrent_alerts_of_two_releases_are_merged_per_subject(world: H
 
     async def raise_new() -> None:
         async with database.transaction() as tx:
-            await raise_alerts(tx, matches, world.services.clock(), new_id)
+            await raise_alerts(tx, matches, harness.services.clock(), new_id)
 
     async def raise_earlier() -> None:
         await database.execute(
@@ -281,126 +300,136 @@ async def test_concurrent_alerts_of_two_releases_are_merged_per_subject(world: H
         )
 
     await asyncio.gather(*(raising() for raising in (raise_new, raise_earlier) * 20))
-    found = {one["rule_id"]: one["occurrences"] for one in await list_alerts(world)}
-    assert len(await list_alerts(world)) == 2
+    found = {item["rule_id"]: item["occurrences"] for item in await list_alerts(harness)}
+    assert len(await list_alerts(harness)) == 2
     assert found == {ids.encode(ids.RULE, about_payee): 40, ids.encode(ids.RULE, about_agent): 20}
 
 
 async def test_concurrent_transactions_of_an_agent_do_not_exceed_a_blocking_rule(
-    world: Harness,
+    harness: Harness,
 ) -> None:
     """Exactly the threshold number of cash-ins and cash-outs passes."""
-    await update_rule(world, "Busy agent", threshold=5, action="block")
-    agent = await create_agent(world, balance="500")
-    customers = [await world.create_subscriber(balance="100") for _ in range(6)]
-    answers = await asyncio.gather(
-        *(cash_in(world, agent, customer, "10") for customer in customers),
-        *(cash_out(world, agent, customer, "10") for customer in customers),
+    await update_rule(harness, "Busy agent", threshold=5, action="block")
+    agent = await create_agent(harness, balance="500")
+    customers = [await harness.create_subscriber(balance="100") for _ in range(6)]
+    responses = await asyncio.gather(
+        *(cash_in(harness, agent, customer, "10") for customer in customers),
+        *(cash_out(harness, agent, customer, "10") for customer in customers),
     )
-    assert sorted(answer.status_code for answer in answers) == [200] * 5 + [403] * 7
-    refused = {parse_error(answer) for answer in answers if answer.status_code == 403}
+    assert sorted(response.status_code for response in responses) == [200] * 5 + [403] * 7
+    refused = {
+        parse_error(http_response)
+        for http_response in responses
+        if http_response.status_code == 403
+    }
     assert refused == {(403, "COMPLIANCE_REJECTED")}
-    (alert,) = await list_alerts(world)
+    (alert,) = await list_alerts(harness)
     assert alert["occurrences"] == 7
 
 
 @pytest.mark.parametrize("decision", ["release", "reject"])
-async def test_held_cash_in_is_released_or_rejected(world: Harness, decision: str) -> None:
-    await create_rule(world, action="review")
-    agent, customer = await create_agent(world, balance="500"), await world.create_subscriber()
-    answer = await cash_in(world, agent, customer, "200")
-    body = answer.json()
+async def test_held_cash_in_is_released_or_rejected(harness: Harness, decision: str) -> None:
+    await create_rule(harness, action="review")
+    agent, customer = await create_agent(harness, balance="500"), await harness.create_subscriber()
+    response = await cash_in(harness, agent, customer, "200")
+    body = response.json()
     assert (body["status"], body["commission_earned"]) == ("under_review", "0.00 SLE")
     assert (body["agent_balance"], body["subscriber_balance"]) == ("300.00 SLE", "0.00 SLE")
-    (alert,) = await list_alerts(world, subscriber_id=customer["id"])
-    assert parse_error(await cash_in(world, agent, customer, "301")) == (402, "INSUFFICIENT_FLOAT")
-    answer = await resolve_alert(world, alert["id"], transaction_decision=decision)
-    assert answer.status_code == 200, answer.text
+    (alert,) = await list_alerts(harness, subscriber_id=customer["id"])
+    assert parse_error(await cash_in(harness, agent, customer, "301")) == (
+        402,
+        "INSUFFICIENT_FLOAT",
+    )
+    response = await resolve_alert(harness, alert["id"], transaction_decision=decision)
+    assert response.status_code == 200, response.text
     released = decision == "release"
-    assert await get_balances(world, agent) == (
+    assert await get_balances(harness, agent) == (
         ("300.00", "2.00") if released else ("500.00", "0.00")
     )
-    assert await get_funds(world, customer["id"]) == (200_00 if released else 0, 0)
-    assert (await get_transaction_status(world, alert["transaction_id"]))[0] == (
+    assert await get_funds(harness, customer["id"]) == (200_00 if released else 0, 0)
+    assert (await get_transaction_status(harness, alert["transaction_id"]))[0] == (
         "completed" if released else "failed"
     )
-    await require_balanced_books(world)
+    await require_balanced_books(harness)
 
 
 @pytest.mark.parametrize("decision", ["release", "reject"])
-async def test_held_top_up_is_released_or_rejected(world: Harness, decision: str) -> None:
-    await create_rule(world, transaction_types=["partner_fund"], action="review")
-    partner, customer = await create_partner(world, balance="500"), await world.create_subscriber()
-    order = {
+async def test_held_top_up_is_released_or_rejected(harness: Harness, decision: str) -> None:
+    await create_rule(harness, transaction_types=["partner_fund"], action="review")
+    partner, customer = (
+        await create_partner(harness, balance="500"),
+        await harness.create_subscriber(),
+    )
+    body = {
         "partner_id": partner["partner"]["id"],
         "subscriber_id": customer["id"],
         "amount": "200",
         "partner_reference": "salary",
     }
-    admin = await world.create_admin()
-    answer = await world.client.post(FUND_URL, json=order, auth=admin)
-    assert answer.json()["status"] == "under_review", answer.text
-    (alert,) = await list_alerts(world, subscriber_id=customer["id"])
+    admin = await harness.create_admin()
+    response = await harness.client.post(FUND_URL, json=body, auth=admin)
+    assert response.json()["status"] == "under_review", response.text
+    (alert,) = await list_alerts(harness, subscriber_id=customer["id"])
     assert (
-        await resolve_alert(world, alert["id"], transaction_decision=decision)
+        await resolve_alert(harness, alert["id"], transaction_decision=decision)
     ).status_code == 200
     released = decision == "release"
-    assert await get_balance(world, partner) == ("300.00" if released else "500.00")
-    assert await get_funds(world, customer["id"]) == (200_00 if released else 0, 0)
-    await require_balanced_books(world)
+    assert await get_balance(harness, partner) == ("300.00" if released else "500.00")
+    assert await get_funds(harness, customer["id"]) == (200_00 if released else 0, 0)
+    await require_balanced_books(harness)
 
 
-async def test_cash_in_over_a_blocking_payee_rule_is_declined(world: Harness) -> None:
-    await create_rule(world, action="block")
-    agent, customer = await create_agent(world, balance="500"), await world.create_subscriber()
-    answer = await cash_in(world, agent, customer, "100.01")
-    assert parse_error(answer) == (403, "COMPLIANCE_REJECTED")
-    assert (await cash_in(world, agent, customer, "100")).is_success
-    assert await get_balances(world, agent) == ("400.00", "1.00")
-    (alert,) = await list_alerts(world)
+async def test_cash_in_over_a_blocking_payee_rule_is_declined(harness: Harness) -> None:
+    await create_rule(harness, action="block")
+    agent, customer = await create_agent(harness, balance="500"), await harness.create_subscriber()
+    response = await cash_in(harness, agent, customer, "100.01")
+    assert parse_error(response) == (403, "COMPLIANCE_REJECTED")
+    assert (await cash_in(harness, agent, customer, "100")).is_success
+    assert await get_balances(harness, agent) == ("400.00", "1.00")
+    (alert,) = await list_alerts(harness)
     assert alert["subscriber_id"] == customer["id"]
 
 
-async def test_cumulative_payee_rule_adds_up_received_payments(world: Harness) -> None:
+async def test_cumulative_payee_rule_adds_up_received_payments(harness: Harness) -> None:
     await create_rule(
-        world,
+        harness,
         type="CUMULATIVE_AMOUNT",
         transaction_types=["transfer", "agent_cashin"],
         window_seconds=3600,
         action="block",
     )
-    agent, receiver = await create_agent(world, balance="500"), await world.create_subscriber()
-    senders = [await world.create_subscriber(balance="100") for _ in range(3)]
+    agent, receiver = await create_agent(harness, balance="500"), await harness.create_subscriber()
+    senders = [await harness.create_subscriber(balance="100") for _ in range(3)]
     outcomes = await asyncio.gather(
-        *(submit_transfer(world, sender["id"], receiver["id"], "40") for sender in senders)
+        *(submit_transfer(harness, sender["id"], receiver["id"], "40") for sender in senders)
     )
     codes = sorted(str(outcome.code or "") for outcome in outcomes)
     assert codes == ["", "", "COMPLIANCE_REJECTED"]
-    answer = await cash_in(world, agent, receiver, "20.01")
-    assert parse_error(answer) == (403, "COMPLIANCE_REJECTED")
-    assert (await cash_in(world, agent, receiver, "20")).is_success
+    response = await cash_in(harness, agent, receiver, "20.01")
+    assert parse_error(response) == (403, "COMPLIANCE_REJECTED")
+    assert (await cash_in(harness, agent, receiver, "20")).is_success
 
 
 @pytest.mark.parametrize("decision", ["release", "reject"])
 async def test_reviewed_transfer_from_the_platform_places_no_hold(
-    world: Harness, decision: str
+    harness: Harness, decision: str
 ) -> None:
     """The platform's own accounts cannot run short, so no funds need to be reserved."""
-    await create_rule(world, transaction_types=["transfer"], action="review")
-    receiver = await world.create_subscriber()
-    order = Command(
+    await create_rule(harness, transaction_types=["transfer"], action="review")
+    receiver = await harness.create_subscriber()
+    command = Command(
         type=chart.TRANSFER,
         channel="admin",
         payer=commands.CASH_PARTY,
         payee=commands.subscriber_party(decode_id(receiver["id"])),
         amount=200_00,
     )
-    outcome = await world.services.ledger.submit(order)
+    outcome = await harness.services.ledger.submit(command)
     assert outcome.require_accepted().status == "under_review"
-    await require_balanced_books(world)
-    (alert,) = await list_alerts(world)
+    await require_balanced_books(harness)
+    (alert,) = await list_alerts(harness)
     assert (
-        await resolve_alert(world, alert["id"], transaction_decision=decision)
+        await resolve_alert(harness, alert["id"], transaction_decision=decision)
     ).status_code == 200
-    assert await get_funds(world, receiver["id"]) == (200_00 if decision == "release" else 0, 0)
-    await require_balanced_books(world)
+    assert await get_funds(harness, receiver["id"]) == (200_00 if decision == "release" else 0, 0)
+    await require_balanced_books(harness)

@@ -15,25 +15,25 @@ from tapgate.settings import Settings
 DEFAULT_TRANSACTION_TYPES = ["transfer_p2p", "transfer", "pos_payment", "online_payment"]
 
 
-async def put_rule(world: Harness, name: str, body: Any) -> httpx2.Response:
-    rule_id = (await get_rules_by_name(world))[name]["id"]
-    return await world.client.put(
-        f"{RULES_URL}/{rule_id}", json=body, auth=await world.create_admin()
+async def put_rule(harness: Harness, name: str, body: Any) -> httpx2.Response:
+    rule_id = (await get_rules_by_name(harness))[name]["id"]
+    return await harness.client.put(
+        f"{RULES_URL}/{rule_id}", json=body, auth=await harness.create_admin()
     )
 
 
-async def test_rule_is_read_by_id_and_unknown_rule_is_404(world: Harness) -> None:
-    officer = await world.create_admin("C")
-    for rule in (await get_rules_by_name(world)).values():
-        answer = await world.client.get(f"{RULES_URL}/{rule['id']}", auth=officer)
-        assert (answer.status_code, answer.json()) == (200, rule)
+async def test_rule_is_read_by_id_and_unknown_rule_is_404(harness: Harness) -> None:
+    officer = await harness.create_admin("C")
+    for rule in (await get_rules_by_name(harness)).values():
+        response = await harness.client.get(f"{RULES_URL}/{rule['id']}", auth=officer)
+        assert (response.status_code, response.json()) == (200, rule)
     for unknown in ("rul_0000000000001", "alr_0000000000001", "1"):
-        answer = await world.client.get(f"{RULES_URL}/{unknown}", auth=officer)
-        assert (answer.status_code, answer.json()["code"]) == (404, "RULE_NOT_FOUND")
+        response = await harness.client.get(f"{RULES_URL}/{unknown}", auth=officer)
+        assert (response.status_code, response.json()["code"]) == (404, "RULE_NOT_FOUND")
 
 
-async def test_default_rules(world: Harness) -> None:
-    found = await get_rules_by_name(world)
+async def test_default_rules(harness: Harness) -> None:
+    found = await get_rules_by_name(harness)
     assert all(rule.pop("id").startswith("rul_") for rule in found.values())
     assert found == {
         "Large amount": {
@@ -112,32 +112,34 @@ async def test_default_rules(world: Harness) -> None:
 
 
 async def test_deleted_default_rules_are_not_recreated_at_startup(
-    world: Harness, services: Services
+    harness: Harness, services: Services
 ) -> None:
-    for rule in (await get_rules_by_name(world)).values():
-        answer = await world.client.delete(
-            f"{RULES_URL}/{rule['id']}", auth=await world.create_admin("C")
+    for rule in (await get_rules_by_name(harness)).values():
+        response = await harness.client.delete(
+            f"{RULES_URL}/{rule['id']}", auth=await harness.create_admin("C")
         )
-        assert answer.status_code == 204
+        assert response.status_code == 204
     await services.database.execute("DELETE FROM fee_rules; DELETE FROM commission_rules")
     async with services.database.transaction() as tx:
         await insert_defaults(tx, "SLE", services.new_id)
-    assert await get_rules_by_name(world) == {}
+    assert await get_rules_by_name(harness) == {}
     for table in ("fee_rules", "commission_rules"):
         assert await services.database.fetchval(f"SELECT count(*) FROM {table}") == 0
 
 
-async def test_rules_are_paged(world: Harness) -> None:
-    admin = await world.create_admin("C")
-    first = (await world.client.get(f"{RULES_URL}?limit=3", auth=admin)).json()
+async def test_rules_are_paged(harness: Harness) -> None:
+    admin = await harness.create_admin("C")
+    first = (await harness.client.get(f"{RULES_URL}?limit=3", auth=admin)).json()
     assert (len(first["data"]), first["has_more"]) == (3, True)
-    rest = await world.client.get(f"{RULES_URL}?limit=3&cursor={first['next_cursor']}", auth=admin)
+    rest = await harness.client.get(
+        f"{RULES_URL}?limit=3&cursor={first['next_cursor']}", auth=admin
+    )
     assert rest.json()["data"][-1]["name"] == "Large amount"
     assert (len(rest.json()["data"]), rest.json()["has_more"]) == (3, False)
 
 
-async def test_update_changes_the_given_fields_and_keeps_the_rest(world: Harness) -> None:
-    before = (await get_rules_by_name(world))["Hourly velocity"]
+async def test_update_changes_the_given_fields_and_keeps_the_rest(harness: Harness) -> None:
+    before = (await get_rules_by_name(harness))["Hourly velocity"]
     changes: dict[str, Any] = {
         "name": "Many in two hours",
         "transaction_types": ["agent_cashout", "transfer", "transfer"],
@@ -147,33 +149,33 @@ async def test_update_changes_the_given_fields_and_keeps_the_rest(world: Harness
         "severity": "CRITICAL",
         "status": "inactive",
     }
-    answer = await put_rule(world, "Hourly velocity", changes)
+    response = await put_rule(harness, "Hourly velocity", changes)
     expected = before | changes | {"transaction_types": ["agent_cashout", "transfer"]}
-    assert (answer.status_code, answer.json()) == (200, expected)
-    assert (await get_rules_by_name(world))["Many in two hours"] == expected
-    (entry,) = await world.list_audit_entries(before["id"], "compliance_rule.updated")
+    assert (response.status_code, response.json()) == (200, expected)
+    assert (await get_rules_by_name(harness))["Many in two hours"] == expected
+    (entry,) = await harness.list_audit_entries(before["id"], "compliance_rule.updated")
     assert entry["changes"]["threshold"] == [10, 3]
     assert entry["changes"]["status"] == ["active", "inactive"]
     assert entry["changes"]["window_seconds"] == [3600, 7200]
     assert set(entry["changes"]) == set(changes)
 
 
-async def test_submitting_the_returned_rule_changes_nothing(world: Harness) -> None:
-    for name, rule in (await get_rules_by_name(world)).items():
-        answer = await put_rule(world, name, rule)
-        assert (answer.status_code, answer.json()) == (200, rule)
-        other = await put_rule(world, name, {"id": "rul_0", "type": "PIN_FAILURES"})
+async def test_submitting_the_returned_rule_changes_nothing(harness: Harness) -> None:
+    for name, rule in (await get_rules_by_name(harness)).items():
+        response = await put_rule(harness, name, rule)
+        assert (response.status_code, response.json()) == (200, rule)
+        other = await put_rule(harness, name, {"id": "rul_0", "type": "PIN_FAILURES"})
         assert other.json() == rule
-        assert await world.list_audit_entries(rule["id"], "compliance_rule.updated") == []
+        assert await harness.list_audit_entries(rule["id"], "compliance_rule.updated") == []
 
 
-async def test_count_threshold_is_accepted_as_a_string_or_a_number(world: Harness) -> None:
-    assert (await update_rule(world, "Large amount", threshold="0"))["threshold"] == "0.00"
-    assert (await update_rule(world, "Daily velocity", threshold="7"))["threshold"] == 7
-    assert (await update_rule(world, "Daily velocity", threshold=0))["threshold"] == 0
+async def test_count_threshold_is_accepted_as_a_string_or_a_number(harness: Harness) -> None:
+    assert (await update_rule(harness, "Large amount", threshold="0"))["threshold"] == "0.00"
+    assert (await update_rule(harness, "Daily velocity", threshold="7"))["threshold"] == 7
+    assert (await update_rule(harness, "Daily velocity", threshold=0))["threshold"] == 0
 
 
-async def test_invalid_field_is_named(world: Harness) -> None:
+async def test_invalid_field_is_named(harness: Harness) -> None:
     amount, count = "Large amount", "Daily velocity"
     bodies: list[tuple[str, dict[str, Any], int, str]] = [
         (amount, {"threshold": 500}, 400, "threshold"),
@@ -201,45 +203,47 @@ async def test_invalid_field_is_named(world: Harness) -> None:
         (count, {"status": "deleted"}, 422, "status"),
         (count, {"name": ""}, 422, "name"),
     ]
-    before = await get_rules_by_name(world)
+    before = await get_rules_by_name(harness)
     for name, body, status, field in bodies:
-        answer = await put_rule(world, name, body)
-        assert answer.status_code == status, (body, answer.text)
-        assert list(answer.json()["details"]["fields"]) == [field]
-    assert await get_rules_by_name(world) == before
+        response = await put_rule(harness, name, body)
+        assert response.status_code == status, (body, response.text)
+        assert list(response.json()["details"]["fields"]) == [field]
+    assert await get_rules_by_name(harness) == before
 
 
-async def test_other_currency_is_rejected(world: Harness) -> None:
-    answer = await put_rule(world, "Large amount", {"currency": "EUR", "threshold": "7"})
-    assert (answer.status_code, answer.json()["code"]) == (422, "CURRENCY_NOT_SUPPORTED")
+async def test_other_currency_is_rejected(harness: Harness) -> None:
+    response = await put_rule(harness, "Large amount", {"currency": "EUR", "threshold": "7"})
+    assert (response.status_code, response.json()["code"]) == (422, "CURRENCY_NOT_SUPPORTED")
 
 
-async def test_updating_an_unknown_rule_is_404(world: Harness) -> None:
+async def test_updating_an_unknown_rule_is_404(harness: Harness) -> None:
     for rule_id in ("1", "rul_", "rul_0000000000001", "sub_0000000000001"):
-        answer = await world.client.put(
-            f"{RULES_URL}/{rule_id}", json={}, auth=await world.create_admin()
+        response = await harness.client.put(
+            f"{RULES_URL}/{rule_id}", json={}, auth=await harness.create_admin()
         )
-        assert (answer.status_code, answer.json()["code"]) == (404, "RULE_NOT_FOUND")
+        assert (response.status_code, response.json()["code"]) == (404, "RULE_NOT_FOUND")
 
 
 async def test_changed_rule_applies_immediately_in_every_process(
-    world: Harness, settings: Settings, database_url: str
+    harness: Harness, settings: Settings, database_url: str
 ) -> None:
     async with open_services(settings, database_url) as second:
         sender, receiver = (
-            await world.create_subscriber(balance="1000"),
-            await world.create_subscriber(),
+            await harness.create_subscriber(balance="1000"),
+            await harness.create_subscriber(),
         )
-        elsewhere = Harness(second, world.client)
-        for here in (world, elsewhere):  # both processes have cached the old rule
-            assert (await submit_transfer(here, sender["id"], receiver["id"], "50")).code is None
-        await update_rule(world, "Large amount", threshold="10", action="block")
+        elsewhere = Harness(second, harness.client)
+        for harness_here in (harness, elsewhere):  # both processes have cached the old rule
+            assert (
+                await submit_transfer(harness_here, sender["id"], receiver["id"], "50")
+            ).code is None
+        await update_rule(harness, "Large amount", threshold="10", action="block")
         outcomes = await asyncio.gather(
             *(
                 submit_transfer(here, sender["id"], receiver["id"], "50")
-                for here in (world, elsewhere)
+                for here in (harness, elsewhere)
             )
         )
         assert [outcome.code for outcome in outcomes] == ["COMPLIANCE_REJECTED"] * 2
-        await update_rule(world, "Large amount", status="inactive")
+        await update_rule(harness, "Large amount", status="inactive")
         assert (await submit_transfer(elsewhere, sender["id"], receiver["id"], "50")).code is None

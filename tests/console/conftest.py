@@ -9,17 +9,17 @@ from tapgate.gateway import create_app
 
 
 @pytest.fixture
-def visitors(world: Harness) -> ConsoleClients:
-    app = create_app(world.services)
-    return ConsoleClients(world, httpx2.ASGITransport(app, raise_app_exceptions=False))
+def console_clients(harness: Harness) -> ConsoleClients:
+    app = create_app(harness.services)
+    return ConsoleClients(harness, httpx2.ASGITransport(app, raise_app_exceptions=False))
 
 
 @pytest.fixture
-def stranger(visitors: ConsoleClients) -> ConsoleClient:
-    return visitors.create_signed_out()
+def signed_out_client(console_clients: ConsoleClients) -> ConsoleClient:
+    return console_clients.create_signed_out()
 
 
 @pytest.fixture
-async def ada(visitors: ConsoleClients) -> ConsoleClient:
+async def ada(console_clients: ConsoleClients) -> ConsoleClient:
     """Return a client signed in as a system_admin."""
-    return await visitors.create_signed_in("A")
+    return await console_clients.create_signed_in("A")

@@ -62,16 +62,16 @@ class ConsoleClient:
         )
 
     async def get(self, path: str, **headers: str) -> httpx2.Response:
-        answer = await self.client.get(path, headers=headers)
-        if answer.status_code == 200:
+        response = await self.client.get(path, headers=headers)
+        if response.status_code == 200:
             self.referer = path
-        return answer
+        return response
 
     async def get_page_text(self, path: str) -> str:
         """Return the text of a page with HTML entities unescaped."""
-        answer = await self.get(path)
-        assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text}"
-        return html.unescape(answer.text)
+        response = await self.get(path)
+        assert response.status_code == 200, f"{path}: {response.status_code} {response.text}"
+        return html.unescape(response.text)
 
     async def get_partial(self, path: str) -> httpx2.Response:
         """Request a partial page as htmx does."""
@@ -119,9 +119,9 @@ class ConsoleClient:
     ) -> httpx2.Response:
         """Open the dialog of an action and submit it. `names` become query parameters."""
         address = f"/console/actions/{name}" + (f"?{urlencode(names)}" if names else "")
-        asked = await self.get_partial(address)
-        assert asked.status_code == 200, f"{address}: {asked.status_code} {asked.text}"
-        hidden = dict(_HIDDEN_FIELD_PATTERN.findall(asked.text))
+        response = await self.get_partial(address)
+        assert response.status_code == 200, f"{address}: {response.status_code} {response.text}"
+        hidden = dict(_HIDDEN_FIELD_PATTERN.findall(response.text))
         return await self.post_partial(address, {**hidden, **(form or {})})
 
     def _partial_headers(self) -> dict[str, str]:
@@ -131,8 +131,8 @@ class ConsoleClient:
 class ConsoleClients:
     """Factory for console clients that share one gateway."""
 
-    def __init__(self, world: Harness, transport: httpx2.AsyncBaseTransport) -> None:
-        self.harness = world
+    def __init__(self, harness: Harness, transport: httpx2.AsyncBaseTransport) -> None:
+        self.harness = harness
         self._transport = transport
 
     def create_signed_out(self, address: str = "http://gateway") -> ConsoleClient:

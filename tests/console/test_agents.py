@@ -14,7 +14,7 @@ RegisterAgent = Callable[..., Awaitable[str]]
 
 
 @pytest.fixture
-def register(ada: ConsoleClient, world: Harness) -> RegisterAgent:
+def register_agent(ada: ConsoleClient, harness: Harness) -> RegisterAgent:
     """Register an agent through the form and return its id."""
 
     async def new(name: str, parent: str | None = None, **fields: str) -> str:
@@ -22,7 +22,7 @@ def register(ada: ConsoleClient, world: Harness) -> RegisterAgent:
         form = {
             "agent_type": kind,
             "name": name,
-            "phone_number": world.new_phone_number(),
+            "phone_number": harness.new_phone_number(),
             "pin": "2639",
         }
         if parent is not None:
@@ -36,25 +36,25 @@ def register(ada: ConsoleClient, world: Harness) -> RegisterAgent:
 
 
 async def test_agent_tree_shows_the_total_float(
-    ada: ConsoleClient, register: RegisterAgent
+    ada: ConsoleClient, register_agent: RegisterAgent
 ) -> None:
-    top = await register("Mariama Conteh")
+    top = await register_agent("Mariama Conteh")
     for name, amount in (("Alie Bangura", "250.50"), ("Isha Turay", "1000")):
-        sub_agent = await register(name, top)
+        sub_agent = await register_agent(name, top)
         await ada.submit_action("agent.fund", {"amount": amount}, id=sub_agent)
     await ada.submit_action("agent.fund", {"amount": "3000"}, id=top)
-    shown = await ada.get_page_text("/console/agents")
-    assert "2 sub-agents" in shown
-    assert "3,000.00 SLE" in shown and "4,250.50 SLE" in shown
+    text = await ada.get_page_text("/console/agents")
+    assert "2 sub-agents" in text
+    assert "3,000.00 SLE" in text and "4,250.50 SLE" in text
     assert "4,250.50 SLE" in await ada.get_page_text(f"/console/agents/{top}")
 
 
 async def test_filtered_agents_are_returned_as_a_flat_list(
-    ada: ConsoleClient, register: RegisterAgent
+    ada: ConsoleClient, register_agent: RegisterAgent
 ) -> None:
-    top = await register("Mariama Conteh")
-    await register("Alie Bangura", top)
-    other = await register("Sorie Kamara")
+    top = await register_agent("Mariama Conteh")
+    await register_agent("Alie Bangura", top)
+    other = await register_agent("Sorie Kamara")
     found = await ada.get_partial(f"/console/agents?parent_agent_id={top}")
     assert "Alie Bangura" in found.text and "Sorie Kamara" not in found.text
     assert "<html" not in found.text
@@ -67,10 +67,10 @@ async def test_filtered_agents_are_returned_as_a_flat_list(
 
 
 async def test_next_page_of_trees_contains_only_list_items(
-    ada: ConsoleClient, register: RegisterAgent
+    ada: ConsoleClient, register_agent: RegisterAgent
 ) -> None:
     for number in range(21):
-        await register(f"Agent {number}")
+        await register_agent(f"Agent {number}")
     first = await ada.get_page_text("/console/agents")
     assert "Agent 20" in first and '"/console/agents/' in first and ">Agent 0<" not in first
     cursor = first.partition("cursor=")[2].partition('"')[0]
@@ -79,9 +79,9 @@ async def test_next_page_of_trees_contains_only_list_items(
 
 
 async def test_low_float_is_flagged_until_it_is_funded(
-    ada: ConsoleClient, register: RegisterAgent
+    ada: ConsoleClient, register_agent: RegisterAgent
 ) -> None:
-    agent = await register("Mariama Conteh")
+    agent = await register_agent("Mariama Conteh")
     page = f"/console/agents/{agent}"
     assert "Float is below 1,000 SLE" in await ada.get_page_text(page)
     assert "Low float" in await ada.get_page_text("/console/agents")
@@ -90,25 +90,27 @@ async def test_low_float_is_flagged_until_it_is_funded(
     assert "Low float" not in await ada.get_page_text("/console/agents")
 
 
-async def test_float_transfer_requires_the_pin(ada: ConsoleClient, register: RegisterAgent) -> None:
-    top = await register("Mariama Conteh")
-    sub_agent = await register("Alie Bangura", top)
+async def test_float_transfer_requires_the_pin(
+    ada: ConsoleClient, register_agent: RegisterAgent
+) -> None:
+    top = await register_agent("Mariama Conteh")
+    sub_agent = await register_agent("Alie Bangura", top)
     await ada.submit_action("agent.fund", {"amount": "500"}, id=top)
-    order = {"from_agent_id": top, "to_agent_id": sub_agent, "amount": "200"}
-    wrong = await ada.submit_action("agent.transfer", {**order, "pin": "1111"})
+    body = {"from_agent_id": top, "to_agent_id": sub_agent, "amount": "200"}
+    wrong = await ada.submit_action("agent.transfer", {**body, "pin": "1111"})
     assert 'role="alert"' in wrong.text and not contains_digits(wrong.text, "1111")
     assert (
         "HX-Redirect"
-        in (await ada.submit_action("agent.transfer", {**order, "pin": "2639"})).headers
+        in (await ada.submit_action("agent.transfer", {**body, "pin": "2639"})).headers
     )
-    shown = await ada.get_page_text(f"/console/agents/{sub_agent}")
-    assert "200.00 SLE" in shown and "Mariama Conteh" in shown
+    text = await ada.get_page_text(f"/console/agents/{sub_agent}")
+    assert "200.00 SLE" in text and "Mariama Conteh" in text
 
 
 async def test_offered_actions_follow_the_agent_status(
-    ada: ConsoleClient, register: RegisterAgent
+    ada: ConsoleClient, register_agent: RegisterAgent
 ) -> None:
-    agent = await register("Mariama Conteh")
+    agent = await register_agent("Mariama Conteh")
     page = f"/console/agents/{agent}"
     await ada.get_page_text(page)
     await ada.submit_action("agent.suspend", {"reason": "On leave"}, id=agent)
@@ -117,24 +119,27 @@ async def test_offered_actions_follow_the_agent_status(
     )
     await ada.submit_action("agent.activate", id=agent)
     await ada.submit_action("agent.terminate", {"reason": "Moved away"}, id=agent)
-    shown = await ada.get_page_text(page)
-    assert "Agent terminated." in shown and "/console/actions/agent" not in shown
+    text = await ada.get_page_text(page)
+    assert "Agent terminated." in text and "/console/actions/agent" not in text
 
 
-async def test_agent_names_are_escaped(ada: ConsoleClient, register: RegisterAgent) -> None:
-    top = await register(XSS_PAYLOAD, business_name=XSS_PAYLOAD, address=XSS_PAYLOAD)
-    await register(XSS_PAYLOAD, top)
+async def test_agent_names_are_escaped(ada: ConsoleClient, register_agent: RegisterAgent) -> None:
+    top = await register_agent(XSS_PAYLOAD, business_name=XSS_PAYLOAD, address=XSS_PAYLOAD)
+    await register_agent(XSS_PAYLOAD, top)
     for path in ("/console/agents", "/console/agents?status=active", f"/console/agents/{top}"):
-        answer = await ada.get(path)
-        assert answer.status_code == 200
-        assert "&lt;script&gt;alert(1)" in answer.text and "<script>alert" not in answer.text
+        response = await ada.get(path)
+        assert response.status_code == 200
+        assert "&lt;script&gt;alert(1)" in response.text and "<script>alert" not in response.text
 
 
 async def test_actions_are_offered_by_role(
-    visitors: ConsoleClients, register: RegisterAgent
+    console_clients: ConsoleClients, register_agent: RegisterAgent
 ) -> None:
-    page = f"/console/agents/{await register('Mariama Conteh')}"
-    support, finance = await visitors.create_signed_in("S"), await visitors.create_signed_in("F")
+    page = f"/console/agents/{await register_agent('Mariama Conteh')}"
+    support, finance = (
+        await console_clients.create_signed_in("S"),
+        await console_clients.create_signed_in("F"),
+    )
     assert "/console/actions/" not in await support.get_page_text(page)
     seen = await finance.get_page_text(page)
     assert "agent.fund" in seen and "agent.suspend" not in seen
@@ -156,26 +161,26 @@ async def _transfer_float(
 
 
 async def test_declined_transfer_gets_a_new_request_id_and_can_be_corrected(
-    ada: ConsoleClient, register: RegisterAgent
+    ada: ConsoleClient, register_agent: RegisterAgent
 ) -> None:
-    top = await register("Mariama Conteh")
-    sub = await register("Alie Bangura", top)
+    top = await register_agent("Mariama Conteh")
+    sub = await register_agent("Alie Bangura", top)
     await ada.submit_action("agent.fund", {"amount": "100"}, id=top)
     form = f"/console/actions/agent.transfer?from_agent_id={top}&to_agent_id={sub}"
     first = parse_request_id((await ada.get_partial(form)).text)
-    shown = await _transfer_float(ada, form, first, "500", "2639")
-    assert "Insufficient float" in shown
-    corrected = parse_request_id(shown)
+    text = await _transfer_float(ada, form, first, "500", "2639")
+    assert "Insufficient float" in text
+    corrected = parse_request_id(text)
     assert await _transfer_float(ada, form, corrected, "60", "2639") == ""
     assert ">60.00 SLE<" in await ada.get_page_text(f"/console/agents/{sub}")
 
 
 async def test_completed_transfer_keeps_its_request_id_when_the_form_is_resubmitted(
-    ada: ConsoleClient, register: RegisterAgent
+    ada: ConsoleClient, register_agent: RegisterAgent
 ) -> None:
     """The response is lost, and the user edits the form that is still open."""
-    top = await register("Mariama Conteh")
-    sub = await register("Alie Bangura", top)
+    top = await register_agent("Mariama Conteh")
+    sub = await register_agent("Alie Bangura", top)
     await ada.submit_action("agent.fund", {"amount": "100"}, id=top)
     form = f"/console/actions/agent.transfer?from_agent_id={top}&to_agent_id={sub}"
     own = parse_request_id((await ada.get_partial(form)).text)

@@ -20,7 +20,7 @@ def parse_counts(text: str) -> list[str]:
 
 
 async def test_upload_reports_valid_invalid_and_already_uploaded_rows(
-    ada: ConsoleClient, world: Harness
+    ada: ConsoleClient, harness: Harness
 ) -> None:
     form = await ada.get_page_text(URL)
     assert 'hx-encoding="multipart/form-data"' in form and "<progress data-upload" in form
@@ -44,13 +44,13 @@ async def test_long_error_list_is_truncated_and_downloadable_as_csv(ada: Console
     assert text.count('data-label="Row"') == 200 and "2,800 more in the download." in text
     link = re.search(r'href="data:text/csv;charset=utf-8,([^"]+)" download', text)
     assert link is not None
-    kept = list(csv.reader(io.StringIO(unquote(link[1]))))
-    assert kept[0] == ["Row", "Serial No.", "Error"] and len(kept) == 3001
-    assert kept[-1][:2] == ["3001", "'=BAD 2999"], "no formula for a spreadsheet"
+    stored = list(csv.reader(io.StringIO(unquote(link[1]))))
+    assert stored[0] == ["Row", "Serial No.", "Error"] and len(stored) == 3001
+    assert stored[-1][:2] == ["3001", "'=BAD 2999"], "no formula for a spreadsheet"
 
 
 @pytest.mark.parametrize(
-    ("content", "sentence"),
+    ("content", "message"),
     [
         (b"", "The file must start with the header Serial No.,MAC Address"),
         (b"Name,Phone\nA,B\n", "The file must start with the header"),
@@ -60,11 +60,11 @@ async def test_long_error_list_is_truncated_and_downloadable_as_csv(ada: Console
     ],
 )
 async def test_invalid_file_creates_no_cards(
-    ada: ConsoleClient, content: bytes, sentence: str
+    ada: ConsoleClient, content: bytes, message: str
 ) -> None:
-    answer = await ada.post_file(URL, content)
-    assert answer.status_code == 200
-    assert "No cards imported" in answer.text and sentence in answer.text
+    response = await ada.post_file(URL, content)
+    assert response.status_code == 200
+    assert "No cards imported" in response.text and message in response.text
 
 
 async def test_file_with_only_a_header_is_reported(ada: ConsoleClient) -> None:
@@ -73,21 +73,23 @@ async def test_file_with_only_a_header_is_reported(ada: ConsoleClient) -> None:
 
 
 async def test_form_without_a_file_creates_no_cards(ada: ConsoleClient) -> None:
-    answer = await ada.post_partial(URL, {"file": "cards.csv"})
-    assert answer.status_code == 200 and "No cards imported" in answer.text
+    response = await ada.post_partial(URL, {"file": "cards.csv"})
+    assert response.status_code == 200 and "No cards imported" in response.text
 
 
 @pytest.mark.parametrize("role", ["C", "S", "F"])
-async def test_only_system_admins_can_upload_cards(visitors: ConsoleClients, role: str) -> None:
-    visitor = await visitors.create_signed_in(role)
+async def test_only_system_admins_can_upload_cards(
+    console_clients: ConsoleClients, role: str
+) -> None:
+    visitor = await console_clients.create_signed_in(role)
     assert (await visitor.get(URL)).status_code == 403
     assert (await visitor.post_file(URL, f"{HEADER}UP-9,\n".encode())).status_code == 403
     assert "UP-9" not in await visitor.get_page_text("/console/cards")
 
 
 async def test_upload_requires_the_csrf_token_of_the_session(ada: ConsoleClient) -> None:
-    answer = await ada.post_file(URL, f"{HEADER}UP-8,\n".encode(), csrf="0" * 64)
-    assert answer.status_code == 403
+    response = await ada.post_file(URL, f"{HEADER}UP-8,\n".encode(), csrf="0" * 64)
+    assert response.status_code == 403
     assert "UP-8" not in await ada.get_page_text("/console/cards")
 
 
@@ -95,8 +97,8 @@ async def test_console_upload_has_the_same_size_limit_as_the_api(ada: ConsoleCli
     """The console allows for form overhead, but the endpoint's own limit still applies."""
     content = f"{HEADER}UP-LARGE,\n".encode()
     content += b"\n".ljust(60_000, b" ") * ((8 * 1024 * 1024 - len(content)) // 60_000 + 1)
-    answer = await ada.post_file(URL, content)
-    assert "Request body too large" in answer.text and parse_counts(answer.text) == []
+    response = await ada.post_file(URL, content)
+    assert "Request body too large" in response.text and parse_counts(response.text) == []
     assert "/console/cards/UP-LARGE" not in await ada.get_page_text(
         "/console/cards?search=UP-LARGE"
     )

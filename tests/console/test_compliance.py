@@ -15,47 +15,51 @@ XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
 @pytest.fixture
-async def officer(visitors: ConsoleClients) -> ConsoleClient:
-    return await visitors.create_signed_in("C")
+async def officer(console_clients: ConsoleClients) -> ConsoleClient:
+    return await console_clients.create_signed_in("C")
 
 
 async def create_held_payment(
-    world: Harness, sender: dict[str, Any], receiver: dict[str, Any]
+    harness: Harness, sender: dict[str, Any], receiver: dict[str, Any]
 ) -> str:
     """Create a held payment of 100.00 and return its alert id."""
-    await update_rule(world, "Large amount", threshold="50")
-    order = build_transfer(sender["id"], receiver["id"], "100.00")
-    assert (await world.services.ledger.submit(order)).require_accepted().status == "under_review"
-    answer = await world.client.get("/api/v1/compliance/alerts", auth=await world.create_admin("C"))
-    return str(answer.json()["data"][0]["id"])
+    await update_rule(harness, "Large amount", threshold="50")
+    command = build_transfer(sender["id"], receiver["id"], "100.00")
+    assert (
+        await harness.services.ledger.submit(command)
+    ).require_accepted().status == "under_review"
+    response = await harness.client.get(
+        "/api/v1/compliance/alerts", auth=await harness.create_admin("C")
+    )
+    return str(response.json()["data"][0]["id"])
 
 
-async def get_available_balance(world: Harness, person: dict[str, Any]) -> str:
+async def get_available_balance(harness: Harness, person: dict[str, Any]) -> str:
     url = f"/api/v1/balance/{person['id']}"
-    answer = await world.client.get(url, auth=world.get_service_auth())
-    return str(answer.json()["available"])
+    response = await harness.client.get(url, auth=harness.get_service_auth())
+    return str(response.json()["available"])
 
 
 DECISION = {"status": "resolved", "resolution_notes": "Asked for the deed"}
 
 
-async def test_held_payment_is_shown_and_released(officer: ConsoleClient, world: Harness) -> None:
-    payer = await world.create_subscriber(balance="500", first_name=XSS_PAYLOAD)
-    receiver = await world.create_subscriber(first_name="Mohamed")
-    alert = await create_held_payment(world, payer, receiver)
+async def test_held_payment_is_shown_and_released(officer: ConsoleClient, harness: Harness) -> None:
+    payer = await harness.create_subscriber(balance="500", first_name=XSS_PAYLOAD)
+    receiver = await harness.create_subscriber(first_name="Mohamed")
+    alert = await create_held_payment(harness, payer, receiver)
     listed = (await officer.get(QUEUE_URL)).text
     assert alert in listed and "100.00 SLE" in listed and "Large amount" in listed
     page = f"{QUEUE_URL}/alerts/{alert}"
-    shown = (await officer.get(page)).text
-    for text in (listed, shown):
+    displayed = (await officer.get(page)).text
+    for text in (listed, displayed):
         assert "<script>alert" not in text and "&lt;script&gt;alert(1)" in text
-    assert "Payment over 50.00 SLE: hold for review." in shown
-    assert "Mohamed Kamara hasn't received it" in shown
-    assert "Release payment" in shown and "Reject payment" in shown
-    assert "/console/actions/alert.resolve" not in shown
+    assert "Payment over 50.00 SLE: hold for review." in displayed
+    assert "Mohamed Kamara hasn't received it" in displayed
+    assert "Release payment" in displayed and "Reject payment" in displayed
+    assert "/console/actions/alert.resolve" not in displayed
 
-    answer = await officer.submit_action("alert.investigate", {"note": "Called them"}, id=alert)
-    assert answer.headers["HX-Redirect"] == page
+    response = await officer.submit_action("alert.investigate", {"note": "Called them"}, id=alert)
+    assert response.headers["HX-Redirect"] == page
     assert alert not in (await officer.get(QUEUE_URL)).text
     assert alert in (await officer.get(f"{QUEUE_URL}?status=investigating")).text
     assert "Called them" in await officer.get_page_text(page)
@@ -63,18 +67,21 @@ async def test_held_payment_is_shown_and_released(officer: ConsoleClient, world:
     await officer.submit_action(
         "alert.release", DECISION | {"transaction_decision": "release"}, id=alert
     )
-    shown = await officer.get_page_text(page)
-    assert "The transaction was released" in shown
-    assert "Asked for the deed" in shown and "Release payment" not in shown
-    assert await get_available_balance(world, receiver) == "100.00"
+    displayed = await officer.get_page_text(page)
+    assert "The transaction was released" in displayed
+    assert "Asked for the deed" in displayed and "Release payment" not in displayed
+    assert await get_available_balance(harness, receiver) == "100.00"
 
 
 async def test_rejected_payment_is_returned_to_the_payer(
-    officer: ConsoleClient, world: Harness
+    officer: ConsoleClient, harness: Harness
 ) -> None:
-    payer, receiver = await world.create_subscriber(balance="500"), await world.create_subscriber()
-    alert = await create_held_payment(world, payer, receiver)
-    assert await get_available_balance(world, payer) == "400.00"
+    payer, receiver = (
+        await harness.create_subscriber(balance="500"),
+        await harness.create_subscriber(),
+    )
+    alert = await create_held_payment(harness, payer, receiver)
+    assert await get_available_balance(harness, payer) == "400.00"
     await officer.get(f"{QUEUE_URL}/alerts/{alert}")
     refused = await officer.submit_action(
         "alert.reject", {"transaction_decision": "reject"}, id=alert
@@ -83,19 +90,22 @@ async def test_rejected_payment_is_returned_to_the_payer(
     await officer.submit_action(
         "alert.reject", DECISION | {"transaction_decision": "reject"}, id=alert
     )
-    assert await get_available_balance(world, payer) == "500.00"
-    assert await get_available_balance(world, receiver) == "0.00"
+    assert await get_available_balance(harness, payer) == "500.00"
+    assert await get_available_balance(harness, receiver) == "0.00"
 
 
 async def test_failed_release_is_not_shown_as_released(
-    officer: ConsoleClient, world: Harness
+    officer: ConsoleClient, harness: Harness
 ) -> None:
-    payer, receiver = await world.create_subscriber(balance="500"), await world.create_subscriber()
-    alert = await create_held_payment(world, payer, receiver)
-    await world.client.post(
+    payer, receiver = (
+        await harness.create_subscriber(balance="500"),
+        await harness.create_subscriber(),
+    )
+    alert = await create_held_payment(harness, payer, receiver)
+    await harness.client.post(
         f"/api/v1/subscribers/{receiver['id']}/block",
         json={"reason": "another matter"},
-        auth=await world.create_admin(),
+        auth=await harness.create_admin(),
     )
     page = f"{QUEUE_URL}/alerts/{alert}"
     await officer.get(page)
@@ -106,38 +116,38 @@ async def test_failed_release_is_not_shown_as_released(
 
 
 async def test_payment_of_a_restricted_payer_is_masked_and_can_be_released(
-    officer: ConsoleClient, world: Harness
+    officer: ConsoleClient, harness: Harness
 ) -> None:
-    payer = await world.create_subscriber(balance="500", first_name="Secretive")
-    receiver = await world.create_subscriber()
-    alert = await create_held_payment(world, payer, receiver)
-    await world.client.put(
+    payer = await harness.create_subscriber(balance="500", first_name="Secretive")
+    receiver = await harness.create_subscriber()
+    alert = await create_held_payment(harness, payer, receiver)
+    await harness.client.put(
         f"/api/v1/subscribers/{payer['id']}",
         json={"restricted": True},
-        auth=await world.create_admin(),
+        auth=await harness.create_admin(),
     )
     for path in (QUEUE_URL, f"{QUEUE_URL}/alerts/{alert}"):
-        shown = await officer.get_page_text(path)
-        assert payer["id"] in shown and "Secretive" not in shown
-        assert payer["phone_number"] not in shown
-    assert "Release payment" in shown
+        text = await officer.get_page_text(path)
+        assert payer["id"] in text and "Secretive" not in text
+        assert payer["phone_number"] not in text
+    assert "Release payment" in text
     await officer.submit_action(
         "alert.release", DECISION | {"transaction_decision": "release"}, id=alert
     )
-    assert await get_available_balance(world, receiver) == "100.00"
+    assert await get_available_balance(harness, receiver) == "100.00"
 
 
 async def test_alert_without_a_payment_is_resolved_without_a_transaction_decision(
-    officer: ConsoleClient, world: Harness
+    officer: ConsoleClient, harness: Harness
 ) -> None:
     # A manual alert whose details imitate a rule alert.
     details = {"action": "review", "figure": {"a": XSS_PAYLOAD}, XSS_PAYLOAD: [XSS_PAYLOAD]}
     body = {"alert_type": XSS_PAYLOAD, "details": details}
     url = "/api/v1/compliance/alerts"
-    answer = await world.client.post(url, json=body, auth=world.get_service_auth())
-    alert = answer.json()["alert_id"]
-    shown = (await officer.get(f"{QUEUE_URL}/alerts/{alert}")).text
-    assert "<script>alert" not in shown and "Release payment" not in shown
+    response = await harness.client.post(url, json=body, auth=harness.get_service_auth())
+    alert = response.json()["alert_id"]
+    text = (await officer.get(f"{QUEUE_URL}/alerts/{alert}")).text
+    assert "<script>alert" not in text and "Release payment" not in text
     await officer.submit_action("alert.resolve", DECISION | {"status": "false_positive"}, id=alert)
     assert alert in (await officer.get(f"{QUEUE_URL}?status=false_positive")).text
     assert alert not in (await officer.get(QUEUE_URL)).text
@@ -149,21 +159,23 @@ async def test_alert_without_a_payment_is_resolved_without_a_transaction_decisio
     [{"action": ["review"]}, {"action": {"review": 1}}, {"figure": "²"}, {"figure": "9" * 4000}],
 )
 async def test_malformed_alert_details_do_not_break_the_page(
-    officer: ConsoleClient, world: Harness, details: dict[str, Any]
+    officer: ConsoleClient, harness: Harness, details: dict[str, Any]
 ) -> None:
-    answer = await world.client.post(
+    response = await harness.client.post(
         "/api/v1/compliance/alerts",
         json={"alert_type": "by hand", "details": details},
-        auth=world.get_service_auth(),
+        auth=harness.get_service_auth(),
     )
-    assert answer.status_code == 201, answer.text
-    await officer.get_page_text(f"{QUEUE_URL}/alerts/{answer.json()['alert_id']}")
+    assert response.status_code == 201, response.text
+    await officer.get_page_text(f"{QUEUE_URL}/alerts/{response.json()['alert_id']}")
 
 
-async def test_rule_can_be_changed_and_deactivated(officer: ConsoleClient, world: Harness) -> None:
-    shown = await officer.get_page_text(f"{QUEUE_URL}/rules")
-    assert "More than 20 payments in a day: decline and alert." in shown
-    rule = (await get_rules_by_name(world))["Daily velocity"]
+async def test_rule_can_be_changed_and_deactivated(
+    officer: ConsoleClient, harness: Harness
+) -> None:
+    text = await officer.get_page_text(f"{QUEUE_URL}/rules")
+    assert "More than 20 payments in a day: decline and alert." in text
+    rule = (await get_rules_by_name(harness))["Daily velocity"]
     form = {
         "name": "Very many",
         "threshold": "30",
@@ -172,13 +184,13 @@ async def test_rule_can_be_changed_and_deactivated(officer: ConsoleClient, world
         "severity": "LOW",
         "transaction_types": ["transfer", "pos_payment"],
     }
-    asked = await officer.get_partial(f"/console/actions/rule.count?id={rule['id']}")
-    assert 'value="Daily velocity"' in asked.text and asked.text.count(" checked") == 4
+    response = await officer.get_partial(f"/console/actions/rule.count?id={rule['id']}")
+    assert 'value="Daily velocity"' in response.text and response.text.count(" checked") == 4
     await officer.submit_action("rule.count", form, id=rule["id"])
-    shown = await officer.get_page_text(f"{QUEUE_URL}/rules")
-    assert "More than 30 payments in 2 hours: hold for review." in shown
+    text = await officer.get_page_text(f"{QUEUE_URL}/rules")
+    assert "More than 30 payments in 2 hours: hold for review." in text
     await officer.submit_action("rule.deactivate", {"status": "inactive"}, id=rule["id"])
-    changed = (await get_rules_by_name(world))["Very many"]
+    changed = (await get_rules_by_name(harness))["Very many"]
     assert (changed["status"], changed["transaction_types"]) == (
         "inactive",
         ["transfer", "pos_payment"],
@@ -187,13 +199,13 @@ async def test_rule_can_be_changed_and_deactivated(officer: ConsoleClient, world
     assert "Very many" in refused.text and 'aria-invalid="true"' in refused.text
 
 
-async def test_every_rule_type_has_a_description(world: Harness) -> None:
-    known = (await get_rules_by_name(world)).values()
+async def test_every_rule_type_has_a_description(harness: Harness) -> None:
+    known = (await get_rules_by_name(harness)).values()
     assert {rule["type"] for rule in known} <= set(CHANGE_ACTIONS)
     for action in ("alert", "review", "block"):
         for rule in known:
             assert describe_rule(rule | {"action": action}).endswith(".")
-    assert describe_rule((await get_rules_by_name(world))["Busy agent"]) == (
+    assert describe_rule((await get_rules_by_name(harness))["Busy agent"]) == (
         "More than 200 transactions by one agent in a day: allow and alert."
     )
     total = {"type": "CUMULATIVE_AMOUNT", "threshold": "2500.00", "currency": "SLE"}
@@ -203,7 +215,7 @@ async def test_every_rule_type_has_a_description(world: Harness) -> None:
     )
 
 
-async def test_rule_is_created_and_deleted(officer: ConsoleClient, world: Harness) -> None:
+async def test_rule_is_created_and_deleted(officer: ConsoleClient, harness: Harness) -> None:
     form: dict[str, Any] = {
         "name": "Large cash-in",
         "type": "AMOUNT_THRESHOLD",
@@ -217,46 +229,48 @@ async def test_rule_is_created_and_deleted(officer: ConsoleClient, world: Harnes
     refused = await officer.submit_action("rule.new_amount", form | {"subject": "payer"})
     assert 'aria-invalid="true"' in refused.text or 'role="alert"' in refused.text
     await officer.submit_action("rule.new_amount", form)
-    rule = (await get_rules_by_name(world))["Large cash-in"]
+    rule = (await get_rules_by_name(harness))["Large cash-in"]
     assert (rule["subject"], rule["threshold"], rule["action"]) == ("payee", "250.00", "block")
-    shown = await officer.get_page_text(f"{QUEUE_URL}/rules")
-    assert "Incoming payment over 250.00 SLE: decline and alert." in shown
+    text = await officer.get_page_text(f"{QUEUE_URL}/rules")
+    assert "Incoming payment over 250.00 SLE: decline and alert." in text
     await officer.submit_action("rule.delete", {}, id=rule["id"])
-    assert "Large cash-in" not in {*await get_rules_by_name(world)} - {"Large cash-in or top-up"}
-    for act in CREATE_ACTIONS:
-        assert (await officer.get_partial(f"/console/actions/{act.name}")).status_code == 200
+    assert "Large cash-in" not in {*await get_rules_by_name(harness)} - {"Large cash-in or top-up"}
+    for action in CREATE_ACTIONS:
+        assert (await officer.get_partial(f"/console/actions/{action.name}")).status_code == 200
 
 
 async def test_alert_about_an_agent_outlives_its_rule(
-    officer: ConsoleClient, world: Harness
+    officer: ConsoleClient, harness: Harness
 ) -> None:
-    await update_rule(world, "Busy agent", threshold=0)
-    agent, customer = await create_agent(world, balance="50"), await world.create_subscriber()
-    assert (await cash_in(world, agent, customer, "20")).is_success
+    await update_rule(harness, "Busy agent", threshold=0)
+    agent, customer = await create_agent(harness, balance="50"), await harness.create_subscriber()
+    assert (await cash_in(harness, agent, customer, "20")).is_success
     link = f'href="/console/agents/{agent["id"]}"'
     listed = await officer.get_page_text(QUEUE_URL)
     assert link in listed
-    answer = await world.client.get("/api/v1/compliance/alerts", auth=await world.create_admin("C"))
-    page = f"{QUEUE_URL}/alerts/{answer.json()['data'][0]['id']}"
+    response = await harness.client.get(
+        "/api/v1/compliance/alerts", auth=await harness.create_admin("C")
+    )
+    page = f"{QUEUE_URL}/alerts/{response.json()['data'][0]['id']}"
     assert link in await officer.get_page_text(page)
     await officer.submit_action(
-        "rule.delete", {}, id=(await get_rules_by_name(world))["Busy agent"]["id"]
+        "rule.delete", {}, id=(await get_rules_by_name(harness))["Busy agent"]["id"]
     )
-    shown = await officer.get_page_text(page)
-    assert link in shown and "Deleted" in shown
+    text = await officer.get_page_text(page)
+    assert link in text and "Deleted" in text
     assert link in await officer.get_page_text(QUEUE_URL)
 
 
 async def test_compliance_check_shows_the_expected_outcome(
-    officer: ConsoleClient, world: Harness
+    officer: ConsoleClient, harness: Harness
 ) -> None:
-    person = await world.create_subscriber(balance="500")
+    person = await harness.create_subscriber(balance="500")
     asked = {"subscriber_id": person["id"], "transaction_type": "transfer_p2p"}
-    answer = await officer.submit_action("compliance.check", asked | {"amount": "10"})
-    assert "Payment would be allowed" in answer.text
-    answer = await officer.submit_action("compliance.check", asked | {"amount": "70000"})
-    assert "Payment would be declined" in answer.text
-    assert "TRANSACTION_LIMIT_EXCEEDED" in answer.text
+    response = await officer.submit_action("compliance.check", asked | {"amount": "10"})
+    assert "Payment would be allowed" in response.text
+    response = await officer.submit_action("compliance.check", asked | {"amount": "70000"})
+    assert "Payment would be declined" in response.text
+    assert "TRANSACTION_LIMIT_EXCEEDED" in response.text
     assert (
         'role="alert"'
         in (await officer.submit_action("compliance.check", asked | {"amount": "x"})).text
@@ -264,10 +278,10 @@ async def test_compliance_check_shows_the_expected_outcome(
 
 
 async def test_compliance_pages_are_forbidden_to_other_roles(
-    visitors: ConsoleClients, officer: ConsoleClient
+    console_clients: ConsoleClients, officer: ConsoleClient
 ) -> None:
     for role in "SF":
-        visitor = await visitors.create_signed_in(role)
+        visitor = await console_clients.create_signed_in(role)
         for path in (QUEUE_URL, f"{QUEUE_URL}/rules", f"{QUEUE_URL}/alerts/alr_0000000000001"):
             assert (await visitor.get(path)).status_code == 403
     for unknown in ("alr_0000000000001", "x", "%3Cscript%3E"):

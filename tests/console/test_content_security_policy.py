@@ -53,12 +53,12 @@ def test_scripts_do_not_build_html_from_strings() -> None:
             assert not re.search(r"innerHTML|outerHTML|insertAdjacent|eval\(", script.read_text())
 
 
-async def test_rendered_pages_contain_no_inline_code(ada: ConsoleClient, world: Harness) -> None:
+async def test_rendered_pages_contain_no_inline_code(ada: ConsoleClient, harness: Harness) -> None:
     """Covers every page without path parameters, with hostile names in the lists."""
-    person = await world.create_subscriber(
+    person = await harness.create_subscriber(
         first_name="<script>alert(1)</script>", last_name="\"' onclick='alert(1)"
     )
-    await world.create_card(person["id"])
+    await harness.create_card(person["id"])
     await ada.submit_action(
         "api_key.create", {"name": "<script>alert(1)</script>", "scopes": ["cards:read"]}
     )
@@ -73,11 +73,11 @@ async def test_rendered_pages_contain_no_inline_code(ada: ConsoleClient, world: 
     pages = {page.path for pages in PAGES for page in pages if page.method == "GET"}
     for path in sorted(path for path in pages if "{" not in path):
         for query in ("", "?search=%22%3E%3Cscript%3E", "?event=%22+onclick=%22x&status=%3Cb%3E"):
-            answer = await ada.get(path + query)
-            assert answer.status_code < 500, path
-            for tag in _TAG.findall(answer.text):
+            response = await ada.get(path + query)
+            assert response.status_code < 500, path
+            for tag in _TAG.findall(response.text):
                 assert not _FORBIDDEN_PATTERNS["an inline script"].search(tag), tag
                 bare = re.sub(r'"[^"]*"|\'[^\']*\'', '""', tag)
                 assert not _FORBIDDEN_PATTERNS["an event attribute"].search(bare), tag
                 assert not _FORBIDDEN_PATTERNS["a style attribute"].search(bare), tag
-            assert "<img src=x" not in answer.text
+            assert "<img src=x" not in response.text

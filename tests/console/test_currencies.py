@@ -25,21 +25,26 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path, database_url: str) 
 
 
 async def test_alert_page_omits_the_fee_of_a_payment_without_one(
-    visitors: ConsoleClients, world: Harness
+    console_clients: ConsoleClients, harness: Harness
 ) -> None:
-    currency = world.services.settings.currency
-    payer, receiver = await world.create_subscriber(balance="500"), await world.create_subscriber()
-    await update_rule(world, "Large amount", threshold="50")
-    order = Command(
+    currency = harness.services.settings.currency
+    payer, receiver = (
+        await harness.create_subscriber(balance="500"),
+        await harness.create_subscriber(),
+    )
+    await update_rule(harness, "Large amount", threshold="50")
+    command = Command(
         type=chart.TRANSFER,
         channel="admin",
         payer=commands.subscriber_party(decode_id(payer["id"])),
         payee=commands.subscriber_party(decode_id(receiver["id"])),
         amount=money.parse("100", currency),
     )
-    assert (await world.services.ledger.submit(order)).require_accepted().status == "under_review"
-    (alert,) = await list_alerts(world)
-    shown = await (await visitors.create_signed_in("C")).get_page_text(
+    assert (
+        await harness.services.ledger.submit(command)
+    ).require_accepted().status == "under_review"
+    (alert,) = await list_alerts(harness)
+    text = await (await console_clients.create_signed_in("C")).get_page_text(
         f"/console/compliance/alerts/{alert['id']}"
     )
-    assert f"{currency} is on hold." in shown and "a fee of" not in shown
+    assert f"{currency} is on hold." in text and "a fee of" not in text

@@ -15,29 +15,33 @@ async def _post_block(visitor: ConsoleClient, id: str, **headers: str) -> int:
     return (await visitor.post_without_csrf(path, {"reason": "x"}, **headers)).status_code
 
 
-async def _is_blocked(world: Harness, id: str) -> bool:
-    answer = await world.client.get(f"/api/v1/subscribers/{id}", auth=await world.create_admin())
-    return bool(answer.json()["status"] == "BLOCKED")
+async def _is_blocked(harness: Harness, id: str) -> bool:
+    response = await harness.client.get(
+        f"/api/v1/subscribers/{id}", auth=await harness.create_admin()
+    )
+    return bool(response.json()["status"] == "BLOCKED")
 
 
 async def test_form_requires_the_csrf_token_of_its_session(
-    ada: ConsoleClient, visitors: ConsoleClients, world: Harness
+    ada: ConsoleClient, console_clients: ConsoleClients, harness: Harness
 ) -> None:
-    person = (await world.create_subscriber())["id"]
-    of_another = await (await visitors.create_signed_in("A")).get_csrf_token()
+    person = (await harness.create_subscriber())["id"]
+    of_another = await (await console_clients.create_signed_in("A")).get_csrf_token()
     own = await ada.get_csrf_token()
     for wrong in ("", "x", of_another, own[:-1], own.upper() + "x", own + own):
         assert await _post_block(ada, person, **{"X-CSRF-Token": wrong}) == 403
     assert await _post_block(ada, person) == 403
-    assert not await _is_blocked(world, person)
+    assert not await _is_blocked(harness, person)
     assert await _post_block(ada, person, **{"X-CSRF-Token": own}) == 303
-    assert await _is_blocked(world, person)
+    assert await _is_blocked(harness, person)
 
 
-async def test_csrf_token_is_accepted_as_a_form_field(ada: ConsoleClient, world: Harness) -> None:
-    person = (await world.create_subscriber())["id"]
-    answer = await ada.post_form(f"/console/actions/subscriber.block?id={person}", {"reason": "x"})
-    assert answer.status_code == 303
+async def test_csrf_token_is_accepted_as_a_form_field(ada: ConsoleClient, harness: Harness) -> None:
+    person = (await harness.create_subscriber())["id"]
+    response = await ada.post_form(
+        f"/console/actions/subscriber.block?id={person}", {"reason": "x"}
+    )
+    assert response.status_code == 303
 
 
 CROSS_SITE_HEADERS: tuple[dict[str, str], ...] = (
@@ -53,34 +57,34 @@ CROSS_SITE_HEADERS: tuple[dict[str, str], ...] = (
 
 
 async def test_cross_site_form_is_rejected_even_with_the_token(
-    ada: ConsoleClient, stranger: ConsoleClient, world: Harness
+    ada: ConsoleClient, signed_out_client: ConsoleClient, harness: Harness
 ) -> None:
     person, csrf = (
-        (await world.create_subscriber())["id"],
+        (await harness.create_subscriber())["id"],
         {"X-CSRF-Token": await ada.get_csrf_token()},
     )
     for headers in CROSS_SITE_HEADERS:
         assert await _post_block(ada, person, **csrf, **headers) == 403, headers
-        signing_in = await stranger.post_without_csrf(
+        signing_in = await signed_out_client.post_without_csrf(
             "/console/sign-in", {"email": "a@b.c"}, **headers
         )
         assert signing_in.status_code == 403, "nobody is signed in as somebody else unknowingly"
-    assert not await _is_blocked(world, person)
+    assert not await _is_blocked(harness, person)
 
 
 async def test_same_origin_fetch_metadata_is_accepted_behind_a_proxy(
-    ada: ConsoleClient, world: Harness
+    ada: ConsoleClient, harness: Harness
 ) -> None:
     """A proxy may replace the Host header, so Sec-Fetch-Site takes precedence over Origin."""
-    person = (await world.create_subscriber())["id"]
+    person = (await harness.create_subscriber())["id"]
     headers = {"X-CSRF-Token": await ada.get_csrf_token(), "Origin": "https://pay.example.com"}
     assert await _post_block(ada, person, **headers) == 303
 
 
 async def test_browser_without_fetch_metadata_is_checked_by_origin(
-    ada: ConsoleClient, world: Harness
+    ada: ConsoleClient, harness: Harness
 ) -> None:
-    person = (await world.create_subscriber())["id"]
+    person = (await harness.create_subscriber())["id"]
     headers = {"X-CSRF-Token": await ada.get_csrf_token(), "Sec-Fetch-Site": ""}
     assert await _post_block(ada, person, **headers) == 303
 
@@ -103,28 +107,30 @@ OFF_SITE_URLS = (
 
 
 async def test_redirect_after_an_action_stays_on_this_site(
-    ada: ConsoleClient, world: Harness
+    ada: ConsoleClient, harness: Harness
 ) -> None:
     csrf = (await ada.get_csrf_token()).encode()
     for came_from in OFF_SITE_URLS:
-        path = f"/console/actions/subscriber.reset_pin?id={(await world.create_subscriber())['id']}"
+        path = (
+            f"/console/actions/subscriber.reset_pin?id={(await harness.create_subscriber())['id']}"
+        )
         headers = [
             (b"HX-Request", b"true"),
             (b"HX-Current-URL", came_from.encode()),
             (b"X-CSRF-Token", csrf),
         ]
-        answer = await ada.client.post(path, headers=headers)
-        assert answer.status_code == 200, answer.text
-        target = answer.headers["HX-Redirect"]
+        response = await ada.client.post(path, headers=headers)
+        assert response.status_code == 200, response.text
+        target = response.headers["HX-Redirect"]
         assert target.startswith("/") and target[1:2] not in ("/", "\\"), came_from
         assert target.isascii() and target.isprintable()
-        assert "x" not in answer.cookies
+        assert "x" not in response.cookies
 
 
 async def test_link_on_a_secret_page_stays_on_this_site(ada: ConsoleClient) -> None:
     ada.referer = "//evil.example"
-    answer = await ada.submit_action("api_key.create", {"name": "x", "scopes": ["cards:read"]})
-    assert 'href="/console"' in answer.text and "evil.example" not in answer.text
+    response = await ada.submit_action("api_key.create", {"name": "x", "scopes": ["cards:read"]})
+    assert 'href="/console"' in response.text and "evil.example" not in response.text
 
 
 INVALID_FORMS: tuple[dict[str, str], ...] = (
@@ -141,36 +147,36 @@ INVALID_FORMS: tuple[dict[str, str], ...] = (
 
 
 async def test_invalid_field_values_are_reported_in_the_form(
-    ada: ConsoleClient, world: Harness
+    ada: ConsoleClient, harness: Harness
 ) -> None:
-    person = (await world.create_subscriber())["id"]
+    person = (await harness.create_subscriber())["id"]
     for form in INVALID_FORMS:
-        answer = await ada.submit_action("subscriber.level", form, id=person)
-        assert answer.status_code == 200, answer.text
-        assert 'role="alert"' in answer.text, f"{form} was taken"
+        response = await ada.submit_action("subscriber.level", form, id=person)
+        assert response.status_code == 200, response.text
+        assert 'role="alert"' in response.text, f"{form} was taken"
 
 
 async def test_fields_forbidden_to_the_role_are_dropped(
-    visitors: ConsoleClients, world: Harness
+    console_clients: ConsoleClients, harness: Harness
 ) -> None:
     """The form does not offer the field to this role, and adding it by hand has no effect."""
-    person = await world.create_subscriber()
-    support = await visitors.create_signed_in("S")
+    person = await harness.create_subscriber()
+    support = await console_clients.create_signed_in("S")
     await support.submit_action(
         "subscriber.update", {"first_name": "Mariama", "kyc_level": "3"}, id=person["id"]
     )
-    answer = await world.client.get(
-        f"/api/v1/subscribers/{person['id']}", auth=world.get_service_auth()
+    response = await harness.client.get(
+        f"/api/v1/subscribers/{person['id']}", auth=harness.get_service_auth()
     )
-    record = msgspec.convert(answer.json(), dict[str, object])
+    record = msgspec.convert(response.json(), dict[str, object])
     assert (record["first_name"], record["kyc_level"]) == ("Mariama", person["kyc_level"])
 
 
 async def test_large_form_is_parsed_once_and_off_the_main_thread(
-    ada: ConsoleClient, world: Harness, monkeypatch: pytest.MonkeyPatch
+    ada: ConsoleClient, harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Parsing a photo takes long and must not delay payments in the same process."""
-    person, csrf = (await world.create_subscriber())["id"], await ada.get_csrf_token()
+    person, csrf = (await harness.create_subscriber())["id"], await ada.get_csrf_token()
     read: list[tuple[int, bool]] = []
 
     def recorded(encoded: bytes) -> FormData:
@@ -178,10 +184,10 @@ async def test_large_form_is_parsed_once_and_off_the_main_thread(
         return FormData(encoded)
 
     monkeypatch.setattr("tapgate.console.page_request.FormData", recorded)
-    answer = await ada.post_without_csrf(
+    response = await ada.post_without_csrf(
         f"/console/actions/subscriber.document?id={person}",
         {"document_type": "id_front", "image": "+/" * 1_000_000},
         **{"X-CSRF-Token": csrf},
     )
-    assert answer.status_code == 200 and "JPEG or PNG" in answer.text
+    assert response.status_code == 200 and "JPEG or PNG" in response.text
     assert [in_line for size, in_line in read if size > 1_000_000] == [False]

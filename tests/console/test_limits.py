@@ -13,9 +13,9 @@ LIMITS_URL = "/console/limits"
 P2P_FEES_URL = f"{LIMITS_URL}/fees/transfer_p2p"
 
 
-async def get_fee_rules(world: Harness) -> list[dict[str, Any]]:
-    answer = await world.client.get("/api/v1/fee-rules", auth=await world.create_admin())
-    found: list[dict[str, Any]] = answer.json()["data"]
+async def get_fee_rules(harness: Harness) -> list[dict[str, Any]]:
+    response = await harness.client.get("/api/v1/fee-rules", auth=await harness.create_admin())
+    found: list[dict[str, Any]] = response.json()["data"]
     return found
 
 
@@ -32,9 +32,9 @@ def test_every_chargeable_transaction_type_can_have_a_fee() -> None:
     assert set(CHARGED_TYPES) == set(chart.TRANSACTION_TYPES) - set(model._FEE_EXEMPT_REASONS)
 
 
-async def test_limits_of_a_kyc_level_can_be_changed(ada: ConsoleClient, world: Harness) -> None:
-    asked = await ada.get_partial("/console/actions/limits.level_1?kyc_level=1")
-    assert 'value="50000.00"' in asked.text and ">phone_number</textarea>" in asked.text
+async def test_limits_of_a_kyc_level_can_be_changed(ada: ConsoleClient, harness: Harness) -> None:
+    response = await ada.get_partial("/console/actions/limits.level_1?kyc_level=1")
+    assert 'value="50000.00"' in response.text and ">phone_number</textarea>" in response.text
     form = {
         "max_balance": "500000",
         "max_transaction": "123.45",
@@ -49,29 +49,31 @@ async def test_limits_of_a_kyc_level_can_be_changed(ada: ConsoleClient, world: H
     assert "The daily limit must not exceed the monthly limit." in refused.text
     await ada.submit_action("limits.level_1", form, kyc_level="1")
     assert "123.45" in await ada.get_page_text(LIMITS_URL)
-    answer = await world.client.get("/api/v1/account-rules/1", auth=await world.create_admin())
-    assert answer.json()["requirements"] == ["phone_number", "selfie"]
-    assert answer.json()["no_pin_limit"] == "0.00"
+    http_response = await harness.client.get(
+        "/api/v1/account-rules/1", auth=await harness.create_admin()
+    )
+    assert http_response.json()["requirements"] == ["phone_number", "selfie"]
+    assert http_response.json()["no_pin_limit"] == "0.00"
 
 
 async def test_submitting_an_unchanged_fee_form_changes_nothing(
-    ada: ConsoleClient, world: Harness
+    ada: ConsoleClient, harness: Harness
 ) -> None:
-    before = await get_fee_rules(world)
+    before = await get_fee_rules(harness)
     for kind in {step["type"] for step in before}:
         path = f"{LIMITS_URL}/fees/{kind}"
-        answer = await ada.post_partial(path, await get_prefilled_form(ada, path))
-        assert answer.headers["HX-Redirect"] == LIMITS_URL
-    assert await get_fee_rules(world) == before
+        response = await ada.post_partial(path, await get_prefilled_form(ada, path))
+        assert response.headers["HX-Redirect"] == LIMITS_URL
+    assert await get_fee_rules(harness) == before
 
 
-async def test_fee_steps_can_be_added_and_removed(ada: ConsoleClient, world: Harness) -> None:
-    others = [step for step in await get_fee_rules(world) if step["type"] != "transfer_p2p"]
+async def test_fee_steps_can_be_added_and_removed(ada: ConsoleClient, harness: Harness) -> None:
+    others = [step for step in await get_fee_rules(harness) if step["type"] != "transfer_p2p"]
     form = await get_prefilled_form(ada, P2P_FEES_URL)
     assert (form["up_to_0"], form["rate_0"], form["rate_last"]) == ("50000.00", "1.5", "0.5")
     form |= {"up_to_0": "", "rate_0": "", "up_to_2": "900000", "rate_2": "0.75"}
     await ada.post_partial(P2P_FEES_URL, form | {"payer": "receiver"})
-    now = await get_fee_rules(world)
+    now = await get_fee_rules(harness)
     assert [step for step in now if step["type"] != "transfer_p2p"] == others
     assert [
         (step["up_to"], step["rate"], step["payer"])
@@ -84,8 +86,8 @@ async def test_fee_steps_can_be_added_and_removed(ada: ConsoleClient, world: Har
     ]
 
 
-async def test_invalid_fee_is_marked_at_its_field(ada: ConsoleClient, world: Harness) -> None:
-    before = await get_fee_rules(world)
+async def test_invalid_fee_is_marked_at_its_field(ada: ConsoleClient, harness: Harness) -> None:
+    before = await get_fee_rules(harness)
     form = await get_prefilled_form(ada, P2P_FEES_URL)
     for change, marked in (
         ({"rate_last": ""}, "rate_last"),
@@ -94,37 +96,37 @@ async def test_invalid_fee_is_marked_at_its_field(ada: ConsoleClient, world: Har
         ({"up_to_1": "10"}, "up_to_1"),
         ({"up_to_0": "", "rate_0": "", "up_to_1": "x"}, "up_to_0"),  # later rows move up
     ):
-        answer = await ada.post_partial(P2P_FEES_URL, form | change)
-        assert re.findall(r'name="(\w+)"[^>]*aria-invalid', answer.text) == [marked], change
-    assert await get_fee_rules(world) == before
+        response = await ada.post_partial(P2P_FEES_URL, form | change)
+        assert re.findall(r'name="(\w+)"[^>]*aria-invalid', response.text) == [marked], change
+    assert await get_fee_rules(harness) == before
 
 
 async def test_stale_fee_form_does_not_overwrite_another_admins_change(
-    ada: ConsoleClient, visitors: ConsoleClients, world: Harness
+    ada: ConsoleClient, console_clients: ConsoleClients, harness: Harness
 ) -> None:
     form = await get_prefilled_form(ada, P2P_FEES_URL)
-    bob = await visitors.create_signed_in("A")
+    bob = await console_clients.create_signed_in("A")
     await bob.post_partial(
         P2P_FEES_URL, await get_prefilled_form(bob, P2P_FEES_URL) | {"rate_last": "0.25"}
     )
-    between = await get_fee_rules(world)
-    answer = await ada.post_partial(P2P_FEES_URL, form | {"rate_last": "0.9"})
-    assert "Someone else changed this record" in answer.text
-    assert await get_fee_rules(world) == between
+    between = await get_fee_rules(harness)
+    response = await ada.post_partial(P2P_FEES_URL, form | {"rate_last": "0.9"})
+    assert "Someone else changed this record" in response.text
+    assert await get_fee_rules(harness) == between
 
 
 async def test_fees_are_shown_to_finance_and_changed_only_by_system_admins(
-    visitors: ConsoleClients,
+    console_clients: ConsoleClients,
 ) -> None:
     for role in "SCF":
-        visitor = await visitors.create_signed_in(role)
-        shown = await visitor.get_page_text(LIMITS_URL)
-        assert "10,000,000.00" in shown and "/console/actions/limits" not in shown
-        assert ("1.5% up to 50,000.00 SLE" in shown) == (role == "F")
-        assert P2P_FEES_URL not in shown
+        visitor = await console_clients.create_signed_in(role)
+        text = await visitor.get_page_text(LIMITS_URL)
+        assert "10,000,000.00" in text and "/console/actions/limits" not in text
+        assert ("1.5% up to 50,000.00 SLE" in text) == (role == "F")
+        assert P2P_FEES_URL not in text
         assert (await visitor.get_partial(P2P_FEES_URL)).status_code == 403
         assert (await visitor.post_partial(P2P_FEES_URL, {"rate_last": "5"})).status_code == 403
-    ada = await visitors.create_signed_in("A")
+    ada = await console_clients.create_signed_in("A")
     assert P2P_FEES_URL in await ada.get_page_text(LIMITS_URL)
     assert (
         await ada.post_without_csrf(P2P_FEES_URL, {"rate_last": "5"})
@@ -136,9 +138,11 @@ async def test_fees_are_shown_to_finance_and_changed_only_by_system_admins(
 COMMISSION_URL = f"{LIMITS_URL}/commission"
 
 
-async def get_commission_rules(world: Harness) -> list[dict[str, Any]]:
-    answer = await world.client.get("/api/v1/commission-rules", auth=await world.create_admin())
-    found: list[dict[str, Any]] = answer.json()["data"]
+async def get_commission_rules(harness: Harness) -> list[dict[str, Any]]:
+    response = await harness.client.get(
+        "/api/v1/commission-rules", auth=await harness.create_admin()
+    )
+    found: list[dict[str, Any]] = response.json()["data"]
     return found
 
 
@@ -147,21 +151,21 @@ async def get_commission_form(visitor: ConsoleClient) -> dict[str, str]:
     return dict(re.findall(r'name="(\w+)"[^>]* value="([^"]*)"', text))
 
 
-async def test_commission_is_shown_and_changed(ada: ConsoleClient, world: Harness) -> None:
-    before = await get_commission_rules(world)
-    shown = await ada.get_page_text(LIMITS_URL)
-    assert "1.5%" in shown and "from 10.00 SLE" in shown
+async def test_commission_is_shown_and_changed(ada: ConsoleClient, harness: Harness) -> None:
+    before = await get_commission_rules(harness)
+    text = await ada.get_page_text(LIMITS_URL)
+    assert "1.5%" in text and "from 10.00 SLE" in text
     form = await get_commission_form(ada)
-    answer = await ada.post_partial(COMMISSION_URL, form)
-    assert answer.headers["HX-Redirect"] == LIMITS_URL
-    assert await get_commission_rules(world) == before
+    response = await ada.post_partial(COMMISSION_URL, form)
+    assert response.headers["HX-Redirect"] == LIMITS_URL
+    assert await get_commission_rules(harness) == before
     changed = form | {
         "rate_agent_cashin_1": "1.25",
         "rate_agent_cashin_3": "",
         "minimum_amount_agent_cashin_1": "",
     }
     assert "HX-Redirect" in (await ada.post_partial(COMMISSION_URL, changed)).headers
-    now = await get_commission_rules(world)
+    now = await get_commission_rules(harness)
     assert now[0] == before[0] | {"rate": "1.25", "minimum_amount": "0.00"}
     assert [(rule["type"], rule["tier"]) for rule in now if rule["tier"] == 3] == [
         ("agent_cashout", 3)
@@ -169,31 +173,36 @@ async def test_commission_is_shown_and_changed(ada: ConsoleClient, world: Harnes
     # Another admin has changed it since this form was opened.
     late = await ada.post_partial(COMMISSION_URL, form)
     assert "HX-Redirect" not in late.headers and 'role="alert"' in late.text
-    assert await get_commission_rules(world) == now
+    assert await get_commission_rules(harness) == now
 
 
 async def test_invalid_commission_is_marked_where_it_was_typed(
-    ada: ConsoleClient, world: Harness
+    ada: ConsoleClient, harness: Harness
 ) -> None:
-    before = await get_commission_rules(world)
+    before = await get_commission_rules(harness)
     form = await get_commission_form(ada)
     wrong = {
         "rate_agent_cashin_1": "",
         "rate_agent_cashin_2": "101",
         "minimum_amount_agent_cashout_3": "x<b>",
     }
-    answer = await ada.post_partial(COMMISSION_URL, form | wrong)
-    assert answer.text.count('aria-invalid="true"') == 2
-    assert 'id="about-rate_agent_cashin_2"' in answer.text
-    assert 'id="about-minimum_amount_agent_cashout_3"' in answer.text
-    assert "x&lt;b&gt;" in answer.text
-    assert await get_commission_rules(world) == before
+    response = await ada.post_partial(COMMISSION_URL, form | wrong)
+    assert response.text.count('aria-invalid="true"') == 2
+    assert 'id="about-rate_agent_cashin_2"' in response.text
+    assert 'id="about-minimum_amount_agent_cashout_3"' in response.text
+    assert "x&lt;b&gt;" in response.text
+    assert await get_commission_rules(harness) == before
 
 
-async def test_finance_sees_the_commission_and_cannot_change_it(visitors: ConsoleClients) -> None:
-    finance, support = await visitors.create_signed_in("F"), await visitors.create_signed_in("S")
-    shown = await finance.get_page_text(LIMITS_URL)
-    assert "from 10.00 SLE" in shown and COMMISSION_URL not in shown
+async def test_finance_sees_the_commission_and_cannot_change_it(
+    console_clients: ConsoleClients,
+) -> None:
+    finance, support = (
+        await console_clients.create_signed_in("F"),
+        await console_clients.create_signed_in("S"),
+    )
+    text = await finance.get_page_text(LIMITS_URL)
+    assert "from 10.00 SLE" in text and COMMISSION_URL not in text
     assert (await finance.get_partial(COMMISSION_URL)).status_code == 403
     assert (await finance.post_partial(COMMISSION_URL, {})).status_code == 403
     assert "from 10.00 SLE" not in await support.get_page_text(LIMITS_URL)

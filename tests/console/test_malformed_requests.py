@@ -20,41 +20,43 @@ QUERIES = (
 
 
 async def test_every_response_has_the_security_headers(
-    ada: ConsoleClient, stranger: ConsoleClient
+    ada: ConsoleClient, signed_out_client: ConsoleClient
 ) -> None:
-    answers = [
+    responses = [
         await ada.get("/console"),
         await ada.get("/console/nowhere"),
         await ada.get("/console/assets/console.js"),
         await ada.get("/console/assets/nowhere.js"),
         await ada.get_partial("/console/subscribers"),
         await ada.client.put("/console"),
-        await stranger.get("/console"),
-        await stranger.get("/console/sign-in"),
-        await stranger.post_without_csrf("/console/sign-in", {"email": "x" * 20_000}),
+        await signed_out_client.get("/console"),
+        await signed_out_client.get("/console/sign-in"),
+        await signed_out_client.post_without_csrf("/console/sign-in", {"email": "x" * 20_000}),
     ]
-    for answer in answers:
+    for response in responses:
         for name, value in SECURITY_HEADERS.items():
-            if answer.request.url.path.startswith("/console/assets/") and answer.is_error:
+            if response.request.url.path.startswith("/console/assets/") and response.is_error:
                 continue
-            assert answer.headers[name] == value, f"{answer.request.url}: {name}"
-        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+            assert response.headers[name] == value, f"{response.request.url}: {name}"
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
     assert "unsafe" not in SECURITY_HEADERS["Content-Security-Policy"]
 
 
-async def test_unknown_path_gets_a_404_page(ada: ConsoleClient, stranger: ConsoleClient) -> None:
-    for visitor in (ada, stranger):
+async def test_unknown_path_gets_a_404_page(
+    ada: ConsoleClient, signed_out_client: ConsoleClient
+) -> None:
+    for visitor in (ada, signed_out_client):
         for path in ("/console/nowhere", "/console/", "/console//", "/console/subscribers/"):
-            answer = await visitor.get(path)
-            assert answer.status_code == 404 and "<h1>Page not found</h1>" in answer.text
+            response = await visitor.get(path)
+            assert response.status_code == 404 and "<h1>Page not found</h1>" in response.text
 
 
 async def test_unsupported_method_gets_405_with_an_allow_header(ada: ConsoleClient) -> None:
     for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "POST"):
-        answer = await ada.client.request(method, "/console/subscribers")
-        assert answer.status_code == 405
-        assert answer.headers["Allow"] == "GET, HEAD"
-        assert answer.headers["Content-Type"].startswith("text/html")
+        response = await ada.client.request(method, "/console/subscribers")
+        assert response.status_code == 405
+        assert response.headers["Allow"] == "GET, HEAD"
+        assert response.headers["Content-Type"].startswith("text/html")
 
 
 async def test_head_response_matches_get_without_a_body(ada: ConsoleClient) -> None:
@@ -67,8 +69,8 @@ async def test_head_response_matches_get_without_a_body(ada: ConsoleClient) -> N
 async def test_malformed_query_causes_no_server_error(ada: ConsoleClient) -> None:
     for path, query in itertools.product(PATHS, QUERIES):
         address = f"{path}?{query}".encode("utf-8", "replace").decode("latin-1")
-        for answer in (await ada.client.get(address), await ada.get_partial(address)):
-            assert answer.status_code < 500, f"{address}: {answer.text}"
+        for response in (await ada.client.get(address), await ada.get_partial(address)):
+            assert response.status_code < 500, f"{address}: {response.text}"
 
 
 UNKNOWN_PATHS = (
@@ -80,9 +82,9 @@ UNKNOWN_PATHS = (
 
 async def test_malformed_path_gets_400_or_404(ada: ConsoleClient) -> None:
     for path in UNKNOWN_PATHS:
-        answer = await ada.get(f"/console/{path}")
-        assert answer.status_code in (400, 404), path
-        assert "<script>" not in answer.text
+        response = await ada.get(f"/console/{path}")
+        assert response.status_code in (400, 404), path
+        assert "<script>" not in response.text
 
 
 BODIES = (
@@ -93,58 +95,63 @@ CONTENT_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data; boun
 
 
 async def test_malformed_form_causes_no_server_error(
-    ada: ConsoleClient, stranger: ConsoleClient
+    ada: ConsoleClient, signed_out_client: ConsoleClient
 ) -> None:
     csrf = await ada.get_csrf_token()
     for body, kind in itertools.product(BODIES, CONTENT_TYPES):
         headers = {"Content-Type": kind, "X-CSRF-Token": csrf}
         for visitor, path in (
             (ada, "/console/actions/subscriber.block?id=sub_x"),
-            (stranger, "/console/sign-in"),
+            (signed_out_client, "/console/sign-in"),
         ):
-            answer = await visitor.client.post(path, content=body, headers=headers)
-            assert answer.status_code < 500, answer.text
+            response = await visitor.client.post(path, content=body, headers=headers)
+            assert response.status_code < 500, response.text
 
 
 async def test_random_paths_cause_no_server_error(ada: ConsoleClient) -> None:
-    chance = random.Random(7)
+    rng = random.Random(7)
     for _ in range(150):
-        noise = "".join(chance.choices(string.printable.strip() + "%%&&==//??", k=30))
-        answer = await ada.client.get(f"/console/{noise.replace('#', '')}")
-        assert answer.status_code < 500, noise
+        noise = "".join(rng.choices(string.printable.strip() + "%%&&==//??", k=30))
+        response = await ada.client.get(f"/console/{noise.replace('#', '')}")
+        assert response.status_code < 500, noise
 
 
 async def test_large_form_is_rejected_when_signed_out(
-    stranger: ConsoleClient, ada: ConsoleClient
+    signed_out_client: ConsoleClient, ada: ConsoleClient
 ) -> None:
     large = {"email": "a" * 20_000, "password": "x"}
-    answer = await stranger.post_without_csrf("/console/sign-in", large)
-    assert answer.status_code == 413
-    assert answer.headers["Content-Type"].startswith("text/html")
-    part = await stranger.post_without_csrf("/console/sign-in", large, **{"HX-Request": "true"})
+    response = await signed_out_client.post_without_csrf("/console/sign-in", large)
+    assert response.status_code == 413
+    assert response.headers["Content-Type"].startswith("text/html")
+    part = await signed_out_client.post_without_csrf(
+        "/console/sign-in", large, **{"HX-Request": "true"}
+    )
     assert part.status_code == 413 and "<html" not in part.text
-    answer = await ada.post_without_csrf(
+    response = await ada.post_without_csrf(
         "/console/actions/subscriber.block", {"reason": "x" * 20_000}
     )
-    assert answer.status_code == 403, "whoever is signed in may send a file"
+    assert response.status_code == 403, "whoever is signed in may send a file"
 
 
 async def test_rate_limited_request_gets_an_html_page(
-    visitors: ConsoleClients, tmp_path: Path
+    console_clients: ConsoleClients, tmp_path: Path
 ) -> None:
-    services, visitor = visitors.harness.services, await visitors.create_signed_in("S")
+    services, visitor = (
+        console_clients.harness.services,
+        await console_clients.create_signed_in("S"),
+    )
     settings = msgspec.structs.replace(services.settings, data_dir=tmp_path / "slow", rate_burst=1)
     usual, services.throttle = (
         services.throttle,
         Throttle(msgspec.structs.replace(settings, rate_limit=1)),
     )
     try:
-        answer = await visitor.get("/console")
-        while answer.status_code == 200:
-            answer = await visitor.get("/console")
+        response = await visitor.get("/console")
+        while response.status_code == 200:
+            response = await visitor.get("/console")
     finally:
         await services.throttle.close()
         services.throttle = usual
-    assert answer.status_code == 429 and int(answer.headers["Retry-After"]) > 0
-    assert answer.headers["Content-Type"].startswith("text/html")
-    assert "Customers" in answer.text, "the way on is there"
+    assert response.status_code == 429 and int(response.headers["Retry-After"]) > 0
+    assert response.headers["Content-Type"].startswith("text/html")
+    assert "Customers" in response.text, "the way on is there"

@@ -16,7 +16,7 @@ def parse_tile(page: str, label: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("severities", "said"),
+    ("severities", "output"),
     [
         (["CRITICAL", "HIGH", "HIGH", "LOW"], "4 ■ Critical 1 ■ High 2"),
         (["CRITICAL"], "1 ■ Critical 1"),
@@ -25,32 +25,32 @@ def parse_tile(page: str, label: str) -> str:
     ],
 )
 async def test_open_alerts_are_counted_by_severity(
-    visitors: ConsoleClients, world: Harness, severities: list[str], said: str
+    console_clients: ConsoleClients, harness: Harness, severities: list[str], output: str
 ) -> None:
     for severity in severities:
-        answer = await world.client.post(
+        response = await harness.client.post(
             "/api/v1/compliance/alerts",
             json={"alert_type": "by hand", "severity": severity, "details": {}},
-            auth=world.get_service_auth(),
+            auth=harness.get_service_auth(),
         )
-        assert answer.status_code == 201, answer.text
-    page = await (await visitors.create_signed_in("C")).get_page_text("/console")
-    assert parse_tile(page, "Open alerts") == said
+        assert response.status_code == 201, response.text
+    page = await (await console_clients.create_signed_in("C")).get_page_text("/console")
+    assert parse_tile(page, "Open alerts") == output
 
 
 async def test_alerts_under_investigation_are_counted_separately(
-    visitors: ConsoleClients, world: Harness
+    console_clients: ConsoleClients, harness: Harness
 ) -> None:
-    visitor = await visitors.create_signed_in("C")
+    visitor = await console_clients.create_signed_in("C")
     for severity in ("HIGH", "CRITICAL"):
-        raised = await world.client.post(
+        raised = await harness.client.post(
             "/api/v1/compliance/alerts",
             json={"alert_type": "by hand", "severity": severity, "details": {}},
-            auth=world.get_service_auth(),
+            auth=harness.get_service_auth(),
         )
         alert = raised.json()["alert_id"]
-    await world.client.post(
-        f"/api/v1/compliance/alerts/{alert}/investigate", auth=await world.create_admin("C")
+    await harness.client.post(
+        f"/api/v1/compliance/alerts/{alert}/investigate", auth=await harness.create_admin("C")
     )
     page = await visitor.get_page_text("/console")
     assert parse_tile(page, "Open alerts") == "1 ■ High 1, 1 under investigation"

@@ -9,20 +9,20 @@ XSS_PAYLOAD = "<script>alert(1)</script>"
 
 async def _create_partner(ada: ConsoleClient, name: str = "Sierra Bank") -> tuple[str, str]:
     """Create a partner and return its id and the response text."""
-    made = await ada.submit_action("partner.create", {"name": name, "overdraft_limit": "100"})
-    found = re.search(r'href="/console/partners/(ptn_\w+)"', made.text)
-    assert found is not None, made.text
-    return found[1], made.text
+    created = await ada.submit_action("partner.create", {"name": name, "overdraft_limit": "100"})
+    found = re.search(r'href="/console/partners/(ptn_\w+)"', created.text)
+    assert found is not None, created.text
+    return found[1], created.text
 
 
 async def test_secrets_of_a_new_partner_are_shown_once(ada: ConsoleClient) -> None:
-    partner, said = await _create_partner(ada)
-    copied = re.findall(r'data-copy="([^"]+)"', said)
+    partner, output = await _create_partner(ada)
+    copied = re.findall(r'data-copy="([^"]+)"', output)
     assert copied[0] == partner and len(copied) == 4
-    shown = await ada.get_page_text(f"/console/partners/{partner}")
-    assert "Sierra Bank" in shown and "100.00 SLE" in shown
-    assert not any(secret in shown for secret in copied[2:])
-    assert f"/api/v1/webhooks/partners/{partner}" in shown
+    text = await ada.get_page_text(f"/console/partners/{partner}")
+    assert "Sierra Bank" in text and "100.00 SLE" in text
+    assert not any(secret in text for secret in copied[2:])
+    assert f"/api/v1/webhooks/partners/{partner}" in text
 
 
 async def test_repeated_funding_form_funds_the_partner_once(ada: ConsoleClient) -> None:
@@ -30,13 +30,13 @@ async def test_repeated_funding_form_funds_the_partner_once(ada: ConsoleClient) 
     page = f"/console/partners/{partner}"
     await ada.get_page_text(page)
     address = f"/console/actions/partner.fund?id={partner}"
-    asked = await ada.get_partial(address)
-    request_id = asked.text.partition('name="request_id" value="')[2].partition('"')[0]
+    response = await ada.get_partial(address)
+    request_id = response.text.partition('name="request_id" value="')[2].partition('"')[0]
     for _ in range(2):
         done = await ada.post_partial(address, {"amount": "2500", "request_id": request_id})
         assert done.headers["HX-Redirect"] == page
-    shown = await ada.get_page_text(page)
-    assert "2,500.00 SLE" in shown and "5,000.00 SLE" not in shown
+    text = await ada.get_page_text(page)
+    assert "2,500.00 SLE" in text and "5,000.00 SLE" not in text
 
 
 async def test_partner_can_be_suspended_and_activated(ada: ConsoleClient) -> None:
@@ -44,8 +44,8 @@ async def test_partner_can_be_suspended_and_activated(ada: ConsoleClient) -> Non
     page = f"/console/partners/{partner}"
     await ada.get_page_text(page)
     await ada.submit_action("partner.suspend", {"reason": "Contract ended"}, id=partner)
-    shown = await ada.get_page_text(page)
-    assert "Partner suspended." in shown and "partner.fund" not in shown
+    text = await ada.get_page_text(page)
+    assert "Partner suspended." in text and "partner.fund" not in text
     for query in ("status=suspended", "search=sierra"):
         assert "Sierra Bank" in (await ada.get_partial(f"/console/partners?{query}")).text
     for query in ("status=active", "search=rokel"):
@@ -55,11 +55,11 @@ async def test_partner_can_be_suspended_and_activated(ada: ConsoleClient) -> Non
 
 
 async def test_partner_pages_are_forbidden_to_other_roles(
-    visitors: ConsoleClients, ada: ConsoleClient
+    console_clients: ConsoleClients, ada: ConsoleClient
 ) -> None:
     partner, _ = await _create_partner(ada)
     for role in "CSF":
-        other = await visitors.create_signed_in(role)
+        other = await console_clients.create_signed_in(role)
         assert (await other.get("/console/partners")).status_code == 403
         assert (await other.get(f"/console/partners/{partner}")).status_code == 403
 
@@ -67,18 +67,18 @@ async def test_partner_pages_are_forbidden_to_other_roles(
 async def test_partner_names_are_escaped(ada: ConsoleClient) -> None:
     partner, _ = await _create_partner(ada, XSS_PAYLOAD)
     for path in ("/console/partners", f"/console/partners/{partner}"):
-        answer = await ada.get(path)
-        assert "&lt;script&gt;alert(1)" in answer.text and "<script>alert" not in answer.text
+        response = await ada.get(path)
+        assert "&lt;script&gt;alert(1)" in response.text and "<script>alert" not in response.text
 
 
 async def test_signing_keys_are_rotated_and_shown_once(ada: ConsoleClient) -> None:
     partner, _ = await _create_partner(ada)
     page = f"/console/partners/{partner}"
     (old,) = re.findall(r"api_key_id=(key_\w+)", await ada.get_page_text(page))
-    made = await ada.submit_action("partner.key", id=partner)
-    new, secret = re.findall(r'data-copy="([^"]+)"', made.text)
-    shown = await ada.get_page_text(page)
-    assert old in shown and new in shown and secret not in shown
+    created = await ada.submit_action("partner.key", id=partner)
+    new, secret = re.findall(r'data-copy="([^"]+)"', created.text)
+    text = await ada.get_page_text(page)
+    assert old in text and new in text and secret not in text
     assert new in await ada.get_page_text(f"{page}/keys")
     await ada.submit_action("partner.delete_key", id=partner, api_key_id=old)
     assert re.findall(r"api_key_id=(key_\w+)", await ada.get_page_text(page)) == [new]
@@ -87,10 +87,10 @@ async def test_signing_keys_are_rotated_and_shown_once(ada: ConsoleClient) -> No
 
 
 async def test_webhook_secret_is_rotated_and_shown_once(ada: ConsoleClient) -> None:
-    partner, said = await _create_partner(ada)
+    partner, output = await _create_partner(ada)
     rotated = await ada.submit_action(
         "partner.rotate_webhook_secret", {"grace_seconds": "86400"}, id=partner
     )
     (secret,) = re.findall(r'data-copy="([^"]+)"', rotated.text)
-    assert secret not in said
+    assert secret not in output
     assert secret not in await ada.get_page_text(f"/console/partners/{partner}")

@@ -26,52 +26,52 @@ async def _crawl(visitor: ConsoleClient, *begin: str) -> dict[str, str]:
         path = waiting.pop()
         if path in seen or path.startswith(_EXCLUDED_PATHS):
             continue
-        answer = await visitor.get(path)
-        assert answer.status_code < 500, path
-        seen[path] = html.unescape(answer.text)
-        waiting += map(html.unescape, _LINK.findall(answer.text))
+        response = await visitor.get(path)
+        assert response.status_code < 500, path
+        seen[path] = html.unescape(response.text)
+        waiting += map(html.unescape, _LINK.findall(response.text))
     return seen
 
 
-async def _create_restricted_subscriber(world: Harness) -> tuple[dict[str, str], str]:
+async def _create_restricted_subscriber(harness: Harness) -> tuple[dict[str, str], str]:
     """Create a subscriber with an entry in every list, then restrict it.
 
     Returns the subscriber and the serial of its card.
     """
     person, other = (
-        await world.create_subscriber(balance="900", **_PERSONAL_DATA),
-        await world.create_subscriber(),
+        await harness.create_subscriber(balance="900", **_PERSONAL_DATA),
+        await harness.create_subscriber(),
     )
-    admin, url = await world.create_admin(), f"/api/v1/subscribers/{person['id']}"
-    card = await create_card(world)
+    admin, url = await harness.create_admin(), f"/api/v1/subscribers/{person['id']}"
+    card = await create_card(harness)
     details = {"asked_by": person["phone_number"], "note": "Unseenova called"}
     alert = {"alert_type": "odd", "subscriber_id": person["id"], "details": details}
     own = {"subscriber_id": person["id"], "card_serial": card, "pin": PIN}
     for path, body, credential in (
-        ("compliance/alerts", alert, world.get_service_auth()),
+        ("compliance/alerts", alert, harness.get_service_auth()),
         ("cards/link", own, admin),
         (f"subscribers/{person['id']}/block", {"reason": "Unseenova lost the phone"}, admin),
         (f"subscribers/{person['id']}/unblock", {"reason": "Unseenova found it"}, admin),
     ):
-        done = await world.client.post(f"/api/v1/{path}", json=body, auth=credential)
+        done = await harness.client.post(f"/api/v1/{path}", json=body, auth=credential)
         assert done.is_success, done.text
-    shop = await create_processor(world)
-    paid = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "100")
-    await submit_refund(world, paid, shop, "30")
-    await submit_and_get_id(world, chart.TRANSFER_P2P, person["id"], other["id"], "77")
-    await world.client.put(url, json={"restricted": True, "address": "5 Road"}, auth=admin)
+    shop = await create_processor(harness)
+    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "100")
+    await submit_refund(harness, paid, shop, "30")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, person["id"], other["id"], "77")
+    await harness.client.put(url, json={"restricted": True, "address": "5 Road"}, auth=admin)
     return person, card
 
 
 async def test_no_reachable_page_reveals_personal_data(
-    visitors: ConsoleClients, world: Harness
+    console_clients: ConsoleClients, harness: Harness
 ) -> None:
-    person, card = await _create_restricted_subscriber(world)
+    person, card = await _create_restricted_subscriber(harness)
     url = f"/api/v1/subscribers/{person['id']}"
-    balance = (await world.client.get(url, auth=world.get_service_auth())).json()["balance"]
+    balance = (await harness.client.get(url, auth=harness.get_service_auth())).json()["balance"]
     secrets = ("Secretive", "Unseenova", "unseenova", "5 Road", person["phone_number"], balance)
     for role in "ACSF":
-        visitor = await visitors.create_signed_in(role)
+        visitor = await console_clients.create_signed_in(role)
         seen = await _crawl(
             visitor,
             "/console",
@@ -84,21 +84,21 @@ async def test_no_reachable_page_reveals_personal_data(
             "/simulator/phone",
         )
         assert len(seen) > 20
-        told = [path for path, text in seen.items() if any(one in text for one in secrets)]
+        told = [path for path, text in seen.items() if any(item in text for item in secrets)]
         assert told == [], role
 
 
 async def test_audit_log_is_unmasked_after_the_access_code_is_entered(
-    visitors: ConsoleClients, world: Harness
+    console_clients: ConsoleClients, harness: Harness
 ) -> None:
-    person, _ = await _create_restricted_subscriber(world)
+    person, _ = await _create_restricted_subscriber(harness)
     officer, page = (
-        await visitors.create_signed_in("C"),
+        await console_clients.create_signed_in("C"),
         f"/console/audit?resource_id={person['id']}",
     )
     assert "<ins>***</ins>" in await officer.get_page_text(page)
     await officer.submit_action("subscriber.ask_code", id=person["id"])
-    code = await world.get_pending_code(person["phone_number"])
+    code = await harness.get_pending_code(person["phone_number"])
     await officer.submit_action("subscriber.enter_code", {"otp": code}, id=person["id"])
-    shown = await officer.get_page_text(page)
-    assert "5 Road" in shown and "Unseenova lost the phone" in shown
+    text = await officer.get_page_text(page)
+    assert "5 Road" in text and "Unseenova lost the phone" in text

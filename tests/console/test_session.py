@@ -19,44 +19,44 @@ from tapgate.edge.services import Services
 
 
 @pytest.fixture(autouse=True)
-async def account(services: Services) -> None:
+async def admin_account(services: Services) -> None:
     """Create a system_admin with a password."""
     await operations.create_first_admin(services, email=EMAIL, password=PASSWORD)
 
 
-def _parse_cookie(answer: httpx2.Response, name: str = SESSION_COOKIE) -> dict[str, Any]:
+def _parse_cookie(response: httpx2.Response, name: str = SESSION_COOKIE) -> dict[str, Any]:
     """Return the attributes of a cookie set by the response, without its value."""
-    found = SimpleCookie(answer.headers["Set-Cookie"])[name]
+    found = SimpleCookie(response.headers["Set-Cookie"])[name]
     return {key: value for key, value in found.items() if value}
 
 
 async def _is_signed_in(visitor: ConsoleClient) -> bool:
-    answer = await visitor.client.get("/console")
-    assert answer.status_code in (200, 303)
-    if answer.status_code == 303:
-        assert answer.headers["Location"] == "/console/sign-in"
-    return answer.status_code == 200
+    response = await visitor.client.get("/console")
+    assert response.status_code in (200, 303)
+    if response.status_code == 303:
+        assert response.headers["Location"] == "/console/sign-in"
+    return response.status_code == 200
 
 
-async def test_sign_in_sets_an_http_only_cookie(stranger: ConsoleClient) -> None:
-    answer = await stranger.sign_in(EMAIL, PASSWORD)
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/console")
-    assert _parse_cookie(answer) == {
+async def test_sign_in_sets_an_http_only_cookie(signed_out_client: ConsoleClient) -> None:
+    response = await signed_out_client.sign_in(EMAIL, PASSWORD)
+    assert (response.status_code, response.headers["Location"]) == (303, "/console")
+    assert _parse_cookie(response) == {
         "path": "/",
         "max-age": "86400",
         "httponly": True,
         "samesite": "Strict",
     }
-    assert await _is_signed_in(stranger)
-    assert PASSWORD not in answer.text
+    assert await _is_signed_in(signed_out_client)
+    assert PASSWORD not in response.text
 
 
-async def test_production_cookie_has_the_host_prefix(visitors: ConsoleClients) -> None:
-    services = visitors.harness.services
+async def test_production_cookie_has_the_host_prefix(console_clients: ConsoleClients) -> None:
+    services = console_clients.harness.services
     services.settings = msgspec.structs.replace(services.settings, environment="production")
-    visitor = visitors.create_signed_out("https://gateway")
-    answer = await visitor.sign_in(EMAIL, PASSWORD)
-    assert _parse_cookie(answer, f"__Host-{SESSION_COOKIE}") == {
+    visitor = console_clients.create_signed_out("https://gateway")
+    response = await visitor.sign_in(EMAIL, PASSWORD)
+    assert _parse_cookie(response, f"__Host-{SESSION_COOKIE}") == {
         "path": "/",
         "max-age": "86400",
         "httponly": True,
@@ -71,86 +71,90 @@ async def test_production_cookie_has_the_host_prefix(visitors: ConsoleClients) -
 
 
 async def test_failed_sign_in_does_not_reveal_whether_the_account_exists(
-    stranger: ConsoleClient,
+    signed_out_client: ConsoleClient,
 ) -> None:
-    known = await stranger.sign_in(EMAIL, "incorrect horse")
-    unknown = await stranger.sign_in("nobody@example.com", "incorrect horse")
+    known = await signed_out_client.sign_in(EMAIL, "incorrect horse")
+    unknown = await signed_out_client.sign_in("nobody@example.com", "incorrect horse")
     assert known.status_code == unknown.status_code == 401
     assert known.text.replace(EMAIL, "") == unknown.text.replace("nobody@example.com", "")
     assert "Incorrect email or password." in known.text
     assert "incorrect horse" not in known.text
-    assert stranger.session is None
+    assert signed_out_client.session is None
 
 
 async def test_malformed_credentials_get_the_same_error_message(
-    stranger: ConsoleClient,
+    signed_out_client: ConsoleClient,
 ) -> None:
     for email, password in (("", ""), (EMAIL, ""), ("no address", "x"), ("", PASSWORD)):
-        answer = await stranger.sign_in(email, password)
-        assert 400 <= answer.status_code < 500
-        assert "Incorrect email or password." in answer.text
+        response = await signed_out_client.sign_in(email, password)
+        assert 400 <= response.status_code < 500
+        assert "Incorrect email or password." in response.text
 
 
 async def test_console_and_api_share_the_sign_in_attempt_limit(
-    stranger: ConsoleClient, client: httpx2.AsyncClient
+    signed_out_client: ConsoleClient, client: httpx2.AsyncClient
 ) -> None:
     for _ in range(5):
-        assert (await stranger.sign_in(EMAIL, "incorrect horse")).status_code == 401
-    answer = await stranger.sign_in(EMAIL, PASSWORD)
-    assert answer.status_code == 429 and "Too many attempts" in answer.text
+        assert (await signed_out_client.sign_in(EMAIL, "incorrect horse")).status_code == 401
+    response = await signed_out_client.sign_in(EMAIL, PASSWORD)
+    assert response.status_code == 429 and "Too many attempts" in response.text
     over_api = await client.post("/api/v1/admin/login", json={"email": EMAIL, "password": PASSWORD})
     assert over_api.status_code == 429, "the console and the interface count together"
 
 
 async def test_sign_out_ends_the_session_in_the_console_and_the_api(
-    stranger: ConsoleClient, visitors: ConsoleClients, other_client: httpx2.AsyncClient
+    signed_out_client: ConsoleClient,
+    console_clients: ConsoleClients,
+    other_process_client: httpx2.AsyncClient,
 ) -> None:
-    await stranger.sign_in(EMAIL, PASSWORD)
-    token = stranger.session
+    await signed_out_client.sign_in(EMAIL, PASSWORD)
+    token = signed_out_client.session
     assert token is not None
-    answer = await stranger.post_form("/console/sign-out")
-    assert answer.headers["Location"] == "/console/sign-in"
-    assert _parse_cookie(answer)["max-age"] == "0"
-    assert not await _is_signed_in(stranger)
-    with_old_cookie = ConsoleClient(other_client)
+    response = await signed_out_client.post_form("/console/sign-out")
+    assert response.headers["Location"] == "/console/sign-in"
+    assert _parse_cookie(response)["max-age"] == "0"
+    assert not await _is_signed_in(signed_out_client)
+    with_old_cookie = ConsoleClient(other_process_client)
     with_old_cookie.client.cookies.set(SESSION_COOKIE, token)
     assert not await _is_signed_in(with_old_cookie)
     bearer = {"Authorization": f"Bearer {token}"}
-    assert (await other_client.get("/api/v1/admin/me", headers=bearer)).status_code == 401
+    assert (await other_process_client.get("/api/v1/admin/me", headers=bearer)).status_code == 401
 
 
-async def test_sign_out_clears_browser_storage(stranger: ConsoleClient) -> None:
-    await stranger.sign_in(EMAIL, PASSWORD)
-    answer = await stranger.post_form("/console/sign-out")
-    assert answer.headers["Clear-Site-Data"] == '"storage"'
-    assert (await stranger.get("/console/sign-in")).headers["Cache-Control"] == "no-store"
+async def test_sign_out_clears_browser_storage(signed_out_client: ConsoleClient) -> None:
+    await signed_out_client.sign_in(EMAIL, PASSWORD)
+    response = await signed_out_client.post_form("/console/sign-out")
+    assert response.headers["Clear-Site-Data"] == '"storage"'
+    assert (await signed_out_client.get("/console/sign-in")).headers["Cache-Control"] == "no-store"
 
 
 async def test_successful_sign_in_ends_the_previous_session(
-    stranger: ConsoleClient, other_client: httpx2.AsyncClient
+    signed_out_client: ConsoleClient, other_process_client: httpx2.AsyncClient
 ) -> None:
-    await stranger.sign_in(EMAIL, PASSWORD)
-    first = stranger.session
-    await stranger.sign_in(EMAIL, "incorrect horse")
-    assert await _is_signed_in(stranger), "only who gets in ends it"
-    await stranger.sign_in(EMAIL, PASSWORD)
-    assert await _is_signed_in(stranger)
+    await signed_out_client.sign_in(EMAIL, PASSWORD)
+    first = signed_out_client.session
+    await signed_out_client.sign_in(EMAIL, "incorrect horse")
+    assert await _is_signed_in(signed_out_client), "only who gets in ends it"
+    await signed_out_client.sign_in(EMAIL, PASSWORD)
+    assert await _is_signed_in(signed_out_client)
     bearer = {"Authorization": f"Bearer {first}"}
-    assert (await other_client.get("/api/v1/admin/me", headers=bearer)).status_code == 401
+    assert (await other_process_client.get("/api/v1/admin/me", headers=bearer)).status_code == 401
 
 
-async def test_sign_out_requires_a_post_with_the_csrf_token(stranger: ConsoleClient) -> None:
-    await stranger.sign_in(EMAIL, PASSWORD)
-    assert (await stranger.get("/console/sign-out")).status_code == 405
-    assert (await stranger.post_without_csrf("/console/sign-out")).status_code == 403
-    assert await _is_signed_in(stranger)
+async def test_sign_out_requires_a_post_with_the_csrf_token(
+    signed_out_client: ConsoleClient,
+) -> None:
+    await signed_out_client.sign_in(EMAIL, PASSWORD)
+    assert (await signed_out_client.get("/console/sign-out")).status_code == 405
+    assert (await signed_out_client.post_without_csrf("/console/sign-out")).status_code == 403
+    assert await _is_signed_in(signed_out_client)
 
 
 async def test_disabling_an_admin_ends_the_session_immediately(
-    visitors: ConsoleClients, ada: ConsoleClient, world: Harness
+    console_clients: ConsoleClients, ada: ConsoleClient, harness: Harness
 ) -> None:
-    ben = await world.create_admin("S")
-    visitor = visitors.create_signed_out()
+    ben = await harness.create_admin("S")
+    visitor = console_clients.create_signed_out()
     visitor.set_session(ben)
     assert await _is_signed_in(visitor)
     await ada.submit_action("administrator.disable", id=ben.id)
@@ -161,11 +165,11 @@ async def test_disabling_an_admin_ends_the_session_immediately(
 
 @pytest.mark.parametrize("size", [0, 100_000])
 async def test_form_has_no_effect_when_the_session_ends_while_it_arrives(
-    visitors: ConsoleClients, ada: ConsoleClient, world: Harness, size: int
+    console_clients: ConsoleClients, ada: ConsoleClient, harness: Harness, size: int
 ) -> None:
     """Also covers a form larger than a signed-out client may send."""
-    ben, target = await world.create_admin("A"), await world.create_admin("S")
-    visitor = visitors.create_signed_out()
+    ben, target = await harness.create_admin("A"), await harness.create_admin("S")
+    visitor = console_clients.create_signed_out()
     visitor.set_session(ben)
     csrf = await visitor.get_csrf_token()
 
@@ -174,7 +178,7 @@ async def test_form_has_no_effect_when_the_session_ends_while_it_arrives(
         await ada.submit_action("administrator.disable", id=ben.id)
         yield f"&csrf={csrf}".encode()
 
-    answer = await visitor.client.post(
+    response = await visitor.client.post(
         f"/console/actions/administrator.disable?id={target.id}",
         content=body(),
         headers={
@@ -182,8 +186,8 @@ async def test_form_has_no_effect_when_the_session_ends_while_it_arrives(
             "Sec-Fetch-Site": "same-origin",
         },
     )
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/console/sign-in")
-    other = visitors.create_signed_out()
+    assert (response.status_code, response.headers["Location"]) == (303, "/console/sign-in")
+    other = console_clients.create_signed_out()
     other.set_session(target)
     assert await _is_signed_in(other)
 
@@ -196,28 +200,34 @@ async def test_form_consumes_one_unit_of_the_rate_limit(ada: ConsoleClient) -> N
     assert remaining[0] - remaining[1] <= 1
 
 
-async def test_sign_in_redirects_to_the_requested_page(stranger: ConsoleClient) -> None:
-    asked = await stranger.get("/console/subscribers?search=ami&status=ACTIVE")
-    address = asked.headers["Location"]
-    assert "session expired" not in await stranger.get_page_text(address), "nobody had signed in"
-    wrong = await stranger.post_without_csrf(address, {"email": EMAIL, "password": "wrong"})
+async def test_sign_in_redirects_to_the_requested_page(signed_out_client: ConsoleClient) -> None:
+    response = await signed_out_client.get("/console/subscribers?search=ami&status=ACTIVE")
+    address = response.headers["Location"]
+    assert "session expired" not in await signed_out_client.get_page_text(address), (
+        "nobody had signed in"
+    )
+    wrong = await signed_out_client.post_without_csrf(
+        address, {"email": EMAIL, "password": "wrong"}
+    )
     again = re.search(r'action="([^"]+)"', wrong.text)
     assert again is not None
-    answer = await stranger.post_without_csrf(
+    http_response = await signed_out_client.post_without_csrf(
         html.unescape(again[1]), {"email": EMAIL, "password": PASSWORD}
     )
-    assert answer.headers["Location"] == "/console/subscribers?search=ami&status=ACTIVE"
+    assert http_response.headers["Location"] == "/console/subscribers?search=ami&status=ACTIVE"
 
 
 async def test_expired_session_is_reported_and_sign_in_returns_to_the_page(
-    stranger: ConsoleClient,
+    signed_out_client: ConsoleClient,
 ) -> None:
-    stranger.referer = page = "/console/subscribers?search=ami"
-    answer = await stranger.get_partial("/console/actions/subscriber.register")
-    address = answer.headers["HX-Redirect"]
-    assert "Your session expired" in await stranger.get_page_text(address)
-    answer = await stranger.post_without_csrf(address, {"email": EMAIL, "password": PASSWORD})
-    assert answer.headers["Location"] == page
+    signed_out_client.referer = page = "/console/subscribers?search=ami"
+    response = await signed_out_client.get_partial("/console/actions/subscriber.register")
+    address = response.headers["HX-Redirect"]
+    assert "Your session expired" in await signed_out_client.get_page_text(address)
+    response = await signed_out_client.post_without_csrf(
+        address, {"email": EMAIL, "password": PASSWORD}
+    )
+    assert response.headers["Location"] == page
 
 
 async def test_upload_after_the_session_ended_redirects_to_sign_in(
@@ -227,10 +237,10 @@ async def test_upload_after_the_session_ended_redirects_to_sign_in(
     page, csrf = "/console/cards/upload", await ada.get_csrf_token()
     await ada.get(page)
     await ada.post_form("/console/sign-out")
-    answer = await ada.post_file(page, b"Serial No.\n" + b"x" * 100_000, csrf=csrf)
-    assert answer.status_code == 200, answer.text
-    assert answer.headers["HX-Redirect"].startswith("/console/sign-in?to=%2Fconsole%2Fcards")
-    assert "ended" in answer.headers["HX-Redirect"]
+    response = await ada.post_file(page, b"Serial No.\n" + b"x" * 100_000, csrf=csrf)
+    assert response.status_code == 200, response.text
+    assert response.headers["HX-Redirect"].startswith("/console/sign-in?to=%2Fconsole%2Fcards")
+    assert "ended" in response.headers["HX-Redirect"]
 
 
 @pytest.mark.parametrize(
@@ -238,11 +248,13 @@ async def test_upload_after_the_session_ended_redirects_to_sign_in(
     ["//evil.example", "https://evil.example", "/\\evil.example", "x", "/\t/evil.example"],
 )
 async def test_sign_in_does_not_redirect_to_another_site(
-    stranger: ConsoleClient, elsewhere: str
+    signed_out_client: ConsoleClient, elsewhere: str
 ) -> None:
     address = f"/console/sign-in?{urlencode({'to': elsewhere})}"
-    answer = await stranger.post_without_csrf(address, {"email": EMAIL, "password": PASSWORD})
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/console")
+    response = await signed_out_client.post_without_csrf(
+        address, {"email": EMAIL, "password": PASSWORD}
+    )
+    assert (response.status_code, response.headers["Location"]) == (303, "/console")
 
 
 INVALID_SESSION_COOKIES = (
@@ -258,18 +270,20 @@ INVALID_SESSION_COOKIES = (
 )
 
 
-async def test_invalid_session_cookie_redirects_to_sign_in(stranger: ConsoleClient) -> None:
+async def test_invalid_session_cookie_redirects_to_sign_in(
+    signed_out_client: ConsoleClient,
+) -> None:
     for cookie in INVALID_SESSION_COOKIES:
         header = [(b"Cookie", f"{SESSION_COOKIE}={cookie}; tapgate_said={cookie}".encode())]
-        answer = await stranger.client.get("/console", headers=header)
-        assert (answer.status_code, answer.headers["Location"]) == (303, "/console/sign-in")
-        form = await stranger.client.get("/console/sign-in", headers=header)
+        response = await signed_out_client.client.get("/console", headers=header)
+        assert (response.status_code, response.headers["Location"]) == (303, "/console/sign-in")
+        form = await signed_out_client.client.get("/console/sign-in", headers=header)
         assert form.status_code == 200
 
 
-async def test_api_does_not_accept_the_session_cookie(ada: ConsoleClient, world: Harness) -> None:
+async def test_api_does_not_accept_the_session_cookie(ada: ConsoleClient, harness: Harness) -> None:
     """Otherwise any site could make a browser send authenticated API requests."""
-    person = await world.create_subscriber()
+    person = await harness.create_subscriber()
     for path in ("admin/me", "subscribers", f"subscribers/{person['id']}", "admin/api-keys"):
         assert (await ada.client.get(f"/api/v1/{path}")).status_code == 401
     blocking = f"/api/v1/subscribers/{person['id']}/block"
@@ -277,15 +291,15 @@ async def test_api_does_not_accept_the_session_cookie(ada: ConsoleClient, world:
 
 
 async def test_sign_in_page_redirects_when_already_signed_in(ada: ConsoleClient) -> None:
-    answer = await ada.get("/console/sign-in")
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/console")
+    response = await ada.get("/console/sign-in")
+    assert (response.status_code, response.headers["Location"]) == (303, "/console")
 
 
 async def test_flash_message_is_shown_once_and_escaped(ada: ConsoleClient) -> None:
     hostile = "PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg=="  # a script element
-    answer = await ada.get(
+    response = await ada.get(
         "/console", Cookie=f"{SESSION_COOKIE}={ada.session}; tapgate_said={hostile}"
     )
-    assert "&lt;script&gt;alert(1)" in answer.text and "<script>alert" not in answer.text
-    assert "tapgate_said=; " in answer.headers["Set-Cookie"]
+    assert "&lt;script&gt;alert(1)" in response.text and "<script>alert" not in response.text
+    assert "tapgate_said=; " in response.headers["Set-Cookie"]
     assert 'class="said"' not in (await ada.get("/console")).text

@@ -9,29 +9,29 @@ from tapgate import ids
 XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
-async def test_subscriber_names_are_escaped(ada: ConsoleClient, world: Harness) -> None:
-    person = await world.create_subscriber(
+async def test_subscriber_names_are_escaped(ada: ConsoleClient, harness: Harness) -> None:
+    person = await harness.create_subscriber(
         first_name=XSS_PAYLOAD, last_name='"><img src=x onerror=alert(1)>'
     )
     for path in ("/console/subscribers", f"/console/subscribers/{person['id']}"):
-        answer = await ada.get(path)
-        assert answer.status_code == 200
-        assert "&lt;script&gt;alert(1)" in answer.text
-        assert "<script>alert" not in answer.text and "<img src=x" not in answer.text
+        response = await ada.get(path)
+        assert response.status_code == 200
+        assert "&lt;script&gt;alert(1)" in response.text
+        assert "<script>alert" not in response.text and "<img src=x" not in response.text
 
 
 async def test_block_shows_the_reason_and_a_second_block_shows_an_error(
-    ada: ConsoleClient, world: Harness
+    ada: ConsoleClient, harness: Harness
 ) -> None:
-    person = await world.create_subscriber()
+    person = await harness.create_subscriber()
     page = f"/console/subscribers/{person['id']}"
     await ada.get_page_text(page)
     done = await ada.submit_action(
         "subscriber.block", {"reason": "Lost the phone"}, id=person["id"]
     )
     assert done.headers["HX-Redirect"] == page
-    shown = await ada.get_page_text(page)
-    assert "Customer blocked." in shown and "Reason: Lost the phone" in shown
+    text = await ada.get_page_text(page)
+    assert "Customer blocked." in text and "Reason: Lost the phone" in text
     again = await ada.post_partial(
         f"/console/actions/subscriber.block?id={person['id']}", {"reason": "Once more"}
     )
@@ -40,71 +40,76 @@ async def test_block_shows_the_reason_and_a_second_block_shows_an_error(
 
 
 async def test_partial_subscriber_list_contains_only_rows(
-    visitors: ConsoleClients, world: Harness
+    console_clients: ConsoleClients, harness: Harness
 ) -> None:
-    await world.create_subscriber(first_name="Fatmata")
-    await world.create_subscriber(first_name="Ibrahim")
-    support = await visitors.create_signed_in("S")
+    await harness.create_subscriber(first_name="Fatmata")
+    await harness.create_subscriber(first_name="Ibrahim")
+    support = await console_clients.create_signed_in("S")
     found = await support.get_partial("/console/subscribers?search=fatmata")
     assert found.text.count("<tr>") == 1 and "Fatmata" in found.text
     assert "<html" not in found.text
 
 
 async def test_stale_form_does_not_overwrite_another_admins_change(
-    ada: ConsoleClient, visitors: ConsoleClients, world: Harness
+    ada: ConsoleClient, console_clients: ConsoleClients, harness: Harness
 ) -> None:
     """A form submits all of its fields, including unchanged ones."""
-    person = await world.create_subscriber(first_name="Aminata", address="Kissy Road")
+    person = await harness.create_subscriber(first_name="Aminata", address="Kissy Road")
     address = f"/console/actions/subscriber.update?id={person['id']}"
     seen = dict(re.findall(r'name="(seen)" value="([^"]+)"', (await ada.get_partial(address)).text))
-    other = await visitors.create_signed_in("S")
+    other = await console_clients.create_signed_in("S")
     await other.submit_action("subscriber.update", {"address": "Wilkinson Road"}, id=person["id"])
     late = {**seen, "first_name": "Amie", "address": "Kissy Road"}
     for _ in range(2):  # submitting it again is just as stale
-        answer = await ada.post_partial(address, late)
-        assert "Someone else changed this record" in answer.text and 'value="Amie"' in answer.text
-        assert dict(re.findall(r'name="(seen)" value="([^"]+)"', answer.text)) == seen
-    record = await world.client.get(
-        f"/api/v1/subscribers/{person['id']}", auth=world.get_service_auth()
+        response = await ada.post_partial(address, late)
+        assert (
+            "Someone else changed this record" in response.text and 'value="Amie"' in response.text
+        )
+        assert dict(re.findall(r'name="(seen)" value="([^"]+)"', response.text)) == seen
+    record = await harness.client.get(
+        f"/api/v1/subscribers/{person['id']}", auth=harness.get_service_auth()
     )
     assert record.json()["address"] == "Wilkinson Road"
-    shown = await ada.submit_action("subscriber.update", {"first_name": "Amie"}, id=person["id"])
-    assert "HX-Redirect" in shown.headers
+    page = await ada.submit_action("subscriber.update", {"first_name": "Amie"}, id=person["id"])
+    assert "HX-Redirect" in page.headers
 
 
 async def test_empty_field_keeps_its_value_and_the_form_says_so(
-    ada: ConsoleClient, world: Harness
+    ada: ConsoleClient, harness: Harness
 ) -> None:
-    person = await world.create_subscriber(email="aminata@example.com")
+    person = await harness.create_subscriber(email="aminata@example.com")
     form = await ada.get_page_text(f"/console/actions/subscriber.update?id={person['id']}")
     await ada.submit_action("subscriber.update", {"email": ""}, id=person["id"])
     assert "aminata@example.com" in await ada.get_page_text(f"/console/subscribers/{person['id']}")
     assert "Fields you leave blank keep their current value." in form
 
 
-async def _request_code(world: Harness, subscriber_id: str, status: str, **fields: str) -> None:
+async def _request_code(harness: Harness, subscriber_id: str, status: str, **fields: str) -> None:
     url = f"/api/v1/subscribers/{subscriber_id}/reset-pin"
-    assert (await world.client.post(url, auth=world.get_service_auth())).is_success
-    number = await world.services.database.fetchval("SELECT max(id) FROM messages")
+    assert (await harness.client.post(url, auth=harness.get_service_auth())).is_success
+    number = await harness.services.database.fetchval("SELECT max(id) FROM messages")
     report = {"message_id": ids.encode(ids.MESSAGE, number), "status": status, **fields}
-    answer = await world.client.post(
-        "/api/v1/messages/statuses", json={"data": [report]}, auth=world.get_service_auth()
+    response = await harness.client.post(
+        "/api/v1/messages/statuses", json={"data": [report]}, auth=harness.get_service_auth()
     )
-    assert answer.json() == {"updated": 1}
+    assert response.json() == {"updated": 1}
 
 
 async def test_support_staff_see_that_a_code_was_not_delivered(
-    visitors: ConsoleClients, world: Harness
+    console_clients: ConsoleClients, harness: Harness
 ) -> None:
-    sorie = await visitors.create_signed_in("S")
-    open_one, closed = await world.create_subscriber(), await world.create_restricted_subscriber()
+    sorie = await console_clients.create_signed_in("S")
+    open_one, closed = (
+        await harness.create_subscriber(),
+        await harness.create_restricted_subscriber(),
+    )
     for record in (open_one, closed):
         path = f"/console/subscribers/{record['id']}"
         assert "None sent in the last 30 days" in (await sorie.get(path)).text
-        await _request_code(world, record["id"], "failed", error_code="131026")
+        await _request_code(harness, record["id"], "failed", error_code="131026")
         assert "Not delivered (provider error 131026)" in (await sorie.get(path)).text
-        world.advance_clock(minutes=1)
-        await _request_code(world, record["id"], "delivered")
+        harness.advance_clock(minutes=1)
+        await _request_code(harness, record["id"], "delivered")
         text = (await sorie.get(path)).text
         assert "Not delivered" not in text
         assert "Delivered" in text

@@ -19,9 +19,9 @@ def test_every_scope_has_a_description() -> None:
 
 async def test_new_api_key_is_shown_once(ada: ConsoleClient) -> None:
     form = {"name": _XSS_PAYLOAD, "scopes": ["cards:read", "balance:read"]}
-    made = await ada.submit_action("api_key.create", form | {"expires_at": "2999-01-31T12:00"})
-    found = re.search(r'data-copy="(svc_test_[^"]+)"', made.text)
-    assert found is not None and _XSS_PAYLOAD not in made.text
+    created = await ada.submit_action("api_key.create", form | {"expires_at": "2999-01-31T12:00"})
+    found = re.search(r'data-copy="(svc_test_[^"]+)"', created.text)
+    assert found is not None and _XSS_PAYLOAD not in created.text
     page = await ada.get("/console/api-keys")
     assert found[1] not in page.text and _XSS_PAYLOAD not in page.text
     assert "&lt;script&gt;" in page.text and "2999-01-31 12:00 UTC" in page.text
@@ -40,26 +40,26 @@ async def test_rejected_admin_form_does_not_show_the_password(ada: ConsoleClient
 
 
 async def test_admin_is_not_offered_to_disable_their_own_account(
-    ada: ConsoleClient, world: Harness
+    ada: ConsoleClient, harness: Harness
 ) -> None:
-    ben = await world.create_admin("A")
+    ben = await harness.create_admin("A")
     page = (await ada.get("/console/administrators")).text
     offered = re.findall(r"/console/actions/administrator\.disable\?id=(\w+)", page)
     assert offered == [ben.id] and page.count(">you<") == 1
 
 
 async def test_webhook_page_shows_its_deliveries(ada: ConsoleClient) -> None:
-    made = await ada.submit_action(
+    created = await ada.submit_action(
         "webhook.create", {"url": "http://127.0.0.1:9/x", "events": ["card.linked"]}
     )
-    found = re.search(r"/console/webhooks/(\w+)", made.text)
-    assert found is not None and "whsec_" in made.text
+    found = re.search(r"/console/webhooks/(\w+)", created.text)
+    assert found is not None and "whsec_" in created.text
     page = f"/console/webhooks/{found[1]}"
     assert "No deliveries yet" in await ada.get_page_text(page)
     sent = await ada.submit_action("webhook.test", id=found[1])
     assert sent.headers["HX-Redirect"] == page
-    shown = await ada.get_page_text(page)
-    assert "Webhook test" in shown and ">Now<" in shown and "whsec_" not in shown
+    text = await ada.get_page_text(page)
+    assert "Webhook test" in text and ">Now<" in text and "whsec_" not in text
     part = await ada.get_partial(page)
     assert part.text.lstrip().startswith("<section") and 'hx-trigger="load' in part.text
     gone = await ada.submit_action("webhook.delete", id=found[1])
@@ -70,11 +70,11 @@ async def test_webhook_page_shows_its_deliveries(ada: ConsoleClient) -> None:
 async def test_webhook_can_be_edited_paused_and_resumed_and_its_secret_rotated(
     ada: ConsoleClient,
 ) -> None:
-    made = await ada.submit_action(
+    created = await ada.submit_action(
         "webhook.create", {"url": "http://127.0.0.1:9/x", "events": ["card.linked"]}
     )
-    found = re.search(r"/console/webhooks/(\w+)", made.text)
-    first = re.search(r'data-copy="(whsec_[^"]+)"', made.text)
+    found = re.search(r"/console/webhooks/(\w+)", created.text)
+    first = re.search(r'data-copy="(whsec_[^"]+)"', created.text)
     assert found is not None and first is not None
     id, page = found[1], f"/console/webhooks/{found[1]}"
     await ada.get_page_text(page)
@@ -84,8 +84,8 @@ async def test_webhook_can_be_edited_paused_and_resumed_and_its_secret_rotated(
     assert seen is not None
     typed = {"url": "http://127.0.0.1:9/y", "events": ["*"], "seen": seen[1]}
     assert (await ada.submit_action("webhook.edit", typed, id=id)).headers["HX-Redirect"] == page
-    shown = await ada.get_page_text(page)
-    assert "<h1>http://127.0.0.1:9/y</h1>" in shown and "All events" in shown
+    text = await ada.get_page_text(page)
+    assert "<h1>http://127.0.0.1:9/y</h1>" in text and "All events" in text
     stale = await ada.submit_action("webhook.edit", typed, id=id)
     assert 'role="alert"' in stale.text
 
@@ -106,15 +106,15 @@ async def test_webhook_can_be_edited_paused_and_resumed_and_its_secret_rotated(
 
 
 async def test_webhook_response_is_escaped_and_the_disable_reason_is_shown(
-    ada: ConsoleClient, world: Harness
+    ada: ConsoleClient, harness: Harness
 ) -> None:
-    made = await ada.submit_action(
+    created = await ada.submit_action(
         "webhook.create", {"url": "http://127.0.0.1:9/x", "events": ["*"]}
     )
-    found = re.search(r"/console/webhooks/(\w+)", made.text)
+    found = re.search(r"/console/webhooks/(\w+)", created.text)
     assert found is not None
     await ada.submit_action("webhook.test", id=found[1])
-    database = world.services.database
+    database = harness.services.database
     await database.execute(
         """UPDATE deliveries SET status = 'failed', next_attempt_at = NULL, ended_at = now(),
                   attempts = 1, last_status = 410, duration_ms = 1234, response = $1""",
@@ -130,17 +130,20 @@ async def test_webhook_response_is_escaped_and_the_disable_reason_is_shown(
 
 
 async def test_audit_log_shows_old_and_new_values(
-    ada: ConsoleClient, world: Harness, visitors: ConsoleClients
+    ada: ConsoleClient, harness: Harness, console_clients: ConsoleClients
 ) -> None:
-    person = await world.create_subscriber()
-    compliance = await visitors.create_signed_in("C")
+    person = await harness.create_subscriber()
+    compliance = await console_clients.create_signed_in("C")
     await compliance.submit_action(
         "subscriber.block", {"reason": f"Said {_XSS_PAYLOAD}"}, id=person["id"]
     )
     address = f"/console/audit?resource_id={person['id']}&event=subscriber.blocked"
-    answer = await compliance.get(address)
-    assert "<del>ACTIVE</del>" in answer.text and "<ins>BLOCKED</ins>" in answer.text
-    assert _XSS_PAYLOAD not in answer.text and f"/console/subscribers/{person['id']}" in answer.text
+    response = await compliance.get(address)
+    assert "<del>ACTIVE</del>" in response.text and "<ins>BLOCKED</ins>" in response.text
+    assert (
+        _XSS_PAYLOAD not in response.text
+        and f"/console/subscribers/{person['id']}" in response.text
+    )
     part = await ada.get_partial(address)
     assert part.text.count("<tr>") == 1
     assert "No entries match" in await ada.get_page_text("/console/audit?event=nothing.such")
@@ -148,9 +151,9 @@ async def test_audit_log_shows_old_and_new_values(
     assert refused.status_code == 422
 
 
-async def test_broken_audit_chain_is_reported(ada: ConsoleClient, world: Harness) -> None:
-    database = world.services.database
-    await world.create_subscriber()
+async def test_broken_audit_chain_is_reported(ada: ConsoleClient, harness: Harness) -> None:
+    database = harness.services.database
+    await harness.create_subscriber()
     unsealed = (await ada.get_partial("/console/audit/verify")).text
     assert "intact." in unsealed and " pending." in unsealed
     await assert_seals(
@@ -167,8 +170,8 @@ async def test_broken_audit_chain_is_reported(ada: ConsoleClient, world: Harness
     assert "Verification failed at aud_" in broken and "intact" not in broken
 
 
-async def test_revoke_dialog_names_the_api_key(ada: ConsoleClient, world: Harness) -> None:
-    key = await world.create_api_key("cards:read")
+async def test_revoke_dialog_names_the_api_key(ada: ConsoleClient, harness: Harness) -> None:
+    key = await harness.create_api_key("cards:read")
     assert f"<code>{key.id}</code>" in await ada.get_page_text(
         f"/console/actions/api_key.revoke?id={key.id}"
     )
@@ -176,10 +179,10 @@ async def test_revoke_dialog_names_the_api_key(ada: ConsoleClient, world: Harnes
 
 async def _create_key(ada: ConsoleClient, **form: object) -> tuple[str, str]:
     """Create an API key and return its id and secret."""
-    made = await ada.submit_action(
+    created = await ada.submit_action(
         "api_key.create", {"name": "Shop", "scopes": ["cards:read"], **form}
     )
-    secret = re.search(r'data-copy="(svc_test_[^"]+)"', made.text)
+    secret = re.search(r'data-copy="(svc_test_[^"]+)"', created.text)
     page = await ada.get_page_text("/console/api-keys")
     found = re.search(r"/console/actions/api_key\.rotate\?id=(key_\w+)", page)
     assert secret is not None and found is not None
@@ -195,15 +198,15 @@ async def test_edit_form_shows_the_settings_of_a_key_and_changes_them(ada: Conso
     }
     key, _ = await _create_key(ada, **form)
     page = await ada.get_page_text("/console/api-keys")
-    for shown in ("203.0.113.0/24", "2001:db8::/32", "5/s burst 7", "2999-01-31 12:00 UTC"):
-        assert shown in page
+    for text in ("203.0.113.0/24", "2001:db8::/32", "5/s burst 7", "2999-01-31 12:00 UTC"):
+        assert text in page
     asked = (await ada.get_partial(f"/console/actions/api_key.edit?id={key}")).text
-    for shown in (
+    for text in (
         'value="2999-01-31T12:00:00.000"',
         'value="5"',
         "203.0.113.0/24\n2001:db8::/32</textarea",
     ):
-        assert shown in asked
+        assert text in asked
     seen = asked.partition('name="seen" value="')[2].partition('"')[0]
     address = f"/console/actions/api_key.edit?id={key}"
     changes = {"name": "Kiosk", "scopes": ["balance:read"], "seen": seen}
@@ -213,41 +216,41 @@ async def test_edit_form_shows_the_settings_of_a_key_and_changes_them(ada: Conso
     done = await ada.post_partial(address, changes)
     assert done.headers["HX-Redirect"] == "/console/api-keys"
     page = await ada.get_page_text("/console/api-keys")
-    for shown in ("Kiosk", "balance:read", ">Any<", ">Default<"):
-        assert shown in page
+    for text in ("Kiosk", "balance:read", ">Any<", ">Default<"):
+        assert text in page
     assert "2999" not in page
     stale = await ada.post_partial(address, changes | {"name": "Till"})
     assert 'role="alert"' in stale.text
     assert "Till" not in await ada.get_page_text("/console/api-keys")
 
 
-async def test_expired_key_can_be_renamed(ada: ConsoleClient, world: Harness) -> None:
+async def test_expired_key_can_be_renamed(ada: ConsoleClient, harness: Harness) -> None:
     key, _ = await _create_key(ada, expires_at="2999-01-31T12:00:42.5")
-    await world.services.database.execute(
+    await harness.services.database.execute(
         "UPDATE api_keys SET expires_at = '2020-01-31 12:00:42.5Z' WHERE id = $1",
         ids.decode(ids.KEY, key),
     )
     address = f"/console/actions/api_key.edit?id={key}"
     form = (await ada.get_partial(address)).text
-    shown = re.search(r'value="(2020-[^"]+)"', form)
-    assert shown is not None
+    text = re.search(r'value="(2020-[^"]+)"', form)
+    assert text is not None
     changes = {
         "name": "Kiosk",
         "scopes": ["cards:read"],
         "seen": form.partition('name="seen" value="')[2].partition('"')[0],
-        "expires_at": shown[1],
+        "expires_at": text[1],
     }
     done = await ada.post_partial(address, changes)
     assert done.headers.get("HX-Redirect") == "/console/api-keys", done.text
     assert "Kiosk" in await ada.get_page_text("/console/api-keys")
 
 
-async def test_rotated_key_is_shown_once(ada: ConsoleClient, world: Harness) -> None:
+async def test_rotated_key_is_shown_once(ada: ConsoleClient, harness: Harness) -> None:
     key, old = await _create_key(ada)
     rotated = await ada.submit_action("api_key.rotate", {"grace_seconds": "3600"}, id=key)
     found = re.search(r'data-copy="(svc_test_[^"]+)"', rotated.text)
     assert found is not None and found[1] != old
     assert found[1] not in await ada.get_page_text("/console/api-keys")
     for secret in (old, found[1]):
-        answer = await world.client.get("/api/v1/cards", auth=BearerAuth(secret, key))
-        assert answer.status_code == 200
+        response = await harness.client.get("/api/v1/cards", auth=BearerAuth(secret, key))
+        assert response.status_code == 200

@@ -24,7 +24,7 @@ _COVERED_ELSEWHERE = {
 def test_every_state_changing_admin_endpoint_is_available_in_the_console() -> None:
     endpoints = [endpoint for noun in ENDPOINT_GROUPS for endpoint in noun]
     changing = {one.name for one in endpoints if one.access.roles and one.method != "GET"}
-    assert changing == {act.endpoint for act in ACTIONS} | set(_COVERED_ELSEWHERE)
+    assert changing == {action.endpoint for action in ACTIONS} | set(_COVERED_ELSEWHERE)
 
 
 def _build_photo() -> str:
@@ -34,14 +34,14 @@ def _build_photo() -> str:
 
 
 async def test_sending_money_requires_the_senders_pin(
-    visitors: ConsoleClients, world: Harness
+    console_clients: ConsoleClients, harness: Harness
 ) -> None:
-    finance = await visitors.create_signed_in("F")
-    sender = await world.create_subscriber(balance="500")
-    receiver = await world.create_subscriber()
+    finance = await console_clients.create_signed_in("F")
+    sender = await harness.create_subscriber(balance="500")
+    receiver = await harness.create_subscriber()
     form = {
         "sender_id": sender["id"],
-        "recipient_card_serial": await world.create_card(receiver["id"]),
+        "recipient_card_serial": await harness.create_card(receiver["id"]),
         "amount": "20",
     }
     refused = await finance.submit_action("wallet.send", {**form, "pin": WRONG_PIN})
@@ -52,10 +52,10 @@ async def test_sending_money_requires_the_senders_pin(
 
 
 async def test_declined_transfer_can_be_corrected_and_resubmitted(
-    ada: ConsoleClient, world: Harness
+    ada: ConsoleClient, harness: Harness
 ) -> None:
-    sender = await world.create_subscriber(balance="10")
-    receiver = await world.create_subscriber()
+    sender = await harness.create_subscriber(balance="10")
+    receiver = await harness.create_subscriber()
     accounts = {"from_account_id": sender["account_id"], "to_account_id": receiver["account_id"]}
     form = {**accounts, "amount": "500", "pin": PIN}
     declined = await ada.submit_action("wallet.transfer", form)
@@ -66,11 +66,11 @@ async def test_declined_transfer_can_be_corrected_and_resubmitted(
 
 
 async def test_statement_can_be_created_and_downloaded(
-    visitors: ConsoleClients, world: Harness
+    console_clients: ConsoleClients, harness: Harness
 ) -> None:
-    support = await visitors.create_signed_in("S")
-    person = await world.create_subscriber(balance="500")
-    day = world.services.clock().date().isoformat()
+    support = await console_clients.create_signed_in("S")
+    person = await harness.create_subscriber(balance="500")
+    day = harness.services.clock().date().isoformat()
     form = {"subscriber_id": person["id"], "from_date": day, "to_date": day, "format": "csv"}
     drawn_up = await support.submit_action("wallet.statement", form)
     link = re.search(r'href="(/api/v1/statements/[^"]+)"', drawn_up.text)
@@ -80,10 +80,10 @@ async def test_statement_can_be_created_and_downloaded(
 
 
 async def test_quote_shows_the_total_and_the_expected_outcome(
-    visitors: ConsoleClients, world: Harness
+    console_clients: ConsoleClients, harness: Harness
 ) -> None:
-    finance = await visitors.create_signed_in("F")
-    person = await world.create_subscriber(balance="10")
+    finance = await console_clients.create_signed_in("F")
+    person = await harness.create_subscriber(balance="10")
     form = {"sender_id": person["id"], "type": "transfer_p2p", "amount": "100"}
     told = await finance.submit_action("wallet.quote", form)
     assert "Total" in told.text and "No: insufficient funds" in told.text
@@ -93,36 +93,43 @@ async def test_quote_shows_the_total_and_the_expected_outcome(
 
 
 async def test_forgotten_pin_can_be_reset_verified_and_changed(
-    visitors: ConsoleClients, world: Harness
+    console_clients: ConsoleClients, harness: Harness
 ) -> None:
-    support = await visitors.create_signed_in("S")
-    person = await world.create_subscriber()
+    support = await console_clients.create_signed_in("S")
+    person = await harness.create_subscriber()
     await support.submit_action("subscriber.reset_pin", id=person["id"])
-    code = await world.get_pending_code(person["phone_number"])
+    code = await harness.get_pending_code(person["phone_number"])
     new = {"otp": code, "new_pin": "8352"}
     assert (
         "HX-Redirect"
         in (await support.submit_action("subscriber.set_pin", new, id=person["id"])).headers
     )
     for pin, expected in (("8352", 200), (PIN, 400)):
-        answer = await support.submit_action("subscriber.verify_pin", {"pin": pin}, id=person["id"])
-        assert ("HX-Redirect" in answer.headers) == (expected == 200)
+        response = await support.submit_action(
+            "subscriber.verify_pin", {"pin": pin}, id=person["id"]
+        )
+        assert ("HX-Redirect" in response.headers) == (expected == 200)
     change = {"old_pin": "8352", "new_pin": "6027"}
     changed = await support.submit_action("subscriber.change_pin", change, id=person["id"])
     assert "HX-Redirect" in changed.headers, changed.text
 
 
-async def test_document_can_be_added_and_viewed(visitors: ConsoleClients, world: Harness) -> None:
-    compliance, support = await visitors.create_signed_in("C"), await visitors.create_signed_in("S")
-    person = await world.create_subscriber()
+async def test_document_can_be_added_and_viewed(
+    console_clients: ConsoleClients, harness: Harness
+) -> None:
+    compliance, support = (
+        await console_clients.create_signed_in("C"),
+        await console_clients.create_signed_in("S"),
+    )
+    person = await harness.create_subscriber()
     form = {"document_type": "id_front", "image": _build_photo()}
     added = await support.submit_action("subscriber.document", form, id=person["id"])
     assert "HX-Redirect" in added.headers, added.text
     page = await compliance.get_page_text(f"/console/subscribers/{person['id']}")
     picture = re.search(r'src="(/console/subscribers/[^"]+/documents/[^"]+)"', page)
     assert picture is not None
-    shown = await compliance.get(picture[1])
-    assert shown.headers["Content-Type"] == "image/jpeg"
+    response = await compliance.get(picture[1])
+    assert response.headers["Content-Type"] == "image/jpeg"
     assert "ID front" in await support.get_page_text(f"/console/subscribers/{person['id']}")
     refused = await support.submit_action(
         "subscriber.document", {**form, "image": "no picture"}, id=person["id"]
@@ -130,9 +137,11 @@ async def test_document_can_be_added_and_viewed(visitors: ConsoleClients, world:
     assert "data URI" in refused.text
 
 
-async def test_alert_can_be_raised_manually(visitors: ConsoleClients, world: Harness) -> None:
-    compliance = await visitors.create_signed_in("C")
-    person = await world.create_subscriber()
+async def test_alert_can_be_raised_manually(
+    console_clients: ConsoleClients, harness: Harness
+) -> None:
+    compliance = await console_clients.create_signed_in("C")
+    person = await harness.create_subscriber()
     form = {
         "subscriber_id": person["id"],
         "alert_type": "stolen phone",
@@ -145,10 +154,14 @@ async def test_alert_can_be_raised_manually(visitors: ConsoleClients, world: Har
 
 
 async def test_registration_redirects_to_the_new_subscriber(
-    visitors: ConsoleClients, world: Harness
+    console_clients: ConsoleClients, harness: Harness
 ) -> None:
-    support = await visitors.create_signed_in("S")
-    form = {"first_name": "Isatu", "last_name": "Bangura", "phone_number": world.new_phone_number()}
+    support = await console_clients.create_signed_in("S")
+    form = {
+        "first_name": "Isatu",
+        "last_name": "Bangura",
+        "phone_number": harness.new_phone_number(),
+    }
     done = await support.submit_action(
         "subscriber.register", {**form, "category": "standard", "pin": PIN}
     )

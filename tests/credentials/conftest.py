@@ -43,7 +43,7 @@ def test_settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-async def start(
+async def start_process(
     database_url: str,
     test_settings: Settings,
     clock: FakeClock,
@@ -74,15 +74,15 @@ async def start(
 
 
 @pytest.fixture
-async def process(start: Callable[[], Awaitable[GatewayProcess]]) -> GatewayProcess:
-    return await start()
+async def process(start_process: Callable[[], Awaitable[GatewayProcess]]) -> GatewayProcess:
+    return await start_process()
 
 
 @pytest.fixture
-async def other(start: Callable[[], Awaitable[GatewayProcess]]) -> GatewayProcess:
-    return await start()
+async def other_process(start_process: Callable[[], Awaitable[GatewayProcess]]) -> GatewayProcess:
+    return await start_process()
 
 
 @pytest.fixture
-def world(process: GatewayProcess, clock: FakeClock, new_id: ids.IdGenerator) -> OwnerBuilder:
+def owners(process: GatewayProcess, clock: FakeClock, new_id: ids.IdGenerator) -> OwnerBuilder:
     return OwnerBuilder(process.database, clock, new_id)

@@ -20,8 +20,8 @@ CreateKey = Callable[..., Awaitable[tuple[ApiKey, str]]]
 
 
 @pytest.fixture
-async def create(process: GatewayProcess, world: OwnerBuilder) -> CreateKey:
-    admin_id = await world.create_admin()
+async def create_key(process: GatewayProcess, owners: OwnerBuilder) -> CreateKey:
+    admin_id = await owners.create_admin()
 
     async def create(
         expires_at: datetime | None = None, keys: ApiKeys | None = None
@@ -42,17 +42,17 @@ async def get_rejection_message(process: GatewayProcess, key: str) -> str | None
     return await catch_unauthorized(process.authenticator.api_keys.authenticate(key))
 
 
-async def test_api_key_is_long_and_random(create: CreateKey) -> None:
-    record, key = await create()
+async def test_api_key_is_long_and_random(create_key: CreateKey) -> None:
+    record, key = await create_key()
     assert re.fullmatch(r"svc_test_[A-Za-z0-9_-]{43}", key)
     assert record.prefix == key[:13]
-    assert (await create())[1] != key
+    assert (await create_key())[1] != key
 
 
 async def test_principal_has_the_id_name_and_scopes_of_the_key(
-    process: GatewayProcess, create: CreateKey
+    process: GatewayProcess, create_key: CreateKey
 ) -> None:
-    record, key = await create()
+    record, key = await create_key()
     principal = await process.authenticator.api_keys.authenticate(key)
     assert principal.kind == "api_key"
     assert principal.id == principal.idempotency_scope == ids.encode(ids.KEY, record.id)
@@ -62,47 +62,47 @@ async def test_principal_has_the_id_name_and_scopes_of_the_key(
 
 
 async def test_api_key_is_not_stored_in_plaintext(
-    process: GatewayProcess, create: CreateKey
+    process: GatewayProcess, create_key: CreateKey
 ) -> None:
-    _, key = await create()
+    _, key = await create_key()
     stored = str(dict((await process.database.fetch("SELECT * FROM api_keys"))[0]))
     assert key not in stored
     assert key[13:] not in stored
 
 
-async def test_unknown_key_is_rejected(process: GatewayProcess, create: CreateKey) -> None:
-    _, key = await create()
+async def test_unknown_key_is_rejected(process: GatewayProcess, create_key: CreateKey) -> None:
+    _, key = await create_key()
     for unknown in (key[:-1], key + "x", "svc_test_", "svc_test_" + "é" * 40):
         assert await get_rejection_message(process, unknown) == INVALID_KEY_MESSAGE
 
 
 async def test_deleted_key_is_rejected_by_every_process_immediately(
-    process: GatewayProcess, other: GatewayProcess, create: CreateKey
+    process: GatewayProcess, other_process: GatewayProcess, create_key: CreateKey
 ) -> None:
-    record, key = await create()
-    for where in (process, other):
+    record, key = await create_key()
+    for where in (process, other_process):
         await where.authenticator.api_keys.authenticate(key)
     async with process.database.transaction() as tx:
         ticket = await process.authenticator.api_keys.delete(tx, record.id)
     assert ticket is not None
     await process.signals.wait_for_acks(ticket)
-    for where in (other, process):
+    for where in (other_process, process):
         assert await get_rejection_message(where, key) == INVALID_KEY_MESSAGE
 
 
 async def test_process_without_signals_does_not_use_its_cache(
-    process: GatewayProcess, other: GatewayProcess, create: CreateKey
+    process: GatewayProcess, other_process: GatewayProcess, create_key: CreateKey
 ) -> None:
-    record, key = await create()
-    await other.authenticator.api_keys.authenticate(key)
-    await other.signals.stop()
+    record, key = await create_key()
+    await other_process.authenticator.api_keys.authenticate(key)
+    await other_process.signals.stop()
     async with process.database.transaction() as tx:
         await process.authenticator.api_keys.delete(tx, record.id)
-    assert await get_rejection_message(other, key) == INVALID_KEY_MESSAGE
+    assert await get_rejection_message(other_process, key) == INVALID_KEY_MESSAGE
 
 
-async def test_key_can_be_deleted_only_once(process: GatewayProcess, create: CreateKey) -> None:
-    record, _ = await create()
+async def test_key_can_be_deleted_only_once(process: GatewayProcess, create_key: CreateKey) -> None:
+    record, _ = await create_key()
     async with process.database.transaction() as tx:
         assert await process.authenticator.api_keys.delete(tx, record.id) is not None
         assert await process.authenticator.api_keys.delete(tx, record.id) is None
@@ -110,9 +110,9 @@ async def test_key_can_be_deleted_only_once(process: GatewayProcess, create: Cre
 
 
 async def test_rolled_back_deletion_leaves_the_key_valid(
-    process: GatewayProcess, create: CreateKey
+    process: GatewayProcess, create_key: CreateKey
 ) -> None:
-    record, key = await create()
+    record, key = await create_key()
     with pytest.raises(ZeroDivisionError):
         async with process.database.transaction() as tx:
             await process.authenticator.api_keys.delete(tx, record.id)
@@ -121,9 +121,9 @@ async def test_rolled_back_deletion_leaves_the_key_valid(
 
 
 async def test_key_is_rejected_from_the_moment_it_expires(
-    process: GatewayProcess, create: CreateKey, clock: FakeClock
+    process: GatewayProcess, create_key: CreateKey, clock: FakeClock
 ) -> None:
-    _, key = await create(expires_at=clock() + timedelta(hours=1))
+    _, key = await create_key(expires_at=clock() + timedelta(hours=1))
     clock.advance(hours=1, microseconds=-1)
     await process.authenticator.api_keys.authenticate(key)
     clock.advance(microseconds=1)
@@ -132,14 +132,14 @@ async def test_key_is_rejected_from_the_moment_it_expires(
 
 async def test_keys_are_valid_only_in_their_environment(
     process: GatewayProcess,
-    create: CreateKey,
+    create_key: CreateKey,
     clock: FakeClock,
     vault: Vault,
     new_id: ids.IdGenerator,
 ) -> None:
     live_keys = ApiKeys(process.database, process.signals, vault, clock, new_id, production=True)
-    _, test_key = await create()
-    _, live_key = await create(keys=live_keys)
+    _, test_key = await create_key()
+    _, live_key = await create_key(keys=live_keys)
     assert live_key.startswith("svc_live_")
     await live_keys.authenticate(live_key)
     assert (
@@ -152,15 +152,15 @@ async def test_keys_are_valid_only_in_their_environment(
 
 
 async def test_keys_are_listed_newest_first_without_deleted_ones(
-    process: GatewayProcess, create: CreateKey
+    process: GatewayProcess, create_key: CreateKey
 ) -> None:
-    made = [(await create())[0] for _ in range(4)]
+    created = [(await create_key())[0] for _ in range(4)]
     keys = process.authenticator.api_keys
     async with process.database.transaction() as tx:
-        await keys.delete(tx, made[2].id)
+        await keys.delete(tx, created[2].id)
     first = await keys.list_page(before=None, limit=2)
-    assert first == [made[3], made[1]]
-    assert await keys.list_page(before=first[-1].id, limit=2) == [made[0]]
+    assert first == [created[3], created[1]]
+    assert await keys.list_page(before=first[-1].id, limit=2) == [created[0]]
 
 
 async def rotate_key(process: GatewayProcess, record: ApiKey, grace_seconds: int = 0) -> str:
@@ -174,41 +174,44 @@ async def rotate_key(process: GatewayProcess, record: ApiKey, grace_seconds: int
 
 
 async def test_rotation_without_grace_ends_the_old_key_in_every_process(
-    process: GatewayProcess, other: GatewayProcess, create: CreateKey
+    process: GatewayProcess, other_process: GatewayProcess, create_key: CreateKey
 ) -> None:
-    record, old = await create()
-    await other.authenticator.api_keys.authenticate(old)
+    record, old = await create_key()
+    await other_process.authenticator.api_keys.authenticate(old)
     new = await rotate_key(process, record)
-    for where in (other, process):
+    for where in (other_process, process):
         assert await get_rejection_message(where, old) == INVALID_KEY_MESSAGE
         principal = await where.authenticator.api_keys.authenticate(new)
         assert principal.idempotency_scope == ids.encode(ids.KEY, record.id)
 
 
 async def test_old_key_works_until_the_grace_period_ends(
-    process: GatewayProcess, other: GatewayProcess, create: CreateKey, clock: FakeClock
+    process: GatewayProcess, other_process: GatewayProcess, create_key: CreateKey, clock: FakeClock
 ) -> None:
-    record, old = await create()
+    record, old = await create_key()
     new = await rotate_key(process, record, grace_seconds=60)
     clock.advance(seconds=60, microseconds=-1)
-    for where in (process, other):
+    for where in (process, other_process):
         for key in (old, new):
             await where.authenticator.api_keys.authenticate(key)
     clock.advance(microseconds=1)
-    for where in (process, other):
+    for where in (process, other_process):
         assert await get_rejection_message(where, old) == INVALID_KEY_MESSAGE
         await where.authenticator.api_keys.authenticate(new)
 
 
 @pytest.mark.parametrize("grace_seconds", [0, 60])
 async def test_further_rotation_ends_the_older_key(
-    process: GatewayProcess, other: GatewayProcess, create: CreateKey, grace_seconds: int
+    process: GatewayProcess,
+    other_process: GatewayProcess,
+    create_key: CreateKey,
+    grace_seconds: int,
 ) -> None:
-    record, first = await create()
+    record, first = await create_key()
     second = await rotate_key(process, record, grace_seconds=60)
-    await other.authenticator.api_keys.authenticate(first)
+    await other_process.authenticator.api_keys.authenticate(first)
     third = await rotate_key(process, record, grace_seconds=grace_seconds)
-    for where in (other, process):
+    for where in (other_process, process):
         assert await get_rejection_message(where, first) == INVALID_KEY_MESSAGE
         await where.authenticator.api_keys.authenticate(third)
         if grace_seconds:
@@ -218,9 +221,9 @@ async def test_further_rotation_ends_the_older_key(
 
 
 async def test_grace_period_does_not_extend_the_expiry(
-    process: GatewayProcess, create: CreateKey, clock: FakeClock
+    process: GatewayProcess, create_key: CreateKey, clock: FakeClock
 ) -> None:
-    record, old = await create(expires_at=clock() + timedelta(seconds=30))
+    record, old = await create_key(expires_at=clock() + timedelta(seconds=30))
     new = await rotate_key(process, record, grace_seconds=60)
     clock.advance(seconds=30)
     for key in (old, new):
@@ -228,23 +231,23 @@ async def test_grace_period_does_not_extend_the_expiry(
 
 
 async def test_deletion_ends_both_keys(
-    process: GatewayProcess, other: GatewayProcess, create: CreateKey
+    process: GatewayProcess, other_process: GatewayProcess, create_key: CreateKey
 ) -> None:
-    record, old = await create()
+    record, old = await create_key()
     new = await rotate_key(process, record, grace_seconds=60)
     async with process.database.transaction() as tx:
         ticket = await process.authenticator.api_keys.delete(tx, record.id)
     assert ticket is not None
     await process.signals.wait_for_acks(ticket)
-    for where in (process, other):
+    for where in (process, other_process):
         for key in (old, new):
             await get_rejection_message(where, key)
 
 
 async def test_last_use_is_recorded_by_every_process_and_never_moves_back(
-    process: GatewayProcess, other: GatewayProcess, create: CreateKey, clock: FakeClock
+    process: GatewayProcess, other_process: GatewayProcess, create_key: CreateKey, clock: FakeClock
 ) -> None:
-    record, key = await create()
+    record, key = await create_key()
 
     async def use(where: GatewayProcess) -> None:
         principal = await where.authenticator.api_keys.authenticate(key)
@@ -257,8 +260,8 @@ async def test_last_use_is_recorded_by_every_process_and_never_moves_back(
     assert await shown() is None
     await use(process)
     clock.advance(seconds=10)
-    await use(other)
-    await other.authenticator.api_keys.last_used.flush()
+    await use(other_process)
+    await other_process.authenticator.api_keys.last_used.flush()
     assert await shown() == clock()
     await process.authenticator.api_keys.last_used.flush()
     assert await shown() == clock()
@@ -266,9 +269,12 @@ async def test_last_use_is_recorded_by_every_process_and_never_moves_back(
 
 
 async def test_last_use_that_could_not_be_written_is_written_later(
-    process: GatewayProcess, create: CreateKey, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+    process: GatewayProcess,
+    create_key: CreateKey,
+    clock: FakeClock,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    _, key = await create()
+    _, key = await create_key()
     keys = process.authenticator.api_keys
     process.authenticator.authorize_api_key(await keys.authenticate(key), "203.0.113.7")
     with monkeypatch.context() as broken:
@@ -283,9 +289,9 @@ async def test_last_use_that_could_not_be_written_is_written_later(
 
 
 async def test_last_use_is_written_when_the_process_stops(
-    process: GatewayProcess, create: CreateKey, clock: FakeClock
+    process: GatewayProcess, create_key: CreateKey, clock: FakeClock
 ) -> None:
-    _, key = await create()
+    _, key = await create_key()
     keys = process.authenticator.api_keys
     async with run_background_tasks(keys.last_used.run()):
         await asyncio.sleep(0)  # the first flush is empty

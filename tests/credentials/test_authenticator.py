@@ -166,9 +166,9 @@ async def test_bearer_token_must_be_an_api_key_or_an_access_token(
 
 
 async def test_bearer_scheme_is_case_insensitive(
-    process: GatewayProcess, world: OwnerBuilder
+    process: GatewayProcess, owners: OwnerBuilder
 ) -> None:
-    admin_id = await world.create_admin()
+    admin_id = await owners.create_admin()
     async with process.database.transaction() as tx:
         tokens = await process.authenticator.sessions.start(tx, admin_id)
     for scheme in ("Bearer ", "bearer  ", "BEARER "):
@@ -180,9 +180,9 @@ async def test_bearer_scheme_is_case_insensitive(
 
 
 async def test_credential_kinds_have_a_fixed_precedence(
-    process: GatewayProcess, world: OwnerBuilder, clock: FakeClock
+    process: GatewayProcess, owners: OwnerBuilder, clock: FakeClock
 ) -> None:
-    admin_id = await world.create_admin()
+    admin_id = await owners.create_admin()
     async with process.database.transaction() as tx:
         tokens = await process.authenticator.sessions.start(tx, admin_id)
     bearer = {b"authorization": f"Bearer {tokens.token}".encode()}

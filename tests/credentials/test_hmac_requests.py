@@ -53,8 +53,8 @@ def authenticate(
 
 
 @pytest.fixture
-async def processor_id(world: OwnerBuilder) -> int:
-    return await world.create_processor()
+async def processor_id(owners: OwnerBuilder) -> int:
+    return await owners.create_processor()
 
 
 @pytest.fixture
@@ -64,8 +64,8 @@ async def key(process: GatewayProcess, processor_id: int) -> NewHmacKey:
 
 
 @pytest.fixture
-async def partner_id(world: OwnerBuilder) -> int:
-    return await world.create_partner()
+async def partner_id(owners: OwnerBuilder) -> int:
+    return await owners.create_partner()
 
 
 @pytest.fixture
@@ -91,9 +91,9 @@ async def test_processor_key_identifies_the_processor(
 
 
 async def test_terminal_key_identifies_the_terminal(
-    process: GatewayProcess, world: OwnerBuilder, processor_id: int, clock: FakeClock
+    process: GatewayProcess, owners: OwnerBuilder, processor_id: int, clock: FakeClock
 ) -> None:
-    terminal_id = await world.create_terminal(processor_id)
+    terminal_id = await owners.create_terminal(processor_id)
     async with process.database.transaction() as tx:
         key = await process.authenticator.hmac_keys.create_for_processor(
             tx, processor_id, terminal_id
@@ -261,55 +261,61 @@ SET_TERMINAL_STATUS_SQL = "UPDATE terminals SET status = $2 WHERE id = $1"
 
 async def test_suspended_processor_is_rejected_by_every_process_immediately(
     process: GatewayProcess,
-    other: GatewayProcess,
+    other_process: GatewayProcess,
     processor_id: int,
     key: NewHmacKey,
     clock: FakeClock,
 ) -> None:
     headers = sign_headers(key, clock)
-    for where in (process, other):
+    for where in (process, other_process):
         await authenticate(where, headers)
     await update_and_publish(process, SET_ACCOUNT_STATUS_SQL, processor_id, "blocked")
-    for where in (other, process):
+    for where in (other_process, process):
         assert (
             await catch_api_error(authenticate(where, headers))
         ).code is Code.PROCESSOR_SUSPENDED
-    await update_and_publish(other, SET_ACCOUNT_STATUS_SQL, processor_id, "active")
-    for where in (process, other):
+    await update_and_publish(other_process, SET_ACCOUNT_STATUS_SQL, processor_id, "active")
+    for where in (process, other_process):
         assert await authenticate(where, headers) is not None
 
 
 async def test_suspended_partner_is_rejected_by_every_process_immediately(
     process: GatewayProcess,
-    other: GatewayProcess,
+    other_process: GatewayProcess,
     partner_id: int,
     partner_key: NewHmacKey,
     clock: FakeClock,
 ) -> None:
     headers = sign_headers(partner_key, clock, partner=partner_id)
-    await authenticate(other, headers)
+    await authenticate(other_process, headers)
     await update_and_publish(process, SET_ACCOUNT_STATUS_SQL, partner_id, "blocked")
-    assert (await catch_api_error(authenticate(other, headers))).code is Code.PARTNER_SUSPENDED
+    assert (
+        await catch_api_error(authenticate(other_process, headers))
+    ).code is Code.PARTNER_SUSPENDED
 
 
 async def test_blocked_terminal_is_rejected_by_every_process_immediately(
     process: GatewayProcess,
-    other: GatewayProcess,
-    world: OwnerBuilder,
+    other_process: GatewayProcess,
+    owners: OwnerBuilder,
     processor_id: int,
     clock: FakeClock,
 ) -> None:
-    terminal_id = await world.create_terminal(processor_id)
+    terminal_id = await owners.create_terminal(processor_id)
     async with process.database.transaction() as tx:
         key = await process.authenticator.hmac_keys.create_for_processor(
             tx, processor_id, terminal_id
         )
     headers = sign_headers(key, clock)
-    await authenticate(other, headers)
+    await authenticate(other_process, headers)
     await update_and_publish(process, SET_TERMINAL_STATUS_SQL, terminal_id, "blocked")
-    assert (await catch_api_error(authenticate(other, headers))).code is Code.TERMINAL_BLOCKED
+    assert (
+        await catch_api_error(authenticate(other_process, headers))
+    ).code is Code.TERMINAL_BLOCKED
     await update_and_publish(process, SET_ACCOUNT_STATUS_SQL, processor_id, "blocked")
-    assert (await catch_api_error(authenticate(other, headers))).code is Code.PROCESSOR_SUSPENDED
+    assert (
+        await catch_api_error(authenticate(other_process, headers))
+    ).code is Code.PROCESSOR_SUSPENDED
 
 
 async def test_suspension_is_disclosed_only_with_a_valid_signature(
@@ -322,7 +328,7 @@ async def test_suspension_is_disclosed_only_with_a_valid_signature(
 
 async def test_deleted_key_is_rejected_by_every_process_and_the_next_key_is_valid(
     process: GatewayProcess,
-    other: GatewayProcess,
+    other_process: GatewayProcess,
     processor_id: int,
     key: NewHmacKey,
     clock: FakeClock,
@@ -330,14 +336,14 @@ async def test_deleted_key_is_rejected_by_every_process_and_the_next_key_is_vali
     keys = process.authenticator.hmac_keys
     async with process.database.transaction() as tx:
         next_key = await keys.create_for_processor(tx, processor_id)
-    for where in (process, other):
+    for where in (process, other_process):
         await authenticate(where, sign_headers(key, clock))
         await authenticate(where, sign_headers(next_key, clock))
     async with process.database.transaction() as tx:
         ticket = await keys.delete(tx, key.id, owner_id=processor_id)
     assert ticket is not None
     await process.signals.wait_for_acks(ticket)
-    for where in (other, process):
+    for where in (other_process, process):
         assert (
             await catch_unauthorized(authenticate(where, sign_headers(key, clock)))
             == INVALID_SIGNATURE_MESSAGE
@@ -346,9 +352,9 @@ async def test_deleted_key_is_rejected_by_every_process_and_the_next_key_is_vali
 
 
 async def test_key_can_be_deleted_only_once_and_only_for_its_owner(
-    process: GatewayProcess, world: OwnerBuilder, processor_id: int, key: NewHmacKey
+    process: GatewayProcess, owners: OwnerBuilder, processor_id: int, key: NewHmacKey
 ) -> None:
-    stranger = await world.create_processor()
+    stranger = await owners.create_processor()
     keys = process.authenticator.hmac_keys
     async with process.database.transaction() as tx:
         assert await keys.delete(tx, key.id, owner_id=stranger) is None
@@ -369,6 +375,6 @@ async def test_key_is_checked_before_the_body_arrives(
     assert "5 minutes" in await catch_unauthorized(
         check(sign_headers(key, clock, timestamp="2020-01-31T12:00:00Z"))
     )
-    for name, shown in ((b"x-signature", "X-Signature"), (b"x-timestamp", "X-Timestamp")):
-        without = {one: value for one, value in good.items() if one != name}
-        assert await catch_unauthorized(check(without)) == f"{shown} is missing."
+    for name, text in ((b"x-signature", "X-Signature"), (b"x-timestamp", "X-Timestamp")):
+        without = {item: value for item, value in good.items() if item != name}
+        assert await catch_unauthorized(check(without)) == f"{text} is missing."

@@ -24,8 +24,8 @@ WRONG_CREDENTIALS_MESSAGE = "Incorrect email or password."
 
 
 @pytest.fixture
-async def admin_id(world: OwnerBuilder) -> int:
-    return await world.create_admin()
+async def admin_id(owners: OwnerBuilder) -> int:
+    return await owners.create_admin()
 
 
 async def attempt_wrong_password(
@@ -39,8 +39,8 @@ async def attempt_wrong_password(
 
 async def gather_error_codes(tries: Sequence[Awaitable[int]]) -> list[Code | None]:
     """Run the attempts concurrently and return their error codes; None means logged in."""
-    answers = await asyncio.gather(*tries, return_exceptions=True)
-    return [answer.code if isinstance(answer, ApiError) else None for answer in answers]
+    responses = await asyncio.gather(*tries, return_exceptions=True)
+    return [response.code if isinstance(response, ApiError) else None for response in responses]
 
 
 async def test_correct_password_returns_the_admin(process: GatewayProcess, admin_id: int) -> None:
@@ -92,21 +92,21 @@ async def test_password_is_rehashed_when_the_parameters_change(
 
 
 async def test_correct_password_is_rejected_after_five_failures(
-    process: GatewayProcess, other: GatewayProcess, admin_id: int, clock: FakeClock
+    process: GatewayProcess, other_process: GatewayProcess, admin_id: int, clock: FakeClock
 ) -> None:
     for _ in range(5):
         await attempt_wrong_password(process)
         clock.advance(minutes=1)
-    for where in (process, other):
+    for where in (process, other_process):
         error = await catch_api_error(where.logins.authenticate(EMAIL.upper(), PASSWORD, ADDRESS))
         assert error.code is Code.RATE_LIMITED
         assert error.headers == {"Retry-After": "600"}
 
 
 async def test_lockout_is_limited_to_one_email_and_address(
-    process: GatewayProcess, world: OwnerBuilder, admin_id: int
+    process: GatewayProcess, owners: OwnerBuilder, admin_id: int
 ) -> None:
-    eve_id = await world.create_admin("eve@example.com")
+    eve_id = await owners.create_admin("eve@example.com")
     for _ in range(5):
         await attempt_wrong_password(process)
     assert await process.logins.authenticate(EMAIL, PASSWORD, OTHER_ADDRESS) == admin_id
@@ -174,22 +174,25 @@ async def test_success_does_not_reset_earlier_failures(
 
 @pytest.mark.parametrize("email", [EMAIL, "nobody@example.com"])
 async def test_concurrent_attempts_cannot_exceed_the_limit(
-    process: GatewayProcess, other: GatewayProcess, admin_id: int, email: str
+    process: GatewayProcess, other_process: GatewayProcess, admin_id: int, email: str
 ) -> None:
-    tries = [where.logins.authenticate(email, "wrong", ADDRESS) for where in (process, other) * 15]
+    tries = [
+        where.logins.authenticate(email, "wrong", ADDRESS)
+        for where in (process, other_process) * 15
+    ]
     ended = await gather_error_codes(tries)
     assert ended.count(Code.UNAUTHORIZED) == 5
     assert ended.count(Code.RATE_LIMITED) == 25
 
 
 async def test_correct_password_among_concurrent_attempts_does_not_bypass_the_lockout(
-    process: GatewayProcess, other: GatewayProcess, admin_id: int
+    process: GatewayProcess, other_process: GatewayProcess, admin_id: int
 ) -> None:
     for _ in range(5):
         await attempt_wrong_password(process)
     tries = [
         where.logins.authenticate(EMAIL, password, ADDRESS)
-        for where in (process, other)
+        for where in (process, other_process)
         for password in ("wrong", PASSWORD) * 5
     ]
     assert await gather_error_codes(tries) == [Code.RATE_LIMITED] * 20

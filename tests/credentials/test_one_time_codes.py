@@ -47,13 +47,13 @@ class CodeDriver:
 
 
 @pytest.fixture
-def desk(process: GatewayProcess, vault: Vault, clock: FakeClock) -> CodeDriver:
+def codes(process: GatewayProcess, vault: Vault, clock: FakeClock) -> CodeDriver:
     return CodeDriver(process, vault, clock)
 
 
 @pytest.fixture
-async def question(world: OwnerBuilder) -> CodeRequest:
-    return CodeRequest("reset_pin", await world.create_subscriber(), "adm_0000000000001")
+async def question(owners: OwnerBuilder) -> CodeRequest:
+    return CodeRequest("reset_pin", await owners.create_subscriber(), "adm_0000000000001")
 
 
 def build_wrong_code(code: str) -> str:
@@ -61,160 +61,168 @@ def build_wrong_code(code: str) -> str:
 
 
 async def test_code_has_six_digits_and_is_stored_hashed(
-    desk: CodeDriver, question: CodeRequest
+    codes: CodeDriver, question: CodeRequest
 ) -> None:
-    code = await desk.issue(question)
+    code = await codes.issue(question)
     assert re.fullmatch(r"[0-9]{6}", code)
-    stored = await desk.database.fetchval("SELECT code_hash FROM one_time_codes")
+    stored = await codes.database.fetchval("SELECT code_hash FROM one_time_codes")
     assert len(stored) == 32
     assert code.encode() not in stored
 
 
-async def test_code_can_be_redeemed_only_once(desk: CodeDriver, question: CodeRequest) -> None:
-    code = await desk.issue(question)
-    assert await desk.redeem(question, code) is None
-    assert await desk.redeem(question, code) == 0
+async def test_code_can_be_redeemed_only_once(codes: CodeDriver, question: CodeRequest) -> None:
+    code = await codes.issue(question)
+    assert await codes.redeem(question, code) is None
+    assert await codes.redeem(question, code) == 0
 
 
-async def test_code_allows_three_attempts(desk: CodeDriver, question: CodeRequest) -> None:
-    code = await desk.issue(question)
-    assert [await desk.redeem(question, build_wrong_code(code)) for _ in range(4)] == [2, 1, 0, 0]
-    assert await desk.redeem(question, code) == 0
+async def test_code_allows_three_attempts(codes: CodeDriver, question: CodeRequest) -> None:
+    code = await codes.issue(question)
+    assert [await codes.redeem(question, build_wrong_code(code)) for _ in range(4)] == [2, 1, 0, 0]
+    assert await codes.redeem(question, code) == 0
 
 
 async def test_code_is_accepted_on_the_third_attempt(
-    desk: CodeDriver, question: CodeRequest
+    codes: CodeDriver, question: CodeRequest
 ) -> None:
-    code = await desk.issue(question)
+    code = await codes.issue(question)
     for _ in range(2):
-        await desk.redeem(question, build_wrong_code(code))
-    assert await desk.redeem(question, code) is None
+        await codes.redeem(question, build_wrong_code(code))
+    assert await codes.redeem(question, code) is None
 
 
 @pytest.mark.parametrize("code", ["", "12345", "1234567", "é\x00", "12345٣"])
 async def test_malformed_code_counts_as_a_wrong_attempt(
-    desk: CodeDriver, question: CodeRequest, code: str
+    codes: CodeDriver, question: CodeRequest, code: str
 ) -> None:
-    await desk.issue(question)
-    assert await desk.redeem(question, code) == 2
+    await codes.issue(question)
+    assert await codes.redeem(question, code) == 2
 
 
 async def test_code_expires_after_five_minutes(
-    desk: CodeDriver, question: CodeRequest, clock: FakeClock
+    codes: CodeDriver, question: CodeRequest, clock: FakeClock
 ) -> None:
-    code = await desk.issue(question)
+    code = await codes.issue(question)
     clock.advance(minutes=5, microseconds=-1)
-    assert await desk.redeem(question, build_wrong_code(code)) == 2
+    assert await codes.redeem(question, build_wrong_code(code)) == 2
     clock.advance(microseconds=1)
-    assert await desk.redeem(question, code) == 0
+    assert await codes.redeem(question, code) == 0
 
 
 async def test_missing_code_has_no_attempts_remaining(
-    desk: CodeDriver, question: CodeRequest
+    codes: CodeDriver, question: CodeRequest
 ) -> None:
-    assert await desk.redeem(question, "123456") == 0
+    assert await codes.redeem(question, "123456") == 0
 
 
 async def test_new_code_replaces_the_old_one_and_resets_the_attempts(
-    desk: CodeDriver, question: CodeRequest
+    codes: CodeDriver, question: CodeRequest
 ) -> None:
-    old = await desk.issue(question)
+    old = await codes.issue(question)
     for _ in range(3):
-        await desk.redeem(question, build_wrong_code(old))
-    new = await desk.issue(question)
+        await codes.redeem(question, build_wrong_code(old))
+    new = await codes.issue(question)
     while new == old:
-        new = await desk.issue(question)
-    assert await desk.redeem(question, old) == 2
-    assert await desk.redeem(question, new) is None
+        new = await codes.issue(question)
+    assert await codes.redeem(question, old) == 2
+    assert await codes.redeem(question, new) is None
 
 
 async def test_failed_attempts_limit_the_issue_of_new_codes(
-    desk: CodeDriver, question: CodeRequest, clock: FakeClock
+    codes: CodeDriver, question: CodeRequest, clock: FakeClock
 ) -> None:
     for _ in range(5):
-        code = await desk.issue(question)
+        code = await codes.issue(question)
         for _ in range(3):
-            await desk.redeem(question, build_wrong_code(code))
+            await codes.redeem(question, build_wrong_code(code))
     clock.advance(hours=1)
-    refused = await catch_api_error(desk.issue(question))
+    refused = await catch_api_error(codes.issue(question))
     assert (refused.code, refused.headers) == (Code.RATE_LIMITED, {"Retry-After": "82800"})
-    assert await desk.issue(question._replace(asker="adm_0000000000002"))
+    assert await codes.issue(question._replace(asker="adm_0000000000002"))
     clock.advance(hours=23, seconds=-1)
-    assert (await catch_api_error(desk.issue(question))).code is Code.RATE_LIMITED
+    assert (await catch_api_error(codes.issue(question))).code is Code.RATE_LIMITED
     clock.advance(seconds=1)
-    code = await desk.issue(question)
-    assert await desk.redeem(question, build_wrong_code(code)) == 2
-    assert await desk.redeem(question, code) is None
+    code = await codes.issue(question)
+    assert await codes.redeem(question, build_wrong_code(code)) == 2
+    assert await codes.redeem(question, code) is None
 
 
 async def test_failure_limit_restarts_after_a_day(
-    desk: CodeDriver, question: CodeRequest, clock: FakeClock
+    codes: CodeDriver, question: CodeRequest, clock: FakeClock
 ) -> None:
     for _ in range(30):
-        code = await desk.issue(question)
-        assert await desk.redeem(question, build_wrong_code(code)) == 2
+        code = await codes.issue(question)
+        assert await codes.redeem(question, build_wrong_code(code)) == 2
         clock.advance(hours=2)
 
 
 async def test_code_is_bound_to_purpose_asker_and_subscriber(
-    desk: CodeDriver, question: CodeRequest, world: OwnerBuilder
+    codes: CodeDriver, question: CodeRequest, owners: OwnerBuilder
 ) -> None:
     others = [
         question._replace(purpose="restricted_access"),
         question._replace(asker="adm_0000000000002"),
-        question._replace(subscriber_id=await world.create_subscriber()),
+        question._replace(subscriber_id=await owners.create_subscriber()),
     ]
-    code = await desk.issue(question)
+    code = await codes.issue(question)
     for other in others:
-        assert await desk.redeem(other, code) == 0
-        while (other_code := await desk.issue(other)) == code:
+        assert await codes.redeem(other, code) == 0
+        while (other_code := await codes.issue(other)) == code:
             pass
-        assert await desk.redeem(other, code) == 2
-        assert await desk.redeem(other, other_code) is None
-    assert await desk.redeem(question, code) is None
+        assert await codes.redeem(other, code) == 2
+        assert await codes.redeem(other, other_code) is None
+    assert await codes.redeem(question, code) is None
 
 
 async def test_code_is_redeemed_only_if_the_operation_succeeds(
-    desk: CodeDriver, question: CodeRequest
+    codes: CodeDriver, question: CodeRequest
 ) -> None:
     """If the operation fails, it is rolled back and the code remains valid."""
-    code = await desk.issue(question)
+    code = await codes.issue(question)
     with pytest.raises(ZeroDivisionError):
-        async with desk.redeem_context(question, code) as tx:
+        async with codes.redeem_context(question, code) as tx:
             await tx.execute("UPDATE subscribers SET restricted = true")
             raise ZeroDivisionError
-    assert await desk.database.fetchval("SELECT restricted FROM subscribers") is False
-    async with desk.redeem_context(question, code) as tx:
+    assert await codes.database.fetchval("SELECT restricted FROM subscribers") is False
+    async with codes.redeem_context(question, code) as tx:
         await tx.execute("UPDATE subscribers SET restricted = true")
-    assert await desk.database.fetchval("SELECT restricted FROM subscribers") is True
-    assert await desk.redeem(question, code) == 0
+    assert await codes.database.fetchval("SELECT restricted FROM subscribers") is True
+    assert await codes.redeem(question, code) == 0
 
 
 async def test_wrong_code_does_not_run_the_operation(
-    desk: CodeDriver, question: CodeRequest
+    codes: CodeDriver, question: CodeRequest
 ) -> None:
-    code = await desk.issue(question)
+    code = await codes.issue(question)
     with pytest.raises(ApiError):
-        async with desk.redeem_context(question, build_wrong_code(code)):
+        async with codes.redeem_context(question, build_wrong_code(code)):
             pytest.fail("a wrong code was let in")
-    assert await desk.database.fetchval("SELECT failures FROM one_time_codes") == 1
+    assert await codes.database.fetchval("SELECT failures FROM one_time_codes") == 1
 
 
 async def test_concurrent_attempts_cannot_exceed_the_limit(
-    desk: CodeDriver, other: GatewayProcess, question: CodeRequest, vault: Vault, clock: FakeClock
+    codes: CodeDriver,
+    other_process: GatewayProcess,
+    question: CodeRequest,
+    vault: Vault,
+    clock: FakeClock,
 ) -> None:
-    code = await desk.issue(question)
-    desks = [desk, CodeDriver(other, vault, clock)]
+    code = await codes.issue(question)
+    desks = [codes, CodeDriver(other_process, vault, clock)]
     left = await asyncio.gather(*(d.redeem(question, build_wrong_code(code)) for d in desks * 6))
     assert sorted(left) == [0] * 10 + [1, 2]  # type: ignore[type-var]
-    assert await desk.redeem(question, code) == 0
+    assert await codes.redeem(question, code) == 0
 
 
 async def test_concurrent_redemptions_accept_the_code_once(
-    desk: CodeDriver, other: GatewayProcess, question: CodeRequest, vault: Vault, clock: FakeClock
+    codes: CodeDriver,
+    other_process: GatewayProcess,
+    question: CodeRequest,
+    vault: Vault,
+    clock: FakeClock,
 ) -> None:
-    code = await desk.issue(question)
-    desks = [desk, CodeDriver(other, vault, clock)]
+    code = await codes.issue(question)
+    desks = [codes, CodeDriver(other_process, vault, clock)]
     left = await asyncio.gather(*(d.redeem(question, code) for d in desks * 5))
     assert left.count(None) == 1
     assert left.count(0) == 9

@@ -40,8 +40,8 @@ async def refresh(process: GatewayProcess, tokens: Tokens) -> Tokens:
 
 
 @pytest.fixture
-async def admin_id(world: OwnerBuilder) -> int:
-    return await world.create_admin(role="finance_user")
+async def admin_id(owners: OwnerBuilder) -> int:
+    return await owners.create_admin(role="finance_user")
 
 
 async def test_login_returns_a_token_for_a_day(
@@ -103,13 +103,13 @@ async def test_role_is_read_from_the_database(process: GatewayProcess, admin_id:
 
 async def test_token_for_another_admins_session_is_rejected(
     process: GatewayProcess,
-    world: OwnerBuilder,
+    owners: OwnerBuilder,
     admin_id: int,
     test_settings: Settings,
     clock: FakeClock,
 ) -> None:
     """Applies even if the token is signed with the platform's key."""
-    other_id = await world.create_admin("eve@example.com")
+    other_id = await owners.create_admin("eve@example.com")
     session = (await authenticate(process, await log_in(process, other_id))).session_id
     assert session is not None
     forged = AccessTokens(test_settings.jwt_secret).issue(
@@ -138,10 +138,10 @@ async def test_token_for_a_missing_session_is_rejected(
 
 
 async def test_logout_ends_one_session_in_every_process_immediately(
-    process: GatewayProcess, other: GatewayProcess, admin_id: int
+    process: GatewayProcess, other_process: GatewayProcess, admin_id: int
 ) -> None:
     mine, another = await log_in(process, admin_id), await log_in(process, admin_id)
-    for where in (process, other):
+    for where in (process, other_process):
         await authenticate(where, mine)
         await authenticate(where, another)
     session_id = (await authenticate(process, mine)).session_id
@@ -149,25 +149,27 @@ async def test_logout_ends_one_session_in_every_process_immediately(
     async with process.database.transaction() as tx:
         ticket = await process.authenticator.sessions.end(tx, session_id)
     await process.signals.wait_for_acks(ticket)
-    for where in (other, process):
+    for where in (other_process, process):
         assert await catch_unauthorized(authenticate(where, mine)) == SESSION_ENDED_MESSAGE
         await authenticate(where, another)
-    assert await catch_unauthorized(refresh(other, mine)) == INVALID_REFRESH_MESSAGE
+    assert await catch_unauthorized(refresh(other_process, mine)) == INVALID_REFRESH_MESSAGE
 
 
 async def test_disabled_admin_is_rejected_by_every_process_immediately(
-    process: GatewayProcess, other: GatewayProcess, admin_id: int
+    process: GatewayProcess, other_process: GatewayProcess, admin_id: int
 ) -> None:
     sessions = [await log_in(process, admin_id) for _ in range(2)]
     for tokens in sessions:
-        await authenticate(other, tokens)
+        await authenticate(other_process, tokens)
     async with process.database.transaction() as tx:
         await tx.execute("UPDATE admins SET status = 'disabled' WHERE id = $1", admin_id)
         ticket = await process.authenticator.sessions.end_all(tx, admin_id)
     await process.signals.wait_for_acks(ticket)
     for tokens in sessions:
-        assert await catch_unauthorized(authenticate(other, tokens)) == SESSION_ENDED_MESSAGE
-        assert await catch_unauthorized(refresh(other, tokens)) == INVALID_REFRESH_MESSAGE
+        assert (
+            await catch_unauthorized(authenticate(other_process, tokens)) == SESSION_ENDED_MESSAGE
+        )
+        assert await catch_unauthorized(refresh(other_process, tokens)) == INVALID_REFRESH_MESSAGE
     assert await catch_unauthorized(log_in(process, admin_id)) == "This admin is disabled."
 
 
@@ -246,21 +248,21 @@ async def test_refresh_token_is_stored_hashed(process: GatewayProcess, admin_id:
 
 
 async def test_refresh_token_reuse_ends_the_session_in_every_process_immediately(
-    process: GatewayProcess, other: GatewayProcess, admin_id: int
+    process: GatewayProcess, other_process: GatewayProcess, admin_id: int
 ) -> None:
     first = await log_in(process, admin_id)
     second = await refresh(process, first)
     third = await refresh(process, second)
     unrelated = await log_in(process, admin_id)
     for tokens in (first, second, third, unrelated):
-        await authenticate(other, tokens)
+        await authenticate(other_process, tokens)
 
     session_id = (await authenticate(process, first)).session_id
     error = await catch_api_error(refresh(process, first))
     assert isinstance(error, TokenReuseError)
     assert (error.status, error.admin_id, error.session_id) == (401, admin_id, session_id)
 
-    for where in (other, process):
+    for where in (other_process, process):
         for tokens in (first, second, third):
             assert await catch_unauthorized(authenticate(where, tokens)) == SESSION_ENDED_MESSAGE
             assert await catch_unauthorized(refresh(where, tokens)) == INVALID_REFRESH_MESSAGE
@@ -286,28 +288,28 @@ async def test_reuse_error_is_returned_after_every_process_has_acknowledged(
 
 
 async def test_concurrent_use_of_a_refresh_token_ends_the_session(
-    process: GatewayProcess, other: GatewayProcess, admin_id: int
+    process: GatewayProcess, other_process: GatewayProcess, admin_id: int
 ) -> None:
     for _ in range(10):
         tokens = await log_in(process, admin_id)
-        answers = await asyncio.gather(
-            refresh(process, tokens), refresh(other, tokens), return_exceptions=True
+        responses = await asyncio.gather(
+            refresh(process, tokens), refresh(other_process, tokens), return_exceptions=True
         )
-        won = [answer for answer in answers if isinstance(answer, Tokens)]
-        lost = [answer for answer in answers if isinstance(answer, TokenReuseError)]
+        won = [response for response in responses if isinstance(response, Tokens)]
+        lost = [result for result in responses if isinstance(result, TokenReuseError)]
         assert (len(won), len(lost)) == (1, 1)
         assert await catch_unauthorized(authenticate(process, won[0])) == SESSION_ENDED_MESSAGE
         assert await catch_unauthorized(refresh(process, won[0])) == INVALID_REFRESH_MESSAGE
 
 
 async def test_expired_sessions_are_removed_at_the_next_login(
-    process: GatewayProcess, world: OwnerBuilder, admin_id: int, clock: FakeClock
+    process: GatewayProcess, owners: OwnerBuilder, admin_id: int, clock: FakeClock
 ) -> None:
-    stranger = await world.create_admin("eve@example.com")
+    stranger = await owners.create_admin("eve@example.com")
     await log_in(process, stranger)
     await refresh(process, await log_in(process, admin_id))
     clock.advance(days=29)
-    kept = await log_in(process, admin_id)
+    stored = await log_in(process, admin_id)
     clock.now += timedelta(days=2, seconds=1)
     assert await process.database.fetchval("SELECT count(*) FROM sessions") == 3
     await log_in(process, admin_id)
@@ -316,7 +318,7 @@ async def test_expired_sessions_are_removed_at_the_next_login(
     )
     assert {row["admin_id"]: row["sessions"] for row in rows} == {admin_id: 2, stranger: 1}
     assert await process.database.fetchval("SELECT count(*) FROM refresh_tokens") == 3
-    await refresh(process, kept)
+    await refresh(process, stored)
 
 
 async def test_number_of_sessions_per_admin_is_limited(
@@ -344,16 +346,19 @@ async def test_reuse_of_the_first_token_is_detected_after_many_refreshes(
 
 
 async def test_session_ends_after_the_maximum_number_of_refreshes(
-    process: GatewayProcess, other: GatewayProcess, admin_id: int, monkeypatch: pytest.MonkeyPatch
+    process: GatewayProcess,
+    other_process: GatewayProcess,
+    admin_id: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sessions_module, "MAX_REFRESHES", 3)
     tokens = await log_in(process, admin_id)
     for _ in range(3):
         tokens = await refresh(process, tokens)
-    await authenticate(other, tokens)
+    await authenticate(other_process, tokens)
     reason = "The session has reached its refresh limit. Log in again."
     assert await catch_unauthorized(refresh(process, tokens)) == reason
-    for where in (process, other):
+    for where in (process, other_process):
         assert await catch_unauthorized(authenticate(where, tokens)) == SESSION_ENDED_MESSAGE
         assert await catch_unauthorized(refresh(where, tokens)) == INVALID_REFRESH_MESSAGE
     assert await process.database.fetchval("SELECT count(*) FROM refresh_tokens") == 4

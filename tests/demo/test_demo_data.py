@@ -65,11 +65,11 @@ async def build_demo_database(
 
 
 @pytest.fixture(scope="module")
-async def country(
-    tmp_path_factory: pytest.TempPathFactory, copies: ScratchDatabases, postgres: str
+async def demo_database(
+    tmp_path_factory: pytest.TempPathFactory, scratch_databases: ScratchDatabases, postgres: str
 ) -> AsyncIterator[Database]:
     async with build_demo_database(
-        tmp_path_factory.mktemp("demo"), copies, postgres, "small"
+        tmp_path_factory.mktemp("demo"), scratch_databases, postgres, "small"
     ) as database:
         yield database
 
@@ -78,39 +78,47 @@ async def count_by(database: Database, sql: str) -> dict[Any, int]:
     return {row[0]: row[1] for row in await database.fetch(sql)}
 
 
-async def test_demo_sends_no_notifications(country: Database) -> None:
-    assert await country.fetchval("SELECT count(*) FROM notices") == 0
+async def test_demo_sends_no_notifications(demo_database: Database) -> None:
+    assert await demo_database.fetchval("SELECT count(*) FROM notices") == 0
     due = "SELECT count(*) FROM messages WHERE expires_at > $1"
-    assert await country.fetchval(due, NOW) == 0
+    assert await demo_database.fetchval(due, NOW) == 0
 
 
-async def test_ledger_is_consistent_and_entries_sum_to_zero(country: Database) -> None:
-    async with country.connection() as connection:
+async def test_ledger_is_consistent_and_entries_sum_to_zero(demo_database: Database) -> None:
+    async with demo_database.connection() as connection:
         proof = await verify(connection)
     assert [finding for finding in proof.findings if finding.broken] == []
     assert proof.transactions > 600
-    total = await country.fetchval(
+    total = await demo_database.fetchval(
         """SELECT sum(side.amount) FROM accounts JOIN (
                SELECT debit_account AS account_id, -amount AS amount FROM entries
                UNION ALL SELECT credit_account, amount FROM entries
            ) AS side ON side.account_id = accounts.id"""
     )
     assert total == 0
-    assert await country.fetchval("SELECT min(balance - held) FROM accounts WHERE checked") >= 0
+    assert (
+        await demo_database.fetchval("SELECT min(balance - held) FROM accounts WHERE checked") >= 0
+    )
 
 
-async def test_every_transaction_type_occurs_and_a_few_are_declined(country: Database) -> None:
-    types = await count_by(country, "SELECT type, count(*) FROM transactions GROUP BY type")
+async def test_every_transaction_type_occurs_and_a_few_are_declined(
+    demo_database: Database,
+) -> None:
+    types = await count_by(demo_database, "SELECT type, count(*) FROM transactions GROUP BY type")
     assert types.keys() == TYPES
     assert max(types, key=lambda kind: types[kind]) == chart.POS_PAYMENT
-    statuses = await count_by(country, "SELECT status, count(*) FROM transactions GROUP BY status")
+    statuses = await count_by(
+        demo_database, "SELECT status, count(*) FROM transactions GROUP BY status"
+    )
     assert statuses.keys() >= {"completed", "failed", "under_review", "refunded"}
     assert 0.01 < statuses["failed"] / sum(types.values()) < 0.1
-    codes = await count_by(country, "SELECT failure_code, count(*) FROM transactions GROUP BY 1")
+    codes = await count_by(
+        demo_database, "SELECT failure_code, count(*) FROM transactions GROUP BY 1"
+    )
     assert codes.keys() >= {"INSUFFICIENT_FUNDS", "CARD_NOT_ACTIVE", "SUBSCRIBER_BLOCKED"}
 
 
-async def test_demo_has_all_participants_in_all_states(country: Database) -> None:
+async def test_demo_has_all_participants_in_all_states(demo_database: Database) -> None:
     size = SIZES["small"]
     for table, count in (
         ("subscribers", size.subscribers),
@@ -119,42 +127,44 @@ async def test_demo_has_all_participants_in_all_states(country: Database) -> Non
         ("partners", 1),
         ("alerts", 2),  # a large payment, which is held, and the top-up that funds it
     ):
-        assert await country.fetchval(f"SELECT count(*) FROM {table}") == count, table
-    levels = await count_by(country, "SELECT kyc_level, count(*) FROM accounts GROUP BY 1")
+        assert await demo_database.fetchval(f"SELECT count(*) FROM {table}") == count, table
+    levels = await count_by(demo_database, "SELECT kyc_level, count(*) FROM accounts GROUP BY 1")
     assert levels[1] > levels[2] >= 2
     assert levels[3] >= 3
-    categories = await count_by(country, "SELECT category, count(*) FROM subscribers GROUP BY 1")
+    categories = await count_by(
+        demo_database, "SELECT category, count(*) FROM subscribers GROUP BY 1"
+    )
     assert categories.keys() == {"standard", "vip", "corporate"}
-    cards = await count_by(country, "SELECT status, count(*) FROM cards GROUP BY 1")
+    cards = await count_by(demo_database, "SELECT status, count(*) FROM cards GROUP BY 1")
     assert cards.keys() == {"ACTIVE", "LOST", "UNASSIGNED"}
-    assert await country.fetchval("SELECT count(*) FROM cards WHERE type = 'CHILD'") >= 2
+    assert await demo_database.fetchval("SELECT count(*) FROM cards WHERE type = 'CHILD'") >= 2
     expired = "SELECT count(*) FROM cards WHERE status = 'ACTIVE' AND expires_at < $1"
-    assert await country.fetchval(expired, NOW) == 1
+    assert await demo_database.fetchval(expired, NOW) == 1
     states = await count_by(
-        country, "SELECT status, count(*) FROM accounts WHERE kind = 'wallet' GROUP BY 1"
+        demo_database, "SELECT status, count(*) FROM accounts WHERE kind = 'wallet' GROUP BY 1"
     )
     assert states == {"active": size.subscribers - 1, "blocked": 1}
-    assert await country.fetchval("SELECT count(*) FROM subscribers WHERE restricted") == 1
-    assert await country.fetchval("SELECT max(failures) FROM pins") < 3
+    assert await demo_database.fetchval("SELECT count(*) FROM subscribers WHERE restricted") == 1
+    assert await demo_database.fetchval("SELECT max(failures) FROM pins") < 3
     terminals = "SELECT count(*) FROM terminals WHERE last_seen_at IS NOT NULL"
-    assert await country.fetchval(terminals) >= size.merchants
+    assert await demo_database.fetchval(terminals) >= size.merchants
 
 
-async def test_transactions_are_in_the_past_and_in_order(country: Database) -> None:
-    first, last, days = await country.fetchrow(
+async def test_transactions_are_in_the_past_and_in_order(demo_database: Database) -> None:
+    first, last, days = await demo_database.fetchrow(
         """SELECT min(created_at), max(created_at), count(DISTINCT created_at::date)
            FROM transactions"""
     )
     assert (NOW - first).days == SIZES["small"].days - 1
     assert last < NOW
     assert days == SIZES["small"].days
-    out_of_order = await country.fetchval(
+    out_of_order = await demo_database.fetchval(
         """SELECT count(*) FROM (
                SELECT created_at < lag(created_at) OVER (ORDER BY id) AS back FROM transactions
            ) AS steps WHERE back"""
     )
     assert out_of_order == 0
-    assert await country.fetchval("SELECT max(created_at) FROM subscribers") < NOW
+    assert await demo_database.fetchval("SELECT max(created_at) FROM subscribers") < NOW
 
 
 async def snapshot(database: Database) -> list[tuple[Any, ...]]:
@@ -166,7 +176,7 @@ async def snapshot(database: Database) -> list[tuple[Any, ...]]:
 
 
 @pytest.fixture
-def tiny(monkeypatch: pytest.MonkeyPatch) -> str:
+def tiny_size(monkeypatch: pytest.MonkeyPatch) -> str:
     """Return a size for tests that do not depend on the amount of data."""
     size = Size(
         subscribers=16, merchants=4, agents=3, days=27, transactions_per_day=0.4, slots_per_day=2
@@ -176,24 +186,26 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 async def test_demo_is_deterministic(
-    tmp_path: Path, copies: ScratchDatabases, postgres: str, tiny: str
+    tmp_path: Path, scratch_databases: ScratchDatabases, postgres: str, tiny_size: str
 ) -> None:
     async with (
-        build_demo_database(tmp_path, copies, postgres, tiny) as one,
-        build_demo_database(tmp_path, copies, postgres, tiny) as another,
+        build_demo_database(tmp_path, scratch_databases, postgres, tiny_size) as one,
+        build_demo_database(tmp_path, scratch_databases, postgres, tiny_size) as another,
     ):
         assert await snapshot(one) == await snapshot(another)
 
 
 async def test_demo_works_with_another_currency_and_time_zone(
-    tmp_path: Path, copies: ScratchDatabases, postgres: str, tiny: str
+    tmp_path: Path, scratch_databases: ScratchDatabases, postgres: str, tiny_size: str
 ) -> None:
     elsewhere = {
         "TAPGATE_CURRENCY": "JPY",
         "TAPGATE_TIMEZONE": "Pacific/Auckland",
         "TAPGATE_REFUSE_WEAK_PINS": "on",
     }
-    async with build_demo_database(tmp_path, copies, postgres, tiny, **elsewhere) as database:
+    async with build_demo_database(
+        tmp_path, scratch_databases, postgres, tiny_size, **elsewhere
+    ) as database:
         async with database.connection() as connection:
             proof = await verify(connection)
         assert proof.is_valid
@@ -220,10 +232,10 @@ async def test_demo_is_not_built_twice_or_without_an_administrator(
 
 
 async def test_interrupted_build_leaves_a_consistent_ledger(
-    services: Services, database_url: str, tiny: str
+    services: Services, database_url: str, tiny_size: str
 ) -> None:
     settings = services.settings
-    clock = demo.create_clock(NOW, tiny, settings.timezone)
+    clock = demo.create_clock(NOW, tiny_size, settings.timezone)
     under_way = asyncio.Event()
     told: list[int] = []
 
@@ -235,7 +247,7 @@ async def test_interrupted_build_leaves_a_consistent_ledger(
     async with open_services(
         demo.without_notifications(settings), database_url, clock=clock
     ) as past:
-        building = asyncio.create_task(demo.build(past, clock, tiny, NOW, advance))
+        building = asyncio.create_task(demo.build(past, clock, tiny_size, NOW, advance))
         await under_way.wait()
         building.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -21,12 +21,12 @@ from tapgate.settings import DEMO_SIZES, NO_DEMO, SettingsError, load_settings
 
 async def read_hints(running: RunningGateway) -> list[str]:
     """Return the lines printed after startup."""
-    shown: list[str] = []
-    while not shown or not shown[-1].startswith("Press Ctrl-C"):
+    text: list[str] = []
+    while not text or not text[-1].startswith("Press Ctrl-C"):
         line = (await running.stdout.readline()).decode()
-        assert line, shown
-        shown.append(line.rstrip("\n"))
-    return shown
+        assert line, text
+        text.append(line.rstrip("\n"))
+    return text
 
 
 CURL_PATTERN = re.compile(r"\bcurl -s ")
@@ -34,12 +34,12 @@ CURL_PATTERN = re.compile(r"\bcurl -s ")
 
 async def run_shell(line: str) -> tuple[int, str]:
     """Run a line in a shell without the gateway's environment variables."""
-    kept = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
+    stored = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
     process = await asyncio.create_subprocess_exec(
         "sh",
         "-c",
         CURL_PATTERN.sub("curl -sS -w '\n%{http_code}' ", line),
-        env=kept,
+        env=stored,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
@@ -53,44 +53,44 @@ async def run_all_shell(lines: list[str]) -> list[tuple[int, str]]:
 
 
 async def test_every_command_printed_by_the_first_start_works(
-    folder: Path, database_url: str
+    public_tmp_path: Path, database_url: str
 ) -> None:
-    async with start_tapgate(folder, database_url, workers=1, demo="small") as running:
-        shown = await read_hints(running)
-        start = next(i for i, line in enumerate(shown) if line.startswith("The demo has "))
-        calls = [line.strip() for line in shown[start + 1 : -1] if not line.startswith("  #")]
+    async with start_tapgate(public_tmp_path, database_url, workers=1, demo="small") as running:
+        text = await read_hints(running)
+        start = next(i for i, line in enumerate(text) if line.startswith("The demo has "))
+        calls = [line.strip() for line in text[start + 1 : -1] if not line.startswith("  #")]
         assert len(calls) >= 7
         replayed = [call for call in calls if "request_id" in call]
         assert len(replayed) == 3
         for group in (calls, replayed):
-            for call, (status, said) in zip(group, await run_all_shell(group), strict=True):
-                assert status == 0, (call, said)
+            for call, (status, output) in zip(group, await run_all_shell(group), strict=True):
+                assert status == 0, (call, output)
                 if call.startswith("curl"):
-                    assert said.endswith("\n200"), (call, said)
+                    assert output.endswith("\n200"), (call, output)
                 else:
-                    assert "passed" in said
-                    assert "FAILED" not in said
-        again = await run_demo_command(folder, database_url)
+                    assert "passed" in output
+                    assert "FAILED" not in output
+        again = await run_demo_command(public_tmp_path, database_url)
     assert again.returncode == 1
     assert again.stderr.startswith("tapgate: demo data already exists")
     assert again.stderr.count("\n") == 1
-    kept = folder / "gateway" / "demo.txt"
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-    assert kept.read_text().splitlines() == shown[start:-1]
-    assert load_example_phone(kept.parent) == "+23225000001"
-    async with start_tapgate(folder, database_url, workers=1, demo="small") as running:
+    stored = public_tmp_path / "gateway" / "demo.txt"
+    assert stat.S_IMODE(stored.stat().st_mode) == 0o600
+    assert stored.read_text().splitlines() == text[start:-1]
+    assert load_example_phone(stored.parent) == "+23225000001"
+    async with start_tapgate(public_tmp_path, database_url, workers=1, demo="small") as running:
         later = await read_hints(running)
-    assert any(str(kept) in line for line in later)
+    assert any(str(stored) in line for line in later)
 
 
 async def run_demo_command(
     folder: Path, database_url: str, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
+    stored = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
     return await asyncio.to_thread(
         subprocess.run,
         [TAPGATE_EXECUTABLE, "demo", "--size", "small"],
-        env=kept
+        env=stored
         | {"TAPGATE_DATA_DIR": str(folder / "gateway"), "TAPGATE_DATABASE_URL": database_url}
         | variables,
         capture_output=True,

@@ -29,7 +29,7 @@ def test_every_operation_declares_its_object_access() -> None:
 def find_row(operation: str) -> list[str]:
     """Return the cells of the operation's first row; both services have a /health."""
     lines = (
-        one for one in render_access_page().splitlines() if one.startswith(f"| `{operation}` |")
+        item for item in render_access_page().splitlines() if item.startswith(f"| `{operation}` |")
     )
     line = next(lines)
     return [cell.strip() for cell in line.strip("|").split("|")][1:]

@@ -50,11 +50,11 @@ def test_every_table_row_is_parsed() -> None:
 
 
 def test_summary_matches_the_rows() -> None:
-    counts = Counter(answer for numbers, _, answer, _ in ROWS for _ in numbers)
+    counts = Counter(reply for numbers, _, reply, _ in ROWS for _ in numbers)
     summary = dict(re.findall(r"^\| (yes|operator|n\.a\.|no|all) \| (\d+) \|$", ASVS, re.MULTILINE))
-    shown = {answer: int(count) for answer, count in summary.items()}
-    assert shown == {**counts, "all": len(REQUIREMENT_IDS)}
-    noes = [f"- {number} {asks}" for numbers, asks, answer, _ in ROWS if answer == "no"
+    text = {response: int(count) for response, count in summary.items()}
+    assert text == {**counts, "all": len(REQUIREMENT_IDS)}
+    noes = [f"- {number} {asks}" for numbers, asks, response_text, _ in ROWS if response_text == "no"
             for number in numbers]  # fmt: skip
     assert ASVS.endswith("\n".join(noes) + "\n")
     assert f"The {len(noes)} requirements that Tapgate does not meet:" in ASVS

@@ -35,32 +35,34 @@ def document() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def made(document: dict[str, Any]) -> dict[str, str]:
+def rendered_pages(document: dict[str, Any]) -> dict[str, str]:
     return render_pages(document, (API_DOCS_DIR / INDEX_FILE).read_text())
 
 
-def test_api_pages_are_up_to_date(made: dict[str, str]) -> None:
+def test_api_pages_are_up_to_date(rendered_pages: dict[str, str]) -> None:
     there = {file.name: file.read_text() for file in API_DOCS_DIR.glob("*.md")}
-    stale = sorted(name for name in there | made if there.get(name) != made.get(name))
+    stale = sorted(
+        name for name in there | rendered_pages if there.get(name) != rendered_pages.get(name)
+    )
     assert not stale, f"docs/api is not up to date ({', '.join(stale)}): run make docs"
 
 
-def test_rendering_is_deterministic(made: dict[str, str]) -> None:
-    assert render_pages(build_openapi_document(), made[INDEX_FILE]) == made
+def test_rendering_is_deterministic(rendered_pages: dict[str, str]) -> None:
+    assert render_pages(build_openapi_document(), rendered_pages[INDEX_FILE]) == rendered_pages
 
 
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda one: one.name)
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda item: item.name)
 def test_every_operation_is_in_the_index_and_on_its_page(
-    made: dict[str, str], endpoint: Endpoint
+    rendered_pages: dict[str, str], endpoint: Endpoint
 ) -> None:
-    assert f"| `{endpoint.name}` | [{endpoint.summary}](" in made[INDEX_FILE]
-    page = made[endpoint.tag.lower().replace(" ", "-") + ".md"]
+    assert f"| `{endpoint.name}` | [{endpoint.summary}](" in rendered_pages[INDEX_FILE]
+    page = rendered_pages[endpoint.tag.lower().replace(" ", "-") + ".md"]
     assert f"`{endpoint.name}`" in page
     for code in endpoint.errors:
         assert f"[`{code}`](../errors.md#{code.lower()})" in page
 
 
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda one: one.name)
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda item: item.name)
 def test_every_operation_has_a_summary(endpoint: Endpoint) -> None:
     assert endpoint.summary, (
         f"{endpoint.handler.__qualname__} needs a docstring: its first line is the heading in"
@@ -68,10 +70,10 @@ def test_every_operation_has_a_summary(endpoint: Endpoint) -> None:
     )
 
 
-@pytest.mark.parametrize("endpoint", WITH_BODY, ids=lambda one: one.name)
+@pytest.mark.parametrize("endpoint", WITH_BODY, ids=lambda item: item.name)
 def test_every_request_example_is_accepted(document: dict[str, Any], endpoint: Endpoint) -> None:
     operation = document["paths"][endpoint.path][endpoint.method.lower()]
-    (example, *_) = (one["example"] for one in operation["requestBody"]["content"].values())
+    (example, *_) = (item["example"] for item in operation["requestBody"]["content"].values())
     # If this raises, the field's rule has a wrong `example`, or needs its own in edge/schemas.py.
     BodyDecoder(endpoint.body_type, "SLE").decode(json.dumps(example).encode())
 
@@ -92,19 +94,19 @@ class ExampleResponse(msgspec.Struct):
 
 @example_endpoints.post("/pay", access=Access(hmac="pos"), operation_id="pay_alias")
 @example_endpoints.post("/api/v1/pay", access=Access(hmac="pos"))
-async def pay(call: RequestContext, body: ExampleBody) -> ExampleResponse:
+async def pay(request: RequestContext, body: ExampleBody) -> ExampleResponse:
     """Pay."""
     raise NotImplementedError
 
 
 @example_endpoints.post("/fund", access=Access(scope="payments:write", roles="A", hmac="partner"))
-async def fund(call: RequestContext, body: ExampleBody) -> ExampleResponse:
+async def fund(request: RequestContext, body: ExampleBody) -> ExampleResponse:
     """Fund."""
     raise NotImplementedError
 
 
 @example_endpoints.get("/subscribers/{id}", access=Access(service=True))
-async def get_example(call: RequestContext, id: str) -> ExampleResponse:
+async def get_example(request: RequestContext, id: str) -> ExampleResponse:
     """Look."""
     raise NotImplementedError
 
@@ -112,19 +114,19 @@ async def get_example(call: RequestContext, id: str) -> ExampleResponse:
 @example_endpoints.post(
     "/upload", access=Access(roles="A"), body_media=("multipart/form-data", "text/csv"), status=201
 )
-async def upload(call: RequestContext, body: bytes) -> Reply[bytes]:
+async def upload(request: RequestContext, body: bytes) -> Reply[bytes]:
     """Upload."""
     raise NotImplementedError
 
 
 @example_endpoints.put("/parts", access=Access(scope="parts:write"))
-async def put_parts(call: RequestContext, body: ExampleBody) -> list[ExampleBody]:
+async def put_parts(request: RequestContext, body: ExampleBody) -> list[ExampleBody]:
     """Put | parts."""
     raise NotImplementedError
 
 
 @example_endpoints.delete("/parts", access=Access(public=True))
-async def delete_parts(call: RequestContext) -> None:
+async def delete_parts(request: RequestContext) -> None:
     """Delete."""
     raise NotImplementedError
 
@@ -195,12 +197,12 @@ def test_non_json_bodies_are_described(page: str) -> None:
 
 
 def test_handwritten_part_of_the_index_is_kept(
-    document: dict[str, Any], made: dict[str, str]
+    document: dict[str, Any], rendered_pages: dict[str, str]
 ) -> None:
     again = render_pages(document, "# Mine\n\nWords.\n\n## Operations\n\nstale\n")[INDEX_FILE]
     assert again.startswith("# Mine\n\nWords.\n\n## Operations\n")
     assert "stale" not in again
-    assert again.endswith(made[INDEX_FILE].split(OPERATIONS_HEADING, 1)[1])
+    assert again.endswith(rendered_pages[INDEX_FILE].split(OPERATIONS_HEADING, 1)[1])
 
 
 def test_only_stale_pages_are_written_or_removed(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def list_tests(path: Path) -> set[str]:
     tree = ast.parse(path.read_text())
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     return _list_tests_in(tree, "").union(
-        *(_list_tests_in(one, f"{one.name}::") for one in classes)
+        *(_list_tests_in(item, f"{item.name}::") for item in classes)
     )
 
 
@@ -47,7 +47,7 @@ def is_broken(reference: tuple[str, str]) -> bool:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_referenced_files_and_tests_exist(document: Path) -> None:
     references = set(REFERENCE.findall(document.read_text()))
-    missing = sorted("::".join(filter(None, one)) for one in references if is_broken(one))
+    missing = sorted("::".join(filter(None, item)) for item in references if is_broken(item))
     assert not missing, f"{document.name} points to what is not there: {', '.join(missing)}"
 
 
@@ -56,7 +56,7 @@ def test_broken_references_are_detected() -> None:
         "`tests/nothing.py`, `tests/conftest.py::test_nothing`, `edge/nothing.py`,"
         " `src/tapgate`, `edge/app.py`, `tests/test_cli.py::test_everything_is_explained`"
     )
-    assert [is_broken(one) for one in REFERENCE.findall(text)] == [True] * 3 + [False] * 3
+    assert [is_broken(item) for item in REFERENCE.findall(text)] == [True] * 3 + [False] * 3
 
 
 @pytest.mark.parametrize("path", FAILURE_MODE_TESTS, ids=lambda path: path.name)

@@ -66,7 +66,7 @@ class RecordingEnviron(Mapping[str, str]):
 
 
 @pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _run_in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("flow.pem").write_text("-----BEGIN PRIVATE KEY-----\n")
 
@@ -115,8 +115,8 @@ def test_documented_defaults_are_correct() -> None:
         if field not in Settings.__struct_fields__:
             continue  # not a field of Settings
         value = getattr(here, field)
-        made = field != "data_dir" and value != getattr(elsewhere, field)
-        assert row.default == ("made" if made else format_default(value)), (
+        created = field != "data_dir" and value != getattr(elsewhere, field)
+        assert row.default == ("made" if created else format_default(value)), (
             f"the default of {row.name}"
         )
 
@@ -141,17 +141,17 @@ def test_documented_secrets_are_rejected_in_staging_and_production(environment: 
 
 def test_settings_required_in_production_are_documented() -> None:
     """Add settings one at a time, guided only by the error messages."""
-    given = {"TAPGATE_ENVIRONMENT": PRODUCTION}
+    value = {"TAPGATE_ENVIRONMENT": PRODUCTION}
     required: set[str] = set()
     while True:
         try:
-            load_settings(given)
+            load_settings(value)
             break
         except SettingsError as error:
             found = SETTING.match(str(error))
             assert found is not None
             assert found[0] not in required, error
             required.add(found[0])
-            given[found[0]] = list_examples()[found[0]]
-    said = {row.name for row in ROWS.values() if row.production.startswith("required")}
-    assert said == required, "the column `In production` begins with `required` for these, only"
+            value[found[0]] = list_examples()[found[0]]
+    output = {row.name for row in ROWS.values() if row.production.startswith("required")}
+    assert output == required, "the column `In production` begins with `required` for these, only"

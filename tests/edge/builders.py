@@ -151,78 +151,80 @@ WRITE_ACCESS = Access(scope="things:write", roles="A")
 
 
 @things.post("/api/v1/things", access=WRITE_ACCESS, status=201, errors=(Code.DUPLICATE_REQUEST,))
-async def create_thing(call: RequestContext, body: Thing) -> ThingResponse:
+async def create_thing(request: RequestContext, body: Thing) -> ThingResponse:
     """Create a thing."""
-    return ThingResponse(body.name, body.amount, body.colour, body.phone_number, call.principal.id)
+    return ThingResponse(
+        body.name, body.amount, body.colour, body.phone_number, request.principal.id
+    )
 
 
 @things.get("/api/v1/things", access=READ_ACCESS)
-async def list_things(call: RequestContext, query: ThingQuery) -> Page[int]:
+async def list_things(request: RequestContext, query: ThingQuery) -> Page[int]:
     """List the things."""
     rows = [number for number in range(250, 0, -1) if number < query.before_id]
     return paginate(rows[: query.limit + 1], query.limit, int, int)
 
 
 @things.get("/api/v1/things/{name}", access=READ_ACCESS)
-async def get_thing(call: RequestContext, name: str) -> dict[str, str]:
+async def get_thing(request: RequestContext, name: str) -> dict[str, str]:
     """Get a thing."""
     return {"name": name}
 
 
 @things.delete("/api/v1/things/{name}", access=WRITE_ACCESS)
-async def delete_thing(call: RequestContext, name: str) -> None:
+async def delete_thing(request: RequestContext, name: str) -> None:
     """Delete a thing."""
 
 
 @things.post("/api/v1/things/{name}/parts/{part}/use", access=WRITE_ACCESS)
 async def use_part(
-    call: RequestContext, name: str, part: str, body: OptionalReason
+    request: RequestContext, name: str, part: str, body: OptionalReason
 ) -> dict[str, str | None]:
     """Use a part of a thing."""
     return {"name": name, "part": part, "reason": body.reason}
 
 
 @things.post("/api/v1/things/change-pin", access=WRITE_ACCESS, invalid_is_400=True)
-async def change_pin(call: RequestContext, body: PinChange) -> dict[str, bool]:
+async def change_pin(request: RequestContext, body: PinChange) -> dict[str, bool]:
     """Change the PIN."""
     return {"success": True}
 
 
 @things.post("/api/v1/pos/pay", access=Access(hmac="pos"))
 @things.post("/pay", access=Access(hmac="pos"), operation_id="pay_alias")
-async def pay(call: RequestContext, body: OptionalReason) -> Reply[dict[str, str]]:
+async def pay(request: RequestContext, body: OptionalReason) -> Reply[dict[str, str]]:
     """Pay."""
     return Reply(b'{"status":"completed"}', headers={"Idempotent-Replayed": "true"})
 
 
 @things.post("/api/v1/fund", access=Access(scope="things:write", hmac="partner"))
-async def fund(call: RequestContext) -> dict[str, str]:
+async def fund(request: RequestContext) -> dict[str, str]:
     """Fund."""
-    return {"by": call.principal.id}
+    return {"by": request.principal.id}
 
 
 @things.post("/api/v1/upload", access=WRITE_ACCESS, body_limit=64)
-async def upload(call: RequestContext, body: bytes) -> dict[str, int]:
+async def upload(request: RequestContext, body: bytes) -> dict[str, int]:
     """Accept any bytes."""
     return {"size": len(body)}
 
 
 @things.post("/api/v1/fails", access=WRITE_ACCESS)
-async def raise_unexpected_error(call: RequestContext, body: Thing) -> None:
+async def raise_unexpected_error(request: RequestContext, body: Thing) -> None:
     """Raise an unexpected error."""
     raise RuntimeError(f"cannot handle {body.pin}")
 
 
 @things.post("/api/v1/refuses", access=WRITE_ACCESS)
-async def raise_api_error(call: RequestContext) -> None:
+async def raise_api_error(request: RequestContext) -> None:
     """Raise an API error."""
     raise ApiError(Code.FORBIDDEN, details={"required": ["another agent"]})
 
 
 @things.get("/api/v1/open", access=Access(public=True))
-async def get_origin(call: RequestContext) -> Origin:
+async def get_origin(request: RequestContext) -> Origin:
     """Return the origin of the request."""
-    return call.origin
+    return request.origin
 
 
 #: Set to release the waiting requests.
@@ -230,7 +232,7 @@ release_waits = threading.Event()
 
 
 @things.post("/api/v1/waits", access=Access(public=True))
-async def wait_for_release(call: RequestContext) -> dict[str, bool]:
+async def wait_for_release(request: RequestContext) -> dict[str, bool]:
     """Respond once `release_waits` is set."""
     while not release_waits.is_set():
         await asyncio.sleep(0.01)
@@ -238,31 +240,31 @@ async def wait_for_release(call: RequestContext) -> dict[str, bool]:
 
 
 @things.get("/api/v1/injects", access=Access(public=True))
-async def inject_header(call: RequestContext) -> Reply[dict[str, str]]:
+async def inject_header(request: RequestContext) -> Reply[dict[str, str]]:
     """Try to inject a header line into the response."""
     return Reply({}, headers={"X-Name": "a\r\nSet-Cookie: b"})
 
 
 @things.post("/api/v1/echoes", access=Access(public=True))
-async def echo(call: RequestContext, body: bytes) -> Reply[bytes]:
+async def echo(request: RequestContext, body: bytes) -> Reply[bytes]:
     """Return the request body."""
     return Reply(body)
 
 
 @things.post("/api/v1/large-body", access=Access(public=True), body_limit=512 * 1024)
-async def echo_large(call: RequestContext, body: bytes) -> Reply[bytes]:
+async def echo_large(request: RequestContext, body: bytes) -> Reply[bytes]:
     """Return the request body, with a larger limit than the default."""
     return Reply(body)
 
 
 @things.post("/api/v1/large-upload", access=WRITE_ACCESS, body_limit=512 * 1024)
-async def large_upload(call: RequestContext, body: bytes) -> dict[str, int]:
+async def large_upload(request: RequestContext, body: bytes) -> dict[str, int]:
     """Accept a larger body than the default."""
     return {"size": len(body)}
 
 
 @things.get("/api/v1/large", access=Access(public=True))
-async def get_large(call: RequestContext) -> Reply[bytes]:
+async def get_large(request: RequestContext) -> Reply[bytes]:
     """Return more than the socket buffers hold."""
     return Reply(b"x" * 4 * 1024 * 1024, content_type="text/plain")
 
@@ -307,13 +309,13 @@ async def run_edge_app(folder: Path, **environ: str) -> AsyncIterator[EdgeApp]:
     app = App(services, things)
     transport = httpx2.ASGITransport(app=cast(Any, app))
     async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
-        made = EdgeApp(app, services, client, ledger)
+        built_app = EdgeApp(app, services, client, ledger)
 
         async def remember(origin: Origin, endpoint: str, error: ApiError) -> None:
-            made.denials.append((origin, endpoint, error))
+            built_app.denials.append((origin, endpoint, error))
 
         services.on_denied = remember
-        yield made
+        yield built_app
     app.metrics.close()
     services.latency_samples.close()
     await services.throttle.close()

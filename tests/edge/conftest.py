@@ -4,16 +4,16 @@ from pathlib import Path
 import pytest
 
 from edge.builders import EdgeApp, run_edge_app
-from edge.log_capture import lines
+from edge.log_capture import log_capture
 from edge.raw_connection import EdgeServer
 
-__all__ = ["lines"]
+__all__ = ["log_capture"]
 
 
 @pytest.fixture
 async def gateway(tmp_path: Path) -> AsyncIterator[EdgeApp]:
-    async with run_edge_app(tmp_path) as made:
-        yield made
+    async with run_edge_app(tmp_path) as app:
+        yield app
 
 
 @pytest.fixture

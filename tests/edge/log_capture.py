@@ -26,13 +26,13 @@ class LogCapture:
 
 
 @pytest.fixture
-def lines() -> Iterator[LogCapture]:
-    kept = logging.root.handlers[:], logging.root.level, structlog.get_config()
-    made = LogCapture()
-    logs.configure(made.stream)
+def log_capture() -> Iterator[LogCapture]:
+    stored = logging.root.handlers[:], logging.root.level, structlog.get_config()
+    created = LogCapture()
+    logs.configure(created.stream)
     # A logger first used here must not stay bound to this stream.
     structlog.configure(**structlog.get_config() | {"cache_logger_on_first_use": False})
-    yield made
+    yield created
     logs._stream = None
-    logging.root.handlers[:], logging.root.level = kept[0], kept[1]
-    structlog.configure(**kept[2])
+    logging.root.handlers[:], logging.root.level = stored[0], stored[1]
+    structlog.configure(**stored[2])

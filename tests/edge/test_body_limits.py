@@ -27,7 +27,8 @@ def build_longest_value(kind: Any) -> Any:
     rule, bare = get_rule_and_type(kind)
     if is_struct(bare):
         return {
-            one.encode_name: build_longest_value(one.type) for one in msgspec.structs.fields(bare)
+            item.encode_name: build_longest_value(item.type)
+            for item in msgspec.structs.fields(bare)
         }
     if get_origin(bare) is list:
         return [build_longest_value(get_args(bare)[0])] * getattr(rule, "maximum", 7)
@@ -42,7 +43,7 @@ def encode_escaped(value: Any) -> bytes:
     """Encode with every character escaped and indentation, as a client may."""
     if isinstance(value, dict):
         members = [
-            b'\n  "%b": %b' % (name.encode(), encode_escaped(one)) for name, one in value.items()
+            b'\n  "%b": %b' % (name.encode(), encode_escaped(item)) for name, item in value.items()
         ]
         return b"{%b\n}" % b",".join(members)
     if isinstance(value, list):

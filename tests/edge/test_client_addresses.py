@@ -61,13 +61,13 @@ def test_forwarded_address_is_ignored_without_trusted_proxies() -> None:
     )
 
 
-def test_forwarded_address_without_a_trusted_proxy_is_logged_once(lines: LogCapture) -> None:
+def test_forwarded_address_without_a_trusted_proxy_is_logged_once(log_capture: LogCapture) -> None:
     addresses = ClientAddresses([])
     for _ in range(3):
         addresses.resolve("203.0.113.9", {b"x-forwarded-for": b"198.51.100.1"})
         addresses.resolve("203.0.113.9", {})
     BEHIND_PROXY.resolve("10.0.0.1", {b"x-forwarded-for": b"203.0.113.7"})
-    (line,) = lines.records
+    (line,) = log_capture.records
     assert (line["event"], line["level"]) == ("addresses.untrusted_proxy", "warning")
     assert "TAPGATE_TRUSTED_PROXIES" in line["hint"]
 

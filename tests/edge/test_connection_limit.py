@@ -104,15 +104,15 @@ async def test_excess_connection_gets_503_and_a_closed_connection_frees_its_slot
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         if sends_first:
             writer.write(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
-        answer = await asyncio.wait_for(reader.read(), 60)
-        head, _, body = answer.partition(b"\r\n\r\n")
+        response = await asyncio.wait_for(reader.read(), 60)
+        head, _, body = response.partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 503 ")
         assert b"\r\nretry-after: 1\r\n" in head
         assert b"\r\nconnection: close" in head
         assert b"Too many connections. Try again shortly." in body
         writer.close()
-        for _, one in held:
-            one.close()
+        for _, item in held:
+            item.close()
         await wait_until(lambda: connections.open_count == 0)
         async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
             assert (await client.get("/health")).status_code == 200

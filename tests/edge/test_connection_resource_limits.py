@@ -22,7 +22,7 @@ HEALTH_REQUEST = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 @pytest.fixture
-def budget(monkeypatch: pytest.MonkeyPatch) -> BodyBudget:
+def body_budget(monkeypatch: pytest.MonkeyPatch) -> BodyBudget:
     """A budget that one body of a few kibibytes above the free share exhausts."""
     small = BodyBudget(8 * 1024, share=8 * 1024)
     monkeypatch.setattr(BoundedConnection, "body_budget", small)
@@ -30,7 +30,7 @@ def budget(monkeypatch: pytest.MonkeyPatch) -> BodyBudget:
 
 
 @pytest.fixture
-def traced() -> Iterator[None]:
+def traced_memory() -> Iterator[None]:
     tracemalloc.start()
     yield
     tracemalloc.stop()
@@ -49,7 +49,7 @@ def traced() -> Iterator[None]:
     ],
     ids=["trailer", "trailers", "extension", "extensions", "blank lines", "target", "field"],
 )
-@pytest.mark.usefixtures("traced")
+@pytest.mark.usefixtures("traced_memory")
 async def test_endless_input_is_rejected_with_bounded_memory(start: bytes, endless: bytes) -> None:
     client = connect(SimulatedLoop())
     before, _ = tracemalloc.get_traced_memory()
@@ -76,7 +76,7 @@ async def test_chunk_framing_is_accepted_in_proportion_to_the_body(port: int) ->
         assert (await line.read_response()).status_code == 200
 
 
-@pytest.mark.usefixtures("traced")
+@pytest.mark.usefixtures("traced_memory")
 async def test_tiny_chunks_need_little_more_memory_than_their_bytes(gateway: EdgeApp) -> None:
     client = connect(SimulatedLoop())
     client.protocol._respond = gateway.app.respond
@@ -92,7 +92,7 @@ async def test_tiny_chunks_need_little_more_memory_than_their_bytes(gateway: Edg
     client.close()
 
 
-@pytest.mark.usefixtures("traced")
+@pytest.mark.usefixtures("traced_memory")
 async def test_pipelined_requests_are_parsed_as_responses_are_sent() -> None:
     """One read can contain thousands of requests."""
     client = connect(SimulatedLoop())
@@ -124,9 +124,9 @@ async def test_pipelined_requests_are_parsed_as_responses_are_sent() -> None:
 async def test_request_without_exactly_one_valid_host_is_rejected(port: int, head: bytes) -> None:
     async with open_connection(port) as line:
         await line.send(head)
-        answer = await line.read_response()
-        assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
-        assert answer.json()["message"].startswith("The Host header ")
+        response = await line.read_response()
+        assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST")
+        assert response.json()["message"].startswith("The Host header ")
         assert await line.is_closed()
 
 
@@ -183,17 +183,17 @@ async def test_large_body_of_a_signer_without_access_is_not_received(
         sent = head + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n" % (len(part), part)
     async with open_connection(port) as line:
         await line.send(sent)
-        answer = await line.read_response()
-    assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
-    assert "x-ratelimit-remaining" in answer.headers
+        response = await line.read_response()
+    assert (response.status_code, response.json()["code"]) == (403, "FORBIDDEN")
+    assert "x-ratelimit-remaining" in response.headers
 
 
 async def test_denial_of_an_unverified_signer_is_not_recorded(gateway: EdgeApp) -> None:
     for size, recorded in ((DEFAULT_BODY_BYTES + 1, 0), (DEFAULT_BODY_BYTES, 1)):
-        answer = await gateway.client.post(
+        response = await gateway.client.post(
             "/api/v1/large-upload", content=b"x" * size, headers={"X-API-Key-ID": TERMINAL.id}
         )
-        assert answer.status_code == 403
+        assert response.status_code == 403
         assert len(gateway.denials) == recorded
 
 
@@ -208,25 +208,25 @@ async def test_credential_revoked_while_the_body_arrives_is_rejected(
         del known[f"Bearer {ADMIN.id}".encode()]
         yield b""
 
-    answer = await gateway.client.post(
+    response = await gateway.client.post(
         "/api/v1/refuses", content=body(), headers=build_bearer_headers(ADMIN)
     )
-    assert answer.status_code == 401
+    assert response.status_code == 401
 
 
 async def test_caller_is_charged_once_for_a_body_that_arrives_late(gateway: EdgeApp) -> None:
-    answers = [
+    responses = [
         await gateway.client.post(
             "/api/v1/fund", content=b"{}", headers=build_bearer_headers(WRITER)
         )
         for _ in range(2)
     ]
-    remaining = [int(answer.headers["x-ratelimit-remaining"]) for answer in answers]
+    remaining = [int(response.headers["x-ratelimit-remaining"]) for response in responses]
     assert remaining[0] - remaining[1] <= 1
 
 
 async def test_bodies_above_the_budget_get_503_and_small_ones_do_not(
-    server: EdgeServer, budget: BodyBudget
+    server: EdgeServer, body_budget: BodyBudget
 ) -> None:
     size = FREE_BODY_BYTES + 6 * 1024
     head = ECHO_HEAD + b"Content-Length: %d\r\n\r\n"
@@ -234,25 +234,25 @@ async def test_bodies_above_the_budget_get_503_and_small_ones_do_not(
     async with open_connection(server.port) as first:
         await first.send(limit + b"x" * (size - 1))
         async with asyncio.timeout(60):
-            while not budget.used:
+            while not body_budget.used:
                 await asyncio.sleep(0.01)
         async with open_connection(server.port) as second:
             await second.send(limit + b"x" * (size - 1))
-            answer = await second.read_response()
-            assert (answer.status_code, answer.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
-            assert answer.headers["retry-after"] == "1"
+            response = await second.read_response()
+            assert (response.status_code, response.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
+            assert response.headers["retry-after"] == "1"
         async with open_connection(server.port) as third:
             await third.send(head % 3 + b"abc")
             assert (await third.read_response()).content == b"abc"
         await first.send(b"x")
         assert len((await first.read_response()).content) == size
     async with asyncio.timeout(60):
-        while budget.used:
+        while body_budget.used:
             await asyncio.sleep(0.01)
 
 
 async def test_lost_connection_releases_its_share_of_the_budget(
-    server: EdgeServer, budget: BodyBudget
+    server: EdgeServer, body_budget: BodyBudget
 ) -> None:
     async with open_connection(server.port) as line:
         await line.send(
@@ -260,10 +260,10 @@ async def test_lost_connection_releases_its_share_of_the_budget(
             + b"x" * (FREE_BODY_BYTES + 1024)
         )
         async with asyncio.timeout(60):
-            while budget.used != 1024:
+            while body_budget.used != 1024:
                 await asyncio.sleep(0.01)
     async with asyncio.timeout(60):
-        while budget.used:
+        while body_budget.used:
             await asyncio.sleep(0.01)
 
 

@@ -281,11 +281,11 @@ def test_type_without_rules_is_rejected_at_declaration() -> None:
     ],
 )
 async def test_invalid_query_returns_422(gateway: EdgeApp, query: str, field: str) -> None:
-    answer = await gateway.client.get(
+    response = await gateway.client.get(
         f"/api/v1/things?{query}", headers=build_bearer_headers(READER)
     )
-    assert answer.status_code == 422
-    assert list(answer.json()["details"]["fields"]) == [field]
+    assert response.status_code == 422
+    assert list(response.json()["details"]["fields"]) == [field]
 
 
 @pytest.mark.parametrize(
@@ -293,20 +293,20 @@ async def test_invalid_query_returns_422(gateway: EdgeApp, query: str, field: st
     ["", "limit=100", "colour=red", "from=a+b%20c", "unknown=1&unknown=2", "&&", "from=a=b"],
 )
 async def test_valid_query_is_accepted(gateway: EdgeApp, query: str) -> None:
-    answer = await gateway.client.get(
+    response = await gateway.client.get(
         f"/api/v1/things?{query}", headers=build_bearer_headers(READER)
     )
-    assert answer.status_code == 200
+    assert response.status_code == 200
 
 
 async def test_cursor_pages_through_all_items(gateway: EdgeApp) -> None:
     seen: list[int] = []
     cursor, pages = "", 0
     while True:
-        answer = await gateway.client.get(
+        response = await gateway.client.get(
             f"/api/v1/things?limit=100{cursor}", headers=build_bearer_headers(READER)
         )
-        page = answer.json()
+        page = response.json()
         seen += page["data"]
         pages += 1
         assert page["has_more"] is (page["next_cursor"] is not None)
@@ -318,10 +318,10 @@ async def test_cursor_pages_through_all_items(gateway: EdgeApp) -> None:
 
 
 async def test_error_message_names_the_field(gateway: EdgeApp) -> None:
-    answer = await gateway.client.post(
+    response = await gateway.client.post(
         "/api/v1/things", json={}, headers=build_bearer_headers(WRITER)
     )
-    assert answer.json() == {
+    assert response.json() == {
         "error": "Invalid request",
         "code": "INVALID_REQUEST",
         "message": "name is required",

@@ -54,9 +54,9 @@ class ConcurrentCallers:
 
 @pytest.fixture
 async def callers() -> AsyncIterator[ConcurrentCallers]:
-    made = ConcurrentCallers(build_limit())
-    yield made
-    for task in made.tasks:
+    created = ConcurrentCallers(build_limit())
+    yield created
+    for task in created.tasks:
         task.cancel()
 
 
@@ -93,10 +93,10 @@ async def test_group_is_limited_to_its_share_of_the_slots() -> None:
 async def test_queue_timeout_returns_503_with_retry_after() -> None:
     limit = build_limit(timeout=0.01)
     async with limit.slot("a"):
-        with pytest.raises(ApiError) as refused:
+        with pytest.raises(ApiError) as raised:
             async with limit.slot("b"):
                 pass
-    assert (refused.value.status, refused.value.headers) == (503, {"Retry-After": "1"})
+    assert (raised.value.status, raised.value.headers) == (503, {"Retry-After": "1"})
     async with limit.slot("b"):
         pass
 

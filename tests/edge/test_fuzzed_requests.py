@@ -45,31 +45,33 @@ many_examples = settings(max_examples=300)
 
 
 @pytest.fixture
-async def generous(tmp_path: Path) -> AsyncIterator[EdgeApp]:
+async def unthrottled_gateway(tmp_path: Path) -> AsyncIterator[EdgeApp]:
     """An application with enough rate limit tokens for all examples."""
     async with run_edge_app(
         tmp_path, TAPGATE_RATE_LIMIT="1000", TAPGATE_RATE_BURST="100000"
-    ) as made:
-        yield made
+    ) as app:
+        yield app
 
 
-def assert_valid_response(answer: httpx2.Response) -> None:
-    assert answer.status_code < 500
-    assert answer.headers["x-request-id"]
-    if answer.status_code >= 400:
-        body: dict[str, Any] = answer.json()
+def assert_valid_response(response: httpx2.Response) -> None:
+    assert response.status_code < 500
+    assert response.headers["x-request-id"]
+    if response.status_code >= 400:
+        body: dict[str, Any] = response.json()
         assert body.keys() <= {"error", "code", "message", "details"}
         assert body.keys() >= {"error", "code"}
-        assert CANARY not in answer.text
+        assert CANARY not in response.text
 
 
 @many_examples
 @given(content=bodies)
-async def test_fuzzed_bodies_get_a_valid_response(generous: EdgeApp, content: bytes) -> None:
-    answer = await generous.client.post(
+async def test_fuzzed_bodies_get_a_valid_response(
+    unthrottled_gateway: EdgeApp, content: bytes
+) -> None:
+    response = await unthrottled_gateway.client.post(
         "/api/v1/things", content=content, headers=build_bearer_headers(WRITER)
     )
-    assert_valid_response(answer)
+    assert_valid_response(response)
 
 
 # A path as passed on by a server: ASCII, no question mark, not empty.
@@ -91,7 +93,7 @@ paths = st.lists(
     query=st.binary(max_size=30).map(lambda raw: raw.replace(b"#", b"")),
 )
 async def test_fuzzed_paths_and_queries_get_a_valid_response(
-    generous: EdgeApp, method: str, path: str, query: bytes
+    unthrottled_gateway: EdgeApp, method: str, path: str, query: bytes
 ) -> None:
     scope = {
         "type": "http",
@@ -102,9 +104,9 @@ async def test_fuzzed_paths_and_queries_get_a_valid_response(
         "headers": [(b"authorization", b"Bearer key_writer")],
         "client": ("127.0.0.1", 1),
     }
-    answer = await _call_app(generous, scope)
+    response = await _call_app(unthrottled_gateway, scope)
     if method != "HEAD":
-        assert_valid_response(answer)
+        assert_valid_response(response)
 
 
 header_values = st.binary(max_size=40)
@@ -118,7 +120,11 @@ header_values = st.binary(max_size=40)
     key=st.none() | header_values,
 )
 async def test_fuzzed_headers_get_a_valid_response(
-    generous: EdgeApp, authorization: bytes, request_id: bytes, length: bytes, key: bytes | None
+    unthrottled_gateway: EdgeApp,
+    authorization: bytes,
+    request_id: bytes,
+    length: bytes,
+    key: bytes | None,
 ) -> None:
     headers = [
         (b"authorization", authorization),
@@ -138,7 +144,7 @@ async def test_fuzzed_headers_get_a_valid_response(
             "headers": headers,
             "client": None,
         }
-        assert_valid_response(await _call_app(generous, scope))
+        assert_valid_response(await _call_app(unthrottled_gateway, scope))
 
 
 async def _call_app(stage: EdgeApp, scope: dict[str, Any]) -> httpx2.Response:

@@ -36,10 +36,10 @@ async def test_malformed_http_returns_400_and_closes_the_connection(
 ) -> None:
     async with open_connection(port) as line:
         await line.send(nonsense)
-        answer = await line.read_response()
-        assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
-        assert answer.headers["x-request-id"]
-        assert answer.headers["x-content-type-options"] == "nosniff"
+        response = await line.read_response()
+        assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST")
+        assert response.headers["x-request-id"]
+        assert response.headers["x-content-type-options"] == "nosniff"
         assert await line.is_closed()
 
 
@@ -54,16 +54,16 @@ async def test_malformed_data_after_a_request_does_not_affect_its_response(port:
 async def test_http_1_0_connection_closes_after_the_response(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(b"GET /health HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
-        answer = await line.read_response()
-        assert (answer.status_code, answer.headers["connection"]) == (200, "close")
+        response = await line.read_response()
+        assert (response.status_code, response.headers["connection"]) == (200, "close")
         assert await line.is_closed()
 
 
 async def test_connection_close_header_closes_the_connection(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        answer = await line.read_response()
-        assert (answer.status_code, answer.headers["connection"]) == (200, "close")
+        response = await line.read_response()
+        assert (response.status_code, response.headers["connection"]) == (200, "close")
         assert await line.is_closed()
 
 
@@ -80,8 +80,8 @@ async def test_protocol_upgrade_is_ignored_and_the_request_is_served(
     async with open_connection(port) as line:
         await line.send(head + body[:4])
         await line.send(body[4:])
-        answer = await line.read_response()
-        assert (answer.status_code, answer.content) == (200, body)
+        response = await line.read_response()
+        assert (response.status_code, response.content) == (200, body)
         await line.send(HEALTH_REQUEST)
         assert (await line.read_response()).status_code == 200
 
@@ -148,8 +148,8 @@ async def test_expect_100_continue_is_honored(port: int) -> None:
 async def test_early_response_closes_the_connection_without_reading_the_body(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(b"POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n")
-        answer = await line.read_response()
-        assert (answer.status_code, answer.headers["connection"]) == (404, "close")
+        response = await line.read_response()
+        assert (response.status_code, response.headers["connection"]) == (404, "close")
         await line.send(b"x" * 100_000)
         assert await line.is_closed()
 
@@ -225,9 +225,9 @@ async def test_unread_final_response_does_not_keep_the_connection_open(
 async def test_response_header_injection_is_prevented(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(b"GET /api/v1/injects HTTP/1.1\r\nHost: x\r\n\r\n")
-        answer = await line.read_response()
-        assert answer.status_code == 500
-        assert "set-cookie" not in answer.headers
+        response = await line.read_response()
+        assert response.status_code == 500
+        assert "set-cookie" not in response.headers
 
 
 @pytest.mark.parametrize(
@@ -271,6 +271,6 @@ async def test_graceful_shutdown_completes_requests_in_progress(
             server.request_stop()
             assert await idle.is_closed()
             release_waits.set()
-            answer = await line.read_response()
-        assert (answer.status_code, answer.headers["connection"]) == (200, "close")
+            response = await line.read_response()
+        assert (response.status_code, response.headers["connection"]) == (200, "close")
         assert await line.is_closed()

@@ -16,17 +16,17 @@ from tapgate.service import logs
 from tapgate.service.log_stream import LogStream
 
 
-async def test_each_request_writes_one_log_line(gateway: EdgeApp, lines: LogCapture) -> None:
-    answer = await gateway.client.post(
+async def test_each_request_writes_one_log_line(gateway: EdgeApp, log_capture: LogCapture) -> None:
+    response = await gateway.client.post(
         "/api/v1/things/lamp/parts/bulb/use?pin=1234", headers=build_bearer_headers(WRITER)
     )
-    (line,) = lines.records
+    (line,) = log_capture.records
     assert line.pop("time").endswith("Z")
     assert 0 <= line.pop("ms") < 60_000
     assert line == {
         "event": "request",
         "level": "info",
-        "request_id": answer.headers["x-request-id"],
+        "request_id": response.headers["x-request-id"],
         "method": "POST",
         "endpoint": "/api/v1/things/{name}/parts/{part}/use",
         "status": 200,
@@ -36,29 +36,29 @@ async def test_each_request_writes_one_log_line(gateway: EdgeApp, lines: LogCapt
 
 
 async def test_unmatched_request_is_logged_without_its_path(
-    gateway: EdgeApp, lines: LogCapture
+    gateway: EdgeApp, log_capture: LogCapture
 ) -> None:
     await gateway.client.get("/secret-path?a=secret")
-    (line,) = lines.records
+    (line,) = log_capture.records
     assert (line["endpoint"], line["principal"], line["status"]) == ("unmatched", None, 404)
-    assert "secret" not in lines.text
+    assert "secret" not in log_capture.text
 
 
 async def test_unexpected_error_is_logged_without_values(
-    gateway: EdgeApp, lines: LogCapture
+    gateway: EdgeApp, log_capture: LogCapture
 ) -> None:
     headers = build_bearer_headers(WRITER) | TRACE_HEADERS
-    answer = await gateway.client.post("/api/v1/fails", json=VALID_THING, headers=headers)
-    failure, request = lines.records
+    response = await gateway.client.post("/api/v1/fails", json=VALID_THING, headers=headers)
+    failure, request = log_capture.records
     assert failure["event"] == "request.failed"
-    assert failure["request_id"] == answer.headers["x-request-id"]
+    assert failure["request_id"] == response.headers["x-request-id"]
     assert failure["failure"]["types"] == ["builtins.RuntimeError"]
     assert failure["failure"]["frames"][-1].endswith(" raise_unexpected_error")
     assert (request["level"], request["status"]) == ("error", 500)
-    assert VALID_THING["pin"] not in lines.text
+    assert VALID_THING["pin"] not in log_capture.text
 
 
-def test_secrets_are_masked_by_field_name(lines: LogCapture) -> None:
+def test_secrets_are_masked_by_field_name(log_capture: LogCapture) -> None:
     structlog.get_logger().info(
         "event",
         pin="1",
@@ -69,14 +69,14 @@ def test_secrets_are_masked_by_field_name(lines: LogCapture) -> None:
         key_id="key_2",
         opinion=2,
     )
-    (line,) = lines.records
+    (line,) = log_capture.records
     masked = ("pin", "old_pin", "api_key", "tokens")
     assert [line[name] for name in masked] == ["***"] * 4
     assert line["nested"] == {"hmac-secret": "***", "fine": 2}
     assert (line["key_id"], line["opinion"], line["level"]) == ("key_2", 2, "info")
 
 
-def test_exceptions_are_logged_by_type_and_location(lines: LogCapture) -> None:
+def test_exceptions_are_logged_by_type_and_location(log_capture: LogCapture) -> None:
     try:
         try:
             raise KeyError("1234")
@@ -84,14 +84,14 @@ def test_exceptions_are_logged_by_type_and_location(lines: LogCapture) -> None:
             raise ValueError("1234") from error
     except ValueError:
         structlog.get_logger().exception("went wrong")
-    (line,) = lines.records
+    (line,) = log_capture.records
     assert line["failure"]["types"] == ["builtins.KeyError", "builtins.ValueError"]
     assert len(line["failure"]["frames"]) == 2
-    assert "1234" not in lines.text
+    assert "1234" not in log_capture.text
 
 
 async def test_unhandled_task_and_callback_errors_are_logged_without_values(
-    lines: LogCapture,
+    log_capture: LogCapture,
 ) -> None:
     """The event loop includes the exception's text and the callback's arguments in its message."""
 
@@ -102,8 +102,8 @@ async def test_unhandled_task_and_callback_errors_are_logged_without_values(
         raise ValueError("1234")
 
     gc.collect()  # collect garbage of earlier tests, so that it is not reported here
-    lines.stream.truncate(0)
-    lines.stream.seek(0)
+    log_capture.stream.truncate(0)
+    log_capture.stream.seek(0)
     task = asyncio.create_task(fails())
     while not task.done():
         await asyncio.sleep(0)
@@ -115,18 +115,18 @@ async def test_unhandled_task_and_callback_errors_are_logged_without_values(
     )
     loop.call_soon(called, {"pin": "1234"})
     async with asyncio.timeout(30):
-        while len(lines.records) < 3:
+        while len(log_capture.records) < 3:
             await asyncio.sleep(0)
-    assert [line["message"] for line in lines.records] == [
+    assert [line["message"] for line in log_capture.records] == [
         "Task exception was never retrieved",
         "Exception in callback",
         "Exception in callback",
     ]
-    assert {line["failure"]["types"][0] for line in lines.records} == {"builtins.ValueError"}
-    assert "1234" not in lines.text
+    assert {line["failure"]["types"][0] for line in log_capture.records} == {"builtins.ValueError"}
+    assert "1234" not in log_capture.text
 
 
-def test_unhandled_interpreter_errors_are_logged_without_values(lines: LogCapture) -> None:
+def test_unhandled_interpreter_errors_are_logged_without_values(log_capture: LogCapture) -> None:
     class Fails:
         def __del__(self) -> None:
             raise ValueError("1234")
@@ -134,7 +134,7 @@ def test_unhandled_interpreter_errors_are_logged_without_values(lines: LogCaptur
     def fails() -> None:
         raise ValueError("1234")
 
-    kept = sys.unraisablehook, threading.excepthook, sys.excepthook
+    stored = sys.unraisablehook, threading.excepthook, sys.excepthook
     gc.disable()  # keep garbage of earlier tests out of this log
     logs.install_exception_hooks()
     try:
@@ -147,28 +147,28 @@ def test_unhandled_interpreter_errors_are_logged_without_values(lines: LogCaptur
         except ValueError as error:
             sys.excepthook(ValueError, error, error.__traceback__)
     finally:
-        sys.unraisablehook, threading.excepthook, sys.excepthook = kept
+        sys.unraisablehook, threading.excepthook, sys.excepthook = stored
         gc.enable()
-    assert [line["event"] for line in lines.records] == ["process.failed"] * 3
-    assert all(line["failure"]["types"] == ["builtins.ValueError"] for line in lines.records)
-    assert "1234" not in lines.text
+    assert [line["event"] for line in log_capture.records] == ["process.failed"] * 3
+    assert all(line["failure"]["types"] == ["builtins.ValueError"] for line in log_capture.records)
+    assert "1234" not in log_capture.text
 
 
-def test_library_logs_omit_values(lines: LogCapture) -> None:
+def test_library_logs_omit_values(log_capture: LogCapture) -> None:
     logging.getLogger("library").warning("lost %s", "1234")
-    (line,) = lines.records
+    (line,) = log_capture.records
     assert (line["event"], line["message"], line["level"]) == ("library", "lost %s", "warning")
     try:
         raise ValueError("1234")
     except ValueError:
         logging.getLogger("library").exception("failed for %s", "1234")
-    assert lines.records[1]["failure"]["types"] == ["builtins.ValueError"]
-    assert "1234" not in lines.text
+    assert log_capture.records[1]["failure"]["types"] == ["builtins.ValueError"]
+    assert "1234" not in log_capture.text
 
 
-def test_values_without_a_json_form_are_logged_by_type(lines: LogCapture) -> None:
+def test_values_without_a_json_form_are_logged_by_type(log_capture: LogCapture) -> None:
     structlog.get_logger().info("event", thing=object())
-    assert lines.records[0]["thing"] == "object"
+    assert log_capture.records[0]["thing"] == "object"
 
 
 REQUEST_LINE = logs.RequestLogLine(
@@ -184,7 +184,7 @@ REQUEST_LINE = logs.RequestLogLine(
 )
 
 
-def test_closed_log_does_not_block_requests(lines: LogCapture) -> None:
+def test_closed_log_does_not_block_requests(log_capture: LogCapture) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     logs.configure(LogStream(writer))
@@ -194,7 +194,7 @@ def test_closed_log_does_not_block_requests(lines: LogCapture) -> None:
 
 
 def test_unread_log_does_not_block_requests_and_reports_missing_lines(
-    lines: LogCapture,
+    log_capture: LogCapture,
 ) -> None:
     reader, writer = os.pipe()
     logs.configure(LogStream(writer))

@@ -102,8 +102,8 @@ def test_other_metrics_can_be_registered(tmp_path: Path) -> None:
 async def test_metrics_show_path_templates_and_never_paths(gateway: EdgeApp) -> None:
     await gateway.client.get("/api/v1/things/secret-name", headers=build_bearer_headers(READER))
     await gateway.client.get("/secret-path")
-    answer = await gateway.client.get("/metrics")
-    assert answer.headers["content-type"].startswith("text/plain")
-    assert 'endpoint="/api/v1/things/{name}",method="GET",status="200"} 1.0' in answer.text
-    assert 'endpoint="unmatched",method="",status="404"} 1.0' in answer.text
-    assert "secret" not in answer.text
+    response = await gateway.client.get("/metrics")
+    assert response.headers["content-type"].startswith("text/plain")
+    assert 'endpoint="/api/v1/things/{name}",method="GET",status="200"} 1.0' in response.text
+    assert 'endpoint="unmatched",method="",status="404"} 1.0' in response.text
+    assert "secret" not in response.text

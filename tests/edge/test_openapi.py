@@ -16,9 +16,9 @@ METHODS = {"get", "post", "put", "delete"}
 
 @pytest.fixture
 async def document(gateway: EdgeApp) -> dict[str, Any]:
-    answer = await gateway.client.get("/openapi.json")
-    assert answer.headers["content-type"] == "application/json"
-    found: dict[str, Any] = answer.json()
+    response = await gateway.client.get("/openapi.json")
+    assert response.headers["content-type"] == "application/json"
+    found: dict[str, Any] = response.json()
     return found
 
 
@@ -74,7 +74,7 @@ def test_field_rules_appear_in_the_schema(document: dict[str, Any]) -> None:
 
 def test_query_fields_are_parameters(document: dict[str, Any]) -> None:
     parameters = document["paths"]["/api/v1/things"]["get"]["parameters"]
-    by_name = {one["name"]: one for one in parameters if "name" in one}
+    by_name = {item["name"]: item for item in parameters if "name" in item}
     assert by_name.keys() == {"limit", "cursor", "colour", "from"}
     assert by_name["limit"]["schema"]["maximum"] == 100
     assert by_name["limit"]["schema"]["default"] == 50
@@ -91,7 +91,9 @@ def test_access_appears_as_security_requirements(document: dict[str, Any]) -> No
     pay = document["paths"]["/pay"]["post"]
     assert pay["security"] == [{"signingKey": [], "signingTime": [], "posSignature": []}]
     assert document["paths"]["/health"]["get"]["security"] == []
-    named = {name for one in list_operations(document) for kind in one["security"] for name in kind}
+    named = {
+        name for item in list_operations(document) for kind in item["security"] for name in kind
+    }
     assert named <= document["components"]["securitySchemes"].keys()
 
 
@@ -113,12 +115,12 @@ def test_error_responses_list_their_codes(document: dict[str, Any]) -> None:
 async def test_path_with_parameters_documents_not_found(
     gateway: EdgeApp, document: dict[str, Any]
 ) -> None:
-    answer = await gateway.client.get(f"/api/v1/things/{'x' * 256}")
-    assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+    response = await gateway.client.get(f"/api/v1/things/{'x' * 256}")
+    assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")
     for path, item in document["paths"].items():
         for operation in item.values():
-            refusal = operation["responses"].get("404", {"content": {"application/json": {}}})
-            codes = refusal["content"]["application/json"].get("examples", {})
+            error = operation["responses"].get("404", {"content": {"application/json": {}}})
+            codes = error["content"]["application/json"].get("examples", {})
             assert ("NOT_FOUND" in codes) >= ("{" in path), path
 
 
@@ -128,8 +130,8 @@ async def test_docs_files_have_the_documented_media_type(
     content = document["paths"]["/docs/{file}"]["get"]["responses"]["200"]["content"]
     assert list(content) == ["text/html", "text/css", "text/javascript"]
     for file in ("start.js", "swagger-ui.css"):
-        answer = await gateway.client.get(f"/docs/{file}")
-        assert answer.headers["content-type"].partition(";")[0] in content
+        response = await gateway.client.get(f"/docs/{file}")
+        assert response.headers["content-type"].partition(";")[0] in content
 
 
 def test_document_is_deterministic_and_small() -> None:

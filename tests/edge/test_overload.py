@@ -17,7 +17,7 @@ NEVER_SECONDS = 3600
 
 
 @pytest.fixture(autouse=True)
-def a_small_process(
+def _lower_concurrency_limit(
     monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Iterator[None]:
     if "server" in request.fixturenames:
@@ -62,16 +62,16 @@ async def fill_slots_by_connection(
 async def test_excess_requests_get_503_while_admitted_requests_complete(gateway: EdgeApp) -> None:
     under_way = await fill_slots(gateway)
     for headers in ({}, build_bearer_headers(WRITER), {"Authorization": "Bearer nobody"}):
-        answer = await gateway.client.get("/api/v1/things", headers=headers)
-        assert (answer.status_code, answer.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
-        assert answer.headers["retry-after"] == str(overload.RETRY_AFTER_SECONDS)
-        assert answer.headers["x-request-id"]
-        assert "x-ratelimit-limit" not in answer.headers
+        response = await gateway.client.get("/api/v1/things", headers=headers)
+        assert (response.status_code, response.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
+        assert response.headers["retry-after"] == str(overload.RETRY_AFTER_SECONDS)
+        assert response.headers["x-request-id"]
+        assert "x-ratelimit-limit" not in response.headers
     assert not any(task.done() for task in under_way)
     release_waits.set()
     assert await asyncio.gather(*under_way) == [200] * MAX_CONCURRENT
-    answer = await gateway.client.get("/api/v1/things", headers=build_bearer_headers(WRITER))
-    assert answer.status_code == 200
+    response = await gateway.client.get("/api/v1/things", headers=build_bearer_headers(WRITER))
+    assert response.status_code == 200
 
 
 async def test_rejected_requests_are_counted_and_system_endpoints_stay_available(
@@ -92,8 +92,8 @@ async def test_every_outcome_releases_the_slot(gateway: EdgeApp) -> None:
     for path in ("/api/v1/fails", "/api/v1/refuses", "/api/v1/things/x", "/api/v1/fund"):
         for headers in ({}, build_bearer_headers(WRITER)):
             for _ in range(2 * MAX_CONCURRENT):
-                answer = await gateway.client.post(path, headers=headers, content=b"{")
-                assert answer.status_code != 503
+                response = await gateway.client.post(path, headers=headers, content=b"{")
+                assert response.status_code != 503
     assert gateway.app._concurrency_limit._count == 0
 
 
@@ -103,8 +103,8 @@ async def test_overload_response_does_not_wait_for_the_body(server: EdgeServer) 
             await line.send(
                 b"POST /api/v1/waits HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
             )
-            answer = await line.read_response()
-            assert (answer.status_code, answer.headers["connection"]) == (503, "close")
+            response = await line.read_response()
+            assert (response.status_code, response.headers["connection"]) == (503, "close")
         release_waits.set()
         for line in under_way:
             assert (await line.read_response()).status_code == 200
@@ -133,8 +133,8 @@ async def test_rejected_connection_is_closed_on_shutdown(
         open_connection(server.port) as refused,
     ):
         await refused.send(WAIT_REQUEST)
-        answer = await refused.read_response()
-        assert (answer.status_code, answer.headers["retry-after"]) == (503, str(NEVER_SECONDS))
+        response = await refused.read_response()
+        assert (response.status_code, response.headers["retry-after"]) == (503, str(NEVER_SECONDS))
         server.request_stop()
         assert await refused.is_closed()
         release_waits.set()

@@ -32,6 +32,6 @@ def test_missing_bound_is_unbounded() -> None:
     ["", "today", "2026-1-31", "2026-02-30", "20260131", "2026-01-31T12:00:00", "0999-12-31"],
 )
 def test_invalid_bound_is_rejected(text: str) -> None:
-    with pytest.raises(InvalidValueError) as refusal:
+    with pytest.raises(InvalidValueError) as raised:
         PeriodBoundRule().check(text)
-    assert "2026-01-31" in refusal.value.problems[""]
+    assert "2026-01-31" in raised.value.problems[""]

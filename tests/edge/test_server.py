@@ -40,8 +40,8 @@ async def test_chunked_body_is_accepted(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(REQUEST_HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
         for start in range(0, len(VALID_BODY), 7):
-            piece = VALID_BODY[start : start + 7]
-            await line.send(b"%x\r\n%s\r\n" % (len(piece), piece))
+            chunk = VALID_BODY[start : start + 7]
+            await line.send(b"%x\r\n%s\r\n" % (len(chunk), chunk))
         await line.send(b"0\r\n\r\n")
         assert (await line.read_response()).status_code == 201
 
@@ -49,10 +49,10 @@ async def test_chunked_body_is_accepted(port: int) -> None:
 async def test_content_length_above_the_limit_is_rejected_immediately(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(REQUEST_HEAD + b"Content-Length: 999999999999\r\n\r\n")
-        answer = await line.read_response()
-        assert (answer.status_code, answer.json()["code"]) == (413, "PAYLOAD_TOO_LARGE")
-        assert answer.headers["connection"] == "close"
-        assert answer.headers["x-request-id"]
+        response = await line.read_response()
+        assert (response.status_code, response.json()["code"]) == (413, "PAYLOAD_TOO_LARGE")
+        assert response.headers["connection"] == "close"
+        assert response.headers["x-request-id"]
 
 
 async def test_content_length_above_the_limit_gets_no_100_continue(port: int) -> None:
@@ -64,11 +64,11 @@ async def test_content_length_above_the_limit_gets_no_100_continue(port: int) ->
 async def test_chunked_body_above_the_limit_is_rejected(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(REQUEST_HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
-        piece = b"%x\r\n%s\r\n" % (65536, b" " * 65536)
+        chunk = b"%x\r\n%s\r\n" % (65536, b" " * 65536)
         for _ in range(17):
-            await line.send(piece)
-        answer = await line.read_response()
-        assert (answer.status_code, answer.json()["code"]) == (413, "PAYLOAD_TOO_LARGE")
+            await line.send(chunk)
+        response = await line.read_response()
+        assert (response.status_code, response.json()["code"]) == (413, "PAYLOAD_TOO_LARGE")
 
 
 async def test_oversized_body_is_not_read_without_limit(port: int) -> None:
@@ -83,12 +83,12 @@ async def test_oversized_body_is_not_read_without_limit(port: int) -> None:
 async def test_client_that_sends_the_whole_body_first_can_read_the_response(port: int) -> None:
     async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
         for size in (BODY_LIMIT + 1, 3 * MEBIBYTE, 9 * MEBIBYTE):
-            answer = await client.post("/api/v1/things", content=b" " * size)
-            assert answer.status_code == 413
+            response = await client.post("/api/v1/things", content=b" " * size)
+            assert response.status_code == 413
         exactly = b" " * (BODY_LIMIT - len(VALID_BODY)) + VALID_BODY
         headers = {"Authorization": f"Bearer {WRITER.id}"}
-        answer = await client.post("/api/v1/things", content=exactly, headers=headers)
-        assert answer.status_code == 201
+        response = await client.post("/api/v1/things", content=exactly, headers=headers)
+        assert response.status_code == 201
 
 
 async def test_client_disconnect_is_counted_and_not_logged_as_an_error(
@@ -103,7 +103,7 @@ async def test_client_disconnect_is_counted_and_not_logged_as_an_error(
     async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
         while counted not in (await client.get("/metrics")).text:
             assert asyncio.get_running_loop().time() < deadline
-    assert [one for one in caplog.records if one.levelno >= logging.WARNING] == []
+    assert [item for item in caplog.records if item.levelno >= logging.WARNING] == []
     assert "Traceback" not in capfd.readouterr().err
 
 
@@ -137,5 +137,5 @@ async def test_head_response_has_no_body(port: int) -> None:
 
 async def test_client_address_is_the_peer_address(port: int) -> None:
     async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
-        answer = await client.get("/api/v1/open", headers={"X-Forwarded-For": "203.0.113.9"})
-        assert json.loads(answer.content)["ip"] == "127.0.0.1"
+        response = await client.get("/api/v1/open", headers={"X-Forwarded-For": "203.0.113.9"})
+        assert json.loads(response.content)["ip"] == "127.0.0.1"

@@ -49,24 +49,28 @@ class FakeMonotonicClock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> FakeMonotonicClock:
-    made = FakeMonotonicClock()
-    monkeypatch.setattr(time, "monotonic_ns", made)
-    return made
+    created = FakeMonotonicClock()
+    monkeypatch.setattr(time, "monotonic_ns", created)
+    return created
 
 
 @pytest.fixture
 def buckets(tmp_path: Path) -> Iterator[NodeBuckets]:
-    made = NodeBuckets(tmp_path / "buckets", SLOW_RATE)
-    yield made
-    made.close()
+    created = NodeBuckets(tmp_path / "buckets", SLOW_RATE)
+    yield created
+    created.close()
 
 
 def test_bucket_holds_the_burst(buckets: NodeBuckets) -> None:
-    taken = [buckets.take("key") for _ in range(SLOW_RATE.burst + 2)]
-    assert [one.is_allowed for one in taken] == [True] * SLOW_RATE.burst + [False] * 2
-    assert [one.remaining for one in taken] == [*range(SLOW_RATE.burst - 1, -1, -1), 0, 0]
-    assert 0 < taken[-1].retry_in_us <= SLOW_RATE.period_us
-    assert SLOW_RATE.window_us - SLOW_RATE.period_us < taken[-1].reset_in_us <= SLOW_RATE.window_us
+    rate_limit = [buckets.take("key") for _ in range(SLOW_RATE.burst + 2)]
+    assert [result.is_allowed for result in rate_limit] == [True] * SLOW_RATE.burst + [False] * 2
+    assert [one.remaining for one in rate_limit] == [*range(SLOW_RATE.burst - 1, -1, -1), 0, 0]
+    assert 0 < rate_limit[-1].retry_in_us <= SLOW_RATE.period_us
+    assert (
+        SLOW_RATE.window_us - SLOW_RATE.period_us
+        < rate_limit[-1].reset_in_us
+        <= SLOW_RATE.window_us
+    )
     assert buckets.take("another").is_allowed
 
 
@@ -189,7 +193,7 @@ def test_unwritable_data_folder_falls_back_to_a_private_temporary_folder(
 
 
 @pytest.fixture
-def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+def _raise_cache_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Raise the cache timeout for slow machines."""
     monkeypatch.setattr(cache_buckets, "_TIMEOUT_SECONDS", 30.0)
 
@@ -200,21 +204,23 @@ def valkey() -> Iterator[ValkeyServer]:
         yield server
 
 
-@pytest.mark.usefixtures("_patient")
+@pytest.mark.usefixtures("_raise_cache_timeout")
 async def test_two_nodes_share_one_bucket_exactly(valkey: ValkeyServer) -> None:
     nodes = [CacheBuckets(valkey.connection_url, SLOW_RATE) for _ in range(2)]
     try:
-        taken = [await nodes[number % 2].take("key") for number in range(SLOW_RATE.burst + 2)]
-        assert [one.is_allowed for one in taken] == [True] * SLOW_RATE.burst + [False] * 2
-        assert [one.remaining for one in taken] == [*range(SLOW_RATE.burst - 1, -1, -1), 0, 0]
-        assert 0 < taken[-1].retry_in_us <= SLOW_RATE.period_us
+        rate_limit = [await nodes[number % 2].take("key") for number in range(SLOW_RATE.burst + 2)]
+        assert [result.is_allowed for result in rate_limit] == [True] * SLOW_RATE.burst + [
+            False
+        ] * 2
+        assert [one.remaining for one in rate_limit] == [*range(SLOW_RATE.burst - 1, -1, -1), 0, 0]
+        assert 0 < rate_limit[-1].retry_in_us <= SLOW_RATE.period_us
         assert (await nodes[0].take("another")).is_allowed
     finally:
         for node in nodes:
             await node.close()
 
 
-@pytest.mark.usefixtures("_patient")
+@pytest.mark.usefixtures("_raise_cache_timeout")
 async def test_token_can_be_refunded_in_the_cache(valkey: ValkeyServer) -> None:
     node, slow = CacheBuckets(valkey.connection_url, SLOW_RATE), RateLimit(1 / 3600, 2)
     try:
@@ -231,7 +237,7 @@ async def test_token_can_be_refunded_in_the_cache(valkey: ValkeyServer) -> None:
         await node.close()
 
 
-@pytest.mark.usefixtures("_patient")
+@pytest.mark.usefixtures("_raise_cache_timeout")
 async def test_full_bucket_expires_from_the_cache(valkey: ValkeyServer) -> None:
     node = CacheBuckets(valkey.connection_url, RateLimit(100, 2))
     try:
@@ -243,7 +249,7 @@ async def test_full_bucket_expires_from_the_cache(valkey: ValkeyServer) -> None:
         await node.close()
 
 
-@pytest.mark.usefixtures("_patient")
+@pytest.mark.usefixtures("_raise_cache_timeout")
 async def test_unreachable_cache_causes_a_startup_warning(tmp_path: Path) -> None:
     port = free_port()
     with ValkeyServer(port=port) as server:
@@ -257,7 +263,7 @@ async def test_unreachable_cache_causes_a_startup_warning(tmp_path: Path) -> Non
         await throttle.close()
 
 
-@pytest.mark.usefixtures("_patient")
+@pytest.mark.usefixtures("_raise_cache_timeout")
 async def test_node_limits_apply_without_the_cache_until_it_is_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -285,17 +291,19 @@ async def test_node_limits_apply_without_the_cache_until_it_is_back(
 async def test_rate_limit_headers_and_429_response(tmp_path: Path) -> None:
     async with run_edge_app(tmp_path, TAPGATE_RATE_LIMIT="1", TAPGATE_RATE_BURST="3") as gateway:
         before = time.time()
-        answers = [
+        responses = [
             await gateway.client.get("/api/v1/things", headers=build_bearer_headers(READER))
             for _ in range(4)
         ]
-        assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
-        assert [answer.headers["x-ratelimit-limit"] for answer in answers] == ["1"] * 4
-        remaining = [answer.headers["x-ratelimit-remaining"] for answer in answers]
+        assert [response.status_code for response in responses] == [200, 200, 200, 429]
+        assert [http_response.headers["x-ratelimit-limit"] for http_response in responses] == [
+            "1"
+        ] * 4
+        remaining = [answer.headers["x-ratelimit-remaining"] for answer in responses]
         assert remaining == ["2", "1", "0", "0"]
-        assert before <= int(answers[-1].headers["x-ratelimit-reset"]) <= time.time() + 4
-        assert answers[-1].json()["code"] == "RATE_LIMITED"
-        assert answers[-1].headers["retry-after"] == "1"
+        assert before <= int(responses[-1].headers["x-ratelimit-reset"]) <= time.time() + 4
+        assert responses[-1].json()["code"] == "RATE_LIMITED"
+        assert responses[-1].headers["retry-after"] == "1"
         other = await gateway.client.get("/api/v1/things", headers=build_bearer_headers(WRITER))
         assert other.status_code == 200
 
@@ -310,11 +318,11 @@ async def test_addresses_of_one_ipv6_network_share_a_bucket(tmp_path: Path) -> N
     ) as gateway:
 
         async def from_address(address: str) -> int:
-            answer = await gateway.client.get(
+            response = await gateway.client.get(
                 "/api/v1/things",
                 headers={"Authorization": "Bearer wrong", "X-Forwarded-For": address},
             )
-            return answer.status_code
+            return response.status_code
 
         statuses = [await from_address(f"2001:db8::{n}") for n in range(1, 5)]
         assert statuses == [401, 401, 401, 429]
@@ -346,22 +354,22 @@ def test_buckets_in_one_table_have_independent_rates(
 ) -> None:
     monkeypatch.setattr(NodeBuckets, "_SETS", 1)
     slow, fast = RateLimit(1, 2), RateLimit(1000, 1)
-    taken = [buckets.take("slow", slow) for _ in range(3)]
-    assert [one.is_allowed for one in taken] == [True, True, False]
-    assert {one.limit for one in taken} == {1}
+    rate_limit = [buckets.take("slow", slow) for _ in range(3)]
+    assert [result.is_allowed for result in rate_limit] == [True, True, False]
+    assert {one.limit for one in rate_limit} == {1}
     # Buckets that fill faster do not evict one that is exhausted.
     for number in range(100):
         assert buckets.take(f"key {number}", fast).limit == 1000
     assert not buckets.take("slow", slow).is_allowed
 
 
-@pytest.mark.usefixtures("_patient")
+@pytest.mark.usefixtures("_raise_cache_timeout")
 async def test_nodes_share_a_bucket_with_its_own_rate(valkey: ValkeyServer) -> None:
     nodes = [CacheBuckets(valkey.connection_url, RateLimit(1000, 1000)) for _ in range(2)]
     own = RateLimit(1 / 3600, 3)
     try:
-        taken = [await nodes[number % 2].take("own", own) for number in range(5)]
-        assert [one.is_allowed for one in taken] == [True] * 3 + [False] * 2
+        rate_limit = [await nodes[number % 2].take("own", own) for number in range(5)]
+        assert [result.is_allowed for result in rate_limit] == [True] * 3 + [False] * 2
     finally:
         for node in nodes:
             await node.close()

@@ -78,7 +78,7 @@ def build_principal(access: Access) -> Principal | None:
     return Principal(kind=kinds[access.hmac], id="key_2", name="x")
 
 
-async def noop_handler(call: RequestContext, **_: Any) -> None:
+async def noop_handler(request: RequestContext, **_: Any) -> None:
     """Do nothing, in place of a handler that requires a credential.
 
     For these endpoints the tests measure the cost up to the handler.
@@ -98,7 +98,7 @@ def build_gateway_target(endpoint: Endpoint) -> Target:
         body_limit=endpoint.body_limit,
         is_public=endpoint.access.public,
         example=None if kind in (None, bytes) else build_example(kind),
-        parameters=tuple(one.encode_name for one in fields),
+        parameters=tuple(item.encode_name for item in fields),
     )
 
 
@@ -110,7 +110,7 @@ def build_messenger_target(route: Any) -> Target:
         body_limit=route.body_limit,
         is_public=True,
         example=getattr(route.body, "EXAMPLE", None),
-        parameters=tuple(one.name for one in route.parameters if one.location == "query"),
+        parameters=tuple(item.name for item in route.parameters if item.location == "query"),
     )
 
 
@@ -120,7 +120,9 @@ BuildCases = Callable[[BuildAttacks], Iterator[AttackCase]]
 
 
 @pytest.fixture
-async def cases(services: Services, tmp_path: Path, lines: LogCapture) -> AsyncIterator[BuildCases]:
+async def build_cases(
+    services: Services, tmp_path: Path, log_capture: LogCapture
+) -> AsyncIterator[BuildCases]:
     caller: Any = FixedAuthenticator()
     services.authenticator.authenticate = caller.authenticate  # type: ignore[method-assign]
     services.authenticator.has_body_signature = caller.has_body_signature  # type: ignore[method-assign]
@@ -142,7 +144,7 @@ async def cases(services: Services, tmp_path: Path, lines: LogCapture) -> AsyncI
                 for attack in attacks(target):
                     known = build_principal(endpoint.access) if attack.with_credential else None
                     caller.principal = known
-                    lines.stream.truncate(0)
+                    log_capture.stream.truncate(0)
                     yield target, attack, HttpProtocol, app, _GATEWAY_MEMORY_FACTOR
             for route in routes:
                 target = build_messenger_target(route)
@@ -180,7 +182,7 @@ async def find_excessive_costs(cases: Iterator[AttackCase], measure: MeasureCost
     return {name: f"{what}: {cost:.1f} times its limit" for name, (cost, what) in found.items()}
 
 
-async def test_no_request_stalls_the_event_loop(cases: BuildCases) -> None:
+async def test_no_request_stalls_the_event_loop(build_cases: BuildCases) -> None:
     unit = cost_meter.calibrate_cpu()
 
     async def stall(case: AttackCase) -> float:
@@ -190,14 +192,16 @@ async def test_no_request_stalls_the_event_loop(cases: BuildCases) -> None:
         return await cost_meter.measure_cpu_seconds(protocol, app, attack.chunks, limit) / limit
 
     for attacks in (build_body_attacks, build_head_attacks):
-        assert await find_excessive_costs(cases(attacks), stall) == {}
+        assert await find_excessive_costs(build_cases(attacks), stall) == {}
     assert (
-        await find_excessive_costs(skip_equivalent_routes(cases(build_framing_attacks)), stall)
+        await find_excessive_costs(
+            skip_equivalent_routes(build_cases(build_framing_attacks)), stall
+        )
         == {}
     )
 
 
-async def test_no_request_needs_much_memory(cases: BuildCases) -> None:
+async def test_no_request_needs_much_memory(build_cases: BuildCases) -> None:
     async def memory(case: AttackCase) -> float:
         target, attack, protocol, app, factor = case
         size = min(sum(map(len, attack.chunks)), target.body_limit)
@@ -206,9 +210,11 @@ async def test_no_request_needs_much_memory(cases: BuildCases) -> None:
 
     tracemalloc.start()
     try:
-        assert await find_excessive_costs(cases(build_wide_body_attacks), memory) == {}
+        assert await find_excessive_costs(build_cases(build_wide_body_attacks), memory) == {}
         assert (
-            await find_excessive_costs(skip_equivalent_routes(cases(build_framing_attacks)), memory)
+            await find_excessive_costs(
+                skip_equivalent_routes(build_cases(build_framing_attacks)), memory
+            )
             == {}
         )
     finally:

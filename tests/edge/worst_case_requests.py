@@ -93,7 +93,7 @@ def _build_worst_values(member: Any, room: int) -> Iterator[tuple[str, bytes]]:
 
 
 def _set_member(example: dict[str, Any], name: str, value: bytes) -> bytes:
-    rest = msgspec.json.encode({one: example[one] for one in example if one != name})[:-1]
+    rest = msgspec.json.encode({item: example[item] for item in example if item != name})[:-1]
     return b'%b%b"%b":%b}' % (rest, b"," if len(rest) > 1 else b"", name.encode(), value)
 
 

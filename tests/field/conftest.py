@@ -11,12 +11,12 @@ from tapgate.store.database import Database
 
 
 @pytest.fixture
-async def market(
-    world: Harness, client: httpx2.AsyncClient, other_client: httpx2.AsyncClient
+async def two_gateways(
+    harness: Harness, client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient
 ) -> AsyncIterator[TwoGateways]:
     """Two gateway processes on one database; the books must balance after each test."""
-    yield await TwoGateways.open(world, client, other_client)
-    await require_balanced_books(world.services.database)
+    yield await TwoGateways.open(harness, client, other_process_client)
+    await require_balanced_books(harness.services.database)
 
 
 @pytest.fixture

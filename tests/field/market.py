@@ -14,19 +14,19 @@ _SCOPES = ("payments:read", "payments:write", "balance:read", "subscribers:read"
 
 
 class TwoGateways:
-    def __init__(self, world: Harness, lines: list[Client], ada: Admin, app: App) -> None:
-        self.harness = world
+    def __init__(self, harness: Harness, lines: list[Client], ada: Admin, app: App) -> None:
+        self.harness = harness
         self.clients = lines
         self.admin = ada
         self.app = app
 
     @classmethod
-    async def open(cls, world: Harness, *lines: Client) -> "TwoGateways":
+    async def open(cls, harness: Harness, *lines: Client) -> "TwoGateways":
         """Open both gateways with compliance rules disabled, so payments are not limited."""
-        await world.disable_compliance_rules()
-        admin, key = await world.create_admin(), await world.create_api_key(*_SCOPES)
-        ada = Admin(world.client, admin._credential, {"id": admin.id})
-        return cls(world, list(lines), ada, App(world.client, key, key.id))
+        await harness.disable_compliance_rules()
+        admin, key = await harness.create_admin(), await harness.create_api_key(*_SCOPES)
+        ada = Admin(harness.client, admin._credential, {"id": admin.id})
+        return cls(harness, list(lines), ada, App(harness.client, key, key.id))
 
     async def run_concurrently(self, *requests: SendRequest) -> list[httpx2.Response]:
         return await send_round_robin(self.clients, *requests)
@@ -52,5 +52,5 @@ class TwoGateways:
         return bank
 
     async def update_limits(self, level: int = 1, **limits: str) -> None:
-        answer = await self.admin.put(f"account-rules/{level}", **limits)
-        assert answer.status_code == 200, answer.text
+        response = await self.admin.put(f"account-rules/{level}", **limits)
+        assert response.status_code == 200, response.text

@@ -69,7 +69,7 @@ def build_png_with_chunks(*parts: bytes) -> bytes:
 
 
 def build_jpeg_with_segments(marker: int, *segments: bytes) -> bytes:
-    written = [struct.pack(">BBH", 0xFF, marker, len(one) + 2) + one for one in segments]
+    written = [struct.pack(">BBH", 0xFF, marker, len(item) + 2) + item for item in segments]
     return JPEG[:2] + b"".join(written) + JPEG[2:]
 
 
@@ -148,26 +148,28 @@ def test_hidden_image_content_is_neither_decompressed_nor_kept(what: str) -> Non
     reencode(PNG)
     bomb = ACCEPTED_IMAGES[what]()
     with PeakMemory() as memory:
-        made = reencode(bomb)
+        created = reencode(bomb)
     assert memory.growth < 64 * MEBIBYTE
-    assert len(made.content) < 10_000
-    with Image.open(io.BytesIO(made.content)) as image:
+    assert len(created.content) < 10_000
+    with Image.open(io.BytesIO(created.content)) as image:
         assert (image.size, image.info.keys() & {"exif", "icc_profile", "comment"}) == (
             (60, 40),
             set(),
         )
 
 
-async def test_image_bomb_in_a_kyc_document_is_rejected_with_a_field_error(world: Harness) -> None:
-    record, admin = await world.create_subscriber(), await world.create_admin()
+async def test_image_bomb_in_a_kyc_document_is_rejected_with_a_field_error(
+    harness: Harness,
+) -> None:
+    record, admin = await harness.create_subscriber(), await harness.create_admin()
     for bomb in (build_png_of_size(1, MAX_PIXELS), build_png_of_size(50_000, 50_000)):
         body = {"document_type": "selfie", "image": build_data_uri(bomb)}
-        answer = await world.client.post(build_url(record), json=body, auth=admin)
-        assert list(answer.json()["details"]["fields"]) == ["image"]
+        response = await harness.client.post(build_url(record), json=body, auth=admin)
+        assert list(response.json()["details"]["fields"]) == ["image"]
 
 
-def fill_to_limit(start: bytes, piece: bytes, end: bytes = b"") -> bytes:
-    return start + piece * ((MAX_UPLOAD_BYTES - len(start) - len(end)) // len(piece)) + end
+def fill_to_limit(start: bytes, chunk: bytes, end: bytes = b"") -> bytes:
+    return start + chunk * ((MAX_UPLOAD_BYTES - len(start) - len(end)) // len(chunk)) + end
 
 
 MULTIPART_HEADERS = {"Content-Type": "multipart/form-data; boundary=b"}
@@ -215,22 +217,22 @@ REJECTED_FILES: dict[str, tuple[Callable[[], bytes], dict[str, str], int]] = {
 
 
 async def test_card_file_upload_uses_memory_proportional_to_its_size(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     """Limit parser overhead on malformed uploads.
 
     A CSV parser builds a list of columns and a multipart parser a list of parts. Both can be many
     times larger than the file.
     """
-    admin = await world.create_admin()
+    admin = await harness.create_admin()
     for what, (written, headers, status) in REJECTED_FILES.items():
         body = written()
         assert len(body) <= MAX_UPLOAD_BYTES
         with PeakMemory() as memory:
-            answer = await client.post(UPLOAD_URL, content=body, headers=headers, auth=admin)
-        assert answer.status_code == status, what
+            response = await client.post(UPLOAD_URL, content=body, headers=headers, auth=admin)
+        assert response.status_code == status, what
         assert memory.growth < 10 * MAX_UPLOAD_BYTES, what
-    assert await world.services.database.fetchval("SELECT count(*) FROM cards") == 0
+    assert await harness.services.database.fetchval("SELECT count(*) FROM cards") == 0
 
 
 def test_multipart_parsing_stops_after_the_maximum_number_of_parts(
@@ -254,25 +256,25 @@ def test_multipart_parsing_stops_after_the_maximum_number_of_parts(
 
 
 async def test_compressed_request_body_is_not_decompressed(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     """`Content-Encoding` could expand a kilobyte to a gigabyte before the size limit applies."""
     body = gzip.compress(b'{"name": "' + b"a" * 2 * MEBIBYTE + b'"}', 9)
     assert len(body) < SMALL_BODY_BYTES
     for coding in ("gzip", "deflate", "br", "zstd", "gzip, gzip"):
         with PeakMemory() as memory:
-            answer = await client.post(
+            response = await client.post(
                 "/api/v1/admin/partners",
                 content=body,
                 headers={"Content-Encoding": coding},
-                auth=await world.create_admin(),
+                auth=await harness.create_admin(),
             )
-        assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+        assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST")
         assert memory.growth < 16 * MEBIBYTE
 
 
 async def test_concurrent_deep_and_wide_json_bodies_use_bounded_memory(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     """Brackets, keys, and numbers each become many objects when decoded."""
     wide = b'{"name": "x", "x": [' + b"[]," * 5_000 + b"[]]}"
@@ -280,14 +282,14 @@ async def test_concurrent_deep_and_wide_json_bodies_use_bounded_memory(
     null = b'{"overdraft_limit": null, "name": "\\ud800", "x": [' + b"{}," * 5_000 + b"{}]}"
     deep = b'{"name": "x", "x": ' + b"[" * 8_000 + b"]" * 8_000 + b"}"
     assert max(map(len, (wide, keys, null, deep))) < SMALL_BODY_BYTES
-    admin = await world.create_admin()
+    admin = await harness.create_admin()
     with PeakMemory() as memory:
-        answers = await asyncio.gather(
+        responses = await asyncio.gather(
             *(
                 client.post("/api/v1/admin/partners", content=body, auth=admin)
                 for body in (wide, keys, null, deep)
                 for _ in range(3)
             )
         )
-    assert [answer.status_code for answer in answers] == [201] * 6 + [422] * 3 + [400] * 3
+    assert [response.status_code for response in responses] == [201] * 6 + [422] * 3 + [400] * 3
     assert memory.growth < 128 * MEBIBYTE

@@ -26,10 +26,10 @@ from tapgate.notifications.webhooks.worker import WebhookWorker
 
 
 async def test_concurrent_top_ups_with_one_reference_and_two_amounts_execute_one_amount(
-    market: TwoGateways,
+    two_gateways: TwoGateways,
 ) -> None:
     """A partner corrects an amount and sends both versions under one reference."""
-    bank, aminata = await market.create_bank("1000"), await market.create_customer()
+    bank, aminata = await two_gateways.create_bank("1000"), await two_gateways.create_customer()
 
     def tell(amount: str) -> SendRequest:
         return lambda line: bank.with_client(line).send_webhook(amount, aminata, "INV-1")
@@ -37,18 +37,20 @@ async def test_concurrent_top_ups_with_one_reference_and_two_amounts_execute_one
     def order(amount: str) -> SendRequest:
         return lambda line: bank.with_client(line).top_up(amount, aminata, "INV-1")
 
-    answers = await market.run_concurrently(*[tell("40"), tell("50"), order("50"), order("40")] * 4)
-    assert count_outcomes(answers) == {200: 8, (409, "DUPLICATE_REFERENCE"): 8}
-    (paid,) = {require_success(answer)["amount"] for answer in answers if answer.is_success}
+    responses = await two_gateways.run_concurrently(
+        *[tell("40"), tell("50"), order("50"), order("40")] * 4
+    )
+    assert count_outcomes(responses) == {200: 8, (409, "DUPLICATE_REFERENCE"): 8}
+    (paid,) = {require_success(response)["amount"] for response in responses if response.is_success}
     assert await aminata.get_balance() == paid.removesuffix(" SLE")
 
 
 @pytest.mark.parametrize("seed", range(2))
 async def test_duplicated_and_reordered_partner_webhooks_credit_each_reference_once(
-    market: TwoGateways, seed: int
+    two_gateways: TwoGateways, seed: int
 ) -> None:
     """Each webhook is delivered three times, shuffled, across two processes."""
-    bank, aminata = await market.create_bank("1000"), await market.create_customer()
+    bank, aminata = await two_gateways.create_bank("1000"), await two_gateways.create_customer()
 
     def tell(number: int) -> SendRequest:
         return lambda line: bank.with_client(line).send_webhook(
@@ -57,21 +59,23 @@ async def test_duplicated_and_reordered_partner_webhooks_credit_each_reference_o
 
     deliveries = [number for number in range(1, 11) for _ in range(3)]
     random.Random(seed).shuffle(deliveries)
-    answers = await market.run_concurrently(*map(tell, deliveries))
-    assert count_outcomes(answers) == {200: 30}
-    assert Counter(Counter(one.json()["transaction_id"] for one in answers).values()) == {3: 10}
+    responses = await two_gateways.run_concurrently(*map(tell, deliveries))
+    assert count_outcomes(responses) == {200: 30}
+    assert Counter(
+        Counter(response.json()["transaction_id"] for response in responses).values()
+    ) == {3: 10}
     assert await aminata.get_balance() == "55.00"
 
 
 class WebhookDriver:
     """Subscriber to payment events and two webhook workers with a controllable clock."""
 
-    def __init__(self, market: TwoGateways, receiver: WebhookReceiver) -> None:
-        self.gateways = market
+    def __init__(self, two_gateways: TwoGateways, receiver: WebhookReceiver) -> None:
+        self.gateways = two_gateways
         self.receiver = receiver
         self._clock_offset = timedelta(0)
         self.services = dataclasses.replace(
-            market.harness.services, clock=lambda: system_clock() + self._clock_offset
+            two_gateways.harness.services, clock=lambda: system_clock() + self._clock_offset
         )
 
     async def subscribe(self, path: str = "") -> str:
@@ -81,8 +85,8 @@ class WebhookDriver:
             await self.gateways.create_merchant(),
         )
         url, events = self.receiver.url + path, ["transaction.completed"]
-        answer = await self.gateways.admin.post("admin/webhook-endpoints", url=url, events=events)
-        return str(require_success(answer)["id"])
+        response = await self.gateways.admin.post("admin/webhook-endpoints", url=url, events=events)
+        return str(require_success(response)["id"])
 
     async def pay(self) -> str:
         paid = await self._merchant.server.pay("10", self._payer.card)
@@ -99,40 +103,40 @@ class WebhookDriver:
 
 
 @pytest.fixture
-async def told(
-    market: TwoGateways, monkeypatch: pytest.MonkeyPatch
+async def webhook_driver(
+    two_gateways: TwoGateways, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[WebhookDriver]:
-    for patience in ("RESPONSE_TIMEOUT_SECONDS", "_CONNECT_TIMEOUT_SECONDS"):
-        monkeypatch.setattr(sender, patience, 60.0)  # no attempt times out on a busy machine
+    for timeout_seconds in ("RESPONSE_TIMEOUT_SECONDS", "_CONNECT_TIMEOUT_SECONDS"):
+        monkeypatch.setattr(sender, timeout_seconds, 60.0)  # no attempt times out on a busy machine
     receiver = WebhookReceiver()
     async with receiver.listen():
-        yield WebhookDriver(market, receiver)
+        yield WebhookDriver(two_gateways, receiver)
 
 
 async def test_event_is_redelivered_with_the_same_id_and_body_when_the_response_is_lost(
-    told: WebhookDriver,
+    webhook_driver: WebhookDriver,
 ) -> None:
     """Redelivery under a new event ID would make the receiver book the payment twice."""
-    await told.subscribe()
-    paid = await told.pay()
+    await webhook_driver.subscribe()
+    paid = await webhook_driver.pay()
     # The connection is closed without a response, then a 500, then success.
-    told.receiver.responses = [b"", b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n"]
+    webhook_driver.receiver.responses = [b"", b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n"]
     for _ in range(4):
-        await told.deliver()
-        told.advance_clock(hours=1)
-    assert len(told.receiver.received) == 3
-    assert {one.content["data"]["id"] for one in told.receiver.received} == {paid}
-    assert len({(one.id, one.body) for one in told.receiver.received}) == 1
-    row = await get_only_delivery(told.services)
+        await webhook_driver.deliver()
+        webhook_driver.advance_clock(hours=1)
+    assert len(webhook_driver.receiver.received) == 3
+    assert {webhook.content["data"]["id"] for webhook in webhook_driver.receiver.received} == {paid}
+    assert len({(received.id, received.body) for received in webhook_driver.receiver.received}) == 1
+    row = await get_only_delivery(webhook_driver.services)
     assert (row["status"], row["attempts"]) == ("delivered", 3)
 
 
 async def test_response_after_the_timeout_causes_redelivery_of_the_same_event(
-    told: WebhookDriver, monkeypatch: pytest.MonkeyPatch
+    webhook_driver: WebhookDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The receiver booked the event but its 200 arrived too late, so the event is sent again."""
-    await told.subscribe("/slow")
-    await told.pay()
+    await webhook_driver.subscribe("/slow")
+    await webhook_driver.pay()
     waits: list[asyncio.Timeout] = []
 
     def timeout(seconds: float) -> asyncio.Timeout:
@@ -141,49 +145,54 @@ async def test_response_after_the_timeout_causes_redelivery_of_the_same_event(
 
     with monkeypatch.context() as patch:
         patch.setattr(sender, "asyncio", SimpleNamespace(timeout=timeout))
-        delivering = asyncio.create_task(told.deliver())
+        delivering = asyncio.create_task(webhook_driver.deliver())
         async with asyncio.timeout(30):
-            while not told.receiver.received:
+            while not webhook_driver.receiver.received:
                 await asyncio.sleep(0.01)
-        (patience,) = waits
-        patience.reschedule(asyncio.get_running_loop().time())  # expire the timeout now
+        (timeout_seconds,) = waits
+        timeout_seconds.reschedule(asyncio.get_running_loop().time())  # expire the timeout now
         await delivering
-    told.receiver.release_slow.set()
-    told.advance_clock(hours=1)
-    await told.deliver()
-    first, second = told.receiver.received
+    webhook_driver.receiver.release_slow.set()
+    webhook_driver.advance_clock(hours=1)
+    await webhook_driver.deliver()
+    first, second = webhook_driver.receiver.received
     assert (first.id, first.body) == (second.id, second.body)
-    assert (await get_only_delivery(told.services))["status"] == "delivered"
+    assert (await get_only_delivery(webhook_driver.services))["status"] == "delivered"
 
 
 async def test_receiver_that_was_down_for_days_gets_the_same_event_on_manual_redelivery(
-    told: WebhookDriver,
+    webhook_driver: WebhookDriver,
 ) -> None:
     """Delivery fails visibly after the last attempt, and redelivery keeps the event ID."""
-    endpoint = await told.subscribe()
-    await told.pay()
-    told.receiver.enqueue_statuses(*[503] * 10)
+    endpoint = await webhook_driver.subscribe()
+    await webhook_driver.pay()
+    webhook_driver.receiver.enqueue_statuses(*[503] * 10)
     for pause in (*RETRY_DELAYS_SECONDS, 0):
-        await told.deliver()
-        told.advance_clock(seconds=1.1 * pause)
-    assert len(told.receiver.received) == 10
-    assert (await get_only_delivery(told.services))["status"] == "failed"
-    (failed,) = await told.gateways.admin.list_all(f"admin/webhook-endpoints/{endpoint}/deliveries")
+        await webhook_driver.deliver()
+        webhook_driver.advance_clock(seconds=1.1 * pause)
+    assert len(webhook_driver.receiver.received) == 10
+    assert (await get_only_delivery(webhook_driver.services))["status"] == "failed"
+    (failed,) = await webhook_driver.gateways.admin.list_all(
+        f"admin/webhook-endpoints/{endpoint}/deliveries"
+    )
     again = f"admin/webhook-endpoints/{endpoint}/deliveries/{failed['id']}/redeliver"
-    require_success(await told.gateways.admin.post(again))
-    told.advance_clock(seconds=1)
-    await told.deliver()
-    assert (await get_only_delivery(told.services))["status"] == "delivered"
-    assert len({(one.id, one.body) for one in told.receiver.received}) == 1
+    require_success(await webhook_driver.gateways.admin.post(again))
+    webhook_driver.advance_clock(seconds=1)
+    await webhook_driver.deliver()
+    assert (await get_only_delivery(webhook_driver.services))["status"] == "delivered"
+    assert len({(webhook.id, webhook.body) for webhook in webhook_driver.receiver.received}) == 1
 
 
 async def test_chat_messages_delivered_twice_to_two_processes_pay_once(
-    market: TwoGateways, database_url: str
+    two_gateways: TwoGateways, database_url: str
 ) -> None:
     """The provider delivers every message twice, and the PIN form is also submitted twice."""
-    aminata, mohamed = await market.create_customer("100"), await market.create_customer()
-    town = ServicesDriver(market.harness, database_url)
-    async with town.run_messenger() as one, town.run_messenger() as other:
+    aminata, mohamed = (
+        await two_gateways.create_customer("100"),
+        await two_gateways.create_customer(),
+    )
+    services_driver = ServicesDriver(two_gateways.harness, database_url)
+    async with services_driver.run_messenger() as one, services_driver.run_messenger() as other:
         phone, twin = one.create_phone(aminata.phone), other.create_phone(aminata.phone)
         for words in (f"send 10 to {mohamed.card}", "yes"):
             message = phone.build_message(build_text(words))
@@ -191,5 +200,5 @@ async def test_chat_messages_delivered_twice_to_two_processes_pay_once(
             await phone.wait_until_handled()
         await asyncio.gather(*(each.submit_form({"pin": PIN}) for each in (phone, twin) * 3))
         await phone.wait_until_handled()
-    assert len(await town.list_transfers(aminata.id)) == 1
+    assert len(await services_driver.list_transfers(aminata.id)) == 1
     assert [await aminata.get_balance(), await mohamed.get_balance()] == ["89.85", "10.00"]

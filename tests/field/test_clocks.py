@@ -54,9 +54,9 @@ async def test_daily_limit_resets_once_at_local_midnight_when_clocks_change(
         at, spent = start, Counter[date]()
         resets: list[datetime] = []
         while at < start + timedelta(days=2, hours=14):
-            books = ledgers.ledgers[len(resets) % 2]
-            books.clock.now = at
-            outcome = await ledgers.submit_transfer(books, sender, receiver, DAILY_LIMIT)
+            ledger = ledgers.ledgers[len(resets) % 2]
+            ledger.clock.now = at
+            outcome = await ledgers.submit_transfer(ledger, sender, receiver, DAILY_LIMIT)
             if outcome.code is None:
                 spent[get_platform_day(at, ZoneInfo(zone))] += DAILY_LIMIT
                 resets.append(at)
@@ -89,9 +89,9 @@ async def test_daily_limit_resets_once_when_midnight_occurs_twice(
         sender, receiver = await ledgers.create_pair(100_00)
         accepted = []
         for number in range(-5, 70):
-            books = ledgers.ledgers[number % 2]
-            books.clock.now = struck + number * minute
-            outcome = await ledgers.submit_transfer(books, sender, receiver, DAILY_LIMIT)
+            ledger = ledgers.ledgers[number % 2]
+            ledger.clock.now = struck + number * minute
+            outcome = await ledgers.submit_transfer(ledger, sender, receiver, DAILY_LIMIT)
             if outcome.code is None:
                 accepted.append(number)
     assert accepted == [-5, 0]
@@ -166,8 +166,8 @@ async def test_concurrent_payments_with_clock_skew_around_midnight_stay_within_t
            WHERE usage_day IS NOT NULL AND status = 'completed' GROUP BY 1 ORDER BY 1"""
     )
     assert all(row["spent"] <= DAILY_LIMIT for row in by_day)
-    for books in two_ledgers.ledgers:
-        code = (await two_ledgers.submit_transfer(books, sender, receiver, DAILY_LIMIT)).code
+    for ledger in two_ledgers.ledgers:
+        code = (await two_ledgers.submit_transfer(ledger, sender, receiver, DAILY_LIMIT)).code
         assert code == Code.DAILY_LIMIT_EXCEEDED
 
 
@@ -194,30 +194,30 @@ async def test_clock_jumps_never_grant_a_day_two_limits(
     ledgers = two_ledgers
     await ledgers.set_limits(daily_limit=DAILY_LIMIT, monthly_limit=3 * DAILY_LIMIT)
     start = datetime(2026, 3, 28, 23, 59, 59, tzinfo=UTC)
-    for books in ledgers.ledgers:
-        books.clock.now = start
+    for ledger in ledgers.ledgers:
+        ledger.clock.now = start
     payer, merchant = (
         await ledgers.first.create_subscriber(100_00),
         await ledgers.first.create_processor(50_00),
     )
     days, months, paid = {start.date()}, {(2026, 3)}, []
     for process, jump, amount, gives_back in plan:
-        books = ledgers.ledgers[process]
-        books.clock.now += timedelta(seconds=jump)
-        today = books.clock.now.date()
+        ledger = ledgers.ledgers[process]
+        ledger.clock.now += timedelta(seconds=jump)
+        today = ledger.clock.now.date()
         days.add(today)
         months.add((today.year, today.month))
         if gives_back and paid:
-            await books.submit(build_refund(merchant, paid.pop(), None))
+            await ledger.submit(build_refund(merchant, paid.pop(), None))
             continue
-        order = commands.Command(
+        command = commands.Command(
             type=chart.POS_PAYMENT,
             channel="pos",
             payer=commands.subscriber_party(payer),
             payee=commands.processor_party(merchant),
             amount=amount,
         )
-        outcome = await books.submit(order)
+        outcome = await ledger.submit(command)
         if outcome.code is None:
             paid.append(outcome.require_accepted().transaction_id)
     rows = await ledgers.first.database.fetch(
@@ -240,16 +240,21 @@ async def test_clock_jumps_never_grant_a_day_two_limits(
 async def test_ids_stay_unique_when_the_clock_goes_back(two_ledgers: TwoLedgers) -> None:
     """Time-based IDs must neither repeat nor continue from the time before the jump."""
     sender, receiver = await two_ledgers.create_pair(100_00)
-    made: list[int] = []
+    created: list[int] = []
     for jump in (0, 1, -3_600, 0, -86_400, 10, -1, 86_400, 3_589, 0):
         two_ledgers.advance_clocks(seconds=jump)
         now = two_ledgers.first.clock()
-        for books in two_ledgers.ledgers * 2:
-            outcome = await two_ledgers.submit_transfer(books, sender, receiver, 1)
-            made.append(outcome.require_accepted().transaction_id)
-            assert ids.first_id_at(now) <= made[-1] < ids.first_id_at(now + timedelta(minutes=30))
-    assert len(set(made)) == len(made)
-    assert [books.ledger.batch_stats.retries for books in two_ledgers.ledgers] == [0, 0]
+        for ledger in two_ledgers.ledgers * 2:
+            outcome = await two_ledgers.submit_transfer(ledger, sender, receiver, 1)
+            created.append(outcome.require_accepted().transaction_id)
+            assert (
+                ids.first_id_at(now) <= created[-1] < ids.first_id_at(now + timedelta(minutes=30))
+            )
+    assert len(set(created)) == len(created)
+    assert [ledger_driver.ledger.batch_stats.retries for ledger_driver in two_ledgers.ledgers] == [
+        0,
+        0,
+    ]
 
 
 async def test_payment_after_the_clock_went_back_is_listed_on_its_own_day(
@@ -262,33 +267,38 @@ async def test_payment_after_the_clock_went_back_is_listed_on_its_own_day(
             await insert_defaults(tx, "SLE", services.new_id)
         transport = httpx2.ASGITransport(create_app(services))
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as line:
-            market = await TwoGateways.open(Harness(services, line), line, line)
-            aminata, mohamed = await market.create_customer("100"), await market.create_customer()
+            two_gateways = await TwoGateways.open(Harness(services, line), line, line)
+            aminata, mohamed = (
+                await two_gateways.create_customer("100"),
+                await two_gateways.create_customer(),
+            )
             require_success(await aminata.send_money("1", mohamed))
             for days in (3, 2, 1):
                 clock.now -= timedelta(days=days)
                 paid = require_success(await aminata.send_money("2", mohamed))["transaction_id"]
                 day = clock().date().isoformat()
-                listed = await market.app.list_transactions(aminata.id, **{"from": day, "to": day})
-                assert [one["id"] for one in listed] == [paid]
+                listed = await two_gateways.app.list_transactions(
+                    aminata.id, **{"from": day, "to": day}
+                )
+                assert [item["id"] for item in listed] == [paid]
     await require_balanced_books(database)
 
 
-async def test_audit_chain_stays_valid_when_the_clock_goes_back(market: TwoGateways) -> None:
+async def test_audit_chain_stays_valid_when_the_clock_goes_back(two_gateways: TwoGateways) -> None:
     """The chain is ordered by sequence, so an entry with an earlier timestamp must not break it."""
-    services = market.harness.services
+    services = two_gateways.harness.services
     now = services.clock()
-    merchant = await market.create_merchant()
+    merchant = await two_gateways.create_merchant()
     for jump in (timedelta(0), timedelta(hours=-1), timedelta(days=-1), timedelta(hours=2)):
         other = dataclasses.replace(services, clock=lambda jump=jump: now + jump)
         transport = httpx2.ASGITransport(create_app(other))
         async with httpx2.AsyncClient(transport=transport, base_url="http://g") as line:
-            ada = market.admin.with_client(line)
+            ada = two_gateways.admin.with_client(line)
             require_success(await ada.post(f"processors/{merchant.id}/suspend", reason="audit"))
             require_success(await ada.post(f"processors/{merchant.id}/activate"))
     unsealed = await services.database.fetchval("SELECT count(*) FROM audit_entries")
     await assert_seals(Sealer(services.database), unsealed)
-    found = require_success(await market.admin.get("audit/verify"))
+    found = require_success(await two_gateways.admin.get("audit/verify"))
     assert found["valid"]
     assert found["unsealed"] == 0
     times = await services.database.fetch("SELECT occurred_at FROM audit_entries ORDER BY sequence")

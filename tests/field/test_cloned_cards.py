@@ -15,60 +15,60 @@ HEADER = "Serial No.,MAC Address"
 UID = "04:A1:B2:C3:D4:E5:F6"
 
 
-async def _upload_cards(market: TwoGateways, *rows: str) -> dict[str, Any]:
-    return require_success(await market.admin.upload_csv("\n".join([HEADER, *rows])))
+async def _upload_cards(two_gateways: TwoGateways, *rows: str) -> dict[str, Any]:
+    return require_success(await two_gateways.admin.upload_csv("\n".join([HEADER, *rows])))
 
 
 @pytest.mark.parametrize(
     "spelling", [UID, UID.lower(), UID.replace(":", ""), UID.replace(":", "-").lower()]
 )
 async def test_card_uid_cannot_be_uploaded_under_a_second_serial(
-    market: TwoGateways, spelling: str
+    two_gateways: TwoGateways, spelling: str
 ) -> None:
     """One UID under two serials would make two cards match one tap."""
-    assert (await _upload_cards(market, f"REAL-1,{UID}"))["created"] == 1
-    copied = await _upload_cards(market, f"COPY-1,{spelling}")
+    assert (await _upload_cards(two_gateways, f"REAL-1,{UID}"))["created"] == 1
+    copied = await _upload_cards(two_gateways, f"COPY-1,{spelling}")
     assert (copied["created"], len(copied["errors"])) == (0, 1)
-    till = (await market.create_merchant()).server
-    found = require_success(await till.post("pos/lookup-card", card_identifier=spelling))
+    terminal = (await two_gateways.create_merchant()).server
+    found = require_success(await terminal.post("pos/lookup-card", card_identifier=spelling))
     assert found["card_serial"] == "REAL-1"
-    answer = await till.pay("1", "COPY-1")
-    assert require_error(answer) == (404, "CARD_NOT_FOUND")
+    response = await terminal.pay("1", "COPY-1")
+    assert require_error(response) == (404, "CARD_NOT_FOUND")
 
 
 async def test_upload_of_an_existing_serial_does_not_change_the_card_uid(
-    market: TwoGateways,
+    two_gateways: TwoGateways,
 ) -> None:
     """Otherwise a thief's chip could replace the cardholder's."""
-    await _upload_cards(market, f"REAL-1,{UID}")
-    copied = await _upload_cards(market, "REAL-1,04:11:22:33:44:55:66")
+    await _upload_cards(two_gateways, f"REAL-1,{UID}")
+    copied = await _upload_cards(two_gateways, "REAL-1,04:11:22:33:44:55:66")
     assert (copied["created"], copied["skipped"]) == (0, 1)
-    till = (await market.create_merchant()).server
-    thiefs = await till.post("pos/lookup-card", card_identifier="04:11:22:33:44:55:66")
+    terminal = (await two_gateways.create_merchant()).server
+    thiefs = await terminal.post("pos/lookup-card", card_identifier="04:11:22:33:44:55:66")
     assert require_error(thiefs) == (404, "CARD_NOT_FOUND")
-    require_success(await till.post("pos/lookup-card", card_identifier=UID))
+    require_success(await terminal.post("pos/lookup-card", card_identifier=UID))
 
 
 @pytest.mark.parametrize("reason", ["stolen", "fraud"])
 async def test_blocked_card_uid_cannot_be_uploaded_under_a_new_serial(
-    market: TwoGateways, reason: str
+    two_gateways: TwoGateways, reason: str
 ) -> None:
     """A stolen card must not be reactivated by uploading its UID with a new serial."""
-    aminata = await market.create_customer("100")
-    await _upload_cards(market, f"REAL-1,{UID}")
-    await market.app.link_card("REAL-1", aminata)
-    require_success(await market.admin.post("cards/REAL-1/block", reason=reason))
-    copied = await _upload_cards(market, f"NEW-1,{UID}")
+    aminata = await two_gateways.create_customer("100")
+    await _upload_cards(two_gateways, f"REAL-1,{UID}")
+    await two_gateways.app.link_card("REAL-1", aminata)
+    require_success(await two_gateways.admin.post("cards/REAL-1/block", reason=reason))
+    copied = await _upload_cards(two_gateways, f"NEW-1,{UID}")
     assert (copied["created"], len(copied["errors"])) == (0, 1)
-    till = (await market.create_merchant()).server
-    found = require_success(await till.post("pos/lookup-card", card_identifier=UID))
+    terminal = (await two_gateways.create_merchant()).server
+    found = require_success(await terminal.post("pos/lookup-card", card_identifier=UID))
     assert (found["card_serial"], found["status"] != "ACTIVE") == ("REAL-1", True)
-    for line in market.clients:
-        answer = await till.with_client(line).pay("1", "REAL-1", PIN)
-        assert require_error(answer) == (403, "CARD_NOT_ACTIVE")
+    for line in two_gateways.clients:
+        response = await terminal.with_client(line).pay("1", "REAL-1", PIN)
+        assert require_error(response) == (403, "CARD_NOT_ACTIVE")
     # It cannot be linked to another subscriber either.
-    thief = await market.create_customer()
-    linked = await market.app.post(
+    thief = await two_gateways.create_customer()
+    linked = await two_gateways.app.post(
         "cards/link", subscriber_id=thief.id, card_serial="REAL-1", pin=PIN
     )
     assert require_error(linked) in {(409, "CARD_ALREADY_LINKED"), (403, "CARD_NOT_ACTIVE")}
@@ -76,60 +76,65 @@ async def test_blocked_card_uid_cannot_be_uploaded_under_a_new_serial(
 
 
 async def test_concurrent_uploads_of_one_uid_under_different_serials_create_one_card(
-    market: TwoGateways,
+    two_gateways: TwoGateways,
 ) -> None:
     async def upload(number: int) -> dict[str, Any]:
-        ada = market.admin.with_client(market.clients[number % 2])
+        ada = two_gateways.admin.with_client(two_gateways.clients[number % 2])
         return require_success(await ada.upload_csv(f"{HEADER}\nCOPY-{number},{UID}"))
 
     uploads = await asyncio.gather(*(upload(number) for number in range(6)))
-    assert sorted(str(one["created"]) for one in uploads) == ["0"] * 5 + ["1"]
+    assert sorted(str(item["created"]) for item in uploads) == ["0"] * 5 + ["1"]
 
 
 async def test_card_linked_to_two_subscribers_concurrently_debits_only_one_wallet(
-    market: TwoGateways,
+    two_gateways: TwoGateways,
 ) -> None:
     """If both links succeeded, one subscriber would pay for another's purchases."""
-    people = [await market.create_customer("100") for _ in range(2)]
-    till = (await market.create_merchant()).server
-    await _upload_cards(market, f"REAL-1,{UID}")
+    people = [await two_gateways.create_customer("100") for _ in range(2)]
+    terminal = (await two_gateways.create_merchant()).server
+    await _upload_cards(two_gateways, f"REAL-1,{UID}")
 
     def link(number: int) -> PendingResponse:
-        return market.app.with_client(market.clients[number]).post(
+        return two_gateways.app.with_client(two_gateways.clients[number]).post(
             "cards/link", subscriber_id=people[number].id, card_serial="REAL-1", pin=PIN
         )
 
     async def tap(number: int) -> httpx2.Response:
         await asyncio.sleep(number / 500)
-        return await till.with_client(market.clients[number % 2]).pay("1", "REAL-1")
+        return await terminal.with_client(two_gateways.clients[number % 2]).pay("1", "REAL-1")
 
-    asked = [link(0), link(1), *(tap(number) for number in range(20))]
-    answers = await asyncio.gather(*asked)
-    links, taps = count_outcomes(answers[:2]), count_outcomes(answers[2:])
+    response = [link(0), link(1), *(tap(number) for number in range(20))]
+    responses = await asyncio.gather(*response)
+    links, taps = count_outcomes(responses[:2]), count_outcomes(responses[2:])
     assert links == {200: 1, (409, "CARD_ALREADY_LINKED"): 1}
     assert set(taps) <= {200, (403, "CARD_NOT_ACTIVE")}
-    owner = people[0 if answers[0].is_success else 1]
-    other = people[1 if answers[0].is_success else 0]
+    owner = people[0 if responses[0].is_success else 1]
+    other = people[1 if responses[0].is_success else 0]
     assert await other.get_balance() == "100.00"
     assert await owner.get_balance() == f"{100 - taps[200]}.00"
 
 
-async def test_no_payment_is_accepted_after_the_card_was_blocked(market: TwoGateways) -> None:
+async def test_no_payment_is_accepted_after_the_card_was_blocked(two_gateways: TwoGateways) -> None:
     """The card is blocked through one process and tapped at both."""
-    aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
+    aminata, terminal = (
+        await two_gateways.create_customer("100"),
+        (await two_gateways.create_merchant()).server,
+    )
     blocked_before: list[bool] = []
     blocked = False
 
     async def tap(number: int) -> bool:
         was_blocked = blocked
-        answer = await till.with_client(market.clients[number % 2]).pay("1", aminata.card)
-        if answer.is_success:
+        response = await terminal.with_client(two_gateways.clients[number % 2]).pay(
+            "1", aminata.card
+        )
+        if response.is_success:
             blocked_before.append(was_blocked)
-        return answer.is_success
+        return response.is_success
 
     async def block() -> None:
         nonlocal blocked
-        ada = market.admin.with_client(market.clients[1])
+        ada = two_gateways.admin.with_client(two_gateways.clients[1])
         require_success(await ada.post(f"cards/{aminata.card}/block", reason="stolen"))
         blocked = True
 

@@ -84,12 +84,15 @@ def test_formula_in_a_memo_is_escaped_and_amounts_stay_numeric(attack: str) -> N
     assert attack.strip().replace("'", "")[-3:] in row[3].replace("'", "")
 
 
-async def test_sender_memo_is_harmless_in_the_recipient_csv_statement(world: Harness) -> None:
+async def test_sender_memo_is_harmless_in_the_recipient_csv_statement(harness: Harness) -> None:
     """End to end, from the payment to the downloaded file."""
-    sender, receiver = await world.create_subscriber(balance="100"), await world.create_subscriber()
-    card = await world.create_card(receiver["id"])
+    sender, receiver = (
+        await harness.create_subscriber(balance="100"),
+        await harness.create_subscriber(),
+    )
+    card = await harness.create_card(receiver["id"])
     for attack in FORMULA_PAYLOADS:
-        order = {
+        body = {
             "sender_id": sender["id"],
             "recipient_card_serial": card,
             "amount": "1",
@@ -97,14 +100,14 @@ async def test_sender_memo_is_harmless_in_the_recipient_csv_statement(world: Har
             "memo": attack,
         }
         url = "/api/v1/wallet/transfer-p2p"
-        answer = await world.client.post(url, json=order, auth=world.get_service_auth())
-        assert answer.status_code in (200, 403, 422), answer.text
-    key = await world.create_api_key("payments:read")
-    made = await get_statement(world, key, receiver, format="csv")
-    file = await world.client.get(
-        made["statement_url"].removeprefix(world.services.settings.public_url)
+        response = await harness.client.post(url, json=body, auth=harness.get_service_auth())
+        assert response.status_code in (200, 403, 422), response.text
+    key = await harness.create_api_key("payments:read")
+    created = await get_statement(harness, key, receiver, format="csv")
+    file = await harness.client.get(
+        created["statement_url"].removeprefix(harness.services.settings.public_url)
     )
-    assert made["transaction_count"] >= 10
+    assert created["transaction_count"] >= 10
     for separator in (",", ";", "\t"):
         assert all(is_safe_cell(cell) for cell in split_cells(file.text, separator))
 

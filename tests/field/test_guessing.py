@@ -26,22 +26,22 @@ TryPin = Callable[[httpx2.AsyncClient, str], Awaitable[httpx2.Response]]
 
 
 @pytest.fixture
-def clients(client: httpx2.AsyncClient, other_client: httpx2.AsyncClient) -> Clients:
-    return client, other_client
+def clients(client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient) -> Clients:
+    return client, other_process_client
 
 
-def count_codes(answers: Sequence[httpx2.Response]) -> Counter[str]:
-    return Counter(answer.json().get("code", "none") for answer in answers)
+def count_codes(responses: Sequence[httpx2.Response]) -> Counter[str]:
+    return Counter(response.json().get("code", "none") for response in responses)
 
 
-async def build_pin_attempts(world: Harness) -> tuple[dict[str, Any], dict[str, TryPin]]:
+async def build_pin_attempts(harness: Harness) -> tuple[dict[str, Any], dict[str, TryPin]]:
     """Return a subscriber and every request that verifies the subscriber's PIN."""
-    shop = await PosDriver.create(world)
-    holder, card = shop.customer, shop.card
-    friend = await world.create_subscriber()
-    agent = await create_agent(world, balance="100")
-    blank = await world.create_card(holder["id"])
-    admin = await world.create_admin()
+    pos = await PosDriver.create(harness)
+    holder, card = pos.customer, pos.card
+    friend = await harness.create_subscriber()
+    agent = await create_agent(harness, balance="100")
+    blank = await harness.create_card(holder["id"])
+    admin = await harness.create_admin()
     user = f"{API_PREFIX}/subscribers/{holder['id']}"
 
     def way(url: str, auth: Any, name: str, **fields: Any) -> TryPin:
@@ -52,8 +52,8 @@ async def build_pin_attempts(world: Harness) -> tuple[dict[str, Any], dict[str, 
         return attempt
 
     amount = {"amount": "1"}
-    day = f"{world.services.clock():%Y-%m-%d}"
-    friends_card = await world.create_card(friend["id"])
+    day = f"{harness.services.clock():%Y-%m-%d}"
+    friends_card = await harness.create_card(friend["id"])
     ways = {
         "verify": way(f"{user}/verify-pin", admin, "pin"),
         "change": way(f"{user}/change-pin", admin, "old_pin", new_pin="8305"),
@@ -70,11 +70,11 @@ async def build_pin_attempts(world: Harness) -> tuple[dict[str, Any], dict[str, 
             daily_limit="1",
             child_name="Isatu",
         ),
-        "till": way(VERIFY_URL, shop.merchant_auth, "pin", card_serial=card),
-        "pay": way(PAY_URL, shop.merchant_auth, "pin", card_serial=card, **amount),
+        "till": way(VERIFY_URL, pos.merchant_auth, "pin", card_serial=card),
+        "pay": way(PAY_URL, pos.merchant_auth, "pin", card_serial=card, **amount),
         "send": way(
             f"{API_PREFIX}/wallet/transfer-p2p",
-            world.get_service_auth(),
+            harness.get_service_auth(),
             "pin",
             sender_id=holder["id"],
             recipient_card_serial=friends_card,
@@ -82,7 +82,7 @@ async def build_pin_attempts(world: Harness) -> tuple[dict[str, Any], dict[str, 
         ),
         "transfer": way(
             f"{API_PREFIX}/wallet/transfer",
-            await world.create_api_key("payments:write"),
+            await harness.create_api_key("payments:write"),
             "pin",
             from_account_id=holder["account_id"],
             to_account_id=friend["account_id"],
@@ -90,7 +90,7 @@ async def build_pin_attempts(world: Harness) -> tuple[dict[str, Any], dict[str, 
         ),
         "statement": way(
             f"{API_PREFIX}/wallet/account-statement",
-            world.get_service_auth(),
+            harness.get_service_auth(),
             "pin",
             subscriber_id=holder["id"],
             from_date=day,
@@ -110,7 +110,7 @@ async def build_pin_attempts(world: Harness) -> tuple[dict[str, Any], dict[str, 
 
 
 async def test_all_endpoints_that_verify_a_pin_share_three_attempts(
-    world: Harness, clients: Clients
+    harness: Harness, clients: Clients
 ) -> None:
     """Attempts are counted atomically and per subscriber.
 
@@ -118,94 +118,96 @@ async def test_all_endpoints_that_verify_a_pin_share_three_attempts(
     endpoint
     or as many as run concurrently.
     """
-    holder, ways = await build_pin_attempts(world)
-    answers = await asyncio.gather(
-        *(way(one, WRONG_PIN) for _ in range(2) for way in ways.values() for one in clients)
+    holder, ways = await build_pin_attempts(harness)
+    responses = await asyncio.gather(
+        *(way(client, WRONG_PIN) for _ in range(2) for way in ways.values() for client in clients)
     )
-    assert count_codes(answers) == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 4 * len(ways) - 3}
+    assert count_codes(responses) == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 4 * len(ways) - 3}
     # The correct PIN is rejected by every endpoint while the PIN is locked.
-    answers = await asyncio.gather(*(way(one, PIN) for way in ways.values() for one in clients))
-    assert count_codes(answers) == {"ACCOUNT_LOCKED": 2 * len(ways)}
+    responses = await asyncio.gather(
+        *(way(one_client, PIN) for way in ways.values() for one_client in clients)
+    )
+    assert count_codes(responses) == {"ACCOUNT_LOCKED": 2 * len(ways)}
     user = f"{API_PREFIX}/subscribers/{holder['id']}"
-    record = (await world.client.get(user, auth=world.get_service_auth())).json()
+    record = (await harness.client.get(user, auth=harness.get_service_auth())).json()
     assert (record["balance"], record["cards_count"]) == ("1000.00", 2)
 
 
 async def test_correct_pin_among_concurrent_wrong_pins_grants_no_extra_attempts(
-    world: Harness, clients: Clients
+    harness: Harness, clients: Clients
 ) -> None:
     """A correct PIN resets the counter, but queued attempts must not use a stale count."""
-    _, ways = await build_pin_attempts(world)
+    _, ways = await build_pin_attempts(harness)
     pins = [WRONG_PIN] * 5 + [PIN] + [WRONG_PIN] * 14
-    answers = await asyncio.gather(
+    responses = await asyncio.gather(
         *(
-            ways["verify"](one, pin)
-            for one, pin in zip(itertools.cycle(clients), pins, strict=False)
+            ways["verify"](client, pin)
+            for client, pin in zip(itertools.cycle(clients), pins, strict=False)
         )
     )
-    told = count_codes(answers)
+    told = count_codes(responses)
     assert told["INVALID_PIN"] <= 5  # two before the correct PIN, three after it
     assert told["ACCOUNT_LOCKED"] >= 14
 
 
 async def test_pin_lock_is_not_released_by_success_on_another_card_or_subscriber(
-    world: Harness,
+    harness: Harness,
 ) -> None:
     """Each subscriber and each child card has its own counter."""
-    shop, stranger = await PosDriver.create(world), await PosDriver.create(world)
-    user = f"{API_PREFIX}/subscribers/{shop.customer['id']}"
+    pos, stranger = await PosDriver.create(harness), await PosDriver.create(harness)
+    user = f"{API_PREFIX}/subscribers/{pos.customer['id']}"
     child_pin = "8305"
-    (blank,) = await create_unlinked_cards(world, 1)
+    (blank,) = await create_unlinked_cards(harness, 1)
     child = {
-        "parent_subscriber_id": shop.customer["id"],
+        "parent_subscriber_id": pos.customer["id"],
         "card_serial": blank,
         "parent_pin": PIN,
         "child_pin": child_pin,
         "daily_limit": "100",
         "child_name": "Isatu",
     }
-    answer = await world.client.post(
-        f"{API_PREFIX}/cards/child", json=child, auth=await world.create_admin()
+    response = await harness.client.post(
+        f"{API_PREFIX}/cards/child", json=child, auth=await harness.create_admin()
     )
-    assert answer.status_code == 201, answer.text
+    assert response.status_code == 201, response.text
 
     async def at_the_till(serial: str, pin: str) -> httpx2.Response:
         body = {"card_serial": serial, "pin": pin}
-        return await world.client.post(VERIFY_URL, json=body, auth=shop.merchant_auth)
+        return await harness.client.post(VERIFY_URL, json=body, auth=pos.merchant_auth)
 
     for _ in range(3):
-        await at_the_till(shop.card, WRONG_PIN)
+        await at_the_till(pos.card, WRONG_PIN)
     for _ in range(2):
         assert (await at_the_till(stranger.card, PIN)).is_success
         assert (await at_the_till(blank, child_pin)).is_success
-        assert count_codes([await at_the_till(shop.card, PIN)]) == {"ACCOUNT_LOCKED": 1}
-    answer = await world.client.get(user, auth=world.get_service_auth())
-    assert answer.json()["pin_locked_until"] is not None
+        assert count_codes([await at_the_till(pos.card, PIN)]) == {"ACCOUNT_LOCKED": 1}
+    response = await harness.client.get(user, auth=harness.get_service_auth())
+    assert response.json()["pin_locked_until"] is not None
 
 
-async def create_unlinked_cards(world: Harness, count: int) -> list[str]:
+async def create_unlinked_cards(harness: Harness, count: int) -> list[str]:
     serials = [f"NEW-{number}" for number in range(count)]
     file = "Serial No.,MAC Address\n" + "".join(f"{serial},\n" for serial in serials)
-    answer = await world.client.post(
+    response = await harness.client.post(
         f"{API_PREFIX}/cards/upload-csv",
         content=file,
         headers={"Content-Type": "text/csv"},
-        auth=await world.create_admin(),
+        auth=await harness.create_admin(),
     )
-    assert answer.json()["created"] == count, answer.text
+    assert response.json()["created"] == count, response.text
     return serials
 
 
 async def test_all_endpoints_that_verify_an_agent_pin_share_three_attempts(
-    world: Harness, clients: Clients
+    harness: Harness, clients: Clients
 ) -> None:
     """An agent's PIN authorizes moving other people's cash."""
     agent, customer = (
-        await create_agent(world, balance="100"),
-        await world.create_subscriber(balance="50"),
+        await create_agent(harness, balance="100"),
+        await harness.create_subscriber(balance="50"),
     )
-    below = await create_sub_agent(world, agent)
-    admin = await world.create_admin()
+    below = await create_sub_agent(harness, agent)
+    admin = await harness.create_admin()
     cash = {"agent_id": agent["id"], "subscriber_id": customer["id"], "amount": "1"}
     orders: dict[str, dict[str, str]] = {
         "cashin": {**cash, "agent_pin": WRONG_PIN},
@@ -218,41 +220,41 @@ async def test_all_endpoints_that_verify_an_agent_pin_share_three_attempts(
         },
         f"{agent['id']}/change-pin": {"old_pin": WRONG_PIN, "new_pin": "8305"},
     }
-    answers = await asyncio.gather(
+    responses = await asyncio.gather(
         *(
-            one.post(f"{API_PREFIX}/agents/{path}", json=body, auth=admin)
+            client.post(f"{API_PREFIX}/agents/{path}", json=body, auth=admin)
             for path, body in orders.items()
-            for one in clients
+            for client in clients
             for _ in range(3)
         )
     )
-    assert count_codes(answers) == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 21}
+    assert count_codes(responses) == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 21}
 
 
 async def test_one_time_code_for_a_restricted_record_allows_three_attempts(
-    world: Harness, clients: Clients
+    harness: Harness, clients: Clients
 ) -> None:
     """A million codes are few if concurrent attempts are not counted."""
-    holder, admin = await world.create_restricted_subscriber(), await world.create_admin("S")
+    holder, admin = await harness.create_restricted_subscriber(), await harness.create_admin("S")
     url = f"{API_PREFIX}/subscribers/{holder['id']}/restricted-access"
-    assert (await world.client.post(url, auth=admin)).is_success
-    code = await world.get_pending_code(holder["phone_number"])
+    assert (await harness.client.post(url, auth=admin)).is_success
+    code = await harness.get_pending_code(holder["phone_number"])
     wrong = f"{(int(code) + 1) % 1_000_000:06d}"
-    answers = await asyncio.gather(
+    responses = await asyncio.gather(
         *(
-            one.post(f"{url}/verify", json={"otp": wrong}, auth=admin)
-            for one in clients
+            client.post(f"{url}/verify", json={"otp": wrong}, auth=admin)
+            for client in clients
             for _ in range(10)
         )
     )
-    remaining = Counter(answer.json()["details"]["attempts_remaining"] for answer in answers)
+    remaining = Counter(response.json()["details"]["attempts_remaining"] for response in responses)
     assert remaining == {2: 1, 1: 1, 0: 18}
-    answer = await world.client.post(f"{url}/verify", json={"otp": code}, auth=admin)
-    assert count_codes([answer]) == {"INVALID_OTP": 1}
+    http_response = await harness.client.post(f"{url}/verify", json={"otp": code}, auth=admin)
+    assert count_codes([http_response]) == {"INVALID_OTP": 1}
 
 
 @pytest.fixture
-def judged(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
+def compared_passwords(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
     """Stored hashes passed to the password check; None means that no such account exists."""
     seen: list[str | None] = []
     matches = Passwords.matches
@@ -266,36 +268,38 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
 
 
 async def test_password_comparisons_are_limited_across_spellings_addresses_and_processes(
-    world: Harness, clients: Clients, judged: list[str | None]
+    harness: Harness, clients: Clients, compared_passwords: list[str | None]
 ) -> None:
     """Email spelling, a forged X-Forwarded-For, and another process grant no extra attempts."""
     email = "eve@example.com"
     new = {"email": email, "password": "correct horse battery", "name": "E", "role": "finance_user"}
-    await world.client.post(f"{API_PREFIX}/admin/users", json=new, auth=await world.create_admin())
+    await harness.client.post(
+        f"{API_PREFIX}/admin/users", json=new, auth=await harness.create_admin()
+    )
     spellings = (email, "EVE@example.com", "Eve@Example.Com")
-    answers = await asyncio.gather(
+    responses = await asyncio.gather(
         *(
-            one.post(
+            client.post(
                 LOGIN_URL,
                 json={"email": spelling, "password": f"wrong horse {number}"},
                 headers={"X-Forwarded-For": f"203.0.113.{number}"},
             )
-            for number, (one, spelling, _) in enumerate(
+            for number, (client, spelling, _) in enumerate(
                 itertools.product(clients, spellings, range(3))
             )
         )
     )
     most = login_failures.MAX_FAILURES
-    assert count_codes(answers) == {"UNAUTHORIZED": most, "RATE_LIMITED": 18 - most}
-    assert len(judged) == most
+    assert count_codes(responses) == {"UNAUTHORIZED": most, "RATE_LIMITED": 18 - most}
+    assert len(compared_passwords) == most
     right = {"email": email, "password": "correct horse battery"}
-    for one in clients:
-        assert count_codes([await one.post(LOGIN_URL, json=right)]) == {"RATE_LIMITED": 1}
-    assert len(judged) == most
+    for one_client in clients:
+        assert count_codes([await one_client.post(LOGIN_URL, json=right)]) == {"RATE_LIMITED": 1}
+    assert len(compared_passwords) == most
 
 
 async def test_login_does_not_reveal_whether_an_admin_account_exists(
-    world: Harness, judged: list[str | None]
+    harness: Harness, compared_passwords: list[str | None]
 ) -> None:
     """Status, body, headers, and work done are the same for unknown emails.
 
@@ -303,15 +307,17 @@ async def test_login_does_not_reveal_whether_an_admin_account_exists(
     """
     known, unknown = "eve@example.com", "nobody@example.com"
     new = {"email": known, "password": "correct horse battery", "name": "E", "role": "finance_user"}
-    await world.client.post(f"{API_PREFIX}/admin/users", json=new, auth=await world.create_admin())
+    await harness.client.post(
+        f"{API_PREFIX}/admin/users", json=new, auth=await harness.create_admin()
+    )
 
     async def told(email: str) -> list[tuple[int, bytes, set[str]]]:
         tries = []
         for _ in range(login_failures.MAX_FAILURES + 1):
             body = {"email": email, "password": "wrong horse battery"}
-            answer = await world.client.post(LOGIN_URL, json=body)
-            tries.append((answer.status_code, answer.content, set(answer.headers)))
+            response = await harness.client.post(LOGIN_URL, json=body)
+            tries.append((response.status_code, response.content, set(response.headers)))
         return tries
 
     assert await told(known) == await told(unknown)
-    assert Counter(stored is None for stored in judged) == {False: 5, True: 5}
+    assert Counter(stored is None for stored in compared_passwords) == {False: 5, True: 5}

@@ -21,9 +21,9 @@ class HeldPayment:
     """A customer with a balance of 100: a payment of 80 is on hold, and 20 are available."""
 
     def __init__(
-        self, market: TwoGateways, customer: Customer, merchant: Merchant, agent: Agent
+        self, two_gateways: TwoGateways, customer: Customer, merchant: Merchant, agent: Agent
     ) -> None:
-        self.gateways = market
+        self.gateways = two_gateways
         self.customer = customer
         self.merchant = merchant
         self.agent = agent
@@ -32,14 +32,14 @@ class HeldPayment:
 
     def spend_requests(self, amount: str) -> dict[str, Callable[[Client], PendingResponse]]:
         """Return one request per way to spend."""
-        customer, till = self.customer, self.merchant.server
+        customer, terminal = self.customer, self.merchant.server
         accounts = {
             "from_account_id": customer.account_id,
             "to_account_id": self.friend.account_id,
         }
         return {
-            "at a till": lambda line: till.with_client(line).pay(amount, customer.card, PIN),
-            "in an app": lambda line: till.with_client(line).pay_in_app(amount, customer.card),
+            "at a till": lambda line: terminal.with_client(line).pay(amount, customer.card, PIN),
+            "in an app": lambda line: terminal.with_client(line).pay_in_app(amount, customer.card),
             "to a friend": lambda line: customer.with_client(line).send_money(amount, self.friend),
             "in cash": lambda line: self.agent.with_client(line).cash_out(amount, customer),
             "by transfer": lambda line: self.gateways.app.with_client(line).post(
@@ -57,99 +57,101 @@ class HeldPayment:
 
 
 @pytest.fixture
-async def held(market: TwoGateways) -> HeldPayment:
-    await update_rule(market.harness, "Large amount", threshold="50", status="active")
+async def held_payment(two_gateways: TwoGateways) -> HeldPayment:
+    await update_rule(two_gateways.harness, "Large amount", threshold="50", status="active")
     held = HeldPayment(
-        market,
-        await market.create_customer("100"),
-        await market.create_merchant(),
-        await market.create_agent("100"),
+        two_gateways,
+        await two_gateways.create_customer("100"),
+        await two_gateways.create_merchant(),
+        await two_gateways.create_agent("100"),
     )
-    held.friend = await market.create_customer()
+    held.friend = await two_gateways.create_customer()
     paid = require_success(await held.merchant.server.pay("80", held.customer.card))
     assert paid["status"] == "under_review"
     assert paid["remaining_balance"] == "20.00 SLE"
-    (alert,) = await list_alerts(market.harness, subscriber_id=held.customer.id)
+    (alert,) = await list_alerts(two_gateways.harness, subscriber_id=held.customer.id)
     held.alert_id = alert["id"]
     return held
 
 
-async def test_held_funds_cannot_be_spent_through_any_endpoint(held: HeldPayment) -> None:
+async def test_held_funds_cannot_be_spent_through_any_endpoint(held_payment: HeldPayment) -> None:
     """Every endpoint must check the available balance, not the total balance."""
-    for way, spend in held.spend_requests("20.01").items():
-        for line in held.gateways.clients:
-            answer = await spend(line)
-            assert require_error(answer) == INSUFFICIENT_FUNDS, way
-            assert require_error_details(answer)["available"] == 20.0
-    assert await held.customer.get_funds() == ("20.00", "80.00")
+    for way, spend in held_payment.spend_requests("20.01").items():
+        for line in held_payment.gateways.clients:
+            response = await spend(line)
+            assert require_error(response) == INSUFFICIENT_FUNDS, way
+            assert require_error_details(response)["available"] == 20.0
+    assert await held_payment.customer.get_funds() == ("20.00", "80.00")
 
 
-async def test_held_funds_cannot_be_spent_in_a_chat(held: HeldPayment, database_url: str) -> None:
+async def test_held_funds_cannot_be_spent_in_a_chat(
+    held_payment: HeldPayment, database_url: str
+) -> None:
     """The chat must show the available balance."""
-    town = ServicesDriver(held.gateways.harness, database_url)
-    async with town.run_messenger() as messenger:
-        phone = messenger.create_phone(held.customer.phone)
+    services_driver = ServicesDriver(held_payment.gateways.harness, database_url)
+    async with services_driver.run_messenger() as messenger:
+        phone = messenger.create_phone(held_payment.customer.phone)
         assert "20.00 SLE" in await phone.send_by_bridge("balance")
-        for words in (f"send 21 to {held.friend.card}", "yes", PIN):
+        for words in (f"send 21 to {held_payment.friend.card}", "yes", PIN):
             await phone.send_by_bridge(words)
-    assert await held.friend.get_balance() == "0.00"
-    assert await held.customer.get_funds() == ("20.00", "80.00")
+    assert await held_payment.friend.get_balance() == "0.00"
+    assert await held_payment.customer.get_funds() == ("20.00", "80.00")
 
 
-async def test_wallet_with_held_funds_cannot_be_closed(held: HeldPayment) -> None:
+async def test_wallet_with_held_funds_cannot_be_closed(held_payment: HeldPayment) -> None:
     """A rejected hold would otherwise return the money to a closed wallet."""
-    require_success(await held.agent.cash_out("20", held.customer))
-    closing = await held.gateways.admin.post(
-        f"subscribers/{held.customer.id}/close", reason="asked"
+    require_success(await held_payment.agent.cash_out("20", held_payment.customer))
+    closing = await held_payment.gateways.admin.post(
+        f"subscribers/{held_payment.customer.id}/close", reason="asked"
     )
     assert require_error(closing) == (409, "NOT_CLOSABLE")
 
 
 @pytest.mark.parametrize("decision", ["release", "reject"])
 async def test_review_decision_concurrent_with_spending_does_not_spend_funds_twice(
-    held: HeldPayment, decision: str
+    held_payment: HeldPayment, decision: str
 ) -> None:
     """Funds released to the merchant must never be spendable at the same moment."""
-    ways = held.spend_requests("10").values()
-    spends = [spend(line) for line in held.gateways.clients for spend in ways]
+    ways = held_payment.spend_requests("10").values()
+    spends = [spend(line) for line in held_payment.gateways.clients for spend in ways]
     half = len(spends) // 2
-    *first, _ = await asyncio.gather(*spends[:half], held.resolve(decision))
+    *first, _ = await asyncio.gather(*spends[:half], held_payment.resolve(decision))
     rest = await asyncio.gather(*spends[half:])
-    answers = [*first, *rest]
-    spent = sum(one.is_success for one in answers)
-    assert set(count_outcomes(answers)) <= {200, INSUFFICIENT_FUNDS}
+    responses = [*first, *rest]
+    spent = sum(response.is_success for response in responses)
+    assert set(count_outcomes(responses)) <= {200, INSUFFICIENT_FUNDS}
     # Upper bound for payments of 10, because a P2P transfer costs a fee on top.
     assert spent <= (2 if decision == "release" else 9)
-    available, still_held = await held.customer.get_funds()
+    available, still_held = await held_payment.customer.get_funds()
     assert still_held == "0.00"
-    fees = Decimal("0.15") * sum(one.is_success for one in answers[2::6])
+    fees = Decimal("0.15") * sum(item.is_success for item in responses[2::6])
     gone = Decimal(80 if decision == "release" else 0) + spent * 10 + fees
     assert Decimal(available) == 100 - gone
 
 
-async def test_concurrent_review_decisions_are_applied_once(held: HeldPayment) -> None:
+async def test_concurrent_review_decisions_are_applied_once(held_payment: HeldPayment) -> None:
     """Two reviewers work on the same queue; one releases while another rejects."""
 
     async def decide(line: Client, decision: str) -> tuple[str, int]:
-        answer = await held.gateways.admin.with_client(line).post(
-            f"compliance/alerts/{held.alert_id}/resolve",
+        response = await held_payment.gateways.admin.with_client(line).post(
+            f"compliance/alerts/{held_payment.alert_id}/resolve",
             status="resolved",
             resolution_notes="Talked to the customer",
             transaction_decision=decision,
         )
-        if not answer.is_success:
-            assert require_error(answer) == (409, "ALREADY_RESOLVED")
-        return decision, answer.status_code
+        if not response.is_success:
+            assert require_error(response) == (409, "ALREADY_RESOLVED")
+        return decision, response.status_code
 
-    answers = await asyncio.gather(
+    responses = await asyncio.gather(
         *(
             decide(line, decision)
-            for line in held.gateways.clients
+            for line in held_payment.gateways.clients
             for decision in ("release", "reject", "release")
         )
     )
-    ((decision, _),) = [one for one in answers if one[1] == 200]
+    ((decision, _),) = [item for item in responses if item[1] == 200]
     released = decision == "release"
-    assert await held.customer.get_funds() == ("20.00" if released else "100.00", "0.00")
+    assert await held_payment.customer.get_funds() == ("20.00" if released else "100.00", "0.00")
     expected = "79.20" if released else "0.00"
-    assert await held.gateways.admin.get_balance(held.merchant.id) == expected
+    assert await held_payment.gateways.admin.get_balance(held_payment.merchant.id) == expected

@@ -13,28 +13,31 @@ def _calculate_share(amount: int, percent: str) -> Decimal:
     return (amount * Decimal(percent) / 100).quantize(Decimal("0.01"), ROUND_HALF_UP)
 
 
-def _has_no_retried_batch(market: TwoGateways) -> bool:
+def _has_no_retried_batch(two_gateways: TwoGateways) -> bool:
     """Return whether no batch was retried because of a conflict."""
-    return market.harness.services.ledger.batch_stats.retries == 0
+    return two_gateways.harness.services.ledger.batch_stats.retries == 0
 
 
 async def test_concurrent_payments_refunds_and_payouts_of_one_merchant_all_succeed(
-    market: TwoGateways,
+    two_gateways: TwoGateways,
 ) -> None:
     """All requests update the same merchant account row."""
-    people = [await market.create_customer("1000") for _ in range(6)]
-    merchant, owner = await market.create_merchant(), await market.create_customer()
-    till = merchant.server
-    earlier = [require_success(await till.pay("10", one.card))["transaction_id"] for one in people]
+    people = [await two_gateways.create_customer("1000") for _ in range(6)]
+    merchant, owner = await two_gateways.create_merchant(), await two_gateways.create_customer()
+    terminal = merchant.server
+    earlier = [
+        require_success(await terminal.pay("10", customer.card))["transaction_id"]
+        for customer in people
+    ]
 
     def pay(card: str) -> SendRequest:
-        return lambda line: till.with_client(line).pay("3", card)
+        return lambda line: terminal.with_client(line).pay("3", card)
 
     def refund(paid: str) -> SendRequest:
-        return lambda line: till.with_client(line).refund(paid, "1")
+        return lambda line: terminal.with_client(line).refund(paid, "1")
 
     def pay_out(line: Client) -> PendingResponse:
-        ada = market.admin.with_client(line)
+        ada = two_gateways.admin.with_client(line)
         return ada.post(f"processors/{merchant.id}/transfer", subscriber_id=owner.id, amount="1")
 
     requests = [
@@ -43,21 +46,21 @@ async def test_concurrent_payments_refunds_and_payouts_of_one_merchant_all_succe
         *[pay_out] * 30,
     ]
     order = [requests[number * 97 % len(requests)] for number in range(len(requests))]
-    answers = await market.run_concurrently(*order)
-    assert count_outcomes(answers) == {200: 240}
+    responses = await two_gateways.run_concurrently(*order)
+    assert count_outcomes(responses) == {200: 240}
     income = 6 * (10 - _calculate_share(10, "1")) + 180 * (3 - _calculate_share(3, "1")) - 30 - 30
-    assert Decimal(await market.admin.get_balance(merchant.id)) == income
+    assert Decimal(await two_gateways.admin.get_balance(merchant.id)) == income
     assert await owner.get_balance() == "30.00"
     assert {await one.get_balance() for one in people} == {"905.00"}
-    assert _has_no_retried_batch(market)
+    assert _has_no_retried_batch(two_gateways)
 
 
 async def test_concurrent_cash_ins_and_cash_outs_of_one_agent_all_succeed(
-    market: TwoGateways,
+    two_gateways: TwoGateways,
 ) -> None:
     """Float, commission, and wallet accounts are locked in varying order."""
-    agent = await market.create_agent("1000")
-    people = [await market.create_customer("100") for _ in range(6)]
+    agent = await two_gateways.create_agent("1000")
+    people = [await two_gateways.create_customer("100") for _ in range(6)]
 
     def cash_in(number: int) -> SendRequest:
         return lambda line: agent.with_client(line).cash_in("2", people[number % 6])
@@ -66,23 +69,28 @@ async def test_concurrent_cash_ins_and_cash_outs_of_one_agent_all_succeed(
         return lambda line: agent.with_client(line).cash_out("1", people[number % 6])
 
     requests = itertools.chain(*((cash_in(number), cash_out(number)) for number in range(90)))
-    answers = await market.run_concurrently(*requests)
-    assert count_outcomes(answers) == {200: 180}
+    responses = await two_gateways.run_concurrently(*requests)
+    assert count_outcomes(responses) == {200: 180}
     assert await agent.get_balances() == ("910.00", "0.00")  # below the minimum for commission
-    assert {await one.get_balance() for one in people} == {"115.00"}
-    assert _has_no_retried_batch(market)
+    assert {await customer.get_balance() for customer in people} == {"115.00"}
+    assert _has_no_retried_batch(two_gateways)
 
 
-async def test_concurrent_debits_and_credits_of_one_wallet_all_succeed(market: TwoGateways) -> None:
+async def test_concurrent_debits_and_credits_of_one_wallet_all_succeed(
+    two_gateways: TwoGateways,
+) -> None:
     """The wallet pays by card and P2P while friends and a partner credit it."""
     hot, friends = (
-        await market.create_customer("500"),
-        [await market.create_customer("100") for _ in range(3)],
+        await two_gateways.create_customer("500"),
+        [await two_gateways.create_customer("100") for _ in range(3)],
     )
-    till, bank = (await market.create_merchant()).server, await market.create_bank("1000")
+    terminal, bank = (
+        (await two_gateways.create_merchant()).server,
+        await two_gateways.create_bank("1000"),
+    )
 
     def pay(line: Client) -> PendingResponse:
-        return till.with_client(line).pay("1", hot.card, PIN)
+        return terminal.with_client(line).pay("1", hot.card, PIN)
 
     def receive(number: int) -> SendRequest:
         return lambda line: friends[number % 3].with_client(line).send_money("1", hot)
@@ -96,8 +104,8 @@ async def test_concurrent_debits_and_credits_of_one_wallet_all_succeed(market: T
     requests = itertools.chain(
         *((pay, receive(number), send(number), top_up(number)) for number in range(45))
     )
-    answers = await market.run_concurrently(*requests)
-    assert count_outcomes(answers) == {200: 180}
+    responses = await two_gateways.run_concurrently(*requests)
+    assert count_outcomes(responses) == {200: 180}
     # 45 credits by friends, 45 by the partner, 45 card payments, 45 P2P transfers with a fee.
     assert Decimal(await hot.get_balance()) == 500 - 45 * _calculate_share(1, "1.5")
-    assert _has_no_retried_batch(market)
+    assert _has_no_retried_batch(two_gateways)

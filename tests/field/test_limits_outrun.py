@@ -14,50 +14,62 @@ DAILY_LIMIT_EXCEEDED = (403, "DAILY_LIMIT_EXCEEDED")
 
 
 async def test_daily_limit_is_shared_by_pos_in_app_p2p_and_cash_out(
-    market: TwoGateways,
+    two_gateways: TwoGateways,
 ) -> None:
     """A limit counted per channel could be spent once per channel."""
-    await market.update_limits(daily_limit="100")
-    aminata, mohamed = await market.create_customer("1000"), await market.create_customer()
-    till, agent = (await market.create_merchant()).server, await market.create_agent("1")
+    await two_gateways.update_limits(daily_limit="100")
+    aminata, mohamed = (
+        await two_gateways.create_customer("1000"),
+        await two_gateways.create_customer(),
+    )
+    terminal, agent = (
+        (await two_gateways.create_merchant()).server,
+        await two_gateways.create_agent("1"),
+    )
     ways: list[SendRequest] = [
-        lambda line: till.with_client(line).pay("15", aminata.card, PIN),
-        lambda line: till.with_client(line).pay_in_app("15", aminata.card),
+        lambda line: terminal.with_client(line).pay("15", aminata.card, PIN),
+        lambda line: terminal.with_client(line).pay_in_app("15", aminata.card),
         lambda line: aminata.with_client(line).send_money("15", mohamed),
         lambda line: agent.with_client(line).cash_out("15", aminata),
-        lambda line: market.admin.with_client(line).post(
+        lambda line: two_gateways.admin.with_client(line).post(
             "wallet/transfer",
             from_account_id=aminata.account_id,
             to_account_id=mohamed.account_id,
             amount="15",
         ),
     ]
-    answers = await market.run_concurrently(*ways * 4)
-    assert count_outcomes(answers) == {200: 6, DAILY_LIMIT_EXCEEDED: 14}
-    assert {require_error_details(one)["used"] for one in answers if not one.is_success} == {
-        "90.00"
-    }
-    assert require_error(await till.pay("10.01", aminata.card)) == DAILY_LIMIT_EXCEEDED
+    responses = await two_gateways.run_concurrently(*ways * 4)
+    assert count_outcomes(responses) == {200: 6, DAILY_LIMIT_EXCEEDED: 14}
+    assert {
+        require_error_details(response)["used"] for response in responses if not response.is_success
+    } == {"90.00"}
+    assert require_error(await terminal.pay("10.01", aminata.card)) == DAILY_LIMIT_EXCEEDED
 
 
 async def test_daily_limit_is_shared_by_chat_and_pos(
-    market: TwoGateways, database_url: str
+    two_gateways: TwoGateways, database_url: str
 ) -> None:
     """The chat must not have its own allowance."""
-    await market.update_limits(daily_limit="100")
-    aminata, mohamed = await market.create_customer("1000"), await market.create_customer()
-    till = (await market.create_merchant()).server
-    town = ServicesDriver(market.harness, database_url)
-    async with town.run_messenger() as messenger:
+    await two_gateways.update_limits(daily_limit="100")
+    aminata, mohamed = (
+        await two_gateways.create_customer("1000"),
+        await two_gateways.create_customer(),
+    )
+    terminal = (await two_gateways.create_merchant()).server
+    services_driver = ServicesDriver(two_gateways.harness, database_url)
+    async with services_driver.run_messenger() as messenger:
         phone = messenger.create_phone(aminata.phone)
         await phone.send_by_bridge(f"send 60 to {mohamed.card}")
         await phone.send_by_bridge("yes")
         in_chat = asyncio.create_task(phone.send_by_bridge(PIN))
         paid = await asyncio.gather(
-            *(till.with_client(line).pay("30", aminata.card) for line in market.clients * 3)
+            *(
+                terminal.with_client(line).pay("30", aminata.card)
+                for line in two_gateways.clients * 3
+            )
         )
         await in_chat
-    at_the_till = sum(one.is_success for one in paid)
+    at_the_till = sum(response.is_success for response in paid)
     # Either 60 in chat and 30 once, or three times 30 and nothing in chat.
     assert (await mohamed.get_balance(), at_the_till) in {("60.00", 1), ("0.00", 3)}
 
@@ -78,58 +90,64 @@ async def test_concurrent_payments_do_not_exceed_the_monthly_limit(two_ledgers: 
 
 
 async def test_payment_over_the_transaction_limit_is_rejected_by_every_process(
-    market: TwoGateways,
+    two_gateways: TwoGateways,
 ) -> None:
     """A process with a stale cache of the old limit would accept it."""
-    aminata, till = await market.create_customer("1000"), (await market.create_merchant()).server
-    await market.update_limits(max_transaction="10")
+    aminata, terminal = (
+        await two_gateways.create_customer("1000"),
+        (await two_gateways.create_merchant()).server,
+    )
+    await two_gateways.update_limits(max_transaction="10")
 
     def pay(amount: str) -> SendRequest:
-        return lambda line: till.with_client(line).pay(amount, aminata.card)
+        return lambda line: terminal.with_client(line).pay(amount, aminata.card)
 
-    answers = await market.run_concurrently(*[pay("10.01")] * 6, *[pay("10")] * 6)
-    assert count_outcomes(answers) == {200: 6, (403, "TRANSACTION_LIMIT_EXCEEDED"): 6}
+    responses = await two_gateways.run_concurrently(*[pay("10.01")] * 6, *[pay("10")] * 6)
+    assert count_outcomes(responses) == {200: 6, (403, "TRANSACTION_LIMIT_EXCEEDED"): 6}
 
 
 async def test_concurrent_payments_do_not_exceed_the_allowance_without_a_pin(
-    market: TwoGateways,
+    two_gateways: TwoGateways,
 ) -> None:
     """Many small concurrent payments with a stolen card, at several terminals and in apps."""
-    await market.update_limits(no_pin_limit="10")
-    aminata = await market.create_customer("1000")
-    tills = [(await market.create_merchant()).server for _ in range(2)]
+    await two_gateways.update_limits(no_pin_limit="10")
+    aminata = await two_gateways.create_customer("1000")
+    terminals = [(await two_gateways.create_merchant()).server for _ in range(2)]
     ways: list[SendRequest] = [
-        lambda line: tills[0].with_client(line).pay("10", aminata.card),
-        lambda line: tills[1].with_client(line).pay("10", aminata.card),
-        lambda line: tills[0].with_client(line).pay_in_app("10", aminata.card),
+        lambda line: terminals[0].with_client(line).pay("10", aminata.card),
+        lambda line: terminals[1].with_client(line).pay("10", aminata.card),
+        lambda line: terminals[0].with_client(line).pay_in_app("10", aminata.card),
     ]
-    answers = await market.run_concurrently(*ways * 6)
-    assert count_outcomes(answers) == {200: 5, (403, "PIN_REQUIRED"): 13}
+    responses = await two_gateways.run_concurrently(*ways * 6)
+    assert count_outcomes(responses) == {200: 5, (403, "PIN_REQUIRED"): 13}
     assert await aminata.get_balance() == "950.00"
 
 
 async def test_concurrent_payments_do_not_exceed_the_daily_limit_of_a_child_card(
-    market: TwoGateways,
+    two_gateways: TwoGateways,
 ) -> None:
     """The child card is used at two terminals at the same moment."""
-    parent, till = await market.create_customer("1000"), (await market.create_merchant()).server
-    serial = await market.harness.create_card(parent.id, type="CHILD", daily_limit=50_00)
+    parent, terminal = (
+        await two_gateways.create_customer("1000"),
+        (await two_gateways.create_merchant()).server,
+    )
+    serial = await two_gateways.harness.create_card(parent.id, type="CHILD", daily_limit=50_00)
 
     def pay(line: Client) -> PendingResponse:
-        return till.with_client(line).pay("8", serial)
+        return terminal.with_client(line).pay("8", serial)
 
-    answers = await market.run_concurrently(*[pay] * 16)
-    assert count_outcomes(answers) == {200: 6, (403, "CARD_LIMIT_EXCEEDED"): 10}
+    responses = await two_gateways.run_concurrently(*[pay] * 16)
+    assert count_outcomes(responses) == {200: 6, (403, "CARD_LIMIT_EXCEEDED"): 10}
     assert await parent.get_balance() == "952.00"
 
 
 async def test_concurrent_credits_do_not_exceed_the_maximum_balance(
-    market: TwoGateways,
+    two_gateways: TwoGateways,
 ) -> None:
     """Each credit fits on its own, but not all of them together."""
-    await market.update_limits(max_balance="100")
-    full, rich = await market.create_customer(), await market.create_customer("100")
-    bank, agent = await market.create_bank("500"), await market.create_agent("500")
+    await two_gateways.update_limits(max_balance="100")
+    full, rich = await two_gateways.create_customer(), await two_gateways.create_customer("100")
+    bank, agent = await two_gateways.create_bank("500"), await two_gateways.create_agent("500")
 
     def by_bank(number: int) -> SendRequest:
         return lambda line: bank.with_client(line).send_webhook("7", full, f"W-{number}")
@@ -141,6 +159,6 @@ async def test_concurrent_credits_do_not_exceed_the_maximum_balance(
         return rich.with_client(line).send_money("7", full)
 
     requests = [ask for number in range(8) for ask in (by_bank(number), by_agent, by_friend)]
-    answers = await market.run_concurrently(*requests)
-    assert count_outcomes(answers) == {200: 14, (403, "MAX_BALANCE_EXCEEDED"): 10}
+    responses = await two_gateways.run_concurrently(*requests)
+    assert count_outcomes(responses) == {200: 14, (403, "MAX_BALANCE_EXCEEDED"): 10}
     assert await full.get_balance() == "98.00"

@@ -144,7 +144,7 @@ def list_record_fields() -> list[tuple[str, dict[str, Any]]]:
     ("url", "body"), list_record_fields(), ids=lambda it: it if type(it) is str else ""
 )
 async def test_new_record_ignores_undeclared_fields_sent_by_the_caller(
-    client: httpx2.AsyncClient, world: Harness, url: str, body: dict[str, Any]
+    client: httpx2.AsyncClient, harness: Harness, url: str, body: dict[str, Any]
 ) -> None:
     """The classic attack: register with `"balance": 1000000` or `"role": "admin"`."""
     (endpoint,) = [one for one in ENDPOINTS_WITH_STRUCT if one.name == f"POST {url}"]
@@ -152,9 +152,9 @@ async def test_new_record_ignores_undeclared_fields_sent_by_the_caller(
         name: UNDECLARED_FIELDS[name]
         for name in UNDECLARED_FIELDS.keys() - list_wire_names(endpoint.body_type)
     }
-    answer = await client.post(url, json={**body, **extra}, auth=await world.create_admin())
-    assert answer.status_code == 201, answer.text
-    answered = answer.json()
+    response = await client.post(url, json={**body, **extra}, auth=await harness.create_admin())
+    assert response.status_code == 201, response.text
+    answered = response.json()
     record = next((value for value in answered.values() if isinstance(value, dict)), answered)
     for name in record.keys() & extra.keys():
         assert record[name] != extra[name] or extra[name] in (None, False), name
@@ -187,16 +187,19 @@ PROTECTED_FIELDS = [
 
 
 async def test_protected_fields_cannot_be_set_through_parser_differences(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     """Field access is checked by one JSON parser and the value is used by another.
 
     A body that only the second parser can read would bypass the check.
     """
-    holder = await world.create_subscriber()
+    holder = await harness.create_subscriber()
     url = f"/api/v1/subscribers/{holder['id']}"
-    before = await _get_record(world, holder)
-    for caller in (await world.create_api_key("subscribers:write"), await world.create_admin("S")):
+    before = await _get_record(harness, holder)
+    for caller in (
+        await harness.create_api_key("subscribers:write"),
+        await harness.create_admin("S"),
+    ):
         for name, value in PROTECTED_FIELDS:
             for junk in INVALID_EXTRA_VALUES:
                 for body in (
@@ -204,32 +207,32 @@ async def test_protected_fields_cannot_be_set_through_parser_differences(
                     b"{%b: %b, %b: %b}" % (b'"x"', junk, name, value),
                     b"{%b: null, %b: %b, %b: %b}" % (name, b'"x"', junk, name, value),
                 ):
-                    answer = await client.put(url, content=body, auth=caller)
-                    assert answer.status_code in (400, 403), body[:80]
-    assert await _get_record(world, holder) == before
+                    response = await client.put(url, content=body, auth=caller)
+                    assert response.status_code in (400, 403), body[:80]
+    assert await _get_record(harness, holder) == before
 
 
-async def _get_record(world: Harness, holder: dict[str, Any]) -> dict[str, Any]:
-    answer = await world.client.get(
-        f"/api/v1/subscribers/{holder['id']}", auth=world.get_service_auth()
+async def _get_record(harness: Harness, holder: dict[str, Any]) -> dict[str, Any]:
+    response = await harness.client.get(
+        f"/api/v1/subscribers/{holder['id']}", auth=harness.get_service_auth()
     )
-    record: dict[str, Any] = answer.json()
+    record: dict[str, Any] = response.json()
     return record
 
 
 async def test_immutable_fields_of_rules_are_ignored_on_update(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     """PUT silently ignores these fields and accepts all others."""
-    admin = await world.create_admin()
+    admin = await harness.create_admin()
     (rule, *_) = (await client.get("/api/v1/compliance/rules", auth=admin)).json()["data"]
     changed = {**rule, "id": "rul_0000000000001", "type": "PIN_FAILURES", "name": "Other"}
-    answer = await client.put(f"/api/v1/compliance/rules/{rule['id']}", json=changed, auth=admin)
-    assert answer.json() == {**rule, "name": "Other"}
+    response = await client.put(f"/api/v1/compliance/rules/{rule['id']}", json=changed, auth=admin)
+    assert response.json() == {**rule, "name": "Other"}
     level = (await client.get("/api/v1/account-rules/1", auth=admin)).json()
     changed = {**level, "kyc_level": 3, "no_pin_limit": "1.00"}
-    answer = await client.put("/api/v1/account-rules/1", json=changed, auth=admin)
-    assert answer.json() == {**level, "no_pin_limit": "1.00"}
+    response = await client.put("/api/v1/account-rules/1", json=changed, auth=admin)
+    assert response.json() == {**level, "no_pin_limit": "1.00"}
 
 
 def test_protected_fields_default_to_absent() -> None:

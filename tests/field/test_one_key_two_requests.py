@@ -24,12 +24,12 @@ def _change_value(name: str, value: str) -> str:
 
 @every_route
 async def test_idempotency_key_with_any_changed_field_is_rejected(
-    market: TwoGateways, route: str
+    two_gateways: TwoGateways, route: str
 ) -> None:
     """Comparing only the amount would accept another card, payee, or reference as a replay."""
-    case = await CASES[route](market.harness)
-    first = await send_case(market.harness, case, "one")
-    moved = await count_entries(market.harness)
+    case = await CASES[route](two_gateways.harness)
+    first = await send_case(two_gateways.harness, case, "one")
+    moved = await count_entries(two_gateways.harness)
     changes: list[dict[str, Any]] = [
         {name: _change_value(name, value)}
         for name, value in case.body.items()
@@ -38,12 +38,12 @@ async def test_idempotency_key_with_any_changed_field_is_rejected(
     if case.changed_fields:
         changes.append(case.changed_fields)
     for change in changes:
-        for line in market.clients:
-            answer = await send_case(market.harness, case, "one", client=line, **change)
-            assert require_error(answer) == (409, "DUPLICATE_REQUEST"), change
-    assert await count_entries(market.harness) == moved
+        for line in two_gateways.clients:
+            response = await send_case(two_gateways.harness, case, "one", client=line, **change)
+            assert require_error(response) == (409, "DUPLICATE_REQUEST"), change
+    assert await count_entries(two_gateways.harness) == moved
     # The original response is still replayed.
-    assert (await send_case(market.harness, case, "one")).content == first.content
+    assert (await send_case(two_gateways.harness, case, "one")).content == first.content
 
 
 def _build_equivalent_bodies(body: dict[str, Any], name: str) -> list[bytes]:
@@ -75,84 +75,96 @@ def _list_equivalent_amounts(amount: str | None) -> list[str]:
 
 @every_route
 async def test_equivalent_encodings_of_a_request_are_replays(
-    market: TwoGateways, route: str
+    two_gateways: TwoGateways, route: str
 ) -> None:
     """Comparing raw bytes would break retries by clients that reorder fields."""
-    case = await CASES[route](market.harness)
-    first = await send_case(market.harness, case, "one")
-    moved = await count_entries(market.harness)
+    case = await CASES[route](two_gateways.harness)
+    first = await send_case(two_gateways.harness, case, "one")
+    moved = await count_entries(two_gateways.harness)
     for body in _build_equivalent_bodies(case.body, "one"):
-        again = await market.clients[1].post(case.path, content=body, auth=case.auth)
+        again = await two_gateways.clients[1].post(case.path, content=body, auth=case.auth)
         assert (again.status_code, again.content) == (200, first.content), body
         assert again.headers["Idempotent-Replayed"] == "true"
-    assert await count_entries(market.harness) == moved
+    assert await count_entries(two_gateways.harness) == moved
 
 
 async def test_numeric_amount_is_rejected_without_consuming_the_idempotency_key(
-    market: TwoGateways,
+    two_gateways: TwoGateways,
 ) -> None:
     """A JSON number would be parsed as a float and compared with the string of the first try."""
-    aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
+    aminata, terminal = (
+        await two_gateways.create_customer("100"),
+        (await two_gateways.create_merchant()).server,
+    )
     name = new_request_id()
     for number in (10, 10.0):
-        answer = await till.post(
+        response = await terminal.post(
             "pos/payment", request_id=name, card_serial=aminata.card, amount=number
         )
-        assert require_error(answer) == (400, "INVALID_REQUEST")
-    require_success(await till.pay("10", aminata.card, request_id=name))
+        assert require_error(response) == (400, "INVALID_REQUEST")
+    require_success(await terminal.pay("10", aminata.card, request_id=name))
     assert await aminata.get_balance() == "90.00"
 
 
 async def test_metadata_is_compared_by_value_regardless_of_key_order(
-    market: TwoGateways,
+    two_gateways: TwoGateways,
 ) -> None:
     """Free-form fields must be part of the comparison, but not compared byte by byte."""
-    aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
+    aminata, terminal = (
+        await two_gateways.create_customer("100"),
+        (await two_gateways.create_merchant()).server,
+    )
     name = new_request_id()
     metadata = {"a": 1, "b": {"c": [1, 2], "d": None}}
-    first = await till.pay("10", aminata.card, request_id=name, metadata=metadata)
+    first = await terminal.pay("10", aminata.card, request_id=name, metadata=metadata)
     turned = {"b": {"d": None, "c": [1, 2]}, "a": 1}
-    again = await till.pay("10", aminata.card, request_id=name, metadata=turned)
+    again = await terminal.pay("10", aminata.card, request_id=name, metadata=turned)
     assert again.json() == first.json()
     for other in ({"a": 2, "b": metadata["b"]}, {"a": 1, "b": {"c": [2, 1], "d": None}}, {}):
-        answer = await till.pay("10", aminata.card, request_id=name, metadata=other)
-        assert require_error(answer) == (409, "DUPLICATE_REQUEST")
+        response = await terminal.pay("10", aminata.card, request_id=name, metadata=other)
+        assert require_error(response) == (409, "DUPLICATE_REQUEST")
     assert await aminata.get_balance() == "90.00"
 
 
 async def test_wrong_pin_in_a_replayed_request_does_not_count_as_an_attempt(
-    market: TwoGateways,
+    two_gateways: TwoGateways,
 ) -> None:
     """Otherwise retries with a mistyped PIN would lock a wallet that has already paid."""
-    aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
+    aminata, terminal = (
+        await two_gateways.create_customer("100"),
+        (await two_gateways.create_merchant()).server,
+    )
     name = {"request_id": new_request_id()}
-    first = await till.pay("10", aminata.card, PIN, **name)
+    first = await terminal.pay("10", aminata.card, PIN, **name)
     for _ in range(5):
-        again = await till.pay("10", aminata.card, WRONG_PIN, **name)
+        again = await terminal.pay("10", aminata.card, WRONG_PIN, **name)
         assert again.content == first.content
-    answer = await till.pay("10", aminata.card, WRONG_PIN)
-    assert require_error_details(answer) == {"attempts_remaining": 2}
+    response = await terminal.pay("10", aminata.card, WRONG_PIN)
+    assert require_error_details(response) == {"attempts_remaining": 2}
     assert await aminata.get_balance() == "90.00"
 
 
-async def test_idempotency_keys_are_scoped_to_the_caller(market: TwoGateways) -> None:
+async def test_idempotency_keys_are_scoped_to_the_caller(two_gateways: TwoGateways) -> None:
     """Merchants that number requests from 1 must not receive each other's payments."""
-    aminata = await market.create_customer("100")
-    tills = [(await market.create_merchant()).server for _ in range(3)]
-    answers = [await till.pay("10", aminata.card, request_id="1") for till in tills]
-    assert len({require_success(answer)["transaction_id"] for answer in answers}) == 3
+    aminata = await two_gateways.create_customer("100")
+    terminals = [(await two_gateways.create_merchant()).server for _ in range(3)]
+    responses = [await terminal.pay("10", aminata.card, request_id="1") for terminal in terminals]
+    assert len({require_success(response)["transaction_id"] for response in responses}) == 3
     assert await aminata.get_balance() == "70.00"
 
 
-async def test_conflicting_keys_in_body_and_header_are_rejected(market: TwoGateways) -> None:
+async def test_conflicting_keys_in_body_and_header_are_rejected(two_gateways: TwoGateways) -> None:
     """A proxy that adds its own key would give each retry a different one."""
-    aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
-    assert isinstance(till.auth, HmacAuth)
-    answer = await market.clients[0].post(
+    aminata, terminal = (
+        await two_gateways.create_customer("100"),
+        (await two_gateways.create_merchant()).server,
+    )
+    assert isinstance(terminal.auth, HmacAuth)
+    response = await two_gateways.clients[0].post(
         "/api/v1/pos/payment",
         json={"request_id": "one", "card_serial": aminata.card, "amount": "10"},
-        auth=till.auth,
+        auth=terminal.auth,
         headers={"Idempotency-Key": "two"},
     )
-    assert require_error(answer) == (400, "INVALID_REQUEST")
+    assert require_error(response) == (400, "INVALID_REQUEST")
     assert await aminata.get_balance() == "100.00"

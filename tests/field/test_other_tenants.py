@@ -28,25 +28,27 @@ API_PREFIX = "/api/v1"
 
 
 async def test_payments_and_terminals_of_another_merchant_appear_not_to_exist(
-    world: Harness,
+    harness: Harness,
 ) -> None:
     """A merchant must not refund another merchant's payment.
 
     A different response for existing records would reveal where customers shop.
     """
-    ours, theirs = await PosDriver.create(world), await PosDriver.create(world)
+    ours, theirs = await PosDriver.create(harness), await PosDriver.create(harness)
     name = new_request_id()
     payment = (await theirs.pay("100", request_id=name)).json()
     terminal = await theirs.create_terminal()
 
-    nobodys = ids.encode(ids.TRANSACTION, world.services.new_id())
-    refusals = [await ours.refund(one) for one in (payment["transaction_id"], nobodys)]
-    assert [parse_error(answer) for answer in refusals] == [(404, "TRANSACTION_NOT_FOUND")] * 2
+    nobodys = ids.encode(ids.TRANSACTION, harness.services.new_id())
+    refusals = [await ours.refund(item) for item in (payment["transaction_id"], nobodys)]
+    assert [parse_error(response) for response in refusals] == [(404, "TRANSACTION_NOT_FOUND")] * 2
     assert refusals[0].content == refusals[1].content
 
-    nobodys = ids.encode(ids.TERMINAL, world.services.new_id())
-    refusals = [await ours.pay("1", terminal_id=one) for one in (terminal, nobodys)]
-    assert [parse_error(answer) for answer in refusals] == [(404, "TERMINAL_NOT_FOUND")] * 2
+    nobodys = ids.encode(ids.TERMINAL, harness.services.new_id())
+    refusals = [await ours.pay("1", terminal_id=entry) for entry in (terminal, nobodys)]
+    assert [parse_error(http_response) for http_response in refusals] == [
+        (404, "TERMINAL_NOT_FOUND")
+    ] * 2
     assert refusals[0].content == refusals[1].content
 
     # Idempotency keys are per merchant: this is a new payment, not a replay of theirs.
@@ -56,9 +58,9 @@ async def test_payments_and_terminals_of_another_merchant_appear_not_to_exist(
     assert await theirs.get_balance() == 900_00
 
 
-async def test_neighboring_transaction_ids_cannot_be_refunded(world: Harness) -> None:
+async def test_neighboring_transaction_ids_cannot_be_refunded(harness: Harness) -> None:
     """Sequential IDs can be enumerated."""
-    ours, theirs = await PosDriver.create(world), await PosDriver.create(world)
+    ours, theirs = await PosDriver.create(harness), await PosDriver.create(harness)
     await theirs.pay("100")
     own = ids.decode(ids.TRANSACTION, (await ours.pay("1")).json()["transaction_id"]) or 0
     await theirs.pay("100")
@@ -68,40 +70,42 @@ async def test_neighboring_transaction_ids_cannot_be_refunded(world: Harness) ->
     assert await theirs.get_balance() == 800_00
 
 
-async def test_terminal_key_is_valid_only_for_its_own_terminal(world: Harness) -> None:
+async def test_terminal_key_is_valid_only_for_its_own_terminal(harness: Harness) -> None:
     """A stolen terminal key must not act for other terminals of the same or another merchant."""
-    shop = await PosDriver.create(world)
-    first, second = await new_processor(world), await new_processor(world)
+    pos = await PosDriver.create(harness)
+    first, second = await new_processor(harness), await new_processor(harness)
     tills = []
     for processor in (first, first, second):
         url = f"{API_PREFIX}/processors/{processor['processor_id']}/terminals"
-        answer = await world.client.post(
-            url, json={"name": "Till"}, auth=await world.create_admin()
+        response = await harness.client.post(
+            url, json={"name": "Till"}, auth=await harness.create_admin()
         )
-        tills.append(answer.json())
-    till = get_auth(tills[0])
+        tills.append(response.json())
+    terminal_auth = get_auth(tills[0])
     for other in tills[1:]:
-        answer = await shop.pay("1", auth=till, terminal_id=other["terminal"]["id"])
-        if answer.is_success:  # the key's terminal wins over the one in the body
-            url = f"{API_PREFIX}/transactions/{answer.json()['transaction_id']}"
-            found = (await world.client.get(url, auth=await world.create_admin())).json()
+        response = await pos.pay("1", auth=terminal_auth, terminal_id=other["terminal"]["id"])
+        if response.is_success:  # the key's terminal wins over the one in the body
+            url = f"{API_PREFIX}/transactions/{response.json()['transaction_id']}"
+            found = (await harness.client.get(url, auth=await harness.create_admin())).json()
             assert found["terminal_id"] == tills[0]["terminal"]["id"]
         else:
-            assert answer.status_code == 404
+            assert response.status_code == 404
     # A key cannot be revoked through another merchant's path.
     url = f"{API_PREFIX}/processors/{second['processor_id']}/keys/{tills[0]['api_key_id']}"
-    assert (await world.client.delete(url, auth=await world.create_admin())).status_code == 404
-    assert (await shop.pay("1", auth=till)).is_success
+    assert (await harness.client.delete(url, auth=await harness.create_admin())).status_code == 404
+    assert (await pos.pay("1", auth=terminal_auth)).is_success
 
 
-async def test_partner_cannot_spend_from_or_learn_about_another_partner(world: Harness) -> None:
+async def test_partner_cannot_spend_from_or_learn_about_another_partner(harness: Harness) -> None:
     """Covers a shared reference, and another partner's ID in the body, header, and webhook path."""
-    ours, theirs = [await create_partner(world, balance="100") for _ in range(2)]
-    customer = await world.create_subscriber()
-    order = {"subscriber_id": customer["id"], "partner_reference": "A-1", "amount": "30"}
+    ours, theirs = [await create_partner(harness, balance="100") for _ in range(2)]
+    customer = await harness.create_subscriber()
+    payload = {"subscriber_id": customer["id"], "partner_reference": "A-1", "amount": "30"}
 
     async def fund(new: dict[str, Any], **fields: Any) -> httpx2.Response:
-        return await world.client.post(FUND_URL, json={**order, **fields}, auth=partner_key(new))
+        return await harness.client.post(
+            FUND_URL, json={**payload, **fields}, auth=partner_key(new)
+        )
 
     assert (await fund(theirs)).is_success
     assert parse_error(await fund(ours, partner_id=theirs["partner"]["id"])) == (
@@ -109,21 +113,21 @@ async def test_partner_cannot_spend_from_or_learn_about_another_partner(world: H
         "VALIDATION_FAILED",
     )
     # A duplicate-reference error or a replay of their response would be a leak.
-    answer = await fund(ours, amount="20")
-    assert (answer.status_code, answer.json()["amount"]) == (200, "20.00 SLE")
+    response = await fund(ours, amount="20")
+    assert (response.status_code, response.json()["amount"]) == (200, "20.00 SLE")
     disguised = partner_key({**ours, "partner": theirs["partner"]})
-    answer = await world.client.post(FUND_URL, json=order, auth=disguised)
-    assert parse_error(answer) == (401, "UNAUTHORIZED")
+    response = await harness.client.post(FUND_URL, json=payload, auth=disguised)
+    assert parse_error(response) == (401, "UNAUTHORIZED")
     forged = {**ours, "partner": theirs["partner"]}
     body = {"phone_number": customer["phone_number"], "reference": "A-9", "amount": "1"}
-    assert parse_error(await post_webhook(world.client, forged, body)) == (401, "UNAUTHORIZED")
-    assert await get_wallet_balance(world, customer) == "50.00"
+    assert parse_error(await post_webhook(harness.client, forged, body)) == (401, "UNAUTHORIZED")
+    assert await get_wallet_balance(harness, customer) == "50.00"
 
 
-async def test_agent_can_transfer_float_only_to_its_own_sub_agents(world: Harness) -> None:
+async def test_agent_can_transfer_float_only_to_its_own_sub_agents(harness: Harness) -> None:
     """Agent networks are separate businesses, so float must not cross between them."""
-    ours, theirs = [await create_agent(world, balance="100") for _ in range(2)]
-    below_ours, below_theirs = [await create_sub_agent(world, one) for one in (ours, theirs)]
+    ours, theirs = [await create_agent(harness, balance="100") for _ in range(2)]
+    below_ours, below_theirs = [await create_sub_agent(harness, item) for item in (ours, theirs)]
     for sender, receiver, expected in (
         (ours, below_theirs, 403),
         (ours, theirs, 403),
@@ -131,64 +135,64 @@ async def test_agent_can_transfer_float_only_to_its_own_sub_agents(world: Harnes
         (below_ours, below_theirs, 403),
         (ours, below_ours, 200),
     ):
-        order = {
+        body = {
             "from_agent_id": sender["id"],
             "to_agent_id": receiver["id"],
             "amount": "1",
             "pin": AGENT_PIN,
         }
-        answer = await world.client.post(
-            f"{API_PREFIX}/agents/transfer", json=order, auth=await world.create_admin()
+        response = await harness.client.post(
+            f"{API_PREFIX}/agents/transfer", json=body, auth=await harness.create_admin()
         )
-        assert answer.status_code == expected, (sender, receiver)
+        assert response.status_code == expected, (sender, receiver)
 
 
-async def test_kyc_document_is_found_only_under_its_own_subscriber(world: Harness) -> None:
+async def test_kyc_document_is_found_only_under_its_own_subscriber(harness: Harness) -> None:
     """The path contains an owner and a document.
 
     Checking the owner but loading the document by ID alone would expose any subscriber's passport.
     """
-    one, other = [await world.create_subscriber() for _ in range(2)]
-    admin = await world.create_admin()
+    one, other = [await harness.create_subscriber() for _ in range(2)]
+    admin = await harness.create_admin()
     document = {"document_type": "selfie", "image": ImageRule.example}
     url = f"{API_PREFIX}/subscribers/{one['id']}/kyc-documents"
-    added = (await world.client.post(url, json=document, auth=admin)).json()["document_id"]
-    assert (await world.client.get(f"{url}/{added}", auth=admin)).status_code == 200
+    added = (await harness.client.post(url, json=document, auth=admin)).json()["document_id"]
+    assert (await harness.client.get(f"{url}/{added}", auth=admin)).status_code == 200
     url = f"{API_PREFIX}/subscribers/{other['id']}/kyc-documents"
-    assert (await world.client.get(f"{url}/{added}", auth=admin)).status_code == 404
+    assert (await harness.client.get(f"{url}/{added}", auth=admin)).status_code == 404
 
 
 async def test_restricted_record_appears_in_no_list_for_any_cursor_or_filter(
-    world: Harness,
+    harness: Harness,
 ) -> None:
     """Lists must apply the same check as single records.
 
     Covers pages, filters, search, and cursors of other lists.
     """
-    open_one = await world.create_subscriber()
-    closed = await world.create_restricted_subscriber(last_name="Hidden")
-    card = await world.create_card(closed["id"])
-    await world.deposit(closed["id"], "500")
-    await world.deposit(open_one["id"], "500")
-    await submit_and_get_id(world, "transfer_p2p", closed["id"], open_one["id"], "5")
-    key = await world.create_api_key(
+    open_one = await harness.create_subscriber()
+    closed = await harness.create_restricted_subscriber(last_name="Hidden")
+    card = await harness.create_card(closed["id"])
+    await harness.deposit(closed["id"], "500")
+    await harness.deposit(open_one["id"], "500")
+    await submit_and_get_id(harness, "transfer_p2p", closed["id"], open_one["id"], "5")
+    key = await harness.create_api_key(
         "subscribers:read", "payments:read", "cards:read", "balance:read", "payments:write"
     )
     cursors = [f"&cursor={ids.encode('cur_', 2**62)}", ""]
     for path in ("subscribers?search=Hidden", "subscribers?", "cards?", "transactions?"):
         for cursor in cursors:
-            answer = await world.client.get(f"{API_PREFIX}/{path}&limit=1{cursor}", auth=key)
-            shown, pages = answer.text, 0
-            while (more := answer.json()["next_cursor"]) is not None and pages < 50:
+            response = await harness.client.get(f"{API_PREFIX}/{path}&limit=1{cursor}", auth=key)
+            text, pages = response.text, 0
+            while (more := response.json()["next_cursor"]) is not None and pages < 50:
                 cursors.append(f"&cursor={more}")
-                answer = await world.client.get(
+                response = await harness.client.get(
                     f"{API_PREFIX}/{path}&limit=1&cursor={more}", auth=key
                 )
-                shown += answer.text
+                text += response.text
                 pages += 1
-            assert answer.status_code == 200
+            assert response.status_code == 200
             for secret in (closed["id"], closed["phone_number"], "Hidden", card):
-                assert secret not in shown, (path, cursor)
+                assert secret not in text, (path, cursor)
     for path in (
         f"transactions?user_id={closed['id']}",
         f"transactions?card_serial={card}",
@@ -196,25 +200,25 @@ async def test_restricted_record_appears_in_no_list_for_any_cursor_or_filter(
         f"balance/{closed['id']}",
         f"cards/{card}",
     ):
-        answer = await world.client.get(f"{API_PREFIX}/{path}", auth=key)
-        assert answer.status_code == 403 or answer.json()["data"] == [], path
-        assert "Hidden" not in answer.text
+        response = await harness.client.get(f"{API_PREFIX}/{path}", auth=key)
+        assert response.status_code == 403 or response.json()["data"] == [], path
+        assert "Hidden" not in response.text
 
 
-async def test_payer_is_masked_in_merchant_history_and_refunds(world: Harness) -> None:
+async def test_payer_is_masked_in_merchant_history_and_refunds(harness: Harness) -> None:
     """A merchant's history would otherwise reveal its customers' movements."""
-    shop = await PosDriver.create(world)
-    paid = (await shop.pay("10", pin=PIN)).json()
-    processor_id = await world.get_processor_id(shop.merchant_auth)
+    pos = await PosDriver.create(harness)
+    paid = (await pos.pay("10", pin=PIN)).json()
+    processor_id = await harness.get_processor_id(pos.merchant_auth)
     url = f"{API_PREFIX}/processors/{processor_id}/transactions"
-    for caller in (await world.create_admin(), await world.create_api_key("payments:read")):
-        text = (await world.client.get(url, auth=caller)).text
+    for caller in (await harness.create_admin(), await harness.create_api_key("payments:read")):
+        text = (await harness.client.get(url, auth=caller)).text
         assert paid["transaction_id"] in text
         assert "Aminata K." in text
-        for secret in ("Kamara", shop.customer["phone_number"]):
+        for secret in ("Kamara", pos.customer["phone_number"]):
             assert secret not in text
     body = {"request_id": new_request_id(), "original_transaction_id": paid["transaction_id"]}
-    answer = await world.client.post(
-        REFUND_URL, json={**body, "reason": "x"}, auth=shop.merchant_auth
+    response = await harness.client.post(
+        REFUND_URL, json={**body, "reason": "x"}, auth=pos.merchant_auth
     )
-    assert "Kamara" not in answer.text
+    assert "Kamara" not in response.text

@@ -42,7 +42,7 @@ def test_private_address_is_recognized_in_every_ipv6_form(address: IPv4Address) 
         IPv6Address(f"fe80::5efe:{address}"),
     ]
     assert not is_public_address(address)
-    assert [one for one in disguises if is_public_address(one)] == []
+    assert [item for item in disguises if is_public_address(item)] == []
 
 
 class RebindingResolver:
@@ -72,22 +72,24 @@ async def test_dns_rebinding_between_check_and_use_is_rejected() -> None:
 
 
 @pytest.fixture
-async def impostor() -> AsyncIterator[FakeGraphServer]:
-    impostor = FakeGraphServer()
-    async with impostor.listen():
-        yield impostor
+async def fake_graph_server() -> AsyncIterator[FakeGraphServer]:
+    fake_graph_server = FakeGraphServer()
+    async with fake_graph_server.listen():
+        yield fake_graph_server
 
 
 @pytest.mark.parametrize(
     "media_id",
     ["..", ".", "../me", "1/../2", "1?a=b", "1#a", "//evil.example/1", "1\r\nX: y", "", "%2e"],
 )
-async def test_media_id_cannot_contain_a_path(impostor: FakeGraphServer, media_id: str) -> None:
+async def test_media_id_cannot_contain_a_path(
+    fake_graph_server: FakeGraphServer, media_id: str
+) -> None:
     """The ID comes from a message and is put into a URL that receives the access token."""
-    async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
+    async with GraphClient(fake_graph_server.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(MediaError, match="is not there"):
             await graph.fetch_media(media_id)
-    assert impostor.requests == []
+    assert fake_graph_server.requests == []
 
 
 @pytest.mark.parametrize(
@@ -106,14 +108,14 @@ async def test_media_id_cannot_contain_a_path(impostor: FakeGraphServer, media_i
     ],
 )
 async def test_media_is_not_fetched_from_non_provider_urls(
-    impostor: FakeGraphServer, elsewhere: str
+    fake_graph_server: FakeGraphServer, elsewhere: str
 ) -> None:
     """A tampered link would send the access token into the internal network."""
-    impostor.enqueue_response(200, b'{"url": "%b"}' % elsewhere.encode())
-    async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
+    fake_graph_server.enqueue_response(200, b'{"url": "%b"}' % elsewhere.encode())
+    async with GraphClient(fake_graph_server.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(MediaError, match="cannot be fetched from"):
             await graph.fetch_media("1")
-    assert len(impostor.requests) == 1
+    assert len(fake_graph_server.requests) == 1
 
 
 def list_http_clients() -> Iterator[tuple[str, dict[str, object]]]:

@@ -15,42 +15,53 @@ INSUFFICIENT_FUNDS, INSUFFICIENT_FLOAT = (402, "INSUFFICIENT_FUNDS"), (402, "INS
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_concurrent_spending_through_all_channels_does_not_overdraw_a_wallet(
-    market: TwoGateways, seed: int
+    two_gateways: TwoGateways, seed: int
 ) -> None:
     """POS, in-app, P2P, and cash-out must not each check the balance independently."""
-    aminata, mohamed = await market.create_customer("100"), await market.create_customer()
-    till, agent = (await market.create_merchant()).server, await market.create_agent("500")
-    chance = random.Random(seed)
+    aminata, mohamed = (
+        await two_gateways.create_customer("100"),
+        await two_gateways.create_customer(),
+    )
+    terminal, agent = (
+        (await two_gateways.create_merchant()).server,
+        await two_gateways.create_agent("500"),
+    )
+    rng = random.Random(seed)
 
     def spend() -> tuple[Decimal, SendRequest]:
-        amount = Decimal(chance.randrange(1_00, 15_00)) / 100
+        amount = Decimal(rng.randrange(1_00, 15_00)) / 100
         asked = str(amount)
         ways: list[SendRequest] = [
-            lambda line: till.with_client(line).pay(asked, aminata.card),
-            lambda line: till.with_client(line).pay_in_app(asked, aminata.card),
+            lambda line: terminal.with_client(line).pay(asked, aminata.card),
+            lambda line: terminal.with_client(line).pay_in_app(asked, aminata.card),
             lambda line: aminata.with_client(line).send_money(asked, mohamed),
             lambda line: agent.with_client(line).cash_out(asked, aminata),
         ]
-        way = chance.randrange(4)
+        way = rng.randrange(4)
         rate = Decimal("0.015") if way == 2 else Decimal(0)
         fee = (amount * rate).quantize(Decimal("0.01"), ROUND_HALF_UP)
         return amount + fee, ways[way]
 
     spends = [spend() for _ in range(40)]
-    answers = await market.run_concurrently(*(request for _, request in spends))
-    assert set(count_outcomes(answers)) == {200, INSUFFICIENT_FUNDS}
-    gone = sum(cost for (cost, _), one in zip(spends, answers, strict=True) if one.is_success)
+    responses = await two_gateways.run_concurrently(*(request for _, request in spends))
+    assert set(count_outcomes(responses)) == {200, INSUFFICIENT_FUNDS}
+    gone = sum(
+        cost for (cost, _), response in zip(spends, responses, strict=True) if response.is_success
+    )
     assert Decimal(await aminata.get_balance()) == 100 - gone >= 0
 
 
-async def test_child_cards_do_not_overdraw_the_shared_wallet(market: TwoGateways) -> None:
+async def test_child_cards_do_not_overdraw_the_shared_wallet(two_gateways: TwoGateways) -> None:
     """Each card stays within its own limit, but all of them share one wallet."""
-    parent, till = await market.create_customer("100"), (await market.create_merchant()).server
+    parent, terminal = (
+        await two_gateways.create_customer("100"),
+        (await two_gateways.create_merchant()).server,
+    )
     children = []
     for number in range(4):
         serial = f"CHILD-{parent.card}-{number}"
-        await market.admin.upload_cards(serial)
-        linked = await market.app.post(
+        await two_gateways.admin.upload_cards(serial)
+        linked = await two_gateways.app.post(
             "cards/child",
             parent_subscriber_id=parent.id,
             card_serial=serial,
@@ -63,20 +74,22 @@ async def test_child_cards_do_not_overdraw_the_shared_wallet(market: TwoGateways
         children.append(serial)
 
     def pay(card: str) -> SendRequest:
-        return lambda line: till.with_client(line).pay("10", card)
+        return lambda line: terminal.with_client(line).pay("10", card)
 
-    answers = await market.run_concurrently(*[pay(card) for card in [parent.card, *children] * 4])
-    assert count_outcomes(answers) == {200: 10, INSUFFICIENT_FUNDS: 10}
+    responses = await two_gateways.run_concurrently(
+        *[pay(card) for card in [parent.card, *children] * 4]
+    )
+    assert count_outcomes(responses) == {200: 10, INSUFFICIENT_FUNDS: 10}
     assert await parent.get_balance() == "0.00"
 
 
 async def test_concurrent_cash_ins_and_float_transfers_do_not_overdraw_the_float(
-    market: TwoGateways,
+    two_gateways: TwoGateways,
 ) -> None:
     """An agent with two counters could spend the same float at both."""
-    agent = await market.create_agent("100")
-    sub_agent = await market.admin.create_agent(market.app, "Sorie", parent=agent)
-    customers = [await market.create_customer() for _ in range(3)]
+    agent = await two_gateways.create_agent("100")
+    sub_agent = await two_gateways.admin.create_agent(two_gateways.app, "Sorie", parent=agent)
+    customers = [await two_gateways.create_customer() for _ in range(3)]
 
     def cash_in(line: Client) -> PendingResponse:
         return agent.with_client(line).cash_in("10", customers[0])
@@ -87,18 +100,18 @@ async def test_concurrent_cash_ins_and_float_transfers_do_not_overdraw_the_float
     def hand_on(line: Client) -> PendingResponse:
         return agent.with_client(line).transfer_float("10", sub_agent)
 
-    answers = await market.run_concurrently(*[cash_in, by_card, hand_on] * 8)
-    assert count_outcomes(answers) == {200: 10, INSUFFICIENT_FLOAT: 14}
-    commission = sum(one.is_success for one in [*answers[::3], *answers[1::3]])
+    responses = await two_gateways.run_concurrently(*[cash_in, by_card, hand_on] * 8)
+    assert count_outcomes(responses) == {200: 10, INSUFFICIENT_FLOAT: 14}
+    commission = sum(response.is_success for response in [*responses[::3], *responses[1::3]])
     assert await agent.get_balances() == ("0.00", f"{Decimal(commission) / 10:.2f}")
 
 
 async def test_concurrent_top_ups_and_webhooks_do_not_overdraw_a_partner(
-    market: TwoGateways,
+    two_gateways: TwoGateways,
 ) -> None:
     """Both endpoints must share the check of the overdraft limit."""
-    bank = await market.create_bank("50", overdraft_limit="30")
-    customer = await market.create_customer()
+    bank = await two_gateways.create_bank("50", overdraft_limit="30")
+    customer = await two_gateways.create_customer()
 
     def order(number: int) -> SendRequest:
         return lambda line: bank.with_client(line).top_up("10", customer, f"O-{number}")
@@ -107,26 +120,26 @@ async def test_concurrent_top_ups_and_webhooks_do_not_overdraw_a_partner(
         return lambda line: bank.with_client(line).send_webhook("10", customer, f"W-{number}")
 
     requests = [ask(number) for number in range(8) for ask in (order, order, webhook, webhook)]
-    answers = await market.run_concurrently(*requests)
+    responses = await two_gateways.run_concurrently(*requests)
     # Each request is sent to both processes; replays of executed requests succeed as well.
-    paid = {one.json()["transaction_id"] for one in answers if one.is_success}
+    paid = {response.json()["transaction_id"] for response in responses if response.is_success}
     assert len(paid) == 8
-    assert set(count_outcomes(answers)) == {200, INSUFFICIENT_FUNDS}
+    assert set(count_outcomes(responses)) == {200, INSUFFICIENT_FUNDS}
     assert await customer.get_balance() == "80.00"
-    balance = await market.harness.services.database.fetchval(
+    balance = await two_gateways.harness.services.database.fetchval(
         "SELECT balance FROM accounts WHERE owner_id = $1", ids.decode(ids.PARTNER, bank.id)
     )
     assert balance == -30_00
 
 
-async def test_concurrent_commission_payouts_pay_once(market: TwoGateways) -> None:
+async def test_concurrent_commission_payouts_pay_once(two_gateways: TwoGateways) -> None:
     """Two processes receive requests to pay out the full commission."""
-    agent, customer = await market.create_agent("100"), await market.create_customer()
+    agent, customer = await two_gateways.create_agent("100"), await two_gateways.create_customer()
     await agent.cash_in("100", customer)
 
     def pay_out(line: Client) -> PendingResponse:
-        return market.admin.with_client(line).post(f"agents/{agent.id}/payout-commission")
+        return two_gateways.admin.with_client(line).post(f"agents/{agent.id}/payout-commission")
 
-    answers = await market.run_concurrently(*[pay_out] * 8)
-    assert count_outcomes(answers) == {200: 1, INSUFFICIENT_FUNDS: 7}
+    responses = await two_gateways.run_concurrently(*[pay_out] * 8)
+    assert count_outcomes(responses) == {200: 1, INSUFFICIENT_FUNDS: 7}
     assert await agent.get_balances() == ("1.00", "0.00")

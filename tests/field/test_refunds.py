@@ -18,104 +18,113 @@ NOT_REFUNDABLE = (409, "NOT_REFUNDABLE")
 
 
 async def _create_payment(
-    market: TwoGateways, amount: str = "100"
+    two_gateways: TwoGateways, amount: str = "100"
 ) -> tuple[Customer, Merchant, str]:
-    aminata, merchant = await market.create_customer(amount), await market.create_merchant()
-    answer = await merchant.server.pay(amount, aminata.card)
-    return aminata, merchant, require_success(answer)["transaction_id"]
+    aminata, merchant = (
+        await two_gateways.create_customer(amount),
+        await two_gateways.create_merchant(),
+    )
+    response = await merchant.server.pay(amount, aminata.card)
+    return aminata, merchant, require_success(response)["transaction_id"]
 
 
-def _build_refund(till: Terminal, paid: str, amount: str | None = None, **more: str) -> SendRequest:
+def _build_refund(
+    terminal: Terminal, paid: str, amount: str | None = None, **more: str
+) -> SendRequest:
     def ask(line: Client) -> PendingResponse:
-        return till.with_client(line).refund(paid, amount, **more)
+        return terminal.with_client(line).refund(paid, amount, **more)
 
     return ask
 
 
 @pytest.mark.parametrize("seed", range(4))
 async def test_concurrent_partial_refunds_cannot_exceed_the_payment(
-    market: TwoGateways, seed: int
+    two_gateways: TwoGateways, seed: int
 ) -> None:
     """Each refund fits on its own, but not all of them together."""
-    aminata, merchant, paid = await _create_payment(market)
-    chance = random.Random(seed)
-    parts = [Decimal(chance.randrange(1, 40_00)) / 100 for _ in range(16)]
-    answers = await market.run_concurrently(
+    aminata, merchant, paid = await _create_payment(two_gateways)
+    rng = random.Random(seed)
+    parts = [Decimal(rng.randrange(1, 40_00)) / 100 for _ in range(16)]
+    responses = await two_gateways.run_concurrently(
         *(_build_refund(merchant.server, paid, str(part)) for part in parts)
     )
-    assert set(count_outcomes(answers)) <= {200, REFUND_EXCEEDS_REMAINING, ALREADY_REFUNDED}
-    given = sum(part for part, one in zip(parts, answers, strict=True) if one.is_success)
+    assert set(count_outcomes(responses)) <= {200, REFUND_EXCEEDS_REMAINING, ALREADY_REFUNDED}
+    given = sum(
+        part for part, response in zip(parts, responses, strict=True) if response.is_success
+    )
     assert 0 < given <= 100
     assert Decimal(await aminata.get_balance()) == given
     # The remainder is refunded once, including the fee.
-    rest = await market.run_concurrently(*[_build_refund(merchant.server, paid)] * 4)
+    rest = await two_gateways.run_concurrently(*[_build_refund(merchant.server, paid)] * 4)
     assert count_outcomes(rest) == (
         {200: 1, ALREADY_REFUNDED: 3} if given < 100 else {ALREADY_REFUNDED: 4}
     )
     assert await aminata.get_balance() == "100.00"
-    assert await market.admin.get_balance(merchant.id) == "0.00"
+    assert await two_gateways.admin.get_balance(merchant.id) == "0.00"
 
 
 async def test_concurrent_full_and_partial_refunds_are_not_both_executed(
-    market: TwoGateways,
+    two_gateways: TwoGateways,
 ) -> None:
-    aminata, merchant, paid = await _create_payment(market)
-    till = merchant.server
-    answers = await market.run_concurrently(
+    aminata, merchant, paid = await _create_payment(two_gateways)
+    terminal = merchant.server
+    responses = await two_gateways.run_concurrently(
         *[
-            _build_refund(till, paid, "100"),
-            _build_refund(till, paid, "30"),
-            _build_refund(till, paid, "30"),
+            _build_refund(terminal, paid, "100"),
+            _build_refund(terminal, paid, "30"),
+            _build_refund(terminal, paid, "30"),
         ]
         * 3
     )
-    whole = sum(one.is_success for one in answers[::3])
-    parts = sum(one.is_success for one in answers) - whole
+    whole = sum(response.is_success for response in responses[::3])
+    parts = sum(item.is_success for item in responses) - whole
     assert (whole, parts) in {(1, 0), (0, 3)}
     assert await aminata.get_balance() == ("100.00" if whole else "90.00")
 
 
-async def test_refund_replayed_at_two_processes_is_executed_once(market: TwoGateways) -> None:
+async def test_refund_replayed_at_two_processes_is_executed_once(two_gateways: TwoGateways) -> None:
     """The cashier presses the button again because the first request seems to hang."""
-    aminata, merchant, paid = await _create_payment(market)
+    aminata, merchant, paid = await _create_payment(two_gateways)
     name = new_request_id()
-    answers = await market.run_concurrently(
+    responses = await two_gateways.run_concurrently(
         *[_build_refund(merchant.server, paid, "10", request_id=name)] * 10
     )
-    assert count_outcomes(answers) == {200: 10}
-    assert len({answer.content for answer in answers}) == 1
+    assert count_outcomes(responses) == {200: 10}
+    assert len({response.content for response in responses}) == 1
     assert await aminata.get_balance() == "10.00"
 
 
-async def test_refund_cannot_be_refunded(market: TwoGateways) -> None:
+async def test_refund_cannot_be_refunded(two_gateways: TwoGateways) -> None:
     """A chain of refunds of refunds would credit an account each time."""
-    aminata, merchant, paid = await _create_payment(market)
+    aminata, merchant, paid = await _create_payment(two_gateways)
     refund = require_success(await merchant.server.refund(paid, "40"))["transaction_id"]
-    answers = await market.run_concurrently(*[_build_refund(merchant.server, refund)] * 4)
-    assert count_outcomes(answers) == {NOT_REFUNDABLE: 4}
+    responses = await two_gateways.run_concurrently(*[_build_refund(merchant.server, refund)] * 4)
+    assert count_outcomes(responses) == {NOT_REFUNDABLE: 4}
     assert await aminata.get_balance() == "40.00"
 
 
-async def test_payment_under_review_cannot_be_refunded(market: TwoGateways) -> None:
+async def test_payment_under_review_cannot_be_refunded(two_gateways: TwoGateways) -> None:
     """The merchant would pay back money that it never received."""
-    await update_rule(market.harness, "Large amount", threshold="50", status="active")
-    aminata, merchant, held = await _create_payment(market)
-    answers = await market.run_concurrently(*[_build_refund(merchant.server, held, "10")] * 4)
-    assert count_outcomes(answers) == {NOT_REFUNDABLE: 4}
+    await update_rule(two_gateways.harness, "Large amount", threshold="50", status="active")
+    aminata, merchant, held = await _create_payment(two_gateways)
+    responses = await two_gateways.run_concurrently(
+        *[_build_refund(merchant.server, held, "10")] * 4
+    )
+    assert count_outcomes(responses) == {NOT_REFUNDABLE: 4}
     assert await aminata.get_funds() == ("0.00", "100.00")
 
 
 @pytest.mark.parametrize("decision", ["release", "reject"])
 async def test_refund_concurrent_with_a_review_decision_returns_the_money_at_most_once(
-    market: TwoGateways, decision: str
+    two_gateways: TwoGateways, decision: str
 ) -> None:
     """A payment that is both rejected and refunded would return the money twice."""
-    await update_rule(market.harness, "Large amount", threshold="50", status="active")
-    aminata, merchant, held = await _create_payment(market)
-    (alert,) = await list_alerts(market.harness, subscriber_id=aminata.id)
+    await update_rule(two_gateways.harness, "Large amount", threshold="50", status="active")
+    aminata, merchant, held = await _create_payment(two_gateways)
+    (alert,) = await list_alerts(two_gateways.harness, subscriber_id=aminata.id)
     decided, *refunds = await asyncio.gather(
-        resolve_alert(market.harness, alert["id"], transaction_decision=decision),
-        *(_build_refund(merchant.server, held)(line) for line in market.clients * 4),
+        resolve_alert(two_gateways.harness, alert["id"], transaction_decision=decision),
+        *(_build_refund(merchant.server, held)(line) for line in two_gateways.clients * 4),
     )
     require_success(decided)
     counts = count_outcomes(refunds)
@@ -126,29 +135,31 @@ async def test_refund_concurrent_with_a_review_decision_returns_the_money_at_mos
 
 
 async def test_concurrent_refunds_and_payouts_do_not_overdraw_the_merchant(
-    market: TwoGateways,
+    two_gateways: TwoGateways,
 ) -> None:
     """Refunds and payouts debit the same merchant account."""
-    aminata, merchant, paid = await _create_payment(market)
-    owner = await market.create_customer()
+    aminata, merchant, paid = await _create_payment(two_gateways)
+    owner = await two_gateways.create_customer()
 
     def pay_out(line: Client) -> PendingResponse:
-        ada = market.admin.with_client(line)
+        ada = two_gateways.admin.with_client(line)
         return ada.post(f"processors/{merchant.id}/transfer", subscriber_id=owner.id, amount="20")
 
-    answers = await market.run_concurrently(
+    responses = await two_gateways.run_concurrently(
         *[_build_refund(merchant.server, paid, "20"), pay_out, pay_out] * 4
     )
-    assert count_outcomes(answers) == {200: 4, (402, "INSUFFICIENT_FUNDS"): 8}
+    assert count_outcomes(responses) == {200: 4, (402, "INSUFFICIENT_FUNDS"): 8}
     assert Decimal(await aminata.get_balance()) + Decimal(await owner.get_balance()) == 80
-    assert await market.admin.get_balance(merchant.id) == "19.00"
+    assert await two_gateways.admin.get_balance(merchant.id) == "19.00"
 
 
-async def test_refund_concurrent_with_closing_the_wallet_is_not_lost(market: TwoGateways) -> None:
+async def test_refund_concurrent_with_closing_the_wallet_is_not_lost(
+    two_gateways: TwoGateways,
+) -> None:
     """The money must not be returned to a closed wallet."""
-    aminata, merchant, paid = await _create_payment(market)
+    aminata, merchant, paid = await _create_payment(two_gateways)
     closed, refunded = await asyncio.gather(
-        market.admin.with_client(market.clients[1]).post(
+        two_gateways.admin.with_client(two_gateways.clients[1]).post(
             f"subscribers/{aminata.id}/close", reason="asked"
         ),
         merchant.server.refund(paid),

@@ -50,50 +50,58 @@ async def _set_review_threshold(ledgers: TwoLedgers, threshold: int) -> None:
     ledgers.invalidate_rules()
 
 
-async def test_client_disconnect_leaves_no_funds_reserved(market: TwoGateways) -> None:
+async def test_client_disconnect_leaves_no_funds_reserved(two_gateways: TwoGateways) -> None:
     """The client disconnects while its payment waits for a lock."""
-    aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
-    database = market.harness.services.database
+    aminata, terminal = (
+        await two_gateways.create_customer("100"),
+        (await two_gateways.create_merchant()).server,
+    )
+    database = two_gateways.harness.services.database
     names = [new_request_id() for _ in range(10)]
     async with database.transaction() as tx:
         await _lock_account(tx, aminata)
-        asked = [
+        response = [
             asyncio.create_task(
-                till.with_client(market.clients[number % 2]).pay("5", aminata.card, request_id=name)
+                terminal.with_client(two_gateways.clients[number % 2]).pay(
+                    "5", aminata.card, request_id=name
+                )
             )
             for number, name in enumerate(names)
         ]
         await asyncio.sleep(0.1)
-        for task in asked:
+        for task in response:
             task.cancel()
-        await asyncio.gather(*asked, return_exceptions=True)
+        await asyncio.gather(*response, return_exceptions=True)
     # Each payment was executed completely or not at all, and its retry has the same outcome.
-    answers = [await till.pay("5", aminata.card, request_id=name) for name in names]
-    assert all(answer.is_success for answer in answers)
+    responses = [await terminal.pay("5", aminata.card, request_id=name) for name in names]
+    assert all(http_response.is_success for http_response in responses)
     assert await aminata.get_funds() == ("50.00", "0.00")
     await _require_no_locks_or_holds(database)
 
 
-async def test_killed_database_session_leaves_no_funds_reserved(market: TwoGateways) -> None:
+async def test_killed_database_session_leaves_no_funds_reserved(two_gateways: TwoGateways) -> None:
     """The session dies between the debit and the credit."""
-    aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
-    database, name = market.harness.services.database, new_request_id()
+    aminata, terminal = (
+        await two_gateways.create_customer("100"),
+        (await two_gateways.create_merchant()).server,
+    )
+    database, name = two_gateways.harness.services.database, new_request_id()
     async with database.transaction() as tx:
         await _lock_account(tx, aminata)
-        asked = asyncio.create_task(till.pay("60", aminata.card, request_id=name))
+        response = asyncio.create_task(terminal.pay("60", aminata.card, request_id=name))
         async with asyncio.timeout(30):
             while not await tx.fetchval(
                 """SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
                    WHERE datname = current_database() AND wait_event_type = 'Lock'"""
             ):
                 await asyncio.sleep(0.01)
-        answer = await asked
-    assert require_error(answer) == (503, "SERVICE_UNAVAILABLE")
-    assert answer.headers["Retry-After"]
+        http_response = await response
+    assert require_error(http_response) == (503, "SERVICE_UNAVAILABLE")
+    assert http_response.headers["Retry-After"]
     assert await aminata.get_funds() == ("100.00", "0.00")
     await _require_no_locks_or_holds(database)
     require_success(
-        await till.with_client(market.clients[1]).pay("60", aminata.card, request_id=name)
+        await terminal.with_client(two_gateways.clients[1]).pay("60", aminata.card, request_id=name)
     )
     assert await aminata.get_funds() == ("40.00", "0.00")
 
@@ -102,17 +110,17 @@ async def test_killed_worker_leaves_no_funds_reserved(
     two_ledgers: TwoLedgers, database_url: str
 ) -> None:
     """A `kill -9` in the middle of a batch must not leave locks, holds, or half a payment."""
-    books, database = two_ledgers.first, two_ledgers.first.database
+    ledger, database = two_ledgers.first, two_ledgers.first.database
     await two_ledgers.set_limits(daily_limit=10**9, monthly_limit=10**9)
-    wallets = [await books.create_subscriber(1_000_00) for _ in range(3)]
+    wallets = [await ledger.create_subscriber(1_000_00) for _ in range(3)]
     plan = LoadPlan(
         url=database_url,
         slot=10,
         seed=1,
         wallets=wallets,
-        merchants=[await books.create_processor()],
-        agents=[await books.create_agent(500_00)],
-        cards=[await books.create_card(wallet) for wallet in wallets],
+        merchants=[await ledger.create_processor()],
+        agents=[await ledger.create_agent(500_00)],
+        cards=[await ledger.create_card(wallet) for wallet in wallets],
         command_count=400,
     )
     process = await asyncio.create_subprocess_exec(
@@ -136,18 +144,21 @@ async def test_killed_worker_leaves_no_funds_reserved(
     await _require_no_locks_or_holds(database)
 
 
-async def test_stalled_worker_does_not_block_a_wallet_forever(market: TwoGateways) -> None:
+async def test_stalled_worker_does_not_block_a_wallet_forever(two_gateways: TwoGateways) -> None:
     """A process is suspended while it holds a row lock on a wallet."""
-    patience = "idle_in_transaction_session_timeout"
-    shown = await market.harness.services.database.fetchval(f"SHOW {patience}")
-    assert shown == "30s"
-    aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
-    async with market.harness.services.database.connection() as stopped:
+    timeout_seconds = "idle_in_transaction_session_timeout"
+    text = await two_gateways.harness.services.database.fetchval(f"SHOW {timeout_seconds}")
+    assert text == "30s"
+    aminata, terminal = (
+        await two_gateways.create_customer("100"),
+        (await two_gateways.create_merchant()).server,
+    )
+    async with two_gateways.harness.services.database.connection() as stopped:
         try:
             await stopped.execute("BEGIN")
             await _lock_account(stopped, aminata)
-            await stopped.execute(f"SET {patience} = '300ms'")  # stalls from here on
-            require_success(await till.pay("10", aminata.card))
+            await stopped.execute(f"SET {timeout_seconds} = '300ms'")  # stalls from here on
+            require_success(await terminal.pay("10", aminata.card))
         finally:
             stopped.terminate()
     assert await aminata.get_funds() == ("90.00", "0.00")
@@ -157,10 +168,10 @@ async def test_undecided_review_keeps_the_funds_on_hold(
     two_ledgers: TwoLedgers,
 ) -> None:
     """The hold must neither lose the money nor expire and make it spendable."""
-    books = two_ledgers.first
+    ledger = two_ledgers.first
     await _set_review_threshold(two_ledgers, 50_00)
     sender, receiver = await two_ledgers.create_pair(100_00)
-    held = (await two_ledgers.submit_transfer(books, sender, receiver, 80_00)).require_accepted()
+    held = (await two_ledgers.submit_transfer(ledger, sender, receiver, 80_00)).require_accepted()
     assert held.status == "under_review"
     # Holds do not expire: only a review decision ends them.
     two_ledgers.advance_clocks(days=400)
@@ -171,23 +182,28 @@ async def test_undecided_review_keeps_the_funds_on_hold(
         ReviewDecision(transaction_id=held.transaction_id, release=True)
     )
     assert decided.require_accepted().status == "completed"
-    assert [await books.get_balance(one) for one in (sender, receiver)] == [20_00, 80_00]
-    await _require_no_locks_or_holds(books.database)
+    assert [await ledger.get_balance(item) for item in (sender, receiver)] == [20_00, 80_00]
+    await _require_no_locks_or_holds(ledger.database)
 
 
 @pytest.mark.parametrize("decision", ["release", "reject"])
 async def test_old_payment_under_review_is_listed_and_can_be_decided(
-    market: TwoGateways, decision: str
+    two_gateways: TwoGateways, decision: str
 ) -> None:
     """Every payment under review must appear in a list."""
-    await update_rule(market.harness, "Large amount", threshold="50", status="active")
-    aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
-    paid = require_success(await till.pay("80", aminata.card))["transaction_id"]
-    listed = await market.admin.list_all("transactions", status="under_review")
-    assert [one["id"] for one in listed] == [paid]
-    (alert,) = await list_alerts(market.harness, status="open")
+    await update_rule(two_gateways.harness, "Large amount", threshold="50", status="active")
+    aminata, terminal = (
+        await two_gateways.create_customer("100"),
+        (await two_gateways.create_merchant()).server,
+    )
+    paid = require_success(await terminal.pay("80", aminata.card))["transaction_id"]
+    listed = await two_gateways.admin.list_all("transactions", status="under_review")
+    assert [item["id"] for item in listed] == [paid]
+    (alert,) = await list_alerts(two_gateways.harness, status="open")
     assert alert["transaction_id"] == paid
-    require_success(await resolve_alert(market.harness, alert["id"], transaction_decision=decision))
+    require_success(
+        await resolve_alert(two_gateways.harness, alert["id"], transaction_decision=decision)
+    )
     left = "20.00" if decision == "release" else "100.00"
     assert await aminata.get_funds() == (left, "0.00")
 
@@ -196,22 +212,22 @@ async def test_rejected_payment_restores_the_limits_it_had_used(
     two_ledgers: TwoLedgers,
 ) -> None:
     """Returning the money without the allowance would leave the daily limit used up."""
-    books = two_ledgers.first
+    ledger = two_ledgers.first
     await _set_review_threshold(two_ledgers, 50_00)
     await two_ledgers.set_limits(daily_limit=100_00, monthly_limit=100_00)
-    payer, merchant = await books.create_subscriber(200_00), await books.create_processor()
-    order = Command(
+    payer, merchant = await ledger.create_subscriber(200_00), await ledger.create_processor()
+    command = Command(
         type=chart.POS_PAYMENT,
         channel="pos",
-        payer=commands.card_party(await books.create_card(payer)),
+        payer=commands.card_party(await ledger.create_card(payer)),
         payee=commands.processor_party(merchant),
         amount=100_00,
         payer_pin="1234",
     )
-    held = (await books.submit(order)).require_accepted()
-    again = await two_ledgers.second.submit(order)
+    held = (await ledger.submit(command)).require_accepted()
+    again = await two_ledgers.second.submit(command)
     assert again.code == Code.DAILY_LIMIT_EXCEEDED
     await two_ledgers.second.submit(
         ReviewDecision(transaction_id=held.transaction_id, release=False)
     )
-    assert (await books.submit(order)).require_accepted().status == "under_review"
+    assert (await ledger.submit(command)).require_accepted().status == "under_review"

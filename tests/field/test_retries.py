@@ -35,104 +35,123 @@ every_route = pytest.mark.parametrize("route", ROUTES)
 
 
 @every_route
-async def test_retry_moves_the_money_once(market: TwoGateways, route: str) -> None:
+async def test_retry_moves_the_money_once(two_gateways: TwoGateways, route: str) -> None:
     """The key must be known to all processes, and longer than a day."""
-    case = await CASES[route](market.harness)
-    first = await send_case(market.harness, case, "one")
+    case = await CASES[route](two_gateways.harness)
+    first = await send_case(two_gateways.harness, case, "one")
     assert first.status_code == 200, first.text
-    moved = await count_entries(market.harness)
-    again = await send_case(market.harness, case, "one", client=market.clients[1])
+    moved = await count_entries(two_gateways.harness)
+    again = await send_case(two_gateways.harness, case, "one", client=two_gateways.clients[1])
     assert (again.status_code, again.content) == (200, first.content)
     with time_machine.travel(system_clock() + timedelta(days=32), tick=True):
-        later = case._replace(auth=await _renew_session(market, case.auth))
-        again = await send_case(market.harness, later, "one", client=market.clients[1])
+        later = case._replace(auth=await _renew_session(two_gateways, case.auth))
+        again = await send_case(two_gateways.harness, later, "one", client=two_gateways.clients[1])
         assert (again.status_code, again.content) == (200, first.content)
-    assert await count_entries(market.harness) == moved
+    assert await count_entries(two_gateways.harness) == moved
 
 
-async def _renew_session(market: TwoGateways, auth: Any) -> Any:
+async def _renew_session(two_gateways: TwoGateways, auth: Any) -> Any:
     """Return new credentials for the same admin, since the old session has expired."""
     admin_id = ids.decode(ids.ADMIN, auth.id)
     if admin_id is None:
         return auth
-    services = market.harness.services
+    services = two_gateways.harness.services
     async with services.database.transaction() as tx:
         tokens = await services.authenticator.sessions.start(tx, admin_id)
     return BearerAuth(tokens.token, auth.id)
 
 
-async def test_retry_with_the_key_in_the_header_moves_the_money_once(market: TwoGateways) -> None:
+async def test_retry_with_the_key_in_the_header_moves_the_money_once(
+    two_gateways: TwoGateways,
+) -> None:
     """The key in the body and the key in the header share one namespace."""
-    aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
+    aminata, terminal = (
+        await two_gateways.create_customer("100"),
+        (await two_gateways.create_merchant()).server,
+    )
     name = new_request_id()
-    first = await till.pay("10", aminata.card, request_id=name)
+    first = await terminal.pay("10", aminata.card, request_id=name)
     body = {"card_serial": aminata.card, "amount": "10"}
-    again = await market.clients[1].post(
-        "/api/v1/pos/payment", json=body, auth=till.auth, headers={"Idempotency-Key": name}
+    again = await two_gateways.clients[1].post(
+        "/api/v1/pos/payment", json=body, auth=terminal.auth, headers={"Idempotency-Key": name}
     )
     assert again.content == first.content
     assert await aminata.get_balance() == "90.00"
 
 
-async def test_retry_after_a_client_timeout_moves_the_money_once(market: TwoGateways) -> None:
+async def test_retry_after_a_client_timeout_moves_the_money_once(two_gateways: TwoGateways) -> None:
     """The client gave up on a request in progress and retries at another process."""
-    aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
+    aminata, terminal = (
+        await two_gateways.create_customer("100"),
+        (await two_gateways.create_merchant()).server,
+    )
     name = {"request_id": new_request_id()}
-    async with market.harness.services.database.transaction() as tx:
+    async with two_gateways.harness.services.database.transaction() as tx:
         await tx.fetch(
             "SELECT FROM accounts WHERE owner_id = $1 FOR UPDATE",
             ids.decode(ids.SUBSCRIBER, aminata.id),
         )
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.2):
-                await till.pay("10", aminata.card, **name)
+                await terminal.pay("10", aminata.card, **name)
         retry = asyncio.create_task(
-            till.with_client(market.clients[1]).pay("10", aminata.card, **name)
+            terminal.with_client(two_gateways.clients[1]).pay("10", aminata.card, **name)
         )
         await asyncio.sleep(0.1)
     assert require_success(await retry)["remaining_balance"] == "90.00 SLE"
     assert await aminata.get_balance() == "90.00"
-    assert await count_transactions(market.harness, name["request_id"]) == 1
+    assert await count_transactions(two_gateways.harness, name["request_id"]) == 1
 
 
 async def test_retry_after_a_commit_with_a_lost_response_moves_the_money_once(
-    market: TwoGateways, monkeypatch: pytest.MonkeyPatch
+    two_gateways: TwoGateways, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The database committed, but the gateway lost the connection and returned 503."""
-    aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
+    aminata, terminal = (
+        await two_gateways.create_customer("100"),
+        (await two_gateways.create_merchant()).server,
+    )
     run, names = Ledger._run_batch, [new_request_id() for _ in range(5)]
 
-    async def cut_off(ledger: Ledger, orders: Sequence[LedgerCommand]) -> list[Outcome]:
-        await run(ledger, orders)
+    async def cut_off(ledger: Ledger, commands: Sequence[LedgerCommand]) -> list[Outcome]:
+        await run(ledger, commands)
         raise unavailable("The database cannot be reached")
 
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "_run_batch", cut_off)
-        answers = await asyncio.gather(
-            *(till.pay("10", aminata.card, request_id=name) for name in names)
+        responses = await asyncio.gather(
+            *(terminal.pay("10", aminata.card, request_id=name) for name in names)
         )
-    assert {require_error(answer) for answer in answers} == {(503, "SERVICE_UNAVAILABLE")}
+    assert {require_error(response) for response in responses} == {(503, "SERVICE_UNAVAILABLE")}
     for name in names:
-        again = await till.with_client(market.clients[1]).pay("10", aminata.card, request_id=name)
+        again = await terminal.with_client(two_gateways.clients[1]).pay(
+            "10", aminata.card, request_id=name
+        )
         assert again.headers["Idempotent-Replayed"] == "true"
     assert await aminata.get_balance() == "50.00"
 
 
-async def test_retry_of_a_decline_returns_the_same_decline(market: TwoGateways) -> None:
+async def test_retry_of_a_decline_returns_the_same_decline(two_gateways: TwoGateways) -> None:
     """A declined payment must not succeed later when its request is retried."""
-    aminata, till = await market.create_customer("5"), (await market.create_merchant()).server
+    aminata, terminal = (
+        await two_gateways.create_customer("5"),
+        (await two_gateways.create_merchant()).server,
+    )
     name = {"request_id": new_request_id()}
-    assert require_error(await till.pay("10", aminata.card, **name)) == (402, "INSUFFICIENT_FUNDS")
-    await market.harness.deposit(aminata.id, "100")
-    again = await till.with_client(market.clients[1]).pay("10", aminata.card, **name)
+    assert require_error(await terminal.pay("10", aminata.card, **name)) == (
+        402,
+        "INSUFFICIENT_FUNDS",
+    )
+    await two_gateways.harness.deposit(aminata.id, "100")
+    again = await terminal.with_client(two_gateways.clients[1]).pay("10", aminata.card, **name)
     assert require_error(again) == (402, "INSUFFICIENT_FUNDS")
     assert await aminata.get_balance() == "105.00"
 
 
 @pytest.fixture
-async def unsteady(market: TwoGateways) -> AsyncIterator[FlakyServer]:
+async def flaky_server(two_gateways: TwoGateways) -> AsyncIterator[FlakyServer]:
     """Serve the gateway over a connection that drops responses."""
-    transport = httpx2.ASGITransport(create_app(market.harness.services))
+    transport = httpx2.ASGITransport(create_app(two_gateways.harness.services))
     async with FlakyServer(transport).listen() as unsteady:
         yield unsteady
 
@@ -146,25 +165,30 @@ FAILURE_PLANS = [
 
 @pytest.mark.parametrize("plan", FAILURE_PLANS)
 async def test_retries_by_the_client_library_move_the_money_once(
-    market: TwoGateways, unsteady: FlakyServer, plan: list[str | bytes]
+    two_gateways: TwoGateways, flaky_server: FlakyServer, plan: list[str | bytes]
 ) -> None:
     """Automatic retries must reuse the idempotency key."""
-    aminata, merchant = await market.create_customer("100"), await market.create_merchant()
-    agent = await market.create_agent("100")
-    key, till = market.app.auth, merchant.server.auth
+    aminata, merchant = (
+        await two_gateways.create_customer("100"),
+        await two_gateways.create_merchant(),
+    )
+    agent = await two_gateways.create_agent("100")
+    key, till = two_gateways.app.auth, merchant.server.auth
     assert isinstance(key, BearerAuth)
     pos = PosKey(till.id, till.secret)
     async with (
-        AsyncTapgateClient(unsteady.url, pos, retries=NO_BACKOFF) as shop,
-        AsyncTapgateClient(unsteady.url, ApiKey(key._credential), retries=NO_BACKOFF) as counter,
+        AsyncTapgateClient(flaky_server.url, pos, retries=NO_BACKOFF) as shop,
+        AsyncTapgateClient(
+            flaky_server.url, ApiKey(key._credential), retries=NO_BACKOFF
+        ) as counter,
     ):
-        unsteady.behaviors = list(plan)
+        flaky_server.behaviors = list(plan)
         paid = await shop.pos.pay(card_serial=aminata.card, amount="10")
-        unsteady.behaviors = list(plan)
+        flaky_server.behaviors = list(plan)
         back = await shop.pos.refund(
             original_transaction_id=paid.transaction_id, reason="returned", amount="4"
         )
-        unsteady.behaviors = list(plan)
+        flaky_server.behaviors = list(plan)
         cash = await counter.agents.cash_in(
             agent_id=agent.id, subscriber_id=aminata.id, amount="17", agent_pin=agent.pin
         )
@@ -191,41 +215,48 @@ class ResponseDroppingTransport(httpx2.AsyncBaseTransport):
 
 @pytest.mark.parametrize("lost", [1, 2])
 async def test_chat_payment_with_a_lost_response_moves_the_money_once(
-    market: TwoGateways, database_url: str, lost: int
+    two_gateways: TwoGateways, database_url: str, lost: int
 ) -> None:
     """The messenger does not know the outcome, and the user confirms again."""
-    aminata, mohamed = await market.create_customer("100"), await market.create_customer()
-    way = ResponseDroppingTransport(httpx2.ASGITransport(create_app(market.harness.services)), lost)
-    town = ServicesDriver(market.harness, database_url)
-    async with town.run_messenger(http=way) as messenger:
+    aminata, mohamed = (
+        await two_gateways.create_customer("100"),
+        await two_gateways.create_customer(),
+    )
+    way = ResponseDroppingTransport(
+        httpx2.ASGITransport(create_app(two_gateways.harness.services)), lost
+    )
+    services_driver = ServicesDriver(two_gateways.harness, database_url)
+    async with services_driver.run_messenger(http=way) as messenger:
         phone = messenger.create_phone(aminata.phone)
         await phone.send_by_bridge(f"send 10 to {mohamed.card}")
         await phone.send_by_bridge("yes")
         await phone.send_by_bridge(PIN)
         for repeated in ("yes", PIN):
             await phone.send_by_bridge(repeated)
-    assert len(await town.list_transfers(aminata.id)) == 1
+    assert len(await services_driver.list_transfers(aminata.id)) == 1
     assert [await aminata.get_balance(), await mohamed.get_balance()] == ["89.85", "10.00"]
 
 
 async def test_partner_webhook_retried_after_a_phone_number_change_credits_no_other_subscriber(
-    market: TwoGateways,
+    two_gateways: TwoGateways,
 ) -> None:
     """The phone number moves to another subscriber between two deliveries of one webhook."""
     bank, aminata, mohamed = (
-        await market.create_bank("100"),
-        await market.create_customer(),
-        await market.create_customer(),
+        await two_gateways.create_bank("100"),
+        await two_gateways.create_customer(),
+        await two_gateways.create_customer(),
     )
     require_success(await bank.send_webhook("10", aminata, "INV-1"))
     given_up = aminata.phone
     require_success(
-        await market.admin.put(
-            f"subscribers/{aminata.id}", phone_number=market.harness.new_phone_number()
+        await two_gateways.admin.put(
+            f"subscribers/{aminata.id}", phone_number=two_gateways.harness.new_phone_number()
         )
     )
-    require_success(await market.admin.put(f"subscribers/{mohamed.id}", phone_number=given_up))
+    require_success(
+        await two_gateways.admin.put(f"subscribers/{mohamed.id}", phone_number=given_up)
+    )
     mohamed.phone = given_up
-    again = await bank.with_client(market.clients[1]).send_webhook("10", mohamed, "INV-1")
+    again = await bank.with_client(two_gateways.clients[1]).send_webhook("10", mohamed, "INV-1")
     assert require_error(again) == (409, "DUPLICATE_REFERENCE")
     assert [await aminata.get_balance(), await mohamed.get_balance()] == ["10.00", "0.00"]

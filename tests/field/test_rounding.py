@@ -47,20 +47,25 @@ def _build_bodies(amount: str) -> bytes:
 
 
 @pytest.mark.parametrize("way", ["pos", "webhook"])
-async def test_inexact_amounts_are_rejected(market: TwoGateways, way: str) -> None:
+async def test_inexact_amounts_are_rejected(two_gateways: TwoGateways, way: str) -> None:
     """A float or lenient parser would turn them into a different amount."""
-    aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
-    new = await create_partner(market.harness, balance="100")
+    aminata, terminal = (
+        await two_gateways.create_customer("100"),
+        (await two_gateways.create_merchant()).server,
+    )
+    new = await create_partner(two_gateways.harness, balance="100")
 
     async def send(amount: str) -> httpx2.Response:
         if way == "webhook":
             rest = json.dumps({"reference": new_request_id(), "card_serial": aminata.card})
             return await post_webhook(
-                market.clients[0], new, _build_bodies(amount) + rest[1:].encode()
+                two_gateways.clients[0], new, _build_bodies(amount) + rest[1:].encode()
             )
         rest = json.dumps({"request_id": new_request_id(), "card_serial": aminata.card})
-        return await market.clients[0].post(
-            "/api/v1/pos/payment", content=_build_bodies(amount) + rest[1:].encode(), auth=till.auth
+        return await two_gateways.clients[0].post(
+            "/api/v1/pos/payment",
+            content=_build_bodies(amount) + rest[1:].encode(),
+            auth=terminal.auth,
         )
 
     for amount in [*JSON_NUMBERS, *INVALID_JSON_NUMBERS]:
@@ -70,27 +75,32 @@ async def test_inexact_amounts_are_rejected(market: TwoGateways, way: str) -> No
         raw = '"' + amount.replace("\n", "\\n") + '"'
         assert require_error(await send(raw)) == (422, "VALIDATION_FAILED"), amount
     assert await aminata.get_balance() == "100.00"
-    assert await market.harness.services.database.fetchval(
+    assert await two_gateways.harness.services.database.fetchval(
         "SELECT count(*) = 2 FROM transactions"  # the two initial deposits
     )
 
 
-async def test_decimal_amounts_add_up_exactly(market: TwoGateways) -> None:
+async def test_decimal_amounts_add_up_exactly(two_gateways: TwoGateways) -> None:
     """In floats 0.1 + 0.2 is 0.30000000000000004, which a wallet with 0.30 cannot pay."""
-    aminata, till = await market.create_customer("0.30"), (await market.create_merchant()).server
-    require_success(await till.pay("0.1", aminata.card))
-    assert require_success(await till.pay("0.20", aminata.card))["remaining_balance"] == "0.00 SLE"
+    aminata, terminal = (
+        await two_gateways.create_customer("0.30"),
+        (await two_gateways.create_merchant()).server,
+    )
+    require_success(await terminal.pay("0.1", aminata.card))
+    assert (
+        require_success(await terminal.pay("0.20", aminata.card))["remaining_balance"] == "0.00 SLE"
+    )
 
 
-async def test_largest_amounts_are_exact_to_the_last_cent(market: TwoGateways) -> None:
+async def test_largest_amounts_are_exact_to_the_last_cent(two_gateways: TwoGateways) -> None:
     """Above 2**53 minor units, floats skip integers."""
-    bank = await market.create_bank("999999999999.99")
+    bank = await two_gateways.create_bank("999999999999.99")
     for _ in range(95):
-        await market.admin.fund_partner(bank, "999999999999.99")
-    await market.admin.fund_partner(bank, "0.01")
+        await two_gateways.admin.fund_partner(bank, "999999999999.99")
+    await two_gateways.admin.fund_partner(bank, "0.01")
     expected = 96 * 99_999_999_999_999 + 1
     assert expected > 2**53
-    found = require_success(await market.admin.get(f"admin/partners/{bank.id}"))
+    found = require_success(await two_gateways.admin.get(f"admin/partners/{bank.id}"))
     assert found["balance"] == f"{expected // 100}.{expected % 100:02d}"
 
 
@@ -121,52 +131,52 @@ def test_fees_of_split_payments_deviate_by_at_most_half_a_cent_each(
 )
 def test_formatted_amount_parses_back_to_the_same_value(minor: int, currency: str) -> None:
     """Covers currencies with zero, two, three, and four decimals."""
-    shown = money.format_decimal(minor, currency)
-    assert money.parse(shown, currency, allow_zero=True) == minor
-    assert Decimal(shown) * 10 ** money.get_decimals(currency) == minor
+    text = money.format_decimal(minor, currency)
+    assert money.parse(text, currency, allow_zero=True) == minor
+    assert Decimal(text) * 10 ** money.get_decimals(currency) == minor
 
 
 async def test_entries_of_odd_amounts_balance_to_the_last_cent(
     database_url: str, database: Database
 ) -> None:
     """Fees, merchant shares, and partial refunds must add up to the amount paid."""
-    books = await LedgerDriver.open(database_url, database)
+    ledger = await LedgerDriver.open(database_url, database)
     try:
         await database.execute("UPDATE compliance_rules SET status = 'inactive'")
-        await remove_limits(books)
+        await remove_limits(ledger)
         sender, receiver = (
-            await books.create_subscriber(100_000_00),
-            await books.create_subscriber(),
+            await ledger.create_subscriber(100_000_00),
+            await ledger.create_subscriber(),
         )
-        merchant = await books.create_processor()
+        merchant = await ledger.create_processor()
         sent = [1, 33, 34, 66, 67, 99, 100, 101, 333, 1_005, 9_999, 12_345]
-        outcomes = await books.submit_batch([build_p2p(sender, receiver, one) for one in sent])
-        assert [one.require_accepted().fee for one in outcomes] == [
-            _round_half_up(one, "1.5") for one in sent
+        outcomes = await ledger.submit_batch([build_p2p(sender, receiver, item) for item in sent])
+        assert [entry.require_accepted().fee for entry in outcomes] == [
+            _round_half_up(element, "1.5") for element in sent
         ]
         fees = sum(_round_half_up(one, "1.5") for one in sent)
-        assert await books.get_balance(receiver) == sum(sent)
-        assert await books.get_balance(sender) == 100_000_00 - sum(sent) - fees
+        assert await ledger.get_balance(receiver) == sum(sent)
+        assert await ledger.get_balance(sender) == 100_000_00 - sum(sent) - fees
         for amount in (1, 49, 50, 51, 149, 150, 9_949, 9_951):
             paid = (
-                await books.submit(build_payment(receiver, merchant, amount))
+                await ledger.submit(build_payment(receiver, merchant, amount))
             ).require_accepted()
             assert paid.fee == _round_half_up(amount, "1")
             if amount > 2:
                 for part in (1, amount // 3):
                     (
-                        await books.submit(build_refund(merchant, paid.transaction_id, part))
+                        await ledger.submit(build_refund(merchant, paid.transaction_id, part))
                     ).require_accepted()
             # Refunding the remainder leaves the merchant with exactly its previous balance.
             (
-                await books.submit(build_refund(merchant, paid.transaction_id, None))
+                await ledger.submit(build_refund(merchant, paid.transaction_id, None))
             ).require_accepted()
-            assert await books.get_balance(merchant) == 0
-        assert await books.get_balance(receiver) == sum(sent)
-        assert await books.get_platform_balance("fees") == fees
+            assert await ledger.get_balance(merchant) == 0
+        assert await ledger.get_balance(receiver) == sum(sent)
+        assert await ledger.get_platform_balance("fees") == fees
         await require_balanced_books(database)
     finally:
-        await books.close()
+        await ledger.close()
 
 
 def _round_half_up(amount: int, percent: str) -> int:
@@ -209,15 +219,15 @@ async def test_fees_are_rounded_to_the_decimals_of_the_currency(
     settings: Settings, database_url: str, currency: str, expected: dict[str, str]
 ) -> None:
     """Not every currency has two decimals."""
-    async with _run_in_currency(currency, settings, database_url) as market:
-        aminata, till = (
-            await market.create_customer(expected["has"]),
-            (await market.create_merchant()).server,
+    async with _run_in_currency(currency, settings, database_url) as two_gateways:
+        aminata, terminal = (
+            await two_gateways.create_customer(expected["has"]),
+            (await two_gateways.create_merchant()).server,
         )
-        paid = require_success(await till.pay(expected["pays"], aminata.card))
+        paid = require_success(await terminal.pay(expected["pays"], aminata.card))
         assert paid["fee_amount"] == expected["fee"]
         assert await aminata.get_balance() == expected["left"]
-        answer = await till.pay(expected["never"], aminata.card)
-        assert require_error(answer) == (422, "VALIDATION_FAILED")
-        require_success(await till.refund(paid["transaction_id"]))
+        response = await terminal.pay(expected["never"], aminata.card)
+        assert require_error(response) == (422, "VALIDATION_FAILED")
+        require_success(await terminal.refund(paid["transaction_id"]))
         assert Decimal(await aminata.get_balance()) == Decimal(expected["has"])

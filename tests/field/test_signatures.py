@@ -61,89 +61,89 @@ def _sign_headers(
     }
 
 
-async def count_transactions(world: Harness) -> int:
-    count: int = await world.services.database.fetchval(
+async def count_transactions(harness: Harness) -> int:
+    count: int = await harness.services.database.fetchval(
         "SELECT count(*) FROM transactions WHERE type NOT IN ('transfer', 'partner_deposit')"
     )
     return count
 
 
 @pytest.fixture
-async def shop(world: Harness) -> PosDriver:
-    return await PosDriver.create(world)
+async def merchant(harness: Harness) -> PosDriver:
+    return await PosDriver.create(harness)
 
 
-async def test_signed_payment_with_a_reencoded_body_is_rejected(shop: PosDriver) -> None:
+async def test_signed_payment_with_a_reencoded_body_is_rejected(merchant: PosDriver) -> None:
     """Signing the parsed object instead of its bytes would accept any re-encoding."""
     raw = _encode_json(
         {
             "request_id": new_request_id(),
-            "card_serial": shop.card,
+            "card_serial": merchant.card,
             "amount": "5",
             "merchant_name": "Cafe\u0301 a/b",
             "metadata": {"n": 1},
         }
     )
-    headers = _sign_headers(shop.merchant_auth, raw, PAY_URL)
-    client = shop.harness.client
+    headers = _sign_headers(merchant.merchant_auth, raw, PAY_URL)
+    client = merchant.harness.client
     for what, write in REENCODINGS.items():
         changed = write(raw)
         assert changed != raw, what
-        answer = await client.post(PAY_URL, content=changed, headers=headers)
-        assert parse_error(answer) == UNAUTHORIZED, what
-    assert await count_transactions(shop.harness) == 0
-    answer = await client.post(PAY_URL, content=raw, headers=headers)
-    assert answer.status_code == 200
-    assert await count_transactions(shop.harness) == 1
+        response = await client.post(PAY_URL, content=changed, headers=headers)
+        assert parse_error(response) == UNAUTHORIZED, what
+    assert await count_transactions(merchant.harness) == 0
+    response = await client.post(PAY_URL, content=raw, headers=headers)
+    assert response.status_code == 200
+    assert await count_transactions(merchant.harness) == 1
 
 
-async def test_signed_partner_top_up_with_a_reencoded_body_is_rejected(world: Harness) -> None:
+async def test_signed_partner_top_up_with_a_reencoded_body_is_rejected(harness: Harness) -> None:
     """Covers the partner's signed request and its webhook."""
-    new, customer = await create_partner(world, balance="1000"), await world.create_subscriber()
-    order = {"amount": "5", "note": "Cafe\u0301 a/b", "metadata": {"n": 1}}
-    request = _encode_json({"subscriber_id": customer["id"], "partner_reference": "A", **order})
-    webhook = _encode_json({"phone_number": customer["phone_number"], "reference": "B", **order})
+    new, customer = await create_partner(harness, balance="1000"), await harness.create_subscriber()
+    body = {"amount": "5", "note": "Cafe\u0301 a/b", "metadata": {"n": 1}}
+    request = _encode_json({"subscriber_id": customer["id"], "partner_reference": "A", **body})
+    webhook = _encode_json({"phone_number": customer["phone_number"], "reference": "B", **body})
     headers = _sign_headers(partner_key(new), request, FUND_URL)
     signature = signing.webhook_signature(new["webhook_secret"].encode(), webhook)
     for what, write in REENCODINGS.items():
-        answer = await world.client.post(FUND_URL, content=write(request), headers=headers)
-        assert parse_error(answer) == UNAUTHORIZED, what
-        answer = await post_webhook(
-            world.client, new, write(webhook), **{"X-Webhook-Signature": signature}
+        response = await harness.client.post(FUND_URL, content=write(request), headers=headers)
+        assert parse_error(response) == UNAUTHORIZED, what
+        response = await post_webhook(
+            harness.client, new, write(webhook), **{"X-Webhook-Signature": signature}
         )
-        assert parse_error(answer) == UNAUTHORIZED, what
-    assert await count_transactions(world) == 0
-    assert (await world.client.post(FUND_URL, content=request, headers=headers)).is_success
-    assert (await post_webhook(world.client, new, webhook)).is_success
-    assert await get_wallet_balance(world, customer) == "10.00"
+        assert parse_error(response) == UNAUTHORIZED, what
+    assert await count_transactions(harness) == 0
+    assert (await harness.client.post(FUND_URL, content=request, headers=headers)).is_success
+    assert (await post_webhook(harness.client, new, webhook)).is_success
+    assert await get_wallet_balance(harness, customer) == "10.00"
 
 
 async def test_duplicate_json_key_is_validated_and_executed_with_the_same_value(
-    shop: PosDriver,
+    merchant: PosDriver,
 ) -> None:
     """If parsers disagreed on duplicate keys, limits could be checked on the wrong amount."""
-    name, world = new_request_id(), shop.harness
+    name, harness = new_request_id(), merchant.harness
     twice = (
-        f'{{"request_id": "{name}", "card_serial": "{shop.card}", "pin": "{WRONG_PIN}",'
+        f'{{"request_id": "{name}", "card_serial": "{merchant.card}", "pin": "{WRONG_PIN}",'
         f'"amount": "1", "amount": "700", "pin": "{PIN}"}}'
     ).encode()
-    answer = await world.client.post(
-        PAY_URL, content=twice, headers=_sign_headers(shop.merchant_auth, twice, PAY_URL)
+    response = await harness.client.post(
+        PAY_URL, content=twice, headers=_sign_headers(merchant.merchant_auth, twice, PAY_URL)
     )
-    assert (answer.status_code, answer.json()["amount"]) == (200, "700.00 SLE")
-    assert await shop.get_balance() == 300_00
+    assert (response.status_code, response.json()["amount"]) == (200, "700.00 SLE")
+    assert await merchant.get_balance() == 300_00
     # A replay compares the same value: neither a new payment nor the first amount.
-    again = await shop.pay("700", request_id=name, pin=PIN)
+    again = await merchant.pay("700", request_id=name, pin=PIN)
     assert again.headers["Idempotent-Replayed"] == "true"
-    other = await shop.pay("1", request_id=name, pin=PIN)
+    other = await merchant.pay("1", request_id=name, pin=PIN)
     assert parse_error(other) == (409, "DUPLICATE_REQUEST")
     # The last value exceeds the limit for payments without a PIN.
     bare = twice.replace(f'"pin": "{PIN}"'.encode(), b'"pin": null').replace(b"700", b"501")
     bare = bare.replace(name.encode(), new_request_id().encode())
-    answer = await world.client.post(
-        PAY_URL, content=bare, headers=_sign_headers(shop.merchant_auth, bare, PAY_URL)
+    response = await harness.client.post(
+        PAY_URL, content=bare, headers=_sign_headers(merchant.merchant_auth, bare, PAY_URL)
     )
-    assert parse_error(answer) == (403, "PIN_REQUIRED")
+    assert parse_error(response) == (403, "PIN_REQUIRED")
 
 
 TIMESTAMP_FORMATS = [
@@ -188,76 +188,84 @@ def build_odd_timestamps() -> list[str]:
 
 
 async def test_signed_timestamp_in_a_nonstandard_format_is_rejected(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     """A lenient parser could read milliseconds as a far-future year, so requests never expire."""
-    till, service = await world.create_processor(), world.get_service_auth()
+    terminal_auth, service = await harness.create_processor(), harness.get_service_auth()
     body = b'{"card_identifier": "TAP-1"}'
     path, users = LOOKUP_URL, "/api/v1/subscribers"
-    secret = world.services.settings.service_secrets[service.id].encode()
+    secret = harness.services.settings.service_secrets[service.id].encode()
     for moment in build_odd_timestamps():
         raw = moment.encode()
-        headers = {name: value.encode() for name, value in _sign_headers(till, body, path).items()}
+        headers = {
+            name: value.encode() for name, value in _sign_headers(terminal_auth, body, path).items()
+        }
         headers["X-Timestamp"] = raw
-        shown = raw.decode("latin-1")
+        text = raw.decode("latin-1")
         headers["X-Signature"] = signing.sign(
-            till.secret.encode(), "POST", path, shown, body
+            terminal_auth.secret.encode(), "POST", path, text, body
         ).encode()
-        answer = await client.post(path, content=body, headers=headers)
-        assert parse_error(answer) == UNAUTHORIZED, moment
-        assert "X-Timestamp" in answer.json()["message"], moment
+        response = await client.post(path, content=body, headers=headers)
+        assert parse_error(response) == UNAUTHORIZED, moment
+        assert "X-Timestamp" in response.json()["message"], moment
         headers = {
             "X-Service-Name": service.id.encode(),
             "X-Service-Timestamp": raw,
-            "X-Service-Signature": signing.sign_service(secret, "GET", users, b"", shown).encode(),
+            "X-Service-Signature": signing.sign_service(secret, "GET", users, b"", text).encode(),
         }
-        answer = await client.get(users, headers=headers)
-        assert parse_error(answer) == UNAUTHORIZED, moment
-        assert "X-Service-Timestamp" in answer.json()["message"], moment
+        response = await client.get(users, headers=headers)
+        assert parse_error(response) == UNAUTHORIZED, moment
+        assert "X-Service-Timestamp" in response.json()["message"], moment
 
 
 async def test_signed_timestamp_more_than_five_minutes_off_is_rejected(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     """Future timestamps matter too: a request signed for tomorrow would be valid all day."""
-    till, body, path = await world.create_processor(), b'{"card_identifier": "TAP-1"}', LOOKUP_URL
-    secret = world.services.settings.service_secrets["messenger"].encode()
+    terminal_auth, body, path = (
+        await harness.create_processor(),
+        b'{"card_identifier": "TAP-1"}',
+        LOOKUP_URL,
+    )
+    secret = harness.services.settings.service_secrets["messenger"].encode()
     for seconds, good in ((-310, False), (-290, True), (290, True), (310, False), (1e9, False)):
         moment = format_rfc3339(system_clock() + timedelta(seconds=seconds))
-        answer = await client.post(
-            path, content=body, headers=_sign_headers(till, body, path, moment)
+        response = await client.post(
+            path, content=body, headers=_sign_headers(terminal_auth, body, path, moment)
         )
-        assert (answer.status_code != 401) == good, seconds
+        assert (response.status_code != 401) == good, seconds
         unix = str(int(time.time() + seconds))
         headers = {
             "X-Service-Name": "messenger",
             "X-Service-Timestamp": unix,
             "X-Service-Signature": signing.sign_service(secret, "GET", "/api/v1/cards", b"", unix),
         }
-        answer = await client.get("/api/v1/cards", headers=headers)
-        assert (answer.status_code != 401) == good, seconds
+        response = await client.get("/api/v1/cards", headers=headers)
+        assert (response.status_code != 401) == good, seconds
 
 
 async def test_replay_attack_with_a_recorded_payment_moves_no_money(
-    shop: PosDriver, other_client: httpx2.AsyncClient
+    merchant: PosDriver, other_process_client: httpx2.AsyncClient
 ) -> None:
     """A recorded request can be resent while its timestamp is valid.
 
     Covers another process and concurrent resends.
     """
-    client = shop.harness.client
-    raw = _encode_json({"request_id": new_request_id(), "card_serial": shop.card, "amount": "5"})
-    headers = _sign_headers(shop.merchant_auth, raw, PAY_URL)
-    answers = await asyncio.gather(
+    client = merchant.harness.client
+    raw = _encode_json(
+        {"request_id": new_request_id(), "card_serial": merchant.card, "amount": "5"}
+    )
+    headers = _sign_headers(merchant.merchant_auth, raw, PAY_URL)
+    responses = await asyncio.gather(
         *(
-            one.post(PAY_URL, content=raw, headers=headers)
-            for one in (client, other_client)
+            one_client.post(PAY_URL, content=raw, headers=headers)
+            for one_client in (client, other_process_client)
             for _ in range(8)
         )
     )
-    assert {answer.status_code for answer in answers} == {200}
-    assert len({answer.json()["transaction_id"] for answer in answers}) == 1
-    assert await shop.get_balance() == 995_00
+    assert {response.status_code for response in responses} == {200}
+    assert len({http_response.json()["transaction_id"] for http_response in responses}) == 1
+    assert await merchant.get_balance() == 995_00
     # Another idempotency key cannot be added to a signed request.
     renamed = headers | {"Idempotency-Key": "another"}
     assert parse_error(await client.post(PAY_URL, content=raw, headers=renamed)) == (
@@ -266,19 +274,19 @@ async def test_replay_attack_with_a_recorded_payment_moves_no_money(
     )
     # An expired timestamp is rejected without a replay.
     late = _sign_headers(
-        shop.merchant_auth, raw, PAY_URL, format_rfc3339(system_clock() - timedelta(minutes=6))
+        merchant.merchant_auth, raw, PAY_URL, format_rfc3339(system_clock() - timedelta(minutes=6))
     )
     assert parse_error(await client.post(PAY_URL, content=raw, headers=late)) == UNAUTHORIZED
 
 
 async def test_replay_attack_with_a_recorded_top_up_moves_no_money(
-    world: Harness, other_client: httpx2.AsyncClient
+    harness: Harness, other_process_client: httpx2.AsyncClient
 ) -> None:
     """Top-ups have no idempotency key, and webhooks no timestamp.
 
     The partner's own reference makes them unique.
     """
-    new, customer = await create_partner(world, balance="1000"), await world.create_subscriber()
+    new, customer = await create_partner(harness, balance="1000"), await harness.create_subscriber()
     request = _encode_json(
         {"subscriber_id": customer["id"], "partner_reference": "A", "amount": "5"}
     )
@@ -286,30 +294,32 @@ async def test_replay_attack_with_a_recorded_top_up_moves_no_money(
         {"phone_number": customer["phone_number"], "reference": "B", "amount": "5"}
     )
     headers = _sign_headers(partner_key(new), request, FUND_URL)
-    answers = await asyncio.gather(
+    responses = await asyncio.gather(
         *(
             sent
-            for one in (world.client, other_client)
+            for client in (harness.client, other_process_client)
             for _ in range(4)
             for sent in (
-                one.post(FUND_URL, content=request, headers=headers),
-                post_webhook(one, new, webhook),
+                client.post(FUND_URL, content=request, headers=headers),
+                post_webhook(client, new, webhook),
             )
         )
     )
-    assert {answer.status_code for answer in answers} == {200}
-    assert await get_wallet_balance(world, customer) == "10.00"
+    assert {response.status_code for response in responses} == {200}
+    assert await get_wallet_balance(harness, customer) == "10.00"
 
 
 async def test_replay_attack_with_a_recorded_pin_check_counts_as_failed_attempts(
-    shop: PosDriver,
+    merchant: PosDriver,
 ) -> None:
     """Read-only requests can be resent, so each wrong PIN must count as an attempt."""
-    world = shop.harness
-    raw = _encode_json({"card_serial": shop.card, "pin": WRONG_PIN})
-    headers = _sign_headers(shop.merchant_auth, raw, VERIFY_URL)
-    answers = [await world.client.post(VERIFY_URL, content=raw, headers=headers) for _ in range(4)]
-    assert [parse_error(answer) for answer in answers] == [
+    harness = merchant.harness
+    raw = _encode_json({"card_serial": merchant.card, "pin": WRONG_PIN})
+    headers = _sign_headers(merchant.merchant_auth, raw, VERIFY_URL)
+    responses = [
+        await harness.client.post(VERIFY_URL, content=raw, headers=headers) for _ in range(4)
+    ]
+    assert [parse_error(response) for response in responses] == [
         (400, "INVALID_PIN"),
         (400, "INVALID_PIN"),
         (400, "INVALID_PIN"),

@@ -95,12 +95,12 @@ def port(tmp_path: Path) -> Iterator[int]:
 
 async def read_all_responses(line: RawConnection) -> list[httpx2.Response]:
     """Read responses until the connection is closed."""
-    got = []
+    received = []
     while True:
         try:
-            got.append(await line.read_response())
+            received.append(await line.read_response())
         except asyncio.IncompleteReadError:
-            return got
+            return received
 
 
 async def send_and_read_all(port: int, data: bytes) -> list[httpx2.Response]:
@@ -115,9 +115,9 @@ async def test_ambiguous_request_is_rejected_and_the_connection_closed(
 ) -> None:
     """If a proxy and a server disagree on a body's end, one client can inject requests."""
     for what, data in AMBIGUOUS_REQUESTS.items():
-        (answer,) = await send_and_read_all(port, data + SMUGGLED_REQUEST)
-        assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST"), what
-        assert answer.headers["connection"] == "close", what
+        (response,) = await send_and_read_all(port, data + SMUGGLED_REQUEST)
+        assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST"), what
+        assert response.headers["connection"] == "close", what
 
 
 async def test_request_body_is_never_parsed_as_a_request(port: int) -> None:
@@ -131,7 +131,9 @@ async def test_request_body_is_never_parsed_as_a_request(port: int) -> None:
         async with open_connection(port) as line:
             await line.send(head + CONTENT_LENGTH_HEADER + SMUGGLED_REQUEST)
             line.send_eof()
-            assert [one.status_code for one in await read_all_responses(line)] == [200], head
+            assert [response.status_code for response in await read_all_responses(line)] == [200], (
+                head
+            )
 
 
 async def test_http_1_0_connection_is_closed_after_a_chunked_request(port: int) -> None:
@@ -156,8 +158,8 @@ async def test_path_has_exactly_one_spelling(port: int) -> None:
         b"/api/v1/open%00",
         b"/API/v1/open",
     ):
-        (answer,) = await send_and_read_all(port, b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % path)
-        assert answer.status_code == 404, path
+        (response,) = await send_and_read_all(port, b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % path)
+        assert response.status_code == 404, path
 
 
 async def test_headers_do_not_override_method_path_or_client_address(port: int) -> None:
@@ -175,26 +177,26 @@ async def test_headers_do_not_override_method_path_or_client_address(port: int) 
             (b"X-Forwarded-Host", b"evil.example"),
         )
     )
-    (answer,) = await send_and_read_all(port, SMUGGLED_REQUEST[:-2] + lines + b"\r\n")
-    assert (answer.status_code, answer.json()["ip"]) == (200, "127.0.0.1")
+    (response,) = await send_and_read_all(port, SMUGGLED_REQUEST[:-2] + lines + b"\r\n")
+    assert (response.status_code, response.json()["ip"]) == (200, "127.0.0.1")
 
 
 async def test_absolute_request_target_is_served_by_its_path(port: int) -> None:
     """The host in the target is ignored."""
     for target in (b"http://evil.example/api/v1/open", b"https://a@evil.example:1/api/v1/open?b"):
-        (answer,) = await send_and_read_all(port, b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % target)
-        assert answer.status_code == 200
+        (response,) = await send_and_read_all(port, b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % target)
+        assert response.status_code == 200
 
 
 async def test_request_with_two_authorization_headers_is_rejected(port: int) -> None:
     """A proxy may check the first header and the server the last."""
     for first, last in ((b"key_reader", b"key_writer"), (b"key_writer", b"key_writer")):
-        (answer,) = await send_and_read_all(
+        (response,) = await send_and_read_all(
             port,
             b"GET /api/v1/things HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %b\r\n"
             b"Authorization: Bearer %b\r\n\r\n" % (first, last),
         )
-        assert answer.status_code == 401
+        assert response.status_code == 401
 
 
 async def test_all_x_forwarded_for_lines_are_evaluated() -> None:
@@ -225,18 +227,18 @@ async def test_all_x_forwarded_for_lines_are_evaluated() -> None:
 async def test_request_id_cannot_inject_a_response_header(port: int) -> None:
     """Echoing an unvalidated value into the response head allows response splitting."""
     for given in (b"a%0d%0aSet-Cookie: b", b"a\tb", b"a b", b"a" * 129, "é".encode(), b"a;b", b""):
-        (answer,) = await send_and_read_all(
+        (response,) = await send_and_read_all(
             port, SMUGGLED_REQUEST[:-2] + b"X-Request-ID: %b\r\n\r\n" % given
         )
-        assert answer.headers["x-request-id"] != given.decode("latin-1")
-        assert "set-cookie" not in answer.headers
+        assert response.headers["x-request-id"] != given.decode("latin-1")
+        assert "set-cookie" not in response.headers
 
 
 async def test_requests_pipelined_after_a_malformed_request_are_not_processed(port: int) -> None:
     """After a malformed request, the start of the next one is unknown."""
     bad = POST_HEAD + b"Content-Length: x\r\n\r\n"
-    got = await send_and_read_all(port, SMUGGLED_REQUEST + bad + SMUGGLED_REQUEST * 3)
-    assert [one.status_code for one in got] in ([200], [200, 400])
+    received = await send_and_read_all(port, SMUGGLED_REQUEST + bad + SMUGGLED_REQUEST * 3)
+    assert [response.status_code for response in received] in ([200], [200, 400])
 
 
 async def test_thousands_of_pipelined_upgrade_offers_do_not_grow_the_stack(
@@ -255,17 +257,17 @@ async def test_thousands_of_pipelined_upgrade_offers_do_not_grow_the_stack(
 
     monkeypatch.setattr(http_protocol.HttpProtocol, "_ignore_upgrade", counted)
     offer = b"GET /nowhere HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n"
-    got = await send_and_read_all(port, offer * 1000)
-    assert [one.status_code for one in got] == [404] * 1000
+    received = await send_and_read_all(port, offer * 1000)
+    assert [response.status_code for response in received] == [404] * 1000
     assert len(depths) == 1000
     assert max(depths) - min(depths) <= 1  # called by the transport or by the event loop
 
 
 async def test_signed_path_is_the_path_that_is_served(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     """Verifying the decoded path but routing the raw one makes a signature valid for two paths."""
-    till = await world.create_processor()
+    terminal_auth = await harness.create_processor()
     body = json.dumps({"card_identifier": "TAP-1"}).encode()
     served = "/api/v1/pos/lookup-card"
     for signed, called in (
@@ -276,32 +278,36 @@ async def test_signed_path_is_the_path_that_is_served(
         ("/payment/lookup-card", "/api/v1/payment/lookup-card"),
         (served, "/api/v1/pos/payment"),
     ):
-        answer = await client.post(called, content=body, headers=_sign_headers(till, signed, body))
-        assert answer.status_code in (401, 404), called
-    answer = await client.post(
-        served + "?a", content=body, headers=_sign_headers(till, served, body)
+        response = await client.post(
+            called, content=body, headers=_sign_headers(terminal_auth, signed, body)
+        )
+        assert response.status_code in (401, 404), called
+    response = await client.post(
+        served + "?a", content=body, headers=_sign_headers(terminal_auth, served, body)
     )
-    assert answer.json()["code"] == "CARD_NOT_FOUND"
+    assert response.json()["code"] == "CARD_NOT_FOUND"
 
 
-def _sign_headers(till: HmacAuth, path: str, body: bytes) -> dict[str, str]:
+def _sign_headers(terminal_auth: HmacAuth, path: str, body: bytes) -> dict[str, str]:
     timestamp = format_rfc3339(system_clock())
-    signature = signing.sign(till.secret.encode(), "POST", path, timestamp, body)
-    return {"X-API-Key-ID": till.id, "X-Timestamp": timestamp, "X-Signature": signature}
+    signature = signing.sign(terminal_auth.secret.encode(), "POST", path, timestamp, body)
+    return {"X-API-Key-ID": terminal_auth.id, "X-Timestamp": timestamp, "X-Signature": signature}
 
 
 async def test_host_header_does_not_appear_in_generated_links(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     """A link built from the Host header would send the statement token to an attacker's host."""
     spoofed = {"Host": "evil.example", "X-Forwarded-Host": "evil.example"}
     client.headers.update(spoofed | {"X-Forwarded-Proto": "javascript"})
-    holder = await world.create_subscriber()
+    holder = await harness.create_subscriber()
     drawn = await get_statement(
-        world, await world.create_api_key("payments:read"), holder, format="csv"
+        harness, await harness.create_api_key("payments:read"), holder, format="csv"
     )
-    assert drawn["statement_url"].startswith(world.services.settings.public_url + "/api/v1/")
-    file = await client.get(drawn["statement_url"].removeprefix(world.services.settings.public_url))
+    assert drawn["statement_url"].startswith(harness.services.settings.public_url + "/api/v1/")
+    file = await client.get(
+        drawn["statement_url"].removeprefix(harness.services.settings.public_url)
+    )
     assert "evil" not in str(file.headers)
     name = file.headers["content-disposition"].removeprefix('attachment; filename="statement-')
     assert name.removesuffix('.csv"').replace("-", "").isdigit()

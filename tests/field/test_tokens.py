@@ -22,18 +22,18 @@ EMAIL, PASSWORD = "eve@example.com", "correct horse battery"
 
 
 @pytest.fixture
-async def admin_id(world: Harness) -> str:
+async def admin_id(harness: Harness) -> str:
     """Create an admin who can log in, and return the ID."""
     new = {"email": EMAIL, "password": PASSWORD, "name": "Eve", "role": "system_admin"}
-    answer = await world.client.post(ADMINS_URL, json=new, auth=await world.create_admin())
-    assert answer.status_code == 201, answer.text
-    return str(answer.json()["id"])
+    response = await harness.client.post(ADMINS_URL, json=new, auth=await harness.create_admin())
+    assert response.status_code == 201, response.text
+    return str(response.json()["id"])
 
 
 async def log_in(client: httpx2.AsyncClient) -> dict[str, Any]:
-    answer = await client.post(LOGIN_URL, json={"email": EMAIL, "password": PASSWORD})
-    assert answer.status_code == 200, answer.text
-    tokens: dict[str, Any] = answer.json()
+    response = await client.post(LOGIN_URL, json={"email": EMAIL, "password": PASSWORD})
+    assert response.status_code == 200, response.text
+    tokens: dict[str, Any] = response.json()
     return tokens
 
 
@@ -42,8 +42,8 @@ async def refresh(client: httpx2.AsyncClient, refresh_token: str) -> httpx2.Resp
 
 
 async def get_status(client: httpx2.AsyncClient, token: str) -> int:
-    answer = await client.get(ME_URL, headers={"Authorization": f"Bearer {token}"})
-    return answer.status_code
+    response = await client.get(ME_URL, headers={"Authorization": f"Bearer {token}"})
+    return response.status_code
 
 
 def encode_token_part(value: Any) -> str:
@@ -51,17 +51,17 @@ def encode_token_part(value: Any) -> str:
 
 
 @pytest.fixture
-async def genuine(world: Harness, admin_id: str) -> str:
-    return str((await log_in(world.client))["token"])
+async def valid_token(harness: Harness, admin_id: str) -> str:
+    return str((await log_in(harness.client))["token"])
 
 
 async def test_token_without_a_signature_is_rejected(
-    client: httpx2.AsyncClient, genuine: str
+    client: httpx2.AsyncClient, valid_token: str
 ) -> None:
     """`alg: none` in any spelling is the oldest way to forge a token."""
-    header, claims, signature = genuine.split(".")
-    assert await get_status(client, genuine) == 200
-    sid = jwt.get_unverified_header(genuine)["sid"]
+    header, claims, signature = valid_token.split(".")
+    assert await get_status(client, valid_token) == 200
+    sid = jwt.get_unverified_header(valid_token)["sid"]
     for algorithm in ("none", "None", "NONE", "nOnE", "", " none", None, 0, [], "HS256\0"):
         head = encode_token_part({"alg": algorithm, "typ": "JWT", "sid": sid})
         for forged in (f"{head}.{claims}.", f"{head}.{claims}", f"{head}.{claims}.{signature}"):
@@ -77,11 +77,11 @@ async def test_token_without_a_signature_is_rejected(
 
 
 async def test_token_signed_with_another_key_is_rejected(
-    client: httpx2.AsyncClient, genuine: str
+    client: httpx2.AsyncClient, valid_token: str
 ) -> None:
     """Covers keys embedded in or named by the token, guessed keys, and a public key as secret."""
-    sid = jwt.get_unverified_header(genuine)["sid"]
-    claims = jwt.decode(genuine, options={"verify_signature": False})
+    sid = jwt.get_unverified_header(valid_token)["sid"]
+    claims = jwt.decode(valid_token, options={"verify_signature": False})
     private = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     public = private.public_key()
     pem = public.public_bytes(
@@ -100,7 +100,7 @@ async def test_token_signed_with_another_key_is_rejected(
         {"alg": "HS256", "typ": "at+jwt"},
     )
     for head in heads:
-        for key in ("x" * 32, "\0" * 32, sid * 3, genuine.split(".")[2]):
+        for key in ("x" * 32, "\0" * 32, sid * 3, valid_token.split(".")[2]):
             forged = jwt.encode(claims, key, algorithm="HS256", headers={"sid": sid} | head)
             assert await get_status(client, forged) == 401, head
     by_rsa = jwt.encode(claims, private, algorithm="RS256", headers={"sid": sid})
@@ -113,11 +113,11 @@ async def test_token_signed_with_another_key_is_rejected(
 
 
 async def test_claims_of_a_signed_token_do_not_override_its_session(
-    client: httpx2.AsyncClient, world: Harness, admin_id: str
+    client: httpx2.AsyncClient, harness: Harness, admin_id: str
 ) -> None:
     """The token has a valid signature but claims more rights, another admin, or other times."""
-    secret = world.services.settings.jwt_secret
-    support = await world.create_admin("S")
+    secret = harness.services.settings.jwt_secret
+    support = await harness.create_admin("S")
     token = support._credential
     sid = jwt.get_unverified_header(token)["sid"]
     claims = jwt.decode(token, secret, algorithms=["HS256"])
@@ -127,11 +127,11 @@ async def test_claims_of_a_signed_token_do_not_override_its_session(
             jwt.encode(claims | changes, secret, algorithm="HS256", headers={"sid": sid}), ""
         )
 
-    answer = await client.get(ADMINS_URL, auth=signed(role="system_admin", scopes=["*"]))
-    assert answer.status_code == 403
+    response = await client.get(ADMINS_URL, auth=signed(role="system_admin", scopes=["*"]))
+    assert response.status_code == 403
     for other in ({"sub": admin_id}, {"sub": ids.encode(ids.ADMIN, 1)}, {"sub": "' OR 1=1"}):
         assert (await client.get(ME_URL, auth=signed(**other))).status_code == 401
-    now = int(world.services.clock().timestamp())
+    now = int(harness.services.clock().timestamp())
     for times in (
         {"exp": now - 1},
         {"exp": -1},
@@ -147,90 +147,103 @@ async def test_claims_of_a_signed_token_do_not_override_its_session(
 
 
 async def test_truncated_or_padded_token_is_rejected(
-    client: httpx2.AsyncClient, genuine: str
+    client: httpx2.AsyncClient, valid_token: str
 ) -> None:
     """Lenient base64 decoders skip unknown characters, so two strings could be one token."""
-    cuts = [genuine[:length] for length in range(1, len(genuine), 7)]
-    padded = [genuine + end for end in ("=", "==", "!", ".", "%20", " x", ",", genuine)]
-    inside = [genuine.replace(".", " .", 1), genuine.replace(".", "!.", 1), "\\" + genuine]
+    cuts = [valid_token[:length] for length in range(1, len(valid_token), 7)]
+    padded = [valid_token + end for end in ("=", "==", "!", ".", "%20", " x", ",", valid_token)]
+    inside = [
+        valid_token.replace(".", " .", 1),
+        valid_token.replace(".", "!.", 1),
+        "\\" + valid_token,
+    ]
     for other in (*cuts, *padded, *inside):
         assert await get_status(client, other) == 401, other
 
 
 async def test_token_of_another_installation_is_rejected(
-    client: httpx2.AsyncClient, world: Harness, admin_id: str
+    client: httpx2.AsyncClient, harness: Harness, admin_id: str
 ) -> None:
     """Installations that share a secret do not share sessions."""
-    elsewhere = world.services.authenticator.sessions._access_tokens.issue(
-        session_id=world.services.new_id(),
+    elsewhere = harness.services.authenticator.sessions._access_tokens.issue(
+        session_id=harness.services.new_id(),
         admin_id=ids.decode(ids.ADMIN, admin_id) or 0,
         email=EMAIL,
         role="system_admin",
-        now=world.services.clock(),
+        now=harness.services.clock(),
     )
     assert await get_status(client, elsewhere) == 401
 
 
 async def test_token_types_are_not_interchangeable(
-    client: httpx2.AsyncClient, world: Harness, admin_id: str
+    client: httpx2.AsyncClient, harness: Harness, admin_id: str
 ) -> None:
     """A refresh token accepted as an access token would stay valid for thirty days in logs."""
     tokens = await log_in(client)
-    key = await world.create_api_key("subscribers:read")
+    key = await harness.create_api_key("subscribers:read")
     assert await get_status(client, tokens["refresh_token"]) == 401
     for other in (tokens["token"], key._credential, tokens["refresh_token"] + " ", ""):
-        answer = await refresh(client, other)
-        assert answer.status_code in (401, 422)
+        response = await refresh(client, other)
+        assert response.status_code in (401, 422)
     assert (await refresh(client, tokens["refresh_token"])).status_code == 200
 
 
 async def test_concurrent_use_of_one_refresh_token_ends_the_session(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, admin_id: str
+    client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, admin_id: str
 ) -> None:
     """Reuse means that the token was stolen, and thief and owner are indistinguishable."""
     tokens = await log_in(client)
-    answers = await asyncio.gather(
-        *(refresh(one, tokens["refresh_token"]) for one in (client, other_client) for _ in range(3))
+    responses = await asyncio.gather(
+        *(
+            refresh(one_client, tokens["refresh_token"])
+            for one_client in (client, other_process_client)
+            for _ in range(3)
+        )
     )
-    won = [answer.json() for answer in answers if answer.status_code == 200]
+    won = [response.json() for response in responses if response.status_code == 200]
     assert len(won) == 1
-    assert {answer.status_code for answer in answers} == {200, 401}
-    for one in (client, other_client):
+    assert {http_response.status_code for http_response in responses} == {200, 401}
+    for one in (client, other_process_client):
         for pair in (tokens, *won):
             assert await get_status(one, pair["token"]) == 401
             assert (await refresh(one, pair["refresh_token"])).status_code == 401
 
 
 async def test_reuse_of_an_old_refresh_token_ends_the_session(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, admin_id: str
+    client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, admin_id: str
 ) -> None:
     """The thief uses the token after the owner has refreshed several times."""
     first = await log_in(client)
     bystander = await log_in(client)
     newest = first
-    for one in (client, other_client, client):
-        newest = (await refresh(one, newest["refresh_token"])).json()
+    for one_client in (client, other_process_client, client):
+        newest = (await refresh(one_client, newest["refresh_token"])).json()
     assert await get_status(client, newest["token"]) == 200
-    assert (await refresh(other_client, first["refresh_token"])).status_code == 401
-    for one in (client, other_client):
-        assert await get_status(one, newest["token"]) == 401
-        assert await get_status(one, bystander["token"]) == 200
+    assert (await refresh(other_process_client, first["refresh_token"])).status_code == 401
+    for one_client in (client, other_process_client):
+        assert await get_status(one_client, newest["token"]) == 401
+        assert await get_status(one_client, bystander["token"]) == 200
     assert (await refresh(client, newest["refresh_token"])).status_code == 401
 
 
 async def test_logout_and_disabling_an_admin_revoke_all_tokens(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness, admin_id: str
+    client: httpx2.AsyncClient,
+    other_process_client: httpx2.AsyncClient,
+    harness: Harness,
+    admin_id: str,
 ) -> None:
     """A logout that only deletes a cookie would leave the refresh token valid for a month."""
     tokens = await log_in(client)
-    answer = await client.post(LOGOUT_URL, headers={"Authorization": f"Bearer {tokens['token']}"})
-    assert answer.status_code == 204
-    others = await log_in(client), await log_in(other_client)
-    answer = await client.post(f"{ADMINS_URL}/{admin_id}/disable", auth=await world.create_admin())
-    assert answer.status_code == 200
+    response = await client.post(LOGOUT_URL, headers={"Authorization": f"Bearer {tokens['token']}"})
+    assert response.status_code == 204
+    others = await log_in(client), await log_in(other_process_client)
+    response = await client.post(
+        f"{ADMINS_URL}/{admin_id}/disable", auth=await harness.create_admin()
+    )
+    assert response.status_code == 200
     for pair in (tokens, *others):
-        for one in (client, other_client):
+        for one in (client, other_process_client):
             assert await get_status(one, pair["token"]) == 401
             assert (await refresh(one, pair["refresh_token"])).status_code == 401
-    await client.post(f"{ADMINS_URL}/{admin_id}/enable", auth=await world.create_admin())
+    await client.post(f"{ADMINS_URL}/{admin_id}/enable", auth=await harness.create_admin())
     assert (await refresh(client, others[0]["refresh_token"])).status_code == 401

@@ -16,44 +16,47 @@ every_route = pytest.mark.parametrize("route", ROUTES)
 
 @every_route
 async def test_concurrent_duplicates_at_two_processes_move_the_money_once(
-    market: TwoGateways, route: str
+    two_gateways: TwoGateways, route: str
 ) -> None:
     """Both processes could look up the key, find nothing, and execute the request."""
-    case = await CASES[route](market.harness)
-    before = await count_entries(market.harness)
+    case = await CASES[route](two_gateways.harness)
+    before = await count_entries(two_gateways.harness)
 
     def ask(line: Client) -> PendingResponse:
-        return send_case(market.harness, case, "one", client=line)
+        return send_case(two_gateways.harness, case, "one", client=line)
 
-    answers = await market.run_concurrently(*[ask] * 8)
-    assert count_outcomes(answers) == {200: 8}
-    assert len({answer.content for answer in answers}) == 1
-    assert len([one for one in answers if "Idempotent-Replayed" not in one.headers]) == 1
-    assert await count_transactions(market.harness, "one") == 1
+    responses = await two_gateways.run_concurrently(*[ask] * 8)
+    assert count_outcomes(responses) == {200: 8}
+    assert len({response.content for response in responses}) == 1
+    assert len([item for item in responses if "Idempotent-Replayed" not in item.headers]) == 1
+    assert await count_transactions(two_gateways.harness, "one") == 1
     # A further replay adds no entries.
-    moved = await count_entries(market.harness) - before
-    await send_case(market.harness, case, "one", client=market.clients[1])
-    assert await count_entries(market.harness) - before == moved
+    moved = await count_entries(two_gateways.harness) - before
+    await send_case(two_gateways.harness, case, "one", client=two_gateways.clients[1])
+    assert await count_entries(two_gateways.harness) - before == moved
 
 
 async def test_duplicate_of_a_request_whose_database_session_dies_moves_the_money_once(
-    market: TwoGateways,
+    two_gateways: TwoGateways,
 ) -> None:
     """The duplicate must neither fail with the original nor be executed in addition to it."""
-    aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
+    aminata, terminal = (
+        await two_gateways.create_customer("100"),
+        (await two_gateways.create_merchant()).server,
+    )
     name = {"request_id": new_request_id()}
-    database = market.harness.services.database
+    database = two_gateways.harness.services.database
     async with database.transaction() as tx:
         await tx.fetch(
             "SELECT FROM accounts WHERE owner_id = $1 FOR UPDATE",
             ids.decode(ids.SUBSCRIBER, aminata.id),
         )
-        first = asyncio.create_task(till.pay("10", aminata.card, **name))
-        await _wait_for_blocked_sessions(market, 1)
+        first = asyncio.create_task(terminal.pay("10", aminata.card, **name))
+        await _wait_for_blocked_sessions(two_gateways, 1)
         twin = asyncio.create_task(
-            till.with_client(market.clients[1]).pay("10", aminata.card, **name)
+            terminal.with_client(two_gateways.clients[1]).pay("10", aminata.card, **name)
         )
-        await _wait_for_blocked_sessions(market, 2)
+        await _wait_for_blocked_sessions(two_gateways, 2)
         await tx.execute(
             """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                WHERE datname = current_database() AND wait_event = 'transactionid'
@@ -62,15 +65,15 @@ async def test_duplicate_of_a_request_whose_database_session_dies_moves_the_mone
     assert (await first).status_code == 503
     assert require_success(await twin)["remaining_balance"] == "90.00 SLE"
     # The client that received 503 retries.
-    again = await till.pay("10", aminata.card, **name)
+    again = await terminal.pay("10", aminata.card, **name)
     assert again.content == (await twin).content
     assert await aminata.get_balance() == "90.00"
 
 
-async def _wait_for_blocked_sessions(market: TwoGateways, many: int) -> None:
+async def _wait_for_blocked_sessions(two_gateways: TwoGateways, many: int) -> None:
     """Wait until exactly `many` sessions are blocked by a lock."""
     async with asyncio.timeout(30):
-        while many != await market.harness.services.database.fetchval(
+        while many != await two_gateways.harness.services.database.fetchval(
             """SELECT count(*) FROM pg_stat_activity
                WHERE datname = current_database() AND wait_event_type = 'Lock'"""
         ):

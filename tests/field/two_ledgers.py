@@ -31,8 +31,8 @@ class TwoLedgers:
         try:
             yield cls(*both)
         finally:
-            for books in both:
-                await books.close()
+            for ledger in both:
+                await ledger.close()
 
     async def set_limits(self, **limits: int) -> None:
         changes = ", ".join(f"{name} = ${place}" for place, name in enumerate(limits, 1))
@@ -40,8 +40,8 @@ class TwoLedgers:
         self.invalidate_rules()
 
     def invalidate_rules(self) -> None:
-        for books in self.ledgers:
-            books.ledger._invalidate_rules()
+        for ledger in self.ledgers:
+            ledger.ledger._invalidate_rules()
 
     async def create_pair(self, balance: int) -> tuple[int, int]:
         """Return a subscriber with the given balance and one without funds."""
@@ -49,14 +49,14 @@ class TwoLedgers:
 
     def advance_clocks(self, **time: float) -> None:
         """Advance both clocks."""
-        for books in self.ledgers:
-            books.clock.now += timedelta(**time)
+        for ledger in self.ledgers:
+            ledger.clock.now += timedelta(**time)
 
     async def submit_transfer(
-        self, books: LedgerDriver, sender: int, receiver: int, amount: int
+        self, ledger: LedgerDriver, sender: int, receiver: int, amount: int
     ) -> Outcome:
         sides = commands.subscriber_party(sender), commands.subscriber_party(receiver)
-        return await books.submit(build_command(chart.TRANSFER, *sides, amount))
+        return await ledger.submit(build_command(chart.TRANSFER, *sides, amount))
 
     async def submit_concurrently(
         self, sender: int, receiver: int, amount: int, *, times: int

@@ -57,7 +57,7 @@ async def run_forgeries(stock: FuzzFixtures) -> list[Finding]:
     async with open_connections(installation) as ways:
         for signed in genuine:
             tries = list(build_forgeries(signed))
-            found += [Finding(signed.kind, "forger", "accepted", one, "") for one in
+            found += [Finding(signed.kind, "forger", "accepted", item, "") for item in
                       await find_accepted(tries, ways)]  # fmt: skip
             _print_line(f"{len(tries)} forgeries sent: {signed.kind}")
     if await digest_tables(url) != before:

@@ -51,8 +51,8 @@ ANONYMOUS = Caller("nobody", None)
 class Callers:
     """Callers by name, and the selection of those that an operation allows."""
 
-    def __init__(self, made: Iterable[Caller]) -> None:
-        self.by_name = {one.name: one for one in made}
+    def __init__(self, created: Iterable[Caller]) -> None:
+        self.by_name = {caller.name: caller for caller in created}
 
     @property
     def all(self) -> list[Caller]:
@@ -88,15 +88,15 @@ _CALLERS_BY_SCHEME = {
 
 async def create_callers(installation: Installation, ada: Admin) -> Callers:
     """Create callers for fuzzing only; the fixtures never use them, so no request disables them."""
-    made = [ANONYMOUS, *await _create_api_key_callers(ada), *await _create_admin_callers(ada)]
-    made += [*await _create_merchant_callers(ada), *await _create_partner_callers(ada)]
+    created = [ANONYMOUS, *await _create_api_key_callers(ada), *await _create_admin_callers(ada)]
+    created += [*await _create_merchant_callers(ada), *await _create_partner_callers(ada)]
     secrets = installation.settings.service_secrets
-    made += [
+    created += [
         Caller("service", ServiceAuth("messenger", secrets["messenger"])),
         Caller("channel", BodyHmacAuth("X-Hub-Signature-256", APP_SECRET, "sha256=")),
         Caller("bridge", BearerAuth(BRIDGE_TOKEN, "bridge")),
     ]
-    return Callers(made)
+    return Callers(created)
 
 
 async def _create_api_key_callers(ada: Admin) -> list[Caller]:
@@ -113,20 +113,20 @@ async def _create_admin_callers(ada: Admin) -> list[Caller]:
 
 async def _create_merchant_callers(ada: Admin) -> list[Caller]:
     shop, closed = await ada.create_merchant(), await ada.create_merchant()
-    till, terminal = await ada.create_terminal(shop, "Till")
+    pos_terminal, terminal = await ada.create_terminal(shop, "Till")
     lost, lost_terminal = await ada.create_terminal(shop, "Lost")
     require_success(await ada.post(f"processors/{closed.id}/suspend", reason="fuzzing"))
     require_success(await ada.post(f"processors/{shop.id}/terminals/{lost_terminal['id']}/block"))
     return [
         Caller("processor", shop.server.auth, {"terminal_id": terminal["id"]}),
-        Caller("terminal", till.auth, {"terminal_id": terminal["id"]}),
+        Caller("terminal", pos_terminal.auth, {"terminal_id": terminal["id"]}),
         Caller("suspended processor", closed.server.auth),
         Caller("blocked terminal", lost.auth),
     ]
 
 
 async def _create_partner_callers(ada: Admin) -> list[Caller]:
-    made = []
+    built = []
     for name in ("partner", "suspended partner"):
         created = require_success(
             await ada.post("admin/partners", name="Bank", overdraft_limit="0")
@@ -134,10 +134,10 @@ async def _create_partner_callers(ada: Admin) -> list[Caller]:
         partner = created["partner"]["id"]
         require_success(await ada.post(f"admin/partners/{partner}/fund", amount="900000"))
         key = HmacAuth(created["api_key_id"], created["hmac_secret"], partner)
-        made.append(Caller(name, key, {"partner_id": partner}))
+        built.append(Caller(name, key, {"partner_id": partner}))
         if name == "partner":
             webhook = BodyHmacAuth("X-Webhook-Signature", created["webhook_secret"])
-            made.append(Caller("webhook", webhook, {"partner_id": partner}))
+            built.append(Caller("webhook", webhook, {"partner_id": partner}))
         else:
             require_success(await ada.post(f"admin/partners/{partner}/suspend"))
-    return made
+    return built

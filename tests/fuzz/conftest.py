@@ -14,21 +14,23 @@ from fuzz.run import open_connections
 
 
 @pytest.fixture(scope="module")
-async def installation(postgres: str, copies: ScratchDatabases) -> AsyncIterator[Installation]:
-    name = await copies.acquire()
+async def installation(
+    postgres: str, scratch_databases: ScratchDatabases
+) -> AsyncIterator[Installation]:
+    name = await scratch_databases.acquire()
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as place:
-        async with run_installation(Path(place), build_database_url(name, postgres)) as made:
-            yield made
-            await made.require_no_failures()
-    await copies.release(name)
+        async with run_installation(Path(place), build_database_url(name, postgres)) as created:
+            yield created
+            await created.require_no_failures()
+    await scratch_databases.release(name)
 
 
 @pytest.fixture(scope="module")
-async def stock(installation: Installation) -> FuzzFixtures:
+async def fuzz_fixtures(installation: Installation) -> FuzzFixtures:
     return await create_fixtures(installation)
 
 
 @pytest.fixture(scope="module")
-async def ways(installation: Installation) -> AsyncIterator[dict[str, ConnectionPool]]:
+async def connections(installation: Installation) -> AsyncIterator[dict[str, ConnectionPool]]:
     async with open_connections(installation) as ways:
         yield ways

@@ -46,15 +46,15 @@ class ConnectionPool:
         stack, line = opened
         try:
             await line.send(data)
-            answer = await line.read_response()
+            response = await line.read_response()
         except BaseException:
             await stack.aclose()
             raise
-        if answer.headers.get("connection") == "close":
+        if response.headers.get("connection") == "close":
             await stack.aclose()
         else:
             self._free.append(opened)
-        return answer
+        return response
 
     async def close(self) -> None:
         for stack, _ in self._free:
@@ -64,8 +64,8 @@ class ConnectionPool:
 
 @contextlib.asynccontextmanager
 async def open_pool(address: str) -> AsyncIterator[ConnectionPool]:
-    made = ConnectionPool(address)
+    created = ConnectionPool(address)
     try:
-        yield made
+        yield created
     finally:
-        await made.close()
+        await created.close()

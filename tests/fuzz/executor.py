@@ -56,19 +56,19 @@ class Executor:
             self._results.record_unsendable(operation.label)
             return
         caller.sign(request)
-        answer = await self._connections[operation.service].send(request)
-        self._results.record_response(operation.label, caller.name, answer.status_code)
-        for problem in find_problems(operation, case, request, answer, self._secrets):
+        response = await self._connections[operation.service].send(request)
+        self._results.record_response(operation.label, caller.name, response.status_code)
+        for problem in find_problems(operation, case, request, response, self._secrets):
             self._results.add_finding(
                 Finding(
                     operation.label,
                     caller.name,
                     problem,
                     format_curl(request),
-                    f"{answer.status_code} {answer.text[:500]}",
+                    f"{response.status_code} {response.text[:500]}",
                 )
             )
-        await self._clean_up(operation, answer)
+        await self._clean_up(operation, response)
 
     async def _complete_case(
         self, planned: PlannedRequest, case: AnyCase
@@ -82,13 +82,13 @@ class Executor:
         real = 0.0 if chance < 0.1 else 1.0 if chance > 0.55 and planned.positive else 0.7
         if real == 0.0 or (operation.path == "/api/v1/admin/logout" and chance < 0.5):
             return self._replace_needed_caller(operation, caller), None
-        here = await pick_subjects(self._fixtures, rng)
+        subjects = await pick_subjects(self._fixtures, rng)
         ready = Prerequisites()
         if real == 1.0 or rng.random() < 0.4:
-            ready = await self._prepare(operation, here, caller)
+            ready = await self._prepare(operation, subjects, caller)
         values = (
-            build_common_values(here)
-            | build_path_values(here, operation.path)
+            build_common_values(subjects)
+            | build_path_values(subjects, operation.path)
             | dict(caller.values)
         )
         parts = values | ready.path
@@ -101,7 +101,7 @@ class Executor:
         return ready.caller or self._replace_needed_caller(operation, caller), content
 
     async def _prepare(
-        self, operation: Operation, here: RequestSubjects, caller: Caller
+        self, operation: Operation, subjects: RequestSubjects, caller: Caller
     ) -> Prerequisites:
         """Prepare the operation's prerequisites; the request is sent even if preparation fails.
 
@@ -110,7 +110,7 @@ class Executor:
         if operation.name not in RECIPES:
             return Prerequisites()
         try:
-            return await RECIPES[operation.name](here, caller)
+            return await RECIPES[operation.name](subjects, caller)
         except AssertionError as error:
             self._results.record_unprepared(operation.label, str(error))
             return Prerequisites()
@@ -127,19 +127,19 @@ class Executor:
         address = self._connections[operation.service].address
         try:
             kwargs = case.as_transport_kwargs(base_url=address)
-            made = requests.Request(**_filter_request_arguments(kwargs)).prepare()
+            created = requests.Request(**_filter_request_arguments(kwargs)).prepare()
             headers = {
                 name: value.decode("latin-1") if isinstance(value, bytes) else value
-                for name, value in made.headers.items()
+                for name, value in created.headers.items()
             }
-            body = made.body.encode() if isinstance(made.body, str) else made.body or b""
+            body = created.body.encode() if isinstance(created.body, str) else created.body or b""
             assert isinstance(body, bytes)
             if content is not None:
                 body, headers["Content-Type"] = content
             headers.pop("Content-Length", None)
             return httpx2.Request(
                 operation.method,
-                str(made.url),
+                str(created.url),
                 headers=[
                     (name.encode("latin-1"), value.encode("latin-1"))
                     for name, value in headers.items()
@@ -149,19 +149,19 @@ class Executor:
         except (ValueError, httpx2.InvalidURL, requests.RequestException):
             return None
 
-    async def _clean_up(self, operation: Operation, answer: httpx2.Response) -> None:
-        if not answer.is_success:
+    async def _clean_up(self, operation: Operation, response: httpx2.Response) -> None:
+        if not response.is_success:
             return
         if operation.method != "GET" and operation.path.startswith(_SHARED_RULE_PATHS):
             await self._fixtures.restore_rules()
         if operation.name == f"POST {_WEBHOOK_ENDPOINTS_PATH}":
             # Otherwise every event would be delivered to hundreds of endpoints.
-            made = answer.json()["id"]
+            created = response.json()["id"]
             await self._fixtures.admin.client.delete(
-                f"{_WEBHOOK_ENDPOINTS_PATH}/{made}", auth=self._fixtures.admin.auth
+                f"{_WEBHOOK_ENDPOINTS_PATH}/{created}", auth=self._fixtures.admin.auth
             )
         if operation.spec.get("operationId", "").startswith("list_"):
-            cursor = answer.json().get("next_cursor")
+            cursor = response.json().get("next_cursor")
             if cursor and len(self._fixtures.cursors) < _MAX_CURSORS:
                 self._fixtures.cursors.append(cursor)
 
@@ -178,7 +178,7 @@ def _fill_case(
             changed = dict(container)
             fill_fields(changed, values | ready.body, wanted)
             if place == "body" and (certain or wanted("")):
-                changed |= {name: one for name, one in ready.body.items() if one is not ABSENT}
+                changed |= {name: item for name, item in ready.body.items() if item is not ABSENT}
             setattr(case, place, changed)
 
 

@@ -81,26 +81,31 @@ def find_problems(
     operation: Operation,
     case: AnyCase,
     request: httpx2.Request,
-    answer: httpx2.Response,
+    response: httpx2.Response,
     secrets: Iterable[str],
 ) -> Iterator[str]:
-    yield from _check_against_openapi(case, request, answer)
-    text = answer.text
-    if answer.status_code >= 400:
-        yield from _check_error(operation, answer)
+    yield from _check_against_openapi(case, request, response)
+    text = response.text
+    if response.status_code >= 400:
+        yield from _check_error(operation, response)
         yield from (
             f"stack trace in the response: {word}" for word in _INTERNAL_MARKERS if word in text
         )
     yield from ("secret in the response" for secret in secrets if secret in text)
-    yield from _check_accepted_body(operation, request, answer)
+    yield from _check_accepted_body(operation, request, response)
 
 
 def _check_against_openapi(
-    case: AnyCase, request: httpx2.Request, answer: httpx2.Response
+    case: AnyCase, request: httpx2.Request, http_response: httpx2.Response
 ) -> Iterator[str]:
-    headers = {name: [value] for name, value in answer.headers.items()}
+    headers = {name: [value] for name, value in http_response.headers.items()}
     response = Response(
-        answer.status_code, headers, answer.content, to_prepared_request(request), 0.0, verify=False
+        http_response.status_code,
+        headers,
+        http_response.content,
+        to_prepared_request(request),
+        0.0,
+        verify=False,
     )
     try:
         case.validate_response(response, checks=_CHECKS)
@@ -110,10 +115,10 @@ def _check_against_openapi(
             yield f"{failure.title}: {failure.message}"
 
 
-def _check_error(operation: Operation, answer: httpx2.Response) -> Iterator[str]:
-    if answer.headers.get("content-type") != "application/json":
+def _check_error(operation: Operation, response: httpx2.Response) -> Iterator[str]:
+    if response.headers.get("content-type") != "application/json":
         return
-    body = json.loads(answer.content)
+    body = json.loads(response.content)
     if operation.service == "messenger":
         if body.keys() - _MESSENGER_ERROR_FIELDS or body.get("status") != "error":
             yield "wrong error format"
@@ -122,7 +127,7 @@ def _check_error(operation: Operation, answer: httpx2.Response) -> Iterator[str]
         return
     if body.keys() - _GATEWAY_ERROR_FIELDS:
         yield "wrong error format"
-    yield from find_undocumented_codes(operation, answer.status_code, body)
+    yield from find_undocumented_codes(operation, response.status_code, body)
 
 
 def find_undocumented_codes(
@@ -132,8 +137,8 @@ def find_undocumented_codes(
     if code not in list(Code):
         yield f"unknown code: {code}"
         return
-    expected, sentence = TABLE[Code(str(code))][:2]
-    if (expected, sentence) != (status, body.get("error")):
+    expected, message = TABLE[Code(str(code))][:2]
+    if (expected, message) != (status, body.get("error")):
         yield f"{code} with another status or message than in docs/errors.md"
     told_anywhere = code in _CREDENTIAL_CODES and "401" in operation.spec["responses"]
     if code not in operation.list_codes(status) and not told_anywhere:
@@ -141,7 +146,7 @@ def find_undocumented_codes(
 
 
 def _check_accepted_body(
-    operation: Operation, request: httpx2.Request, answer: httpx2.Response
+    operation: Operation, request: httpx2.Request, response: httpx2.Response
 ) -> Iterator[str]:
     """Yield bodies accepted against the schema, and valid bodies rejected as malformed."""
     media = request.headers.get("content-type", "")
@@ -151,11 +156,11 @@ def _check_accepted_body(
         fits = operation.body_validator.is_valid(json.loads(request.content))
     except ValueError:
         fits = False
-    if not fits and answer.is_success and operation.name not in _UNVALIDATED_OPERATIONS:
+    if not fits and response.is_success and operation.name not in _UNVALIDATED_OPERATIONS:
         yield "accepted a body that the schema forbids"
-    malformed = answer.status_code == 400 and '"code":"INVALID_REQUEST"' in answer.text
-    if fits and malformed and not any(words in answer.text for words in _RULES_BEYOND_SCHEMA):
-        yield f"rejected as malformed a body that the schema allows: {answer.text}"
+    malformed = response.status_code == 400 and '"code":"INVALID_REQUEST"' in response.text
+    if fits and malformed and not any(words in response.text for words in _RULES_BEYOND_SCHEMA):
+        yield f"rejected as malformed a body that the schema allows: {response.text}"
 
 
 def to_prepared_request(request: httpx2.Request) -> requests.PreparedRequest:

@@ -53,9 +53,9 @@ class RecyclingPool(Generic[T]):
 
     async def acquire(self, rng: Random) -> T:
         if len(self._items) < self._size:
-            made = await self._create()
-            self._items.append((made, [0]))
-            return made
+            created = await self._create()
+            self._items.append((created, [0]))
+            return created
         place = rng.randrange(len(self._items))
         found, used = self._items[place]
         used[0] += 1
@@ -122,10 +122,10 @@ class FuzzFixtures:
 
     async def create_agent(self, **fields: Any) -> str:
         record = {"agent_type": "super_agent", "name": "Main", "pin": PIN, **fields}
-        made = require_success(
+        created = require_success(
             await self.admin.post("agents", phone_number=new_phone_number(), **record)
         )
-        return str(made["agent_id"])
+        return str(created["agent_id"])
 
     async def create_agent_pair(self) -> AgentPair:
         top = await self.create_agent()
@@ -147,13 +147,15 @@ class FuzzFixtures:
     async def wait_for_code(self, customer: Customer) -> str:
         """Wait for a one-time code in the outbox, because codes are sent in the background."""
         for _ in range(100):
-            answer = await self.installation.messenger.get(
+            response = await self.installation.messenger.get(
                 "/api/v1/messages/outbox",
                 params={"to": customer.phone},
                 auth=self.callers.by_name["service"].auth,
             )
             codes = [
-                one for one in require_success(answer)["data"] if one["template"] == "one_time_code"
+                item
+                for item in require_success(response)["data"]
+                if item["template"] == "one_time_code"
             ]
             if codes:
                 return str(codes[0]["parameters"][0])
@@ -164,20 +166,20 @@ class FuzzFixtures:
         """Restore the rules that fuzzing changed."""
         require_success(await self.admin.put("fee-rules", data=self.fees))
         require_success(await self.admin.put("commission-rules", data=self.commissions))
-        kept = {rule["id"] for rule in self.rules}
+        stored = {rule["id"] for rule in self.rules}
         for rule in require_success(await self.admin.get("compliance/rules", limit=100))["data"]:
-            if rule["id"] not in kept:
+            if rule["id"] not in stored:
                 url = f"/api/v1/compliance/rules/{rule['id']}"
                 await self.admin.client.delete(url, auth=self.admin.auth)
         for rule in self.rules:
-            given = {name: value for name, value in rule.items() if value is not None}
-            answer = await self.admin.put(f"compliance/rules/{rule['id']}", **given)
-            if answer.status_code == 404:  # the rule was deleted
-                rule["id"] = require_success(await self.admin.post("compliance/rules", **given))[
+            text = {name: value for name, value in rule.items() if value is not None}
+            response = await self.admin.put(f"compliance/rules/{rule['id']}", **text)
+            if response.status_code == 404:  # the rule was deleted
+                rule["id"] = require_success(await self.admin.post("compliance/rules", **text))[
                     "id"
                 ]
             else:
-                require_success(answer)
+                require_success(response)
         for level, record in self.kyc_levels.items():
             require_success(await self.admin.put(f"account-rules/{level}", **record))
 
@@ -186,9 +188,9 @@ async def create_fixtures(installation: Installation) -> FuzzFixtures:
     ada = await installation.deployment.log_in_admin()
     levels = {}
     for level in ("0", "1", "2", "3"):
-        answer = await ada.get(f"account-rules/{level}")
-        if answer.is_success:
-            record = require_success(answer)
+        response = await ada.get(f"account-rules/{level}")
+        if response.is_success:
+            record = require_success(response)
             levels[level] = {
                 name: record[name] for name in _KYC_LEVEL_FIELDS if record[name] is not None
             }

@@ -61,7 +61,7 @@ def explain_no_op(signed: SignedRequest, part: str, mutant: bytes) -> str | None
 
 def sample_forgeries(found: Iterable[Forgery], one_of: int, seed: int) -> list[Forgery]:
     rng = Random(seed)
-    return [one for one in found if rng.randrange(one_of) == 0]
+    return [item for item in found if rng.randrange(one_of) == 0]
 
 
 async def find_accepted(tries: Iterable[Forgery], lines: dict[str, ConnectionPool]) -> list[str]:

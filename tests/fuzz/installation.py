@@ -57,8 +57,8 @@ async def create_installation() -> AsyncIterator[Installation]:
     with tempfile.TemporaryDirectory(prefix="tapgate-fuzz-") as place:
         server = EmbeddedPostgres(Path(place) / "store")
         try:
-            async with run_installation(Path(place), server.start()) as made:
-                yield made
+            async with run_installation(Path(place), server.start()) as created:
+                yield created
         finally:
             server.stop()
 

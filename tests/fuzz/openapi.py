@@ -52,8 +52,8 @@ class Operation:
 
     def list_codes(self, status: int) -> set[str]:
         """Return the error codes documented for a status."""
-        answer = self.spec["responses"].get(str(status), {})
-        content = answer.get("content", {}).get("application/json", {})
+        response = self.spec["responses"].get(str(status), {})
+        content = response.get("content", {}).get("application/json", {})
         return set(content.get("examples", {}))
 
 
@@ -64,13 +64,13 @@ def list_operations(service: str, document: Document) -> list[Operation]:
     return [
         Operation(
             service,
-            one.method.upper(),
-            one.path,
-            document["paths"][one.path][one.method],
-            one,
+            entry.method.upper(),
+            entry.path,
+            document["paths"][entry.path][entry.method],
+            entry,
             document,
         )
-        for one in found
+        for entry in found
     ]
 
 
@@ -80,21 +80,21 @@ def prepare_document(document: Document) -> Document:
     Security is removed because credentials are added later. Response schemas allow no additional
     properties, so that undocumented fields are found.
     """
-    made = copy.deepcopy(document)
-    schemas = made["components"]["schemas"]
+    created = copy.deepcopy(document)
+    schemas = created["components"]["schemas"]
     schemas |= {
         f"{_CLOSED_SUFFIX}{name}": _close_schemas(schema) for name, schema in schemas.items()
     }
-    for item in made["paths"].values():
+    for item in created["paths"].values():
         for operation in item.values():
             operation.pop("security", None)
             operation["responses"] = _close_schemas(operation["responses"])
-    return made
+    return created
 
 
 def _close_schemas(part: Any) -> Any:
     if isinstance(part, list):
-        return [_close_schemas(one) for one in part]
+        return [_close_schemas(item) for item in part]
     if not isinstance(part, dict):
         return part
     closed = {name: _close_schemas(value) for name, value in part.items()}

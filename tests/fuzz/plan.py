@@ -58,17 +58,17 @@ def plan_rounds(
 
 def _plan_round(operations: Sequence[Operation], size: int, seed: int) -> list[PlannedRequest]:
     rng = Random(seed)
-    made: list[PlannedRequest] = []
+    created: list[PlannedRequest] = []
     for place, operation in enumerate(operations):
         share = size * (place + 1) // len(operations) - size * place // len(operations)
         positive = -(-share * _POSITIVE_CASES // 10)
         for mode, number in ((True, positive), (False, share - positive)):
             cases = generate_cases(operation, number, seed + place, positive=mode)
-            made += [
+            created += [
                 PlannedRequest(operation, case, mode, Random(rng.getrandbits(64))) for case in cases
             ]
-    rng.shuffle(made)
-    return made
+    rng.shuffle(created)
+    return created
 
 
 def generate_cases(operation: Operation, count: int, seed: int, *, positive: bool) -> list[AnyCase]:

@@ -57,8 +57,8 @@ class Results:
 
     def format_table(self) -> Iterator[str]:
         for name, counted in self.statuses.items():
-            shown = " ".join(f"{status}:{number}" for status, number in sorted(counted.items()))
-            yield f"  {name:75} {shown}"
+            text = " ".join(f"{status}:{number}" for status, number in sorted(counted.items()))
+            yield f"  {name:75} {text}"
 
     def format_summary(self) -> Iterator[str]:
         reached = len(self.statuses) - len(self.never_succeeded())

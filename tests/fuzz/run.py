@@ -21,7 +21,9 @@ _CONCURRENCY = 8
 
 async def fetch_openapi_documents(installation: Installation) -> dict[str, Document]:
     clients = {"gateway": installation.deployment.client, "messenger": installation.messenger}
-    return {name: require_success(await one.get("/openapi.json")) for name, one in clients.items()}
+    return {
+        name: require_success(await client.get("/openapi.json")) for name, client in clients.items()
+    }
 
 
 async def run_fuzzing(
@@ -30,7 +32,11 @@ async def run_fuzzing(
     """Run `count` requests; `of_operations` limits the run to a random sample of operations."""
     started, installation = monotonic(), stock.installation
     documents = await fetch_openapi_documents(installation)
-    found = [one for name, document in documents.items() for one in list_operations(name, document)]
+    found = [
+        operation
+        for name, document in documents.items()
+        for operation in list_operations(name, document)
+    ]
     if of_operations is not None:
         found = Random(seed).sample(found, of_operations)
     tally = Results(one.label for one in found)
@@ -57,8 +63,8 @@ async def _execute_all(asker: Executor, plan: Iterable[PlannedRequest]) -> None:
     waiting = iter(plan)
 
     async def work() -> None:
-        for one in waiting:
-            await asker.execute(one)
+        for item in waiting:
+            await asker.execute(item)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(_CONCURRENCY):

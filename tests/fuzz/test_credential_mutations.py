@@ -8,9 +8,9 @@ from tapgate import signing
 from tapgate.errors import ApiError
 
 
-async def is_accepted(world: Harness, authorization: bytes) -> bool:
+async def is_accepted(harness: Harness, authorization: bytes) -> bool:
     try:
-        principal = await world.services.authenticator.authenticate(
+        principal = await harness.services.authenticator.authenticate(
             "GET", "/api/v1/admin/me", b"", {b"authorization": authorization}, b""
         )
     except ApiError as error:
@@ -31,17 +31,17 @@ def is_equivalent(mutant: bytes, original: bytes) -> bool:
 
 
 @pytest.mark.parametrize("kind", ["api key", "access token"])
-async def test_mutated_bearer_credential_is_rejected(world: Harness, kind: str) -> None:
+async def test_mutated_bearer_credential_is_rejected(harness: Harness, kind: str) -> None:
     bearer = await (
-        world.create_api_key("cards:read") if kind == "api key" else world.create_admin()
+        harness.create_api_key("cards:read") if kind == "api key" else harness.create_admin()
     )
     original = get_authorization(bearer)
-    assert await is_accepted(world, original)
+    assert await is_accepted(harness, original)
     tried = [
         mutant for _, mutant in mutations.mutate(original) if not is_equivalent(mutant, original)
     ]
     assert len(tried) > 500
-    accepted = [mutant for mutant in tried if await is_accepted(world, mutant)]
+    accepted = [mutant for mutant in tried if await is_accepted(harness, mutant)]
     assert accepted == []
 
 

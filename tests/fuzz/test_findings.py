@@ -21,18 +21,20 @@ VALID_BODY = {"type": "transfer_p2p", "amount": "5"}
 @pytest.fixture(scope="module")
 def operation() -> Operation:
     document = json.loads(
-        render_openapi_document([one for noun in ENDPOINT_GROUPS for one in noun], "SLE")
+        render_openapi_document([endpoint for noun in ENDPOINT_GROUPS for endpoint in noun], "SLE")
     )
     (found,) = [one for one in list_operations("gateway", document) if one.path == PATH]
     return found
 
 
 def list_problems(
-    operation: Operation, status: int, answer: Any, sent: Any = VALID_BODY, **headers: str
+    operation: Operation, status: int, response_body: Any, sent: Any = VALID_BODY, **headers: str
 ) -> list[str]:
     case = operation.source.Case(body=sent, media_type="application/json")
     request = httpx2.Request("POST", f"http://gateway{PATH}", json=sent)
-    content = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+    content = (
+        response_body if isinstance(response_body, bytes) else json.dumps(response_body).encode()
+    )
     response = httpx2.Response(status, headers=RESPONSE_HEADERS | headers, content=content)
     return list(find_problems(operation, case, request, response, ["the very secret"]))
 
@@ -46,7 +48,7 @@ def test_documented_error_is_not_a_finding(operation: Operation) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "answer", "problem"),
+    ("status", "response", "problem"),
     [
         (500, build_error(Code.INTERNAL_ERROR), "Server error"),
         (418, build_error(Code.NOT_FOUND), "Undocumented status code"),
@@ -61,28 +63,32 @@ def test_documented_error_is_not_a_finding(operation: Operation) -> None:
     ],
 )
 def test_wrong_response_is_a_finding(
-    operation: Operation, status: int, answer: Any, problem: str
+    operation: Operation, status: int, response: Any, problem: str
 ) -> None:
-    assert any(problem in one for one in list_problems(operation, status, answer))
+    assert any(problem in item for item in list_problems(operation, status, response))
 
 
 def test_undocumented_response_field_is_a_finding(operation: Operation) -> None:
-    answer = build_error(Code.SUBSCRIBER_NOT_FOUND, status="new")
-    assert any("Response violates schema" in one for one in list_problems(operation, 404, answer))
+    response = build_error(Code.SUBSCRIBER_NOT_FOUND, status="new")
+    assert any(
+        "Response violates schema" in item for item in list_problems(operation, 404, response)
+    )
 
 
 def test_wrong_content_type_and_malformed_header_are_findings(operation: Operation) -> None:
     right = build_error(Code.SUBSCRIBER_NOT_FOUND)
     changed = list_problems(operation, 404, right, **{"content-type": "text/html"})
-    assert any("Content-Type" in one for one in changed)
+    assert any("Content-Type" in item for item in changed)
     assert list_problems(operation, 404, right, **{"x-ratelimit-limit": "many"})
 
 
 def test_accepted_and_rejected_bodies_are_checked_against_the_schema(operation: Operation) -> None:
     wrong = {"type": "transfer_p2p", "amount": 5}
-    assert any("forbids" in one for one in list_problems(operation, 200, {}, wrong))
+    assert any("forbids" in item for item in list_problems(operation, 200, {}, wrong))
     malformed = json.dumps(build_error(Code.INVALID_REQUEST), separators=(",", ":")).encode()
-    assert any("rejected as malformed" in one for one in list_problems(operation, 400, malformed))
+    assert any(
+        "rejected as malformed" in entry for entry in list_problems(operation, 400, malformed)
+    )
     assert list_problems(operation, 400, malformed, wrong) == []
 
 

@@ -17,42 +17,45 @@ from fuzz.unsupported_methods import find_wrong_responses
 
 
 async def test_no_forgery_is_accepted_or_writes_to_the_database(
-    installation: Installation, stock: FuzzFixtures, ways: dict[str, ConnectionPool]
+    installation: Installation, fuzz_fixtures: FuzzFixtures, connections: dict[str, ConnectionPool]
 ) -> None:
     url = installation.deployment.database_url
-    genuine = await build_each_kind(stock)
+    genuine = await build_each_kind(fuzz_fixtures)
     before = await wait_until_idle(url)
     for signed in genuine:
         tries = sample_forgeries(build_forgeries(signed), one_of=16, seed=1)
         assert len(tries) > 50
-        assert await find_accepted(tries, ways) == []
+        assert await find_accepted(tries, connections) == []
     assert await digest_tables(url) == before
     for signed in genuine:
         # The unmodified request is accepted, so the mutation was the reason for the rejection.
-        status = await send_and_get_status(signed.encode(), ways[signed.service])
+        status = await send_and_get_status(signed.encode(), connections[signed.service])
         assert status in (200, 202), (signed, status)
     assert await digest_tables(url) != before
 
 
 async def test_service_signature_does_not_cover_the_body(
-    stock: FuzzFixtures, ways: dict[str, ConnectionPool]
+    fuzz_fixtures: FuzzFixtures, connections: dict[str, ConnectionPool]
 ) -> None:
     """As documented in docs/signing.md. The body is validated like any other."""
-    for signed in await build_each_kind(stock):
+    for signed in await build_each_kind(fuzz_fixtures):
         if "body" in signed.unsigned_parts:
             other = signed.with_part("body", signed.parts["body"] + b" ")
-            assert await send_and_get_status(other.encode(), ways[signed.service]) in (200, 202)
+            assert await send_and_get_status(other.encode(), connections[signed.service]) in (
+                200,
+                202,
+            )
 
 
-async def test_fuzzed_requests_get_documented_responses(stock: FuzzFixtures) -> None:
-    tally = await run_fuzzing(stock, 180, seed=1, say=lambda _: None, of_operations=30)
+async def test_fuzzed_requests_get_documented_responses(fuzz_fixtures: FuzzFixtures) -> None:
+    tally = await run_fuzzing(fuzz_fixtures, 180, seed=1, say=lambda _: None, of_operations=30)
     assert tally.request_count > 150
     assert not tally.findings, "\n".join(map(str, tally.findings))
     assert len(tally.never_succeeded()) < 10, list(tally.format_table())
 
 
 async def test_unsupported_method_returns_405(
-    installation: Installation, ways: dict[str, ConnectionPool]
+    installation: Installation, connections: dict[str, ConnectionPool]
 ) -> None:
     documents = await fetch_openapi_documents(installation)
-    assert [wrong async for wrong in find_wrong_responses(documents, ways)] == []
+    assert [wrong async for wrong in find_wrong_responses(documents, connections)] == []

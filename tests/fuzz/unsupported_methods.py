@@ -16,9 +16,9 @@ async def find_wrong_responses(
     for service, document in documents.items():
         for path, declared in list_paths(document):
             allowed = declared | ({"HEAD"} if "GET" in declared else set())
-            for method in (one for one in _METHODS if one not in declared):
+            for method in (item for item in _METHODS if item not in declared):
                 url = lines[service].address + path.replace("{", "").replace("}", "")
-                answer = await lines[service].send(httpx2.Request(method, url))
-                named = set(answer.headers.get("allow", "").split(", "))
-                if answer.status_code != 405 or named != allowed:
-                    yield f"{method} {path}: {answer.status_code}, Allow: {named}"
+                response = await lines[service].send(httpx2.Request(method, url))
+                named = set(response.headers.get("allow", "").split(", "))
+                if response.status_code != 405 or named != allowed:
+                    yield f"{method} {path}: {response.status_code}, Allow: {named}"

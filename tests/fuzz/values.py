@@ -37,9 +37,9 @@ async def pick_subjects(stock: FuzzFixtures, rng: Random) -> RequestSubjects:
     )
 
 
-def build_common_values(here: RequestSubjects) -> Values:
+def build_common_values(subjects: RequestSubjects) -> Values:
     """Return values by field, parameter, and path parameter name."""
-    stock, person, other = here.fixtures, here.subscriber, here.other_subscriber
+    stock, person, other = subjects.fixtures, subjects.subscriber, subjects.other_subscriber
     today = datetime.now(UTC).date()
     return {
         "subscriber_id": person.id,
@@ -59,7 +59,7 @@ def build_common_values(here: RequestSubjects) -> Values:
         "agent_pin": PIN,
         "new_pin": "8352",
         "child_pin": "5092",
-        "amount": here.random_amount,
+        "amount": subjects.random_amount,
         "daily_limit": "50",
         "currency": "SLE",
         "request_id": new_request_id(),
@@ -81,9 +81,9 @@ def build_common_values(here: RequestSubjects) -> Values:
         "to_date": str(today),
         "expires_at": f"{today.year + 1}-01-31T10:15:30Z",
         "image": ImageRule.example,
-        "rule_id": here.rng.choice(stock.rules)["id"],
-        "kyc_level": here.rng.choice(list(stock.kyc_levels)),
-        "cursor": here.rng.choice(stock.cursors) if stock.cursors else ABSENT,
+        "rule_id": subjects.rng.choice(stock.rules)["id"],
+        "kyc_level": subjects.rng.choice(list(stock.kyc_levels)),
+        "cursor": subjects.rng.choice(stock.cursors) if stock.cursors else ABSENT,
         "transaction_id": ABSENT,
         "terminal_id": ABSENT,
         "partner_id": ABSENT,
@@ -91,12 +91,12 @@ def build_common_values(here: RequestSubjects) -> Values:
     }
 
 
-def build_path_values(here: RequestSubjects, path: str) -> Values:
+def build_path_values(subjects: RequestSubjects, path: str) -> Values:
     """Return values specific to a path, such as the record that `id` refers to."""
     if path.startswith("/api/v1/subscribers"):
-        return {"id": here.subscriber.id, "kyc_level": here.rng.randint(1, 3)}
+        return {"id": subjects.subscriber.id, "kyc_level": subjects.rng.randint(1, 3)}
     if path.startswith("/api/v1/compliance/rules"):
-        return {"id": here.rng.choice(here.fixtures.rules)["id"]}
+        return {"id": subjects.rng.choice(subjects.fixtures.rules)["id"]}
     return {}
 
 

@@ -71,33 +71,39 @@ class Caller(NamedTuple):
 
 
 class AccessFixtures:
-    def __init__(self, world: Harness) -> None:
-        self.harness = world
-        self.client = world.client
+    def __init__(self, harness: Harness) -> None:
+        self.harness = harness
+        self.client = harness.client
         self.callers: list[Caller] = []
         self.processor = self.terminal = self.partner = HmacAuth("", "")
 
     async def create_callers(self) -> None:
-        world = self.harness
-        self.processor, self.partner = await world.create_processor(), await world.create_partner()
-        self.terminal = await create_terminal_key(world, self.processor)
+        harness = self.harness
+        self.processor, self.partner = (
+            await harness.create_processor(),
+            await harness.create_partner(),
+        )
+        self.terminal = await create_terminal_key(harness, self.processor)
         keys = {f"key {scope}": {scope} for scope in SCOPES}
         keys |= {f"{ALL_SCOPES_BUT}{scope}": {*SCOPES} - {scope} for scope in SCOPES}
         keys["key with all scopes"] = {*SCOPES}
         self.callers = [
             *[
                 Caller(
-                    name, await world.create_api_key(*sorted(scopes)), "api_key", frozenset(scopes)
+                    name,
+                    await harness.create_api_key(*sorted(scopes)),
+                    "api_key",
+                    frozenset(scopes),
                 )
                 for name, scopes in keys.items()
             ],
             *[
-                Caller(name, await world.create_admin(r), "admin", role=r)
+                Caller(name, await harness.create_admin(r), "admin", role=r)
                 for r, name in ROLES_BY_LETTER.items()
             ],
             *[
-                Caller(f"service {name}", world.get_service_auth(name), "service")
-                for name in world.services.settings.service_secrets
+                Caller(f"service {name}", harness.get_service_auth(name), "service")
+                for name in harness.services.settings.service_secrets
             ],
             Caller("processor", self.processor, "pos"),
             Caller("terminal", self.terminal, "pos"),
@@ -134,9 +140,9 @@ class AccessFixtures:
         }
 
 
-async def create_terminal_key(world: Harness, processor: HmacAuth) -> HmacAuth:
+async def create_terminal_key(harness: Harness, processor: HmacAuth) -> HmacAuth:
     """Create a terminal of the processor and return its key."""
-    services, terminal_id = world.services, world.services.new_id()
+    services, terminal_id = harness.services, harness.services.new_id()
     async with services.database.transaction() as tx:
         owner = await tx.fetchval(
             "SELECT processor_id FROM hmac_keys WHERE id = $1", ids.decode(ids.KEY, processor.id)
@@ -167,9 +173,9 @@ async def run_access_fixtures(
                 await insert_defaults(tx, settings.currency, IdGenerator(1023))
             transport = httpx2.ASGITransport(create_app(services), raise_app_exceptions=False)
             async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
-                house = AccessFixtures(Harness(services, client))
-                await house.create_callers()
-                yield house
+                access_fixtures = AccessFixtures(Harness(services, client))
+                await access_fixtures.create_callers()
+                yield access_fixtures
     finally:
         await copies.release(name)
 
@@ -179,7 +185,7 @@ def build_missing_path(endpoint: Endpoint) -> str:
     return "/".join("1" if part.startswith("{") else part for part in endpoint.path.split("/"))
 
 
-def get_status_and_code(answer: httpx2.Response) -> tuple[int, str | None]:
-    if answer.status_code < 400 or not answer.content:
-        return answer.status_code, None
-    return answer.status_code, msgspec.json.decode(answer.content).get("code")
+def get_status_and_code(response: httpx2.Response) -> tuple[int, str | None]:
+    if response.status_code < 400 or not response.content:
+        return response.status_code, None
+    return response.status_code, msgspec.json.decode(response.content).get("code")

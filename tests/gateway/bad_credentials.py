@@ -42,11 +42,11 @@ def replace_headers(**headers: str | None) -> ChangeRequest:
     changed = {name.replace("_", "-").lower(): value for name, value in headers.items()}
 
     def change(request: httpx2.Request) -> None:
-        kept = [one for one in request.headers.raw if one[0].decode().lower() not in changed]
+        stored = [item for item in request.headers.raw if item[0].decode().lower() not in changed]
         new = [
             (name.encode(), value.encode()) for name, value in changed.items() if value is not None
         ]
-        request.headers = httpx2.Headers([*kept, *new])
+        request.headers = httpx2.Headers([*stored, *new])
 
     return change
 
@@ -103,15 +103,17 @@ def build_bearer(token: str) -> BearerAuth:
     return BearerAuth(token, "")
 
 
-async def list_bad_credentials(house: AccessFixtures) -> Sequence[BadCredential]:
+async def list_bad_credentials(access_fixtures: AccessFixtures) -> Sequence[BadCredential]:
     return [
         *_list_malformed(),
-        *await _list_bad_api_keys(house.harness),
-        *await _list_bad_tokens(house.harness),
-        *await _list_bad_signatures(house.harness, house.processor, house.partner),
-        *await _list_suspended_keys(house.harness),
-        *_list_bad_service_signatures(house.harness),
-        *await _list_multiple_credentials(house.harness, house.processor),
+        *await _list_bad_api_keys(access_fixtures.harness),
+        *await _list_bad_tokens(access_fixtures.harness),
+        *await _list_bad_signatures(
+            access_fixtures.harness, access_fixtures.processor, access_fixtures.partner
+        ),
+        *await _list_suspended_keys(access_fixtures.harness),
+        *_list_bad_service_signatures(access_fixtures.harness),
+        *await _list_multiple_credentials(access_fixtures.harness, access_fixtures.processor),
     ]
 
 
@@ -123,10 +125,10 @@ def _list_malformed() -> Sequence[BadCredential]:
     ]
 
 
-async def _list_bad_api_keys(world: Harness) -> Sequence[BadCredential]:
-    good, deleted = await world.create_api_key(*SCOPES), await world.create_api_key(*SCOPES)
+async def _list_bad_api_keys(harness: Harness) -> Sequence[BadCredential]:
+    good, deleted = await harness.create_api_key(*SCOPES), await harness.create_api_key(*SCOPES)
     key = _get_credential(good)
-    services = world.services
+    services = harness.services
     async with services.database.transaction() as tx:
         _, expired = await services.authenticator.api_keys.create(
             tx,
@@ -135,8 +137,8 @@ async def _list_bad_api_keys(world: Harness) -> Sequence[BadCredential]:
             expires_at=services.clock() - timedelta(seconds=1),
             created_by=await tx.fetchval("SELECT id FROM admins LIMIT 1"),
         )
-    admin = await world.create_admin()
-    gone = await world.client.delete(f"/api/v1/admin/api-keys/{deleted.id}", auth=admin)
+    admin = await harness.create_admin()
+    gone = await harness.client.delete(f"/api/v1/admin/api-keys/{deleted.id}", auth=admin)
     assert gone.status_code == 204
     return [
         BadCredential("unknown key", build_bearer("svc_test_" + "x" * 43)),
@@ -154,17 +156,17 @@ async def _list_bad_api_keys(world: Harness) -> Sequence[BadCredential]:
     ]
 
 
-async def _list_bad_tokens(world: Harness) -> Sequence[BadCredential]:
-    services, secret = world.services, world.services.settings.jwt_secret
+async def _list_bad_tokens(harness: Harness) -> Sequence[BadCredential]:
+    services, secret = harness.services, harness.services.settings.jwt_secret
     good, disabled, out = (
-        await world.create_admin(),
-        await world.create_admin(),
-        await world.create_admin(),
+        await harness.create_admin(),
+        await harness.create_admin(),
+        await harness.create_admin(),
     )
-    admin = await world.create_admin()
-    answer = await world.client.post(f"/api/v1/admin/users/{disabled.id}/disable", auth=admin)
-    assert answer.status_code == 200, answer.text
-    assert (await world.client.post("/api/v1/admin/logout", auth=out)).status_code == 204
+    admin = await harness.create_admin()
+    response = await harness.client.post(f"/api/v1/admin/users/{disabled.id}/disable", auth=admin)
+    assert response.status_code == 200, response.text
+    assert (await harness.client.post("/api/v1/admin/logout", auth=out)).status_code == 204
     token = _get_credential(good)
     header, claims = jwt.get_unverified_header(token), jwt.decode(token, secret, ["HS256"])
     sid = {"sid": header["sid"]}
@@ -208,12 +210,12 @@ async def _list_bad_tokens(world: Harness) -> Sequence[BadCredential]:
 
 
 async def _list_bad_signatures(
-    world: Harness, till: HmacAuth, partner: HmacAuth
+    harness: Harness, terminal_auth: HmacAuth, partner: HmacAuth
 ) -> Sequence[BadCredential]:
-    other, other_partner = await world.create_processor(), await world.create_partner()
-    rotated = await world.create_second_key(till)
-    admin, owner = await world.create_admin(), await world.get_processor_id(till)
-    gone = await world.client.delete(f"/api/v1/processors/{owner}/keys/{rotated.id}", auth=admin)
+    other, other_partner = await harness.create_processor(), await harness.create_partner()
+    rotated = await harness.create_second_key(terminal_auth)
+    admin, owner = await harness.create_admin(), await harness.get_processor_id(terminal_auth)
+    gone = await harness.client.delete(f"/api/v1/processors/{owner}/keys/{rotated.id}", auth=admin)
     assert gone.status_code == 204
     too_long = timedelta(minutes=6)
     changes: dict[str, ChangeRequest] = {
@@ -225,21 +227,24 @@ async def _list_bad_signatures(
         "a signature that is no ASCII": replace_headers(X_Signature="\xe9" * 64),
         "the key id of another": replace_headers(X_API_Key_ID=other.id),
         "a processor that says it is a partner": replace_headers(X_Partner_ID=partner.partner_id),
-        "signed long ago": sign_differently(till, off=-too_long),
-        "signed in the future": sign_differently(till, off=too_long),
-        "another method": sign_differently(till, method="PATCH"),
-        "another path": sign_differently(till, path="/api/v1/pos/lookup-card/"),
-        "another body": sign_differently(till, body=b'{"amount":"1.00"}'),
+        "signed long ago": sign_differently(terminal_auth, off=-too_long),
+        "signed in the future": sign_differently(terminal_auth, off=too_long),
+        "another method": sign_differently(terminal_auth, method="PATCH"),
+        "another path": sign_differently(terminal_auth, path="/api/v1/pos/lookup-card/"),
+        "another body": sign_differently(terminal_auth, body=b'{"amount":"1.00"}'),
         "a signing key's id as a service": replace_headers(
-            X_API_Key_ID=None, X_Signature=None, X_Service_Name=till.id
+            X_API_Key_ID=None, X_Signature=None, X_Service_Name=terminal_auth.id
         ),
     }
-    capitals = TamperedAuth(till, lambda r: r.headers.update({"X-Signature": r.headers["X-Signature"].upper()}))  # fmt: skip  # noqa: E501
+    capitals = TamperedAuth(terminal_auth, lambda r: r.headers.update({"X-Signature": r.headers["X-Signature"].upper()}))  # fmt: skip  # noqa: E501
     return [
-        *(BadCredential(name, TamperedAuth(till, change)) for name, change in changes.items()),
+        *(
+            BadCredential(name, TamperedAuth(terminal_auth, change))
+            for name, change in changes.items()
+        ),
         BadCredential("a signature in capitals", capitals),
-        BadCredential("an unknown signing key", HmacAuth("key_" + "0" * 13, till.secret)),
-        BadCredential("another's secret", HmacAuth(till.id, other.secret)),
+        BadCredential("an unknown signing key", HmacAuth("key_" + "0" * 13, terminal_auth.secret)),
+        BadCredential("another's secret", HmacAuth(terminal_auth.id, other.secret)),
         BadCredential("a deleted signing key", rotated),
         BadCredential(
             "a partner that does not say so",
@@ -252,20 +257,20 @@ async def _list_bad_signatures(
     ]
 
 
-async def _list_suspended_keys(world: Harness) -> Sequence[BadCredential]:
+async def _list_suspended_keys(harness: Harness) -> Sequence[BadCredential]:
     """List suspended and blocked owners: 403 with a valid signature, 401 with an invalid one."""
-    till, shop, partner = (
-        await world.create_processor(),
-        await world.create_processor(),
-        await world.create_partner(),
+    terminal_auth, shop, partner = (
+        await harness.create_processor(),
+        await harness.create_processor(),
+        await harness.create_partner(),
     )
     terminal, blocked = (
-        await create_terminal_key(world, till),
-        await create_terminal_key(world, shop),
+        await create_terminal_key(harness, terminal_auth),
+        await create_terminal_key(harness, shop),
     )
-    admin, client = await world.create_admin(), world.client
-    owner = await world.get_processor_id(till)
-    other = await world.get_processor_id(shop)
+    admin, client = await harness.create_admin(), harness.client
+    owner = await harness.get_processor_id(terminal_auth)
+    other = await harness.get_processor_id(shop)
     terminals = await client.get(f"/api/v1/processors/{other}/terminals", auth=admin)
     (found,) = terminals.json()["data"]
     for path in (
@@ -273,11 +278,11 @@ async def _list_suspended_keys(world: Harness) -> Sequence[BadCredential]:
         f"/api/v1/processors/{other}/terminals/{found['id']}/block",
         f"/api/v1/admin/partners/{partner.partner_id}/suspend",
     ):
-        answer = await client.post(path, json={"reason": "looked into"}, auth=admin)
-        assert answer.status_code == 200, answer.text
-    wrong = TamperedAuth(till, replace_headers(X_Signature="0" * 64))
+        response = await client.post(path, json={"reason": "looked into"}, auth=admin)
+        assert response.status_code == 200, response.text
+    wrong = TamperedAuth(terminal_auth, replace_headers(X_Signature="0" * 64))
     return [
-        BadCredential("a suspended processor", till, 403, "PROCESSOR_SUSPENDED"),
+        BadCredential("a suspended processor", terminal_auth, 403, "PROCESSOR_SUSPENDED"),
         BadCredential("a terminal of a suspended processor", terminal, 403, "PROCESSOR_SUSPENDED"),
         BadCredential("a blocked terminal", blocked, 403, "TERMINAL_BLOCKED"),
         BadCredential("a suspended partner", partner, 403, "PARTNER_SUSPENDED"),
@@ -285,8 +290,8 @@ async def _list_suspended_keys(world: Harness) -> Sequence[BadCredential]:
     ]
 
 
-def _list_bad_service_signatures(world: Harness) -> Sequence[BadCredential]:
-    secrets = world.services.settings.service_secrets
+def _list_bad_service_signatures(harness: Harness) -> Sequence[BadCredential]:
+    secrets = harness.services.settings.service_secrets
     name, secret = "messenger", secrets["messenger"]
     good = ServiceAuth(name, secret)
     changes: dict[str, ChangeRequest] = {
@@ -306,16 +311,18 @@ def _list_bad_service_signatures(world: Harness) -> Sequence[BadCredential]:
     return [BadCredential(what, TamperedAuth(good, change)) for what, change in changes.items()]
 
 
-async def _list_multiple_credentials(world: Harness, till: HmacAuth) -> Sequence[BadCredential]:
+async def _list_multiple_credentials(
+    harness: Harness, terminal_auth: HmacAuth
+) -> Sequence[BadCredential]:
     """List requests with several credentials.
 
     The first kind decides: a valid credential of a later kind does not help. A duplicated
     credential is rejected.
     """
     admin, key, service = (
-        await world.create_admin(),
-        await world.create_api_key(*SCOPES),
-        world.get_service_auth(),
+        await harness.create_admin(),
+        await harness.create_api_key(*SCOPES),
+        harness.get_service_auth(),
     )
     token = f"Bearer {_get_credential(admin)}"
     return [
@@ -324,7 +331,7 @@ async def _list_multiple_credentials(world: Harness, till: HmacAuth) -> Sequence
         ),
         BadCredential(
             "a bad signature, a good service",
-            TamperedAuth(service, replace_headers(X_API_Key_ID=till.id)),
+            TamperedAuth(service, replace_headers(X_API_Key_ID=terminal_auth.id)),
         ),
         BadCredential(
             "a bad service, a good token",
@@ -338,8 +345,12 @@ async def _list_multiple_credentials(world: Harness, till: HmacAuth) -> Sequence
             "nonsense, then a token",
             TamperedAuth(build_bearer("x"), duplicate_header("Authorization", token)),
         ),
-        BadCredential("a key id twice", TamperedAuth(till, duplicate_header("X-API-Key-ID"))),
-        BadCredential("a signature twice", TamperedAuth(till, duplicate_header("X-Signature"))),
+        BadCredential(
+            "a key id twice", TamperedAuth(terminal_auth, duplicate_header("X-API-Key-ID"))
+        ),
+        BadCredential(
+            "a signature twice", TamperedAuth(terminal_auth, duplicate_header("X-Signature"))
+        ),
         BadCredential(
             "a service's name twice", TamperedAuth(service, duplicate_header("X-Service-Name"))
         ),

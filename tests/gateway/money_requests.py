@@ -36,53 +36,53 @@ def register_case(*names: str) -> Callable[[PrepareCase], PrepareCase]:
     return add
 
 
-async def _post_as_admin(world: Harness, path: str, **body: Any) -> dict[str, Any]:
-    answer = await world.client.post(path, json=body, auth=await world.create_admin())
-    assert answer.is_success, answer.text
-    made: dict[str, Any] = answer.json()
-    return made
+async def _post_as_admin(harness: Harness, path: str, **body: Any) -> dict[str, Any]:
+    response = await harness.client.post(path, json=body, auth=await harness.create_admin())
+    assert response.is_success, response.text
+    created: dict[str, Any] = response.json()
+    return created
 
 
-async def _create_agent(world: Harness, **fields: Any) -> str:
+async def _create_agent(harness: Harness, **fields: Any) -> str:
     body = {
         "agent_type": "super_agent",
         "name": "Sorie",
-        "phone_number": world.new_phone_number(),
+        "phone_number": harness.new_phone_number(),
         "pin": PIN,
         **fields,
     }
-    agent_id: str = (await _post_as_admin(world, "/api/v1/agents", **body))["agent_id"]
+    agent_id: str = (await _post_as_admin(harness, "/api/v1/agents", **body))["agent_id"]
     if fields.get("agent_type") != "sub_agent":
-        await _post_as_admin(world, f"/api/v1/agents/{agent_id}/fund", amount="1000")
+        await _post_as_admin(harness, f"/api/v1/agents/{agent_id}/fund", amount="1000")
     return agent_id
 
 
 @register_case("/api/v1/wallet/transfer-p2p")
-async def prepare_p2p(world: Harness) -> MoneyCase:
+async def prepare_p2p(harness: Harness) -> MoneyCase:
     sender, recipient = (
-        await world.create_subscriber(balance="1000"),
-        await world.create_subscriber(),
+        await harness.create_subscriber(balance="1000"),
+        await harness.create_subscriber(),
     )
     body = {
         "sender_id": sender["id"],
-        "recipient_card_serial": await world.create_card(recipient["id"]),
+        "recipient_card_serial": await harness.create_card(recipient["id"]),
         "amount": "100",
         "pin": PIN,
     }
     return MoneyCase(
         "/api/v1/wallet/transfer-p2p",
         body,
-        await world.create_api_key("payments:write"),
+        await harness.create_api_key("payments:write"),
         changed_fields={"memo": "rent"},
         declined_fields={"amount": "5000"},
     )
 
 
 @register_case("/api/v1/wallet/transfer")
-async def prepare_transfer(world: Harness) -> MoneyCase:
+async def prepare_transfer(harness: Harness) -> MoneyCase:
     sender, recipient = (
-        await world.create_subscriber(balance="1000"),
-        await world.create_subscriber(),
+        await harness.create_subscriber(balance="1000"),
+        await harness.create_subscriber(),
     )
     body = {
         "from_account_id": sender["account_id"],
@@ -92,17 +92,19 @@ async def prepare_transfer(world: Harness) -> MoneyCase:
     return MoneyCase(
         "/api/v1/wallet/transfer",
         body,
-        await world.create_admin("F"),
+        await harness.create_admin("F"),
         changed_fields={"description": "rent"},
         declined_fields={"amount": "5000"},
     )
 
 
 @register_case("/api/v1/wallet/fund-from-partner")
-async def prepare_fund_from_partner(world: Harness) -> MoneyCase:
-    subscriber = await world.create_subscriber()
-    partner = (await _post_as_admin(world, "/api/v1/admin/partners", name="Remit"))["partner"]["id"]
-    await _post_as_admin(world, f"/api/v1/admin/partners/{partner}/fund", amount="1000")
+async def prepare_fund_from_partner(harness: Harness) -> MoneyCase:
+    subscriber = await harness.create_subscriber()
+    partner = (await _post_as_admin(harness, "/api/v1/admin/partners", name="Remit"))["partner"][
+        "id"
+    ]
+    await _post_as_admin(harness, f"/api/v1/admin/partners/{partner}/fund", amount="1000")
     body = {
         "subscriber_id": subscriber["id"],
         "partner_id": partner,
@@ -112,31 +114,31 @@ async def prepare_fund_from_partner(world: Harness) -> MoneyCase:
     return MoneyCase(
         "/api/v1/wallet/fund-from-partner",
         body,
-        await world.create_api_key("payments:write"),
+        await harness.create_api_key("payments:write"),
         changed_fields={"partner_reference": "R-2"},
         declined_fields={"amount": "5000"},
     )
 
 
 @register_case("/api/v1/agents/{id}/fund")
-async def prepare_fund_agent(world: Harness) -> MoneyCase:
-    agent = await _create_agent(world)
+async def prepare_fund_agent(harness: Harness) -> MoneyCase:
+    agent = await _create_agent(harness)
     path = f"/api/v1/agents/{agent}"
     return MoneyCase(
         f"{path}/fund",
         {"amount": "100"},
-        await world.create_admin("F"),
+        await harness.create_admin("F"),
         changed_fields={"description": "float"},
         declined_fields={},
-        before_decline=lambda: _post_as_admin(world, f"{path}/suspend", reason="audit"),
+        before_decline=lambda: _post_as_admin(harness, f"{path}/suspend", reason="audit"),
     )
 
 
 @register_case("/api/v1/agents/{id}/payout-commission")
-async def prepare_payout_commission(world: Harness) -> MoneyCase:
-    agent, subscriber = await _create_agent(world), await world.create_subscriber()
+async def prepare_payout_commission(harness: Harness) -> MoneyCase:
+    agent, subscriber = await _create_agent(harness), await harness.create_subscriber()
     await _post_as_admin(
-        world,
+        harness,
         "/api/v1/agents/cashin",
         agent_id=agent,
         subscriber_id=subscriber["id"],
@@ -147,36 +149,36 @@ async def prepare_payout_commission(world: Harness) -> MoneyCase:
     return MoneyCase(
         f"{path}/payout-commission",
         {},
-        await world.create_admin("F"),
+        await harness.create_admin("F"),
         changed_fields={},
         declined_fields={},
-        before_decline=lambda: _post_as_admin(world, f"{path}/suspend", reason="audit"),
-        changed_path=f"/api/v1/agents/{await _create_agent(world)}/payout-commission",
+        before_decline=lambda: _post_as_admin(harness, f"{path}/suspend", reason="audit"),
+        changed_path=f"/api/v1/agents/{await _create_agent(harness)}/payout-commission",
     )
 
 
 @register_case("/api/v1/agents/cashin")
-async def prepare_cash_in(world: Harness) -> MoneyCase:
+async def prepare_cash_in(harness: Harness) -> MoneyCase:
     body = {
-        "agent_id": await _create_agent(world),
-        "subscriber_id": (await world.create_subscriber())["id"],
+        "agent_id": await _create_agent(harness),
+        "subscriber_id": (await harness.create_subscriber())["id"],
         "amount": "100",
         "agent_pin": PIN,
     }
     return MoneyCase(
         "/api/v1/agents/cashin",
         body,
-        await world.create_api_key("payments:write"),
+        await harness.create_api_key("payments:write"),
         changed_fields={"amount": "101"},
         declined_fields={"amount": "5000"},
     )
 
 
 @register_case("/api/v1/agents/cashout")
-async def prepare_cash_out(world: Harness) -> MoneyCase:
+async def prepare_cash_out(harness: Harness) -> MoneyCase:
     body = {
-        "agent_id": await _create_agent(world),
-        "subscriber_id": (await world.create_subscriber(balance="1000"))["id"],
+        "agent_id": await _create_agent(harness),
+        "subscriber_id": (await harness.create_subscriber(balance="1000"))["id"],
         "amount": "100",
         "agent_pin": PIN,
         "pin": PIN,
@@ -184,70 +186,70 @@ async def prepare_cash_out(world: Harness) -> MoneyCase:
     return MoneyCase(
         "/api/v1/agents/cashout",
         body,
-        await world.create_api_key("payments:write"),
+        await harness.create_api_key("payments:write"),
         changed_fields={"amount": "101"},
         declined_fields={"amount": "5000"},
     )
 
 
 @register_case("/api/v1/agents/transfer")
-async def prepare_agent_transfer(world: Harness) -> MoneyCase:
-    parent = await _create_agent(world)
+async def prepare_agent_transfer(harness: Harness) -> MoneyCase:
+    parent = await _create_agent(harness)
     body = {
         "from_agent_id": parent,
-        "to_agent_id": await _create_agent(world, agent_type="sub_agent", parent_agent_id=parent),
+        "to_agent_id": await _create_agent(harness, agent_type="sub_agent", parent_agent_id=parent),
         "amount": "100",
         "pin": PIN,
     }
     return MoneyCase(
         "/api/v1/agents/transfer",
         body,
-        await world.create_api_key("payments:write"),
+        await harness.create_api_key("payments:write"),
         changed_fields={"description": "week 7"},
         declined_fields={"amount": "5000"},
     )
 
 
-async def _prepare_payment(world: Harness, path: str) -> MoneyCase:
-    subscriber = await world.create_subscriber(balance="300")
-    body = {"card_serial": await world.create_card(subscriber["id"]), "amount": "100"}
+async def _prepare_payment(harness: Harness, path: str) -> MoneyCase:
+    subscriber = await harness.create_subscriber(balance="300")
+    body = {"card_serial": await harness.create_card(subscriber["id"]), "amount": "100"}
     return MoneyCase(
         path,
         body,
-        await world.create_processor(),
+        await harness.create_processor(),
         changed_fields={"transaction_ref": "17"},
         declined_fields={"amount": "400"},
     )
 
 
 @register_case("/api/v1/pos/payment")
-async def prepare_pos_payment(world: Harness) -> MoneyCase:
-    return await _prepare_payment(world, "/api/v1/pos/payment")
+async def prepare_pos_payment(harness: Harness) -> MoneyCase:
+    return await _prepare_payment(harness, "/api/v1/pos/payment")
 
 
 @register_case("/api/v1/payment")
-async def prepare_in_app_payment(world: Harness) -> MoneyCase:
-    return await _prepare_payment(world, "/api/v1/payment")
+async def prepare_in_app_payment(harness: Harness) -> MoneyCase:
+    return await _prepare_payment(harness, "/api/v1/payment")
 
 
 @register_case("/payment")
-async def prepare_in_app_payment_alias(world: Harness) -> MoneyCase:
-    return await _prepare_payment(world, "/payment")
+async def prepare_in_app_payment_alias(harness: Harness) -> MoneyCase:
+    return await _prepare_payment(harness, "/payment")
 
 
-async def _prepare_refund(world: Harness, path: str) -> MoneyCase:
+async def _prepare_refund(harness: Harness, path: str) -> MoneyCase:
     """Prepare a refund; it is declined once the merchant's balance is empty."""
-    paid = await _prepare_payment(world, "/api/v1/pos/payment")
-    answer = await world.client.post(
+    paid = await _prepare_payment(harness, "/api/v1/pos/payment")
+    response = await harness.client.post(
         paid.path, json=paid.body | {"request_id": "paid"}, auth=paid.auth
     )
     body = {
-        "original_transaction_id": answer.json()["transaction_id"],
+        "original_transaction_id": response.json()["transaction_id"],
         "amount": "10",
         "reason": "returned",
     }
-    account = await world.get_account_id(paid.auth)
-    other = await world.create_subscriber()
+    account = await harness.get_account_id(paid.auth)
+    other = await harness.create_subscriber()
     return MoneyCase(
         path,
         body,
@@ -255,7 +257,7 @@ async def _prepare_refund(world: Harness, path: str) -> MoneyCase:
         changed_fields={"reason": "another"},
         declined_fields={},
         before_decline=lambda: _post_as_admin(
-            world,
+            harness,
             "/api/v1/wallet/transfer",
             from_account_id=account,
             to_account_id=other["account_id"],
@@ -265,45 +267,47 @@ async def _prepare_refund(world: Harness, path: str) -> MoneyCase:
 
 
 @register_case("/api/v1/pos/refund")
-async def prepare_pos_refund(world: Harness) -> MoneyCase:
-    return await _prepare_refund(world, "/api/v1/pos/refund")
+async def prepare_pos_refund(harness: Harness) -> MoneyCase:
+    return await _prepare_refund(harness, "/api/v1/pos/refund")
 
 
 @register_case("/api/v1/payment/refund")
-async def prepare_in_app_refund(world: Harness) -> MoneyCase:
-    return await _prepare_refund(world, "/api/v1/payment/refund")
+async def prepare_in_app_refund(harness: Harness) -> MoneyCase:
+    return await _prepare_refund(harness, "/api/v1/payment/refund")
 
 
 @register_case("/payment/refund")
-async def prepare_in_app_refund_alias(world: Harness) -> MoneyCase:
-    return await _prepare_refund(world, "/payment/refund")
+async def prepare_in_app_refund_alias(harness: Harness) -> MoneyCase:
+    return await _prepare_refund(harness, "/payment/refund")
 
 
 @register_case("/api/v1/processors/{id}/transfer")
-async def prepare_processor_transfer(world: Harness) -> MoneyCase:
-    paid = await _prepare_payment(world, "/api/v1/pos/payment")
-    await world.client.post(paid.path, json=paid.body | {"request_id": "paid"}, auth=paid.auth)
-    subscriber = await world.create_subscriber()
+async def prepare_processor_transfer(harness: Harness) -> MoneyCase:
+    paid = await _prepare_payment(harness, "/api/v1/pos/payment")
+    await harness.client.post(paid.path, json=paid.body | {"request_id": "paid"}, auth=paid.auth)
+    subscriber = await harness.create_subscriber()
     return MoneyCase(
-        f"/api/v1/processors/{await world.get_processor_id(paid.auth)}/transfer",
+        f"/api/v1/processors/{await harness.get_processor_id(paid.auth)}/transfer",
         {"subscriber_id": subscriber["id"], "amount": "10"},
-        await world.create_admin("F"),
+        await harness.create_admin("F"),
         changed_fields={"description": "payout"},
         declined_fields={"amount": "5000"},
     )
 
 
 @register_case("/api/v1/admin/partners/{id}/fund")
-async def prepare_fund_partner(world: Harness) -> MoneyCase:
-    partner = (await _post_as_admin(world, "/api/v1/admin/partners", name="Remit"))["partner"]["id"]
+async def prepare_fund_partner(harness: Harness) -> MoneyCase:
+    partner = (await _post_as_admin(harness, "/api/v1/admin/partners", name="Remit"))["partner"][
+        "id"
+    ]
     path = f"/api/v1/admin/partners/{partner}"
     return MoneyCase(
         f"{path}/fund",
         {"amount": "100"},
-        await world.create_admin("F"),
+        await harness.create_admin("F"),
         changed_fields={"amount": "101"},
         declined_fields={},
-        before_decline=lambda: _post_as_admin(world, f"{path}/suspend", reason="audit"),
+        before_decline=lambda: _post_as_admin(harness, f"{path}/suspend", reason="audit"),
     )
 
 
@@ -312,7 +316,7 @@ ROUTES = sorted(name for name in CASES if name.startswith("POST /api/v1/"))
 
 
 async def send_case(
-    world: Harness,
+    harness: Harness,
     case: MoneyCase,
     name: str,
     *,
@@ -323,18 +327,18 @@ async def send_case(
 
     `fields` override the body; `client` sends it to another process.
     """
-    return await (client or world.client).post(
+    return await (client or harness.client).post(
         case.path, json=case.body | {"request_id": name} | fields, auth=case.auth
     )
 
 
-async def count_entries(world: Harness) -> int:
-    count: int = await world.services.database.fetchval("SELECT count(*) FROM entries")
+async def count_entries(harness: Harness) -> int:
+    count: int = await harness.services.database.fetchval("SELECT count(*) FROM entries")
     return count
 
 
-async def count_transactions(world: Harness, name: str) -> int:
-    count: int = await world.services.database.fetchval(
+async def count_transactions(harness: Harness, name: str) -> int:
+    count: int = await harness.services.database.fetchval(
         "SELECT count(*) FROM transactions WHERE request_id = $1", name
     )
     return count

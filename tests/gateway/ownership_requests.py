@@ -43,10 +43,10 @@ class SubscriberFixture:
 class OwnershipFixtures:
     """Two owners of every kind, so that each can try to access objects of its counterpart."""
 
-    def __init__(self, house: AccessFixtures) -> None:
-        self.access_fixtures = house
-        self.harness: Harness = house.harness
-        self.client = house.client
+    def __init__(self, access_fixtures: AccessFixtures) -> None:
+        self.access_fixtures = access_fixtures
+        self.harness: Harness = access_fixtures.harness
+        self.client = access_fixtures.client
         self.processor = self.other_processor = HmacAuth("", "")
         self.processor_id = self.other_processor_id = self.other_terminal = self.other_key = ""
         self.partner_record: dict[str, Any] = {}
@@ -58,27 +58,27 @@ class OwnershipFixtures:
         self.subscriber = self.other_subscriber = SubscriberFixture.__new__(SubscriberFixture)
 
     async def create_all(self) -> None:
-        world = self.harness
-        await world.disable_compliance_rules()
+        harness = self.harness
+        await harness.disable_compliance_rules()
         self.processor, self.other_processor = (
-            await world.create_processor(),
-            await world.create_processor(),
+            await harness.create_processor(),
+            await harness.create_processor(),
         )
-        self.processor_id = await world.get_processor_id(self.processor)
-        self.other_processor_id = await world.get_processor_id(self.other_processor)
-        self.other_key = (await create_terminal_key(world, self.other_processor)).id
-        admin = await world.create_admin()
+        self.processor_id = await harness.get_processor_id(self.processor)
+        self.other_processor_id = await harness.get_processor_id(self.other_processor)
+        self.other_key = (await create_terminal_key(harness, self.other_processor)).id
+        admin = await harness.create_admin()
         url = f"{V1}/processors/{self.other_processor_id}/terminals"
         (terminal,) = (await self.client.get(url, auth=admin)).json()["data"]
         self.other_terminal = terminal["id"]
-        self.partner_record = await new_partner(world, balance="5000")
-        self.other_partner_record = await new_partner(world, balance="5000")
-        self.agents = [await create_agent(world, balance="1000") for _ in range(2)]
-        self.sub_agents = [await create_sub_agent(world, agent) for agent in self.agents]
+        self.partner_record = await new_partner(harness, balance="5000")
+        self.other_partner_record = await new_partner(harness, balance="5000")
+        self.agents = [await create_agent(harness, balance="1000") for _ in range(2)]
+        self.sub_agents = [await create_sub_agent(harness, agent) for agent in self.agents]
         for _ in range(2):
             hook = {"url": "http://127.0.0.1:9/", "events": ["card.blocked"]}
-            made = await self.client.post(f"{V1}/admin/webhook-endpoints", json=hook, auth=admin)
-            self.webhook_endpoints.append(made.json()["id"])
+            created = await self.client.post(f"{V1}/admin/webhook-endpoints", json=hook, auth=admin)
+            self.webhook_endpoints.append(created.json()["id"])
         self.subscriber = await self.create_subscriber()
         self.other_subscriber = await self.create_subscriber(pin=OTHER_PIN)
         url = f"{V1}/admin/webhook-endpoints/{self.webhook_endpoints[1]}/deliveries"
@@ -91,10 +91,10 @@ class OwnershipFixtures:
     async def create_subscriber(
         self, *, restricted: bool = False, pin: str = PIN
     ) -> SubscriberFixture:
-        world = self.harness
-        found = SubscriberFixture(await world.create_subscriber(balance="1000", pin=pin), pin)
-        found.card = await world.create_card(found.id)
-        found.blocked_card = await world.create_card(found.id)
+        harness = self.harness
+        found = SubscriberFixture(await harness.create_subscriber(balance="1000", pin=pin), pin)
+        found.card = await harness.create_card(found.id)
+        found.blocked_card = await harness.create_card(found.id)
         paid = await self.client.post(
             f"{V1}/pos/payment",
             json={"request_id": new_request_id(), "card_serial": found.card, "amount": "10"},
@@ -104,16 +104,16 @@ class OwnershipFixtures:
         body = {"document_type": "selfie", "image": IMAGE_DATA_URI}
         url = f"{V1}/subscribers/{found.id}"
         sent = await self.client.post(
-            f"{url}/kyc-documents", json=body, auth=world.get_service_auth()
+            f"{url}/kyc-documents", json=body, auth=harness.get_service_auth()
         )
         found.document_id = sent.json()["document_id"]
         for_now = {"reason": "customer_request"}
         blocked = await self.client.post(
-            f"{V1}/cards/{found.blocked_card}/block", json=for_now, auth=world.get_service_auth()
+            f"{V1}/cards/{found.blocked_card}/block", json=for_now, auth=harness.get_service_auth()
         )
         assert blocked.status_code == 200, blocked.text
         if restricted:
-            admin = await world.create_admin("C")
+            admin = await harness.create_admin("C")
             done = await self.client.put(url, json={"restricted": True}, auth=admin)
             assert done.status_code == 200, done.text
         return found

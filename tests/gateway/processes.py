@@ -51,7 +51,7 @@ def list_workers(address: httpx2.URL | str) -> list[psutil.Process]:
     Excludes the supervisor and the workers of other gateways started by this process.
     """
     port = str(httpx2.URL(address).port)
-    return [one for one in psutil.Process().children(recursive=True) if _is_worker_of(port, one)]
+    return [item for item in psutil.Process().children(recursive=True) if _is_worker_of(port, item)]
 
 
 def _is_worker_of(port: str, process: psutil.Process) -> bool:
@@ -99,12 +99,12 @@ async def start_tapgate(
     messenger_port: int | None = None,
 ) -> AsyncIterator[RunningGateway]:
     port = free_port()
-    kept = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
+    stored = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
     with (folder / "log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             TAPGATE_EXECUTABLE,
             command,
-            env=kept
+            env=stored
             | {
                 "TAPGATE_DATA_DIR": str(folder / "gateway"),
                 "TAPGATE_DATABASE_URL": url,

@@ -33,12 +33,12 @@ def endpoint_name(endpoint: Endpoint) -> str:
 
 
 @pytest.fixture(scope="module")
-async def house(
-    tmp_path_factory: pytest.TempPathFactory, postgres: str, copies: ScratchDatabases
+async def access_fixtures(
+    tmp_path_factory: pytest.TempPathFactory, postgres: str, scratch_databases: ScratchDatabases
 ) -> AsyncIterator[AccessFixtures]:
     folder: Path = tmp_path_factory.mktemp("house")
-    async with run_access_fixtures(folder, postgres, copies) as house:
-        yield house
+    async with run_access_fixtures(folder, postgres, scratch_databases) as access_fixtures:
+        yield access_fixtures
 
 
 def test_declared_access_matches_the_specification() -> None:
@@ -64,38 +64,42 @@ def test_restricted_fields_are_limited_to_admin_and_compliance_roles() -> None:
 
 @pytest.mark.parametrize("endpoint", PROTECTED_ENDPOINTS, ids=endpoint_name)
 async def test_only_declared_callers_can_call_the_endpoint(
-    house: AccessFixtures, endpoint: Endpoint
+    access_fixtures: AccessFixtures, endpoint: Endpoint
 ) -> None:
     path, access = build_missing_path(endpoint), endpoint.access
-    refusals, before = 0, await house.count_denials()
-    for caller in house.list_callers(access):
+    refusals, before = 0, await access_fixtures.count_denials()
+    for caller in access_fixtures.list_callers(access):
         if endpoint.name == LOGOUT_ENDPOINT and caller.kind == "admin":
             continue  # would end the session that other tests use; see below
-        answer = await house.client.request(endpoint.method, path, content=b"{}", auth=caller.auth)
-        if caller.is_allowed(access):
-            assert answer.status_code in (200, 400, 404, 422), (caller.name, answer.text)
-            continue
-        assert get_status_and_code(answer) == caller.expected_error(access), (
-            caller.name,
-            answer.text,
+        response = await access_fixtures.client.request(
+            endpoint.method, path, content=b"{}", auth=caller.auth
         )
-        if answer.status_code == 403:
+        if caller.is_allowed(access):
+            assert response.status_code in (200, 400, 404, 422), (caller.name, response.text)
+            continue
+        assert get_status_and_code(response) == caller.expected_error(access), (
+            caller.name,
+            response.text,
+        )
+        if response.status_code == 403:
             refusals += 1
-            assert answer.json()["details"] == {"required": caller.expected_requirements(access)}, (
-                caller.name
-            )
+            assert response.json()["details"] == {
+                "required": caller.expected_requirements(access)
+            }, caller.name
         else:
-            assert answer.headers["WWW-Authenticate"]
+            assert response.headers["WWW-Authenticate"]
     # Every 403 FORBIDDEN is audited; a 401 is not.
-    assert await house.count_denials() == before + refusals
+    assert await access_fixtures.count_denials() == before + refusals
 
 
-async def test_every_admin_role_can_log_out(house: AccessFixtures) -> None:
+async def test_every_admin_role_can_log_out(access_fixtures: AccessFixtures) -> None:
     for role in "ACSF":
-        admin = await house.harness.create_admin(role)
-        answer = await house.client.post("/api/v1/admin/logout", auth=admin)
-        assert answer.status_code == 204
-        assert get_status_and_code(await house.client.get("/api/v1/admin/me", auth=admin)) == (
+        admin = await access_fixtures.harness.create_admin(role)
+        response = await access_fixtures.client.post("/api/v1/admin/logout", auth=admin)
+        assert response.status_code == 204
+        assert get_status_and_code(
+            await access_fixtures.client.get("/api/v1/admin/me", auth=admin)
+        ) == (
             401,
             "UNAUTHORIZED",
         )
@@ -103,17 +107,19 @@ async def test_every_admin_role_can_log_out(house: AccessFixtures) -> None:
 
 @pytest.mark.parametrize("method", ["as declared", "HEAD"])
 async def test_protected_endpoints_reject_requests_without_credentials(
-    house: AccessFixtures, method: str
+    access_fixtures: AccessFixtures, method: str
 ) -> None:
     for endpoint in PROTECTED_ENDPOINTS:
         if method == "HEAD" and endpoint.method != "GET":
             continue
         used = "HEAD" if method == "HEAD" else endpoint.method
-        answer = await house.client.request(used, build_missing_path(endpoint), content=b"{}")
-        assert answer.status_code == 401, endpoint.name
+        response = await access_fixtures.client.request(
+            used, build_missing_path(endpoint), content=b"{}"
+        )
+        assert response.status_code == 401, endpoint.name
         if method != "HEAD":
-            assert answer.json()["code"] == "UNAUTHORIZED"
-            assert set(answer.json()) <= {"error", "code", "message"}
+            assert response.json()["code"] == "UNAUTHORIZED"
+            assert set(response.json()) <= {"error", "code", "message"}
 
 
 def list_path_variants(path: str) -> list[str]:
@@ -140,124 +146,130 @@ def list_path_variants(path: str) -> list[str]:
 
 
 async def test_alternative_path_spellings_do_not_bypass_authentication(
-    house: AccessFixtures,
+    access_fixtures: AccessFixtures,
 ) -> None:
     for endpoint in PROTECTED_ENDPOINTS:
         for path in list_path_variants(build_missing_path(endpoint)):
             url = httpx2.URL(scheme="http", host="gateway", raw_path=path.encode())
-            answer = await house.client.request(endpoint.method, url, content=b"{}")
-            assert answer.status_code in (401, 404, 405), (endpoint.name, path, answer.text)
+            response = await access_fixtures.client.request(endpoint.method, url, content=b"{}")
+            assert response.status_code in (401, 404, 405), (endpoint.name, path, response.text)
 
 
 @pytest.mark.parametrize(
     "header", ["X-HTTP-Method-Override", "X-Original-URL", "X-Rewrite-URL", "X-Forwarded-For"]
 )
 async def test_override_headers_do_not_bypass_authentication(
-    house: AccessFixtures, header: str
+    access_fixtures: AccessFixtures, header: str
 ) -> None:
     value = {"X-HTTP-Method-Override": "GET", "X-Forwarded-For": "127.0.0.1"}.get(header, "/health")
     for endpoint in PROTECTED_ENDPOINTS:
-        answer = await house.client.request(
+        response = await access_fixtures.client.request(
             endpoint.method, build_missing_path(endpoint), content=b"{}", headers={header: value}
         )
-        assert get_status_and_code(answer) == (401, "UNAUTHORIZED"), endpoint.name
+        assert get_status_and_code(response) == (401, "UNAUTHORIZED"), endpoint.name
 
 
-async def test_undeclared_methods_return_405(house: AccessFixtures) -> None:
+async def test_undeclared_methods_return_405(access_fixtures: AccessFixtures) -> None:
     taken: dict[str, set[str]] = {}
     for endpoint in ENDPOINTS:
         taken.setdefault(endpoint.path, set()).add(endpoint.method)
-    admin = await house.harness.create_admin()
+    admin = await access_fixtures.harness.create_admin()
     for endpoint in PROTECTED_ENDPOINTS:
         methods = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "HEAD"}
         others = methods - taken[endpoint.path]
         for method in others - ({"HEAD"} if "GET" in taken[endpoint.path] else set()):
-            answer = await house.client.request(method, build_missing_path(endpoint), auth=admin)
-            assert answer.status_code == 405, (method, endpoint.path)
+            response = await access_fixtures.client.request(
+                method, build_missing_path(endpoint), auth=admin
+            )
+            assert response.status_code == 405, (method, endpoint.path)
 
 
 @pytest.mark.parametrize("endpoint", PUBLIC_ENDPOINTS, ids=endpoint_name)
 async def test_public_endpoint_ignores_credentials(
-    house: AccessFixtures, endpoint: Endpoint
+    access_fixtures: AccessFixtures, endpoint: Endpoint
 ) -> None:
     """An invalid credential does not cause a rejection either."""
     request = endpoint.method, build_missing_path(endpoint)
-    expected = get_status_and_code(await house.client.request(*request, content=b"{}"))
+    expected = get_status_and_code(await access_fixtures.client.request(*request, content=b"{}"))
     assert expected[0] in (200, 400, 401, 404)
-    for caller in house.callers:
-        answer = await house.client.request(*request, content=b"{}", auth=caller.auth)
-        assert get_status_and_code(answer) == expected, caller.name
+    for caller in access_fixtures.callers:
+        response = await access_fixtures.client.request(*request, content=b"{}", auth=caller.auth)
+        assert get_status_and_code(response) == expected, caller.name
     for headers in ({"Authorization": "Bearer x"}, {"X-Signature": "x"}, {"X-Service-Name": "x"}):
-        answer = await house.client.request(*request, content=b"{}", headers=headers)
-        assert get_status_and_code(answer) == expected
+        response = await access_fixtures.client.request(*request, content=b"{}", headers=headers)
+        assert get_status_and_code(response) == expected
 
 
-async def test_denied_access_is_audited(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_denied_access_is_audited(client: httpx2.AsyncClient, harness: Harness) -> None:
     for name, credential, actor in (
-        ("key", key := await world.create_api_key("balance:read"), key.id),
-        ("admin", admin := await world.create_admin("F"), admin.id),
-        ("service", world.get_service_auth(), "messenger"),
-        ("processor", till := await world.create_processor(), till.id),
-        ("partner", partner := await world.create_partner(), partner.id),
+        ("key", key := await harness.create_api_key("balance:read"), key.id),
+        ("admin", admin := await harness.create_admin("F"), admin.id),
+        ("service", harness.get_service_auth(), "messenger"),
+        ("processor", terminal_auth := await harness.create_processor(), terminal_auth.id),
+        ("partner", partner := await harness.create_partner(), partner.id),
     ):
         headers = {"X-Request-ID": f"asked-by-{name}"}
-        answer = await client.get("/api/v1/audit/logs", auth=credential, headers=headers)
-        assert answer.status_code == 403
-        entries = await world.list_audit_entries("GET /api/v1/audit/logs", "access.denied")
+        response = await client.get("/api/v1/audit/logs", auth=credential, headers=headers)
+        assert response.status_code == 403
+        entries = await harness.list_audit_entries("GET /api/v1/audit/logs", "access.denied")
         assert (entries[-1]["result"], entries[-1]["actor"]["id"]) == ("denied", actor)
     assert len(entries) == 5
 
 
-async def test_field_without_permission_is_rejected_and_audited(house: AccessFixtures) -> None:
-    subscriber = await house.harness.create_subscriber()
+async def test_field_without_permission_is_rejected_and_audited(
+    access_fixtures: AccessFixtures,
+) -> None:
+    subscriber = await access_fixtures.harness.create_subscriber()
     path = f"/api/v1/subscribers/{subscriber['id']}"
-    for caller in house.callers:
+    for caller in access_fixtures.callers:
         if not caller.is_allowed(_find_endpoint("PUT /api/v1/subscribers/{id}").access):
             continue
-        before = await house.count_denials()
+        before = await access_fixtures.count_denials()
         for field, value in (("kyc_level", 1), ("kyc_status", "NONE"), ("restricted", False)):
-            answer = await house.client.put(path, json={field: value}, auth=caller.auth)
+            response = await access_fixtures.client.put(path, json={field: value}, auth=caller.auth)
             if _is_compliance(caller):
-                assert answer.status_code == 200, (caller.name, answer.text)
+                assert response.status_code == 200, (caller.name, response.text)
                 continue
-            assert get_status_and_code(answer) == (403, "FORBIDDEN"), caller.name
+            assert get_status_and_code(response) == (403, "FORBIDDEN"), caller.name
             required = ["compliance_user", "system_admin"]
-            assert answer.json()["details"] == {"required": required}
-        assert await house.count_denials() == before + (0 if _is_compliance(caller) else 3)
+            assert response.json()["details"] == {"required": required}
+        assert await access_fixtures.count_denials() == before + (
+            0 if _is_compliance(caller) else 3
+        )
 
 
 async def test_denials_beyond_declared_access_are_audited(
-    house: AccessFixtures,
+    access_fixtures: AccessFixtures,
 ) -> None:
     """An admin cannot disable their own account."""
-    (admin,) = (caller for caller in house.callers if caller.role == "A")
-    before = await house.count_denials()
+    (admin,) = (caller for caller in access_fixtures.callers if caller.role == "A")
+    before = await access_fixtures.count_denials()
     path = f"/api/v1/admin/users/{admin.auth.id}/disable"
-    answer = await house.client.post(path, auth=admin.auth)
-    assert get_status_and_code(answer) == (403, "FORBIDDEN")
-    assert answer.json()["details"]["required"]
-    assert await house.count_denials() == before + 1
+    response = await access_fixtures.client.post(path, auth=admin.auth)
+    assert get_status_and_code(response) == (403, "FORBIDDEN")
+    assert response.json()["details"]["required"]
+    assert await access_fixtures.count_denials() == before + 1
 
 
 async def test_failed_login_is_audited_without_revealing_whether_the_account_exists(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     email = "grace@example.com"
     new = {"email": email, "password": "a right one, long", "name": "Grace", "role": "finance_user"}
-    created = await client.post("/api/v1/admin/users", json=new, auth=await world.create_admin())
+    created = await client.post("/api/v1/admin/users", json=new, auth=await harness.create_admin())
     assert created.status_code == 201
-    answers = [
-        await client.post("/api/v1/admin/login", json={"email": one, "password": "x" * 12})
-        for one in (email, "nobody@example.com")
+    responses = [
+        await client.post("/api/v1/admin/login", json={"email": item, "password": "x" * 12})
+        for item in (email, "nobody@example.com")
     ]
-    assert [get_status_and_code(answer) for answer in answers] == [(401, "UNAUTHORIZED")] * 2
-    assert answers[0].json() == answers[1].json()
-    (entry,) = await world.list_audit_entries(email, "admin.login")
+    assert [get_status_and_code(response) for response in responses] == [(401, "UNAUTHORIZED")] * 2
+    assert responses[0].json() == responses[1].json()
+    (entry,) = await harness.list_audit_entries(email, "admin.login")
     assert entry["result"] == "failure"
     # An unknown email may be a password typed into the wrong field, so it is not stored in clear.
-    assert await world.list_audit_entries("nobody@example.com", "admin.login") == []
+    assert await harness.list_audit_entries("nobody@example.com", "admin.login") == []
     failed = await client.get(
-        "/api/v1/audit/logs", params={"event": "admin.login"}, auth=await world.create_admin()
+        "/api/v1/audit/logs", params={"event": "admin.login"}, auth=await harness.create_admin()
     )
     names = [entry["resource_id"] for entry in failed.json()["data"]]
     assert [name.partition(":")[0] for name in names if name != email] == ["unknown"]

@@ -24,41 +24,43 @@ PROTECTED_ENDPOINTS = [endpoint for endpoint in list_endpoints() if not endpoint
 
 
 class BadCredentialFixtures:
-    def __init__(self, house: AccessFixtures, bad: Sequence[BadCredential]) -> None:
-        self.access_fixtures = house
+    def __init__(self, access_fixtures: AccessFixtures, bad: Sequence[BadCredential]) -> None:
+        self.access_fixtures = access_fixtures
         self.bad_credentials = bad
 
 
 @pytest.fixture(scope="module")
-async def scene(
-    tmp_path_factory: pytest.TempPathFactory, postgres: str, copies: ScratchDatabases
+async def bad_credential_fixtures(
+    tmp_path_factory: pytest.TempPathFactory, postgres: str, scratch_databases: ScratchDatabases
 ) -> AsyncIterator[BadCredentialFixtures]:
-    async with run_access_fixtures(tmp_path_factory.mktemp("house"), postgres, copies) as house:
-        yield BadCredentialFixtures(house, await list_bad_credentials(house))
+    async with run_access_fixtures(
+        tmp_path_factory.mktemp("house"), postgres, scratch_databases
+    ) as access_fixtures:
+        yield BadCredentialFixtures(access_fixtures, await list_bad_credentials(access_fixtures))
 
 
 @pytest.mark.parametrize("endpoint", PROTECTED_ENDPOINTS, ids=lambda endpoint: endpoint.name)
 async def test_bad_credentials_are_rejected(
-    scene: BadCredentialFixtures, endpoint: Endpoint
+    bad_credential_fixtures: BadCredentialFixtures, endpoint: Endpoint
 ) -> None:
     client, path, before = (
-        scene.access_fixtures.client,
+        bad_credential_fixtures.access_fixtures.client,
         build_missing_path(endpoint),
-        await scene.access_fixtures.count_denials(),
+        await bad_credential_fixtures.access_fixtures.count_denials(),
     )
-    for bad in scene.bad_credentials:
-        answer = await client.request(endpoint.method, path, content=b"{}", auth=bad.auth)
-        assert get_status_and_code(answer) == (bad.status, bad.code), (bad.name, answer.text)
-        assert answer.status_code == 403 or answer.headers["WWW-Authenticate"]
-        assert "details" not in answer.json(), bad.name
+    for bad in bad_credential_fixtures.bad_credentials:
+        response = await client.request(endpoint.method, path, content=b"{}", auth=bad.auth)
+        assert get_status_and_code(response) == (bad.status, bad.code), (bad.name, response.text)
+        assert response.status_code == 403 or response.headers["WWW-Authenticate"]
+        assert "details" not in response.json(), bad.name
     # No principal was authenticated, so no denial is recorded.
-    assert await scene.access_fixtures.count_denials() == before
+    assert await bad_credential_fixtures.access_fixtures.count_denials() == before
 
 
 async def test_error_does_not_reveal_whether_a_credential_exists(
-    scene: BadCredentialFixtures,
+    bad_credential_fixtures: BadCredentialFixtures,
 ) -> None:
-    client = scene.access_fixtures.client
+    client = bad_credential_fixtures.access_fixtures.client
     words: dict[str, set[str]] = {}
     alike = {
         "key": ("unknown key", "a longer key", "a shorter key", "an expired key", "a deleted key"),
@@ -73,54 +75,64 @@ async def test_error_does_not_reveal_whether_a_credential_exists(
         "session": ("a disabled admin", "an ended session", "a token of another's session"),
     }
     for kind, names in alike.items():
-        for bad in scene.bad_credentials:
+        for bad in bad_credential_fixtures.bad_credentials:
             if bad.name in names:
-                answer = await client.post("/api/v1/pos/lookup-card", json={}, auth=bad.auth)
-                words.setdefault(kind, set()).add(answer.text)
-    assert {kind: len(said) for kind, said in words.items()} == dict.fromkeys(alike, 1)
+                response = await client.post("/api/v1/pos/lookup-card", json={}, auth=bad.auth)
+                words.setdefault(kind, set()).add(response.text)
+    assert {kind: len(output) for kind, output in words.items()} == dict.fromkeys(alike, 1)
 
 
 async def test_first_credential_kind_decides_when_several_are_valid(
-    scene: BadCredentialFixtures,
+    bad_credential_fixtures: BadCredentialFixtures,
 ) -> None:
     """docs/signing.md sets the order: client signatures, service signatures, then Authorization."""
-    house, path = scene.access_fixtures, "/api/v1/admin/me"
-    admin = await house.harness.create_admin()
-    token = (await house.client.get(path, auth=admin)).request.headers["Authorization"]
-    assert (await house.client.get(path, auth=admin)).status_code == 200
-    for other in (house.processor, house.terminal, house.partner, house.harness.get_service_auth()):
+    access_fixtures, path = bad_credential_fixtures.access_fixtures, "/api/v1/admin/me"
+    admin = await access_fixtures.harness.create_admin()
+    token = (await access_fixtures.client.get(path, auth=admin)).request.headers["Authorization"]
+    assert (await access_fixtures.client.get(path, auth=admin)).status_code == 200
+    for other in (
+        access_fixtures.processor,
+        access_fixtures.terminal,
+        access_fixtures.partner,
+        access_fixtures.harness.get_service_auth(),
+    ):
         both = TamperedAuth(other, replace_headers(Authorization=token))
-        assert get_status_and_code(await house.client.get(path, auth=both)) == (403, "FORBIDDEN")
-    service = house.harness.get_service_auth()
+        assert get_status_and_code(await access_fixtures.client.get(path, auth=both)) == (
+            403,
+            "FORBIDDEN",
+        )
+    service = access_fixtures.harness.get_service_auth()
     both = TamperedAuth(service, replace_headers(Authorization="Bearer nonsense"))
-    assert (await house.client.get("/api/v1/subscribers", auth=both)).status_code == 200
+    assert (await access_fixtures.client.get("/api/v1/subscribers", auth=both)).status_code == 200
 
 
-async def test_new_signing_key_is_valid_alongside_the_old_key(scene: BadCredentialFixtures) -> None:
-    world = scene.access_fixtures.harness
-    till = await world.create_processor()
-    owner, admin = await world.get_processor_id(till), await world.create_admin()
-    added = await world.client.post(f"/api/v1/processors/{owner}/keys", json={}, auth=admin)
-    new = type(till)(added.json()["api_key_id"], added.json()["hmac_secret"])
+async def test_new_signing_key_is_valid_alongside_the_old_key(
+    bad_credential_fixtures: BadCredentialFixtures,
+) -> None:
+    harness = bad_credential_fixtures.access_fixtures.harness
+    terminal_auth = await harness.create_processor()
+    owner, admin = await harness.get_processor_id(terminal_auth), await harness.create_admin()
+    added = await harness.client.post(f"/api/v1/processors/{owner}/keys", json={}, auth=admin)
+    new = type(terminal_auth)(added.json()["api_key_id"], added.json()["hmac_secret"])
     look_up = "/api/v1/pos/lookup-card"
-    for key in (till, new):
-        answer = await world.client.post(look_up, json={"card_identifier": "X"}, auth=key)
-        assert get_status_and_code(answer) == (404, "CARD_NOT_FOUND")
-    await world.client.delete(f"/api/v1/processors/{owner}/keys/{till.id}", auth=admin)
-    for key, expected in ((till, (401, "UNAUTHORIZED")), (new, (404, "CARD_NOT_FOUND"))):
-        answer = await world.client.post(look_up, json={"card_identifier": "X"}, auth=key)
-        assert get_status_and_code(answer) == expected
+    for key in (terminal_auth, new):
+        response = await harness.client.post(look_up, json={"card_identifier": "X"}, auth=key)
+        assert get_status_and_code(response) == (404, "CARD_NOT_FOUND")
+    await harness.client.delete(f"/api/v1/processors/{owner}/keys/{terminal_auth.id}", auth=admin)
+    for key, expected in ((terminal_auth, (401, "UNAUTHORIZED")), (new, (404, "CARD_NOT_FOUND"))):
+        response = await harness.client.post(look_up, json={"card_identifier": "X"}, auth=key)
+        assert get_status_and_code(response) == expected
 
 
 async def test_access_token_is_not_accepted_as_a_refresh_token(
-    scene: BadCredentialFixtures,
+    bad_credential_fixtures: BadCredentialFixtures,
 ) -> None:
-    house = scene.access_fixtures
-    admin = await house.harness.create_admin()
-    token = (await house.client.get("/api/v1/admin/me", auth=admin)).request.headers[
+    access_fixtures = bad_credential_fixtures.access_fixtures
+    admin = await access_fixtures.harness.create_admin()
+    token = (await access_fixtures.client.get("/api/v1/admin/me", auth=admin)).request.headers[
         "Authorization"
     ]
     body = {"refresh_token": token.removeprefix("Bearer ")}
-    answer = await house.client.post("/api/v1/admin/refresh", json=body)
-    assert get_status_and_code(answer) == (401, "UNAUTHORIZED")
-    assert (await house.client.get("/api/v1/admin/me", auth=admin)).status_code == 200
+    response = await access_fixtures.client.post("/api/v1/admin/refresh", json=body)
+    assert get_status_and_code(response) == (401, "UNAUTHORIZED")
+    assert (await access_fixtures.client.get("/api/v1/admin/me", auth=admin)).status_code == 200

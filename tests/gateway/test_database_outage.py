@@ -18,8 +18,8 @@ TIMEOUT_SECONDS = 30.0
 
 
 @pytest.fixture
-def server(folder: Path) -> Iterator[EmbeddedPostgres]:
-    server = EmbeddedPostgres(folder / "postgres")
+def server(public_tmp_path: Path) -> Iterator[EmbeddedPostgres]:
+    server = EmbeddedPostgres(public_tmp_path / "postgres")
     server.start()
     yield server
     server.stop()
@@ -50,10 +50,10 @@ def freeze_server(server: EmbeddedPostgres) -> Callable[[], object]:
 
 @pytest.mark.parametrize("take_away", [stop_server, freeze_server])
 async def test_gateway_recovers_from_a_database_outage_under_load(
-    folder: Path, server: EmbeddedPostgres, take_away: Callable[..., Callable[[], object]]
+    public_tmp_path: Path, server: EmbeddedPostgres, take_away: Callable[..., Callable[[], object]]
 ) -> None:
     async with (
-        run_gateway(folder, server.url, workers=2) as address,
+        run_gateway(public_tmp_path, server.url, workers=2) as address,
         httpx2.AsyncClient(base_url=address, timeout=TIMEOUT_SECONDS) as client,
     ):
         login = await client.post("/api/v1/admin/login", json=ADMIN)
@@ -89,12 +89,12 @@ async def run_load(client: httpx2.AsyncClient) -> AsyncIterator[Counter[int]]:
                 "last_name": "Kamara",
                 "pin": "4071",
             }
-            answer = await client.post("/api/v1/subscribers", json=body)
+            response = await client.post("/api/v1/subscribers", json=body)
             # A commit with a lost response may have succeeded; the retry then gets 409.
-            statuses[201 if answer.status_code == 409 else answer.status_code] += 1
-            if answer.status_code == 503:
-                assert answer.json()["code"] == "SERVICE_UNAVAILABLE"
-                assert answer.headers["Retry-After"]
+            statuses[201 if response.status_code == 409 else response.status_code] += 1
+            if response.status_code == 503:
+                assert response.json()["code"] == "SERVICE_UNAVAILABLE"
+                assert response.headers["Retry-After"]
                 await asyncio.sleep(0.05)
 
     tasks = [asyncio.create_task(register()) for _ in range(20)]
@@ -115,10 +115,10 @@ async def wait_until(condition: Callable[[], bool]) -> None:
 
 
 async def test_killed_worker_is_replaced_and_no_acknowledged_write_is_lost(
-    folder: Path, database_url: str
+    public_tmp_path: Path, database_url: str
 ) -> None:
     async with (
-        run_gateway(folder, database_url, workers=2) as address,
+        run_gateway(public_tmp_path, database_url, workers=2) as address,
         httpx2.AsyncClient(base_url=address, timeout=TIMEOUT_SECONDS) as client,
     ):
         login = await client.post("/api/v1/admin/login", json=ADMIN)
@@ -134,8 +134,8 @@ async def test_killed_worker_is_replaced_and_no_acknowledged_write_is_lost(
             }
             while True:
                 with contextlib.suppress(httpx2.TransportError):
-                    answer = await client.post("/api/v1/subscribers", json=body)
-                    if answer.status_code in (201, 409):
+                    response = await client.post("/api/v1/subscribers", json=body)
+                    if response.status_code in (201, 409):
                         acknowledged.append(body["phone_number"])
                         return
                 await asyncio.sleep(0.1)

@@ -54,13 +54,15 @@ _BODY_OVERRIDES = {f"POST {V1}/cards/{{serial}}/block": {"reason": "customer_req
 
 
 @pytest.fixture(scope="module")
-async def town(
-    tmp_path_factory: pytest.TempPathFactory, postgres: str, copies: ScratchDatabases
+async def ownership_fixtures(
+    tmp_path_factory: pytest.TempPathFactory, postgres: str, scratch_databases: ScratchDatabases
 ) -> AsyncIterator[OwnershipFixtures]:
-    async with run_access_fixtures(tmp_path_factory.mktemp("town"), postgres, copies) as house:
-        town = OwnershipFixtures(house)
-        await town.create_all()
-        yield town
+    async with run_access_fixtures(
+        tmp_path_factory.mktemp("town"), postgres, scratch_databases
+    ) as access_fixtures:
+        ownership_fixtures = OwnershipFixtures(access_fixtures)
+        await ownership_fixtures.create_all()
+        yield ownership_fixtures
 
 
 class RestrictedSubscriber(SubscriberFixture):
@@ -70,32 +72,34 @@ class RestrictedSubscriber(SubscriberFixture):
 
 
 @pytest.fixture(scope="module")
-async def observed(town: OwnershipFixtures) -> RestrictedSubscriber:
+async def observed(ownership_fixtures: OwnershipFixtures) -> RestrictedSubscriber:
     """A restricted subscriber for all tests that only read."""
-    return await create_restricted_subscriber(town)
+    return await create_restricted_subscriber(ownership_fixtures)
 
 
-async def create_restricted_subscriber(town: OwnershipFixtures) -> RestrictedSubscriber:
-    world, service = town.harness, town.harness.get_service_auth()
-    admin = await world.create_admin()
+async def create_restricted_subscriber(
+    ownership_fixtures: OwnershipFixtures,
+) -> RestrictedSubscriber:
+    harness, service = ownership_fixtures.harness, ownership_fixtures.harness.get_service_auth()
+    admin = await harness.create_admin()
     number = {"id_number": f"XK-{new_request_id()}"}
     person = RestrictedSubscriber(
-        await world.create_subscriber(balance="846.19", **PROFILE | number), PIN
+        await harness.create_subscriber(balance="846.19", **PROFILE | number), PIN
     )
     person.record |= number
     person.card, person.blocked_card = (
-        await world.create_card(person.id),
-        await world.create_card(person.id),
+        await harness.create_card(person.id),
+        await harness.create_card(person.id),
     )
-    person.child_card = await world.create_card(
+    person.child_card = await harness.create_card(
         person.id, type="CHILD", holder_name=CHILD, relationship="niece", daily_limit=5000
     )
     url, about = f"{V1}/subscribers/{person.id}", f"{NAME} {person.phone}"
 
     async def post(path: str, body: Any, auth: Any, status: int = 200) -> Any:
-        answer = await town.client.post(path, json=body, auth=auth)
-        assert answer.status_code == status, answer.text
-        return answer.json()
+        response = await ownership_fixtures.client.post(path, json=body, auth=auth)
+        assert response.status_code == status, response.text
+        return response.json()
 
     payment = {
         "request_id": new_request_id(),
@@ -103,12 +107,12 @@ async def create_restricted_subscriber(town: OwnershipFixtures) -> RestrictedSub
         "amount": "12",
         "metadata": {"customer": about},
     }
-    person.transaction_id = (await post(f"{V1}/pos/payment", payment, town.processor))[
-        "transaction_id"
-    ]
+    person.transaction_id = (
+        await post(f"{V1}/pos/payment", payment, ownership_fixtures.processor)
+    )["transaction_id"]
     send = {
         "sender_id": person.id,
-        "recipient_card_serial": town.subscriber.card,
+        "recipient_card_serial": ownership_fixtures.subscriber.card,
         "amount": "100",
         "pin": PIN,
         "memo": f"From {about}",
@@ -135,14 +139,16 @@ async def create_restricted_subscriber(town: OwnershipFixtures) -> RestrictedSub
         admin,
     )
     await post(f"{V1}/compliance/alerts/{person.alert}/investigate", {"note": about}, admin)
-    today = town.harness.services.clock().date().isoformat()
+    today = ownership_fixtures.harness.services.clock().date().isoformat()
     period = {"from_date": today, "to_date": today}
     statement = {"subscriber_id": person.id, "format": "csv", **period}
     link = (await post(f"{V1}/wallet/account-statement", statement, admin))["statement_url"]
     person.statement = link.rpartition("/")[2]
-    done = await town.client.put(url, json={"address": PROFILE["address"] + "!"}, auth=admin)
+    done = await ownership_fixtures.client.put(
+        url, json={"address": PROFILE["address"] + "!"}, auth=admin
+    )
     assert done.is_success
-    done = await town.client.put(url, json={"restricted": True}, auth=admin)
+    done = await ownership_fixtures.client.put(url, json={"restricted": True}, auth=admin)
     assert done.json() == {
         "id": person.id,
         "restricted": True,
@@ -152,32 +158,36 @@ async def create_restricted_subscriber(town: OwnershipFixtures) -> RestrictedSub
     return person
 
 
-async def list_personal_values(town: OwnershipFixtures, person: RestrictedSubscriber) -> set[str]:
+async def list_personal_values(
+    ownership_fixtures: OwnershipFixtures, person: RestrictedSubscriber
+) -> set[str]:
     url = f"{V1}/subscribers/{person.id}"
-    record = (await town.client.get(url, auth=town.harness.get_service_auth())).json()
+    record = (
+        await ownership_fixtures.client.get(url, auth=ownership_fixtures.harness.get_service_auth())
+    ).json()
     fields = ("phone_number", "balance", *(name for name in PROFILE if name != "id_type"))
     return {record[name] for name in fields} | {CHILD, "niece"}
 
 
 def build_body_fields(
-    town: OwnershipFixtures, person: RestrictedSubscriber, name: str
+    ownership_fixtures: OwnershipFixtures, person: RestrictedSubscriber, name: str
 ) -> dict[str, Any]:
     """Return the body and query fields that refer to the person or are needed to reach them."""
-    agent = town.agents[1]["id"]
+    agent = ownership_fixtures.agents[1]["id"]
     return {
         "subscriber_id": person.id,
         "parent_subscriber_id": person.id,
         "user_id": person.id,
-        "sender_id": person.id if name.endswith("/quote") else town.subscriber.id,
+        "sender_id": person.id if name.endswith("/quote") else ownership_fixtures.subscriber.id,
         "card_serial": person.card,
         "recipient_card_serial": person.card,
-        "from_account_id": town.subscriber.account_id,
+        "from_account_id": ownership_fixtures.subscriber.account_id,
         "to_account_id": person.account_id,
         "transaction_id": person.transaction_id,
         "resource_id": person.id,
         "agent_id": agent,
         "agent_pin": AGENT_PIN,
-        "partner_id": town.partner_record["partner"]["id"],
+        "partner_id": ownership_fixtures.partner_record["partner"]["id"],
     }
 
 
@@ -193,7 +203,7 @@ REFERENCE_FIELDS = {
 
 
 def list_paths(
-    endpoint: Endpoint, town: OwnershipFixtures, person: RestrictedSubscriber
+    endpoint: Endpoint, ownership_fixtures: OwnershipFixtures, person: RestrictedSubscriber
 ) -> list[str]:
     """Return the endpoint's paths that refer to the person or to objects related to them.
 
@@ -205,16 +215,18 @@ def list_paths(
         f"{V1}/balance/{{user_id}}": [person.id],
         f"{V1}/transactions/{{id}}": [person.transaction_id],
         f"{V1}/compliance/alerts/{{id}}": [person.alert],
-        f"{V1}/processors/{{id}}/transfer": [town.processor_id],
-        f"{V1}/processors/{{id}}/transactions": [town.processor_id],
+        f"{V1}/processors/{{id}}/transfer": [ownership_fixtures.processor_id],
+        f"{V1}/processors/{{id}}/transactions": [ownership_fixtures.processor_id],
         f"{V1}/statements/{{token}}": [person.statement],
-        f"{V1}/webhooks/partners/{{partner_id}}": [town.partner_record["partner"]["id"]],
+        f"{V1}/webhooks/partners/{{partner_id}}": [
+            ownership_fixtures.partner_record["partner"]["id"]
+        ],
     }
     for start, found in things.items():
         if endpoint.path.startswith(start):
             first, rest = start.index("{"), endpoint.path.partition("}")[2]
             rest = rest.replace("{document_id}", build_missing_id(ids.DOCUMENT))
-            return [f"{start[:first]}{one}{rest}" for one in found]
+            return [f"{start[:first]}{item}{rest}" for item in found]
     return ["/".join("1" if "{" in part else part for part in endpoint.path.split("/"))]
 
 
@@ -236,11 +248,11 @@ def list_queries(
         yield from (f"?search={quote(value)}" for value in (*values, person.id, person.card))
     if "resource_id" in names:
         found = (person.id, person.card, person.transaction_id, person.alert)
-        yield from (f"?resource_id={one}" for one in found)
+        yield from (f"?resource_id={item}" for item in found)
 
 
 def list_bodies(
-    endpoint: Endpoint, town: OwnershipFixtures, person: RestrictedSubscriber
+    endpoint: Endpoint, ownership_fixtures: OwnershipFixtures, person: RestrictedSubscriber
 ) -> Iterator[Any]:
     """Yield example bodies that refer to the person, or an empty body if no field does."""
     kind = endpoint.body_struct
@@ -248,7 +260,7 @@ def list_bodies(
         yield None
         return
     names = {field.encode_name for field in msgspec.structs.fields(kind)}
-    own = build_body_fields(town, person, endpoint.name)
+    own = build_body_fields(ownership_fixtures, person, endpoint.name)
     about_person = bool(names & REFERENCE_FIELDS) or any(
         thing in endpoint.path for thing in ("/subscribers/{", "/cards/{", "/alerts/{", "/quote")
     )
@@ -269,15 +281,22 @@ def list_bodies(
         yield body | {"details": {"note": NAME, "phone": person.phone}}
 
 
-def list_callers(town: OwnershipFixtures) -> list[Caller]:
-    found = [one for one in town.access_fixtures.callers if one.kind in ("api_key", "admin")]
+def list_callers(ownership_fixtures: OwnershipFixtures) -> list[Caller]:
+    found = [
+        caller
+        for caller in ownership_fixtures.access_fixtures.callers
+        if caller.kind in ("api_key", "admin")
+    ]
     found = [one for one in found if one.kind == "admin" or one.name == "key with all scopes"]
-    return [*found, Caller("partner", get_auth(town.partner_record), "partner")]
+    return [*found, Caller("partner", get_auth(ownership_fixtures.partner_record), "partner")]
 
 
-async def undo_block(town: OwnershipFixtures, person: RestrictedSubscriber) -> None:
+async def undo_block(ownership_fixtures: OwnershipFixtures, person: RestrictedSubscriber) -> None:
     """Undo a block, so that the next caller can block too."""
-    database, number = town.harness.services.database, ids.decode(ids.SUBSCRIBER, person.id)
+    database, number = (
+        ownership_fixtures.harness.services.database,
+        ids.decode(ids.SUBSCRIBER, person.id),
+    )
     await database.execute("UPDATE accounts SET status = 'active' WHERE owner_id = $1", number)
     await database.execute("UPDATE cards SET status = 'ACTIVE' WHERE subscriber_id = $1", number)
 
@@ -286,34 +305,42 @@ async def undo_block(town: OwnershipFixtures, person: RestrictedSubscriber) -> N
     "name", [name for name in ENDPOINTS if not name.split()[1].startswith(POS_PATHS)]
 )
 async def test_response_contains_no_personal_data_of_a_restricted_subscriber(
-    town: OwnershipFixtures, observed: RestrictedSubscriber, name: str
+    ownership_fixtures: OwnershipFixtures, observed: RestrictedSubscriber, name: str
 ) -> None:
     endpoint = ENDPOINTS[name]
     reads_only = endpoint.method == "GET"
-    person = observed if reads_only else await create_restricted_subscriber(town)
-    for caller in list_callers(town):
-        for path in list_paths(endpoint, town, person):
-            before = await list_personal_values(town, person)
+    person = observed if reads_only else await create_restricted_subscriber(ownership_fixtures)
+    for caller in list_callers(ownership_fixtures):
+        for path in list_paths(endpoint, ownership_fixtures, person):
+            before = await list_personal_values(ownership_fixtures, person)
             for query in list_queries(endpoint, person, before):
-                for body in list_bodies(endpoint, town, person):
-                    answer = await call_endpoint(town, endpoint, path + query, body, caller)
-                    values = before | (
-                        set() if reads_only else await list_personal_values(town, person)
+                for body in list_bodies(endpoint, ownership_fixtures, person):
+                    response = await call_endpoint(
+                        ownership_fixtures, endpoint, path + query, body, caller
                     )
-                    told = [value for value in values if value in answer.text]
+                    values = before | (
+                        set()
+                        if reads_only
+                        else await list_personal_values(ownership_fixtures, person)
+                    )
+                    told = [value for value in values if value in response.text]
                     if "/alerts" in name and endpoint.method == "POST":
                         told = [value for value in told if value not in json.dumps(body)]
-                    assert told == [], (caller.name, path + query, answer.text)
-                    assert answer.status_code < 500
+                    assert told == [], (caller.name, path + query, response.text)
+                    assert response.status_code < 500
             if not reads_only:
-                await undo_block(town, person)
+                await undo_block(ownership_fixtures, person)
 
 
 async def call_endpoint(
-    town: OwnershipFixtures, endpoint: Endpoint, path: str, body: Any, caller: Caller
+    ownership_fixtures: OwnershipFixtures, endpoint: Endpoint, path: str, body: Any, caller: Caller
 ) -> httpx2.Response:
     if endpoint.path.startswith(f"{V1}/webhooks/partners/"):
         body = {"reference": new_request_id(), "card_serial": body["card_serial"], "amount": "1"}
-        return await post_webhook(town.client, town.partner_record, body)
+        return await post_webhook(
+            ownership_fixtures.client, ownership_fixtures.partner_record, body
+        )
     content = b"" if body is None else json.dumps(body).encode()
-    return await town.client.request(endpoint.method, path, content=content, auth=caller.auth)
+    return await ownership_fixtures.client.request(
+        endpoint.method, path, content=content, auth=caller.auth
+    )

@@ -39,18 +39,18 @@ class BlockingBooks:
 
 
 @pytest.fixture
-async def books(
+async def blocking_books(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[BlockingBooks]:
-    made = BlockingBooks(monkeypatch)
-    yield made
-    made.resume.set()
+    created = BlockingBooks(monkeypatch)
+    yield created
+    created.resume.set()
 
 
 async def test_caller_is_limited_to_its_share_of_the_heavy_read_slots(
-    client: httpx2.AsyncClient, world: Harness, books: BlockingBooks
+    client: httpx2.AsyncClient, harness: Harness, blocking_books: BlockingBooks
 ) -> None:
-    subscriber = await world.create_subscriber()
+    subscriber = await harness.create_subscriber()
     body = {
         "subscriber_id": subscriber["id"],
         "from_date": "2026-01-01",
@@ -60,11 +60,11 @@ async def test_caller_is_limited_to_its_share_of_the_heavy_read_slots(
     def ask(caller: BearerAuth) -> asyncio.Task[httpx2.Response]:
         return asyncio.create_task(client.post(STATEMENT_URL, json=body, auth=caller))
 
-    greedy, other = await world.create_api_key("payments:read"), await world.create_admin("F")
+    greedy, other = await harness.create_api_key("payments:read"), await harness.create_admin("F")
     flood = [ask(greedy) for _ in range(30)]
-    await books.wait_for_running(2)
+    await blocking_books.wait_for_running(2)
     one_more = ask(other)
-    await books.wait_for_running(3)
+    await blocking_books.wait_for_running(3)
     # Two run, eight are queued, the rest are rejected immediately.
     async with asyncio.timeout(30):
         while sum(task.done() for task in flood) < 20:
@@ -72,39 +72,39 @@ async def test_caller_is_limited_to_its_share_of_the_heavy_read_slots(
     listed = await asyncio.gather(
         *(client.get("/api/v1/subscribers", auth=other) for _ in range(20))
     )
-    assert {answer.status_code for answer in listed} == {200}
-    books.resume.set()
+    assert {response.status_code for response in listed} == {200}
+    blocking_books.resume.set()
     assert (await one_more).status_code == 200
-    answers = [await task for task in flood]
-    refused = [answer for answer in answers if answer.status_code != 200]
+    responses = [await task for task in flood]
+    refused = [http_response for http_response in responses if http_response.status_code != 200]
     assert len(refused) >= 20
     assert all(
         (answer.status_code, answer.headers["retry-after"]) == (503, "1") for answer in refused
     )
-    assert books.max_running == 3
+    assert blocking_books.max_running == 3
 
 
 async def test_heavy_reads_of_many_callers_never_exceed_the_slots(
-    client: httpx2.AsyncClient, world: Harness, services: Services, books: BlockingBooks
+    client: httpx2.AsyncClient, harness: Harness, services: Services, blocking_books: BlockingBooks
 ) -> None:
     services.heavy_read_limit = FairLimit(
         "busy", slots=4, slots_per_group=2, queue=32, queue_per_group=8, timeout=0.05
     )
-    subscriber = await world.create_subscriber()
+    subscriber = await harness.create_subscriber()
     body = {"subscriber_id": subscriber["id"], "from_date": "2026-01-01", "to_date": "2026-01-31"}
-    callers = [await world.create_api_key("payments:read") for _ in range(10)]
-    asked = [
+    callers = [await harness.create_api_key("payments:read") for _ in range(10)]
+    response = [
         asyncio.create_task(client.post(STATEMENT_URL, json=body, auth=caller))
         for caller in callers
     ]
-    await books.wait_for_running(4)
+    await blocking_books.wait_for_running(4)
     # The remaining requests time out in the queue.
     async with asyncio.timeout(30):
-        while sum(task.done() for task in asked) < 6:
+        while sum(task.done() for task in response) < 6:
             await asyncio.sleep(0.01)
-    books.resume.set()
-    statuses = sorted([(await task).status_code for task in asked])
-    assert (statuses, books.max_running) == ([200] * 4 + [503] * 6, 4)
+    blocking_books.resume.set()
+    statuses = sorted([(await task).status_code for task in response])
+    assert (statuses, blocking_books.max_running) == ([200] * 4 + [503] * 6, 4)
 
 
 def test_expensive_endpoints_are_declared_heavy() -> None:
@@ -135,15 +135,15 @@ def test_expensive_endpoints_are_declared_heavy() -> None:
 
 
 async def test_list_without_search_needs_no_heavy_read_slot(
-    client: httpx2.AsyncClient, world: Harness, services: Services
+    client: httpx2.AsyncClient, harness: Harness, services: Services
 ) -> None:
     services.heavy_read_limit = FairLimit(
         "busy", slots=0, slots_per_group=1, queue=0, queue_per_group=0, timeout=1
     )
-    support = await world.create_admin("S")
+    support = await harness.create_admin("S")
     url = "/api/v1/subscribers"
     assert (await client.get(url, auth=support)).status_code == 200
-    answer = await client.get(url, params={"search": "kamara"}, auth=support)
-    assert (answer.status_code, answer.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
+    response = await client.get(url, params={"search": "kamara"}, auth=support)
+    assert (response.status_code, response.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
     services.heavy_read_limit = create_heavy_read_limit()
     assert (await client.get(url, params={"search": "kamara"}, auth=support)).status_code == 200

@@ -22,44 +22,46 @@ def endpoint_name(endpoint: Endpoint) -> str:
     return f"{endpoint.method} {endpoint.path}"
 
 
-async def create_caller(world: Harness, endpoint: Endpoint) -> httpx2.Auth | None:
+async def create_caller(harness: Harness, endpoint: Endpoint) -> httpx2.Auth | None:
     access = endpoint.access
     if access.roles:
-        return await world.create_admin(access.roles[0])
+        return await harness.create_admin(access.roles[0])
     if access.scope is not None:
-        return await world.create_api_key(access.scope)
+        return await harness.create_api_key(access.scope)
     if access.hmac is not None:
-        return await (world.create_processor() if access.hmac == "pos" else world.create_partner())
-    return world.get_service_auth() if access.service else None
+        return await (
+            harness.create_processor() if access.hmac == "pos" else harness.create_partner()
+        )
+    return harness.get_service_auth() if access.service else None
 
 
-async def build_path(world: Harness, endpoint: Endpoint) -> str:
+async def build_path(harness: Harness, endpoint: Endpoint) -> str:
     """Return a path to an existing object where one is required for the body to be decoded."""
     if "processors/{id}" in endpoint.path:
         new = {
             "name": "Shop",
-            "phone_number": world.new_phone_number(),
+            "phone_number": harness.new_phone_number(),
             "email": "shop@example.com",
         }
-        answer = await world.client.post(
-            "/api/v1/processors", json=new, auth=await world.create_admin()
+        response = await harness.client.post(
+            "/api/v1/processors", json=new, auth=await harness.create_admin()
         )
         return re.sub(
-            r"\{[a-z_]+\}", "1", endpoint.path.replace("{id}", answer.json()["processor_id"])
+            r"\{[a-z_]+\}", "1", endpoint.path.replace("{id}", response.json()["processor_id"])
         )
     if "agents/{id}" in endpoint.path:
-        return endpoint.path.replace("{id}", (await create_agent(world))["id"])
+        return endpoint.path.replace("{id}", (await create_agent(harness))["id"])
     if "compliance/rules/{id}" in endpoint.path:
-        rule_id = await world.services.database.fetchval("SELECT min(id) FROM compliance_rules")
+        rule_id = await harness.services.database.fetchval("SELECT min(id) FROM compliance_rules")
         return endpoint.path.replace("{id}", ids.encode(ids.RULE, rule_id))
     if "compliance/alerts/{id}" in endpoint.path:
         alert = {"alert_type": "TEST", "details": {}}
         url = "/api/v1/compliance/alerts"
-        answer = await world.client.post(url, json=alert, auth=world.get_service_auth())
-        return endpoint.path.replace("{id}", answer.json()["alert_id"])
+        response = await harness.client.post(url, json=alert, auth=harness.get_service_auth())
+        return endpoint.path.replace("{id}", response.json()["alert_id"])
     if "subscribers/{id}" not in endpoint.path:
         return re.sub(r"\{[a-z_]+\}", "1", endpoint.path.replace("{type}", "transfer_p2p"))
-    return endpoint.path.replace("{id}", (await world.create_subscriber())["id"])
+    return endpoint.path.replace("{id}", (await harness.create_subscriber())["id"])
 
 
 HOSTILE_VALUES = [
@@ -113,49 +115,50 @@ def list_fields(endpoint: Endpoint) -> list[str]:
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS_WITH_BODY, ids=endpoint_name)
 async def test_hostile_bodies_cause_no_server_error_and_are_not_echoed(
-    client: httpx2.AsyncClient, world: Harness, endpoint: Endpoint
+    client: httpx2.AsyncClient, harness: Harness, endpoint: Endpoint
 ) -> None:
-    path, auth = await build_path(world, endpoint), await create_caller(world, endpoint)
+    path, auth = await build_path(harness, endpoint), await create_caller(harness, endpoint)
     filled = [dict.fromkeys(list_fields(endpoint), value) for value in HOSTILE_VALUES]
     for body in (*HOSTILE_BODIES, *map(msgspec.json.encode, filled)):
-        answer = await client.request(endpoint.method, path, content=body, auth=auth)
-        assert answer.status_code < 500, (body[:80], answer.text)
-        if answer.status_code >= 400:
-            assert CANARY not in answer.text, (body[:80], answer.text)
-            assert {"error", "code"} <= set(answer.json())
+        response = await client.request(endpoint.method, path, content=body, auth=auth)
+        assert response.status_code < 500, (body[:80], response.text)
+        if response.status_code >= 400:
+            assert CANARY not in response.text, (body[:80], response.text)
+            assert {"error", "code"} <= set(response.json())
         else:  # the request may have ended the session
-            auth = await create_caller(world, endpoint)
+            auth = await create_caller(harness, endpoint)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS_WITH_PATH_PARAMETERS, ids=endpoint_name)
 async def test_hostile_path_parameters_cause_no_server_error_and_are_not_echoed(
-    client: httpx2.AsyncClient, world: Harness, endpoint: Endpoint
+    client: httpx2.AsyncClient, harness: Harness, endpoint: Endpoint
 ) -> None:
-    auth = await create_caller(world, endpoint)
+    auth = await create_caller(harness, endpoint)
     for part in ("%00", "%ff", "..", "%2e%2e%2f", "sub_", "9" * 5000, CANARY, "sub_zzzzzzzzzzzzz"):
         path = "/".join(
-            part if piece.startswith("{") else piece for piece in endpoint.path.split("/")
+            part if step_name.startswith("{") else step_name
+            for step_name in endpoint.path.split("/")
         )
-        answer = await client.request(endpoint.method, path, content=b"{}", auth=auth)
+        response = await client.request(endpoint.method, path, content=b"{}", auth=auth)
         # Public endpoints with signed bodies return 401. The client resolves `..` itself, possibly
         # to another existing path.
         allowed = {400, 404, 409, 422, 405}
         allowed |= {401} if endpoint.access.public else set()
         allowed |= {200} if part == ".." else set()
-        assert answer.status_code in allowed, (part, answer.text)
-        assert CANARY not in answer.text
+        assert response.status_code in allowed, (part, response.text)
+        assert CANARY not in response.text
 
 
 @pytest.mark.parametrize("endpoint", LIST_ENDPOINTS, ids=endpoint_name)
 async def test_hostile_query_parameters_cause_no_server_error_and_are_not_echoed(
-    client: httpx2.AsyncClient, world: Harness, endpoint: Endpoint
+    client: httpx2.AsyncClient, harness: Harness, endpoint: Endpoint
 ) -> None:
     assert endpoint.query_type is not None
     names = [field.encode_name for field in msgspec.structs.fields(endpoint.query_type)]
     hostile = ("%00", "%ff", "%ed%a0%80", "", "-1", "9" * 400, CANARY, "%27;--", "a" * 5000)
-    path, auth = await build_path(world, endpoint), await create_caller(world, endpoint)
+    path, auth = await build_path(harness, endpoint), await create_caller(harness, endpoint)
     for name in names:
         for value in hostile:
-            answer = await client.get(f"{path}?{name}={value}", auth=auth)
-            assert answer.status_code in (200, 422), (name, value[:20], answer.text)
-            assert CANARY not in answer.text or answer.status_code == 200
+            response = await client.get(f"{path}?{name}={value}", auth=auth)
+            assert response.status_code in (200, 422), (name, value[:20], response.text)
+            assert CANARY not in response.text or response.status_code == 200

@@ -16,12 +16,12 @@ FILTERS = [
 
 @pytest.mark.parametrize(("url", "name", "prefix"), FILTERS)
 async def test_malformed_id_filter_is_rejected_and_unknown_id_finds_nothing(
-    client: httpx2.AsyncClient, world: Harness, url: str, name: str, prefix: str
+    client: httpx2.AsyncClient, harness: Harness, url: str, name: str, prefix: str
 ) -> None:
-    admin = await world.create_admin()
+    admin = await harness.create_admin()
     for bad in ("x", f"{prefix}x", "key_0000000000001"):
-        answer = await client.get(url, params={name: bad}, auth=admin)
-        assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
-        assert name in answer.json()["details"]["fields"]
+        response = await client.get(url, params={name: bad}, auth=admin)
+        assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
+        assert name in response.json()["details"]["fields"]
     nobody = await client.get(url, params={name: ids.encode(prefix, 1)}, auth=admin)
     assert (nobody.status_code, nobody.json()["data"]) == (200, [])

@@ -12,66 +12,73 @@ from gateway.test_object_ownership import (
     ACCESS,
     create_verified_admin,
     list_allowed_callers,
+    ownership_fixtures,
     send,
-    town,
 )
 
-__all__ = ["town"]  # the fixture
+__all__ = ["ownership_fixtures"]  # the fixture
 
 
 @pytest.mark.parametrize("name", ownership_requests.MASKED_LIST_REQUESTS)
 async def test_transactions_of_a_restricted_subscriber_are_listed_masked(
-    town: OwnershipFixtures, name: str
+    ownership_fixtures: OwnershipFixtures, name: str
 ) -> None:
-    person = await town.create_subscriber(restricted=True)
-    admin = await create_verified_admin(town, person)
+    person = await ownership_fixtures.create_subscriber(restricted=True)
+    admin = await create_verified_admin(ownership_fixtures, person)
     traces = (person.card, person.blocked_card, person.phone, "Aminata Kamara")
-    for path in ownership_requests.MASKED_LIST_REQUESTS[name](town, person):
-        for caller in list_allowed_callers(town, ACCESS[name], "api_key"):
-            answer = await town.client.get(path, auth=caller.auth)
-            assert answer.status_code == 200, answer.text
-            assert person.transaction_id not in answer.text and person.id not in answer.text
-        for caller in list_allowed_callers(town, ACCESS[name], "admin"):
-            answer = await town.client.get(path, auth=caller.auth)
-            assert answer.status_code == 200, (caller.name, answer.text)
-            (row,) = (line for line in _parse_rows(answer) if person.transaction_id in line)
+    for path in ownership_requests.MASKED_LIST_REQUESTS[name](ownership_fixtures, person):
+        for caller in list_allowed_callers(ownership_fixtures, ACCESS[name], "api_key"):
+            response = await ownership_fixtures.client.get(path, auth=caller.auth)
+            assert response.status_code == 200, response.text
+            assert person.transaction_id not in response.text and person.id not in response.text
+        for caller in list_allowed_callers(ownership_fixtures, ACCESS[name], "admin"):
+            response = await ownership_fixtures.client.get(path, auth=caller.auth)
+            assert response.status_code == 200, (caller.name, response.text)
+            (row,) = (line for line in _parse_rows(response) if person.transaction_id in line)
             assert (person.id in row and "masked" in row) or row.endswith(",true"), row
-            assert not [one for one in traces if one in row], (caller.name, row)
+            assert not [item for item in traces if item in row], (caller.name, row)
         for auth in (
             admin,
-            *(one.auth for one in list_allowed_callers(town, ACCESS[name], "service")),
+            *(
+                one.auth
+                for one in list_allowed_callers(ownership_fixtures, ACCESS[name], "service")
+            ),
         ):
-            answer = await town.client.get(path, auth=auth)
-            (row,) = (line for line in _parse_rows(answer) if person.transaction_id in line)
+            response = await ownership_fixtures.client.get(path, auth=auth)
+            (row,) = (line for line in _parse_rows(response) if person.transaction_id in line)
             assert person.card in row and "masked" not in row and not row.endswith(",true"), row
 
 
-def _parse_rows(answer: httpx2.Response) -> list[str]:
+def _parse_rows(response: httpx2.Response) -> list[str]:
     """Return the rows of a list or a CSV file."""
-    if "csv" in answer.headers["content-type"]:
-        return answer.text.splitlines()
-    return [json.dumps(row) for row in answer.json()["data"]]
+    if "csv" in response.headers["content-type"]:
+        return response.text.splitlines()
+    return [json.dumps(row) for row in response.json()["data"]]
 
 
 @pytest.mark.parametrize("name", ownership_requests.MASKED_REQUESTS)
 async def test_a_transaction_of_a_restricted_subscriber_is_masked(
-    town: OwnershipFixtures, name: str
+    ownership_fixtures: OwnershipFixtures, name: str
 ) -> None:
-    person = await town.create_subscriber(restricted=True)
-    admin = await create_verified_admin(town, person)
-    ask = ownership_requests.MASKED_REQUESTS[name](town, person, "")
-    for caller in list_allowed_callers(town, ACCESS[name], "api_key"):
-        assert get_status_and_code(await send(town, ask, caller.auth)) == (403, "OTP_REQUIRED")
+    person = await ownership_fixtures.create_subscriber(restricted=True)
+    admin = await create_verified_admin(ownership_fixtures, person)
+    ask = ownership_requests.MASKED_REQUESTS[name](ownership_fixtures, person, "")
+    for caller in list_allowed_callers(ownership_fixtures, ACCESS[name], "api_key"):
+        assert get_status_and_code(await send(ownership_fixtures, ask, caller.auth)) == (
+            403,
+            "OTP_REQUIRED",
+        )
     masked = [
-        await send(town, ask, one.auth) for one in list_allowed_callers(town, ACCESS[name], "admin")
+        await send(ownership_fixtures, ask, one.auth)
+        for one in list_allowed_callers(ownership_fixtures, ACCESS[name], "admin")
     ]
-    full = [await send(town, ask, admin)]
+    full = [await send(ownership_fixtures, ask, admin)]
     full += [
-        await send(town, ask, one.auth)
-        for one in list_allowed_callers(town, ACCESS[name], "service")
+        await send(ownership_fixtures, ask, one.auth)
+        for one in list_allowed_callers(ownership_fixtures, ACCESS[name], "service")
     ]
-    assert {answer.status_code for answer in (*masked, *full)} == {200}
-    for answer in masked:
-        assert person.card not in answer.text and "Aminata" not in answer.text
-        assert name.endswith("/chain") or answer.json()["masked"] is True
+    assert {response.status_code for response in (*masked, *full)} == {200}
+    for http_response in masked:
+        assert person.card not in http_response.text and "Aminata" not in http_response.text
+        assert name.endswith("/chain") or http_response.json()["masked"] is True
     assert not [answer.text for answer in full if "masked" in answer.text]

@@ -23,85 +23,85 @@ every_route = pytest.mark.parametrize("route", sorted(CASES))
 
 @every_route
 async def test_replayed_request_returns_the_original_response_and_moves_no_money(
-    world: Harness, route: str
+    harness: Harness, route: str
 ) -> None:
-    case = await CASES[route](world)
-    first = await send_case(world, case, "one")
+    case = await CASES[route](harness)
+    first = await send_case(harness, case, "one")
     assert first.status_code == 200, first.text
     assert {"success", "message", "transaction_id", "status"} <= set(first.json())
-    moved = await count_entries(world)
-    again = await send_case(world, case, "one")
+    moved = await count_entries(harness)
+    again = await send_case(harness, case, "one")
     assert (again.status_code, again.json()) == (200, first.json())
     assert again.headers["Idempotent-Replayed"] == "true"
     assert "Idempotent-Replayed" not in first.headers
-    assert await count_entries(world) == moved
+    assert await count_entries(harness) == moved
 
 
 @every_route
 async def test_reused_idempotency_key_with_another_request_is_rejected(
-    world: Harness, route: str
+    harness: Harness, route: str
 ) -> None:
-    case = await CASES[route](world)
-    assert (await send_case(world, case, "one")).status_code == 200
-    moved = await count_entries(world)
+    case = await CASES[route](harness)
+    assert (await send_case(harness, case, "one")).status_code == 200
+    moved = await count_entries(harness)
     another = case._replace(path=case.changed_path or case.path)
-    other = await send_case(world, another, "one", **case.changed_fields)
+    other = await send_case(harness, another, "one", **case.changed_fields)
     assert (other.status_code, other.json()["code"]) == (409, "DUPLICATE_REQUEST")
-    assert await count_entries(world) == moved
+    assert await count_entries(harness) == moved
 
 
 @every_route
 async def test_other_currency_is_rejected_and_explicit_default_currency_is_a_replay(
-    world: Harness, route: str
+    harness: Harness, route: str
 ) -> None:
-    case = await CASES[route](world)
-    moved = await count_entries(world)
-    other = await send_case(world, case, "one", currency="USD")
+    case = await CASES[route](harness)
+    moved = await count_entries(harness)
+    other = await send_case(harness, case, "one", currency="USD")
     assert (other.status_code, other.json()["code"]) == (422, "CURRENCY_NOT_SUPPORTED")
-    assert await count_entries(world) == moved
-    first = await send_case(world, case, "one")
-    again = await send_case(world, case, "one", currency="SLE")
+    assert await count_entries(harness) == moved
+    first = await send_case(harness, case, "one")
+    again = await send_case(harness, case, "one", currency="SLE")
     assert (again.status_code, again.json()) == (200, first.json())
 
 
 @every_route
 async def test_conflicting_idempotency_keys_are_reported_before_invalid_fields(
-    world: Harness, route: str
+    harness: Harness, route: str
 ) -> None:
-    case = await CASES[route](world)
-    answer = await world.client.post(
+    case = await CASES[route](harness)
+    response = await harness.client.post(
         case.path,
         json=case.body | {"request_id": "one", "amount": "1e3", "currency": "USD"},
         auth=case.auth,
         headers={"Idempotency-Key": "two"},
     )
-    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+    assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST")
 
 
 @every_route
-async def test_concurrent_duplicates_move_money_once(world: Harness, route: str) -> None:
-    case = await CASES[route](world)
-    answers = await asyncio.gather(*(send_case(world, case, "one") for _ in range(10)))
-    assert {answer.status_code for answer in answers} == {200}
-    assert len({answer.text for answer in answers}) == 1
-    replays = [answer for answer in answers if "Idempotent-Replayed" in answer.headers]
+async def test_concurrent_duplicates_move_money_once(harness: Harness, route: str) -> None:
+    case = await CASES[route](harness)
+    responses = await asyncio.gather(*(send_case(harness, case, "one") for _ in range(10)))
+    assert {response.status_code for response in responses} == {200}
+    assert len({http_response.text for http_response in responses}) == 1
+    replays = [answer for answer in responses if "Idempotent-Replayed" in answer.headers]
     assert len(replays) == 9
-    assert await count_transactions(world, "one") == 1
+    assert await count_transactions(harness, "one") == 1
 
 
 @every_route
-async def test_decline_is_stored_once_and_replayed(world: Harness, route: str) -> None:
-    case = await CASES[route](world)
+async def test_decline_is_stored_once_and_replayed(harness: Harness, route: str) -> None:
+    case = await CASES[route](harness)
     if case.before_decline is not None:
         await case.before_decline()
-    first = await send_case(world, case, "one", **case.declined_fields)
+    first = await send_case(harness, case, "one", **case.declined_fields)
     assert first.status_code in (402, 403), first.text
-    moved = await count_entries(world)
-    again = await send_case(world, case, "one", **case.declined_fields)
+    moved = await count_entries(harness)
+    again = await send_case(harness, case, "one", **case.declined_fields)
     assert (again.status_code, again.json()) == (first.status_code, first.json())
     assert again.headers["Idempotent-Replayed"] == "true"
-    assert await count_entries(world) == moved
-    status = await world.services.database.fetchval(
+    assert await count_entries(harness) == moved
+    status = await harness.services.database.fetchval(
         "SELECT status FROM transactions WHERE request_id = 'one'"
     )
     assert status == "failed"

@@ -54,8 +54,8 @@ def test_every_event_is_described_with_its_headers_and_payload(document: dict[st
         operation = path["post"]
         assert operation["summary"] and operation["security"] == []
         headers = [
-            components["parameters"][one["$ref"].rpartition("/")[2]]
-            for one in operation["parameters"]
+            components["parameters"][item["$ref"].rpartition("/")[2]]
+            for item in operation["parameters"]
         ]
         assert [header["name"] for header in headers] == [
             "webhook-id",
@@ -71,32 +71,32 @@ def test_every_event_is_described_with_its_headers_and_payload(document: dict[st
 
 
 async def test_sent_events_match_their_description(
-    world: Harness, document: dict[str, Any]
+    harness: Harness, document: dict[str, Any]
 ) -> None:
-    admin, receiver = await world.create_admin("A"), WebhookReceiver()
+    admin, receiver = await harness.create_admin("A"), WebhookReceiver()
 
     async def create(path: str, event: str) -> str:
         body = {"url": f"{receiver.url}/{path}", "events": [event]}
-        created = await world.client.post(ENDPOINTS_URL, json=body, auth=admin)
+        created = await harness.client.post(ENDPOINTS_URL, json=body, auth=admin)
         return str(created.json()["id"])
 
     async with receiver.listen():
         await create("watch", "*")
         gone = await create("gone", "card.blocked")
-        await world.client.post(f"{ENDPOINTS_URL}/{gone}/test", auth=admin)
+        await harness.client.post(f"{ENDPOINTS_URL}/{gone}/test", auth=admin)
         receiver.enqueue_statuses(410)
-        await deliver_due(world.services, EVENT_RECORD_LOADERS)
-        subscriber = await world.create_subscriber(balance="5.00")
-        await world.deposit(subscriber["id"], "1.00")
-        await deliver_due(world.services, EVENT_RECORD_LOADERS)
-    types = {one.content["type"] for one in receiver.received}
+        await deliver_due(harness.services, EVENT_RECORD_LOADERS)
+        subscriber = await harness.create_subscriber(balance="5.00")
+        await harness.deposit(subscriber["id"], "1.00")
+        await deliver_due(harness.services, EVENT_RECORD_LOADERS)
+    types = {webhook.content["type"] for webhook in receiver.received}
     assert types == {
         TEST_EVENT, "transaction.completed", "subscriber.created", "webhook_endpoint.disabled"
     }  # fmt: skip
-    for one in receiver.received:
-        kind = one.content["type"]
+    for received in receiver.received:
+        kind = received.content["type"]
         reference = f"#/webhooks/{kind}/post/requestBody/content/application~1json/schema"
-        Draft202012Validator({**document, "$ref": reference}).validate(one.content)
+        Draft202012Validator({**document, "$ref": reference}).validate(received.content)
 
 
 def list_media(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -137,8 +137,8 @@ def test_classes_that_share_a_name_are_rejected() -> None:
 def test_operation_ids_are_a_verb_and_a_noun_and_unique(document: dict[str, Any]) -> None:
     ids = [operation["operationId"] for operation in list_operations(document)]
     assert len(ids) == len(set(ids))
-    assert [one for one in ids if not re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)+", one)] == []
-    assert [one for one in ids if "api_v1" in one] == []
+    assert [item for item in ids if not re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)+", item)] == []
+    assert [entry for entry in ids if "api_v1" in entry] == []
     endpoint = next(iter(ENDPOINT_GROUPS[0]))
     with pytest.raises(TypeError, match="share an operation id"):
         render_openapi_document(
@@ -162,7 +162,7 @@ def test_every_example_matches_its_schema(document: dict[str, Any]) -> None:
     # One per schema: each converts all components, and most responses share few schemas.
     validators: dict[bytes, Draft202012Validator] = {}
     for name, where, kind in list_media(document):
-        examples = [one["value"] for one in kind.get("examples", {}).values()]
+        examples = [item["value"] for item in kind.get("examples", {}).values()]
         examples += [kind["example"]] if "example" in kind else []
         assert examples or kind["schema"].get("type") in ("string", "object"), (name, where)
         schema, key = kind["schema"], msgspec.json.encode(kind["schema"])
@@ -179,9 +179,9 @@ def test_idempotency_key_and_request_id_have_the_same_example(
 ) -> None:
     header = document["components"]["parameters"]["IdempotencyKey"]["schema"]["examples"]
     bodies = [
-        one["example"]["request_id"]
-        for _, where, one in list_media(document)
-        if where == "request" and "request_id" in one.get("example", {})
+        item["example"]["request_id"]
+        for _, where, item in list_media(document)
+        if where == "request" and "request_id" in item.get("example", {})
     ]
     assert len(bodies) > 10
     assert {*bodies, *header} == {IdempotencyKeyRule.example}
@@ -236,14 +236,14 @@ def test_files_have_exact_media_types(document: dict[str, Any]) -> None:
 
 
 async def test_the_example_of_a_card_upload_is_accepted(
-    world: Harness, document: dict[str, Any]
+    harness: Harness, document: dict[str, Any]
 ) -> None:
     path = "/api/v1/cards/upload-csv"
     content = document["paths"][path]["post"]["requestBody"]["content"]["text/csv"]
-    sent = await world.client.post(
+    sent = await harness.client.post(
         path,
         content=content["example"].encode(),
         headers={"Content-Type": "text/csv"},
-        auth=await world.create_admin("A"),
+        auth=await harness.create_admin("A"),
     )
     assert (sent.status_code, sent.json()["errors"]) == (200, [])

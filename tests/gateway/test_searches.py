@@ -65,18 +65,18 @@ class QueryExplainer:
 
     async def explain(self, database: Database, path: str, search: str, caller: Any) -> str:
         self._ran.clear()
-        answer = await self._client.get(path, params={"search": search}, auth=caller)
-        assert answer.status_code == 200, answer.text
-        assert answer.json()["data"], search
-        ((sql, arguments),) = [one for one in self._ran if "trigrams" in one[0]]
+        response = await self._client.get(path, params={"search": search}, auth=caller)
+        assert response.status_code == 200, response.text
+        assert response.json()["data"], search
+        ((sql, arguments),) = [item for item in self._ran if "trigrams" in item[0]]
         rows = await database.fetch(f"EXPLAIN {sql}", *arguments)
         return "\n".join(row[0] for row in rows)
 
 
 async def test_searches_do_not_scan_tables(
-    client: httpx2.AsyncClient, world: Harness, monkeypatch: pytest.MonkeyPatch
+    client: httpx2.AsyncClient, harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    admin, database = await world.create_admin(), world.services.database
+    admin, database = await harness.create_admin(), harness.services.database
     async with database.transaction() as tx:
         await tx.execute(_INSERT_ACCOUNTS_SQL.replace("$1", str(ROW_COUNT)), timeout=120)
         for statement in _INSERT_ROWS_SQL:
@@ -96,31 +96,31 @@ async def test_searches_do_not_scan_tables(
 
 @pytest.mark.parametrize("path", SEARCHES)
 async def test_a_search_needs_a_word_of_three_characters(
-    client: httpx2.AsyncClient, world: Harness, path: str
+    client: httpx2.AsyncClient, harness: Harness, path: str
 ) -> None:
-    admin = await world.create_admin()
+    admin = await harness.create_admin()
     for search in ("a", "ab", "ab cd ef", " a  b ", "  %  "):
-        answer = await client.get(path, params={"search": search}, auth=admin)
-        assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED"), search
-        assert list(answer.json()["details"]["fields"]) == ["search"]
+        response = await client.get(path, params={"search": search}, auth=admin)
+        assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED"), search
+        assert list(response.json()["details"]["fields"]) == ["search"]
     for search in ("abc", "ab cde", "a b cde"):
-        answer = await client.get(path, params={"search": search}, auth=admin)
-        assert answer.status_code == 200, search
+        response = await client.get(path, params={"search": search}, auth=admin)
+        assert response.status_code == 200, search
 
 
 async def test_separators_do_not_count_toward_the_search_length(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    admin = await world.create_admin()
+    admin = await harness.create_admin()
     for search in ("a:b", "-1-", "ab :: 1"):
-        answer = await client.get("/api/v1/cards", params={"search": search}, auth=admin)
-        assert answer.status_code == 422, search
+        response = await client.get("/api/v1/cards", params={"search": search}, auth=admin)
+        assert response.status_code == 422, search
 
 
-async def test_renamed_account_updates_the_search_text(world: Harness) -> None:
+async def test_renamed_account_updates_the_search_text(harness: Harness) -> None:
     """Applies to agents, processors and partners; a database trigger updates the text."""
-    database = world.services.database
-    processor = await world.create_processor()
+    database = harness.services.database
+    processor = await harness.create_processor()
     await database.execute(
         "UPDATE accounts SET holder_name = 'Renamed Limited' WHERE kind = 'settlement'"
     )

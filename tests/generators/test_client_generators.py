@@ -83,14 +83,14 @@ def test_generated_python_client_has_every_operation_and_parses_examples(
 ) -> None:
     file = write_document(service, tmp_path)
     client = tmp_path / f"{service}_client"
-    said = run_command(
+    output = run_command(
         "openapi-python-client", "generate", "--path", file, "--output-path", client,
         "--config", HERE / "openapi-python-client.yaml", "--meta", "none", "--fail-on-warning",
         folder=tmp_path,
     )  # fmt: skip
-    assert "warning" not in said.lower()
-    modules = {one.stem for one in client.glob("api/*/*.py")} - {"__init__"}
-    assert modules == {one["operationId"] for one in list_operations(DOCUMENTS[service])}
+    assert "warning" not in output.lower()
+    modules = {item.stem for item in client.glob("api/*/*.py")} - {"__init__"}
+    assert modules == {entry["operationId"] for entry in list_operations(DOCUMENTS[service])}
     run_command(PYTHON / "python", "-m", "compileall", "-q", client, folder=tmp_path)
     path, program = PROGRAMS[service]
     success = DOCUMENTS[service]["paths"][path]["get"]["responses"]["200"]

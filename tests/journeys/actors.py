@@ -31,11 +31,11 @@ class App(ApiCaller):
         return Customer(self, record)
 
     async def link_card(self, serial: str, customer: "Customer") -> Record:
-        answer = await self.post(
+        response = await self.post(
             "cards/link", subscriber_id=customer.id, card_serial=serial, pin=customer.pin
         )
         customer.card = serial
-        card: Record = require_success(answer)["card"]
+        card: Record = require_success(response)["card"]
         return card
 
 
@@ -101,12 +101,12 @@ class Agent(ApiCaller):
     ) -> httpx2.Response:
         """Post a cash operation; the customer is identified by ID unless a card serial is given."""
         named = {} if "card_serial" in more else {"subscriber_id": customer.id}
-        order = {"agent_id": self.id, "amount": amount, "agent_pin": self.pin, **named, **more}
-        return await self.post(f"agents/{verb}", **order)
+        body = {"agent_id": self.id, "amount": amount, "agent_pin": self.pin, **named, **more}
+        return await self.post(f"agents/{verb}", **body)
 
     async def transfer_float(self, amount: str, sub_agent: "Agent", **more: Any) -> httpx2.Response:
-        order = {"from_agent_id": self.id, "to_agent_id": sub_agent.id, "pin": self.pin, **more}
-        return await self.post("agents/transfer", amount=amount, **order)
+        body = {"from_agent_id": self.id, "to_agent_id": sub_agent.id, "pin": self.pin, **more}
+        return await self.post("agents/transfer", amount=amount, **body)
 
     async def get_balances(self) -> tuple[str, str]:
         """Return float and commission."""
@@ -117,19 +117,19 @@ class Agent(ApiCaller):
 class Terminal(ApiCaller):
     """A merchant's terminal, or the merchant's server, with a signing key."""
 
-    def __init__(self, client: httpx2.AsyncClient, given: Record) -> None:
-        super().__init__(client, HmacAuth(given["api_key_id"], given["hmac_secret"]))
+    def __init__(self, client: httpx2.AsyncClient, value: Record) -> None:
+        super().__init__(client, HmacAuth(value["api_key_id"], value["hmac_secret"]))
 
     async def pay(
         self, amount: str, card: str, pin: str | None = None, **more: Any
     ) -> httpx2.Response:
-        order = {"request_id": new_request_id(), "card_serial": card, "amount": amount, "pin": pin}
-        return await self.post("pos/payment", **{**order, **more})
+        body = {"request_id": new_request_id(), "card_serial": card, "amount": amount, "pin": pin}
+        return await self.post("pos/payment", **{**body, **more})
 
     async def pay_in_app(self, amount: str, card: str, **more: Any) -> httpx2.Response:
         """Pay through the path without a version, which is equivalent."""
-        order = {"request_id": new_request_id(), "card_serial": card, "amount": amount}
-        return await self.client.post("/payment", json=order | more, auth=self.auth)
+        body = {"request_id": new_request_id(), "card_serial": card, "amount": amount}
+        return await self.client.post("/payment", json=body | more, auth=self.auth)
 
     async def pay_and_disconnect(self, amount: str, card: str, pin: str, request_id: str) -> None:
         """Send a payment and abort the connection before the response."""
@@ -147,13 +147,13 @@ class Terminal(ApiCaller):
     async def refund(
         self, transaction_id: str, amount: str | None = None, **more: Any
     ) -> httpx2.Response:
-        order = {
+        body = {
             "request_id": new_request_id(),
             "original_transaction_id": transaction_id,
             "amount": amount,
             "reason": "goods returned",
         }
-        return await self.post("pos/refund", **{**order, **more})
+        return await self.post("pos/refund", **{**body, **more})
 
     async def verify_card(self, card: str, pin: str) -> httpx2.Response:
         return await self.post("pos/verify-card", card_serial=card, pin=pin)
@@ -179,8 +179,8 @@ class Partner(ApiCaller):
     async def top_up(
         self, amount: str, customer: Customer, reference: str, **more: Any
     ) -> httpx2.Response:
-        order = {"subscriber_id": customer.id, "partner_reference": reference, "amount": amount}
-        return await self.post("wallet/fund-from-partner", **order, **more)
+        body = {"subscriber_id": customer.id, "partner_reference": reference, "amount": amount}
+        return await self.post("wallet/fund-from-partner", **body, **more)
 
     async def send_webhook(
         self, amount: str, customer: Customer, reference: str

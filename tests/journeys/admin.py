@@ -46,10 +46,10 @@ class Admin(ApiCaller):
         return await Admin.log_in(self.client, email, PASSWORD)
 
     async def create_app(self, *scopes: str) -> App:
-        made = require_success(
+        created = require_success(
             await self.post("admin/api-keys", name="App", scopes=scopes or _SCOPES)
         )
-        return App(self.client, BearerAuth(made["key"], made["id"]), made["id"])
+        return App(self.client, BearerAuth(created["key"], created["id"]), created["id"])
 
     async def upload_cards(self, *serials: str) -> None:
         """Upload new cards from a valid CSV file."""
@@ -63,7 +63,7 @@ class Admin(ApiCaller):
         )
 
     async def create_agent(self, counter: App, name: str, parent: Agent | None = None) -> Agent:
-        answer = await self.post(
+        response = await self.post(
             "agents",
             agent_type="super_agent" if parent is None else "sub_agent",
             parent_agent_id=None if parent is None else parent.id,
@@ -71,21 +71,23 @@ class Admin(ApiCaller):
             phone_number=new_phone_number(),
             pin=AGENT_PIN,
         )
-        return Agent(counter, require_success(answer)["agent"])
+        return Agent(counter, require_success(response)["agent"])
 
     async def fund_agent(self, agent: Agent, amount: str) -> Record:
         return require_success(await self.post(f"agents/{agent.id}/fund", amount=amount))
 
     async def create_merchant(self, name: str = "Kamara Stores") -> Merchant:
-        answer = await self.post(
+        response = await self.post(
             "processors", name=name, phone_number=new_phone_number(), email="shop@example.com"
         )
-        return Merchant(self.client, require_success(answer))
+        return Merchant(self.client, require_success(response))
 
     async def create_terminal(self, merchant: Merchant, name: str) -> tuple[Terminal, Record]:
         """Create a terminal with its own key, and return it with its record."""
-        answer = require_success(await self.post(f"processors/{merchant.id}/terminals", name=name))
-        return Terminal(self.client, answer), answer["terminal"]
+        response = require_success(
+            await self.post(f"processors/{merchant.id}/terminals", name=name)
+        )
+        return Terminal(self.client, response), response["terminal"]
 
     async def create_partner(self, name: str = "Sierra Bank", **fields: Any) -> Partner:
         return Partner(

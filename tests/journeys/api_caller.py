@@ -20,20 +20,20 @@ def new_phone_number() -> str:
     return f"+232{77_000_000 + next(sequence)}"
 
 
-def require_success(answer: httpx2.Response) -> Record:
-    assert answer.is_success, (answer.status_code, answer.text)
-    body: Record = answer.json()
+def require_success(response: httpx2.Response) -> Record:
+    assert response.is_success, (response.status_code, response.text)
+    body: Record = response.json()
     return body
 
 
-def require_error(answer: httpx2.Response) -> tuple[int, str]:
-    assert not answer.is_success, answer.text
-    return answer.status_code, answer.json()["code"]
+def require_error(response: httpx2.Response) -> tuple[int, str]:
+    assert not response.is_success, response.text
+    return response.status_code, response.json()["code"]
 
 
-def require_error_details(answer: httpx2.Response) -> Record:
-    assert not answer.is_success, answer.text
-    found: Record = answer.json()["details"]
+def require_error_details(response: httpx2.Response) -> Record:
+    assert not response.is_success, response.text
+    found: Record = response.json()["details"]
     return found
 
 

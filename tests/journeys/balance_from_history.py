@@ -23,6 +23,6 @@ def _get_balance_change(transaction: Record) -> Decimal:
     amount, fee = Decimal(transaction["amount"]), Decimal(transaction["fee_amount"])
     merchants_fee = transaction["type"] in _MERCHANT_FEE_TYPES
     if transaction["direction"] == "credit":
-        kept = transaction["status"] != "refunded"
-        return amount - fee if merchants_fee and kept else amount
+        stored = transaction["status"] != "refunded"
+        return amount - fee if merchants_fee and stored else amount
     return -amount if merchants_fee else -amount - fee

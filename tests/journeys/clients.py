@@ -28,8 +28,8 @@ def open_client(address: httpx2.URL | str, *, at_most: int = 100) -> httpx2.Asyn
     )
 
 
-async def _require_no_failure(answer: httpx2.Response) -> None:
-    assert answer.status_code < 500, await answer.aread()
+async def _require_no_failure(response: httpx2.Response) -> None:
+    assert response.status_code < 500, await response.aread()
 
 
 @contextlib.asynccontextmanager

@@ -23,6 +23,8 @@ async def send_round_robin(
     return await asyncio.gather(*(request(line) for request, line in turns))
 
 
-def count_outcomes(answers: Sequence[httpx2.Response]) -> Counter[Any]:
+def count_outcomes(responses: Sequence[httpx2.Response]) -> Counter[Any]:
     """Count the responses by outcome."""
-    return Counter(200 if answer.is_success else require_error(answer) for answer in answers)
+    return Counter(
+        200 if response.is_success else require_error(response) for response in responses
+    )

@@ -21,9 +21,11 @@ _DATABASE_PASSWORD = "canary-of-the-database-4c1f"
 
 
 @pytest.fixture(scope="module")
-async def running(postgres: str, copies: ScratchDatabases) -> AsyncIterator[Deployment]:
+async def module_deployment(
+    postgres: str, scratch_databases: ScratchDatabases
+) -> AsyncIterator[Deployment]:
     """Run a gateway with two workers on a fresh database."""
-    name = await copies.acquire()
+    name = await scratch_databases.acquire()
     database_url = build_database_url(name, postgres).replace("@/", f":{_DATABASE_PASSWORD}@/")
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as place:
         folder = Path(place)
@@ -42,16 +44,16 @@ async def running(postgres: str, copies: ScratchDatabases) -> AsyncIterator[Depl
             watch.add_source("logs", log)
             watch.add_folder(folder / "gateway")
         assert '"level":"error"' not in log
-    await copies.release(name)
+    await scratch_databases.release(name)
 
 
 @pytest.fixture
-async def platform(running: Deployment) -> AsyncIterator[Deployment]:
+async def deployment(module_deployment: Deployment) -> AsyncIterator[Deployment]:
     """The only access to the gateway, so that the books are verified after every journey."""
-    yield running
-    await running.require_balanced_books()
+    yield module_deployment
+    await module_deployment.require_balanced_books()
 
 
 @pytest.fixture
-async def ada(platform: Deployment) -> Admin:
-    return await platform.log_in_admin()
+async def ada(deployment: Deployment) -> Admin:
+    return await deployment.log_in_admin()

@@ -53,15 +53,15 @@ class Deployment:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
-        said, _ = await process.communicate()
+        output, _ = await process.communicate()
         assert process.returncode is not None
-        return process.returncode, said.decode()
+        return process.returncode, output.decode()
 
     async def get_pending_code(self, phone_number: str) -> str:
         """Return the newest pending one-time code for a phone number."""
-        _, said = await self.run_command("messages", "--to", phone_number)
-        codes = [line for line in said.splitlines() if " one_time_code: " in line]
-        assert codes, said
+        _, output = await self.run_command("messages", "--to", phone_number)
+        codes = [line for line in output.splitlines() if " one_time_code: " in line]
+        assert codes, output
         return codes[0].rpartition(": ")[2]
 
     async def disable_compliance_rules(self) -> None:
@@ -72,9 +72,9 @@ class Deployment:
 
     async def require_balanced_books(self) -> None:
         """Assert the ledger invariants that must hold after every journey."""
-        status, said = await self.run_command("verify")
-        assert status == 0, said
-        assert "FAILED" not in said
+        status, output = await self.run_command("verify")
+        assert status == 0, output
+        assert "FAILED" not in output
         connection = await asyncpg.connect(self.database_url)
         try:
             assert await connection.fetchval(_SUM_OF_ALL_ACCOUNTS_SQL) == 0

@@ -38,19 +38,19 @@ async def test_agent_day_from_float_to_commission_payout(ada: Admin) -> None:
     assert await ibrahim.get_balance() == "250.50"
 
     # Two wrong agent PINs, then the correct one.
-    answer = await mariama.cash_in("10", aminata, agent_pin=WRONG_PIN)
-    assert require_error(answer) == (400, "INVALID_PIN")
-    assert require_error_details(answer)["attempts_remaining"] == 2
-    answer = await mariama.cash_in("10", aminata, agent_pin="0000")
-    assert require_error_details(answer)["attempts_remaining"] == 1
+    response = await mariama.cash_in("10", aminata, agent_pin=WRONG_PIN)
+    assert require_error(response) == (400, "INVALID_PIN")
+    assert require_error_details(response)["attempts_remaining"] == 2
+    response = await mariama.cash_in("10", aminata, agent_pin="0000")
+    assert require_error_details(response)["attempts_remaining"] == 1
     require_success(await mariama.cash_in("9.50", aminata))
 
     # The float runs out; a cash-out replenishes it.
-    answer = await mariama.cash_in("600", ibrahim, request_id="too-much")
-    assert require_error(answer) == (402, "INSUFFICIENT_FLOAT")
-    assert require_error_details(answer) == {"available": 540.0, "required": 600.0}
-    answer = await mariama.cash_out("100", aminata, pin=WRONG_PIN)
-    assert require_error(answer) == (400, "INVALID_PIN")
+    response = await mariama.cash_in("600", ibrahim, request_id="too-much")
+    assert require_error(response) == (402, "INSUFFICIENT_FLOAT")
+    assert require_error_details(response) == {"available": 540.0, "required": 600.0}
+    response = await mariama.cash_out("100", aminata, pin=WRONG_PIN)
+    assert require_error(response) == (400, "INVALID_PIN")
     receipt = require_success(await mariama.cash_out("100", aminata, pin=PIN))
     assert receipt["agent_balance"] == "640.00 SLE"
     assert receipt["subscriber_balance"] == "609.50 SLE"
@@ -64,8 +64,8 @@ async def test_agent_day_from_float_to_commission_payout(ada: Admin) -> None:
     assert await mariama.get_balances() == ("40.00", "15.51")
     receipt = require_success(await finance.post(f"agents/{mariama.id}/payout-commission"))
     assert (receipt["amount"], receipt["float_balance"]) == ("15.51 SLE", "55.51 SLE")
-    answer = await finance.post(f"agents/{mariama.id}/payout-commission")
-    assert require_error(answer) == (402, "INSUFFICIENT_FUNDS")
+    response = await finance.post(f"agents/{mariama.id}/payout-commission")
+    assert require_error(response) == (402, "INSUFFICIENT_FUNDS")
 
     # The history adds up to the balance, and each line shows the balance after it.
     history = await mariama.list_transactions(mariama.id)
@@ -89,8 +89,8 @@ async def test_agent_day_from_float_to_commission_payout(ada: Admin) -> None:
         )
 
     # An agent with float cannot be terminated.
-    answer = await ada.post(f"agents/{mariama.id}/terminate", reason="moves to Bo")
-    assert require_error(answer) == (409, "NOT_CLOSABLE")
+    response = await ada.post(f"agents/{mariama.id}/terminate", reason="moves to Bo")
+    assert require_error(response) == (409, "NOT_CLOSABLE")
     require_success(await mariama.cash_in("55.51", aminata))
     require_success(await ada.post(f"agents/{mariama.id}/suspend", reason="counting the till"))
     assert require_error(await mariama.cash_in("1", aminata)) == (403, "AGENT_NOT_ACTIVE")

@@ -29,13 +29,13 @@ class EventSubscriber:
 
     async def list_types(self) -> list[str]:
         """Return the event types sorted, because deliveries may overtake each other."""
-        return sorted(one.content["type"] for one in self.receiver.received)
+        return sorted(webhook.content["type"] for webhook in self.receiver.received)
 
     def list_records(self, event: str) -> list[Record]:
-        return [one.content["data"] for one in self._filter_by_type(event)]
+        return [webhook.content["data"] for webhook in self._filter_by_type(event)]
 
     def _filter_by_type(self, event: str) -> list[ReceivedWebhook]:
-        return [one for one in self.receiver.received if one.content["type"] == event]
+        return [webhook for webhook in self.receiver.received if webhook.content["type"] == event]
 
 
 async def wait_until_sealed(auditor: Admin) -> Record:
@@ -49,7 +49,7 @@ async def wait_until_sealed(auditor: Admin) -> Record:
 
 
 async def test_audit_log_records_all_actions_and_detects_tampering(
-    platform: Deployment, ada: Admin
+    deployment: Deployment, ada: Admin
 ) -> None:
     sorie, auditor = await ada.create_admin("Sorie", "S"), await ada.create_admin("Isata", "C")
     app = await ada.create_app()
@@ -58,18 +58,18 @@ async def test_audit_log_records_all_actions_and_detects_tampering(
 
     # Actions by several actors.
     tracing = {"X-Request-ID": "call-4711"}
-    answer = await sorie.client.post(
+    response = await sorie.client.post(
         f"/api/v1/{url}/block", json={"reason": "theft"}, headers=tracing, auth=sorie.auth
     )
-    require_success(answer)
+    require_success(response)
     assert require_error(await sorie.post(f"{url}/unblock")) == (403, "FORBIDDEN")
     require_success(await auditor.post(f"{url}/unblock", reason="found again"))
     require_success(await auditor.put(url, kyc_level=2))
     require_success(await app.post(f"{url}/change-pin", old_pin=PIN, new_pin="8264"))
     require_success(await app.post(f"cards/{aminata.card}/block", reason="customer_request"))
     wrong = {"email": "ada@example.com", "password": "not this one at all"}
-    answer = await app.client.post("/api/v1/admin/login", json=wrong)
-    assert require_error(answer) == (401, "UNAUTHORIZED")
+    response = await app.client.post("/api/v1/admin/login", json=wrong)
+    assert require_error(response) == (401, "UNAUTHORIZED")
 
     # Entries by actor, newest first.
     done_by_sorie = await auditor.list_all("audit/logs", actor_id=sorie.id)
@@ -112,7 +112,7 @@ async def test_audit_log_records_all_actions_and_detects_tampering(
     assert require_error(await sorie.get("audit/logs")) == (403, "FORBIDDEN")
 
     # A disabled admin and a deleted API key are rejected by every process, but remain in the log.
-    async with platform.open_client_per_process() as lines:
+    async with deployment.open_client_per_process() as lines:
         callers = [caller.with_client(line) for caller in (sorie, app) for line in lines]
         for caller in callers:
             require_success(await caller.get(url))
@@ -137,7 +137,7 @@ async def test_audit_log_records_all_actions_and_detects_tampering(
         assert later["previous_hash"] == earlier["hash"] is not None
 
     # The database rejects changes to audit entries.
-    connection = await asyncpg.connect(platform.database_url)
+    connection = await asyncpg.connect(deployment.database_url)
     try:
         change = "UPDATE audit_entries SET reason = $2 WHERE sequence = $1"
         with pytest.raises(asyncpg.RestrictViolationError):
@@ -147,9 +147,9 @@ async def test_audit_log_records_all_actions_and_detects_tampering(
         await connection.execute(change, blocked["sequence"], "nothing to see")
         verdict = require_success(await auditor.get("audit/verify"))
         assert (verdict["valid"], verdict["first_broken"]) == (False, blocked["id"])
-        status, said = await platform.run_command("verify")
+        status, output = await deployment.run_command("verify")
         assert status == 1
-        assert "FAILED" in said
+        assert "FAILED" in output
         await connection.execute(change, blocked["sequence"], "theft")
         await connection.execute("ALTER TABLE audit_entries ENABLE TRIGGER USER")
     finally:
@@ -182,14 +182,17 @@ async def test_statements_lists_balances_and_webhook_events_agree(ada: Admin) ->
 
         aminata = await ada.create_funded_customer("1000.00", app, "Aminata Kamara")
         mohamed = await ada.create_funded_customer("20.00", app, "Mohamed Sesay")
-        till = (await ada.create_merchant()).server
+        terminal = (await ada.create_merchant()).server
         sent = require_success(await aminata.send_money("200.00", mohamed, memo="school fees"))
         paid = require_success(
-            await till.pay("100.00", aminata.card, PIN, transaction_ref="ORDER-9")
+            await terminal.pay("100.00", aminata.card, PIN, transaction_ref="ORDER-9")
         )
-        require_success(await till.refund(paid["transaction_id"], "30.00"))
-        assert require_error(await till.pay("400.00", mohamed.card)) == (402, "INSUFFICIENT_FUNDS")
-        assert require_error(await till.pay("1.00", mohamed.card, WRONG_PIN)) == (
+        require_success(await terminal.refund(paid["transaction_id"], "30.00"))
+        assert require_error(await terminal.pay("400.00", mohamed.card)) == (
+            402,
+            "INSUFFICIENT_FUNDS",
+        )
+        assert require_error(await terminal.pay("1.00", mohamed.card, WRONG_PIN)) == (
             400,
             "INVALID_PIN",
         )
@@ -224,8 +227,8 @@ async def test_statements_lists_balances_and_webhook_events_agree(ada: Admin) ->
         words = " ".join(word for page in extract_pages(file.content) for word in page)
         assert "727.00" in words
         assert sent["transaction_id"] in words
-        answer = await app.client.get(link[:-1] + ("x" if link[-1] != "x" else "y"))
-        assert require_error(answer) == (404, "NOT_FOUND")
+        response = await app.client.get(link[:-1] + ("x" if link[-1] != "x" else "y"))
+        assert require_error(response) == (404, "NOT_FOUND")
 
         # Every event is delivered once, is signed, and agrees with the records.
         deposits_and_top_ups = 4
@@ -241,19 +244,19 @@ async def test_statements_lists_balances_and_webhook_events_agree(ada: Admin) ->
         path = f"admin/webhook-endpoints/{created['id']}/deliveries"
 
         async def logged() -> set[tuple[str, int]]:
-            return {(one["status"], one["attempts"]) for one in await ada.list_all(path)}
+            return {(item["status"], item["attempts"]) for item in await ada.list_all(path)}
 
         await wait_until_equal(logged, {("delivered", 1)})
-    assert all(one.is_signed_with(told.secret) for one in receiver.received)
-    assert len({one.id for one in receiver.received}) == len(receiver.received)
+    assert all(webhook.is_signed_with(told.secret) for webhook in receiver.received)
+    assert len({received.id for received in receiver.received}) == len(receiver.received)
     (failed,) = told.list_records("transaction.failed")
     assert (failed["amount"], failed["failure_code"]) == ("400.00", "INSUFFICIENT_FUNDS")
     (blocked,) = told.list_records("card.blocked")
     assert (blocked["serial"], blocked["status"]) == (mohamed.card, "LOST")
     (transfer,) = [
-        one
-        for one in told.list_records("transaction.completed")
-        if one["id"] == sent["transaction_id"]
+        entry
+        for entry in told.list_records("transaction.completed")
+        if entry["id"] == sent["transaction_id"]
     ]
     assert (transfer["amount"], transfer["fee_amount"]) == ("200.00", "3.00")
     (refunded,) = told.list_records("transaction.refunded")

@@ -22,7 +22,7 @@ IBRAHIMS_PIN, FATUS_PIN = "6158", "8317"
 
 
 async def link_child_card(app: App, mother: Customer, serial: str, name: str, pin: str) -> Record:
-    answer = await app.post(
+    response = await app.post(
         "cards/child",
         parent_subscriber_id=mother.id,
         card_serial=serial,
@@ -32,36 +32,36 @@ async def link_child_card(app: App, mother: Customer, serial: str, name: str, pi
         child_name=name,
         child_relationship="child",
     )
-    assert answer.status_code == 201, answer.text
-    card: Record = answer.json()["card"]
+    assert response.status_code == 201, response.text
+    card: Record = response.json()["card"]
     return card
 
 
 async def test_family_with_child_cards(ada: Admin) -> None:
     support = await ada.create_admin("Sorie", "S")
     app = await ada.create_app()
-    till = (await ada.create_merchant("School Canteen")).server
+    terminal = (await ada.create_merchant("School Canteen")).server
 
     # Valid rows are created and invalid ones reported; a second upload changes nothing.
     uploaded = require_success(await ada.upload_csv(CARD_FILE))
     assert (uploaded["total"], uploaded["created"], uploaded["skipped"]) == (8, 6, 0)
-    wrong = [(one["row"], one["serial"]) for one in uploaded["errors"]]
+    wrong = [(item["row"], item["serial"]) for item in uploaded["errors"]]
     assert wrong == [(8, "FAM-0007"), (9, "FAM-0008")]
     again = require_success(await ada.upload_csv(CARD_FILE))
     assert (again["created"], again["skipped"], len(again["errors"])) == (0, 6, 2)
 
     # The parent gets a card and a balance.
     mother = await app.register_customer("Aminata Kamara")
-    answer = await app.post(
+    response = await app.post(
         "cards/link", subscriber_id=mother.id, card_serial="FAM-0001", pin=WRONG_PIN
     )
-    assert require_error(answer) == (400, "INVALID_PIN")
+    assert require_error(response) == (400, "INVALID_PIN")
     assert (await app.link_card("FAM-0001", mother))["type"] == "PARENT"
     stranger = await app.register_customer("Mohamed Sesay")
-    answer = await app.post(
+    response = await app.post(
         "cards/link", subscriber_id=stranger.id, card_serial="FAM-0001", pin=PIN
     )
-    assert require_error(answer) == (409, "CARD_ALREADY_LINKED")
+    assert require_error(response) == (409, "CARD_ALREADY_LINKED")
     bank = await ada.create_partner()
     await ada.fund_partner(bank, "1000.00")
     require_success(await bank.top_up("1000.00", mother, "wages"))
@@ -87,39 +87,39 @@ async def test_family_with_child_cards(ada: Admin) -> None:
 
     # Children pay from the parent's wallet with their own PINs, up to their daily limit.
     found = require_success(
-        await till.post("pos/lookup-card", card_identifier="04:A1:00:00:00:00:02")
+        await terminal.post("pos/lookup-card", card_identifier="04:A1:00:00:00:00:02")
     )
     assert (found["card_serial"], found["holder_name"]) == ("FAM-0002", "Ibrahim K.")
-    assert require_error(await till.pay("10", "FAM-0002", PIN)) == (400, "INVALID_PIN")
-    lunch = require_success(await till.pay("60.00", "FAM-0002", IBRAHIMS_PIN))
+    assert require_error(await terminal.pay("10", "FAM-0002", PIN)) == (400, "INVALID_PIN")
+    lunch = require_success(await terminal.pay("60.00", "FAM-0002", IBRAHIMS_PIN))
     assert lunch["remaining_balance"] == "940.00 SLE"
-    answer = await till.pay("40.01", "FAM-0002", IBRAHIMS_PIN)
-    assert require_error(answer) == (403, "CARD_LIMIT_EXCEEDED")
-    assert require_error_details(answer) == {
+    response = await terminal.pay("40.01", "FAM-0002", IBRAHIMS_PIN)
+    assert require_error(response) == (403, "CARD_LIMIT_EXCEEDED")
+    assert require_error_details(response) == {
         "limit": "100.00",
         "used": "60.00",
         "attempted": "40.01",
     }
-    require_success(await till.pay("40.00", "FAM-0002"))
-    require_success(await till.pay("100.00", "FAM-0003", FATUS_PIN))  # limits are per card
+    require_success(await terminal.pay("40.00", "FAM-0002"))
+    require_success(await terminal.pay("100.00", "FAM-0003", FATUS_PIN))  # limits are per card
     assert require_success(await app.get("cards/FAM-0002"))["spent_today"] == "100.00"
     # A refund restores the daily limit.
-    require_success(await till.refund(lunch["transaction_id"], "25.00"))
-    require_success(await till.pay("25.00", "FAM-0002", IBRAHIMS_PIN))
-    assert require_error(await till.pay("0.01", "FAM-0002")) == (403, "CARD_LIMIT_EXCEEDED")
+    require_success(await terminal.refund(lunch["transaction_id"], "25.00"))
+    require_success(await terminal.pay("25.00", "FAM-0002", IBRAHIMS_PIN))
+    assert require_error(await terminal.pay("0.01", "FAM-0002")) == (403, "CARD_LIMIT_EXCEEDED")
 
     # Blocking the parent's card affects neither the child cards nor the wallet.
     require_success(await app.post("cards/FAM-0001/block", reason="customer_request"))
-    assert require_error(await till.pay("10", "FAM-0001", PIN)) == (403, "CARD_NOT_ACTIVE")
-    books = require_success(await till.pay("30.00", "FAM-0004", "4093"))
+    assert require_error(await terminal.pay("10", "FAM-0001", PIN)) == (403, "CARD_NOT_ACTIVE")
+    books = require_success(await terminal.pay("30.00", "FAM-0004", "4093"))
     require_success(await app.post("cards/FAM-0001/unblock"))
-    require_success(await till.pay("10.00", "FAM-0001", PIN))
+    require_success(await terminal.pay("10.00", "FAM-0001", PIN))
 
     # A lost card is blocked permanently.
     lost = require_success(await support.post("cards/FAM-0003/block", reason="lost"))["card"]
     assert (lost["status"], lost["status_reason"]) == ("LOST", "lost")
-    assert require_error(await till.pay("1", "FAM-0003", FATUS_PIN)) == (403, "CARD_NOT_ACTIVE")
-    checked = require_success(await till.verify_card("FAM-0003", FATUS_PIN))
+    assert require_error(await terminal.pay("1", "FAM-0003", FATUS_PIN)) == (403, "CARD_NOT_ACTIVE")
+    checked = require_success(await terminal.verify_card("FAM-0003", FATUS_PIN))
     assert checked["is_active"] is False
     assert "balance" not in checked
     assert require_error(await support.post("cards/FAM-0003/unblock")) == (400, "PERMANENT_BLOCK")
@@ -140,10 +140,10 @@ async def test_family_with_child_cards(ada: Admin) -> None:
     # Blocking the parent subscriber blocks all cards.
     require_success(await support.post(f"subscribers/{mother.id}/block", reason="asked by her"))
     for serial, pin in (("FAM-0001", PIN), ("FAM-0002", IBRAHIMS_PIN), ("FAM-0006", "7261")):
-        assert require_error(await till.pay("1", serial, pin)) == (403, "SUBSCRIBER_BLOCKED")
+        assert require_error(await terminal.pay("1", serial, pin)) == (403, "SUBSCRIBER_BLOCKED")
 
     # Refunds are still credited.
-    require_success(await till.refund(books["transaction_id"]))
+    require_success(await terminal.refund(books["transaction_id"]))
 
     # One wallet paid for everything: 60 + 40 + 100 + 25 + 30 + 10, with 25 and 30 refunded.
     assert await mother.get_balance() == "790.00"

@@ -18,8 +18,8 @@ from journeys.deployment import Deployment
 
 
 @pytest.fixture(scope="module", autouse=True)
-async def _many_payments_a_day(running: Deployment) -> None:
-    await running.disable_compliance_rules()
+async def _disable_compliance_rules(module_deployment: Deployment) -> None:
+    await module_deployment.disable_compliance_rules()
 
 
 @pytest.fixture
@@ -38,80 +38,90 @@ async def create_customer(ada: Admin, balance: str) -> Customer:
 
 
 async def test_concurrent_payments_cannot_overdraw_a_wallet(
-    platform: Deployment, ada: Admin, merchant: Merchant
+    deployment: Deployment, ada: Admin, merchant: Merchant
 ) -> None:
     aminata = await create_customer(ada, "100.00")
 
     def pay(line: Client) -> PendingResponse:
         return merchant.server.with_client(line).pay("1.00", aminata.card)
 
-    answers = await send_concurrently(platform, *[pay] * 200)
-    assert count_outcomes(answers) == {200: 100, (402, "INSUFFICIENT_FUNDS"): 100}
+    responses = await send_concurrently(deployment, *[pay] * 200)
+    assert count_outcomes(responses) == {200: 100, (402, "INSUFFICIENT_FUNDS"): 100}
     assert await aminata.get_balance() == "0.00"
     assert await ada.get_balance(merchant.id) == "99.00"
     # Each payment saw a different balance.
-    left = {require_success(answer)["remaining_balance"] for answer in answers if answer.is_success}
+    left = {
+        require_success(response)["remaining_balance"]
+        for response in responses
+        if response.is_success
+    }
     assert left == {f"{number}.00 SLE" for number in range(100)}
 
 
 async def test_concurrent_refunds_cannot_exceed_the_payment(
-    platform: Deployment, ada: Admin, merchant: Merchant
+    deployment: Deployment, ada: Admin, merchant: Merchant
 ) -> None:
-    aminata, till = await create_customer(ada, "100.00"), merchant.server
-    paid = require_success(await till.pay("100.00", aminata.card))["transaction_id"]
-    answers = await send_concurrently(
-        platform, *[lambda line: till.with_client(line).refund(paid, "7.00")] * 20
+    aminata, terminal = await create_customer(ada, "100.00"), merchant.server
+    paid = require_success(await terminal.pay("100.00", aminata.card))["transaction_id"]
+    responses = await send_concurrently(
+        deployment, *[lambda line: terminal.with_client(line).refund(paid, "7.00")] * 20
     )
-    assert count_outcomes(answers) == {200: 14, (422, "REFUND_EXCEEDS_REMAINING"): 6}
+    assert count_outcomes(responses) == {200: 14, (422, "REFUND_EXCEEDS_REMAINING"): 6}
     assert await aminata.get_balance() == "98.00"
     # Concurrent refunds of the remaining amount succeed once.
-    answers = await send_concurrently(
-        platform, *[lambda line: till.with_client(line).refund(paid)] * 10
+    responses = await send_concurrently(
+        deployment, *[lambda line: terminal.with_client(line).refund(paid)] * 10
     )
-    assert count_outcomes(answers) == {200: 1, (409, "ALREADY_REFUNDED"): 9}
+    assert count_outcomes(responses) == {200: 1, (409, "ALREADY_REFUNDED"): 9}
     assert await aminata.get_balance() == "100.00"
     assert await ada.get_balance(merchant.id) == "0.00"
 
 
 async def test_concurrent_payments_cannot_exceed_the_daily_limit(
-    platform: Deployment, ada: Admin, merchant: Merchant
+    deployment: Deployment, ada: Admin, merchant: Merchant
 ) -> None:
     aminata, mohamed = await create_customer(ada, "300000.00"), await create_customer(ada, "1.00")
-    till = merchant.server
+    terminal = merchant.server
 
     def pay(line: Client) -> PendingResponse:
-        return till.with_client(line).pay("15000", aminata.card, PIN)
+        return terminal.with_client(line).pay("15000", aminata.card, PIN)
 
     def send(line: Client) -> PendingResponse:
         return aminata.with_client(line).send_money("15000", mohamed)
 
-    answers = await send_concurrently(platform, *[pay, pay, send, send] * 5)
+    responses = await send_concurrently(deployment, *[pay, pay, send, send] * 5)
     # KYC level 1 allows 100,000 per day.
-    assert count_outcomes(answers) == {200: 6, (403, "DAILY_LIMIT_EXCEEDED"): 14}
-    used = {require_error_details(answer)["used"] for answer in answers if not answer.is_success}
+    assert count_outcomes(responses) == {200: 6, (403, "DAILY_LIMIT_EXCEEDED"): 14}
+    used = {
+        require_error_details(response)["used"] for response in responses if not response.is_success
+    }
     assert used == {"90000.00"}
-    require_success(await till.pay("10000", aminata.card, PIN))
-    assert require_error(await till.pay("0.01", aminata.card)) == (403, "DAILY_LIMIT_EXCEEDED")
+    require_success(await terminal.pay("10000", aminata.card, PIN))
+    assert require_error(await terminal.pay("0.01", aminata.card)) == (403, "DAILY_LIMIT_EXCEEDED")
 
 
 async def test_concurrent_duplicates_of_one_request_pay_once(
-    platform: Deployment, ada: Admin, merchant: Merchant
+    deployment: Deployment, ada: Admin, merchant: Merchant
 ) -> None:
     aminata, name = await create_customer(ada, "100.00"), {"request_id": new_request_id()}
 
     def pay(line: Client) -> PendingResponse:
         return merchant.server.with_client(line).pay("10.00", aminata.card, **name)
 
-    answers = await send_concurrently(platform, *[pay] * 50)
-    assert count_outcomes(answers) == {200: 50}
-    assert len({answer.content for answer in answers}) == 1
-    replayed = [answer for answer in answers if "Idempotent-Replayed" in answer.headers]
+    responses = await send_concurrently(deployment, *[pay] * 50)
+    assert count_outcomes(responses) == {200: 50}
+    assert len({response.content for response in responses}) == 1
+    replayed = [
+        http_response
+        for http_response in responses
+        if "Idempotent-Replayed" in http_response.headers
+    ]
     assert len(replayed) == 49
     assert await aminata.get_balance() == "90.00"
 
 
 async def test_concurrent_requests_with_one_idempotency_key_and_two_amounts_execute_one(
-    platform: Deployment, ada: Admin, merchant: Merchant
+    deployment: Deployment, ada: Admin, merchant: Merchant
 ) -> None:
     aminata, name = await create_customer(ada, "100.00"), {"request_id": new_request_id()}
 
@@ -121,15 +131,17 @@ async def test_concurrent_requests_with_one_idempotency_key_and_two_amounts_exec
     def pay_thirty(line: Client) -> PendingResponse:
         return merchant.server.with_client(line).pay("30.00", aminata.card, **name)
 
-    answers = await send_concurrently(platform, *[pay_twenty, pay_thirty] * 20)
-    assert count_outcomes(answers) == {200: 20, (409, "DUPLICATE_REQUEST"): 20}
-    (amount,) = {require_success(answer)["amount"] for answer in answers if answer.is_success}
+    responses = await send_concurrently(deployment, *[pay_twenty, pay_thirty] * 20)
+    assert count_outcomes(responses) == {200: 20, (409, "DUPLICATE_REQUEST"): 20}
+    (amount,) = {
+        require_success(response)["amount"] for response in responses if response.is_success
+    }
     expected = {"20.00 SLE": "80.00", "30.00 SLE": "70.00"}
     assert await aminata.get_balance() == expected[amount]
 
 
 async def test_concurrent_transfers_in_both_directions_all_succeed(
-    platform: Deployment, ada: Admin
+    deployment: Deployment, ada: Admin
 ) -> None:
     aminata, mohamed = await create_customer(ada, "1000.00"), await create_customer(ada, "1000.00")
 
@@ -139,32 +151,34 @@ async def test_concurrent_transfers_in_both_directions_all_succeed(
     def back(line: Client) -> PendingResponse:
         return mohamed.with_client(line).send_money("1.00", aminata)
 
-    answers = await send_concurrently(platform, *[there, there, back, back] * 25)
-    assert count_outcomes(answers) == {200: 100}
+    responses = await send_concurrently(deployment, *[there, there, back, back] * 25)
+    assert count_outcomes(responses) == {200: 100}
     # Fifty fees of two cents, rounded half up.
     assert [await aminata.get_balance(), await mohamed.get_balance()] == ["999.00", "999.00"]
 
 
 async def test_concurrent_wrong_pins_share_three_attempts(
-    platform: Deployment, ada: Admin, merchant: Merchant
+    deployment: Deployment, ada: Admin, merchant: Merchant
 ) -> None:
     aminata, mohamed = await create_customer(ada, "100.00"), await create_customer(ada, "1.00")
-    till, url = merchant.server, f"subscribers/{aminata.id}/verify-pin"
+    terminal, url = merchant.server, f"subscribers/{aminata.id}/verify-pin"
     # POS, app, and P2P share one counter.
     tries: list[SendRequest] = [
-        lambda line: till.with_client(line).pay("1.00", aminata.card, WRONG_PIN),
-        lambda line: till.with_client(line).verify_card(aminata.card, WRONG_PIN),
+        lambda line: terminal.with_client(line).pay("1.00", aminata.card, WRONG_PIN),
+        lambda line: terminal.with_client(line).verify_card(aminata.card, WRONG_PIN),
         lambda line: aminata.app.with_client(line).post(url, pin=WRONG_PIN),
         lambda line: aminata.with_client(line).send_money("1.00", mohamed, pin=WRONG_PIN),
-        lambda line: till.with_client(line).verify_card(aminata.card, "0000"),
+        lambda line: terminal.with_client(line).verify_card(aminata.card, "0000"),
     ]
-    answers = await send_concurrently(platform, *tries * 8)
-    assert count_outcomes(answers) == {(400, "INVALID_PIN"): 3, (403, "ACCOUNT_LOCKED"): 37}
-    evaluated = [require_error_details(answer) for answer in answers if answer.status_code == 400]
-    assert sorted(one["attempts_remaining"] for one in evaluated) == [0, 1, 2]
+    responses = await send_concurrently(deployment, *tries * 8)
+    assert count_outcomes(responses) == {(400, "INVALID_PIN"): 3, (403, "ACCOUNT_LOCKED"): 37}
+    evaluated = [
+        require_error_details(response) for response in responses if response.status_code == 400
+    ]
+    assert sorted(item["attempts_remaining"] for item in evaluated) == [0, 1, 2]
     locks = {
-        require_error_details(one)["locked_until"] for one in answers if one.status_code == 403
+        require_error_details(one)["locked_until"] for one in responses if one.status_code == 403
     }
     assert len(locks) == 1
-    assert require_error(await till.pay("1.00", aminata.card, PIN)) == (403, "ACCOUNT_LOCKED")
+    assert require_error(await terminal.pay("1.00", aminata.card, PIN)) == (403, "ACCOUNT_LOCKED")
     assert await aminata.get_balance() == "100.00"

@@ -38,10 +38,10 @@ async def test_held_payment_is_released_rejected_or_returned(ada: Admin) -> None
     await ada.fund_partner(bank, HIGH_BALANCE)
 
     # KYC level 1 is too low for the amount, so the officer raises both customers.
-    answer = await bank.top_up(HIGH_BALANCE, aminata, "house")
-    assert require_error(answer) == (403, "MAX_BALANCE_EXCEEDED")
-    answer = await app.put(f"subscribers/{aminata.id}", kyc_level=3)
-    assert require_error(answer) == (403, "FORBIDDEN")
+    response = await bank.top_up(HIGH_BALANCE, aminata, "house")
+    assert require_error(response) == (403, "MAX_BALANCE_EXCEEDED")
+    response = await app.put(f"subscribers/{aminata.id}", kyc_level=3)
+    assert require_error(response) == (403, "FORBIDDEN")
     for customer in (aminata, mohamed):
         url = f"subscribers/{customer.id}"
         raised = require_success(await officer.put(url, kyc_level=3, kyc_status="VERIFIED"))
@@ -58,9 +58,9 @@ async def test_held_payment_is_released_rejected_or_returned(ada: Admin) -> None
     assert second["status"] == "under_review"
     assert await aminata.get_funds() == ("889599.99", "1105500.01")
     assert await mohamed.get_funds() == ("500100.00", "0.00")
-    answer = await aminata.send_money("400000.00", mohamed)  # holds count toward the limit
-    assert require_error(answer) == (403, "DAILY_LIMIT_EXCEEDED")
-    assert require_error_details(answer)["used"] == "1600000.01"
+    response = await aminata.send_money("400000.00", mohamed)  # holds count toward the limit
+    assert require_error(response) == (403, "DAILY_LIMIT_EXCEEDED")
+    assert require_error_details(response)["used"] == "1600000.01"
     # A replay returns the held payment.
     again = require_success(await aminata.send_money("600000.00", mohamed, request_id="first-part"))
     assert again == first
@@ -77,14 +77,14 @@ async def test_held_payment_is_released_rejected_or_returned(ada: Admin) -> None
     ]
     assert alert["status"] == "investigating"
     resolution = {"status": "resolved", "resolution_notes": "The deed is genuine"}
-    answer = await officer.post(f"{url}/resolve", **resolution)
-    assert require_error(answer) == (422, "VALIDATION_FAILED")
+    response = await officer.post(f"{url}/resolve", **resolution)
+    assert require_error(response) == (422, "VALIDATION_FAILED")
 
     # A release credits the recipient and charges the fee, and can be decided only once.
-    answer = await officer.post(f"{url}/resolve", **resolution, transaction_decision="release")
-    assert require_success(answer)["alert"]["resolved_by"] == officer.id
-    answer = await officer.post(f"{url}/resolve", **resolution, transaction_decision="reject")
-    assert require_error(answer) == (409, "ALREADY_RESOLVED")
+    response = await officer.post(f"{url}/resolve", **resolution, transaction_decision="release")
+    assert require_success(response)["alert"]["resolved_by"] == officer.id
+    response = await officer.post(f"{url}/resolve", **resolution, transaction_decision="reject")
+    assert require_error(response) == (409, "ALREADY_RESOLVED")
     assert await mohamed.get_funds() == ("1100100.00", "0.00")
     assert await aminata.get_funds() == ("889599.99", "502500.01")
 
@@ -118,10 +118,10 @@ async def test_held_payment_is_released_rejected_or_returned(ada: Admin) -> None
     # If the recipient is blocked, a released payment fails and returns to the sender.
     require_success(await officer.post(f"subscribers/{mohamed.id}/block", reason="another matter"))
     (alert,) = await officer.list_all("compliance/alerts", status="open", severity="HIGH")
-    answer = await officer.post(
+    response = await officer.post(
         f"compliance/alerts/{alert['id']}/resolve", **resolution, transaction_decision="release"
     )
-    assert "SUBSCRIBER_BLOCKED" in require_success(answer)["message"]
+    assert "SUBSCRIBER_BLOCKED" in require_success(response)["message"]
     failed = require_success(await app.get(f"transactions/{third['transaction_id']}"))
     assert (failed["status"], failed["failure_code"]) == ("failed", "SUBSCRIBER_BLOCKED")
     require_success(await officer.post(f"subscribers/{mohamed.id}/unblock", reason="cleared up"))
@@ -137,19 +137,19 @@ async def test_frequent_payments_raise_one_alert_and_are_then_rejected(ada: Admi
     officer = await ada.create_admin("Isata", "C")
     app = await ada.create_app()
     ibrahim = await ada.create_funded_customer("1000.00", app, "Ibrahim Sesay")
-    till = (await ada.create_merchant()).server
+    terminal = (await ada.create_merchant()).server
 
     # After ten payments in an hour an alert is raised; further ones increment its occurrences.
     for _ in range(10):
-        require_success(await till.pay("1.00", ibrahim.card))
+        require_success(await terminal.pay("1.00", ibrahim.card))
     assert await officer.list_all("compliance/alerts", subscriber_id=ibrahim.id) == []
     for _ in range(10):
-        require_success(await till.pay("1.00", ibrahim.card))
+        require_success(await terminal.pay("1.00", ibrahim.card))
     (alert,) = await officer.list_all("compliance/alerts", subscriber_id=ibrahim.id)
     assert (alert["status"], alert["severity"], alert["occurrences"]) == ("open", "MEDIUM", 10)
 
     # The twenty-first payment of the day is rejected. The subscriber stays active.
-    assert require_error(await till.pay("1.00", ibrahim.card)) == (403, "COMPLIANCE_REJECTED")
+    assert require_error(await terminal.pay("1.00", ibrahim.card)) == (403, "COMPLIANCE_REJECTED")
     allowed, _, codes = await run_check(officer, ibrahim, "1.00")
     assert not allowed
     assert "COMPLIANCE_REJECTED" in codes
@@ -159,7 +159,7 @@ async def test_frequent_payments_raise_one_alert_and_are_then_rejected(ada: Admi
     # The officer raises the threshold.
     daily = await find_rule(officer, "Daily velocity")
     require_success(await officer.put(f"compliance/rules/{daily['id']}", threshold=30))
-    require_success(await till.pay("1.00", ibrahim.card))
+    require_success(await terminal.pay("1.00", ibrahim.card))
     watched = {"status": "open", "subscriber_id": ibrahim.id}
     for alert in await officer.list_all("compliance/alerts", **watched):
         require_success(

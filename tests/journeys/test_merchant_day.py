@@ -14,7 +14,9 @@ from journeys.deployment import Deployment
 from notifications.builders import wait_until_equal
 
 
-async def test_merchant_day_from_first_payment_to_payout(platform: Deployment, ada: Admin) -> None:
+async def test_merchant_day_from_first_payment_to_payout(
+    deployment: Deployment, ada: Admin
+) -> None:
     officer, finance = await ada.create_admin("Osman", "C"), await ada.create_admin("Fatmata", "F")
     app = await ada.create_app()
     aminata = await ada.create_funded_customer("3000.00", app, "Aminata Kamara")
@@ -31,31 +33,31 @@ async def test_merchant_day_from_first_payment_to_payout(platform: Deployment, a
     assert bread["remaining_balance"] == "2,500.00 SLE"
     assert bread["fee_amount"] == "5.00 SLE"
     assert require_error(await front.pay("500.01", aminata.card)) == (403, "PIN_REQUIRED")
-    answer = await front.pay("1000.00", aminata.card, WRONG_PIN)
-    assert require_error(answer) == (400, "INVALID_PIN")
+    response = await front.pay("1000.00", aminata.card, WRONG_PIN)
+    assert require_error(response) == (400, "INVALID_PIN")
     stove = require_success(await front.pay("1000.00", aminata.card, PIN))
     assert len(stove["approval_code"]) == 6
 
     # In-app payments have no PIN.
-    order = {"order": "A-17"}
-    payment = {"metadata": order, "request_id": new_request_id()}
+    body = {"order": "A-17"}
+    payment = {"metadata": body, "request_id": new_request_id()}
     delivery = require_success(await merchant.server.pay_in_app("120.00", aminata.card, **payment))
-    assert delivery["metadata"] == order
+    assert delivery["metadata"] == body
     # The alternative path and an equivalent amount are a replay of the same payment.
     again = await merchant.server.post("payment", card_serial=aminata.card, amount="120", **payment)
     assert require_success(again) == delivery
     assert again.headers["Idempotent-Replayed"] == "true"
-    answer = await merchant.server.pay_in_app("501.00", aminata.card)
-    assert require_error(answer) == (403, "PIN_REQUIRED")
+    response = await merchant.server.pay_in_app("501.00", aminata.card)
+    assert require_error(response) == (403, "PIN_REQUIRED")
 
     # Declines: insufficient funds and a blocked card.
-    answer = await back.pay("50.00", mohamed.card)
-    assert require_error(answer) == (402, "INSUFFICIENT_FUNDS")
-    assert require_error_details(answer) == {"available": 40.0, "required": 50.0}
+    response = await back.pay("50.00", mohamed.card)
+    assert require_error(response) == (402, "INSUFFICIENT_FUNDS")
+    assert require_error_details(response) == {"available": 40.0, "required": 50.0}
     require_success(await app.post(f"cards/{mohamed.card}/block", reason="customer_request"))
-    answer = await back.pay("5.00", mohamed.card)
-    assert require_error(answer) == (403, "CARD_NOT_ACTIVE")
-    assert require_error_details(answer) == {"party": "sender"}
+    response = await back.pay("5.00", mohamed.card)
+    assert require_error(response) == (403, "CARD_NOT_ACTIVE")
+    assert require_error_details(response) == {"party": "sender"}
     require_success(await app.post(f"cards/{mohamed.card}/unblock"))
     require_success(await back.pay("5.00", mohamed.card))
 
@@ -63,48 +65,48 @@ async def test_merchant_day_from_first_payment_to_payout(platform: Deployment, a
     request_id = new_request_id()
     await back.pay_and_disconnect("380.00", aminata.card, PIN, request_id)
     await wait_until_equal(aminata.get_balance, "1000.00")
-    answer = await back.pay("380.00", aminata.card, PIN, request_id=request_id)
-    rice = require_success(answer)
+    response = await back.pay("380.00", aminata.card, PIN, request_id=request_id)
+    rice = require_success(response)
     assert rice["remaining_balance"] == "1,000.00 SLE"
     again = await back.pay("380.00", aminata.card, PIN, request_id=request_id)
-    assert again.content == answer.content
-    assert [one.headers["Idempotent-Replayed"] for one in (answer, again)] == ["true", "true"]
-    answer = await back.pay("381.00", aminata.card, PIN, request_id=request_id)
-    assert require_error(answer) == (409, "DUPLICATE_REQUEST")
+    assert again.content == response.content
+    assert [item.headers["Idempotent-Replayed"] for item in (response, again)] == ["true", "true"]
+    response = await back.pay("381.00", aminata.card, PIN, request_id=request_id)
+    assert require_error(response) == (409, "DUPLICATE_REQUEST")
     assert await aminata.get_balance() == "1000.00"
 
     # Partial and full refunds cannot exceed the payment.
     part = require_success(await front.refund(stove["transaction_id"], "400"))
     assert (part["amount"], part["refundable_amount"]) == ("400.00 SLE", "600.00 SLE")
-    answer = await back.refund(stove["transaction_id"], "600.01")
-    assert require_error(answer) == (422, "REFUND_EXCEEDS_REMAINING")
+    response = await back.refund(stove["transaction_id"], "600.01")
+    assert require_error(response) == (422, "REFUND_EXCEEDS_REMAINING")
     rest = require_success(await merchant.server.refund(stove["transaction_id"]))
     assert (rest["amount"], rest["refundable_amount"]) == ("600.00 SLE", "0.00 SLE")
-    answer = await back.refund(stove["transaction_id"], "1")
-    assert require_error(answer) == (409, "ALREADY_REFUNDED")
+    response = await back.refund(stove["transaction_id"], "1")
+    assert require_error(response) == (409, "ALREADY_REFUNDED")
     require_success(await merchant.server.refund(delivery["transaction_id"], "20.00"))
     assert await aminata.get_balance() == "2020.00"
 
     # Another merchant cannot refund a payment by its ID.
     rival = await ada.create_merchant("Bangura Stores")
-    answer = await rival.server.refund(rice["transaction_id"])
-    assert require_error(answer) == (404, "TRANSACTION_NOT_FOUND")
+    response = await rival.server.refund(rice["transaction_id"])
+    assert require_error(response) == (404, "TRANSACTION_NOT_FOUND")
 
     # A suspension applies to all terminals and processes immediately, until activation.
-    async with platform.open_client_per_process() as lines:
+    async with deployment.open_client_per_process() as lines:
         for line in lines:  # the key is cached in each process
             require_success(await merchant.server.with_client(line).verify_card(aminata.card, PIN))
-        answer = await officer.post(f"processors/{merchant.id}/suspend", reason="many refunds")
-        suspended = require_success(answer)["processor"]
-        for till in (front, back, merchant.server):
+        response = await officer.post(f"processors/{merchant.id}/suspend", reason="many refunds")
+        suspended = require_success(response)["processor"]
+        for terminal in (front, back, merchant.server):
             for line in lines:
-                answer = await till.with_client(line).pay("1.00", aminata.card)
-                assert require_error(answer) == (403, "PROCESSOR_SUSPENDED")
+                response = await terminal.with_client(line).pay("1.00", aminata.card)
+                assert require_error(response) == (403, "PROCESSOR_SUSPENDED")
     assert (suspended["status"], suspended["suspend_reason"]) == ("suspended", "many refunds")
-    answer = await finance.post(
+    response = await finance.post(
         f"processors/{merchant.id}/transfer", subscriber_id=mohamed.id, amount="1"
     )
-    assert require_error(answer) == (403, "PROCESSOR_SUSPENDED")
+    assert require_error(response) == (403, "PROCESSOR_SUSPENDED")
     require_success(
         await officer.post(f"processors/{merchant.id}/activate", reason="all explained")
     )
@@ -121,10 +123,10 @@ async def test_merchant_day_from_first_payment_to_payout(platform: Deployment, a
     record = require_success(await ada.get(f"processors/{merchant.id}"))
     # 500 + 120 + 5 + 380 + 20 + 10 minus 1%, with 20 refunded
     assert record["balance"] == "1004.65"
-    answer = await finance.post(
+    response = await finance.post(
         f"processors/{merchant.id}/transfer", subscriber_id=owner.id, amount="1004.66"
     )
-    assert require_error(answer) == (402, "INSUFFICIENT_FUNDS")
+    assert require_error(response) == (402, "INSUFFICIENT_FUNDS")
     receipt = require_success(
         await finance.post(
             f"processors/{merchant.id}/transfer",

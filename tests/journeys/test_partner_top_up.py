@@ -10,7 +10,7 @@ from journeys.deployment import Deployment
 
 
 async def test_partner_top_ups_by_request_and_webhook_are_idempotent(
-    platform: Deployment, ada: Admin
+    deployment: Deployment, ada: Admin
 ) -> None:
     finance = await ada.create_admin("Fatmata", "F")
     app = await ada.create_app()
@@ -30,13 +30,13 @@ async def test_partner_top_ups_by_request_and_webhook_are_idempotent(
     assert again["transaction_id"] == receipt["transaction_id"]
 
     # One webhook is delivered five times concurrently.
-    async with platform.open_client_per_process() as (one, other):
+    async with deployment.open_client_per_process() as (one, other):
         deliveries = [bank.with_client(line) for line in (one, other, one, other, one)]
-        answers = await asyncio.gather(
+        responses = await asyncio.gather(
             *(delivery.send_webhook("150.00", aminata, "SB-2") for delivery in deliveries)
         )
-    assert {answer.status_code for answer in answers} == {200}
-    assert len({answer.content for answer in answers}) == 1
+    assert {response.status_code for response in responses} == {200}
+    assert len({http_response.content for http_response in responses}) == 1
     assert await aminata.get_balance() == "450.00"
 
     # The same reference with another amount or recipient is rejected.
@@ -63,7 +63,7 @@ async def test_partner_top_ups_by_request_and_webhook_are_idempotent(
     assert require_error(await bank.top_up("50.01", mohamed, "SB-5")) == (402, "INSUFFICIENT_FUNDS")
 
     # A suspended partner is rejected, even for replays.
-    async with platform.open_client_per_process() as lines:
+    async with deployment.open_client_per_process() as lines:
         for line in lines:  # the key is cached in each process
             require_success(await bank.with_client(line).top_up("300.00", aminata, "SB-1"))
         require_success(

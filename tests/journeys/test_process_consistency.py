@@ -25,23 +25,23 @@ async def aminata(ada: Admin, app: App) -> Customer:
 
 
 @pytest.fixture
-async def till(ada: Admin) -> Terminal:
+async def terminal(ada: Admin) -> Terminal:
     return (await ada.create_merchant()).server
 
 
 @pytest.fixture
-async def lines(
-    platform: Deployment, aminata: Customer, till: Terminal
+async def process_clients(
+    deployment: Deployment, aminata: Customer, terminal: Terminal
 ) -> AsyncIterator[list[httpx2.AsyncClient]]:
     """Clients of processes that have both cached the rules by taking a payment."""
-    async with platform.open_client_per_process() as lines:
+    async with deployment.open_client_per_process() as lines:
         for line in lines:
-            require_success(await till.with_client(line).pay("1.00", aminata.card))
+            require_success(await terminal.with_client(line).pay("1.00", aminata.card))
         yield lines
 
 
 async def test_compliance_rule_change_applies_in_every_process(
-    ada: Admin, aminata: Customer, till: Terminal, lines: list[httpx2.AsyncClient]
+    ada: Admin, aminata: Customer, terminal: Terminal, process_clients: list[httpx2.AsyncClient]
 ) -> None:
     rules = require_success(await ada.get("compliance/rules"))["data"]
     (large,) = [rule["id"] for rule in rules if rule["name"] == "Large amount"]
@@ -52,84 +52,88 @@ async def test_compliance_rule_change_applies_in_every_process(
         (0, "500000", "completed"),
     ):
         require_success(
-            await ada.with_client(lines[asked]).put(
+            await ada.with_client(process_clients[asked]).put(
                 f"compliance/rules/{large}", threshold=threshold
             )
         )
-        for line in lines:
-            paid = require_success(await till.with_client(line).pay("101.00", aminata.card))
+        for line in process_clients:
+            paid = require_success(await terminal.with_client(line).pay("101.00", aminata.card))
             assert paid["status"] == status
 
 
 async def test_fee_change_applies_in_every_process(
-    ada: Admin, aminata: Customer, till: Terminal, lines: list[httpx2.AsyncClient]
+    ada: Admin, aminata: Customer, terminal: Terminal, process_clients: list[httpx2.AsyncClient]
 ) -> None:
     before = require_success(await ada.get("fee-rules"))["data"]
     doubled = [{**step, "rate": "2"} if step["type"] == "pos_payment" else step for step in before]
     for asked, steps, fee in ((0, doubled, "2.00 SLE"), (1, before, "1.00 SLE")):
-        require_success(await ada.with_client(lines[asked]).put("fee-rules", data=steps))
-        for line in lines:
-            paid = require_success(await till.with_client(line).pay("100.00", aminata.card))
+        require_success(await ada.with_client(process_clients[asked]).put("fee-rules", data=steps))
+        for line in process_clients:
+            paid = require_success(await terminal.with_client(line).pay("100.00", aminata.card))
             assert paid["fee_amount"] == fee
 
 
 async def test_limit_change_applies_in_every_process(
-    ada: Admin, aminata: Customer, till: Terminal, lines: list[httpx2.AsyncClient]
+    ada: Admin, aminata: Customer, terminal: Terminal, process_clients: list[httpx2.AsyncClient]
 ) -> None:
-    require_success(await ada.with_client(lines[0]).put("account-rules/1", max_transaction="1000"))
-    for line in lines:
-        answer = await till.with_client(line).pay("1000.01", aminata.card, PIN)
-        assert require_error(answer) == (403, "TRANSACTION_LIMIT_EXCEEDED")
-    require_success(await ada.with_client(lines[1]).put("account-rules/1", max_transaction="50000"))
-    for line in lines:
-        require_success(await till.with_client(line).pay("1000.01", aminata.card, PIN))
+    require_success(
+        await ada.with_client(process_clients[0]).put("account-rules/1", max_transaction="1000")
+    )
+    for line in process_clients:
+        response = await terminal.with_client(line).pay("1000.01", aminata.card, PIN)
+        assert require_error(response) == (403, "TRANSACTION_LIMIT_EXCEEDED")
+    require_success(
+        await ada.with_client(process_clients[1]).put("account-rules/1", max_transaction="50000")
+    )
+    for line in process_clients:
+        require_success(await terminal.with_client(line).pay("1000.01", aminata.card, PIN))
 
 
 async def test_webhook_endpoint_change_applies_in_every_process(
-    ada: Admin, aminata: Customer, till: Terminal, lines: list[httpx2.AsyncClient]
+    ada: Admin, aminata: Customer, terminal: Terminal, process_clients: list[httpx2.AsyncClient]
 ) -> None:
     receiver = WebhookReceiver()
 
     async def told() -> set[str]:
-        return {one.content["data"]["id"] for one in receiver.received}
+        return {webhook.content["data"]["id"] for webhook in receiver.received}
 
     async with receiver.listen():
         wanted = {"url": receiver.url, "events": ["transaction.completed"]}
         created = require_success(
-            await ada.with_client(lines[0]).post("admin/webhook-endpoints", **wanted)
+            await ada.with_client(process_clients[0]).post("admin/webhook-endpoints", **wanted)
         )
         paid = {
-            require_success(await till.with_client(line).pay("1.00", aminata.card))[
+            require_success(await terminal.with_client(line).pay("1.00", aminata.card))[
                 "transaction_id"
             ]
-            for line in lines
+            for line in process_clients
         }
         await wait_until_equal(told, paid)
         url = f"/api/v1/admin/webhook-endpoints/{created['id']}"
-        assert (await lines[1].delete(url, auth=ada.auth)).status_code == 204
-        for line in lines:
-            require_success(await till.with_client(line).pay("1.00", aminata.card))
+        assert (await process_clients[1].delete(url, auth=ada.auth)).status_code == 204
+        for line in process_clients:
+            require_success(await terminal.with_client(line).pay("1.00", aminata.card))
     assert await told() == paid
     assert len(receiver.received) == 2
 
 
 async def test_blocked_terminal_and_deleted_key_are_rejected_by_every_process(
-    ada: Admin, aminata: Customer, lines: list[httpx2.AsyncClient]
+    ada: Admin, aminata: Customer, process_clients: list[httpx2.AsyncClient]
 ) -> None:
     merchant = await ada.create_merchant()
-    till, terminal = await ada.create_terminal(merchant, "Front")
+    pos_terminal, terminal = await ada.create_terminal(merchant, "Front")
     url = f"processors/{merchant.id}/terminals/{terminal['id']}"
-    for here, there in (lines, reversed(lines)):
-        require_success(await till.with_client(there).pay("1.00", aminata.card))
+    for here, there in (process_clients, reversed(process_clients)):
+        require_success(await pos_terminal.with_client(there).pay("1.00", aminata.card))
         require_success(await ada.with_client(here).post(f"{url}/block", reason="stolen"))
-        answer = await till.with_client(there).pay("1.00", aminata.card)
-        assert require_error(answer) == (403, "TERMINAL_BLOCKED")
+        response = await pos_terminal.with_client(there).pay("1.00", aminata.card)
+        assert require_error(response) == (403, "TERMINAL_BLOCKED")
         require_success(await ada.with_client(here).post(f"{url}/unblock"))
-        require_success(await till.with_client(there).pay("1.00", aminata.card))
+        require_success(await pos_terminal.with_client(there).pay("1.00", aminata.card))
     key = f"/api/v1/processors/{merchant.id}/keys/{terminal['api_key_id']}"
-    assert (await lines[0].delete(key, auth=ada.auth)).status_code == 204
-    for line in lines:
-        assert require_error(await till.with_client(line).pay("1.00", aminata.card)) == (
+    assert (await process_clients[0].delete(key, auth=ada.auth)).status_code == 204
+    for line in process_clients:
+        assert require_error(await pos_terminal.with_client(line).pay("1.00", aminata.card)) == (
             401,
             "UNAUTHORIZED",
         )

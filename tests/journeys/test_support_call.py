@@ -28,65 +28,65 @@ async def aminata(ada: Admin, app: App) -> Customer:
 
 
 @pytest.fixture
-async def till(ada: Admin) -> Terminal:
+async def terminal(ada: Admin) -> Terminal:
     return (await ada.create_merchant()).server
 
 
 async def test_support_unblocks_a_subscriber_and_resets_the_pin(
-    platform: Deployment, ada: Admin, sorie: Admin, aminata: Customer, till: Terminal
+    deployment: Deployment, ada: Admin, sorie: Admin, aminata: Customer, terminal: Terminal
 ) -> None:
     officer = await ada.create_admin("Isata", "C")
     url = f"subscribers/{aminata.id}"
 
     # Support finds the blocked subscriber by phone number.
-    answer = await sorie.post(f"{url}/block")
-    assert require_error(answer) == (400, "INVALID_REQUEST")
+    response = await sorie.post(f"{url}/block")
+    assert require_error(response) == (400, "INVALID_REQUEST")
     require_success(await sorie.post(f"{url}/block", reason="reported a theft"))
-    assert require_error(await till.pay("10.00", aminata.card)) == (403, "SUBSCRIBER_BLOCKED")
+    assert require_error(await terminal.pay("10.00", aminata.card)) == (403, "SUBSCRIBER_BLOCKED")
     (found,) = await sorie.list_all("subscribers", phone_number=aminata.phone)
     assert (found["id"], found["status"]) == (aminata.id, "BLOCKED")
     assert found["status_reason"] == "reported a theft"
 
     # Support may block but not unblock; a compliance officer may.
-    answer = await sorie.post(f"{url}/unblock")
-    assert require_error(answer) == (403, "FORBIDDEN")
-    assert require_error_details(answer)["required"]
+    response = await sorie.post(f"{url}/unblock")
+    assert require_error(response) == (403, "FORBIDDEN")
+    assert require_error_details(response)["required"]
     assert require_success(await officer.post(f"{url}/unblock"))["subscriber"]["status"] == "ACTIVE"
     assert require_error(await officer.post(f"{url}/unblock")) == (409, "NOT_BLOCKED")
-    require_success(await till.pay("10.00", aminata.card))
+    require_success(await terminal.pay("10.00", aminata.card))
 
     # Wrong PINs at the terminal and in the app lock the PIN.
-    answer = await till.pay("10.00", aminata.card, WRONG_PIN)
-    assert require_error_details(answer)["attempts_remaining"] == 2
-    answer = await aminata.app.post(f"{url}/verify-pin", pin=WRONG_PIN)
-    assert require_error_details(answer)["attempts_remaining"] == 1
-    answer = await till.verify_card(aminata.card, WRONG_PIN)
-    assert (require_error(answer), require_error_details(answer)["attempts_remaining"]) == (
+    response = await terminal.pay("10.00", aminata.card, WRONG_PIN)
+    assert require_error_details(response)["attempts_remaining"] == 2
+    response = await aminata.app.post(f"{url}/verify-pin", pin=WRONG_PIN)
+    assert require_error_details(response)["attempts_remaining"] == 1
+    response = await terminal.verify_card(aminata.card, WRONG_PIN)
+    assert (require_error(response), require_error_details(response)["attempts_remaining"]) == (
         (400, "INVALID_PIN"),
         0,
     )
-    for answer in (
-        await till.pay("10.00", aminata.card, PIN),
+    for response in (
+        await terminal.pay("10.00", aminata.card, PIN),
         await aminata.app.post(f"{url}/change-pin", old_pin=PIN, new_pin=NEW_PIN),
     ):
-        assert require_error(answer) == (403, "ACCOUNT_LOCKED")
+        assert require_error(response) == (403, "ACCOUNT_LOCKED")
     locked = (await aminata.get_record())["pin_locked_until"]
-    assert require_error_details(answer)["locked_until"] == locked
-    require_success(await till.pay("10.00", aminata.card))  # no PIN required
+    assert require_error_details(response)["locked_until"] == locked
+    require_success(await terminal.pay("10.00", aminata.card))  # no PIN required
 
     # A code is sent to the subscriber's phone; the first attempt is mistyped.
     require_success(await sorie.post(f"{url}/reset-pin"))
-    code = await platform.get_pending_code(aminata.phone)
+    code = await deployment.get_pending_code(aminata.phone)
     mistyped = f"{(int(code) + 1) % 1_000_000:06d}"
-    answer = await sorie.post(f"{url}/reset-pin/confirm", otp=mistyped, new_pin=NEW_PIN)
-    assert require_error(answer) == (400, "INVALID_OTP")
-    assert require_error_details(answer)["attempts_remaining"] == 2
+    response = await sorie.post(f"{url}/reset-pin/confirm", otp=mistyped, new_pin=NEW_PIN)
+    assert require_error(response) == (400, "INVALID_OTP")
+    assert require_error_details(response)["attempts_remaining"] == 2
     require_success(await sorie.post(f"{url}/reset-pin/confirm", otp=code, new_pin=NEW_PIN))
-    answer = await sorie.post(f"{url}/reset-pin/confirm", otp=code, new_pin=PIN)
-    assert require_error(answer) == (400, "INVALID_OTP")  # single use
+    response = await sorie.post(f"{url}/reset-pin/confirm", otp=code, new_pin=PIN)
+    assert require_error(response) == (400, "INVALID_OTP")  # single use
     assert (await aminata.get_record())["pin_locked_until"] is None
-    assert require_error(await till.pay("10.00", aminata.card, PIN)) == (400, "INVALID_PIN")
-    require_success(await till.pay("10.00", aminata.card, NEW_PIN))
+    assert require_error(await terminal.pay("10.00", aminata.card, PIN)) == (400, "INVALID_PIN")
+    require_success(await terminal.pay("10.00", aminata.card, NEW_PIN))
 
     # The subscriber changes the PIN.
     for body, code in (
@@ -94,16 +94,16 @@ async def test_support_unblocks_a_subscriber_and_resets_the_pin(
         ({"old_pin": NEW_PIN, "new_pin": NEW_PIN}, "SAME_PIN"),
         ({"old_pin": NEW_PIN, "new_pin": "12345"}, "INVALID_REQUEST"),
     ):
-        answer = await aminata.app.post(f"{url}/change-pin", **body)
-        assert (answer.status_code, answer.json()["code"]) == (400, code), answer.text
-    answer = await aminata.app.post(f"{url}/change-pin", old_pin=NEW_PIN, new_pin=LAST_PIN)
-    require_success(answer)
-    require_success(await till.pay("10.00", aminata.card, LAST_PIN))
+        response = await aminata.app.post(f"{url}/change-pin", **body)
+        assert (response.status_code, response.json()["code"]) == (400, code), response.text
+    response = await aminata.app.post(f"{url}/change-pin", old_pin=NEW_PIN, new_pin=LAST_PIN)
+    require_success(response)
+    require_success(await terminal.pay("10.00", aminata.card, LAST_PIN))
     assert await aminata.get_balance() == "460.00"
 
 
 async def test_restricted_subscriber_is_visible_only_with_a_code_from_the_phone(
-    platform: Deployment, ada: Admin, sorie: Admin, aminata: Customer, till: Terminal
+    deployment: Deployment, ada: Admin, sorie: Admin, aminata: Customer, terminal: Terminal
 ) -> None:
     officer = await ada.create_admin("Isata", "C")
     url = f"subscribers/{aminata.id}"
@@ -116,18 +116,18 @@ async def test_restricted_subscriber_is_visible_only_with_a_code_from_the_phone(
             assert require_error(await caller.get(path)) == (403, "OTP_REQUIRED")
         assert await caller.list_all("subscribers", phone_number=aminata.phone) == []
         assert await caller.list_all("cards", search=aminata.card) == []
-        answer = await caller.get("transactions", user_id=aminata.id)
-        assert require_error(answer) == (403, "OTP_REQUIRED")
+        response = await caller.get("transactions", user_id=aminata.id)
+        assert require_error(response) == (403, "OTP_REQUIRED")
     # The card and the messenger keep working.
-    require_success(await till.pay("10.00", aminata.card, PIN))
-    messenger = platform.create_messenger_app()
+    require_success(await terminal.pay("10.00", aminata.card, PIN))
+    messenger = deployment.create_messenger_app()
     assert require_success(await messenger.get(f"balance/{aminata.id}"))["balance"] == "490.00"
 
     # The code grants access only to the admin who requested it.
     require_success(await sorie.post(f"{url}/restricted-access"))
-    code = await platform.get_pending_code(aminata.phone)
-    answer = await colleague.post(f"{url}/restricted-access/verify", otp=code)
-    assert require_error(answer) == (400, "INVALID_OTP")
+    code = await deployment.get_pending_code(aminata.phone)
+    response = await colleague.post(f"{url}/restricted-access/verify", otp=code)
+    assert require_error(response) == (400, "INVALID_OTP")
     granted = require_success(await sorie.post(f"{url}/restricted-access/verify", otp=code))
     assert granted["expires_at"].endswith("Z")
     assert require_success(await sorie.get(url))["phone_number"] == aminata.phone
@@ -141,4 +141,4 @@ async def test_restricted_subscriber_is_visible_only_with_a_code_from_the_phone(
     # Blocking a card or subscriber never requires a code.
     require_success(await colleague.post(f"cards/{aminata.card}/block", reason="stolen"))
     require_success(await colleague.post(f"{url}/block", reason="stolen bag"))
-    assert require_error(await till.pay("1.00", aminata.card)) == (403, "CARD_NOT_ACTIVE")
+    assert require_error(await terminal.pay("1.00", aminata.card)) == (403, "CARD_NOT_ACTIVE")

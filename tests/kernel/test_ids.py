@@ -10,9 +10,9 @@ NOW = int(datetime(2026, 3, 10, tzinfo=UTC).timestamp() * 1000)
 
 @given(st.integers(0, 2**63 - 1), st.sampled_from([ids.SUBSCRIBER, ids.TRANSACTION, ids.ACCOUNT]))
 def test_encoded_id_can_be_decoded(number: int, prefix: str) -> None:
-    shown = ids.encode(prefix, number)
-    assert len(shown) == len(prefix) + 13
-    assert ids.decode(prefix, shown) == number
+    text = ids.encode(prefix, number)
+    assert len(text) == len(prefix) + 13
+    assert ids.decode(prefix, text) == number
 
 
 @given(st.text())
@@ -22,54 +22,54 @@ def test_decoding_any_text_yields_a_canonical_id_or_none(text: str) -> None:
 
 
 def test_malformed_id_or_wrong_prefix_is_not_decoded() -> None:
-    shown = ids.encode(ids.SUBSCRIBER, 5)
-    for wrong in ("", "sub_", shown[:-1], shown + "0", shown.upper(), "txn_" + shown[4:]):
+    text = ids.encode(ids.SUBSCRIBER, 5)
+    for wrong in ("", "sub_", text[:-1], text + "0", text.upper(), "txn_" + text[4:]):
         assert ids.decode(ids.SUBSCRIBER, wrong) is None
     assert ids.decode(ids.SUBSCRIBER, "sub_zzzzzzzzzzzzz") is None  # more than 63 bits
 
 
 def test_generated_ids_increase() -> None:
     make = ids.IdGenerator(3, lambda: NOW)
-    made = [make() for _ in range(10_000)]  # more than fit into a millisecond
-    assert made == sorted(set(made))
+    created = [make() for _ in range(10_000)]  # more than fit into a millisecond
+    assert created == sorted(set(created))
 
 
 def test_clock_that_steps_back_causes_no_duplicates() -> None:
     times = iter([NOW, NOW + 5, NOW + 1, NOW + 2, NOW + 6])
     make = ids.IdGenerator(3, lambda: next(times))
-    made = [make() for _ in range(5)]
-    assert made == sorted(set(made))
+    created = [make() for _ in range(5)]
+    assert created == sorted(set(created))
 
 
 def test_clock_that_steps_back_far_requires_another_slot() -> None:
     clock = [NOW]
     make = ids.IdGenerator(3, lambda: clock[0])
-    made = [make() for _ in range(3)]
+    created = [make() for _ in range(3)]
     clock[0] = NOW - 30 * 60_000
     assert not make.is_ahead
     clock[0] -= 1
     assert make.is_ahead
     make.reset(4)
     assert not make.is_ahead
-    made += [make() for _ in range(3)]
+    created += [make() for _ in range(3)]
     clock[0] = NOW
-    made += [make() for _ in range(3)]
-    assert len(set(made)) == 9
-    assert made[3:6] == sorted(made[3:6])
-    assert made[5] < made[0] < made[6]
+    created += [make() for _ in range(3)]
+    assert len(set(created)) == 9
+    assert created[3:6] == sorted(created[3:6])
+    assert created[5] < created[0] < created[6]
 
 
 def test_ids_are_generated_when_the_clock_is_at_1970() -> None:
     make = ids.IdGenerator(3, lambda: 0)
-    made = [make() for _ in range(10_000)]
-    assert made == sorted(set(made))
+    created = [make() for _ in range(10_000)]
+    assert created == sorted(set(created))
     assert not make.is_ahead
 
 
 def test_processes_generate_different_ids_at_the_same_time() -> None:
     sources = [ids.IdGenerator(slot, lambda: NOW) for slot in range(ids.SLOT_COUNT)]
-    made = {source() for source in sources for _ in range(3)}
-    assert len(made) == 3 * ids.SLOT_COUNT
+    created = {source() for source in sources for _ in range(3)}
+    assert len(created) == 3 * ids.SLOT_COUNT
 
 
 def test_ids_sort_by_creation_time() -> None:

@@ -26,9 +26,9 @@ def test_amount_is_parsed_to_minor_units(text: str, minor: int) -> None:
     ],
 )
 def test_invalid_amount_is_rejected(text: str) -> None:
-    with pytest.raises(money.AmountError) as refusal:
+    with pytest.raises(money.AmountError) as raised:
         money.parse(text, "SLE")
-    assert not text.strip() or text.strip() not in str(refusal.value).split()
+    assert not text.strip() or text.strip() not in str(raised.value).split()
 
 
 def test_amount_has_a_maximum() -> None:
@@ -51,7 +51,7 @@ def test_unknown_currency_is_rejected() -> None:
 
 
 @pytest.mark.parametrize(
-    ("minor", "currency", "shown"),
+    ("minor", "currency", "text"),
     [
         (123450, "SLE", "1,234.50 SLE"),
         (0, "SLE", "0.00 SLE"),
@@ -62,9 +62,9 @@ def test_unknown_currency_is_rejected() -> None:
     ],
 )
 def test_money_is_formatted_with_separators_and_currency(
-    minor: int, currency: str, shown: str
+    minor: int, currency: str, text: str
 ) -> None:
-    assert money.format_money(minor, currency) == shown
+    assert money.format_money(minor, currency) == text
 
 
 @given(MINOR, CURRENCIES)

@@ -82,9 +82,9 @@ class LedgerDriver:
             new_id=new_id,
             is_right_pin=is_correct_pin,
         )
-        books = cls(database, ledger, clock)
-        books.signals = signals
-        return books
+        ledger_driver = cls(database, ledger, clock)
+        ledger_driver.signals = signals
+        return ledger_driver
 
     signals: Signals
 
@@ -258,12 +258,12 @@ class LedgerDriver:
         )
         return int(found)
 
-    async def submit(self, order: LedgerCommand) -> Outcome:
-        return await self.ledger.submit(order)
+    async def submit(self, command: LedgerCommand) -> Outcome:
+        return await self.ledger.submit(command)
 
-    async def submit_batch(self, orders: Sequence[LedgerCommand]) -> list[Outcome]:
+    async def submit_batch(self, commands: Sequence[LedgerCommand]) -> list[Outcome]:
         """Process the commands as one batch."""
-        return await self.ledger._run_with_retries(orders)
+        return await self.ledger._run_with_retries(commands)
 
 
 async def require_balanced_books(database: Database) -> None:

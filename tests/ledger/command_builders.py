@@ -62,9 +62,9 @@ def build_cash_out(agent: int, subscriber: int, amount: int) -> Command:
     )
 
 
-async def remove_limits(books: LedgerDriver) -> None:
-    await books.database.execute(
+async def remove_limits(ledger: LedgerDriver) -> None:
+    await ledger.database.execute(
         """UPDATE account_rules SET max_transaction = 1000000000, daily_limit = 1000000000,
                                     monthly_limit = 1000000000, max_balance = 1000000000"""
     )
-    books.ledger._invalidate_rules()
+    ledger.ledger._invalidate_rules()

@@ -10,14 +10,14 @@ from tapgate.store.database import Database
 
 
 @pytest.fixture
-async def books(database_url: str, database: Database) -> AsyncIterator[LedgerDriver]:
+async def ledger(database_url: str, database: Database) -> AsyncIterator[LedgerDriver]:
     """Ledger without accounts; its invariants are verified after the test."""
-    books = await LedgerDriver.open(database_url, database)
+    ledger = await LedgerDriver.open(database_url, database)
     try:
-        yield books
+        yield ledger
         await require_balanced_books(database)
     finally:
-        await books.close()
+        await ledger.close()
 
 
 class CountingConnection:

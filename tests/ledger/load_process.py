@@ -41,8 +41,8 @@ def is_correct_pin(state: PinState, pin: str) -> bool:
     return state.verifier == pin.encode()
 
 
-def build_random_command(plan: LoadPlan, chance: random.Random, number: int) -> Command:
-    wallet = commands.subscriber_party(chance.choice(plan.wallets))
+def build_random_command(plan: LoadPlan, rng: random.Random, number: int) -> Command:
+    wallet = commands.subscriber_party(rng.choice(plan.wallets))
     payer: Party = wallet
     if plan.shared_request_id is not None or plan.pin is not None:
         sides = (
@@ -50,7 +50,7 @@ def build_random_command(plan: LoadPlan, chance: random.Random, number: int) -> 
             commands.subscriber_party(plan.wallets[1]),
         )
         return build_command(plan, chart.TRANSFER, sides, 1_00, plan.shared_request_id)
-    kind = chance.choice(
+    kind = rng.choice(
         [
             chart.POS_PAYMENT,
             chart.POS_PAYMENT,
@@ -61,19 +61,19 @@ def build_random_command(plan: LoadPlan, chance: random.Random, number: int) -> 
         ]
     )
     if kind == chart.POS_PAYMENT:
-        payer = commands.card_party(chance.choice(plan.cards))
-        payee = commands.processor_party(chance.choice(plan.merchants))
+        payer = commands.card_party(rng.choice(plan.cards))
+        payee = commands.processor_party(rng.choice(plan.merchants))
     elif kind == chart.TRANSFER_P2P:
-        payee = commands.card_party(chance.choice(plan.cards))
+        payee = commands.card_party(rng.choice(plan.cards))
     elif kind == chart.AGENT_CASHIN:
-        payer, payee = commands.agent_party(chance.choice(plan.agents)), wallet
+        payer, payee = commands.agent_party(rng.choice(plan.agents)), wallet
     elif kind == chart.AGENT_CASHOUT:
-        payee = commands.agent_party(chance.choice(plan.agents))
+        payee = commands.agent_party(rng.choice(plan.agents))
     else:
-        payer, payee = commands.processor_party(chance.choice(plan.merchants)), wallet
-    amount = chance.randrange(1, 20_00)
+        payer, payee = commands.processor_party(rng.choice(plan.merchants)), wallet
+    amount = rng.randrange(1, 20_00)
     # Some commands reuse an idempotency key, also across processes.
-    name = f"{plan.seed}-{number}" if chance.random() < 0.8 else f"shared-{number % 50}"
+    name = f"{plan.seed}-{number}" if rng.random() < 0.8 else f"shared-{number % 50}"
     return build_command(plan, kind, (payer, payee), amount, name)
 
 
@@ -105,8 +105,8 @@ async def main(plan: LoadPlan) -> None:
         new_id=ids.IdGenerator(plan.slot),
         is_right_pin=is_correct_pin,
     )
-    chance = random.Random(plan.seed)
-    orders = [build_random_command(plan, chance, number) for number in range(plan.command_count)]
+    rng = random.Random(plan.seed)
+    commands = [build_random_command(plan, rng, number) for number in range(plan.command_count)]
     places = asyncio.Semaphore(plan.max_concurrency)
     write_line({"ready": True})
 
@@ -126,7 +126,7 @@ async def main(plan: LoadPlan) -> None:
             }
         )
 
-    await asyncio.gather(*(ask(command) for command in orders))
+    await asyncio.gather(*(ask(command) for command in commands))
     write_line({"tried_again": ledger.batch_stats.retries})
     await ledger.stop()
     await signals.stop()

@@ -86,8 +86,8 @@ class ReferenceModel:
             return self._decide_review(step)
         asked = (step.kind, step.payer, step.payee, step.amount, step.original)
         if step.request in self.outcomes_by_request:
-            first, answer = self.outcomes_by_request[step.request]
-            return answer if first == asked else Code.DUPLICATE_REQUEST
+            first, response = self.outcomes_by_request[step.request]
+            return response if first == asked else Code.DUPLICATE_REQUEST
         result, recorded = self._refund(step) if step.kind == "refund" else self._execute(step)
         if step.request is not None and recorded:
             self.outcomes_by_request[step.request] = (asked, result)
@@ -103,71 +103,77 @@ class ReferenceModel:
         payer, payee = CARDS.get(step.payer, step.payer), CARDS.get(step.payee, step.payee)
         if payer == payee:
             return Code.SELF_TRANSFER, False
-        objection = self._check_pin(step, payer, card)
-        if objection:
-            return objection, False
+        error_code = self._check_pin(step, payer, card)
+        if error_code:
+            return error_code, False
         fee = self._calculate_fee(step)
-        objection = self._check_limits(step, payer, card)
-        objection = objection or self._check_compliance(step, payer)
+        error_code = self._check_limits(step, payer, card)
+        error_code = error_code or self._check_compliance(step, payer)
         sender_fee = fee if step.kind == "transfer_p2p" else 0
-        if not objection and payer != "cash" and self._available(payer) < step.amount + sender_fee:
-            objection = Code.INSUFFICIENT_FLOAT if payer == "agent" else Code.INSUFFICIENT_FUNDS
-        if not objection and payee in WALLETS:
+        if not error_code and payer != "cash" and self._available(payer) < step.amount + sender_fee:
+            error_code = Code.INSUFFICIENT_FLOAT if payer == "agent" else Code.INSUFFICIENT_FUNDS
+        if not error_code and payee in WALLETS:
             room = LIMITS[WALLETS[payee]]["max_balance"] - self.balances[payee]
-            objection = Code.MAX_BALANCE_EXCEEDED if step.amount > room else None
-        status = "failed" if objection else "completed"
-        if not objection and step.kind in MONITORED_TYPES and step.amount > REVIEW_ABOVE:
+            error_code = Code.MAX_BALANCE_EXCEEDED if step.amount > room else None
+        status = "failed" if error_code else "completed"
+        if not error_code and step.kind in MONITORED_TYPES and step.amount > REVIEW_ABOVE:
             status = "under_review"
-        if not objection and step.kind in COMMISSION_RATES and step.amount > REVIEW_CASH_ABOVE:
+        if not error_code and step.kind in COMMISSION_RATES and step.amount > REVIEW_CASH_ABOVE:
             status = "under_review"
-        made = ModelTransaction(step.kind, payer, payee, card, step.amount, fee, status, self.now)
-        self.transactions.append(made)
-        if objection:
-            return objection, True
+        transaction = ModelTransaction(
+            step.kind, payer, payee, card, step.amount, fee, status, self.now
+        )
+        self.transactions.append(transaction)
+        if error_code:
+            return error_code, True
         if card and step.pin is None:
             day = (card, self.now.date())
             self.spent_without_pin[day] = self.spent_without_pin.get(day, 0) + step.amount
         if status == "under_review":
             self.held[payer] = self.held.get(payer, 0) + step.amount + sender_fee
         else:
-            self._post(made)
+            self._post(transaction)
         return status, True
 
-    def _post(self, made: ModelTransaction) -> None:
-        self.balances[made.payer] -= made.amount
-        self.balances[made.payee] += made.amount
-        self.balances[made.payer if made.kind == "transfer_p2p" else made.payee] -= made.fee
-        self.balances["fees"] += made.fee
-        made.posted_at = self.now
-        if made.kind in COMMISSION_RATES:
-            commission = self._calculate_commission(made)
+    def _post(self, transaction: ModelTransaction) -> None:
+        self.balances[transaction.payer] -= transaction.amount
+        self.balances[transaction.payee] += transaction.amount
+        self.balances[
+            transaction.payer if transaction.kind == "transfer_p2p" else transaction.payee
+        ] -= transaction.fee
+        self.balances["fees"] += transaction.fee
+        transaction.posted_at = self.now
+        if transaction.kind in COMMISSION_RATES:
+            commission = self._calculate_commission(transaction)
             self.balances["commission"] += commission
             self.balances["expense"] -= commission
 
-    def _calculate_commission(self, made: ModelTransaction) -> int:
+    def _calculate_commission(self, transaction: ModelTransaction) -> int:
         """Match each unit of cash with the oldest unmatched unit in the opposite direction."""
-        since = max(made.created_at - DAY, self.now - WEEK)
+        since = max(transaction.created_at - DAY, self.now - WEEK)
         earlier = [
             other
             for other in self.transactions
-            if (other.payer, other.payee) == (made.payee, made.payer)
+            if (other.payer, other.payee) == (transaction.payee, transaction.payer)
             and other.kind in COMMISSION_RATES
             and other.posted_at is not None
             and other.posted_at >= since
         ]
-        earning = made.amount
-        for _ in range(made.amount):
+        earning = transaction.amount
+        for _ in range(transaction.amount):
             matched = [other for other in earlier if other.unmatched_cash]
             if not matched:
                 break
             min(matched, key=lambda other: other.posted_at or self.now).unmatched_cash -= 1
             earning -= 1
-        returned = made.amount - earning
-        made.unmatched_cash = returned if made.kind == chart.AGENT_CASHIN else made.amount
-        if made.amount < MIN_COMMISSIONED_AMOUNT:
+        returned = transaction.amount - earning
+        transaction.unmatched_cash = (
+            returned if transaction.kind == chart.AGENT_CASHIN else transaction.amount
+        )
+        if transaction.amount < MIN_COMMISSIONED_AMOUNT:
             return 0
         before = self.accrued_commission
-        self.accrued_commission += earning * COMMISSION_RATES[made.kind]
+        self.accrued_commission += earning * COMMISSION_RATES[transaction.kind]
         return (self.accrued_commission + 50_000) // 100_000 - (before + 50_000) // 100_000
 
     def _calculate_fee(self, step: Step) -> int:
@@ -205,12 +211,12 @@ class ReferenceModel:
     def _sum_sent(self, payer: str, card: str | None = None) -> tuple[int, int]:
         """Return the amounts sent today and this month, net of refunds."""
         sent = [
-            made
-            for made in self.transactions
-            if made.payer == payer
-            and made.kind in LIMITED_TYPES
-            and made.status != "failed"
-            and (card is None or made.card == card)
+            transaction
+            for transaction in self.transactions
+            if transaction.payer == payer
+            and transaction.kind in LIMITED_TYPES
+            and transaction.status != "failed"
+            and (card is None or transaction.card == card)
         ]
         today = sum(m.amount - m.refunded for m in sent if m.created_at.date() == self.now.date())
         month = sum(
@@ -241,12 +247,12 @@ class ReferenceModel:
         if payer not in WALLETS or step.kind not in MONITORED_TYPES:
             return None
         recent = [
-            made
-            for made in self.transactions
-            if made.payer == payer
-            and made.kind in MONITORED_TYPES
-            and made.status != "failed"
-            and (self.now - made.created_at).total_seconds() <= 86_400
+            transaction
+            for transaction in self.transactions
+            if transaction.payer == payer
+            and transaction.kind in MONITORED_TYPES
+            and transaction.status != "failed"
+            and (self.now - transaction.created_at).total_seconds() <= 86_400
         ]
         too_many = len(recent) + 1 > MAX_PAYMENTS_PER_DAY
         too_many |= self.count_recent_wrong_pins(payer) > MAX_WRONG_PINS_PER_DAY
@@ -254,10 +260,10 @@ class ReferenceModel:
 
     def count_recent_cash(self) -> int:
         return sum(
-            made.kind in COMMISSION_RATES
-            and made.status != "failed"
-            and self.now - made.created_at <= DAY
-            for made in self.transactions
+            transaction.kind in COMMISSION_RATES
+            and transaction.status != "failed"
+            and self.now - transaction.created_at <= DAY
+            for transaction in self.transactions
         )
 
     def count_recent_wrong_pins(self, payer: str) -> int:

@@ -154,9 +154,9 @@ def build_rule(number: int, kind: str, threshold: int, window: int | None, actio
     )
 
 
-def build_command(step: Step, made: list[int]) -> LedgerCommand:
+def build_command(step: Step, created: list[int]) -> LedgerCommand:
     """Build the ledger command for a step; `made` holds the ids of the transactions so far."""
-    original = made[step.original] if step.original is not None else None
+    original = created[step.original] if step.original is not None else None
     if step.kind == "settle":
         assert original is not None
         return ReviewDecision(transaction_id=original, release=step.release)
@@ -255,11 +255,11 @@ class InMemoryLedger:
         }
 
     def run(self, step: Step) -> Any:
-        order = build_command(step, self.transaction_ids)
-        if isinstance(order, Command):
-            decision = decide(self.state, order, is_correct_pin, self.new_id)
+        command = build_command(step, self.transaction_ids)
+        if isinstance(command, Command):
+            decision = decide(self.state, command, is_correct_pin, self.new_id)
         else:
-            decision = decide_review(self.state, order)
+            decision = decide_review(self.state, command)
         apply_decision(self.state, decision)
         row = decision.transaction
         if row is not None:
@@ -283,8 +283,8 @@ class InMemoryLedger:
         return decision.outcome.code or (decision.outcome.result and decision.outcome.result.status)
 
 
-def is_possible(step: Step, made: int) -> bool:
-    return step.original is None or step.original < made
+def is_possible(step: Step, created: int) -> bool:
+    return step.original is None or step.original < created
 
 
 #: A rejected cash-in makes room for another one in the same batch.
@@ -319,21 +319,25 @@ def test_decisions_agree_with_the_model(sequence: list[Step]) -> None:
 
 def count_recent(plain: ReferenceModel) -> dict[tuple[int, int], tuple[int, int]]:
     counts: dict[tuple[int, int], tuple[int, int]] = {}
-    for made in plain.transactions:
-        recent = (plain.now - made.created_at).total_seconds() <= 86_400
-        if made.payer in WALLETS and made.kind in reference_model.MONITORED_TYPES and recent:
-            if made.status == "failed":
+    for transaction in plain.transactions:
+        recent = (plain.now - transaction.created_at).total_seconds() <= 86_400
+        if (
+            transaction.payer in WALLETS
+            and transaction.kind in reference_model.MONITORED_TYPES
+            and recent
+        ):
+            if transaction.status == "failed":
                 continue
-            key = (2, ACCOUNTS[made.payer])
+            key = (2, ACCOUNTS[transaction.payer])
             count, total = counts.get(key, (0, 0))
-            counts[key] = (count + 1, total + made.amount)
+            counts[key] = (count + 1, total + transaction.amount)
     counts[6, ACCOUNTS["agent"]] = (plain.count_recent_cash(), 0)
     return counts
 
 
-async def create_economy(books: LedgerDriver) -> None:
+async def create_economy(ledger: LedgerDriver) -> None:
     """Create the model's rules in the database."""
-    async with books.database.transaction() as tx:
+    async with ledger.database.transaction() as tx:
         for level, figures in reference_model.LIMITS.items():
             await tx.execute(
                 "UPDATE account_rules SET max_balance = $2, max_transaction = $3, daily_limit = $4,"
@@ -377,22 +381,22 @@ async def create_economy(books: LedgerDriver) -> None:
 class DatabaseLedger:
     """One copy of the model's accounts; one database holds several copies."""
 
-    def __init__(self, books: LedgerDriver) -> None:
-        self.ledger_driver = books
+    def __init__(self, ledger: LedgerDriver) -> None:
+        self.ledger_driver = ledger
         self.owners: dict[str, int] = {}
         self.serials: dict[str, str] = {}
         self.transaction_ids: list[int] = []
 
     @classmethod
-    async def open(cls, books: LedgerDriver) -> "DatabaseLedger":
-        world = cls(books)
+    async def open(cls, ledger: LedgerDriver) -> "DatabaseLedger":
+        world = cls(ledger)
         for name, level in WALLETS.items():
-            world.owners[name] = await books.create_subscriber(
+            world.owners[name] = await ledger.create_subscriber(
                 OPENING_BALANCES[name], kyc_level=level
             )
-        world.owners["agent"] = await books.create_agent(OPENING_BALANCES["agent"])
-        world.owners["merchant"] = await books.create_processor(OPENING_BALANCES["merchant"])
-        world.owners["partner"] = await books.create_partner(
+        world.owners["agent"] = await ledger.create_agent(OPENING_BALANCES["agent"])
+        world.owners["merchant"] = await ledger.create_processor(OPENING_BALANCES["merchant"])
+        world.owners["partner"] = await ledger.create_partner(
             OPENING_BALANCES["partner"], overdraft=reference_model.OVERDRAFT
         )
         for serial, wallet in CARDS.items():
@@ -402,12 +406,12 @@ class DatabaseLedger:
                     "daily_limit": reference_model.CHILD_LIMIT,
                     "pin": reference_model.CHILD_PIN,
                 }
-            world.serials[serial] = await books.create_card(world.owners[wallet], **more)
+            world.serials[serial] = await ledger.create_card(world.owners[wallet], **more)
         return world
 
-    def translate_command(self, order: LedgerCommand, name: str) -> LedgerCommand:
-        if isinstance(order, ReviewDecision):
-            return order
+    def translate_command(self, command: LedgerCommand, name: str) -> LedgerCommand:
+        if isinstance(command, ReviewDecision):
+            return command
 
         def own(party: commands.Party) -> commands.Party:
             if party.by == "card":
@@ -417,30 +421,30 @@ class DatabaseLedger:
             nickname = next(nick for nick, number in OWNERS.items() if number == party.key)
             return commands.Party("owner", self.owners[nickname], party.kind)
 
-        request = order.idempotency_key and ScopedIdempotencyKey(
-            f"{name}", order.idempotency_key.request_id, order.idempotency_key.fingerprint
+        request = command.idempotency_key and ScopedIdempotencyKey(
+            f"{name}", command.idempotency_key.request_id, command.idempotency_key.fingerprint
         )
         return Command(
             **{
-                **{field: getattr(order, field) for field in order.__struct_fields__},
-                "payer": own(order.payer),
-                "payee": own(order.payee),
+                **{field: getattr(command, field) for field in command.__struct_fields__},
+                "payer": own(command.payer),
+                "payee": own(command.payee),
                 "idempotency_key": request,
             }
         )
 
     async def run(self, batch: list[Step], name: str) -> list[Any]:
-        orders = [
+        commands = [
             self.translate_command(build_command(step, self.transaction_ids), name)
             for step in batch
         ]
-        outcomes = await self.ledger_driver.submit_batch(orders)
+        outcomes = await self.ledger_driver.submit_batch(commands)
         results = []
         for outcome in outcomes:
-            answer = outcome.result
-            if answer is not None and answer.transaction_id not in self.transaction_ids:
-                self.transaction_ids.append(answer.transaction_id)
-            results.append(outcome.code or (answer and answer.status))
+            result = outcome.result
+            if result is not None and result.transaction_id not in self.transaction_ids:
+                self.transaction_ids.append(result.transaction_id)
+            results.append(outcome.code or (result and result.status))
         return results
 
     async def get_balances(self) -> dict[str, int]:
@@ -458,10 +462,10 @@ async def economy(database_url: str, database: Database) -> Any:
     # Allocate the slot like a process does: the ledger takes its next slot from this sequence when
     # the clock is set back.
     slot = await database.fetchval("SELECT nextval('process_slots')")
-    books = await LedgerDriver.open(database_url, database, FakeClock(START), slot=slot)
-    await create_economy(books)
-    yield books
-    await books.close()
+    ledger = await LedgerDriver.open(database_url, database, FakeClock(START), slot=slot)
+    await create_economy(ledger)
+    yield ledger
+    await ledger.close()
 
 
 def split_into_batches(sequence: list[Step], cuts: set[int]) -> list[list[Step]]:
@@ -508,15 +512,15 @@ def draw_sequence(number: int) -> tuple[list[Step], set[int]]:
 
 
 async def compare_with_model(
-    books: LedgerDriver, sequence: list[Step], cuts: set[int], number: int
+    ledger: LedgerDriver, sequence: list[Step], cuts: set[int], number: int
 ) -> None:
-    books.clock.now = START
+    ledger.clock.now = START
     plain = build_model()
-    singly, together = await DatabaseLedger.open(books), await DatabaseLedger.open(books)
+    singly, together = await DatabaseLedger.open(ledger), await DatabaseLedger.open(ledger)
     for batch in split_into_batches(sequence, cuts):
         if batch[0].kind == "wait":
             plain.now += timedelta(hours=batch[0].hours)
-            books.clock.now = plain.now
+            ledger.clock.now = plain.now
             continue
         if not all(is_possible(step, len(plain.transactions)) for step in batch):
             continue

@@ -36,34 +36,34 @@ class RecordedResponses:
 
     def list_before(self, *, before: datetime) -> dict[str, int]:
         return {
-            answer["request"]: answer["transaction"]
-            for moment, answer in self.responses
-            if answer.get("transaction") and datetime.fromtimestamp(moment, UTC) < before
+            response["request"]: response["transaction"]
+            for moment, response in self.responses
+            if response.get("transaction") and datetime.fromtimestamp(moment, UTC) < before
         }
 
 
 async def test_backup_under_load_is_consistent_and_accepts_retries(
-    books: LedgerDriver, database_url: str, empty_url: str, tmp_path: Path
+    ledger: LedgerDriver, database_url: str, empty_database_url: str, tmp_path: Path
 ) -> None:
-    plan = await build_plan(books, database_url, orders=_COMMAND_COUNT)
+    plan = await build_plan(ledger, database_url, orders=_COMMAND_COUNT)
     heard = RecordedResponses(), RecordedResponses()
     processes = [await start_process(its) for its in (plan, build_second_plan(plan))]
     listening = [
-        asyncio.create_task(one.record(process))
-        for one, process in zip(heard, processes, strict=True)
+        asyncio.create_task(response.record(process))
+        for response, process in zip(heard, processes, strict=True)
     ]
-    while min(len(one.responses) for one in heard) < 250:
+    while min(len(item.responses) for item in heard) < 250:
         await asyncio.sleep(0.01)
     manifest = await save_backup(database_url, tmp_path / "backup")
-    await restore_backup(empty_url, tmp_path / "backup")
-    assert {one.returncode for one in processes} == {None}, "the load was over before"
+    await restore_backup(empty_database_url, tmp_path / "backup")
+    assert {entry.returncode for entry in processes} == {None}, "the load was over before"
     for process in processes:
         process.kill()
     await asyncio.gather(*listening)
 
     facts, moved = (
-        await fetch_rows(empty_url, _TRANSACTIONS_SQL),
-        await fetch_rows(empty_url, _ENTRIES_SQL),
+        await fetch_rows(empty_database_url, _TRANSACTIONS_SQL),
+        await fetch_rows(empty_database_url, _ENTRIES_SQL),
     )
     assert manifest.tables["transactions"] == len(facts)
     assert manifest.tables["entries"] == len(moved)
@@ -78,21 +78,21 @@ async def test_backup_under_load_is_consistent_and_accepts_retries(
         row for row in await fetch_rows(database_url, _TRANSACTIONS_SQL) if row[0] in ids
     ]
     assert moved == [row for row in await fetch_rows(database_url, _ENTRIES_SQL) if row[0] in ids]
-    await require_balanced_books(empty_url)
+    await require_balanced_books(empty_database_url)
 
     # Clients retry against the restored database: stored requests replay, the rest execute.
     own = f"{plan.seed}-"  # shared keys are used by several requests
     there = {row[9]: row[0] for row in facts if str(row[9]).startswith(own)}
     done = max(int(name.removeprefix(own)) for name in there)
-    more = msgspec.structs.replace(plan, url=empty_url, slot=12, command_count=done + 200)
+    more = msgspec.structs.replace(plan, url=empty_database_url, slot=12, command_count=done + 200)
     again = await run_processes(more)
-    replayed = [answer for answer in again if answer["request"] in there]
+    replayed = [response_body for response_body in again if response_body["request"] in there]
     assert replayed
-    assert all(answer["replayed"] for answer in replayed)
+    assert all(record["replayed"] for record in replayed)
     for answer in replayed:
         assert answer["transaction"] == there[answer["request"]]
     assert any(answer["transaction"] and not answer["replayed"] for answer in again)
-    await require_balanced_books(empty_url)
+    await require_balanced_books(empty_database_url)
 
 
 async def require_balanced_books(url: str) -> None:

@@ -30,63 +30,67 @@ from tapgate.store.database import Database
 DAY = timedelta(days=1)
 
 
-async def submit_and_get_commission(books: LedgerDriver, order: Command) -> int:
-    return (await books.submit(order)).require_accepted().commission
+async def submit_and_get_commission(ledger: LedgerDriver, command: Command) -> int:
+    return (await ledger.submit(command)).require_accepted().commission
 
 
-async def create_agent_and_customer(books: LedgerDriver) -> tuple[int, int]:
-    await remove_limits(books)
-    return await books.create_agent(100_000_00), await books.create_subscriber(50_000_00)
+async def create_agent_and_customer(ledger: LedgerDriver) -> tuple[int, int]:
+    await remove_limits(ledger)
+    return await ledger.create_agent(100_000_00), await ledger.create_subscriber(50_000_00)
 
 
-async def set_commission_rate(books: LedgerDriver, kind: str, rate: int) -> None:
-    await books.database.execute(
+async def set_commission_rate(ledger: LedgerDriver, kind: str, rate: int) -> None:
+    await ledger.database.execute(
         "UPDATE commission_rules SET rate = $2 WHERE type = $1", kind, rate
     )
-    books.ledger._invalidate_rules()
+    ledger.ledger._invalidate_rules()
 
 
-async def hold_for_review(books: LedgerDriver, kind: str, subject: str) -> None:
+async def hold_for_review(ledger: LedgerDriver, kind: str, subject: str) -> None:
     """Hold every transaction of a type for review."""
-    await books.database.execute(
+    await ledger.database.execute(
         """INSERT INTO compliance_rules (id, name, type, subject, transaction_types, threshold,
                                          action, severity)
            VALUES ($1, 'Held', 'AMOUNT_THRESHOLD', $2, ARRAY[$3], 0, 'review', 'LOW')""",
-        books.new_id(),
+        ledger.new_id(),
         subject,
         kind,
     )
-    books.ledger._invalidate_rules()
+    ledger.ledger._invalidate_rules()
 
 
-async def decide_review(books: LedgerDriver, transaction_id: int, *, release: bool = True) -> int:
-    order = ReviewDecision(transaction_id=transaction_id, release=release)
-    return (await books.submit(order)).require_accepted().commission
+async def decide_review(ledger: LedgerDriver, transaction_id: int, *, release: bool = True) -> int:
+    command = ReviewDecision(transaction_id=transaction_id, release=release)
+    return (await ledger.submit(command)).require_accepted().commission
 
 
-async def test_cash_in_earns_only_above_the_recent_cash_out(books: LedgerDriver) -> None:
-    agent, customer = await create_agent_and_customer(books)
-    assert await submit_and_get_commission(books, build_cash_out(agent, customer, 400_00)) == 0
-    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 1_000_00)) == 6_00
-    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 1_000_00)) == 10_00
-
-
-async def test_several_cash_ins_consume_earlier_cash_outs(books: LedgerDriver) -> None:
-    agent, customer = await create_agent_and_customer(books)
-    for amount in (300_00, 300_00):
-        await books.submit(build_cash_out(agent, customer, amount))
-    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 200_00)) == 0
+async def test_cash_in_earns_only_above_the_recent_cash_out(ledger: LedgerDriver) -> None:
+    agent, customer = await create_agent_and_customer(ledger)
+    assert await submit_and_get_commission(ledger, build_cash_out(agent, customer, 400_00)) == 0
+    assert await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00)) == 6_00
     assert (
-        await submit_and_get_commission(books, build_cash_in(agent, customer, 5_00)) == 0
+        await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00)) == 10_00
+    )
+
+
+async def test_several_cash_ins_consume_earlier_cash_outs(ledger: LedgerDriver) -> None:
+    agent, customer = await create_agent_and_customer(ledger)
+    for amount in (300_00, 300_00):
+        await ledger.submit(build_cash_out(agent, customer, amount))
+    assert await submit_and_get_commission(ledger, build_cash_in(agent, customer, 200_00)) == 0
+    assert (
+        await submit_and_get_commission(ledger, build_cash_in(agent, customer, 5_00)) == 0
     )  # below the minimum
-    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 500_00)) == 1_05
-    rows = await books.database.fetch("SELECT amount FROM cash_matches ORDER BY matched_id, amount")
+    assert await submit_and_get_commission(ledger, build_cash_in(agent, customer, 500_00)) == 1_05
+    rows = await ledger.database.fetch(
+        "SELECT amount FROM cash_matches ORDER BY matched_id, amount"
+    )
     assert sum(row["amount"] for row in rows) == 600_00
 
 
-async def test_commission_in_one_batch_equals_separate_batches(books: LedgerDriver) -> None:
-    agent, customer = await create_agent_and_customer(books)
-    outcomes = await books.submit_batch(
+async def test_commission_in_one_batch_equals_separate_batches(ledger: LedgerDriver) -> None:
+    agent, customer = await create_agent_and_customer(ledger)
+    outcomes = await ledger.submit_batch(
         [
             build_cash_out(agent, customer, 400_00),
             build_cash_in(agent, customer, 1_000_00),
@@ -96,34 +100,38 @@ async def test_commission_in_one_batch_equals_separate_batches(books: LedgerDriv
     assert [outcome.require_accepted().commission for outcome in outcomes] == [0, 6_00, 10_00]
 
 
-async def test_cash_matches_only_the_same_agent_and_customer(books: LedgerDriver) -> None:
-    agent, customer = await create_agent_and_customer(books)
-    other_agent, other_customer = await create_agent_and_customer(books)
-    await books.submit(build_cash_out(agent, customer, 1_000_00))
+async def test_cash_matches_only_the_same_agent_and_customer(ledger: LedgerDriver) -> None:
+    agent, customer = await create_agent_and_customer(ledger)
+    other_agent, other_customer = await create_agent_and_customer(ledger)
+    await ledger.submit(build_cash_out(agent, customer, 1_000_00))
     assert (
-        await submit_and_get_commission(books, build_cash_in(other_agent, customer, 1_000_00))
+        await submit_and_get_commission(ledger, build_cash_in(other_agent, customer, 1_000_00))
         == 10_00
     )
     assert (
-        await submit_and_get_commission(books, build_cash_in(agent, other_customer, 1_000_00))
+        await submit_and_get_commission(ledger, build_cash_in(agent, other_customer, 1_000_00))
         == 10_00
     )
-    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 1_000_00)) == 0
+    assert await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00)) == 0
 
 
 @pytest.mark.parametrize(("later", "earns"), [(DAY, 0), (DAY + timedelta(seconds=1), 10_00)])
 async def test_cash_out_is_matched_for_24_hours(
-    books: LedgerDriver, later: timedelta, earns: int
+    ledger: LedgerDriver, later: timedelta, earns: int
 ) -> None:
-    agent, customer = await create_agent_and_customer(books)
-    await books.submit(build_cash_out(agent, customer, 1_000_00))
-    books.clock.now += later
-    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 1_000_00)) == earns
+    agent, customer = await create_agent_and_customer(ledger)
+    await ledger.submit(build_cash_out(agent, customer, 1_000_00))
+    ledger.clock.now += later
+    assert (
+        await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00)) == earns
+    )
 
 
-async def test_declined_and_rejected_cash_transactions_are_not_matched(books: LedgerDriver) -> None:
-    agent, customer = await create_agent_and_customer(books)
-    too_much = await books.submit(build_cash_out(agent, customer, 60_000_00))
+async def test_declined_and_rejected_cash_transactions_are_not_matched(
+    ledger: LedgerDriver,
+) -> None:
+    agent, customer = await create_agent_and_customer(ledger)
+    too_much = await ledger.submit(build_cash_out(agent, customer, 60_000_00))
     assert too_much.code == Code.INSUFFICIENT_FUNDS
     wrong = build_command(
         chart.AGENT_CASHOUT,
@@ -133,96 +141,105 @@ async def test_declined_and_rejected_cash_transactions_are_not_matched(books: Le
         payer_pin=PIN,
         payee_pin="9999",
     )
-    assert (await books.submit(wrong)).code == Code.INVALID_PIN
-    await books.submit(build_cash_out(agent, customer, 400_00))
-    too_much = await books.submit(build_cash_in(agent, customer, 200_000_00))
+    assert (await ledger.submit(wrong)).code == Code.INVALID_PIN
+    await ledger.submit(build_cash_out(agent, customer, 400_00))
+    too_much = await ledger.submit(build_cash_in(agent, customer, 200_000_00))
     assert too_much.code == Code.INSUFFICIENT_FLOAT
-    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 1_000_00)) == 6_00
+    assert await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00)) == 6_00
 
 
-async def test_replayed_cash_in_consumes_no_cash_out(books: LedgerDriver) -> None:
-    agent, customer = await create_agent_and_customer(books)
-    await books.submit(build_cash_out(agent, customer, 500_00))
-    order = msgspec.structs.replace(
+async def test_replayed_cash_in_consumes_no_cash_out(ledger: LedgerDriver) -> None:
+    agent, customer = await create_agent_and_customer(ledger)
+    await ledger.submit(build_cash_out(agent, customer, 500_00))
+    command = msgspec.structs.replace(
         build_cash_in(agent, customer, 400_00), idempotency_key=build_request_key("again")
     )
     for _ in range(3):
-        assert await submit_and_get_commission(books, order) == 0
-    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 200_00)) == 1_00
+        assert await submit_and_get_commission(ledger, command) == 0
+    assert await submit_and_get_commission(ledger, build_cash_in(agent, customer, 200_00)) == 1_00
 
 
-async def test_held_cash_out_is_matched_from_its_release(books: LedgerDriver) -> None:
-    agent, customer = await create_agent_and_customer(books)
-    await hold_for_review(books, chart.AGENT_CASHOUT, "payer")
-    held = (await books.submit(build_cash_out(agent, customer, 400_00))).require_accepted()
+async def test_held_cash_out_is_matched_from_its_release(ledger: LedgerDriver) -> None:
+    agent, customer = await create_agent_and_customer(ledger)
+    await hold_for_review(ledger, chart.AGENT_CASHOUT, "payer")
+    held = (await ledger.submit(build_cash_out(agent, customer, 400_00))).require_accepted()
     assert held.status == "under_review"
-    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 1_000_00)) == 10_00
-    books.clock.now += 3 * DAY
-    await decide_review(books, held.transaction_id)
-    books.clock.now += DAY
-    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 1_000_00)) == 6_00
+    assert (
+        await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00)) == 10_00
+    )
+    ledger.clock.now += 3 * DAY
+    await decide_review(ledger, held.transaction_id)
+    ledger.clock.now += DAY
+    assert await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00)) == 6_00
 
 
-async def test_rejected_cash_out_is_not_matched(books: LedgerDriver) -> None:
-    agent, customer = await create_agent_and_customer(books)
-    await hold_for_review(books, chart.AGENT_CASHOUT, "agent")
-    held = (await books.submit(build_cash_out(agent, customer, 400_00))).require_accepted()
-    await decide_review(books, held.transaction_id, release=False)
-    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 1_000_00)) == 10_00
+async def test_rejected_cash_out_is_not_matched(ledger: LedgerDriver) -> None:
+    agent, customer = await create_agent_and_customer(ledger)
+    await hold_for_review(ledger, chart.AGENT_CASHOUT, "agent")
+    held = (await ledger.submit(build_cash_out(agent, customer, 400_00))).require_accepted()
+    await decide_review(ledger, held.transaction_id, release=False)
+    assert (
+        await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00)) == 10_00
+    )
 
 
-async def test_held_cash_in_earns_on_release(books: LedgerDriver) -> None:
-    agent, customer = await create_agent_and_customer(books)
-    await books.submit(build_cash_out(agent, customer, 400_00))
-    await hold_for_review(books, chart.AGENT_CASHIN, "payee")
+async def test_held_cash_in_earns_on_release(ledger: LedgerDriver) -> None:
+    agent, customer = await create_agent_and_customer(ledger)
+    await ledger.submit(build_cash_out(agent, customer, 400_00))
+    await hold_for_review(ledger, chart.AGENT_CASHIN, "payee")
     first, second = [
-        (await books.submit(build_cash_in(agent, customer, 1_000_00))).require_accepted()
+        (await ledger.submit(build_cash_in(agent, customer, 1_000_00))).require_accepted()
         for _ in range(2)
     ]
     assert (first.status, first.commission) == ("under_review", 0)
-    assert await books.get_balance(agent, chart.COMMISSION) == 0
+    assert await ledger.get_balance(agent, chart.COMMISSION) == 0
     # A rejected cash-in consumes nothing, and a long review does not expire the cash-out.
-    await decide_review(books, first.transaction_id, release=False)
-    books.clock.now += 3 * DAY
-    assert await decide_review(books, second.transaction_id) == 6_00
-    assert await books.get_balance(agent, chart.COMMISSION) == 6_00
+    await decide_review(ledger, first.transaction_id, release=False)
+    ledger.clock.now += 3 * DAY
+    assert await decide_review(ledger, second.transaction_id) == 6_00
+    assert await ledger.get_balance(agent, chart.COMMISSION) == 6_00
 
 
-async def test_circulating_cash_earns_cash_out_commission_only_once(books: LedgerDriver) -> None:
-    agent, customer = await create_agent_and_customer(books)
-    await set_commission_rate(books, chart.AGENT_CASHOUT, 500)
-    orders = [build_cash_in(agent, customer, 1_000_00), build_cash_out(agent, customer, 1_000_00)]
-    assert [await submit_and_get_commission(books, order) for order in orders] == [10_00, 5_00]
+async def test_circulating_cash_earns_cash_out_commission_only_once(ledger: LedgerDriver) -> None:
+    agent, customer = await create_agent_and_customer(ledger)
+    await set_commission_rate(ledger, chart.AGENT_CASHOUT, 500)
+    commands = [build_cash_in(agent, customer, 1_000_00), build_cash_out(agent, customer, 1_000_00)]
+    assert [await submit_and_get_commission(ledger, command) for command in commands] == [
+        10_00,
+        5_00,
+    ]
     for _ in range(3):
-        assert [await submit_and_get_commission(books, order) for order in orders] == [0, 0]
-    books.clock.now += 2 * DAY
-    assert [await submit_and_get_commission(books, order) for order in orders] == [10_00, 5_00]
+        assert [
+            await submit_and_get_commission(ledger, ledger_command) for ledger_command in commands
+        ] == [0, 0]
+    ledger.clock.now += 2 * DAY
+    assert [await submit_and_get_commission(ledger, order) for order in commands] == [10_00, 5_00]
 
 
-async def test_rounding_remainder_is_carried_over(books: LedgerDriver) -> None:
+async def test_rounding_remainder_is_carried_over(ledger: LedgerDriver) -> None:
     """1% of 10.50 is 10.5 cents, which must not round up every time."""
-    agent, customer = await create_agent_and_customer(books)
+    agent, customer = await create_agent_and_customer(ledger)
     pieces = [
-        await submit_and_get_commission(books, build_cash_in(agent, customer, 10_50))
+        await submit_and_get_commission(ledger, build_cash_in(agent, customer, 10_50))
         for _ in range(6)
     ]
     assert pieces == [11, 10, 11, 10, 11, 10]
 
 
-async def test_amount_below_the_minimum_earns_nothing(books: LedgerDriver) -> None:
-    agent, customer = await create_agent_and_customer(books)
+async def test_amount_below_the_minimum_earns_nothing(ledger: LedgerDriver) -> None:
+    agent, customer = await create_agent_and_customer(ledger)
     assert [
-        await submit_and_get_commission(books, build_cash_in(agent, customer, 9_99))
+        await submit_and_get_commission(ledger, build_cash_in(agent, customer, 9_99))
         for _ in range(20)
     ] == [0] * 20
-    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 10_00)) == 10
+    assert await submit_and_get_commission(ledger, build_cash_in(agent, customer, 10_00)) == 10
 
 
 async def test_payments_execute_no_commission_statements(
-    books: LedgerDriver, statements: list[str], monkeypatch: pytest.MonkeyPatch
+    ledger: LedgerDriver, statements: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    agent, customer = await create_agent_and_customer(books)
-    merchant = await books.create_processor()
+    agent, customer = await create_agent_and_customer(ledger)
+    merchant = await ledger.create_processor()
     loads: list[int] = []
     load = commission.load_movements
 
@@ -231,20 +248,24 @@ async def test_payments_execute_no_commission_statements(
         return await load(tx, since)
 
     monkeypatch.setattr(commission, "load_movements", counted)
-    await books.submit(build_payment(customer, merchant, 50_00))
+    await ledger.submit(build_payment(customer, merchant, 50_00))
     assert loads == []
     assert not [sql for sql in statements if "cash_matches" in sql or "UPDATE agents" in sql]
-    customers = [await books.create_subscriber(10_00) for _ in range(3)]
-    await books.submit_batch([build_cash_out(agent, one, 10_00) for one in [*customers, customer]])
-    await books.submit_batch([build_cash_in(agent, one, 10_50) for one in [*customers, customer]])
+    customers = [await ledger.create_subscriber(10_00) for _ in range(3)]
+    await ledger.submit_batch(
+        [build_cash_out(agent, item, 10_00) for item in [*customers, customer]]
+    )
+    await ledger.submit_batch(
+        [build_cash_in(agent, entry, 10_50) for entry in [*customers, customer]]
+    )
     assert loads == [4, 4]
     assert len([sql for sql in statements if "INSERT INTO cash_matches" in sql]) == 1
 
 
-async def test_recent_cash_query_uses_its_index(books: LedgerDriver) -> None:
+async def test_recent_cash_query_uses_its_index(ledger: LedgerDriver) -> None:
     """Also with a plan cached while the table was empty, because the connection keeps it."""
     plans: list[str] = []
-    async with books.ledger._database.connection() as connection:
+    async with ledger.ledger._database.connection() as connection:
 
         class Explained:
             async def fetch(self, sql: str, *values: Any) -> list[Any]:
@@ -252,18 +273,18 @@ async def test_recent_cash_query_uses_its_index(books: LedgerDriver) -> None:
                 plans.append("\n".join(row[0] for row in rows))
                 return []
 
-        await commission.load_movements(Explained(), {commission.CashPair(1, 2): books.clock()})
+        await commission.load_movements(Explained(), {commission.CashPair(1, 2): ledger.clock()})
     assert "Index Scan using transactions_cash on transactions" in plans[0]
 
 
-async def test_old_matches_are_pruned(books: LedgerDriver) -> None:
-    agent, customer = await create_agent_and_customer(books)
+async def test_old_matches_are_pruned(ledger: LedgerDriver) -> None:
+    agent, customer = await create_agent_and_customer(ledger)
     for _ in range(3):
-        await books.submit(build_cash_out(agent, customer, 10_00))
-        await books.submit(build_cash_in(agent, customer, 10_00))
-        books.clock.now += timedelta(days=16)
-        await require_balanced_books(books.database)
-    assert await books.database.fetchval("SELECT count(*) FROM cash_matches") == 2
+        await ledger.submit(build_cash_out(agent, customer, 10_00))
+        await ledger.submit(build_cash_in(agent, customer, 10_00))
+        ledger.clock.now += timedelta(days=16)
+        await require_balanced_books(ledger.database)
+    assert await ledger.database.fetchval("SELECT count(*) FROM cash_matches") == 2
 
 
 @pytest.fixture
@@ -274,43 +295,46 @@ async def processes(database_url: str, database: Database) -> AsyncIterator[list
         yield found
         await require_balanced_books(database)
     finally:
-        for books in found:
-            await books.close()
+        for ledger in found:
+            await ledger.close()
 
 
 async def test_concurrent_cash_ins_do_not_earn_on_the_same_cash(
     processes: list[LedgerDriver],
 ) -> None:
     """Three processes share one database and acquire the locks in any order."""
-    books = processes[0]
-    agent, customer = await create_agent_and_customer(books)
+    ledger = processes[0]
+    agent, customer = await create_agent_and_customer(ledger)
     for other in processes[1:]:
         other.ledger._invalidate_rules()
     for _ in range(5):
-        before = await books.get_balance(agent, chart.COMMISSION)
-        await books.submit(build_cash_out(agent, customer, 1_000_00))
+        before = await ledger.get_balance(agent, chart.COMMISSION)
+        await ledger.submit(build_cash_out(agent, customer, 1_000_00))
         await asyncio.gather(
             *(
                 processes[place % 3].submit(build_cash_in(agent, customer, 100_00))
                 for place in range(15)
             )
         )
-        assert await books.get_balance(agent, chart.COMMISSION) - before == 5_00
+        assert await ledger.get_balance(agent, chart.COMMISSION) - before == 5_00
 
 
 async def test_concurrent_round_trips_earn_nothing(processes: list[LedgerDriver]) -> None:
     """Equal cash-ins and cash-outs in any order, all covered by an earlier cash-out."""
-    books = processes[0]
-    agent, customer = await create_agent_and_customer(books)
+    ledger = processes[0]
+    agent, customer = await create_agent_and_customer(ledger)
     for other in processes[1:]:
         other.ledger._invalidate_rules()
-    await books.submit(build_cash_out(agent, customer, 20_000_00))  # covers all cash-ins below
-    orders = [build_cash_in(agent, customer, 100_00), build_cash_out(agent, customer, 100_00)] * 30
+    await ledger.submit(build_cash_out(agent, customer, 20_000_00))  # covers all cash-ins below
+    commands = [
+        build_cash_in(agent, customer, 100_00),
+        build_cash_out(agent, customer, 100_00),
+    ] * 30
     outcomes = await asyncio.gather(
-        *(processes[place % 3].submit(order) for place, order in enumerate(orders))
+        *(processes[place % 3].submit(command) for place, command in enumerate(commands))
     )
     assert all(outcome.require_accepted().status == "completed" for outcome in outcomes)
-    assert await books.get_balance(agent, chart.COMMISSION) == 0
+    assert await ledger.get_balance(agent, chart.COMMISSION) == 0
 
 
 movements = st.lists(st.integers(-500, 500).filter(bool), min_size=1, max_size=25)

@@ -10,15 +10,15 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party
 
 
-async def list_failure_codes(books: LedgerDriver) -> list[str]:
-    rows = await books.database.fetch(
+async def list_failure_codes(ledger: LedgerDriver) -> list[str]:
+    rows = await ledger.database.fetch(
         "SELECT failure_code FROM transactions WHERE status = 'failed' ORDER BY id"
     )
     return [row[0] for row in rows]
 
 
-async def set_account_status(books: LedgerDriver, owner_id: int, status: str) -> None:
-    await books.database.execute(
+async def set_account_status(ledger: LedgerDriver, owner_id: int, status: str) -> None:
+    await ledger.database.execute(
         "UPDATE accounts SET status = $2 WHERE owner_id = $1", owner_id, status
     )
 
@@ -42,29 +42,29 @@ def build_p2p(sender: int, payee: Party, amount: int = 1_00, **more: object) -> 
     ],
 )
 async def test_unknown_party_is_rejected_and_not_stored(
-    books: LedgerDriver, payer: Party, code: Code
+    ledger: LedgerDriver, payer: Party, code: Code
 ) -> None:
-    known = commands.subscriber_party(await books.create_subscriber(10_00))
-    for order in (
+    known = commands.subscriber_party(await ledger.create_subscriber(10_00))
+    for command in (
         build_command(chart.TRANSFER, payer, known, 1_00, idempotency_key=build_request_key("one")),
         build_command(chart.TRANSFER, known, payer, 1_00, idempotency_key=build_request_key("one")),
     ):
-        assert (await books.submit(order)).code == code
-    assert await list_failure_codes(books) == []
+        assert (await ledger.submit(command)).code == code
+    assert await list_failure_codes(ledger) == []
 
 
-async def test_transfer_to_the_senders_own_card_is_rejected(books: LedgerDriver) -> None:
-    sender = await books.create_subscriber(10_00)
-    child = await books.create_card(sender, daily_limit=5_00, pin="4321")
+async def test_transfer_to_the_senders_own_card_is_rejected(ledger: LedgerDriver) -> None:
+    sender = await ledger.create_subscriber(10_00)
+    child = await ledger.create_card(sender, daily_limit=5_00, pin="4321")
     assert (
-        await books.submit(build_p2p(sender, commands.card_party(child)))
+        await ledger.submit(build_p2p(sender, commands.card_party(child)))
     ).code == Code.SELF_TRANSFER
-    assert await list_failure_codes(books) == []
+    assert await list_failure_codes(ledger) == []
 
 
-async def test_wallets_only_command_cannot_debit_an_agent(books: LedgerDriver) -> None:
-    agent, someone = await books.create_agent(10_00), await books.create_subscriber()
-    outcome = await books.submit(
+async def test_wallets_only_command_cannot_debit_an_agent(ledger: LedgerDriver) -> None:
+    agent, someone = await ledger.create_agent(10_00), await ledger.create_subscriber()
+    outcome = await ledger.submit(
         build_command(
             chart.TRANSFER,
             commands.agent_party(agent),
@@ -76,9 +76,9 @@ async def test_wallets_only_command_cannot_debit_an_agent(books: LedgerDriver) -
     assert outcome.code == Code.FORBIDDEN
 
 
-async def test_agents_can_transfer_only_to_their_own_sub_agents(books: LedgerDriver) -> None:
-    agent, stranger = await books.create_agent(10_00), await books.create_agent()
-    outcome = await books.submit(
+async def test_agents_can_transfer_only_to_their_own_sub_agents(ledger: LedgerDriver) -> None:
+    agent, stranger = await ledger.create_agent(10_00), await ledger.create_agent()
+    outcome = await ledger.submit(
         build_command(
             chart.AGENT_TRANSFER, commands.agent_party(agent), commands.agent_party(stranger), 1_00
         )
@@ -86,21 +86,21 @@ async def test_agents_can_transfer_only_to_their_own_sub_agents(books: LedgerDri
     assert outcome.code == Code.FORBIDDEN
 
 
-async def test_missing_required_pin_is_rejected_and_not_stored(books: LedgerDriver) -> None:
-    sender, receiver = await books.create_subscriber(10_00), await books.create_subscriber()
-    order = build_p2p(sender, commands.subscriber_party(receiver), pin_policy="required")
-    assert (await books.submit(order)).code == Code.PIN_REQUIRED
-    assert await list_failure_codes(books) == []
+async def test_missing_required_pin_is_rejected_and_not_stored(ledger: LedgerDriver) -> None:
+    sender, receiver = await ledger.create_subscriber(10_00), await ledger.create_subscriber()
+    command = build_p2p(sender, commands.subscriber_party(receiver), pin_policy="required")
+    assert (await ledger.submit(command)).code == Code.PIN_REQUIRED
+    assert await list_failure_codes(ledger) == []
 
 
 async def test_card_payments_without_pin_are_capped_per_payment_and_at_five_times_that_per_day(
-    books: LedgerDriver,
+    ledger: LedgerDriver,
 ) -> None:
-    payer, merchant = await books.create_subscriber(10_000_00), await books.create_processor()
-    card, other_card = await books.create_card(payer), await books.create_card(payer)
+    payer, merchant = await ledger.create_subscriber(10_000_00), await ledger.create_processor()
+    card, other_card = await ledger.create_card(payer), await ledger.create_card(payer)
 
     async def pay(serial: str, amount: int, pin: str | None = None) -> Code | None:
-        outcome = await books.submit(
+        outcome = await ledger.submit(
             build_command(
                 chart.POS_PAYMENT,
                 commands.card_party(serial),
@@ -118,17 +118,17 @@ async def test_card_payments_without_pin_are_capped_per_payment_and_at_five_time
     assert await pay(card, 1) == Code.PIN_REQUIRED
     assert await pay(card, 1, PIN) is None
     assert await pay(other_card, 1) is None
-    books.clock.now += timedelta(days=1)
+    ledger.clock.now += timedelta(days=1)
     assert await pay(card, 500_00) is None
-    assert await list_failure_codes(books) == []
+    assert await list_failure_codes(ledger) == []
 
 
-async def test_three_wrong_pins_lock_the_account_for_30_minutes(books: LedgerDriver) -> None:
-    sender, receiver = await books.create_subscriber(10_00), await books.create_subscriber()
+async def test_three_wrong_pins_lock_the_account_for_30_minutes(ledger: LedgerDriver) -> None:
+    sender, receiver = await ledger.create_subscriber(10_00), await ledger.create_subscriber()
 
     async def send(pin: str) -> tuple[Code | None, object]:
-        order = build_p2p(sender, commands.subscriber_party(receiver), payer_pin=pin)
-        outcome = await books.submit(order)
+        command = build_p2p(sender, commands.subscriber_party(receiver), payer_pin=pin)
+        outcome = await ledger.submit(command)
         return outcome.code, outcome.details
 
     assert await send(WRONG_PIN) == (Code.INVALID_PIN, {"attempts_remaining": 2})
@@ -137,21 +137,21 @@ async def test_three_wrong_pins_lock_the_account_for_30_minutes(books: LedgerDri
         assert await send(WRONG_PIN) == (Code.INVALID_PIN, {"attempts_remaining": remaining})
     locked = (Code.ACCOUNT_LOCKED, {"locked_until": "2026-03-10T12:30:00.000Z"})
     assert await send(PIN) == locked
-    books.clock.now += timedelta(minutes=29, seconds=59)
+    ledger.clock.now += timedelta(minutes=29, seconds=59)
     assert await send(WRONG_PIN) == locked
-    books.clock.now += timedelta(seconds=1)
+    ledger.clock.now += timedelta(seconds=1)
     assert await send(WRONG_PIN) == (Code.INVALID_PIN, {"attempts_remaining": 2})
     assert await send(PIN) == (None, None)
-    assert await list_failure_codes(books) == []
+    assert await list_failure_codes(ledger) == []
 
 
-async def test_child_card_has_its_own_pin_and_failure_count(books: LedgerDriver) -> None:
-    parent, merchant = await books.create_subscriber(100_00), await books.create_processor()
-    child = await books.create_card(parent, daily_limit=50_00, pin="4321")
-    own = await books.create_card(parent)
+async def test_child_card_has_its_own_pin_and_failure_count(ledger: LedgerDriver) -> None:
+    parent, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
+    child = await ledger.create_card(parent, daily_limit=50_00, pin="4321")
+    own = await ledger.create_card(parent)
 
     async def pay(card: str, pin: str) -> Code | None:
-        outcome = await books.submit(
+        outcome = await ledger.submit(
             build_command(
                 chart.POS_PAYMENT,
                 commands.card_party(card),
@@ -168,27 +168,27 @@ async def test_child_card_has_its_own_pin_and_failure_count(books: LedgerDriver)
     assert await pay(own, PIN) is None
 
 
-async def test_inactive_sender_receiver_or_receiving_card_is_declined(books: LedgerDriver) -> None:
-    sender, receiver = await books.create_subscriber(10_00), await books.create_subscriber()
-    card = await books.create_card(receiver)
+async def test_inactive_sender_receiver_or_receiving_card_is_declined(ledger: LedgerDriver) -> None:
+    sender, receiver = await ledger.create_subscriber(10_00), await ledger.create_subscriber()
+    card = await ledger.create_card(receiver)
     for owner, party in ((sender, "sender"), (receiver, "receiver")):
         for status in ("blocked", "closed"):
-            await set_account_status(books, owner, status)
-            outcome = await books.submit(build_p2p(sender, commands.card_party(card)))
+            await set_account_status(ledger, owner, status)
+            outcome = await ledger.submit(build_p2p(sender, commands.card_party(card)))
             assert (outcome.code, outcome.details) == (Code.SUBSCRIBER_BLOCKED, {"party": party})
-        await set_account_status(books, owner, "active")
-    await books.database.execute("UPDATE cards SET status = 'BLOCKED'")
-    outcome = await books.submit(build_p2p(sender, commands.card_party(card)))
+        await set_account_status(ledger, owner, "active")
+    await ledger.database.execute("UPDATE cards SET status = 'BLOCKED'")
+    outcome = await ledger.submit(build_p2p(sender, commands.card_party(card)))
     assert (outcome.code, outcome.details) == (Code.CARD_NOT_ACTIVE, {"party": "receiver"})
-    assert await list_failure_codes(books) == ["SUBSCRIBER_BLOCKED"] * 4 + ["CARD_NOT_ACTIVE"]
+    assert await list_failure_codes(ledger) == ["SUBSCRIBER_BLOCKED"] * 4 + ["CARD_NOT_ACTIVE"]
 
 
-async def test_unassigned_and_expired_cards_are_declined(books: LedgerDriver) -> None:
-    payer, merchant = await books.create_subscriber(10_00), await books.create_processor()
-    unlinked = await books.create_card(None)
-    expired = await books.create_card(payer, expires_at=books.clock())
+async def test_unassigned_and_expired_cards_are_declined(ledger: LedgerDriver) -> None:
+    payer, merchant = await ledger.create_subscriber(10_00), await ledger.create_processor()
+    unlinked = await ledger.create_card(None)
+    expired = await ledger.create_card(payer, expires_at=ledger.clock())
     for card in (unlinked, expired):
-        outcome = await books.submit(
+        outcome = await ledger.submit(
             build_command(
                 chart.POS_PAYMENT,
                 commands.card_party(card),
@@ -199,33 +199,33 @@ async def test_unassigned_and_expired_cards_are_declined(books: LedgerDriver) ->
             )
         )
         assert (outcome.code, outcome.details) == (Code.CARD_NOT_ACTIVE, {"party": "sender"})
-    assert len(await list_failure_codes(books)) == 2
+    assert len(await list_failure_codes(ledger)) == 2
 
 
 async def test_blocked_agents_processors_and_partners_cannot_send_or_receive(
-    books: LedgerDriver,
+    ledger: LedgerDriver,
 ) -> None:
-    someone = commands.subscriber_party(await books.create_subscriber(100_00))
-    agent, merchant = await books.create_agent(100_00), await books.create_processor(100_00)
-    partner = await books.create_partner(100_00)
+    someone = commands.subscriber_party(await ledger.create_subscriber(100_00))
+    agent, merchant = await ledger.create_agent(100_00), await ledger.create_processor(100_00)
+    partner = await ledger.create_partner(100_00)
     for owner, party, code in (
         (agent, commands.agent_party(agent), Code.AGENT_NOT_ACTIVE),
         (merchant, commands.processor_party(merchant), Code.PROCESSOR_SUSPENDED),
         (partner, commands.partner_party(partner), Code.PARTNER_SUSPENDED),
     ):
-        await set_account_status(books, owner, "blocked")
-        outcome = await books.submit(build_command(chart.TRANSFER, party, someone, 1_00))
+        await set_account_status(ledger, owner, "blocked")
+        outcome = await ledger.submit(build_command(chart.TRANSFER, party, someone, 1_00))
         assert (outcome.code, outcome.details) == (code, {"party": "sender"})
-        outcome = await books.submit(build_command(chart.TRANSFER, someone, party, 1_00))
+        outcome = await ledger.submit(build_command(chart.TRANSFER, someone, party, 1_00))
         assert (outcome.code, outcome.details) == (code, {"party": "receiver"})
 
 
 async def test_cash_out_checks_the_agent_status_before_limits(
-    books: LedgerDriver,
+    ledger: LedgerDriver,
 ) -> None:
-    agent, customer = await books.create_agent(), await books.create_subscriber()
-    await set_account_status(books, agent, "blocked")
-    outcome = await books.submit(
+    agent, customer = await ledger.create_agent(), await ledger.create_subscriber()
+    await set_account_status(ledger, agent, "blocked")
+    outcome = await ledger.submit(
         build_command(
             chart.AGENT_CASHOUT,
             commands.subscriber_party(customer),
@@ -238,13 +238,13 @@ async def test_cash_out_checks_the_agent_status_before_limits(
     assert (outcome.code, outcome.details) == (Code.AGENT_NOT_ACTIVE, {"party": "receiver"})
 
 
-async def test_insufficient_funds_and_insufficient_float_are_declined(books: LedgerDriver) -> None:
-    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
-    outcome = await books.submit(build_p2p(sender, commands.subscriber_party(receiver), 500_00))
+async def test_insufficient_funds_and_insufficient_float_are_declined(ledger: LedgerDriver) -> None:
+    sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
+    outcome = await ledger.submit(build_p2p(sender, commands.subscriber_party(receiver), 500_00))
     assert outcome.code == Code.INSUFFICIENT_FUNDS
     assert outcome.details == {"available": 100.0, "required": 507.5}
-    agent = await books.create_agent(1_00)
-    outcome = await books.submit(
+    agent = await ledger.create_agent(1_00)
+    outcome = await ledger.submit(
         build_command(
             chart.AGENT_CASHIN,
             commands.agent_party(agent),
@@ -253,20 +253,20 @@ async def test_insufficient_funds_and_insufficient_float_are_declined(books: Led
         )
     )
     assert outcome.code == Code.INSUFFICIENT_FLOAT
-    assert await list_failure_codes(books) == ["INSUFFICIENT_FUNDS", "INSUFFICIENT_FLOAT"]
+    assert await list_failure_codes(ledger) == ["INSUFFICIENT_FUNDS", "INSUFFICIENT_FLOAT"]
 
 
-async def test_invalid_refunds_are_rejected_and_not_stored(books: LedgerDriver) -> None:
+async def test_invalid_refunds_are_rejected_and_not_stored(ledger: LedgerDriver) -> None:
     payer, merchant, rival = (
-        await books.create_subscriber(100_00),
-        await books.create_processor(),
-        await books.create_processor(),
+        await ledger.create_subscriber(100_00),
+        await ledger.create_processor(),
+        await ledger.create_processor(),
     )
-    card = await books.create_card(payer)
-    other = await books.create_subscriber()
+    card = await ledger.create_card(payer)
+    other = await ledger.create_subscriber()
 
     async def refund(processor: int, transaction: int) -> Code | None:
-        outcome = await books.submit(
+        outcome = await ledger.submit(
             build_command(
                 chart.REFUND,
                 commands.processor_party(processor),
@@ -281,11 +281,11 @@ async def test_invalid_refunds_are_rejected_and_not_stored(books: LedgerDriver) 
     pay = build_command(
         chart.POS_PAYMENT, commands.card_party(card), commands.processor_party(merchant), 50_00
     )
-    payment = (await books.submit(pay)).require_accepted().transaction_id
+    payment = (await ledger.submit(pay)).require_accepted().transaction_id
     assert await refund(rival, payment) == Code.TRANSACTION_NOT_FOUND
     assert await refund(merchant, 12345) == Code.TRANSACTION_NOT_FOUND
-    assert (await books.submit(pay)).code is None
-    declined = (await books.submit(pay)).result
+    assert (await ledger.submit(pay)).code is None
+    declined = (await ledger.submit(pay)).result
     assert declined is not None
     assert await refund(merchant, declined.transaction_id) == Code.NOT_REFUNDABLE
     transfer = build_command(
@@ -294,45 +294,45 @@ async def test_invalid_refunds_are_rejected_and_not_stored(books: LedgerDriver) 
         commands.subscriber_party(other),
         1_00,
     )
-    moved = (await books.submit(transfer)).require_accepted().transaction_id
+    moved = (await ledger.submit(transfer)).require_accepted().transaction_id
     assert await refund(merchant, moved) == Code.NOT_REFUNDABLE
     assert await refund(rival, moved) == Code.TRANSACTION_NOT_FOUND
-    unlinked = await books.create_card(None)
+    unlinked = await ledger.create_card(None)
     by_nobody = build_command(
         chart.POS_PAYMENT, commands.card_party(unlinked), commands.processor_party(merchant), 1_00
     )
-    declined = (await books.submit(by_nobody)).result
+    declined = (await ledger.submit(by_nobody)).result
     assert declined is not None
     assert await refund(merchant, declined.transaction_id) == Code.NOT_REFUNDABLE
-    await set_account_status(books, payer, "closed")
+    await set_account_status(ledger, payer, "closed")
     assert await refund(merchant, payment) == Code.NOT_REFUNDABLE
-    await set_account_status(books, payer, "blocked")
+    await set_account_status(ledger, payer, "blocked")
     assert await refund(merchant, payment) is None
-    assert await list_failure_codes(books) == ["INSUFFICIENT_FUNDS", "CARD_NOT_ACTIVE"]
+    assert await list_failure_codes(ledger) == ["INSUFFICIENT_FUNDS", "CARD_NOT_ACTIVE"]
 
 
-async def test_checks_run_in_a_fixed_order(books: LedgerDriver) -> None:
+async def test_checks_run_in_a_fixed_order(ledger: LedgerDriver) -> None:
     """Each failing check is fixed in turn, which reveals the next one."""
-    sender, receiver = await books.create_subscriber(), await books.create_subscriber()
-    card = await books.create_card(receiver)
-    await set_account_status(books, sender, "blocked")
-    await books.database.execute("UPDATE cards SET status = 'BLOCKED'")
-    await books.database.execute(
+    sender, receiver = await ledger.create_subscriber(), await ledger.create_subscriber()
+    card = await ledger.create_card(receiver)
+    await set_account_status(ledger, sender, "blocked")
+    await ledger.database.execute("UPDATE cards SET status = 'BLOCKED'")
+    await ledger.database.execute(
         """INSERT INTO compliance_rules (id, name, type, transaction_types, threshold, action,
                                          severity)
            VALUES (1, 'None', 'AMOUNT_THRESHOLD', '{transfer_p2p}', 0, 'block', 'LOW')"""
     )
-    await books.database.execute("UPDATE account_rules SET max_transaction = 50")
-    await books.database.execute("UPDATE account_rules SET daily_limit = 60")
-    await books.database.execute("UPDATE account_rules SET monthly_limit = 70")
-    await books.database.execute("UPDATE account_rules SET max_balance = 80")
+    await ledger.database.execute("UPDATE account_rules SET max_transaction = 50")
+    await ledger.database.execute("UPDATE account_rules SET daily_limit = 60")
+    await ledger.database.execute("UPDATE account_rules SET monthly_limit = 70")
+    await ledger.database.execute("UPDATE account_rules SET max_balance = 80")
 
     async def send(pin: str | None = PIN, to: str = card) -> Code | None:
-        books.ledger._invalidate_rules()
-        order = build_p2p(
+        ledger.ledger._invalidate_rules()
+        command = build_p2p(
             sender, commands.card_party(to), 1_00, payer_pin=pin, pin_policy="required"
         )
-        return (await books.submit(order)).code
+        return (await ledger.submit(command)).code
 
     assert await send(to="NONE") == Code.CARD_NOT_FOUND
     assert await send(pin=None) == Code.PIN_REQUIRED
@@ -348,17 +348,17 @@ async def test_checks_run_in_a_fixed_order(books: LedgerDriver) -> None:
     ):
         assert await send() == (code or Code.DAILY_LIMIT_EXCEEDED)
         if mend == "funds":
-            await books.deposit(await books.get_account_id(sender), 1_02)
+            await ledger.deposit(await ledger.get_account_id(sender), 1_02)
         else:
-            await books.database.execute(mend)
+            await ledger.database.execute(mend)
     assert await send() is None
 
 
-async def test_failed_payout_without_an_amount_is_not_stored(books: LedgerDriver) -> None:
-    agent = await books.create_agent()
-    await set_account_status(books, agent, "blocked")
+async def test_failed_payout_without_an_amount_is_not_stored(ledger: LedgerDriver) -> None:
+    agent = await ledger.create_agent()
+    await set_account_status(ledger, agent, "blocked")
     payout = build_command(
         chart.COMMISSION_PAYOUT, commands.commission_party(agent), commands.agent_party(agent), None
     )
-    assert (await books.submit(payout)).code == Code.AGENT_NOT_ACTIVE
-    assert await list_failure_codes(books) == []
+    assert (await ledger.submit(payout)).code == Code.AGENT_NOT_ACTIVE
+    assert await list_failure_codes(ledger) == []

@@ -15,13 +15,13 @@ from tapgate.ledger.commands import Command, ReviewDecision
 from tapgate.ledger.pin_attempts import PinState
 
 
-async def build_transfers(books: LedgerDriver, count: int, **more: Any) -> list[Command]:
+async def build_transfers(ledger: LedgerDriver, count: int, **more: Any) -> list[Command]:
     """Build transfers between separate pairs of wallets."""
     return [
         build_command(
             chart.TRANSFER,
-            commands.subscriber_party(await books.create_subscriber(10_00)),
-            commands.subscriber_party(await books.create_subscriber()),
+            commands.subscriber_party(await ledger.create_subscriber(10_00)),
+            commands.subscriber_party(await ledger.create_subscriber()),
             1_00,
             **more,
         )
@@ -29,35 +29,35 @@ async def build_transfers(books: LedgerDriver, count: int, **more: Any) -> list[
     ]
 
 
-async def test_concurrent_commands_share_a_batch(books: LedgerDriver) -> None:
-    orders = await build_transfers(books, 40)
-    outcomes = await asyncio.gather(*(books.submit(order) for order in orders))
+async def test_concurrent_commands_share_a_batch(ledger: LedgerDriver) -> None:
+    commands = await build_transfers(ledger, 40)
+    outcomes = await asyncio.gather(*(ledger.submit(command) for command in commands))
     assert {outcome.code for outcome in outcomes} == {None}
-    assert books.ledger.batch_stats.commands == 40
-    assert books.ledger.batch_stats.batches <= 3
-    assert books.ledger.batch_stats.largest_batch >= 20
+    assert ledger.ledger.batch_stats.commands == 40
+    assert ledger.ledger.batch_stats.batches <= 3
+    assert ledger.ledger.batch_stats.largest_batch >= 20
 
 
 async def test_command_whose_decision_raises_fails_alone(
-    books: LedgerDriver, monkeypatch: pytest.MonkeyPatch
+    ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def break_on(state: PinState, pin: str) -> bool:
         if pin == "6666":
             raise RuntimeError("the key is gone")
         return is_correct_pin(state, pin)
 
-    monkeypatch.setattr(books.ledger, "_is_correct_pin", break_on)
-    good = await build_transfers(books, 2, payer_pin=PIN)
-    (bad,) = await build_transfers(books, 1, payer_pin="6666")
-    outcomes = await books.submit_batch([good[0], bad, good[1]])
+    monkeypatch.setattr(ledger.ledger, "_is_correct_pin", break_on)
+    good = await build_transfers(ledger, 2, payer_pin=PIN)
+    (bad,) = await build_transfers(ledger, 1, payer_pin="6666")
+    outcomes = await ledger.submit_batch([good[0], bad, good[1]])
     assert [outcome.code for outcome in outcomes] == [None, Code.INTERNAL_ERROR, None]
 
 
-async def test_command_that_cannot_be_stored_fails_alone(books: LedgerDriver) -> None:
-    good = await build_transfers(books, 5)
-    (bad,) = await build_transfers(books, 1, context={"memo": "\0"})  # not valid PostgreSQL text
+async def test_command_that_cannot_be_stored_fails_alone(ledger: LedgerDriver) -> None:
+    good = await build_transfers(ledger, 5)
+    (bad,) = await build_transfers(ledger, 1, context={"memo": "\0"})  # not valid PostgreSQL text
     results = await asyncio.gather(
-        *(books.submit(order) for order in (*good, bad)), return_exceptions=True
+        *(ledger.submit(command) for command in (*good, bad)), return_exceptions=True
     )
     *fine, failed = results
     assert [outcome.code for outcome in fine if not isinstance(outcome, BaseException)] == [
@@ -68,38 +68,38 @@ async def test_command_that_cannot_be_stored_fails_alone(books: LedgerDriver) ->
 
 
 async def test_lost_connection_fails_the_batch_and_moves_no_money(
-    books: LedgerDriver, monkeypatch: pytest.MonkeyPatch
+    ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    orders = await build_transfers(books, 3)
+    commands = await build_transfers(ledger, 3)
     original = engine.write
 
     async def lose(tx: Any, *rest: Any) -> None:
         await original(tx, *rest)
         pid = await tx.fetchval("SELECT pg_backend_pid()")
-        await books.database.execute("SELECT pg_terminate_backend($1)", pid)
+        await ledger.database.execute("SELECT pg_terminate_backend($1)", pid)
 
     monkeypatch.setattr(engine, "write", lose)
     results = await asyncio.gather(
-        *(books.submit(order) for order in orders), return_exceptions=True
+        *(ledger.submit(command) for command in commands), return_exceptions=True
     )
     assert {result.code for result in results if isinstance(result, ApiError)} == {
         Code.SERVICE_UNAVAILABLE
     }
     assert len([result for result in results if isinstance(result, ApiError)]) == 3
     monkeypatch.undo()
-    before = await books.database.fetchval(
+    before = await ledger.database.fetchval(
         "SELECT count(*) FROM transactions WHERE channel = 'api'"
     )
     assert before == 0
-    assert (await books.submit(orders[0])).code is None
+    assert (await ledger.submit(commands[0])).code is None
 
 
 @pytest.mark.parametrize("error", [asyncpg.DeadlockDetectedError, asyncpg.UniqueViolationError])
 async def test_deadlock_or_unique_violation_retries_the_batch(
-    books: LedgerDriver, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+    ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
     """The ledger itself causes no collisions; one caused by another statement is retried."""
-    (order,) = await build_transfers(books, 1)
+    (command,) = await build_transfers(ledger, 1)
     original, tries = engine.write, []
 
     async def fail_once(*everything: Any) -> None:
@@ -109,17 +109,17 @@ async def test_deadlock_or_unique_violation_retries_the_batch(
         await original(*everything)
 
     monkeypatch.setattr(engine, "write", fail_once)
-    assert (await books.submit(order)).code is None
+    assert (await ledger.submit(command)).code is None
     assert len(tries) == 2
 
 
 async def test_full_queue_rejects_further_commands_immediately(
-    books: LedgerDriver, monkeypatch: pytest.MonkeyPatch
+    ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "MAX_PENDING_COMMANDS", 2)
-    orders = await build_transfers(books, 10)
+    commands = await build_transfers(ledger, 10)
     results = await asyncio.gather(
-        *(books.submit(order) for order in orders), return_exceptions=True
+        *(ledger.submit(command) for command in commands), return_exceptions=True
     )
     refused = [result for result in results if isinstance(result, ApiError)]
     assert refused
@@ -128,44 +128,44 @@ async def test_full_queue_rejects_further_commands_immediately(
     assert len(refused) < 10
 
 
-async def test_canceled_caller_does_not_cancel_the_command(books: LedgerDriver) -> None:
-    (order,) = await build_transfers(books, 1)
-    asking = asyncio.create_task(books.submit(order))
+async def test_canceled_caller_does_not_cancel_the_command(ledger: LedgerDriver) -> None:
+    (command,) = await build_transfers(ledger, 1)
+    asking = asyncio.create_task(ledger.submit(command))
     await asyncio.sleep(0)
     asking.cancel()
-    payee = order.payee.key
+    payee = command.payee.key
     async with asyncio.timeout(30):
-        while await books.get_balance(int(payee)) != 1_00:
+        while await ledger.get_balance(int(payee)) != 1_00:
             await asyncio.sleep(0.01)
 
 
-async def test_stop_processes_pending_commands_and_rejects_new_ones(books: LedgerDriver) -> None:
-    orders = await build_transfers(books, 10)
-    asking = [asyncio.create_task(books.submit(order)) for order in orders]
+async def test_stop_processes_pending_commands_and_rejects_new_ones(ledger: LedgerDriver) -> None:
+    commands = await build_transfers(ledger, 10)
+    asking = [asyncio.create_task(ledger.submit(command)) for command in commands]
     await asyncio.sleep(0)
-    await books.ledger.stop()
+    await ledger.ledger.stop()
     assert {outcome.code for outcome in await asyncio.gather(*asking)} == {None}
-    with pytest.raises(ApiError) as refused:
-        await books.submit(orders[0])
-    assert refused.value.code == Code.SERVICE_UNAVAILABLE
+    with pytest.raises(ApiError) as raised:
+        await ledger.submit(commands[0])
+    assert raised.value.code == Code.SERVICE_UNAVAILABLE
 
 
-async def test_health_check_fails_after_the_ledger_stops(books: LedgerDriver) -> None:
-    assert await books.ledger.check_health()
-    await books.ledger.stop()
-    assert not await books.ledger.check_health()
+async def test_health_check_fails_after_the_ledger_stops(ledger: LedgerDriver) -> None:
+    assert await ledger.ledger.check_health()
+    await ledger.ledger.stop()
+    assert not await ledger.ledger.check_health()
 
 
 async def test_batches_that_debit_each_others_merchants_do_not_deadlock(
-    books: LedgerDriver,
+    ledger: LedgerDriver,
 ) -> None:
     """Each batch debits one merchant and credits the other.
 
     Accounts are locked in a fixed order, so the batches cannot wait for each other.
     """
-    merchants = [await books.create_processor(100_00) for _ in range(2)]
-    payers = [await books.create_card(await books.create_subscriber(100_00)) for _ in range(2)]
-    receivers = [await books.create_subscriber() for _ in range(2)]
+    merchants = [await ledger.create_processor(100_00) for _ in range(2)]
+    payers = [await ledger.create_card(await ledger.create_subscriber(100_00)) for _ in range(2)]
+    receivers = [await ledger.create_subscriber() for _ in range(2)]
 
     def batch(first: int, second: int) -> list[Command]:
         return [
@@ -184,14 +184,16 @@ async def test_batches_that_debit_each_others_merchants_do_not_deadlock(
         ]
 
     for _ in range(20):
-        await asyncio.gather(books.submit_batch(batch(0, 1)), books.submit_batch(batch(1, 0)))
-    assert books.ledger.batch_stats.retries == 0
+        await asyncio.gather(ledger.submit_batch(batch(0, 1)), ledger.submit_batch(batch(1, 0)))
+    assert ledger.ledger.batch_stats.retries == 0
 
 
-async def test_command_by_account_id_locks_all_accounts_of_its_owner(books: LedgerDriver) -> None:
+async def test_command_by_account_id_locks_all_accounts_of_its_owner(ledger: LedgerDriver) -> None:
     """An agent has two accounts and one PIN, so attempts through either must be serialized."""
-    agent, customer = await books.create_agent(), await books.create_subscriber()
-    accounts = [await books.get_account_id(agent, kind) for kind in (chart.FLOAT, chart.COMMISSION)]
+    agent, customer = await ledger.create_agent(), await ledger.create_subscriber()
+    accounts = [
+        await ledger.get_account_id(agent, kind) for kind in (chart.FLOAT, chart.COMMISSION)
+    ]
     wrong = [
         build_command(
             chart.TRANSFER,
@@ -202,24 +204,27 @@ async def test_command_by_account_id_locks_all_accounts_of_its_owner(books: Ledg
         )
         for account in accounts
     ]
-    for held, order in zip(accounts, reversed(wrong), strict=True):
-        async with books.database.transaction() as tx:
+    for held, command in zip(accounts, reversed(wrong), strict=True):
+        async with ledger.database.transaction() as tx:
             await lock_account(tx, held)
-            submitted = asyncio.create_task(books.submit(order))
+            submitted = asyncio.create_task(ledger.submit(command))
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(asyncio.shield(submitted), 0.1)
         assert (await submitted).code == Code.INVALID_PIN
 
 
 async def test_review_decision_retries_if_the_transaction_appears_during_load(
-    books: LedgerDriver, monkeypatch: pytest.MonkeyPatch
+    ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The transaction did not exist when accounts were locked, so its payee is not locked."""
-    await remove_limits(books)
-    sender, receiver = await books.create_subscriber(2_000_000_00), await books.create_subscriber()
-    held = (await books.submit(build_p2p(sender, receiver, 600_000_00))).require_accepted()
+    await remove_limits(ledger)
+    sender, receiver = (
+        await ledger.create_subscriber(2_000_000_00),
+        await ledger.create_subscriber(),
+    )
+    held = (await ledger.submit(build_p2p(sender, receiver, 600_000_00))).require_accepted()
     assert held.status == "under_review"
-    account_id = await books.get_account_id(receiver)
+    account_id = await ledger.get_account_id(receiver)
     original = load._lock_accounts
 
     async def not_yet_there(*everything: Any) -> Any:
@@ -230,22 +235,22 @@ async def test_review_decision_retries_if_the_transaction_appears_during_load(
 
     monkeypatch.setattr(load, "_lock_accounts", not_yet_there)
     release = ReviewDecision(transaction_id=held.transaction_id, release=True)
-    assert (await books.submit(release)).code is None
-    assert books.ledger.batch_stats.retries == 1
+    assert (await ledger.submit(release)).code is None
+    assert ledger.ledger.batch_stats.retries == 1
 
 
 async def test_card_linked_during_load_retries_the_batch(
-    books: LedgerDriver, monkeypatch: pytest.MonkeyPatch
+    ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The card's account was not locked, so the batch is loaded again."""
-    payer, merchant = await books.create_subscriber(10_00), await books.create_processor()
-    card = await books.create_card(None)
-    account_id = await books.get_account_id(payer)
+    payer, merchant = await ledger.create_subscriber(10_00), await ledger.create_processor()
+    card = await ledger.create_card(None)
+    account_id = await ledger.get_account_id(payer)
     original = load._lock_accounts
 
     async def link_just_after(*everything: Any) -> Any:
         accounts = await original(*everything)
-        await books.database.execute(
+        await ledger.database.execute(
             """UPDATE cards SET status = 'ACTIVE', type = 'PARENT', account_id = $2,
                       subscriber_id = $3, pin_holder_id = $3 WHERE serial = $1""",
             card,
@@ -255,12 +260,12 @@ async def test_card_linked_during_load_retries_the_batch(
         return accounts
 
     monkeypatch.setattr(load, "_lock_accounts", link_just_after)
-    order = build_command(
+    command = build_command(
         chart.POS_PAYMENT,
         commands.card_party(card),
         commands.processor_party(merchant),
         1_00,
         payer_pin=PIN,
     )
-    assert (await books.submit(order)).code is None
-    assert books.ledger.batch_stats.retries == 1
+    assert (await ledger.submit(command)).code is None
+    assert ledger.ledger.batch_stats.retries == 1

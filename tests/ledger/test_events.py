@@ -19,54 +19,54 @@ from tapgate.ledger.commands import ReviewDecision
 LOW_FLOAT_AMOUNT = 1_000_00
 
 
-async def subscribe_to_events(books: LedgerDriver, *events: str) -> int:
-    endpoint_id = books.new_id()
-    await books.database.execute(
+async def subscribe_to_events(ledger: LedgerDriver, *events: str) -> int:
+    endpoint_id = ledger.new_id()
+    await ledger.database.execute(
         "INSERT INTO webhook_endpoints VALUES ($1, 'https://shop.example.com', $2, '', now())",
         endpoint_id,
         list(events),
     )
-    books.ledger._low_float_threshold = LOW_FLOAT_AMOUNT
-    books.ledger._invalidate_rules()
+    ledger.ledger._low_float_threshold = LOW_FLOAT_AMOUNT
+    ledger.ledger._invalidate_rules()
     return endpoint_id
 
 
-async def list_events(books: LedgerDriver) -> list[tuple[str, int]]:
-    rows = await books.database.fetch(
+async def list_events(ledger: LedgerDriver) -> list[tuple[str, int]]:
+    rows = await ledger.database.fetch(
         """SELECT type, subject_id, data, occurred_at FROM events
            JOIN deliveries ON event_id = events.id ORDER BY deliveries.id"""
     )
     for row in rows:
         assert row["data"] is None
-        assert row["occurred_at"] == books.clock()
+        assert row["occurred_at"] == ledger.clock()
     return [(row["type"], row["subject_id"]) for row in rows]
 
 
 async def test_events_without_subscribers_cost_no_statement(
-    books: LedgerDriver, statements: list[str]
+    ledger: LedgerDriver, statements: list[str]
 ) -> None:
-    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
-    (await books.submit(build_p2p(sender, receiver, 10_00))).require_accepted()
+    sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
+    (await ledger.submit(build_p2p(sender, receiver, 10_00))).require_accepted()
     quiet = len(statements)
-    assert await books.database.fetchval("SELECT count(*) FROM events") == 0
+    assert await ledger.database.fetchval("SELECT count(*) FROM events") == 0
 
-    await subscribe_to_events(books, "card.linked", "transaction.failed")
+    await subscribe_to_events(ledger, "card.linked", "transaction.failed")
     statements.clear()
-    (await books.submit(build_p2p(sender, receiver, 10_00))).require_accepted()
+    (await ledger.submit(build_p2p(sender, receiver, 10_00))).require_accepted()
     assert len(statements) == quiet
-    assert await books.database.fetchval("SELECT count(*) FROM events") == 0
+    assert await ledger.database.fetchval("SELECT count(*) FROM events") == 0
 
 
 async def test_batch_raises_all_its_alerts_in_two_statements(
-    books: LedgerDriver, statements: list[str]
+    ledger: LedgerDriver, statements: list[str]
 ) -> None:
-    await remove_limits(books)
-    senders = [await books.create_subscriber(2_000_000_00) for _ in range(3)]
-    receiver = await books.create_subscriber()
-    await books.submit_batch([build_p2p(senders[0], receiver, 1_00)])
+    await remove_limits(ledger)
+    senders = [await ledger.create_subscriber(2_000_000_00) for _ in range(3)]
+    receiver = await ledger.create_subscriber()
+    await ledger.submit_batch([build_p2p(senders[0], receiver, 1_00)])
     quiet = len(statements)
     statements.clear()
-    outcomes = await books.submit_batch(
+    outcomes = await ledger.submit_batch(
         [
             build_p2p(sender, receiver, amount)
             for sender in senders
@@ -74,13 +74,13 @@ async def test_batch_raises_all_its_alerts_in_two_statements(
         ]
     )
     assert len(statements) == quiet + 2
-    raised = await books.database.fetch(
+    raised = await ledger.database.fetch(
         """SELECT subscriber_id, review, occurrences, transaction_id FROM alerts
            ORDER BY review, subscriber_id, id"""
     )
-    answers = [outcome.require_accepted() for outcome in outcomes]
-    last = [answers[place].transaction_id for place in (13, 27, 41)]
-    held = [answer.transaction_id for answer in answers if answer.status == "under_review"]
+    responses = [outcome.require_accepted() for outcome in outcomes]
+    last = [responses[place].transaction_id for place in (13, 27, 41)]
+    held = [result.transaction_id for result in responses if result.status == "under_review"]
     # The first sender already sent one transfer; the rule allows ten per hour.
     assert [tuple(row) for row in raised] == [
         (senders[0], False, 5, last[0]),
@@ -91,66 +91,66 @@ async def test_batch_raises_all_its_alerts_in_two_statements(
 
 
 async def test_batch_enqueues_all_events_in_one_statement(
-    books: LedgerDriver, statements: list[str]
+    ledger: LedgerDriver, statements: list[str]
 ) -> None:
-    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
+    sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
     statements.clear()
-    await books.submit_batch([build_p2p(sender, receiver, 1_00)])
+    await ledger.submit_batch([build_p2p(sender, receiver, 1_00)])
     quiet = len(statements)
-    await subscribe_to_events(books, "transaction.completed", "transaction.failed")
+    await subscribe_to_events(ledger, "transaction.completed", "transaction.failed")
     statements.clear()
-    outcomes = await books.submit_batch(
+    outcomes = await ledger.submit_batch(
         [build_p2p(sender, receiver, amount) for amount in (10_00, 20_00, 90_00, 30_00)]
     )
     assert len(statements) == quiet + 1
     numbers = [outcome.result.transaction_id for outcome in outcomes if outcome.result]
     kinds = ["completed", "completed", "failed", "completed"]
-    assert await list_events(books) == [
+    assert await list_events(ledger) == [
         (f"transaction.{kind}", number) for kind, number in zip(kinds, numbers, strict=True)
     ]
 
 
-async def test_each_endpoint_gets_deliveries_of_its_subscribed_events(books: LedgerDriver) -> None:
-    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
-    failures = await subscribe_to_events(books, "transaction.failed")
-    everything = await subscribe_to_events(books, "*")
-    deleted = await subscribe_to_events(books, "*")
-    await books.database.execute(
+async def test_each_endpoint_gets_deliveries_of_its_subscribed_events(ledger: LedgerDriver) -> None:
+    sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
+    failures = await subscribe_to_events(ledger, "transaction.failed")
+    everything = await subscribe_to_events(ledger, "*")
+    deleted = await subscribe_to_events(ledger, "*")
+    await ledger.database.execute(
         "UPDATE webhook_endpoints SET deleted_at = now() WHERE id = $1", deleted
     )
-    await books.submit_batch(
+    await ledger.submit_batch(
         [build_p2p(sender, receiver, 10_00), build_p2p(sender, receiver, 500_00)]
     )
-    rows = await books.database.fetch(
+    rows = await ledger.database.fetch(
         """SELECT endpoint_id, type, status, next_attempt_at FROM deliveries
            JOIN events ON events.id = event_id ORDER BY endpoint_id, deliveries.id"""
     )
     assert [tuple(row) for row in rows] == [
-        (failures, "transaction.failed", "pending", books.clock()),
-        (everything, "transaction.completed", "pending", books.clock()),
-        (everything, "transaction.failed", "pending", books.clock()),
+        (failures, "transaction.failed", "pending", ledger.clock()),
+        (everything, "transaction.completed", "pending", ledger.clock()),
+        (everything, "transaction.failed", "pending", ledger.clock()),
     ]
-    assert await books.database.fetchval("SELECT count(*) FROM events") == 2
+    assert await ledger.database.fetchval("SELECT count(*) FROM events") == 2
 
 
-async def test_rejections_and_replays_enqueue_no_events(books: LedgerDriver) -> None:
-    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
-    await subscribe_to_events(books, "*")
-    wrong = await books.submit(build_p2p(sender, receiver, 10_00, payer_pin=WRONG_PIN))
+async def test_rejections_and_replays_enqueue_no_events(ledger: LedgerDriver) -> None:
+    sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
+    await subscribe_to_events(ledger, "*")
+    wrong = await ledger.submit(build_p2p(sender, receiver, 10_00, payer_pin=WRONG_PIN))
     assert wrong.code == Code.INVALID_PIN
     first = build_p2p(sender, receiver, 10_00, idempotency_key=build_request_key("one"))
-    number = (await books.submit(first)).require_accepted().transaction_id
-    assert (await books.submit(first)).replayed
-    assert await list_events(books) == [("transaction.completed", number)]
+    number = (await ledger.submit(first)).require_accepted().transaction_id
+    assert (await ledger.submit(first)).replayed
+    assert await list_events(ledger) == [("transaction.completed", number)]
 
 
 async def test_rolled_back_batch_enqueues_no_events(
-    books: LedgerDriver, monkeypatch: pytest.MonkeyPatch
+    ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tapgate.ledger import engine
 
-    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
-    await subscribe_to_events(books, "*")
+    sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
+    await subscribe_to_events(ledger, "*")
     write = engine.write
 
     async def interrupted(*arguments: Any) -> None:
@@ -159,27 +159,30 @@ async def test_rolled_back_batch_enqueues_no_events(
 
     monkeypatch.setattr(engine, "write", interrupted)
     with pytest.raises(ZeroDivisionError):
-        await books.submit_batch([build_p2p(sender, receiver, 10_00)])
-    assert await list_events(books) == []
+        await ledger.submit_batch([build_p2p(sender, receiver, 10_00)])
+    assert await list_events(ledger) == []
 
 
 @pytest.mark.parametrize(("release", "end"), [(True, "completed"), (False, "failed")])
 async def test_review_enqueues_events_for_its_hold_alert_and_outcome(
-    books: LedgerDriver, release: bool, end: str
+    ledger: LedgerDriver, release: bool, end: str
 ) -> None:
-    await remove_limits(books)
-    sender, receiver = await books.create_subscriber(1_000_000_00), await books.create_subscriber()
-    await subscribe_to_events(books, "*")
+    await remove_limits(ledger)
+    sender, receiver = (
+        await ledger.create_subscriber(1_000_000_00),
+        await ledger.create_subscriber(),
+    )
+    await subscribe_to_events(ledger, "*")
     number = (
-        (await books.submit(build_p2p(sender, receiver, 600_000_00)))
+        (await ledger.submit(build_p2p(sender, receiver, 600_000_00)))
         .require_accepted()
         .transaction_id
     )
-    alert = await books.database.fetchval("SELECT id FROM alerts")
+    alert = await ledger.database.fetchval("SELECT id FROM alerts")
     settlement = ReviewDecision(transaction_id=number, release=release)
-    await books.submit(settlement)
-    assert (await books.submit(settlement)).code == Code.ALREADY_RESOLVED
-    assert await list_events(books) == [
+    await ledger.submit(settlement)
+    assert (await ledger.submit(settlement)).code == Code.ALREADY_RESOLVED
+    assert await list_events(ledger) == [
         ("transaction.under_review", number),
         ("alert.created", alert),
         (f"transaction.{end}", number),
@@ -187,43 +190,43 @@ async def test_review_enqueues_events_for_its_hold_alert_and_outcome(
 
 
 async def test_alert_event_is_enqueued_on_creation_but_not_on_recurrence(
-    books: LedgerDriver,
+    ledger: LedgerDriver,
 ) -> None:
-    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
-    await subscribe_to_events(books, "alert.created")
-    orders = [build_p2p(sender, receiver, 1_00) for _ in range(13)]
-    await books.submit_batch(orders[:12])
-    await books.submit(orders[12])
-    (alert,) = await books.database.fetch("SELECT id, occurrences FROM alerts")
+    sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
+    await subscribe_to_events(ledger, "alert.created")
+    commands = [build_p2p(sender, receiver, 1_00) for _ in range(13)]
+    await ledger.submit_batch(commands[:12])
+    await ledger.submit(commands[12])
+    (alert,) = await ledger.database.fetch("SELECT id, occurrences FROM alerts")
     assert alert["occurrences"] == 3
-    assert await list_events(books) == [("alert.created", alert["id"])]
+    assert await list_events(ledger) == [("alert.created", alert["id"])]
 
 
 async def test_refund_enqueues_its_own_event_and_one_for_the_payment(
-    books: LedgerDriver,
+    ledger: LedgerDriver,
 ) -> None:
-    payer, processor = await books.create_subscriber(100_00), await books.create_processor(50_00)
+    payer, processor = await ledger.create_subscriber(100_00), await ledger.create_processor(50_00)
     payment = (
-        (await books.submit(build_payment(payer, processor, 30_00)))
+        (await ledger.submit(build_payment(payer, processor, 30_00)))
         .require_accepted()
         .transaction_id
     )
     await subscribe_to_events(
-        books, "transaction.completed", "transaction.refunded", "transaction.failed"
+        ledger, "transaction.completed", "transaction.refunded", "transaction.failed"
     )
     part = (
-        (await books.submit(build_refund(processor, payment, 10_00)))
+        (await ledger.submit(build_refund(processor, payment, 10_00)))
         .require_accepted()
         .transaction_id
     )
     rest = (
-        (await books.submit(build_refund(processor, payment, None)))
+        (await ledger.submit(build_refund(processor, payment, None)))
         .require_accepted()
         .transaction_id
     )
-    again = await books.submit(build_refund(processor, payment, 1_00))
+    again = await ledger.submit(build_refund(processor, payment, 1_00))
     assert again.code == Code.ALREADY_REFUNDED
-    assert await list_events(books) == [
+    assert await list_events(ledger) == [
         ("transaction.completed", part),
         ("transaction.refunded", payment),
         ("transaction.completed", rest),
@@ -232,40 +235,40 @@ async def test_refund_enqueues_its_own_event_and_one_for_the_payment(
 
 
 async def test_float_low_event_is_enqueued_once_per_threshold_crossing(
-    books: LedgerDriver,
+    ledger: LedgerDriver,
 ) -> None:
     agent, subscriber = (
-        await books.create_agent(LOW_FLOAT_AMOUNT + 100_00),
-        await books.create_subscriber(),
+        await ledger.create_agent(LOW_FLOAT_AMOUNT + 100_00),
+        await ledger.create_subscriber(),
     )
-    await subscribe_to_events(books, "agent.float_low")
-    (await books.submit(build_cash_in(agent, subscriber, 100_00))).require_accepted()
-    assert await list_events(books) == []  # a float equal to the threshold is not low
-    (await books.submit(build_cash_in(agent, subscriber, 1))).require_accepted()
-    (await books.submit(build_cash_in(agent, subscriber, 1_00))).require_accepted()
-    assert await list_events(books) == [("agent.float_low", agent)]
-    (await books.submit(build_fund(agent, 100_00))).require_accepted()
-    (await books.submit(build_cash_in(agent, subscriber, 100_00))).require_accepted()
-    assert await list_events(books) == [("agent.float_low", agent)] * 2
+    await subscribe_to_events(ledger, "agent.float_low")
+    (await ledger.submit(build_cash_in(agent, subscriber, 100_00))).require_accepted()
+    assert await list_events(ledger) == []  # a float equal to the threshold is not low
+    (await ledger.submit(build_cash_in(agent, subscriber, 1))).require_accepted()
+    (await ledger.submit(build_cash_in(agent, subscriber, 1_00))).require_accepted()
+    assert await list_events(ledger) == [("agent.float_low", agent)]
+    (await ledger.submit(build_fund(agent, 100_00))).require_accepted()
+    (await ledger.submit(build_cash_in(agent, subscriber, 100_00))).require_accepted()
+    assert await list_events(ledger) == [("agent.float_low", agent)] * 2
 
 
-async def test_float_low_events_within_one_batch_follow_each_crossing(books: LedgerDriver) -> None:
+async def test_float_low_events_within_one_batch_follow_each_crossing(ledger: LedgerDriver) -> None:
     one, other = (
-        await books.create_agent(LOW_FLOAT_AMOUNT),
-        await books.create_agent(LOW_FLOAT_AMOUNT),
+        await ledger.create_agent(LOW_FLOAT_AMOUNT),
+        await ledger.create_agent(LOW_FLOAT_AMOUNT),
     )
-    subscriber = await books.create_subscriber()
-    await subscribe_to_events(books, "agent.float_low")
-    orders = [
+    subscriber = await ledger.create_subscriber()
+    await subscribe_to_events(ledger, "agent.float_low")
+    commands = [
         build_cash_in(one, subscriber, 10_00),
         build_fund(one, 50_00),
         build_cash_in(other, subscriber, 10_00),
         build_cash_in(one, subscriber, 50_00),
         build_fund(one, 500_00),
     ]
-    outcomes = await books.submit_batch(orders)
+    outcomes = await ledger.submit_batch(commands)
     assert [outcome.code for outcome in outcomes] == [None] * 5
-    assert await list_events(books) == [
+    assert await list_events(ledger) == [
         ("agent.float_low", one),
         ("agent.float_low", other),
         ("agent.float_low", one),

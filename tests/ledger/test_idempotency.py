@@ -11,8 +11,8 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Outcome, PartnerReference, ScopedIdempotencyKey
 
 
-async def create_pair(books: LedgerDriver) -> tuple[int, int]:
-    return await books.create_subscriber(100_00), await books.create_subscriber()
+async def create_pair(ledger: LedgerDriver) -> tuple[int, int]:
+    return await ledger.create_subscriber(100_00), await ledger.create_subscriber()
 
 
 def build_transfer(sender: int, receiver: int, amount: int = 10_00, **more: Any) -> Command:
@@ -25,45 +25,45 @@ def build_transfer(sender: int, receiver: int, amount: int = 10_00, **more: Any)
     )
 
 
-async def test_replayed_request_returns_the_original_response(books: LedgerDriver) -> None:
-    sender, receiver = await create_pair(books)
-    order = build_transfer(sender, receiver, idempotency_key=build_request_key("one"))
-    first, second = await books.submit(order), await books.submit(order)
+async def test_replayed_request_returns_the_original_response(ledger: LedgerDriver) -> None:
+    sender, receiver = await create_pair(ledger)
+    command = build_transfer(sender, receiver, idempotency_key=build_request_key("one"))
+    first, second = await ledger.submit(command), await ledger.submit(command)
     assert (first.replayed, second.replayed) == (False, True)
     assert first.result == second.result
-    assert await books.get_balance(sender) == 90_00
+    assert await ledger.get_balance(sender) == 90_00
 
 
-async def test_reusing_a_key_with_different_content_is_a_conflict(books: LedgerDriver) -> None:
-    sender, receiver = await create_pair(books)
-    await books.submit(
+async def test_reusing_a_key_with_different_content_is_a_conflict(ledger: LedgerDriver) -> None:
+    sender, receiver = await create_pair(ledger)
+    await ledger.submit(
         build_transfer(sender, receiver, idempotency_key=build_request_key("one", "this"))
     )
-    other = await books.submit(
+    other = await ledger.submit(
         build_transfer(sender, receiver, idempotency_key=build_request_key("one", "that"))
     )
     assert other.code == Code.DUPLICATE_REQUEST
     stranger = build_transfer(
         sender, receiver, idempotency_key=ScopedIdempotencyKey("another client", "one", b"that")
     )
-    assert (await books.submit(stranger)).code is None
+    assert (await ledger.submit(stranger)).code is None
 
 
-async def test_replayed_decline_stays_declined_after_a_deposit(books: LedgerDriver) -> None:
-    sender, receiver = await create_pair(books)
-    order = build_transfer(sender, receiver, 200_00, idempotency_key=build_request_key("one"))
-    assert (await books.submit(order)).code == Code.INSUFFICIENT_FUNDS
-    await books.deposit(await books.get_account_id(sender), 500_00)
-    again = await books.submit(order)
+async def test_replayed_decline_stays_declined_after_a_deposit(ledger: LedgerDriver) -> None:
+    sender, receiver = await create_pair(ledger)
+    command = build_transfer(sender, receiver, 200_00, idempotency_key=build_request_key("one"))
+    assert (await ledger.submit(command)).code == Code.INSUFFICIENT_FUNDS
+    await ledger.deposit(await ledger.get_account_id(sender), 500_00)
+    again = await ledger.submit(command)
     assert (again.code, again.replayed) == (Code.INSUFFICIENT_FUNDS, True)
     assert again.details == {"available": 100.0, "required": 200.0}
 
 
 @pytest.mark.parametrize("refused", ["pin", "party", "pin missing"])
 async def test_rejection_does_not_consume_the_idempotency_key(
-    books: LedgerDriver, refused: str
+    ledger: LedgerDriver, refused: str
 ) -> None:
-    sender, receiver = await create_pair(books)
+    sender, receiver = await create_pair(ledger)
     wrong = {
         "pin": build_transfer(
             sender, receiver, payer_pin=WRONG_PIN, idempotency_key=build_request_key("one")
@@ -73,24 +73,24 @@ async def test_rejection_does_not_consume_the_idempotency_key(
             sender, receiver, pin_policy="required", idempotency_key=build_request_key("one")
         ),
     }[refused]
-    assert (await books.submit(wrong)).code is not None
-    right = await books.submit(
+    assert (await ledger.submit(wrong)).code is not None
+    right = await ledger.submit(
         build_transfer(sender, receiver, payer_pin=PIN, idempotency_key=build_request_key("one"))
     )
     assert (right.code, right.replayed) == (None, False)
 
 
-async def test_replay_returns_the_original_response_after_a_refund(books: LedgerDriver) -> None:
-    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
-    card = await books.create_card(payer)
-    order = build_command(
+async def test_replay_returns_the_original_response_after_a_refund(ledger: LedgerDriver) -> None:
+    payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
+    card = await ledger.create_card(payer)
+    command = build_command(
         chart.POS_PAYMENT,
         commands.card_party(card),
         commands.processor_party(merchant),
         10_00,
         idempotency_key=build_request_key("pay"),
     )
-    first = await books.submit(order)
+    first = await ledger.submit(command)
     refund = build_command(
         chart.REFUND,
         commands.processor_party(merchant),
@@ -99,29 +99,29 @@ async def test_replay_returns_the_original_response_after_a_refund(books: Ledger
         original_id=first.require_accepted().transaction_id,
         idempotency_key=build_request_key("refund"),
     )
-    await books.submit(refund)
-    assert (await books.submit(order)).result == first.result
-    assert (await books.submit(refund)).replayed
+    await ledger.submit(refund)
+    assert (await ledger.submit(command)).result == first.result
+    assert (await ledger.submit(refund)).replayed
 
 
 async def test_identical_requests_in_one_batch_and_concurrently_execute_once(
-    books: LedgerDriver,
+    ledger: LedgerDriver,
 ) -> None:
-    sender, receiver = await create_pair(books)
-    order = build_transfer(sender, receiver, idempotency_key=build_request_key("one"))
-    outcomes: list[Outcome] = await books.submit_batch([order] * 5)
-    outcomes += await asyncio.gather(*(books.submit(order) for _ in range(50)))
+    sender, receiver = await create_pair(ledger)
+    command = build_transfer(sender, receiver, idempotency_key=build_request_key("one"))
+    outcomes: list[Outcome] = await ledger.submit_batch([command] * 5)
+    outcomes += await asyncio.gather(*(ledger.submit(command) for _ in range(50)))
     assert {outcome.result for outcome in outcomes} == {outcomes[0].result}
     assert [outcome.replayed for outcome in outcomes].count(False) == 1
-    assert await books.get_balance(sender) == 90_00
+    assert await ledger.get_balance(sender) == 90_00
 
 
-async def test_partner_reference_funds_a_wallet_only_once(books: LedgerDriver) -> None:
-    partner, customer = await books.create_partner(100_00), await books.create_subscriber()
-    other = await books.create_subscriber()
+async def test_partner_reference_funds_a_wallet_only_once(ledger: LedgerDriver) -> None:
+    partner, customer = await ledger.create_partner(100_00), await ledger.create_subscriber()
+    other = await ledger.create_subscriber()
 
     async def fund(to: int, amount: int, reference: str = "ref") -> tuple[Code | None, bool]:
-        outcome = await books.submit(
+        outcome = await ledger.submit(
             build_command(
                 chart.PARTNER_FUND,
                 commands.partner_party(partner),
@@ -139,4 +139,4 @@ async def test_partner_reference_funds_a_wallet_only_once(books: LedgerDriver) -
     assert await fund(other, 40_00) == (Code.DUPLICATE_REFERENCE, False)
     assert await fund(1, 40_00) == (Code.DUPLICATE_REFERENCE, False)
     assert await fund(other, 40_00, "other") == (None, False)
-    assert await books.get_balance(partner) == 20_00
+    assert await ledger.get_balance(partner) == 20_00

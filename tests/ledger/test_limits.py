@@ -9,14 +9,14 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Outcome, ReviewDecision
 
 
-async def set_limits(books: LedgerDriver, **limits: int) -> None:
+async def set_limits(ledger: LedgerDriver, **limits: int) -> None:
     for name, amount in limits.items():
-        await books.database.execute(f"UPDATE account_rules SET {name} = $1", amount)
-    books.ledger._invalidate_rules()
+        await ledger.database.execute(f"UPDATE account_rules SET {name} = $1", amount)
+    ledger.ledger._invalidate_rules()
 
 
-async def submit_transfer(books: LedgerDriver, sender: int, receiver: int, amount: int) -> Outcome:
-    return await books.submit(
+async def submit_transfer(ledger: LedgerDriver, sender: int, receiver: int, amount: int) -> Outcome:
+    return await ledger.submit(
         build_command(
             chart.TRANSFER,
             commands.subscriber_party(sender),
@@ -27,9 +27,9 @@ async def submit_transfer(books: LedgerDriver, sender: int, receiver: int, amoun
 
 
 async def submit_payment(
-    books: LedgerDriver, card: str, merchant: int, amount: int, **more: Any
+    ledger: LedgerDriver, card: str, merchant: int, amount: int, **more: Any
 ) -> Outcome:
-    return await books.submit(
+    return await ledger.submit(
         build_command(
             chart.POS_PAYMENT,
             commands.card_party(card),
@@ -40,99 +40,106 @@ async def submit_payment(
     )
 
 
-async def test_transaction_limit_is_exact(books: LedgerDriver) -> None:
-    sender, receiver = await books.create_subscriber(1_000_000_00), await books.create_subscriber()
-    outcome = await submit_transfer(books, sender, receiver, 50_000_01)
+async def test_transaction_limit_is_exact(ledger: LedgerDriver) -> None:
+    sender, receiver = (
+        await ledger.create_subscriber(1_000_000_00),
+        await ledger.create_subscriber(),
+    )
+    outcome = await submit_transfer(ledger, sender, receiver, 50_000_01)
     assert outcome.code == Code.TRANSACTION_LIMIT_EXCEEDED
     assert outcome.details == {"limit": "50000.00", "used": "0.00", "attempted": "50000.01"}
-    assert (await submit_transfer(books, sender, receiver, 50_000_00)).code is None
+    assert (await submit_transfer(ledger, sender, receiver, 50_000_00)).code is None
 
 
-async def test_daily_limit_resets_at_midnight_in_the_platform_timezone(books: LedgerDriver) -> None:
-    await set_limits(books, daily_limit=100)
-    sender, receiver = await books.create_subscriber(10_00), await books.create_subscriber()
-    assert (await submit_transfer(books, sender, receiver, 99)).code is None
-    outcome = await submit_transfer(books, sender, receiver, 2)
+async def test_daily_limit_resets_at_midnight_in_the_platform_timezone(
+    ledger: LedgerDriver,
+) -> None:
+    await set_limits(ledger, daily_limit=100)
+    sender, receiver = await ledger.create_subscriber(10_00), await ledger.create_subscriber()
+    assert (await submit_transfer(ledger, sender, receiver, 99)).code is None
+    outcome = await submit_transfer(ledger, sender, receiver, 2)
     assert (outcome.code, outcome.details) == (
         Code.DAILY_LIMIT_EXCEEDED,
         {"limit": "1.00", "used": "0.99", "attempted": "0.02"},
     )
-    assert (await submit_transfer(books, sender, receiver, 1)).code is None
-    books.clock.now = datetime(2026, 3, 10, 23, 59, 59, 999_000, tzinfo=UTC)
-    assert (await submit_transfer(books, sender, receiver, 1)).code == Code.DAILY_LIMIT_EXCEEDED
-    books.clock.now += timedelta(milliseconds=1)
-    assert (await submit_transfer(books, sender, receiver, 100)).code is None
+    assert (await submit_transfer(ledger, sender, receiver, 1)).code is None
+    ledger.clock.now = datetime(2026, 3, 10, 23, 59, 59, 999_000, tzinfo=UTC)
+    assert (await submit_transfer(ledger, sender, receiver, 1)).code == Code.DAILY_LIMIT_EXCEEDED
+    ledger.clock.now += timedelta(milliseconds=1)
+    assert (await submit_transfer(ledger, sender, receiver, 100)).code is None
 
 
-async def test_clock_set_back_does_not_reset_the_daily_limit(books: LedgerDriver) -> None:
-    await set_limits(books, daily_limit=100)
-    sender, receiver = await books.create_subscriber(10_00), await books.create_subscriber()
+async def test_clock_set_back_does_not_reset_the_daily_limit(ledger: LedgerDriver) -> None:
+    await set_limits(ledger, daily_limit=100)
+    sender, receiver = await ledger.create_subscriber(10_00), await ledger.create_subscriber()
     midnight = datetime(2026, 3, 11, tzinfo=UTC)
-    books.clock.now = midnight
-    assert (await submit_transfer(books, sender, receiver, 100)).code is None
-    books.clock.now = midnight - timedelta(seconds=1)
-    assert (await submit_transfer(books, sender, receiver, 1)).code == Code.DAILY_LIMIT_EXCEEDED
-    books.clock.now = midnight + timedelta(days=1)
-    assert (await submit_transfer(books, sender, receiver, 100)).code is None
+    ledger.clock.now = midnight
+    assert (await submit_transfer(ledger, sender, receiver, 100)).code is None
+    ledger.clock.now = midnight - timedelta(seconds=1)
+    assert (await submit_transfer(ledger, sender, receiver, 1)).code == Code.DAILY_LIMIT_EXCEEDED
+    ledger.clock.now = midnight + timedelta(days=1)
+    assert (await submit_transfer(ledger, sender, receiver, 100)).code is None
 
 
-async def test_monthly_limit_resets_on_the_first_of_the_month(books: LedgerDriver) -> None:
-    await set_limits(books, daily_limit=100, monthly_limit=150)
-    sender, receiver = await books.create_subscriber(10_00), await books.create_subscriber()
-    assert (await submit_transfer(books, sender, receiver, 100)).code is None
-    books.clock.now += timedelta(days=1)
-    outcome = await submit_transfer(books, sender, receiver, 51)
+async def test_monthly_limit_resets_on_the_first_of_the_month(ledger: LedgerDriver) -> None:
+    await set_limits(ledger, daily_limit=100, monthly_limit=150)
+    sender, receiver = await ledger.create_subscriber(10_00), await ledger.create_subscriber()
+    assert (await submit_transfer(ledger, sender, receiver, 100)).code is None
+    ledger.clock.now += timedelta(days=1)
+    outcome = await submit_transfer(ledger, sender, receiver, 51)
     assert (outcome.code, outcome.details) == (
         Code.MONTHLY_LIMIT_EXCEEDED,
         {"limit": "1.50", "used": "1.00", "attempted": "0.51"},
     )
-    assert (await submit_transfer(books, sender, receiver, 50)).code is None
-    books.clock.now = datetime(2026, 4, 1, tzinfo=UTC)
-    assert (await submit_transfer(books, sender, receiver, 100)).code is None
+    assert (await submit_transfer(ledger, sender, receiver, 50)).code is None
+    ledger.clock.now = datetime(2026, 4, 1, tzinfo=UTC)
+    assert (await submit_transfer(ledger, sender, receiver, 100)).code is None
 
 
-async def test_child_card_has_its_own_daily_limit(books: LedgerDriver) -> None:
-    parent, merchant = await books.create_subscriber(100_00), await books.create_processor()
-    child = await books.create_card(parent, daily_limit=10_00, pin="4321")
-    assert (await submit_payment(books, child, merchant, 9_99, payer_pin="4321")).code is None
-    outcome = await submit_payment(books, child, merchant, 2, payer_pin="4321")
+async def test_child_card_has_its_own_daily_limit(ledger: LedgerDriver) -> None:
+    parent, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
+    child = await ledger.create_card(parent, daily_limit=10_00, pin="4321")
+    assert (await submit_payment(ledger, child, merchant, 9_99, payer_pin="4321")).code is None
+    outcome = await submit_payment(ledger, child, merchant, 2, payer_pin="4321")
     assert (outcome.code, outcome.details) == (
         Code.CARD_LIMIT_EXCEEDED,
         {"limit": "10.00", "used": "9.99", "attempted": "0.02"},
     )
-    own = await books.create_card(parent)
-    assert (await submit_payment(books, own, merchant, 20_00, payer_pin=PIN)).code is None
-    books.clock.now += timedelta(days=1)
-    assert (await submit_payment(books, child, merchant, 10_00, payer_pin="4321")).code is None
+    own = await ledger.create_card(parent)
+    assert (await submit_payment(ledger, own, merchant, 20_00, payer_pin=PIN)).code is None
+    ledger.clock.now += timedelta(days=1)
+    assert (await submit_payment(ledger, child, merchant, 10_00, payer_pin="4321")).code is None
 
 
 async def test_card_limit_applies_when_the_clock_is_behind_the_wallets_usage_day(
-    books: LedgerDriver,
+    ledger: LedgerDriver,
 ) -> None:
-    parent, merchant = await books.create_subscriber(100_00), await books.create_processor()
-    child = await books.create_card(parent, daily_limit=10_00, pin="4321")
-    own = await books.create_card(parent)
+    parent, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
+    child = await ledger.create_card(parent, daily_limit=10_00, pin="4321")
+    own = await ledger.create_card(parent)
     midnight = datetime(2026, 3, 11, tzinfo=UTC)
-    books.clock.now = midnight
-    assert (await submit_payment(books, own, merchant, 1_00, payer_pin=PIN)).code is None
-    books.clock.now = midnight - timedelta(seconds=2)
-    assert (await submit_payment(books, child, merchant, 10_00, payer_pin="4321")).code is None
-    assert (await submit_payment(books, child, merchant, 1, payer_pin="4321")).code == (
+    ledger.clock.now = midnight
+    assert (await submit_payment(ledger, own, merchant, 1_00, payer_pin=PIN)).code is None
+    ledger.clock.now = midnight - timedelta(seconds=2)
+    assert (await submit_payment(ledger, child, merchant, 10_00, payer_pin="4321")).code is None
+    assert (await submit_payment(ledger, child, merchant, 1, payer_pin="4321")).code == (
         Code.CARD_LIMIT_EXCEEDED
     )
 
 
-async def test_maximum_balance_applies_to_receivers_except_for_refunds(books: LedgerDriver) -> None:
-    await set_limits(books, max_balance=100_00)
-    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber(60_00)
-    outcome = await submit_transfer(books, sender, receiver, 40_01)
+async def test_maximum_balance_applies_to_receivers_except_for_refunds(
+    ledger: LedgerDriver,
+) -> None:
+    await set_limits(ledger, max_balance=100_00)
+    sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber(60_00)
+    outcome = await submit_transfer(ledger, sender, receiver, 40_01)
     assert (outcome.code, outcome.details) == (
         Code.MAX_BALANCE_EXCEEDED,
         {"limit": "100.00", "used": "60.00", "attempted": "40.01", "party": "receiver"},
     )
-    merchant, card = await books.create_processor(), await books.create_card(receiver)
-    payment = (await submit_payment(books, card, merchant, 10_00)).require_accepted()
-    assert (await submit_transfer(books, sender, receiver, 50_00)).code is None
+    merchant, card = await ledger.create_processor(), await ledger.create_card(receiver)
+    payment = (await submit_payment(ledger, card, merchant, 10_00)).require_accepted()
+    assert (await submit_transfer(ledger, sender, receiver, 50_00)).code is None
     refund = build_command(
         chart.REFUND,
         commands.processor_party(merchant),
@@ -140,29 +147,29 @@ async def test_maximum_balance_applies_to_receivers_except_for_refunds(books: Le
         None,
         original_id=payment.transaction_id,
     )
-    assert (await books.submit(refund)).code is None
-    assert await books.get_balance(receiver) == 110_00
+    assert (await ledger.submit(refund)).code is None
+    assert await ledger.get_balance(receiver) == 110_00
 
 
 async def test_refund_restores_the_limits_of_the_payments_day_and_month(
-    books: LedgerDriver,
+    ledger: LedgerDriver,
 ) -> None:
-    await set_limits(books, daily_limit=100, monthly_limit=200)
-    parent, merchant = await books.create_subscriber(100_00), await books.create_processor(50_00)
-    child = await books.create_card(parent, daily_limit=100, pin="4321")
+    await set_limits(ledger, daily_limit=100, monthly_limit=200)
+    parent, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor(50_00)
+    child = await ledger.create_card(parent, daily_limit=100, pin="4321")
 
     async def refund(transaction: int, amount: int | None) -> None:
-        order = build_command(
+        command = build_command(
             chart.REFUND,
             commands.processor_party(merchant),
             commands.CASH_PARTY,
             amount,
             original_id=transaction,
         )
-        assert (await books.submit(order)).code is None
+        assert (await ledger.submit(command)).code is None
 
     async def pay_all(amount: int) -> Outcome:
-        return await submit_payment(books, child, merchant, amount, payer_pin="4321")
+        return await submit_payment(ledger, child, merchant, amount, payer_pin="4321")
 
     first = (await pay_all(100)).require_accepted().transaction_id
     assert (await pay_all(1)).code == Code.CARD_LIMIT_EXCEEDED
@@ -170,21 +177,24 @@ async def test_refund_restores_the_limits_of_the_payments_day_and_month(
     assert (await pay_all(40)).code is None
     assert (await pay_all(1)).code == Code.CARD_LIMIT_EXCEEDED
 
-    books.clock.now += timedelta(days=1)
+    ledger.clock.now += timedelta(days=1)
     await refund(first, 60)  # yesterday's payment: only the monthly limit is restored
     assert (await pay_all(100)).code is None
     assert (await pay_all(1)).code == Code.CARD_LIMIT_EXCEEDED
-    books.clock.now += timedelta(days=1)
+    ledger.clock.now += timedelta(days=1)
     assert (await pay_all(61)).code == Code.MONTHLY_LIMIT_EXCEEDED
     assert (await pay_all(60)).code is None
 
 
-async def test_held_transaction_counts_toward_limits_until_rejected(books: LedgerDriver) -> None:
-    await set_limits(books, max_transaction=600_000_00, daily_limit=600_000_00)
-    await set_limits(books, monthly_limit=600_000_00, max_balance=10_000_000_00)
-    sender, receiver = await books.create_subscriber(2_000_000_00), await books.create_subscriber()
-    held = (await submit_transfer(books, sender, receiver, 600_000_00)).require_accepted()
+async def test_held_transaction_counts_toward_limits_until_rejected(ledger: LedgerDriver) -> None:
+    await set_limits(ledger, max_transaction=600_000_00, daily_limit=600_000_00)
+    await set_limits(ledger, monthly_limit=600_000_00, max_balance=10_000_000_00)
+    sender, receiver = (
+        await ledger.create_subscriber(2_000_000_00),
+        await ledger.create_subscriber(),
+    )
+    held = (await submit_transfer(ledger, sender, receiver, 600_000_00)).require_accepted()
     assert held.status == "under_review"
-    assert (await submit_transfer(books, sender, receiver, 1)).code == Code.DAILY_LIMIT_EXCEEDED
-    await books.submit(ReviewDecision(transaction_id=held.transaction_id, release=False))
-    assert (await submit_transfer(books, sender, receiver, 1)).code is None
+    assert (await submit_transfer(ledger, sender, receiver, 1)).code == Code.DAILY_LIMIT_EXCEEDED
+    await ledger.submit(ReviewDecision(transaction_id=held.transaction_id, release=False))
+    assert (await submit_transfer(ledger, sender, receiver, 1)).code is None

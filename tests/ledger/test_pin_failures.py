@@ -14,20 +14,20 @@ from tapgate.ledger.rules import MAX_WINDOW_SECONDS
 CHILD_PIN = "4321"
 
 
-async def add_rule(books: LedgerDriver, *, action: str = "alert", threshold: int = 2) -> None:
-    await books.database.execute(
+async def add_rule(ledger: LedgerDriver, *, action: str = "alert", threshold: int = 2) -> None:
+    await ledger.database.execute(
         """UPDATE compliance_rules SET status = 'active', action = $1, threshold = $2
            WHERE type = 'PIN_FAILURES'""",
         action,
         threshold,
     )
-    books.ledger._invalidate_rules()
+    ledger.ledger._invalidate_rules()
 
 
 async def submit_payment(
-    books: LedgerDriver, card: str, merchant: int, pin: str | None = PIN
+    ledger: LedgerDriver, card: str, merchant: int, pin: str | None = PIN
 ) -> Outcome:
-    return await books.submit(
+    return await ledger.submit(
         build_command(
             chart.POS_PAYMENT,
             commands.card_party(card),
@@ -38,8 +38,8 @@ async def submit_payment(
     )
 
 
-async def list_alerts(books: LedgerDriver) -> list[Any]:
-    rows = await books.database.fetch(
+async def list_alerts(ledger: LedgerDriver) -> list[Any]:
+    rows = await ledger.database.fetch(
         "SELECT subscriber_id, occurrences, review, details FROM alerts ORDER BY id"
     )
     return [tuple(row) for row in rows]
@@ -49,27 +49,27 @@ def build_alert_details(figure: int, action: str = "alert", **more: str) -> dict
     return {"rule_type": "PIN_FAILURES", "action": action, "figure": figure, **more}
 
 
-async def test_wrong_pins_of_own_and_child_cards_are_counted_together(books: LedgerDriver) -> None:
-    await add_rule(books)
-    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
-    own = await books.create_card(payer)
-    child = await books.create_card(payer, daily_limit=10_00, pin=CHILD_PIN)
-    assert (await submit_payment(books, own, merchant, WRONG_PIN)).code == Code.INVALID_PIN
-    assert (await submit_payment(books, child, merchant, WRONG_PIN)).code == Code.INVALID_PIN
-    assert await list_alerts(books) == []
-    assert (await submit_payment(books, child, merchant, WRONG_PIN)).code == Code.INVALID_PIN
-    assert await list_alerts(books) == [(payer, 1, False, build_alert_details(3))]
-    assert (await submit_payment(books, own, merchant)).code is None
+async def test_wrong_pins_of_own_and_child_cards_are_counted_together(ledger: LedgerDriver) -> None:
+    await add_rule(ledger)
+    payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
+    own = await ledger.create_card(payer)
+    child = await ledger.create_card(payer, daily_limit=10_00, pin=CHILD_PIN)
+    assert (await submit_payment(ledger, own, merchant, WRONG_PIN)).code == Code.INVALID_PIN
+    assert (await submit_payment(ledger, child, merchant, WRONG_PIN)).code == Code.INVALID_PIN
+    assert await list_alerts(ledger) == []
+    assert (await submit_payment(ledger, child, merchant, WRONG_PIN)).code == Code.INVALID_PIN
+    assert await list_alerts(ledger) == [(payer, 1, False, build_alert_details(3))]
+    assert (await submit_payment(ledger, own, merchant)).code is None
     paying = build_alert_details(3, transaction_type="pos_payment")
-    assert await list_alerts(books) == [(payer, 2, False, paying)]
+    assert await list_alerts(ledger) == [(payer, 2, False, paying)]
 
 
-async def test_wrong_pins_within_one_batch_block_a_later_payment(books: LedgerDriver) -> None:
-    await add_rule(books, action="block")
-    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
-    own = await books.create_card(payer)
-    child = await books.create_card(payer, daily_limit=10_00, pin=CHILD_PIN)
-    orders = [
+async def test_wrong_pins_within_one_batch_block_a_later_payment(ledger: LedgerDriver) -> None:
+    await add_rule(ledger, action="block")
+    payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
+    own = await ledger.create_card(payer)
+    child = await ledger.create_card(payer, daily_limit=10_00, pin=CHILD_PIN)
+    ledger_commands = [
         build_command(
             chart.POS_PAYMENT,
             commands.card_party(card),
@@ -79,47 +79,47 @@ async def test_wrong_pins_within_one_batch_block_a_later_payment(books: LedgerDr
         )
         for card, wrong in ((own, False), (own, True), (own, True), (child, True), (own, False))
     ]
-    codes = [outcome.code for outcome in await books.submit_batch(orders)]
+    codes = [outcome.code for outcome in await ledger.submit_batch(ledger_commands)]
     wrong = Code.INVALID_PIN
     assert codes == [None, wrong, wrong, wrong, Code.COMPLIANCE_REJECTED]
-    assert (await list_alerts(books))[0][:2] == (payer, 2)
+    assert (await list_alerts(ledger))[0][:2] == (payer, 2)
 
 
-async def test_attempts_on_a_locked_pin_are_not_counted(books: LedgerDriver) -> None:
-    await add_rule(books)
-    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
-    own = await books.create_card(payer)
-    codes = [(await submit_payment(books, own, merchant, WRONG_PIN)).code for _ in range(5)]
+async def test_attempts_on_a_locked_pin_are_not_counted(ledger: LedgerDriver) -> None:
+    await add_rule(ledger)
+    payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
+    own = await ledger.create_card(payer)
+    codes = [(await submit_payment(ledger, own, merchant, WRONG_PIN)).code for _ in range(5)]
     assert codes == [Code.INVALID_PIN] * 3 + [Code.ACCOUNT_LOCKED] * 2
-    assert await list_alerts(books) == [(payer, 1, False, build_alert_details(3))]
+    assert await list_alerts(ledger) == [(payer, 1, False, build_alert_details(3))]
 
 
-async def test_block_rule_declines_until_the_window_ends(books: LedgerDriver) -> None:
-    await add_rule(books, action="block")
-    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
-    own = await books.create_card(payer)
+async def test_block_rule_declines_until_the_window_ends(ledger: LedgerDriver) -> None:
+    await add_rule(ledger, action="block")
+    payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
+    own = await ledger.create_card(payer)
     for _ in range(3):
-        await submit_payment(books, own, merchant, WRONG_PIN)
-    books.clock.now += timedelta(minutes=30)
-    assert (await submit_payment(books, own, merchant)).code == Code.COMPLIANCE_REJECTED
-    books.clock.now += timedelta(hours=23, minutes=30)
-    assert (await submit_payment(books, own, merchant)).code == Code.COMPLIANCE_REJECTED
-    books.clock.now += timedelta(milliseconds=1)
-    assert (await submit_payment(books, own, merchant)).code is None
+        await submit_payment(ledger, own, merchant, WRONG_PIN)
+    ledger.clock.now += timedelta(minutes=30)
+    assert (await submit_payment(ledger, own, merchant)).code == Code.COMPLIANCE_REJECTED
+    ledger.clock.now += timedelta(hours=23, minutes=30)
+    assert (await submit_payment(ledger, own, merchant)).code == Code.COMPLIANCE_REJECTED
+    ledger.clock.now += timedelta(milliseconds=1)
+    assert (await submit_payment(ledger, own, merchant)).code is None
 
 
-async def test_review_holds_the_next_payment(books: LedgerDriver) -> None:
-    await add_rule(books, action="review", threshold=0)
-    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
-    own = await books.create_card(payer)
-    await submit_payment(books, own, merchant, WRONG_PIN)
-    assert (await submit_payment(books, own, merchant)).require_accepted().status == "under_review"
-    assert [review for _, _, review, _ in await list_alerts(books)] == [False, True]
+async def test_review_holds_the_next_payment(ledger: LedgerDriver) -> None:
+    await add_rule(ledger, action="review", threshold=0)
+    payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
+    own = await ledger.create_card(payer)
+    await submit_payment(ledger, own, merchant, WRONG_PIN)
+    assert (await submit_payment(ledger, own, merchant)).require_accepted().status == "under_review"
+    assert [review for _, _, review, _ in await list_alerts(ledger)] == [False, True]
 
 
-async def test_rule_does_not_block_other_transaction_types(books: LedgerDriver) -> None:
-    await add_rule(books, action="block", threshold=0)
-    payer, agent = await books.create_subscriber(100_00), await books.create_agent()
+async def test_rule_does_not_block_other_transaction_types(ledger: LedgerDriver) -> None:
+    await add_rule(ledger, action="block", threshold=0)
+    payer, agent = await ledger.create_subscriber(100_00), await ledger.create_agent()
     cash_out = build_command(
         chart.AGENT_CASHOUT,
         commands.subscriber_party(payer),
@@ -127,8 +127,8 @@ async def test_rule_does_not_block_other_transaction_types(books: LedgerDriver) 
         1,
         payer_pin=WRONG_PIN,
     )
-    assert (await books.submit(cash_out)).code == Code.INVALID_PIN
-    assert len(await list_alerts(books)) == 1
+    assert (await ledger.submit(cash_out)).code == Code.INVALID_PIN
+    assert len(await list_alerts(ledger)) == 1
     cash_out = build_command(
         chart.AGENT_CASHOUT,
         commands.subscriber_party(payer),
@@ -136,12 +136,12 @@ async def test_rule_does_not_block_other_transaction_types(books: LedgerDriver) 
         1,
         payer_pin=PIN,
     )
-    assert (await books.submit(cash_out)).code is None
+    assert (await ledger.submit(cash_out)).code is None
 
 
-async def test_agent_pin_failures_are_not_counted(books: LedgerDriver) -> None:
-    await add_rule(books, threshold=0)
-    payer, agent = await books.create_subscriber(100_00), await books.create_agent(100_00)
+async def test_agent_pin_failures_are_not_counted(ledger: LedgerDriver) -> None:
+    await add_rule(ledger, threshold=0)
+    payer, agent = await ledger.create_subscriber(100_00), await ledger.create_agent(100_00)
     cash_in = build_command(
         chart.AGENT_CASHIN,
         commands.agent_party(agent),
@@ -149,7 +149,7 @@ async def test_agent_pin_failures_are_not_counted(books: LedgerDriver) -> None:
         1,
         payer_pin=WRONG_PIN,
     )
-    assert (await books.submit(cash_in)).code == Code.INVALID_PIN
+    assert (await ledger.submit(cash_in)).code == Code.INVALID_PIN
     cash_out = build_command(
         chart.AGENT_CASHOUT,
         commands.subscriber_party(payer),
@@ -158,40 +158,40 @@ async def test_agent_pin_failures_are_not_counted(books: LedgerDriver) -> None:
         payer_pin=PIN,
         payee_pin=WRONG_PIN,
     )
-    assert (await books.submit(cash_out)).code == Code.INVALID_PIN
-    async with books.database.transaction() as tx:
-        await lock_account(tx, await books.get_account_id(agent))
-        await check_pin(tx, agent, WRONG_PIN, is_correct_pin, books.clock(), books.new_id)
-    assert await list_alerts(books) == []
-    assert await books.database.fetchval("SELECT count(*) FROM pin_failures") == 0
+    assert (await ledger.submit(cash_out)).code == Code.INVALID_PIN
+    async with ledger.database.transaction() as tx:
+        await lock_account(tx, await ledger.get_account_id(agent))
+        await check_pin(tx, agent, WRONG_PIN, is_correct_pin, ledger.clock(), ledger.new_id)
+    assert await list_alerts(ledger) == []
+    assert await ledger.database.fetchval("SELECT count(*) FROM pin_failures") == 0
 
 
-async def test_wrong_pins_outside_payments_are_counted(books: LedgerDriver) -> None:
-    await add_rule(books, threshold=1)
-    payer = await books.create_subscriber()
-    child = await books.create_card(payer, daily_limit=1, pin=CHILD_PIN)
-    child_id = await books.database.fetchval("SELECT id FROM cards WHERE serial = $1", child)
+async def test_wrong_pins_outside_payments_are_counted(ledger: LedgerDriver) -> None:
+    await add_rule(ledger, threshold=1)
+    payer = await ledger.create_subscriber()
+    child = await ledger.create_card(payer, daily_limit=1, pin=CHILD_PIN)
+    child_id = await ledger.database.fetchval("SELECT id FROM cards WHERE serial = $1", child)
     for holder, pin in ((payer, PIN), (payer, WRONG_PIN), (child_id, WRONG_PIN)):
-        async with books.database.transaction() as tx:
-            await lock_account(tx, await books.get_account_id(payer))
-            await check_pin(tx, holder, pin, is_correct_pin, books.clock(), books.new_id)
-    assert await list_alerts(books) == [(payer, 1, False, build_alert_details(2))]
+        async with ledger.database.transaction() as tx:
+            await lock_account(tx, await ledger.get_account_id(payer))
+            await check_pin(tx, holder, pin, is_correct_pin, ledger.clock(), ledger.new_id)
+    assert await list_alerts(ledger) == [(payer, 1, False, build_alert_details(2))]
 
 
-async def test_wrong_pins_are_counted_while_the_rule_is_inactive(books: LedgerDriver) -> None:
-    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
-    own = await books.create_card(payer)
+async def test_wrong_pins_are_counted_while_the_rule_is_inactive(ledger: LedgerDriver) -> None:
+    payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
+    own = await ledger.create_card(payer)
     for _ in range(3):
-        await submit_payment(books, own, merchant, WRONG_PIN)
-    assert await list_alerts(books) == []
-    books.clock.now += timedelta(hours=1)
-    await add_rule(books, action="block")
-    assert (await submit_payment(books, own, merchant)).code == Code.COMPLIANCE_REJECTED
+        await submit_payment(ledger, own, merchant, WRONG_PIN)
+    assert await list_alerts(ledger) == []
+    ledger.clock.now += timedelta(hours=1)
+    await add_rule(ledger, action="block")
+    assert (await submit_payment(ledger, own, merchant)).code == Code.COMPLIANCE_REJECTED
 
 
-async def test_failures_older_than_the_longest_window_are_pruned(books: LedgerDriver) -> None:
-    now = books.clock()
-    async with books.database.transaction() as tx:
+async def test_failures_older_than_the_longest_window_are_pruned(ledger: LedgerDriver) -> None:
+    now = ledger.clock()
+    async with ledger.database.transaction() as tx:
         await pin_failures.add_failures(tx, [1] * 150, now)
         later = now + timedelta(seconds=MAX_WINDOW_SECONDS)
         await pin_failures.add_failures(tx, [2], later)

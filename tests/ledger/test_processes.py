@@ -41,30 +41,30 @@ async def run_processes(*plans: LoadPlan) -> Responses:
     processes = [await start_process(plan) for plan in plans]
     found = await asyncio.gather(*(read_responses(process) for process in processes))
     assert [process.returncode for process in processes] == [0] * len(plans)
-    for answers in found:
-        assert answers[-1] == {"tried_again": 0}, "batches were in each other's way"
-    return [answer for answers in found for answer in answers[:-1]]
+    for responses in found:
+        assert responses[-1] == {"tried_again": 0}, "batches were in each other's way"
+    return [response for results in found for response in results[:-1]]
 
 
 async def build_plan(
-    books: LedgerDriver, url: str, *, orders: int, wallet: int = 50_00
+    ledger: LedgerDriver, url: str, *, orders: int, wallet: int = 50_00
 ) -> LoadPlan:
-    await books.database.execute(
+    await ledger.database.execute(
         """UPDATE account_rules SET max_transaction = 1000000000, daily_limit = 1000000000,
                                     monthly_limit = 1000000000"""
     )
-    await books.database.execute("UPDATE compliance_rules SET status = 'inactive'")
-    async with books.database.transaction() as tx:
-        await books.signals.publish(tx, RULES_CHANGED, "")
-    wallets = [await books.create_subscriber(wallet) for _ in range(6)]
+    await ledger.database.execute("UPDATE compliance_rules SET status = 'inactive'")
+    async with ledger.database.transaction() as tx:
+        await ledger.signals.publish(tx, RULES_CHANGED, "")
+    wallets = [await ledger.create_subscriber(wallet) for _ in range(6)]
     return LoadPlan(
         url=url,
         slot=10,
         seed=1,
         wallets=wallets,
-        merchants=[await books.create_processor() for _ in range(3)],
-        agents=[await books.create_agent(500_00) for _ in range(2)],
-        cards=[await books.create_card(wallet) for wallet in wallets],
+        merchants=[await ledger.create_processor() for _ in range(3)],
+        agents=[await ledger.create_agent(500_00) for _ in range(2)],
+        cards=[await ledger.create_card(wallet) for wallet in wallets],
         command_count=orders,
     )
 
@@ -74,14 +74,14 @@ def build_second_plan(plan: LoadPlan, **changes: Any) -> LoadPlan:
 
 
 async def test_two_processes_on_the_same_accounts_lose_and_duplicate_nothing(
-    books: LedgerDriver, database_url: str
+    ledger: LedgerDriver, database_url: str
 ) -> None:
-    plan = await build_plan(books, database_url, orders=1_500)
-    before = await sum_balances(books)
-    answers = await run_processes(plan, build_second_plan(plan))
-    assert len(answers) == 3_000
-    assert not [answer for answer in answers if "lost" in answer]
-    assert {answer["code"] for answer in answers} <= {
+    plan = await build_plan(ledger, database_url, orders=1_500)
+    before = await sum_balances(ledger)
+    responses = await run_processes(plan, build_second_plan(plan))
+    assert len(responses) == 3_000
+    assert not [response for response in responses if "lost" in response]
+    assert {response_body["code"] for response_body in responses} <= {
         None,
         Code.INSUFFICIENT_FUNDS,
         Code.INSUFFICIENT_FLOAT,
@@ -89,81 +89,83 @@ async def test_two_processes_on_the_same_accounts_lose_and_duplicate_nothing(
         Code.SELF_TRANSFER,
     }
     # The stored transactions match the reported outcomes: one transaction per request.
-    rows = await books.database.fetch(
+    rows = await ledger.database.fetch(
         "SELECT id, request_id FROM transactions WHERE request_id IS NOT NULL"
     )
-    told = {a["request"]: a["transaction"] for a in answers if a["transaction"] is not None}
+    told = {a["request"]: a["transaction"] for a in responses if a["transaction"] is not None}
     assert {row["request_id"]: row["id"] for row in rows} == told
     # Total money is conserved.
-    assert await sum_balances(books) == before
+    assert await sum_balances(ledger) == before
     # The teardown of the books fixture verifies balances, limits and overdrafts.
 
 
-async def sum_balances(books: LedgerDriver) -> int:
-    own = await books.database.fetchval("SELECT sum(balance) FROM accounts WHERE checked")
-    platform = [await books.get_platform_balance(kind) for kind in chart.PLATFORM_ACCOUNT_KINDS]
+async def sum_balances(ledger: LedgerDriver) -> int:
+    own = await ledger.database.fetchval("SELECT sum(balance) FROM accounts WHERE checked")
+    platform = [await ledger.get_platform_balance(kind) for kind in chart.PLATFORM_ACCOUNT_KINDS]
     return int(own) + sum(platform)
 
 
 async def test_same_request_sent_100_times_by_two_processes_executes_once(
-    books: LedgerDriver, database_url: str
+    ledger: LedgerDriver, database_url: str
 ) -> None:
-    plan = await build_plan(books, database_url, orders=50)
+    plan = await build_plan(ledger, database_url, orders=50)
     same = msgspec.structs.replace(plan, shared_request_id="the one")
-    answers = await run_processes(same, build_second_plan(same))
-    assert len(answers) == 100
-    assert len({answer["transaction"] for answer in answers}) == 1
-    assert Counter(answer["replayed"] for answer in answers) == {True: 99, False: 1}
-    assert await books.get_balance(plan.wallets[0]) == 49_00
+    responses = await run_processes(same, build_second_plan(same))
+    assert len(responses) == 100
+    assert len({response["transaction"] for response in responses}) == 1
+    assert Counter(response_body["replayed"] for response_body in responses) == {True: 99, False: 1}
+    assert await ledger.get_balance(plan.wallets[0]) == 49_00
 
 
 async def test_wrong_pins_from_two_processes_share_one_limit_of_three_attempts(
-    books: LedgerDriver, database_url: str
+    ledger: LedgerDriver, database_url: str
 ) -> None:
-    plan = await build_plan(books, database_url, orders=25)
+    plan = await build_plan(ledger, database_url, orders=25)
     wrong = msgspec.structs.replace(plan, pin=WRONG_PIN)
-    answers = await run_processes(wrong, build_second_plan(wrong))
-    codes = Counter(answer["code"] for answer in answers)
+    responses = await run_processes(wrong, build_second_plan(wrong))
+    codes = Counter(response["code"] for response in responses)
     assert codes == {Code.INVALID_PIN: 3, Code.ACCOUNT_LOCKED: 47}
     right = msgspec.structs.replace(plan, pin=PIN, command_count=1)
-    assert [answer["code"] for answer in await run_processes(right)] == [Code.ACCOUNT_LOCKED]
+    assert [response_body["code"] for response_body in await run_processes(right)] == [
+        Code.ACCOUNT_LOCKED
+    ]
 
 
 async def test_two_processes_cannot_overdraw_a_wallet(
-    books: LedgerDriver, database_url: str
+    ledger: LedgerDriver, database_url: str
 ) -> None:
-    plan = await build_plan(books, database_url, orders=100, wallet=100_00)
+    plan = await build_plan(ledger, database_url, orders=100, wallet=100_00)
     spend = msgspec.structs.replace(plan, pin=PIN)
-    answers = await run_processes(spend, build_second_plan(spend))
-    codes = Counter(answer["code"] for answer in answers)
+    responses = await run_processes(spend, build_second_plan(spend))
+    codes = Counter(response["code"] for response in responses)
     assert codes == {None: 100, Code.INSUFFICIENT_FUNDS: 100}
-    assert await books.get_balance(plan.wallets[0]) == 0
+    assert await ledger.get_balance(plan.wallets[0]) == 0
 
 
 @pytest.mark.parametrize("acknowledged", [1, 60, 300])
 async def test_sigkill_mid_batch_keeps_acknowledged_transactions_and_allows_safe_retries(
-    books: LedgerDriver, database_url: str, acknowledged: int
+    ledger: LedgerDriver, database_url: str, acknowledged: int
 ) -> None:
     """Acknowledged transactions are stored; a retry of the others executes each exactly once."""
     # More commands than the process can finish before it is killed, even on a slow machine.
-    plan = await build_plan(books, database_url, orders=20_000)
+    plan = await build_plan(ledger, database_url, orders=20_000)
     process = await start_process(plan)
     assert process.stdout is not None
     told = [msgspec.json.decode(await process.stdout.readline()) for _ in range(acknowledged)]
     process.kill()
     told += await read_responses(process)
     assert process.returncode == -9
-    rows = await books.database.fetch("SELECT id, request_id FROM transactions")
+    rows = await ledger.database.fetch("SELECT id, request_id FROM transactions")
     there = {row["request_id"]: row["id"] for row in rows if row["request_id"] is not None}
-    for answer in told:
-        if answer.get("transaction") is not None:
-            assert there[answer["request"]] == answer["transaction"]
+    for response in told:
+        if response.get("transaction") is not None:
+            assert there[response["request"]] == response["transaction"]
     own = [int(name.removeprefix(f"{plan.seed}-")) for name in there if "shared" not in name]
     # Resend every command that may be stored, plus some that are not.
     again = await run_processes(
         msgspec.structs.replace(plan, slot=12, command_count=max(own, default=0) + 200)
     )
-    replayed = {answer["request"] for answer in again if answer["replayed"]}
+    replayed = {response_body["request"] for response_body in again if response_body["replayed"]}
     assert set(there) <= replayed
     assert all(
         there.get(a["request"], a["transaction"]) == a["transaction"]

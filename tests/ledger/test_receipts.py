@@ -25,54 +25,54 @@ ReceiptRow = tuple[int, str, int]
 RECEIPT_KINDS = (MONEY_RECEIVED, PAYMENT_MADE)
 
 
-def enable_receipts(books: LedgerDriver, *kinds: str) -> None:
-    books.ledger._receipt_kinds = frozenset(kinds)
-    books.ledger._invalidate_rules()
+def enable_receipts(ledger: LedgerDriver, *kinds: str) -> None:
+    ledger.ledger._receipt_kinds = frozenset(kinds)
+    ledger.ledger._invalidate_rules()
 
 
-async def list_receipts(books: LedgerDriver) -> list[ReceiptRow]:
-    rows = await books.database.fetch(
+async def list_receipts(ledger: LedgerDriver) -> list[ReceiptRow]:
+    rows = await ledger.database.fetch(
         "SELECT transaction_id, kind, subscriber_id FROM notices ORDER BY transaction_id, kind"
     )
     return [tuple(row) for row in rows]
 
 
-async def submit_and_get_id(books: LedgerDriver, order: LedgerCommand) -> int:
-    return (await books.submit(order)).require_accepted().transaction_id
+async def submit_and_get_id(ledger: LedgerDriver, command: LedgerCommand) -> int:
+    return (await ledger.submit(command)).require_accepted().transaction_id
 
 
 @pytest.mark.parametrize("kinds", [(), (MONEY_RECEIVED,), (PAYMENT_MADE,), RECEIPT_KINDS])
 async def test_transfer_enqueues_only_the_enabled_receipt_kinds(
-    books: LedgerDriver, kinds: tuple[str, ...]
+    ledger: LedgerDriver, kinds: tuple[str, ...]
 ) -> None:
-    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
-    enable_receipts(books, *kinds)
-    number = await submit_and_get_id(books, build_p2p(sender, receiver, 10_00))
+    sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
+    enable_receipts(ledger, *kinds)
+    number = await submit_and_get_id(ledger, build_p2p(sender, receiver, 10_00))
     both = [(number, MONEY_RECEIVED, receiver), (number, PAYMENT_MADE, sender)]
-    assert await list_receipts(books) == [one for one in both if one[1] in kinds]
+    assert await list_receipts(ledger) == [item for item in both if item[1] in kinds]
 
 
-async def test_receipts_are_disabled_by_default(books: LedgerDriver) -> None:
-    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
-    await submit_and_get_id(books, build_p2p(sender, receiver, 10_00))
-    assert await list_receipts(books) == []
+async def test_receipts_are_disabled_by_default(ledger: LedgerDriver) -> None:
+    sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
+    await submit_and_get_id(ledger, build_p2p(sender, receiver, 10_00))
+    assert await list_receipts(ledger) == []
 
 
-async def test_only_subscribers_get_receipts(books: LedgerDriver) -> None:
-    one, other = await books.create_subscriber(1_000_00), await books.create_subscriber()
+async def test_only_subscribers_get_receipts(ledger: LedgerDriver) -> None:
+    one, other = await ledger.create_subscriber(1_000_00), await ledger.create_subscriber()
     agent, processor, partner = (
-        await books.create_agent(500_00),
-        await books.create_processor(500_00),
-        await books.create_partner(500_00),
+        await ledger.create_agent(500_00),
+        await ledger.create_processor(500_00),
+        await ledger.create_partner(500_00),
     )
-    enable_receipts(books, *RECEIPT_KINDS)
+    enable_receipts(ledger, *RECEIPT_KINDS)
     subscriber = commands.subscriber_party
 
     async def moved(kind: str, payer: Party, payee: Party, **more: Any) -> list[tuple[str, int]]:
-        number = await submit_and_get_id(books, build_command(kind, payer, payee, 10_00, **more))
+        number = await submit_and_get_id(ledger, build_command(kind, payer, payee, 10_00, **more))
         return [
             (kind, who)
-            for transaction, kind, who in await list_receipts(books)
+            for transaction, kind, who in await list_receipts(ledger)
             if transaction == number
         ]
 
@@ -104,57 +104,60 @@ async def test_only_subscribers_get_receipts(books: LedgerDriver) -> None:
     )
 
 
-async def test_each_refund_enqueues_a_receipt_for_the_original_payer(books: LedgerDriver) -> None:
-    payer, processor = await books.create_subscriber(100_00), await books.create_processor(50_00)
-    payment = await submit_and_get_id(books, build_payment(payer, processor, 30_00))
-    enable_receipts(books, *RECEIPT_KINDS)
-    part = await submit_and_get_id(books, build_refund(processor, payment, 10_00))
-    rest = await submit_and_get_id(books, build_refund(processor, payment, None))
+async def test_each_refund_enqueues_a_receipt_for_the_original_payer(ledger: LedgerDriver) -> None:
+    payer, processor = await ledger.create_subscriber(100_00), await ledger.create_processor(50_00)
+    payment = await submit_and_get_id(ledger, build_payment(payer, processor, 30_00))
+    enable_receipts(ledger, *RECEIPT_KINDS)
+    part = await submit_and_get_id(ledger, build_refund(processor, payment, 10_00))
+    rest = await submit_and_get_id(ledger, build_refund(processor, payment, None))
     assert (
-        await books.submit(build_refund(processor, payment, 1_00))
+        await ledger.submit(build_refund(processor, payment, 1_00))
     ).code == Code.ALREADY_REFUNDED
-    assert await list_receipts(books) == [
+    assert await list_receipts(ledger) == [
         (part, MONEY_RECEIVED, payer),
         (rest, MONEY_RECEIVED, payer),
     ]
 
 
-async def test_card_payment_receipt_goes_to_the_wallet_owner(books: LedgerDriver) -> None:
-    parent, processor = await books.create_subscriber(100_00), await books.create_processor()
-    card = await books.create_card(parent, daily_limit=50_00, pin="8350")
-    enable_receipts(books, *RECEIPT_KINDS)
+async def test_card_payment_receipt_goes_to_the_wallet_owner(ledger: LedgerDriver) -> None:
+    parent, processor = await ledger.create_subscriber(100_00), await ledger.create_processor()
+    card = await ledger.create_card(parent, daily_limit=50_00, pin="8350")
+    enable_receipts(ledger, *RECEIPT_KINDS)
     number = await submit_and_get_id(
-        books,
+        ledger,
         build_command(
             chart.POS_PAYMENT, commands.card_party(card), commands.processor_party(processor), 5_00
         ),
     )
-    assert await list_receipts(books) == [(number, PAYMENT_MADE, parent)]
+    assert await list_receipts(ledger) == [(number, PAYMENT_MADE, parent)]
 
 
-async def test_payer_on_the_messaging_channel_gets_no_receipt(books: LedgerDriver) -> None:
-    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
-    enable_receipts(books, *RECEIPT_KINDS)
-    order = Command(
+async def test_payer_on_the_messaging_channel_gets_no_receipt(ledger: LedgerDriver) -> None:
+    sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
+    enable_receipts(ledger, *RECEIPT_KINDS)
+    command = Command(
         type=chart.TRANSFER_P2P,
         channel="messaging",
         payer=commands.subscriber_party(sender),
         payee=commands.subscriber_party(receiver),
         amount=10_00,
     )
-    number = await submit_and_get_id(books, order)
-    assert await list_receipts(books) == [(number, MONEY_RECEIVED, receiver)]
+    number = await submit_and_get_id(ledger, command)
+    assert await list_receipts(ledger) == [(number, MONEY_RECEIVED, receiver)]
 
 
 @pytest.mark.parametrize("channel", ["api", "messaging"])
 async def test_held_transaction_enqueues_receipts_once_on_release(
-    books: LedgerDriver, channel: str
+    ledger: LedgerDriver, channel: str
 ) -> None:
     """A chat payer also gets a receipt, because the chat could only report the hold."""
-    await remove_limits(books)
-    sender, receiver = await books.create_subscriber(2_000_000_00), await books.create_subscriber()
-    enable_receipts(books, *RECEIPT_KINDS)
-    order = Command(
+    await remove_limits(ledger)
+    sender, receiver = (
+        await ledger.create_subscriber(2_000_000_00),
+        await ledger.create_subscriber(),
+    )
+    enable_receipts(ledger, *RECEIPT_KINDS)
+    command = Command(
         type=chart.TRANSFER_P2P,
         channel=channel,
         payer=commands.subscriber_party(sender),
@@ -162,74 +165,79 @@ async def test_held_transaction_enqueues_receipts_once_on_release(
         amount=600_000_00,
     )
     released, rejected = (
-        await submit_and_get_id(books, order),
-        await submit_and_get_id(books, order),
+        await submit_and_get_id(ledger, command),
+        await submit_and_get_id(ledger, command),
     )
-    assert await list_receipts(books) == []
+    assert await list_receipts(ledger) == []
     for number in (released, rejected):
         await submit_and_get_id(
-            books, ReviewDecision(transaction_id=number, release=number == released)
+            ledger, ReviewDecision(transaction_id=number, release=number == released)
         )
         again = ReviewDecision(transaction_id=number, release=True)
-        assert (await books.submit(again)).code == Code.ALREADY_RESOLVED
-    assert await list_receipts(books) == [
+        assert (await ledger.submit(again)).code == Code.ALREADY_RESOLVED
+    assert await list_receipts(ledger) == [
         (released, MONEY_RECEIVED, receiver),
         (released, PAYMENT_MADE, sender),
     ]
 
 
-async def test_failed_release_enqueues_no_receipt(books: LedgerDriver) -> None:
-    await remove_limits(books)
-    sender, receiver = await books.create_subscriber(1_000_000_00), await books.create_subscriber()
-    enable_receipts(books, *RECEIPT_KINDS)
-    number = await submit_and_get_id(books, build_p2p(sender, receiver, 600_000_00))
-    await books.database.execute(
+async def test_failed_release_enqueues_no_receipt(ledger: LedgerDriver) -> None:
+    await remove_limits(ledger)
+    sender, receiver = (
+        await ledger.create_subscriber(1_000_000_00),
+        await ledger.create_subscriber(),
+    )
+    enable_receipts(ledger, *RECEIPT_KINDS)
+    number = await submit_and_get_id(ledger, build_p2p(sender, receiver, 600_000_00))
+    await ledger.database.execute(
         "UPDATE accounts SET status = 'closed' WHERE owner_id = $1", receiver
     )
     settled = (
-        await books.submit(ReviewDecision(transaction_id=number, release=True))
+        await ledger.submit(ReviewDecision(transaction_id=number, release=True))
     ).require_accepted()
     assert settled.status == "failed"
-    assert await list_receipts(books) == []
+    assert await list_receipts(ledger) == []
 
 
-async def test_declines_rejections_and_replays_enqueue_no_receipt(books: LedgerDriver) -> None:
-    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
-    enable_receipts(books, *RECEIPT_KINDS)
-    wrong = await books.submit(build_p2p(sender, receiver, 10_00, payer_pin=WRONG_PIN))
+async def test_declines_rejections_and_replays_enqueue_no_receipt(ledger: LedgerDriver) -> None:
+    sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
+    enable_receipts(ledger, *RECEIPT_KINDS)
+    wrong = await ledger.submit(build_p2p(sender, receiver, 10_00, payer_pin=WRONG_PIN))
     assert wrong.code == Code.INVALID_PIN
-    assert (await books.submit(build_p2p(sender, receiver, 500_00))).code == Code.INSUFFICIENT_FUNDS
-    assert await list_receipts(books) == []
+    assert (
+        await ledger.submit(build_p2p(sender, receiver, 500_00))
+    ).code == Code.INSUFFICIENT_FUNDS
+    assert await list_receipts(ledger) == []
     first = build_p2p(sender, receiver, 10_00, idempotency_key=build_request_key("one"))
-    number = await submit_and_get_id(books, first)
-    assert (await books.submit(first)).replayed
-    assert len(await list_receipts(books)) == 2
-    await books.database.execute("DELETE FROM notices")  # simulates delivered receipts
-    assert await submit_and_get_id(books, first) == number
-    assert await list_receipts(books) == []
+    number = await submit_and_get_id(ledger, first)
+    assert (await ledger.submit(first)).replayed
+    assert len(await list_receipts(ledger)) == 2
+    await ledger.database.execute("DELETE FROM notices")  # simulates delivered receipts
+    assert await submit_and_get_id(ledger, first) == number
+    assert await list_receipts(ledger) == []
 
 
-async def test_concurrent_identical_requests_enqueue_receipts_once(books: LedgerDriver) -> None:
-    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
-    enable_receipts(books, *RECEIPT_KINDS)
+async def test_concurrent_identical_requests_enqueue_receipts_once(ledger: LedgerDriver) -> None:
+    sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
+    enable_receipts(ledger, *RECEIPT_KINDS)
     same = build_p2p(sender, receiver, 1_00, idempotency_key=build_request_key("one"))
-    one_by_one = [books.submit(same) for _ in range(20)]
-    in_batches = [books.submit_batch([same] * 3) for _ in range(4)]
+    one_by_one = [ledger.submit(same) for _ in range(20)]
+    in_batches = [ledger.submit_batch([same] * 3) for _ in range(4)]
     await asyncio.gather(*one_by_one, *in_batches)
-    number = (await books.submit(same)).require_accepted().transaction_id
-    assert await list_receipts(books) == [
+    number = (await ledger.submit(same)).require_accepted().transaction_id
+    assert await list_receipts(ledger) == [
         (number, MONEY_RECEIVED, receiver),
         (number, PAYMENT_MADE, sender),
     ]
 
 
 async def test_rolled_back_batch_enqueues_no_receipt(
-    books: LedgerDriver, monkeypatch: pytest.MonkeyPatch
+    ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tapgate.ledger import engine
 
-    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
-    enable_receipts(books, *RECEIPT_KINDS)
+    sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
+    enable_receipts(ledger, *RECEIPT_KINDS)
     write = engine.write
 
     async def interrupted(*arguments: Any) -> None:
@@ -238,39 +246,39 @@ async def test_rolled_back_batch_enqueues_no_receipt(
 
     monkeypatch.setattr(engine, "write", interrupted)
     with pytest.raises(ZeroDivisionError):
-        await books.submit_batch([build_p2p(sender, receiver, 10_00)])
-    assert await list_receipts(books) == []
+        await ledger.submit_batch([build_p2p(sender, receiver, 10_00)])
+    assert await list_receipts(ledger) == []
 
 
 async def test_merchant_payments_add_no_statement_when_only_money_received_is_enabled(
-    books: LedgerDriver, statements: list[str]
+    ledger: LedgerDriver, statements: list[str]
 ) -> None:
-    payers = [await books.create_subscriber(100_00) for _ in range(3)]
-    processor = await books.create_processor()
+    payers = [await ledger.create_subscriber(100_00) for _ in range(3)]
+    processor = await ledger.create_processor()
     payments = [build_payment(payer, processor, 1_00) for payer in payers for _ in range(3)]
-    await books.submit_batch(payments)
+    await ledger.submit_batch(payments)
     quiet = list(statements)
-    enable_receipts(books, MONEY_RECEIVED)
+    enable_receipts(ledger, MONEY_RECEIVED)
     statements.clear()
-    await books.submit_batch(payments)
+    await ledger.submit_batch(payments)
     assert statements == quiet
-    assert await list_receipts(books) == []
+    assert await list_receipts(ledger) == []
 
 
 async def test_batch_enqueues_all_receipts_in_one_statement(
-    books: LedgerDriver, statements: list[str]
+    ledger: LedgerDriver, statements: list[str]
 ) -> None:
-    senders = [await books.create_subscriber(100_00) for _ in range(3)]
-    receiver, processor = await books.create_subscriber(), await books.create_processor()
-    orders = [build_p2p(sender, receiver, 1_00) for sender in senders for _ in range(3)]
-    orders += [build_payment(sender, processor, 1_00) for sender in senders]
-    await books.submit_batch(orders)
+    senders = [await ledger.create_subscriber(100_00) for _ in range(3)]
+    receiver, processor = await ledger.create_subscriber(), await ledger.create_processor()
+    commands = [build_p2p(sender, receiver, 1_00) for sender in senders for _ in range(3)]
+    commands += [build_payment(sender, processor, 1_00) for sender in senders]
+    await ledger.submit_batch(commands)
     quiet = len(statements)
-    enable_receipts(books, *RECEIPT_KINDS)
+    enable_receipts(ledger, *RECEIPT_KINDS)
     statements.clear()
-    await books.submit_batch(orders)
+    await ledger.submit_batch(commands)
     assert len(statements) == quiet + 1
-    assert len(await list_receipts(books)) == 9 * 2 + 3
+    assert len(await list_receipts(ledger)) == 9 * 2 + 3
 
 
 #: The receipt rules restated in SQL over the final state of the ledger.
@@ -294,19 +302,19 @@ _EXPECTED_RECEIPTS_SQL = """
 class RandomCommands:
     """Random commands of every type, including replays and declines."""
 
-    def __init__(self, books: LedgerDriver, seed: int) -> None:
-        self._ledger_driver = books
+    def __init__(self, ledger: LedgerDriver, seed: int) -> None:
+        self._ledger_driver = ledger
         self._random = random.Random(seed)
         self._wallets: list[int] = []
         self._agent = self._processor = self._partner = 0
         self._transaction_ids: list[LedgerCommand] = []
 
     async def create_accounts(self) -> None:
-        books = self._ledger_driver
-        self._wallets = [await books.create_subscriber(2_500_000_00) for _ in range(3)]
-        self._agent = await books.create_agent(1_000_00)
-        self._processor = await books.create_processor(1_000_00)
-        self._partner = await books.create_partner(1_000_00)
+        ledger = self._ledger_driver
+        self._wallets = [await ledger.create_subscriber(2_500_000_00) for _ in range(3)]
+        self._agent = await ledger.create_agent(1_000_00)
+        self._processor = await ledger.create_processor(1_000_00)
+        self._partner = await ledger.create_partner(1_000_00)
 
     async def build_batch(self) -> list[LedgerCommand]:
         """Build commands whose refund and review targets are mostly, but not always, valid."""
@@ -315,20 +323,22 @@ class RandomCommands:
                ORDER BY status = 'under_review' DESC, type LIKE '%_payment' DESC, id DESC
                LIMIT 20"""
         )
-        made = [row["id"] for row in rows]
-        return [self._build_command(made) for _ in range(self._random.randint(1, 8))]
+        created = [row["id"] for row in rows]
+        return [self._build_command(created) for _ in range(self._random.randint(1, 8))]
 
-    def _build_command(self, made: list[int]) -> LedgerCommand:
+    def _build_command(self, created: list[int]) -> LedgerCommand:
         choose = self._random.choice
         if self._transaction_ids and self._random.random() < 0.2:
             return choose(self._transaction_ids)
         if self._random.random() < 0.2:
-            return ReviewDecision(transaction_id=choose(made), release=choose([True, True, False]))
-        order = self._build_transaction(made)
-        self._transaction_ids.append(order)
-        return order
+            return ReviewDecision(
+                transaction_id=choose(created), release=choose([True, True, False])
+            )
+        command = self._build_transaction(created)
+        self._transaction_ids.append(command)
+        return command
 
-    def _build_transaction(self, made: list[int]) -> Command:
+    def _build_transaction(self, created: list[int]) -> Command:
         choose = self._random.choice
         one, other = self._random.sample(self._wallets, 2)
         amount = choose([1_00, 20_00, 300_00, 510_000_00])
@@ -359,40 +369,40 @@ class RandomCommands:
             payer=payer,
             payee=payee,
             amount=amount,
-            original_id=choose(made) if kind == chart.REFUND else None,
+            original_id=choose(created) if kind == chart.REFUND else None,
             idempotency_key=named,
         )
 
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_random_commands_enqueue_exactly_the_expected_receipts(
-    books: LedgerDriver, seed: int
+    ledger: LedgerDriver, seed: int
 ) -> None:
-    await remove_limits(books)
-    await books.database.execute(
+    await remove_limits(ledger)
+    await ledger.database.execute(
         "UPDATE compliance_rules SET status = 'inactive' WHERE action <> 'review'"
     )
-    chance = RandomCommands(books, seed)
-    await chance.create_accounts()
-    enable_receipts(books, *RECEIPT_KINDS)
+    rng = RandomCommands(ledger, seed)
+    await rng.create_accounts()
+    enable_receipts(ledger, *RECEIPT_KINDS)
     for _ in range(50):
-        await books.submit_batch(await chance.build_batch())
-    due = [tuple(row) for row in await books.database.fetch(_EXPECTED_RECEIPTS_SQL)]
-    assert await list_receipts(books) == due
-    kinds = await books.database.fetchval(
+        await ledger.submit_batch(await rng.build_batch())
+    due = [tuple(row) for row in await ledger.database.fetch(_EXPECTED_RECEIPTS_SQL)]
+    assert await list_receipts(ledger) == due
+    kinds = await ledger.database.fetchval(
         """SELECT count(DISTINCT (type, kind, held > 0)) FROM notices
            JOIN transactions ON transactions.id = transaction_id"""
     )
     assert kinds >= 10, "too few different ones to say anything"
 
 
-async def test_agent_funding_and_payout_enqueue_no_receipts(books: LedgerDriver) -> None:
-    agent, subscriber = await books.create_agent(100_00), await books.create_subscriber()
-    enable_receipts(books, *RECEIPT_KINDS)
-    await submit_and_get_id(books, build_fund(agent, 10_00))
-    number = await submit_and_get_id(books, build_cash_in(agent, subscriber, 10_00))
+async def test_agent_funding_and_payout_enqueue_no_receipts(ledger: LedgerDriver) -> None:
+    agent, subscriber = await ledger.create_agent(100_00), await ledger.create_subscriber()
+    enable_receipts(ledger, *RECEIPT_KINDS)
+    await submit_and_get_id(ledger, build_fund(agent, 10_00))
+    number = await submit_and_get_id(ledger, build_cash_in(agent, subscriber, 10_00))
     payout = build_command(
         chart.COMMISSION_PAYOUT, commands.commission_party(agent), commands.agent_party(agent), None
     )
-    await submit_and_get_id(books, payout)
-    assert await list_receipts(books) == [(number, MONEY_RECEIVED, subscriber)]
+    await submit_and_get_id(ledger, payout)
+    assert await list_receipts(ledger) == [(number, MONEY_RECEIVED, subscriber)]

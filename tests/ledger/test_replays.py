@@ -17,19 +17,19 @@ from transactions.builders import create_partner, submit_and_get_id
 
 
 async def build_transfer(
-    books: LedgerDriver, name: str, amount: int = 1_00, what: str = "this"
+    ledger: LedgerDriver, name: str, amount: int = 1_00, what: str = "this"
 ) -> Command:
     return build_command(
         chart.TRANSFER,
-        commands.subscriber_party(await books.create_subscriber(10_00)),
-        commands.subscriber_party(await books.create_subscriber()),
+        commands.subscriber_party(await ledger.create_subscriber(10_00)),
+        commands.subscriber_party(await ledger.create_subscriber()),
         amount,
         idempotency_key=build_request_key(name, what),
     )
 
 
-async def count_replays(books: LedgerDriver) -> dict[int, tuple[int, datetime]]:
-    rows = await books.database.fetch("SELECT * FROM replays")
+async def count_replays(ledger: LedgerDriver) -> dict[int, tuple[int, datetime]]:
+    rows = await ledger.database.fetch("SELECT * FROM replays")
     return {row["transaction_id"]: (row["count"], row["last_at"]) for row in rows}
 
 
@@ -39,91 +39,97 @@ def get_transaction_id(outcome: Outcome) -> int:
 
 
 async def test_replays_are_counted_but_first_requests_and_conflicts_are_not(
-    books: LedgerDriver,
+    ledger: LedgerDriver,
 ) -> None:
-    paid, declined = await build_transfer(books, "one"), await build_transfer(books, "two", 99_00)
-    once = await build_transfer(books, "three")
-    first, refused = await books.submit(paid), await books.submit(declined)
-    await books.submit(once)
+    paid, declined = await build_transfer(ledger, "one"), await build_transfer(ledger, "two", 99_00)
+    once = await build_transfer(ledger, "three")
+    first, refused = await ledger.submit(paid), await ledger.submit(declined)
+    await ledger.submit(once)
     for _ in range(3):
-        await books.submit(paid)
-    await books.submit(declined)
+        await ledger.submit(paid)
+    await ledger.submit(declined)
     # The same key with different content is a conflict, not a replay.
-    await books.submit(await build_transfer(books, "three", what="other"))
-    await books.ledger.replay_counter.flush(books.database)
-    now = books.clock()
-    assert await count_replays(books) == {
+    await ledger.submit(await build_transfer(ledger, "three", what="other"))
+    await ledger.ledger.replay_counter.flush(ledger.database)
+    now = ledger.clock()
+    assert await count_replays(ledger) == {
         get_transaction_id(first): (3, now),
         get_transaction_id(refused): (1, now),
     }
 
 
-async def test_replays_within_a_batch_are_counted(books: LedgerDriver) -> None:
-    order = await build_transfer(books, "one")
-    outcomes = await asyncio.gather(*(books.submit(order) for _ in range(5)))
+async def test_replays_within_a_batch_are_counted(ledger: LedgerDriver) -> None:
+    command = await build_transfer(ledger, "one")
+    outcomes = await asyncio.gather(*(ledger.submit(command) for _ in range(5)))
     assert [outcome.replayed for outcome in outcomes].count(True) == 4
-    await books.ledger.replay_counter.flush(books.database)
-    assert [count for count, _ in (await count_replays(books)).values()] == [4]
+    await ledger.ledger.replay_counter.flush(ledger.database)
+    assert [count for count, _ in (await count_replays(ledger)).values()] == [4]
 
 
 async def test_replay_counts_of_several_processes_and_flushes_add_up(
-    books: LedgerDriver, database_url: str, database: Database
+    ledger: LedgerDriver, database_url: str, database: Database
 ) -> None:
     other = await LedgerDriver.open(database_url, database, slot=2)
-    orders = [await build_transfer(books, str(number)) for number in range(20)]
-    await asyncio.gather(*(books.submit(order) for order in orders))
+    commands = [await build_transfer(ledger, str(number)) for number in range(20)]
+    await asyncio.gather(*(ledger.submit(command) for command in commands))
     try:
         for _ in range(5):
-            await asyncio.gather(*(one.submit(order) for one in (books, other) for order in orders))
             await asyncio.gather(
-                *(one.ledger.replay_counter.flush(one.database) for one in (books, other))
+                *(
+                    one.submit(ledger_command)
+                    for one in (ledger, other)
+                    for ledger_command in commands
+                )
             )
-            books.clock.now += timedelta(seconds=1)
+            await asyncio.gather(
+                *(one.ledger.replay_counter.flush(one.database) for one in (ledger, other))
+            )
+            ledger.clock.now += timedelta(seconds=1)
     finally:
         await other.close()
-    assert [count for count, _ in (await count_replays(books)).values()] == [10] * 20
-    newest = books.clock() - timedelta(seconds=1)
-    assert {at for _, at in (await count_replays(books)).values()} == {newest}
+    assert [count for count, _ in (await count_replays(ledger)).values()] == [10] * 20
+    newest = ledger.clock() - timedelta(seconds=1)
+    assert {at for _, at in (await count_replays(ledger)).values()} == {newest}
 
 
 async def test_graceful_shutdown_flushes_replay_counts(
-    books: LedgerDriver, database_url: str, database: Database
+    ledger: LedgerDriver, database_url: str, database: Database
 ) -> None:
-    order = await build_transfer(books, "one")
-    await books.submit(order)
+    command = await build_transfer(ledger, "one")
+    await ledger.submit(command)
     other = await LedgerDriver.open(database_url, database, slot=2)
-    await other.submit(order)
-    assert await count_replays(books) == {}
+    await other.submit(command)
+    assert await count_replays(ledger) == {}
     await other.close()
-    assert [count for count, _ in (await count_replays(books)).values()] == [1]
+    assert [count for count, _ in (await count_replays(ledger)).values()] == [1]
 
 
 async def test_failed_flush_keeps_the_replay_counts(
-    books: LedgerDriver, monkeypatch: pytest.MonkeyPatch
+    ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order = await build_transfer(books, "one")
-    await books.submit(order)
-    await books.submit(order)
+    command = await build_transfer(ledger, "one")
+    await ledger.submit(command)
+    await ledger.submit(command)
 
     async def away(*_: object) -> str:
         raise unavailable("away")
 
     with monkeypatch.context() as patch:
-        patch.setattr(books.database, "execute", away)
+        patch.setattr(ledger.database, "execute", away)
         with pytest.raises(ApiError):
-            await books.ledger.replay_counter.flush(books.database)
-    await books.submit(order)
-    await books.ledger.replay_counter.flush(books.database)
-    assert [count for count, _ in (await count_replays(books)).values()] == [2]
+            await ledger.ledger.replay_counter.flush(ledger.database)
+    await ledger.submit(command)
+    await ledger.ledger.replay_counter.flush(ledger.database)
+    assert [count for count, _ in (await count_replays(ledger)).values()] == [2]
 
 
 async def test_shutdown_without_a_database_logs_the_lost_replay_counts(
-    books: LedgerDriver, database_url: str, database: Database, monkeypatch: pytest.MonkeyPatch
+    ledger: LedgerDriver, database_url: str, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order = await build_transfer(books, "one")
-    await books.submit(order)
+    command = await build_transfer(ledger, "one")
+    await ledger.submit(command)
     other = await LedgerDriver.open(database_url, database, slot=2)
-    await other.submit(order)
+    await other.submit(command)
 
     async def away(*_: object) -> str:
         raise unavailable("away")
@@ -134,9 +140,15 @@ async def test_shutdown_without_a_database_logs_the_lost_replay_counts(
     assert [line["event"] for line in lines] == ["ledger.replay_counts_lost"]
 
 
-async def test_transaction_chain_reports_replays(world: Harness) -> None:
-    sender, friend = await world.create_subscriber(balance="100"), await world.create_subscriber()
-    card, key = await world.create_card(friend["id"]), await world.create_api_key("payments:write")
+async def test_transaction_chain_reports_replays(harness: Harness) -> None:
+    sender, friend = (
+        await harness.create_subscriber(balance="100"),
+        await harness.create_subscriber(),
+    )
+    card, key = (
+        await harness.create_card(friend["id"]),
+        await harness.create_api_key("payments:write"),
+    )
     body = {
         "sender_id": sender["id"],
         "recipient_card_serial": card,
@@ -145,27 +157,27 @@ async def test_transaction_chain_reports_replays(world: Harness) -> None:
         "request_id": "again and again",
     }
     for _ in range(3):
-        answer = await world.client.post("/api/v1/wallet/transfer-p2p", json=body, auth=key)
-        assert answer.status_code == 200, answer.text
-    url = f"/api/v1/transactions/{answer.json()['transaction_id']}/chain"
-    before, admin = datetime.now(UTC) - timedelta(minutes=1), await world.create_admin("S")
-    async with gateway._start_background_tasks(world.services), asyncio.timeout(30):
-        while (told := (await world.client.get(url, auth=admin)).json()["replays"])["count"] < 2:
+        response = await harness.client.post("/api/v1/wallet/transfer-p2p", json=body, auth=key)
+        assert response.status_code == 200, response.text
+    url = f"/api/v1/transactions/{response.json()['transaction_id']}/chain"
+    before, admin = datetime.now(UTC) - timedelta(minutes=1), await harness.create_admin("S")
+    async with gateway._start_background_tasks(harness.services), asyncio.timeout(30):
+        while (told := (await harness.client.get(url, auth=admin)).json()["replays"])["count"] < 2:
             await asyncio.sleep(0.05)
     assert told["count"] == 2
     assert datetime.fromisoformat(told["last_at"]) > before
 
 
-async def test_repeated_partner_reference_counts_as_a_replay(world: Harness) -> None:
-    somebody, bank = await world.create_subscriber(), await create_partner(world)
-    await submit_and_get_id(world, chart.PARTNER_DEPOSIT, "cash", bank, "100")
+async def test_repeated_partner_reference_counts_as_a_replay(harness: Harness) -> None:
+    somebody, bank = await harness.create_subscriber(), await create_partner(harness)
+    await submit_and_get_id(harness, chart.PARTNER_DEPOSIT, "cash", bank, "100")
     reference = PartnerReference(ids.decode(ids.PARTNER, bank) or 0, "invoice 1")
     for _ in range(2):
-        made = await submit_and_get_id(
-            world, chart.PARTNER_FUND, bank, somebody["id"], "10", reference=reference
+        created = await submit_and_get_id(
+            harness, chart.PARTNER_FUND, bank, somebody["id"], "10", reference=reference
         )
-    await world.services.ledger.replay_counter.flush(world.services.database)
-    answer = await world.client.get(
-        f"/api/v1/transactions/{made}/chain", auth=await world.create_admin("F")
+    await harness.services.ledger.replay_counter.flush(harness.services.database)
+    response = await harness.client.get(
+        f"/api/v1/transactions/{created}/chain", auth=await harness.create_admin("F")
     )
-    assert answer.json()["replays"]["count"] == 1
+    assert response.json()["replays"]["count"] == 1

@@ -14,19 +14,19 @@ from tapgate.ledger.commands import Outcome, ReviewDecision, TransactionResult
 HELD_AMOUNT = 600_000_00
 
 
-async def create_pair(books: LedgerDriver, **more: int) -> tuple[int, int]:
-    await books.database.execute(
+async def create_pair(ledger: LedgerDriver, **more: int) -> tuple[int, int]:
+    await ledger.database.execute(
         """UPDATE account_rules SET max_transaction = 1000000000, daily_limit = 1000000000,
                                     monthly_limit = 1000000000, max_balance = 1000000000"""
     )
-    books.ledger._invalidate_rules()
-    return await books.create_subscriber(1_000_000_00), await books.create_subscriber()
+    ledger.ledger._invalidate_rules()
+    return await ledger.create_subscriber(1_000_000_00), await ledger.create_subscriber()
 
 
 async def submit_transfer(
-    books: LedgerDriver, sender: int, receiver: int, amount: int = HELD_AMOUNT
+    ledger: LedgerDriver, sender: int, receiver: int, amount: int = HELD_AMOUNT
 ) -> Outcome:
-    return await books.submit(
+    return await ledger.submit(
         build_command(
             chart.TRANSFER_P2P,
             commands.subscriber_party(sender),
@@ -36,94 +36,94 @@ async def submit_transfer(
     )
 
 
-async def get_balance_and_held(books: LedgerDriver, owner: int) -> tuple[int, int]:
-    row = await books.database.fetchrow(
+async def get_balance_and_held(ledger: LedgerDriver, owner: int) -> tuple[int, int]:
+    row = await ledger.database.fetchrow(
         "SELECT balance, held FROM accounts WHERE owner_id = $1", owner
     )
     assert row is not None
     return row["balance"], row["held"]
 
 
-async def list_alerts(books: LedgerDriver) -> list[Any]:
-    rows = await books.database.fetch(
+async def list_alerts(ledger: LedgerDriver) -> list[Any]:
+    rows = await ledger.database.fetch(
         "SELECT alert_type, review, occurrences, status FROM alerts ORDER BY id"
     )
     return [tuple(row) for row in rows]
 
 
-async def test_held_funds_cannot_be_spent_and_are_released(books: LedgerDriver) -> None:
-    sender, receiver = await create_pair(books)
-    answer = (await submit_transfer(books, sender, receiver)).require_accepted()
+async def test_held_funds_cannot_be_spent_and_are_released(ledger: LedgerDriver) -> None:
+    sender, receiver = await create_pair(ledger)
+    result = (await submit_transfer(ledger, sender, receiver)).require_accepted()
     fee = 3_000_00
-    assert (answer.status, answer.payer_available) == ("under_review", 400_000_00 - fee)
-    assert await get_balance_and_held(books, sender) == (1_000_000_00, HELD_AMOUNT + fee)
-    assert await get_balance_and_held(books, receiver) == (0, 0)
-    short = await submit_transfer(books, sender, receiver, 400_000_00)
+    assert (result.status, result.payer_available) == ("under_review", 400_000_00 - fee)
+    assert await get_balance_and_held(ledger, sender) == (1_000_000_00, HELD_AMOUNT + fee)
+    assert await get_balance_and_held(ledger, receiver) == (0, 0)
+    short = await submit_transfer(ledger, sender, receiver, 400_000_00)
     assert short.code == Code.INSUFFICIENT_FUNDS
-    release = ReviewDecision(transaction_id=answer.transaction_id, release=True)
-    assert (await books.submit(release)).require_accepted().status == "completed"
-    assert await get_balance_and_held(books, sender) == (400_000_00 - fee, 0)
-    assert await get_balance_and_held(books, receiver) == (HELD_AMOUNT, 0)
-    assert (await books.submit(release)).code == Code.ALREADY_RESOLVED
-    assert await list_alerts(books) == [("AMOUNT_THRESHOLD", True, 1, "open")]
+    release = ReviewDecision(transaction_id=result.transaction_id, release=True)
+    assert (await ledger.submit(release)).require_accepted().status == "completed"
+    assert await get_balance_and_held(ledger, sender) == (400_000_00 - fee, 0)
+    assert await get_balance_and_held(ledger, receiver) == (HELD_AMOUNT, 0)
+    assert (await ledger.submit(release)).code == Code.ALREADY_RESOLVED
+    assert await list_alerts(ledger) == [("AMOUNT_THRESHOLD", True, 1, "open")]
 
 
-async def test_rejecting_a_review_returns_the_held_funds(books: LedgerDriver) -> None:
-    sender, receiver = await create_pair(books)
-    answer = (await submit_transfer(books, sender, receiver)).require_accepted()
-    reject = ReviewDecision(transaction_id=answer.transaction_id, release=False)
-    settled = (await books.submit(reject)).require_accepted()
+async def test_rejecting_a_review_returns_the_held_funds(ledger: LedgerDriver) -> None:
+    sender, receiver = await create_pair(ledger)
+    result = (await submit_transfer(ledger, sender, receiver)).require_accepted()
+    reject = ReviewDecision(transaction_id=result.transaction_id, release=False)
+    settled = (await ledger.submit(reject)).require_accepted()
     assert (settled.status, settled.details) == ("failed", {"failure_code": "COMPLIANCE_REJECTED"})
-    assert await get_balance_and_held(books, sender) == (1_000_000_00, 0)
-    row = await books.database.fetchrow("SELECT * FROM transactions WHERE type = 'transfer_p2p'")
+    assert await get_balance_and_held(ledger, sender) == (1_000_000_00, 0)
+    row = await ledger.database.fetchrow("SELECT * FROM transactions WHERE type = 'transfer_p2p'")
     assert row is not None
     assert (row["status"], row["failure_code"]) == ("failed", "COMPLIANCE_REJECTED")
 
 
 async def test_release_fails_and_frees_the_hold_if_the_receiver_cannot_accept(
-    books: LedgerDriver,
+    ledger: LedgerDriver,
 ) -> None:
-    sender, receiver = await create_pair(books)
-    first = (await submit_transfer(books, sender, receiver)).require_accepted().transaction_id
-    await books.database.execute(
+    sender, receiver = await create_pair(ledger)
+    first = (await submit_transfer(ledger, sender, receiver)).require_accepted().transaction_id
+    await ledger.database.execute(
         "UPDATE accounts SET status = 'blocked' WHERE owner_id = $1", receiver
     )
-    settled = await books.submit(ReviewDecision(transaction_id=first, release=True))
+    settled = await ledger.submit(ReviewDecision(transaction_id=first, release=True))
     assert settled.require_accepted().details == {"failure_code": "SUBSCRIBER_BLOCKED"}
-    await books.database.execute("UPDATE accounts SET status = 'active'")
-    second = (await submit_transfer(books, sender, receiver)).require_accepted().transaction_id
-    await books.database.execute("UPDATE account_rules SET max_balance = 1")
-    books.ledger._invalidate_rules()
-    settled = await books.submit(ReviewDecision(transaction_id=second, release=True))
+    await ledger.database.execute("UPDATE accounts SET status = 'active'")
+    second = (await submit_transfer(ledger, sender, receiver)).require_accepted().transaction_id
+    await ledger.database.execute("UPDATE account_rules SET max_balance = 1")
+    ledger.ledger._invalidate_rules()
+    settled = await ledger.submit(ReviewDecision(transaction_id=second, release=True))
     assert settled.require_accepted().details == {"failure_code": "MAX_BALANCE_EXCEEDED"}
-    assert await get_balance_and_held(books, sender) == (1_000_000_00, 0)
+    assert await get_balance_and_held(ledger, sender) == (1_000_000_00, 0)
 
 
-async def test_a_held_payment_is_released_to_its_merchant(books: LedgerDriver) -> None:
-    payer, _ = await create_pair(books)
-    merchant, card = await books.create_processor(), await books.create_card(payer)
-    order = build_command(
+async def test_a_held_payment_is_released_to_its_merchant(ledger: LedgerDriver) -> None:
+    payer, _ = await create_pair(ledger)
+    merchant, card = await ledger.create_processor(), await ledger.create_card(payer)
+    command = build_command(
         chart.POS_PAYMENT,
         commands.card_party(card),
         commands.processor_party(merchant),
         HELD_AMOUNT,
     )
-    held = (await books.submit(order)).require_accepted().transaction_id
-    await books.submit(ReviewDecision(transaction_id=held, release=True))
-    assert await get_balance_and_held(books, merchant) == (HELD_AMOUNT - 6_000_00, 0)
-    row = await books.database.fetchrow("SELECT * FROM transactions WHERE id = $1", held)
+    held = (await ledger.submit(command)).require_accepted().transaction_id
+    await ledger.submit(ReviewDecision(transaction_id=held, release=True))
+    assert await get_balance_and_held(ledger, merchant) == (HELD_AMOUNT - 6_000_00, 0)
+    row = await ledger.database.fetchrow("SELECT * FROM transactions WHERE id = $1", held)
     assert row is not None
     assert (row["from_balance"], row["to_balance"]) == (400_000_00, HELD_AMOUNT - 6_000_00)
 
 
-async def test_review_decision_on_an_unknown_transaction_is_rejected(books: LedgerDriver) -> None:
-    missing = await books.submit(ReviewDecision(transaction_id=1, release=True))
+async def test_review_decision_on_an_unknown_transaction_is_rejected(ledger: LedgerDriver) -> None:
+    missing = await ledger.submit(ReviewDecision(transaction_id=1, release=True))
     assert missing.code == Code.TRANSACTION_NOT_FOUND
 
 
-async def test_hourly_count_raises_an_alert_and_daily_count_declines(books: LedgerDriver) -> None:
-    sender, receiver = await create_pair(books)
-    orders = [
+async def test_hourly_count_raises_an_alert_and_daily_count_declines(ledger: LedgerDriver) -> None:
+    sender, receiver = await create_pair(ledger)
+    ledger_commands = [
         build_command(
             chart.TRANSFER,
             commands.subscriber_party(sender),
@@ -132,72 +132,72 @@ async def test_hourly_count_raises_an_alert_and_daily_count_declines(books: Ledg
         )
         for _ in range(25)
     ]
-    outcomes = [await books.submit(order) for order in orders[:5]]
-    outcomes += await books.submit_batch(orders[5:15])  # also within one batch
-    outcomes += [await books.submit(order) for order in orders[15:]]
+    outcomes = [await ledger.submit(command) for command in ledger_commands[:5]]
+    outcomes += await ledger.submit_batch(ledger_commands[5:15])  # also within one batch
+    outcomes += [await ledger.submit(ledger_command) for ledger_command in ledger_commands[15:]]
     codes = [outcome.code for outcome in outcomes]
     assert codes == [None] * 20 + [Code.COMPLIANCE_REJECTED] * 5
-    assert await list_alerts(books) == [
+    assert await list_alerts(ledger) == [
         ("TRANSACTION_COUNT", False, 10, "open"),
         ("TRANSACTION_COUNT", False, 5, "open"),
     ]
 
 
-async def test_cumulative_amount_rule_declines_above_its_threshold(books: LedgerDriver) -> None:
-    sender, receiver = await create_pair(books)
-    await books.database.execute(
+async def test_cumulative_amount_rule_declines_above_its_threshold(ledger: LedgerDriver) -> None:
+    sender, receiver = await create_pair(ledger)
+    await ledger.database.execute(
         """INSERT INTO compliance_rules
                (id, name, type, transaction_types, threshold, window_seconds, action, severity)
            VALUES (1, 'Sum', 'CUMULATIVE_AMOUNT', '{transfer_p2p}', 1000, 60, 'block', 'LOW')"""
     )
-    assert (await submit_transfer(books, sender, receiver, 600)).code is None
-    assert (await submit_transfer(books, sender, receiver, 401)).code == Code.COMPLIANCE_REJECTED
-    assert (await submit_transfer(books, sender, receiver, 400)).code is None
+    assert (await submit_transfer(ledger, sender, receiver, 600)).code is None
+    assert (await submit_transfer(ledger, sender, receiver, 401)).code == Code.COMPLIANCE_REJECTED
+    assert (await submit_transfer(ledger, sender, receiver, 400)).code is None
 
 
-async def test_decline_for_another_reason_raises_no_alert(books: LedgerDriver) -> None:
-    _, poor = await create_pair(books)
-    other = await books.create_subscriber()
-    assert (await submit_transfer(books, poor, other)).code == Code.INSUFFICIENT_FUNDS
-    assert await list_alerts(books) == []
+async def test_decline_for_another_reason_raises_no_alert(ledger: LedgerDriver) -> None:
+    _, poor = await create_pair(ledger)
+    other = await ledger.create_subscriber()
+    assert (await submit_transfer(ledger, poor, other)).code == Code.INSUFFICIENT_FUNDS
+    assert await list_alerts(ledger) == []
 
 
 async def test_failed_transactions_do_not_count_toward_compliance_rules(
-    books: LedgerDriver,
+    ledger: LedgerDriver,
 ) -> None:
-    sender, receiver = await create_pair(books)
+    sender, receiver = await create_pair(ledger)
     for _ in range(21):
-        assert (await submit_transfer(books, receiver, sender, 1)).code == Code.INSUFFICIENT_FUNDS
-    await books.deposit(await books.get_account_id(receiver), 10_00)
-    assert (await submit_transfer(books, receiver, sender, 1)).code is None
+        assert (await submit_transfer(ledger, receiver, sender, 1)).code == Code.INSUFFICIENT_FUNDS
+    await ledger.deposit(await ledger.get_account_id(receiver), 10_00)
+    assert (await submit_transfer(ledger, receiver, sender, 1)).code is None
 
 
 async def test_before_commit_runs_in_the_review_decisions_database_transaction(
-    books: LedgerDriver,
+    ledger: LedgerDriver,
 ) -> None:
-    sender, receiver = await create_pair(books)
-    held = (await submit_transfer(books, sender, receiver)).require_accepted().transaction_id
+    sender, receiver = await create_pair(ledger)
+    held = (await submit_transfer(ledger, sender, receiver)).require_accepted().transaction_id
     seen: list[str] = []
 
-    async def witness(tx: Any, answer: TransactionResult) -> None:
+    async def witness(tx: Any, result: TransactionResult) -> None:
         status = await tx.fetchval("SELECT status FROM transactions WHERE id = $1", held)
-        seen.extend((answer.status, status))
+        seen.extend((result.status, status))
         await tx.execute("UPDATE alerts SET status = 'resolved'")
 
     settlement = ReviewDecision(transaction_id=held, release=True, before_commit=witness)
-    assert (await books.submit(settlement)).require_accepted().status == "completed"
+    assert (await ledger.submit(settlement)).require_accepted().status == "completed"
     assert seen == ["completed", "completed"]
-    assert await list_alerts(books) == [("AMOUNT_THRESHOLD", True, 1, "resolved")]
-    assert (await books.submit(settlement)).code == Code.ALREADY_RESOLVED
+    assert await list_alerts(ledger) == [("AMOUNT_THRESHOLD", True, 1, "resolved")]
+    assert (await ledger.submit(settlement)).code == Code.ALREADY_RESOLVED
     assert len(seen) == 2, "nothing was settled: there is nothing to write"
 
 
 @pytest.mark.parametrize("error", [ApiError(Code.ALREADY_RESOLVED), ValueError()])
 async def test_failing_before_commit_fails_only_its_own_review_decision(
-    books: LedgerDriver, error: Exception
+    ledger: LedgerDriver, error: Exception
 ) -> None:
-    sender, receiver = await create_pair(books)
-    held = (await submit_transfer(books, sender, receiver)).require_accepted().transaction_id
+    sender, receiver = await create_pair(ledger)
+    held = (await submit_transfer(ledger, sender, receiver)).require_accepted().transaction_id
 
     async def witness(_tx: Any, _answer: TransactionResult) -> None:
         raise error
@@ -218,7 +218,7 @@ async def test_failing_before_commit_fails_only_its_own_review_decision(
         ),
     ]
     with capture_logs() as logged:
-        waiting = [asyncio.create_task(books.submit(order)) for order in orders]
+        waiting = [asyncio.create_task(ledger.submit(order)) for order in orders]
         first, settled, last = await asyncio.gather(*waiting, return_exceptions=True)
     assert [entry["event"] for entry in logged] == ["ledger.command_failed"]
     assert isinstance(first, Outcome)
@@ -226,15 +226,15 @@ async def test_failing_before_commit_fails_only_its_own_review_decision(
     assert (first.code, last.code) == (None, None)
     assert isinstance(settled, ApiError)
     assert settled.code == Code.INTERNAL_ERROR
-    assert await get_balance_and_held(books, sender) == (1_000_000_00 - 3, HELD_AMOUNT + 3_000_00)
+    assert await get_balance_and_held(ledger, sender) == (1_000_000_00 - 3, HELD_AMOUNT + 3_000_00)
 
 
 async def test_release_fails_if_the_receiving_card_is_no_longer_active(
-    books: LedgerDriver,
+    ledger: LedgerDriver,
 ) -> None:
-    sender, receiver = await create_pair(books)
-    serial = await books.create_card(receiver)
-    outcome = await books.submit(
+    sender, receiver = await create_pair(ledger)
+    serial = await ledger.create_card(receiver)
+    outcome = await ledger.submit(
         build_command(
             chart.TRANSFER_P2P,
             commands.subscriber_party(sender),
@@ -244,9 +244,9 @@ async def test_release_fails_if_the_receiving_card_is_no_longer_active(
     )
     held = outcome.require_accepted()
     assert held.status == "under_review"
-    await books.database.execute("UPDATE cards SET status = 'LOST' WHERE serial = $1", serial)
-    settled = await books.submit(ReviewDecision(transaction_id=held.transaction_id, release=True))
+    await ledger.database.execute("UPDATE cards SET status = 'LOST' WHERE serial = $1", serial)
+    settled = await ledger.submit(ReviewDecision(transaction_id=held.transaction_id, release=True))
     assert settled.require_accepted().status == "failed"
     assert settled.require_accepted().details == {"failure_code": "CARD_NOT_ACTIVE"}
-    assert await get_balance_and_held(books, sender) == (1_000_000_00, 0)
-    assert await get_balance_and_held(books, receiver) == (0, 0)
+    assert await get_balance_and_held(ledger, sender) == (1_000_000_00, 0)
+    assert await get_balance_and_held(ledger, receiver) == (0, 0)

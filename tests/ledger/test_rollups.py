@@ -43,13 +43,13 @@ async def processes(database_url: str, database: Database) -> AsyncIterator[list
     ]
     try:
         await remove_limits(opened[0])
-        for books in opened:
-            books.ledger._invalidate_rules()
+        for ledger in opened:
+            ledger.ledger._invalidate_rules()
         yield opened
         await require_balanced_books(database)
     finally:
-        for books in opened:
-            await books.close()
+        for ledger in opened:
+            await ledger.close()
 
 
 async def read_rollups(database: Database) -> dict[tuple[Any, ...], tuple[int, int, int]]:
@@ -59,7 +59,7 @@ async def read_rollups(database: Database) -> dict[tuple[Any, ...], tuple[int, i
         sums = found[row["quarter"], row["type"], row["outcome"], row["failure_code"]]
         for place, name in enumerate(("count", "amount", "fees")):
             sums[place] += int(row[name])
-    return {key: (one[0], one[1], one[2]) for key, one in found.items() if any(one)}
+    return {key: (item[0], item[1], item[2]) for key, item in found.items() if any(item)}
 
 
 async def sum_transactions(database: Database) -> dict[tuple[Any, ...], tuple[int, int, int]]:
@@ -86,12 +86,12 @@ class RandomCommands:
         self.merchant = self.agent = 0
         self.transaction_ids: list[int] = []
 
-    async def create_accounts(self, books: LedgerDriver) -> None:
-        self.wallets = [await books.create_subscriber(5_000_000_00) for _ in range(4)]
-        self.wallets.append(await books.create_subscriber())  # empty, so its payments are declined
+    async def create_accounts(self, ledger: LedgerDriver) -> None:
+        self.wallets = [await ledger.create_subscriber(5_000_000_00) for _ in range(4)]
+        self.wallets.append(await ledger.create_subscriber())  # empty, so its payments are declined
         self.merchant, self.agent = (
-            await books.create_processor(),
-            await books.create_agent(1_000_00),
+            await ledger.create_processor(),
+            await ledger.create_agent(1_000_00),
         )
 
     def build_command(self) -> LedgerCommand:
@@ -118,8 +118,8 @@ class RandomCommands:
         found: LedgerCommand = pick(kinds)()
         return found
 
-    async def submit(self, books: LedgerDriver) -> None:
-        outcome = await books.submit(self.build_command())
+    async def submit(self, ledger: LedgerDriver) -> None:
+        outcome = await ledger.submit(self.build_command())
         if outcome.result is not None:
             self.transaction_ids.append(outcome.result.transaction_id)
 
@@ -128,14 +128,14 @@ class RandomCommands:
 async def test_rollups_match_random_commands_of_three_processes(
     processes: list[LedgerDriver], seed: int
 ) -> None:
-    town, first = RandomCommands(seed), processes[0]
-    await town.create_accounts(first)
+    commands, first = RandomCommands(seed), processes[0]
+    await commands.create_accounts(first)
     folding = RollupCompactor(first.database, first.clock)
     for _ in range(6):
-        orders = [town.submit(town.random.choice(processes)) for _ in range(40)]
+        orders = [commands.submit(commands.random.choice(processes)) for _ in range(40)]
         await asyncio.gather(folding.compact(), *orders)
         assert await read_rollups(first.database) == await sum_transactions(first.database)
-        first.clock.now += timedelta(minutes=town.random.choice([3, 20, 300]))
+        first.clock.now += timedelta(minutes=commands.random.choice([3, 20, 300]))
     outcomes = {key[2] for key in await sum_transactions(first.database)}
     assert outcomes == {"completed", "failed", "under_review"}
     await folding.compact()
@@ -163,26 +163,26 @@ async def test_review_decision_counts_in_the_bucket_of_the_original_request(
     assert ended == {(asked_at, "transfer_p2p", *outcome): (1, HELD_AMOUNT, held.fee)}
 
 
-async def test_refunded_payment_still_counts_as_completed(books: LedgerDriver) -> None:
-    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
-    paid = (await books.submit(build_payment(payer, merchant, 10_00))).require_accepted()
-    await books.submit(build_refund(merchant, paid.transaction_id, None))
-    found = {key[1:]: sums[:2] for key, sums in (await read_rollups(books.database)).items()}
+async def test_refunded_payment_still_counts_as_completed(ledger: LedgerDriver) -> None:
+    payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
+    paid = (await ledger.submit(build_payment(payer, merchant, 10_00))).require_accepted()
+    await ledger.submit(build_refund(merchant, paid.transaction_id, None))
+    found = {key[1:]: sums[:2] for key, sums in (await read_rollups(ledger.database)).items()}
     assert found["pos_payment", "completed", None] == (1, 10_00)
     assert found["refund", "completed", None] == (1, 10_00)
 
 
 async def test_batch_updates_rollups_in_one_statement(
-    books: LedgerDriver, statements: list[str]
+    ledger: LedgerDriver, statements: list[str]
 ) -> None:
-    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
-    orders = [build_payment(payer, merchant, amount) for amount in (10_00, 20_00, 500_00, 5_00)]
-    await books.submit_batch(orders)
+    payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
+    commands = [build_payment(payer, merchant, amount) for amount in (10_00, 20_00, 500_00, 5_00)]
+    await ledger.submit_batch(commands)
     assert len([sql for sql in statements if "figures" in sql]) == 1
     again = [build_payment(payer, merchant, 1_00, idempotency_key=build_request_key("one"))] * 2
-    await books.submit_batch(again)
+    await ledger.submit_batch(again)
     statements.clear()
-    await books.submit_batch(again)  # replays are not counted
+    await ledger.submit_batch(again)  # replays are not counted
     assert not [sql for sql in statements if "figures" in sql]
 
 
@@ -200,14 +200,14 @@ async def test_processes_do_not_block_on_each_others_rollup_rows(
         ).require_accepted().status == "completed"
 
 
-async def test_declines_of_any_amount_are_counted(books: LedgerDriver) -> None:
+async def test_declines_of_any_amount_are_counted(ledger: LedgerDriver) -> None:
     """Declines move no money, so their sum can exceed the range of a bigint."""
-    payer, merchant = await books.create_subscriber(), await books.create_processor()
-    order = build_payment(payer, merchant, 999_999_999_999_99)
-    assert (await books.submit(order)).code is not None
-    await books.database.execute("UPDATE figures SET amount = amount + 9223372036854775807")
-    assert (await books.submit(order)).code is not None
-    await books.database.execute("UPDATE figures SET amount = amount - 9223372036854775807")
+    payer, merchant = await ledger.create_subscriber(), await ledger.create_processor()
+    command = build_payment(payer, merchant, 999_999_999_999_99)
+    assert (await ledger.submit(command)).code is not None
+    await ledger.database.execute("UPDATE figures SET amount = amount + 9223372036854775807")
+    assert (await ledger.submit(command)).code is not None
+    await ledger.database.execute("UPDATE figures SET amount = amount - 9223372036854775807")
 
 
 async def test_compaction_merges_closed_buckets_and_skips_open_and_locked_rows(
@@ -215,8 +215,8 @@ async def test_compaction_merges_closed_buckets_and_skips_open_and_locked_rows(
 ) -> None:
     one, other, _ = processes
     payer, payee = await one.create_subscriber(100_00), await one.create_subscriber()
-    for books in (one, other, one):
-        await books.submit(build_p2p(payer, payee, 1_00))
+    for ledger in (one, other, one):
+        await ledger.submit(build_p2p(payer, payee, 1_00))
     folding = RollupCompactor(one.database, one.clock)
     slots = "SELECT DISTINCT slot FROM figures WHERE type = 'transfer_p2p' ORDER BY slot"
     await folding.compact()
@@ -235,10 +235,10 @@ async def test_compaction_concurrent_with_writes_loses_nothing(
     processes: list[LedgerDriver],
 ) -> None:
     """Two processes compact the buckets that three write to, as after a clock was set back."""
-    town, first = RandomCommands(7), processes[0]
-    await town.create_accounts(first)
+    commands, first = RandomCommands(7), processes[0]
+    await commands.create_accounts(first)
     later = first.clock() + timedelta(hours=2)
-    folders = [RollupCompactor(books.database, lambda: later) for books in processes[:2]]
+    folders = [RollupCompactor(ledger.database, lambda: later) for ledger in processes[:2]]
     done = asyncio.Event()
 
     async def fold(folding: RollupCompactor) -> int:
@@ -248,11 +248,11 @@ async def test_compaction_concurrent_with_writes_loses_nothing(
             times += 1
         return times
 
-    async def submit(books: LedgerDriver) -> None:
+    async def submit(ledger_driver: LedgerDriver) -> None:
         for _ in range(60):
-            await town.submit(books)
+            await commands.submit(ledger_driver)
 
-    folded = [asyncio.create_task(fold(one)) for one in folders]
+    folded = [asyncio.create_task(fold(item)) for item in folders]
     await asyncio.gather(*(submit(books) for books in processes for _ in range(3)))
     done.set()
     assert min(await asyncio.gather(*folded)) > 1
@@ -263,22 +263,22 @@ async def test_compaction_concurrent_with_writes_loses_nothing(
     assert await read_rollups(first.database) == await sum_transactions(first.database)
 
 
-async def test_retried_batch_counts_once(books: LedgerDriver) -> None:
+async def test_retried_batch_counts_once(ledger: LedgerDriver) -> None:
     """One command cannot be stored, so the batch that counted the other commands rolls back."""
-    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
+    payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
 
     async def refuse(_tx: Any, _answer: Any) -> None:
         raise RuntimeError("cannot be stored")
 
     same = build_request_key("same")
-    orders = [
+    commands = [
         build_payment(payer, merchant, 10_00, idempotency_key=same),
         build_payment(payer, merchant, 20_00, before_commit=refuse),
         build_payment(payer, merchant, 10_00, idempotency_key=same),
         build_payment(payer, merchant, 500_00),
     ]
-    outcomes = await asyncio.gather(*map(books.submit, orders), return_exceptions=True)
+    outcomes = await asyncio.gather(*map(ledger.submit, commands), return_exceptions=True)
     assert isinstance(outcomes[1], ApiError)
-    assert await read_rollups(books.database) == await sum_transactions(books.database)
-    await books.ledger.replay_counter.flush(books.database)
-    assert await books.database.fetchval("SELECT sum(count) FROM replays") == 1
+    assert await read_rollups(ledger.database) == await sum_transactions(ledger.database)
+    await ledger.ledger.replay_counter.flush(ledger.database)
+    assert await ledger.database.fetchval("SELECT sum(count) FROM replays") == 1

@@ -8,10 +8,10 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import CASH_PARTY
 
 
-async def test_p2p_sender_pays_the_fee_on_top_of_the_amount(books: LedgerDriver) -> None:
-    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
-    card = await books.create_card(receiver)
-    outcome = await books.submit(
+async def test_p2p_sender_pays_the_fee_on_top_of_the_amount(ledger: LedgerDriver) -> None:
+    sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
+    card = await ledger.create_card(receiver)
+    outcome = await ledger.submit(
         build_command(
             chart.TRANSFER_P2P,
             commands.subscriber_party(sender),
@@ -20,12 +20,12 @@ async def test_p2p_sender_pays_the_fee_on_top_of_the_amount(books: LedgerDriver)
             payer_pin=PIN,
         )
     )
-    answer = outcome.require_accepted()
-    assert (answer.status, answer.fee, answer.payer_available) == ("completed", 75, 49_25)
-    assert answer.payee_name == "Aminata K."
-    assert await books.get_balance(sender) == 49_25
-    assert await books.get_balance(receiver) == 50_00
-    assert await books.get_platform_balance(chart.FEES) == 75
+    result = outcome.require_accepted()
+    assert (result.status, result.fee, result.payer_available) == ("completed", 75, 49_25)
+    assert result.payee_name == "Aminata K."
+    assert await ledger.get_balance(sender) == 49_25
+    assert await ledger.get_balance(receiver) == 50_00
+    assert await ledger.get_platform_balance(chart.FEES) == 75
 
 
 @pytest.mark.parametrize(
@@ -42,17 +42,17 @@ async def test_p2p_sender_pays_the_fee_on_top_of_the_amount(books: LedgerDriver)
     ],
 )
 async def test_one_fee_rate_applies_to_the_whole_amount(
-    books: LedgerDriver, amount: int, fee: int
+    ledger: LedgerDriver, amount: int, fee: int
 ) -> None:
-    rules = await books.ledger._get_rules(books.database)  # type: ignore[arg-type]
+    rules = await ledger.ledger._get_rules(ledger.database)  # type: ignore[arg-type]
     assert rules.calculate_fee(chart.TRANSFER_P2P, amount) == (fee, "sender")
 
 
-async def test_payment_fee_is_deducted_from_the_merchants_amount(books: LedgerDriver) -> None:
-    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
-    card = await books.create_card(payer)
+async def test_payment_fee_is_deducted_from_the_merchants_amount(ledger: LedgerDriver) -> None:
+    payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
+    card = await ledger.create_card(payer)
     for kind in (chart.POS_PAYMENT, chart.ONLINE_PAYMENT):
-        outcome = await books.submit(
+        outcome = await ledger.submit(
             build_command(
                 kind,
                 commands.card_party(card),
@@ -63,19 +63,19 @@ async def test_payment_fee_is_deducted_from_the_merchants_amount(books: LedgerDr
         )
         assert outcome.require_accepted().fee == 50
         assert outcome.require_accepted().payee_available is None
-    assert await books.get_balance(payer) == 0
-    assert await books.get_balance(merchant) == 99_00
-    left_behind = await books.database.fetch(
+    assert await ledger.get_balance(payer) == 0
+    assert await ledger.get_balance(merchant) == 99_00
+    left_behind = await ledger.database.fetch(
         "SELECT to_balance FROM transactions WHERE type LIKE '%payment' ORDER BY id"
     )
     assert [row[0] for row in left_behind] == [49_50, 99_00]
 
 
-async def test_cash_in_earns_the_agent_a_commission(books: LedgerDriver) -> None:
+async def test_cash_in_earns_the_agent_a_commission(ledger: LedgerDriver) -> None:
     for tier, earned in ((1, 1_00), (2, 1_50), (3, 2_00)):
-        agent = await books.create_agent(500_00, tier=tier)
-        customer = await books.create_subscriber()
-        outcome = await books.submit(
+        agent = await ledger.create_agent(500_00, tier=tier)
+        customer = await ledger.create_subscriber()
+        outcome = await ledger.submit(
             build_command(
                 chart.AGENT_CASHIN,
                 commands.agent_party(agent),
@@ -87,16 +87,16 @@ async def test_cash_in_earns_the_agent_a_commission(books: LedgerDriver) -> None
         )
         assert outcome.require_accepted().commission == earned
         assert outcome.require_accepted().payer_available == 400_00
-        assert await books.get_balance(customer) == 100_00
-        assert await books.get_balance(agent, chart.COMMISSION) == earned
-        assert await books.get_balance(agent, chart.FLOAT) == 400_00
+        assert await ledger.get_balance(customer) == 100_00
+        assert await ledger.get_balance(agent, chart.COMMISSION) == earned
+        assert await ledger.get_balance(agent, chart.FLOAT) == 400_00
 
 
-async def test_cash_out_needs_both_pins(books: LedgerDriver) -> None:
-    agent, customer = await books.create_agent(), await books.create_subscriber(100_00)
+async def test_cash_out_needs_both_pins(ledger: LedgerDriver) -> None:
+    agent, customer = await ledger.create_agent(), await ledger.create_subscriber(100_00)
 
     async def cash_out(customer_pin: str, agent_pin: str) -> tuple[Code | None, object]:
-        outcome = await books.submit(
+        outcome = await ledger.submit(
             build_command(
                 chart.AGENT_CASHOUT,
                 commands.subscriber_party(customer),
@@ -118,35 +118,35 @@ async def test_cash_out_needs_both_pins(books: LedgerDriver) -> None:
     # The customer's PIN was correct, so its failure count was reset.
     assert await cash_out("0000", PIN) == (wrong, {"attempts_remaining": 2})
     assert await cash_out(PIN, PIN) == (None, None)
-    assert await books.get_balance(agent, chart.FLOAT) == 40_00
-    assert await books.get_balance(customer) == 60_00
+    assert await ledger.get_balance(agent, chart.FLOAT) == 40_00
+    assert await ledger.get_balance(customer) == 60_00
 
 
-async def test_money_enters_through_agents_and_partners(books: LedgerDriver) -> None:
+async def test_money_enters_through_agents_and_partners(ledger: LedgerDriver) -> None:
     agent, partner, customer = (
-        await books.create_agent(),
-        await books.create_partner(),
-        await books.create_subscriber(),
+        await ledger.create_agent(),
+        await ledger.create_partner(),
+        await ledger.create_subscriber(),
     )
-    sub_agent = await books.create_agent(parent=agent)
+    sub_agent = await ledger.create_agent(parent=agent)
     for kind, payer, payee in (
         (chart.AGENT_FUND, CASH_PARTY, commands.agent_party(agent)),
         (chart.PARTNER_DEPOSIT, CASH_PARTY, commands.partner_party(partner)),
         (chart.PARTNER_FUND, commands.partner_party(partner), commands.subscriber_party(customer)),
         (chart.AGENT_TRANSFER, commands.agent_party(agent), commands.agent_party(sub_agent)),
     ):
-        assert (await books.submit(build_command(kind, payer, payee, 70_00))).code is None
-    assert await books.get_balance(customer) == 70_00
-    assert await books.get_balance(sub_agent, chart.FLOAT) == 70_00
-    assert await books.get_balance(agent, chart.FLOAT) == 0
-    assert await books.get_platform_balance(chart.CASH) == -140_00
+        assert (await ledger.submit(build_command(kind, payer, payee, 70_00))).code is None
+    assert await ledger.get_balance(customer) == 70_00
+    assert await ledger.get_balance(sub_agent, chart.FLOAT) == 70_00
+    assert await ledger.get_balance(agent, chart.FLOAT) == 0
+    assert await ledger.get_platform_balance(chart.CASH) == -140_00
 
 
 async def test_commission_payout_pays_the_full_balance_and_then_is_rejected(
-    books: LedgerDriver,
+    ledger: LedgerDriver,
 ) -> None:
-    agent, customer = await books.create_agent(500_00), await books.create_subscriber()
-    await books.submit(
+    agent, customer = await ledger.create_agent(500_00), await ledger.create_subscriber()
+    await ledger.submit(
         build_command(
             chart.AGENT_CASHIN,
             commands.agent_party(agent),
@@ -157,15 +157,15 @@ async def test_commission_payout_pays_the_full_balance_and_then_is_rejected(
     payout = build_command(
         chart.COMMISSION_PAYOUT, commands.commission_party(agent), commands.agent_party(agent), None
     )
-    outcome = await books.submit(payout)
+    outcome = await ledger.submit(payout)
     assert outcome.require_accepted().amount == 5_00
     assert outcome.require_accepted().payee_available == 5_00
-    assert (await books.submit(payout)).code == Code.INSUFFICIENT_FUNDS
+    assert (await ledger.submit(payout)).code == Code.INSUFFICIENT_FUNDS
 
 
-async def test_processor_pays_a_subscriber(books: LedgerDriver) -> None:
-    merchant, customer = await books.create_processor(80_00), await books.create_subscriber()
-    outcome = await books.submit(
+async def test_processor_pays_a_subscriber(ledger: LedgerDriver) -> None:
+    merchant, customer = await ledger.create_processor(80_00), await ledger.create_subscriber()
+    outcome = await ledger.submit(
         build_command(
             chart.PROCESSOR_TRANSFER,
             commands.processor_party(merchant),
@@ -176,13 +176,13 @@ async def test_processor_pays_a_subscriber(books: LedgerDriver) -> None:
     assert outcome.require_accepted().payer_available == 0
 
 
-async def test_transfer_accepts_account_ids_as_parties(books: LedgerDriver) -> None:
-    one, other = await books.create_subscriber(10_00), await books.create_subscriber()
-    outcome = await books.submit(
+async def test_transfer_accepts_account_ids_as_parties(ledger: LedgerDriver) -> None:
+    one, other = await ledger.create_subscriber(10_00), await ledger.create_subscriber()
+    outcome = await ledger.submit(
         build_command(
             chart.TRANSFER,
-            commands.account_party(await books.get_account_id(one)),
-            commands.account_party(await books.get_account_id(other)),
+            commands.account_party(await ledger.get_account_id(one)),
+            commands.account_party(await ledger.get_account_id(other)),
             10_00,
         )
     )
@@ -193,12 +193,12 @@ async def test_transfer_accepts_account_ids_as_parties(books: LedgerDriver) -> N
 
 
 async def test_final_partial_refund_returns_the_fee(
-    books: LedgerDriver,
+    ledger: LedgerDriver,
 ) -> None:
-    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
-    card = await books.create_card(payer)
+    payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
+    card = await ledger.create_card(payer)
     payment = (
-        await books.submit(
+        await ledger.submit(
             build_command(
                 chart.POS_PAYMENT,
                 commands.card_party(card),
@@ -209,7 +209,7 @@ async def test_final_partial_refund_returns_the_fee(
     ).require_accepted()
 
     async def refund(amount: int | None) -> tuple[Code | None, int | None]:
-        outcome = await books.submit(
+        outcome = await ledger.submit(
             build_command(
                 chart.REFUND,
                 commands.processor_party(merchant),
@@ -224,15 +224,15 @@ async def test_final_partial_refund_returns_the_fee(
     assert await refund(70_01) == (Code.REFUND_EXCEEDS_REMAINING, None)
     assert await refund(None) == (None, 0)
     assert await refund(1) == (Code.ALREADY_REFUNDED, None)
-    assert await books.get_balance(payer) == 100_00
-    assert await books.get_balance(merchant) == 0
-    assert await books.get_platform_balance(chart.FEES) == 0
+    assert await ledger.get_balance(payer) == 100_00
+    assert await ledger.get_balance(merchant) == 0
+    assert await ledger.get_platform_balance(chart.FEES) == 0
 
 
-async def test_partner_balance_can_go_negative_down_to_its_overdraft(books: LedgerDriver) -> None:
+async def test_partner_balance_can_go_negative_down_to_its_overdraft(ledger: LedgerDriver) -> None:
     partner, customer = (
-        await books.create_partner(10_00, overdraft=5_00),
-        await books.create_subscriber(),
+        await ledger.create_partner(10_00, overdraft=5_00),
+        await ledger.create_subscriber(),
     )
     fund = [
         build_command(
@@ -243,14 +243,14 @@ async def test_partner_balance_can_go_negative_down_to_its_overdraft(books: Ledg
         )
         for amount in (15_01, 15_00)
     ]
-    assert (await books.submit(fund[0])).details == {"available": 15.0, "required": 15.01}
-    assert (await books.submit(fund[1])).code is None
-    assert await books.get_balance(partner) == -5_00
+    assert (await ledger.submit(fund[0])).details == {"available": 15.0, "required": 15.01}
+    assert (await ledger.submit(fund[1])).code is None
+    assert await ledger.get_balance(partner) == -5_00
 
 
-async def test_require_accepted_raises_on_a_decline_and_marks_replays(books: LedgerDriver) -> None:
-    poor, other = await books.create_subscriber(), await books.create_subscriber()
-    order = build_command(
+async def test_require_accepted_raises_on_a_decline_and_marks_replays(ledger: LedgerDriver) -> None:
+    poor, other = await ledger.create_subscriber(), await ledger.create_subscriber()
+    command = build_command(
         chart.TRANSFER,
         commands.subscriber_party(poor),
         commands.subscriber_party(other),
@@ -258,9 +258,9 @@ async def test_require_accepted_raises_on_a_decline_and_marks_replays(books: Led
         idempotency_key=build_request_key("poor"),
     )
     with pytest.raises(ApiError) as first:
-        (await books.submit(order)).require_accepted()
+        (await ledger.submit(command)).require_accepted()
     with pytest.raises(ApiError) as second:
-        (await books.submit(order)).require_accepted()
+        (await ledger.submit(command)).require_accepted()
     assert first.value.code == second.value.code == Code.INSUFFICIENT_FUNDS
     assert first.value.headers == {}
     assert second.value.headers == {"Idempotent-Replayed": "true"}

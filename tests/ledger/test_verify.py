@@ -12,13 +12,13 @@ from tapgate.ledger.verify import CLAIMS, verify
 from tapgate.store.database import Database
 
 
-async def create_history(books: LedgerDriver) -> None:
-    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
-    card = await books.create_card(payer, daily_limit=50_00, pin="4321")
-    order = build_command(
+async def create_history(ledger: LedgerDriver) -> None:
+    payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
+    card = await ledger.create_card(payer, daily_limit=50_00, pin="4321")
+    command = build_command(
         chart.POS_PAYMENT, commands.card_party(card), commands.processor_party(merchant), 10_00
     )
-    paid = (await books.submit(order)).require_accepted()
+    paid = (await ledger.submit(command)).require_accepted()
     refund = build_command(
         chart.REFUND,
         commands.processor_party(merchant),
@@ -26,10 +26,10 @@ async def create_history(books: LedgerDriver) -> None:
         4_00,
         original_id=paid.transaction_id,
     )
-    await books.submit(refund)
-    agent = await books.create_agent(100_00)
+    await ledger.submit(refund)
+    agent = await ledger.create_agent(100_00)
     for cash in (build_cash_out(agent, payer, 30_00), build_cash_in(agent, payer, 50_00)):
-        (await books.submit(cash)).require_accepted()
+        (await ledger.submit(cash)).require_accepted()
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,10 @@ async def create_history(books: LedgerDriver) -> None:
         "UPDATE accounts SET held = balance + 1 WHERE kind = 'wallet'",
     ],
 )
-async def test_database_constraints_reject_tampering(books: LedgerDriver, statement: str) -> None:
-    await create_history(books)
+async def test_database_constraints_reject_tampering(ledger: LedgerDriver, statement: str) -> None:
+    await create_history(ledger)
     with pytest.raises(asyncpg.IntegrityConstraintViolationError):
-        await books.database.execute(statement)
+        await ledger.database.execute(statement)
 
 
 #: Claim -> the statement that breaks it.
@@ -107,9 +107,9 @@ async def list_broken_claims(database: Database) -> dict[str, Any]:
 async def test_verify_finds_each_broken_claim(
     database_url: str, database: Database, claim: str
 ) -> None:
-    books = await LedgerDriver.open(database_url, database)
+    ledger = await LedgerDriver.open(database_url, database)
     try:
-        await create_history(books)
+        await create_history(ledger)
         assert await list_broken_claims(database) == {}
         await database.execute(
             f"SET session_replication_role = replica; {TAMPERING_SQL[claim]};"
@@ -117,7 +117,7 @@ async def test_verify_finds_each_broken_claim(
         )
         assert claim in await list_broken_claims(database)
     finally:
-        await books.close()
+        await ledger.close()
 
 
 CASH_CLAIM = "commission is paid once on cash that is deposited and withdrawn"
@@ -140,9 +140,9 @@ CASH_CLAIM = "commission is paid once on cash that is deposited and withdrawn"
 async def test_verify_finds_forged_cash_matches(
     database_url: str, database: Database, forgery: str
 ) -> None:
-    books = await LedgerDriver.open(database_url, database)
+    ledger = await LedgerDriver.open(database_url, database)
     try:
-        await create_history(books)
+        await create_history(ledger)
         assert await list_broken_claims(database) == {}
         await database.execute(
             f"SET session_replication_role = replica; {forgery};"
@@ -150,4 +150,4 @@ async def test_verify_finds_forged_cash_matches(
         )
         assert CASH_CLAIM in await list_broken_claims(database)
     finally:
-        await books.close()
+        await ledger.close()

@@ -65,7 +65,7 @@ async def test_lease_is_exclusive(database: Database, monkeypatch: pytest.Monkey
 
     async def work() -> None:
         nonlocal at_work, most
-        async with conversation_store.acquire(database, PHONE, clock(), patience=60) as held:
+        async with conversation_store.acquire(database, PHONE, clock(), timeout_seconds=60) as held:
             at_work += 1
             most = max(most, at_work)
             count = held.conversation.question

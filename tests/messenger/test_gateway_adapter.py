@@ -22,41 +22,43 @@ def open_gateway(transport: httpx2.AsyncBaseTransport, secret: str) -> GatewayAd
 
 
 @pytest.fixture
-async def gateway(world: Harness) -> AsyncIterator[GatewayAdapter]:
-    secret = world.services.settings.service_secrets["messenger"]
-    yield open_gateway(httpx2.ASGITransport(create_app(world.services)), secret)
+async def gateway(harness: Harness) -> AsyncIterator[GatewayAdapter]:
+    secret = harness.services.settings.service_secrets["messenger"]
+    yield open_gateway(httpx2.ASGITransport(create_app(harness.services)), secret)
 
 
-async def perform(gateway: GatewayAdapter, call: gateway_requests.GatewayRequest) -> Any:
-    outcome = await gateway.perform(call)
+async def perform(gateway: GatewayAdapter, request: gateway_requests.GatewayRequest) -> Any:
+    outcome = await gateway.perform(request)
     assert isinstance(outcome, RequestSucceeded), outcome
     return outcome.result
 
 
 async def perform_and_get_code(
-    gateway: GatewayAdapter, call: gateway_requests.GatewayRequest
+    gateway: GatewayAdapter, request: gateway_requests.GatewayRequest
 ) -> str:
-    outcome = await gateway.perform(call)
+    outcome = await gateway.perform(request)
     assert isinstance(outcome, RequestRejected), outcome
     return outcome.code
 
 
-async def test_subscriber_is_found_by_phone_number(world: Harness, gateway: GatewayAdapter) -> None:
-    record = await world.create_subscriber()
+async def test_subscriber_is_found_by_phone_number(
+    harness: Harness, gateway: GatewayAdapter
+) -> None:
+    record = await harness.create_subscriber()
     found = await perform(gateway, gateway_requests.FindSubscriber(phone=record["phone_number"]))
     assert (found.id, found.first_name, found.kyc_level) == (record["id"], "Aminata", 1)
     assert (
-        await perform(gateway, gateway_requests.FindSubscriber(phone=world.new_phone_number()))
+        await perform(gateway, gateway_requests.FindSubscriber(phone=harness.new_phone_number()))
         is None
     )
 
 
-async def test_payee_name_matches_the_receipt(world: Harness, gateway: GatewayAdapter) -> None:
-    sender = await world.create_subscriber(balance="100.00")
-    payee = await world.create_subscriber(first_name="Mary Ann", last_name="Kamara Sesay")
+async def test_payee_name_matches_the_receipt(harness: Harness, gateway: GatewayAdapter) -> None:
+    sender = await harness.create_subscriber(balance="100.00")
+    payee = await harness.create_subscriber(first_name="Mary Ann", last_name="Kamara Sesay")
     by_phone = gateway_requests.FindPayeeByPhone(phone=payee["phone_number"])
     assert (await perform(gateway, by_phone)).card_serial is None
-    serial = await world.create_card(payee["id"])
+    serial = await harness.create_card(payee["id"])
     found = await perform(gateway, by_phone)
     assert found == await perform(gateway, gateway_requests.FindPayeeByCard(card_serial=serial))
     assert found == gateway_requests.Payee(
@@ -77,21 +79,21 @@ async def test_payee_name_matches_the_receipt(world: Harness, gateway: GatewayAd
 
 
 async def test_payee_with_a_blocked_card_has_no_payable_card(
-    world: Harness, gateway: GatewayAdapter
+    harness: Harness, gateway: GatewayAdapter
 ) -> None:
-    payee = await world.create_subscriber()
-    blocked = await world.create_card(payee["id"], status="BLOCKED")
+    payee = await harness.create_subscriber()
+    blocked = await harness.create_card(payee["id"], status="BLOCKED")
     assert (
         await perform(gateway, gateway_requests.FindPayeeByCard(card_serial=blocked))
     ).card_serial is None
 
 
 async def test_history_masks_the_last_names_of_people(
-    world: Harness, gateway: GatewayAdapter
+    harness: Harness, gateway: GatewayAdapter
 ) -> None:
-    sender = await world.create_subscriber(balance="100.00")
-    payee = await world.create_subscriber(first_name="Mary", last_name="Sesay")
-    serial = await world.create_card(payee["id"])
+    sender = await harness.create_subscriber(balance="100.00")
+    payee = await harness.create_subscriber(first_name="Mary", last_name="Sesay")
+    serial = await harness.create_card(payee["id"])
     send = gateway_requests.SendMoney(
         request_id="once", sender_id=sender["id"], card_serial=serial, amount="10.00", pin=PIN
     )
@@ -111,10 +113,10 @@ async def test_history_masks_the_last_names_of_people(
 
 
 async def test_card_of_another_subscriber_is_not_found(
-    world: Harness, gateway: GatewayAdapter
+    harness: Harness, gateway: GatewayAdapter
 ) -> None:
-    owner, eve = await world.create_subscriber(), await world.create_subscriber()
-    serial = await world.create_card(owner["id"])
+    owner, eve = await harness.create_subscriber(), await harness.create_subscriber()
+    serial = await harness.create_card(owner["id"])
     block = gateway_requests.BlockCard(subscriber_id=eve["id"], card_serial=serial, reason="lost")
     assert await perform_and_get_code(gateway, block) == Code.CARD_NOT_FOUND
     unblock = gateway_requests.UnblockCard(subscriber_id=eve["id"], card_serial=serial, pin=PIN)
@@ -123,9 +125,11 @@ async def test_card_of_another_subscriber_is_not_found(
     assert card.status == "ACTIVE"
 
 
-async def test_unblocking_a_card_requires_the_pin(world: Harness, gateway: GatewayAdapter) -> None:
-    owner = await world.create_subscriber()
-    serial = await world.create_card(owner["id"])
+async def test_unblocking_a_card_requires_the_pin(
+    harness: Harness, gateway: GatewayAdapter
+) -> None:
+    owner = await harness.create_subscriber()
+    serial = await harness.create_card(owner["id"])
     mine = {"subscriber_id": owner["id"], "card_serial": serial}
     card = await perform(gateway, gateway_requests.BlockCard(**mine, reason="customer_request"))
     assert card.status == "BLOCKED"
@@ -137,12 +141,16 @@ async def test_unblocking_a_card_requires_the_pin(world: Harness, gateway: Gatew
     assert card.status == "ACTIVE"
 
 
-async def test_support_request_creates_an_alert(world: Harness, gateway: GatewayAdapter) -> None:
-    record = await world.create_subscriber()
+async def test_support_request_creates_an_alert(harness: Harness, gateway: GatewayAdapter) -> None:
+    record = await harness.create_subscriber()
     phone = record["phone_number"]
-    call = gateway_requests.RequestSupport(phone=phone, address=phone, subscriber_id=record["id"])
-    assert await perform(gateway, call) is True
-    listed = await world.client.get("/api/v1/compliance/alerts", auth=await world.create_admin("C"))
+    request = gateway_requests.RequestSupport(
+        phone=phone, address=phone, subscriber_id=record["id"]
+    )
+    assert await perform(gateway, request) is True
+    listed = await harness.client.get(
+        "/api/v1/compliance/alerts", auth=await harness.create_admin("C")
+    )
     (alert,) = listed.json()["data"]
     assert alert["alert_type"] == "SUPPORT_REQUEST"
     assert alert["subscriber_id"] == record["id"]

@@ -103,7 +103,7 @@ PREFIX_ERROR = "must start with data:image/jpeg;base64, or data:image/png;base64
 
 
 @pytest.mark.parametrize(
-    ("data", "sentence"),
+    ("data", "message"),
     [
         (None, "is required"),
         ("", "is required"),
@@ -141,10 +141,10 @@ PREFIX_ERROR = "must start with data:image/jpeg;base64, or data:image/png;base64
     ],
     ids=range(24),
 )
-async def test_invalid_bridge_image_is_rejected(data: str | None, sentence: str) -> None:
-    with pytest.raises(ImageError) as refused:
+async def test_invalid_bridge_image_is_rejected(data: str | None, message: str) -> None:
+    with pytest.raises(ImageError) as raised:
         await images.load_bridge_image(Media(data))
-    assert str(refused.value) == sentence
+    assert str(raised.value) == message
 
 
 @pytest.mark.parametrize("mimetype", ["image/png", "application/pdf", "jpeg", " "])
@@ -196,7 +196,7 @@ async def test_channel_image_is_reencoded(mime_type: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "mime_type", "sentence"),
+    ("content", "mime_type", "message"),
     [
         (PNG, "image/jpeg", "does not match its declared media type"),
         (PDF, "image/jpeg", INVALID_IMAGE_ERROR),
@@ -205,11 +205,11 @@ async def test_channel_image_is_reencoded(mime_type: str | None) -> None:
     ],
 )
 async def test_invalid_channel_image_is_rejected(
-    content: bytes, mime_type: str | None, sentence: str
+    content: bytes, mime_type: str | None, message: str
 ) -> None:
-    with pytest.raises(ImageError) as refused:
+    with pytest.raises(ImageError) as raised:
         await images.load_channel_image(FakeMediaStore(content), build_image_file(mime_type))
-    assert str(refused.value) == sentence
+    assert str(raised.value) == message
 
 
 async def test_media_of_an_unsupported_type_is_not_fetched() -> None:

@@ -73,6 +73,6 @@ async def test_number_of_saved_recipients_is_limited(database: Database) -> None
         for number in range(MAX_RECIPIENTS + 2)
     ]
     person = await reload_person(database, PHONE, *many)
-    assert [one.card_serial for one in person.recipients] == [
+    assert [item.card_serial for item in person.recipients] == [
         f"C-{number}" for number in range(2, MAX_RECIPIENTS + 2)
     ]

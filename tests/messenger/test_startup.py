@@ -24,8 +24,8 @@ TAPGATE_EXECUTABLE = Path(sys.executable).with_name("tapgate")
 
 
 def build_environ(folder: Path, **variables: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
-    return kept | {"TAPGATE_DATA_DIR": str(folder / "data"), "TAPGATE_DEMO": "off"} | variables
+    stored = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
+    return stored | {"TAPGATE_DATA_DIR": str(folder / "data"), "TAPGATE_DEMO": "off"} | variables
 
 
 @contextlib.contextmanager
@@ -52,8 +52,8 @@ def run_messenger(folder: Path, *command: str, **variables: str) -> Iterator[lis
 
 
 def get_health(port: int) -> dict[str, Any]:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=30) as answer:
-        body: dict[str, Any] = json.loads(answer.read())
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=30) as response:
+        body: dict[str, Any] = json.loads(response.read())
         return body
 
 
@@ -62,16 +62,18 @@ def post_and_get_error(
 ) -> tuple[int, dict[str, str]]:
     """Post over a real connection and return the error status and body."""
     url = f"http://127.0.0.1:{port}{path}"
-    with pytest.raises(urllib.error.HTTPError) as refused:
+    with pytest.raises(urllib.error.HTTPError) as raised:
         urllib.request.urlopen(url, body, timeout=30)
-    with refused.value as answer:
-        return answer.code, json.loads(answer.read())
+    with raised.value as response:
+        return response.code, json.loads(response.read())
 
 
-def test_messenger_starts_standalone_with_a_database_url(folder: Path, database_url: str) -> None:
+def test_messenger_starts_standalone_with_a_database_url(
+    public_tmp_path: Path, database_url: str
+) -> None:
     port = free_port()
     words = ("messenger", "--port", str(port), "--workers", "2")
-    with run_messenger(folder, *words, TAPGATE_DATABASE_URL=database_url) as lines:
+    with run_messenger(public_tmp_path, *words, TAPGATE_DATABASE_URL=database_url) as lines:
         assert get_health(port) == {
             "status": "ok",
             "service": "tapgate-messenger",
@@ -100,17 +102,17 @@ def test_messenger_starts_standalone_with_a_database_url(folder: Path, database_
 
 
 def test_messenger_starts_with_the_gateway_on_the_embedded_database(
-    folder: Path, data_dir: Path
+    public_tmp_path: Path, data_dir: Path
 ) -> None:
     """A standalone messenger on the same data directory starts only after the first one stops."""
     port, messenger_port, third = free_port(), free_port(), free_port()
     ports = {"TAPGATE_PORT": str(port), "TAPGATE_MESSENGER_PORT": str(messenger_port)}
-    with run_messenger(folder, "up", **ports) as lines:
+    with run_messenger(public_tmp_path, "up", **ports) as lines:
         assert get_health(port)["healthy"] is True
         assert get_health(messenger_port)["status"] == "ok"
         second = subprocess.run(
             [TAPGATE_EXECUTABLE, "messenger", "--port", str(third)],
-            env=build_environ(folder),
+            env=build_environ(public_tmp_path),
             capture_output=True,
             text=True,
             timeout=60,
@@ -126,7 +128,9 @@ def test_messenger_starts_with_the_gateway_on_the_embedded_database(
     assert f"The messenger listens on http://127.0.0.1:{messenger_port}." in lines
     chat = f"{TAPGATE_EXECUTABLE} chat --url http://127.0.0.1:{messenger_port}"
     assert f"  Chat:              {chat}" in lines
-    with run_messenger(folder, "messenger", "--host", "127.0.0.2", "--port", str(third)) as lines:
+    with run_messenger(
+        public_tmp_path, "messenger", "--host", "127.0.0.2", "--port", str(third)
+    ) as lines:
         assert f"The messenger listens on http://127.0.0.2:{third}." in lines
 
 
@@ -148,13 +152,13 @@ def test_messenger_starts_with_the_gateway_on_the_embedded_database(
     ],
 )
 def test_startup_error_is_one_line(
-    folder: Path, words: list[str], variables: dict[str, str], line: str
+    public_tmp_path: Path, words: list[str], variables: dict[str, str], line: str
 ) -> None:
     port = [] if "--port" in words else ["--port", str(free_port())]
     ended = subprocess.run(
         [TAPGATE_EXECUTABLE, "messenger", *words, *port],
-        env=build_environ(folder, **variables),
-        cwd=folder,
+        env=build_environ(public_tmp_path, **variables),
+        cwd=public_tmp_path,
         capture_output=True,
         text=True,
         timeout=60,
@@ -164,7 +168,7 @@ def test_startup_error_is_one_line(
 
 
 def test_flow_status_432_is_sent_and_a_wrong_secret_key_is_rejected(
-    folder: Path, database_url: str
+    public_tmp_path: Path, database_url: str
 ) -> None:
     """A wrong secret key is rejected at startup, because it could not decrypt the database."""
     port = free_port()
@@ -174,16 +178,16 @@ def test_flow_status_432_is_sent_and_a_wrong_secret_key_is_rejected(
         "TAPGATE_SECRET_KEY": "a" * 32,
     }
     words = ("messenger", "--port", str(port), "--workers", "1")
-    with run_messenger(folder, *words, **variables):
-        sentence = "X-Hub-Signature-256 is missing"
+    with run_messenger(public_tmp_path, *words, **variables):
+        message = "X-Hub-Signature-256 is missing"
         assert post_and_get_error(port, b"{}", FLOWS_PATH) == (
             432,
-            {"error": sentence, "status": "error"},
+            {"error": message, "status": "error"},
         )
     variables["TAPGATE_SECRET_KEY"] = "b" * 32
     ended = subprocess.run(
         [TAPGATE_EXECUTABLE, *words],
-        env=build_environ(folder, **variables),
+        env=build_environ(public_tmp_path, **variables),
         capture_output=True,
         text=True,
         timeout=60,
@@ -220,11 +224,11 @@ def test_development_form_key_is_created_only_for_simulated_phones(tmp_path: Pat
         settings = load_settings({"TAPGATE_DATA_DIR": str(tmp_path), **variables})
         return add_development_form_key(settings).messenger_flow_private_key
 
-    made = key()
-    assert made is not None
-    assert made.startswith("-----BEGIN PRIVATE KEY-----")
+    created = key()
+    assert created is not None
+    assert created.startswith("-----BEGIN PRIVATE KEY-----")
     assert (tmp_path / "forms.pem").stat().st_mode & 0o077 == 0
-    assert key() == made, "the same one for all processes"
+    assert key() == created, "the same one for all processes"
     assert key(TAPGATE_MESSENGER_TEXT_PIN="on") is None
     assert key(TAPGATE_MESSENGER_GRAPH_URL="http://graph") is None, "a provider would not know it"
     assert key(**PRODUCTION_ENVIRON) is None

@@ -12,7 +12,7 @@ from tapgate.store import signals
 
 
 @pytest.fixture(autouse=True)
-def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def _raise_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Raise timeouts, because a slow machine would log connection losses that tests count."""
     monkeypatch.setattr(signals, "_QUERY_TIMEOUT_SECONDS", 30.0)
     monkeypatch.setattr(sender, "RESPONSE_TIMEOUT_SECONDS", 30.0)
@@ -22,14 +22,14 @@ def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def set_clock() -> FakeClock:
+def fake_clock() -> FakeClock:
     return FakeClock()
 
 
 @pytest.fixture
-def timed(services: Services, set_clock: FakeClock) -> Services:
+def services_with_fake_clock(services: Services, fake_clock: FakeClock) -> Services:
     """Services that use the test's clock."""
-    return dataclasses.replace(services, clock=set_clock)
+    return dataclasses.replace(services, clock=fake_clock)
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ async def get_logged_response(
 
 
 @pytest.mark.parametrize(
-    ("body", "kept"),
+    ("body", "stored"),
     [
         (b"", None),
         (b"\0", None),
@@ -55,9 +55,9 @@ async def get_logged_response(
     ],
 )
 async def test_first_kibibyte_of_the_response_is_stored_as_text(
-    timed: Services, receiver: WebhookReceiver, body: bytes, kept: str | None
+    services_with_fake_clock: Services, receiver: WebhookReceiver, body: bytes, stored: str | None
 ) -> None:
-    assert await get_logged_response(timed, receiver, body) == kept
+    assert await get_logged_response(services_with_fake_clock, receiver, body) == stored
 
 
 @pytest.mark.parametrize("length", range(1020, 1030))
@@ -68,40 +68,40 @@ def test_decoded_response_never_exceeds_the_size_limit(length: int) -> None:
 
 
 async def test_delivery_record_shows_status_duration_and_response_of_the_last_attempt(
-    world: Harness, receiver: WebhookReceiver
+    harness: Harness, receiver: WebhookReceiver
 ) -> None:
-    services = world.services
+    services = harness.services
     number, _ = await create_endpoint(services, receiver.url)
     receiver.enqueue_response(500, b"out of order")
     receiver.enqueue_response(202, b"accepted")
     await publish_event(services)
     await deliver_due(services)
     path = f"{ENDPOINTS_URL}/{ids.encode(ids.WEBHOOK_ENDPOINT, number)}/deliveries"
-    admin = await world.create_admin("A")
-    (first,) = (await world.client.get(path, auth=admin)).json()["data"]
+    admin = await harness.create_admin("A")
+    (first,) = (await harness.client.get(path, auth=admin)).json()["data"]
     assert (first["status"], first["last_status"]) == ("pending", 500)
     assert first["response"] == "out of order" and first["duration_ms"] >= 0
     await services.database.execute("UPDATE deliveries SET next_attempt_at = now()")
     await deliver_due(services)
-    (second,) = (await world.client.get(path, auth=admin)).json()["data"]
+    (second,) = (await harness.client.get(path, auth=admin)).json()["data"]
     assert (second["status"], second["last_status"]) == ("delivered", 202)
     assert second["response"] == "accepted"
 
 
 async def test_attempt_without_a_response_records_its_duration(
-    timed: Services, receiver: WebhookReceiver
+    services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
     receiver.responses = [b"what?\r\n\r\n"]
-    await create_endpoint(timed, receiver.url)
-    await publish_event(timed)
-    await deliver_due(timed)
-    row = await get_only_delivery(timed)
+    await create_endpoint(services_with_fake_clock, receiver.url)
+    await publish_event(services_with_fake_clock)
+    await deliver_due(services_with_fake_clock)
+    row = await get_only_delivery(services_with_fake_clock)
     assert (row["last_status"], row["response"]) == (None, None)
     assert row["duration_ms"] is not None
 
 
 async def test_slow_response_body_does_not_delay_or_fail_the_delivery(
-    timed: Services, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
+    services_with_fake_clock: Services, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sender, "_BODY_TIMEOUT_SECONDS", 0.2)
     stopped = asyncio.Event()
@@ -119,11 +119,11 @@ async def test_slow_response_body_does_not_delay_or_fail_the_delivery(
 
     server = await asyncio.start_server(trickle, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    await create_endpoint(timed, f"http://127.0.0.1:{port}")
-    await publish_event(timed)
+    await create_endpoint(services_with_fake_clock, f"http://127.0.0.1:{port}")
+    await publish_event(services_with_fake_clock)
     async with asyncio.timeout(30):
-        await deliver_due(timed)
-        row = await get_only_delivery(timed)
+        await deliver_due(services_with_fake_clock)
+        row = await get_only_delivery(services_with_fake_clock)
         assert (row["status"], row["last_status"]) == ("delivered", 200)
         assert set(row["response"]) == {"x"}
         await stopped.wait()
@@ -143,34 +143,38 @@ async def test_compressed_response_is_not_decompressed(receiver: WebhookReceiver
     [("90", 90), ("Sat, 31 Jan 2026 12:01:30 GMT", 90), ("999999999", 86_400)],
 )
 async def test_retry_after_is_honored(
-    timed: Services,
+    services_with_fake_clock: Services,
     receiver: WebhookReceiver,
-    set_clock: FakeClock,
+    fake_clock: FakeClock,
     status: int,
     header: str,
     seconds: int,
 ) -> None:
-    await create_endpoint(timed, receiver.url)
+    await create_endpoint(services_with_fake_clock, receiver.url)
     receiver.enqueue_response(status, b"", f"Retry-After: {header}")
-    await publish_event(timed)
-    await deliver_due(timed)
-    row = await get_only_delivery(timed)
-    assert row["next_attempt_at"] == set_clock() + timedelta(seconds=seconds)
+    await publish_event(services_with_fake_clock)
+    await deliver_due(services_with_fake_clock)
+    row = await get_only_delivery(services_with_fake_clock)
+    assert row["next_attempt_at"] == fake_clock() + timedelta(seconds=seconds)
     # The schedule continues with the next delay.
-    set_clock.advance(seconds=seconds)
+    fake_clock.advance(seconds=seconds)
     receiver.enqueue_response(500)
-    await deliver_due(timed)
-    pause = (await get_only_delivery(timed))["next_attempt_at"] - set_clock()
+    await deliver_due(services_with_fake_clock)
+    pause = (await get_only_delivery(services_with_fake_clock))["next_attempt_at"] - fake_clock()
     assert 270 <= pause.total_seconds() <= 330
 
 
 @pytest.mark.parametrize(("status", "header"), [(500, "90"), (503, "soon"), (429, "1")])
 async def test_retry_schedule_applies_without_a_valid_longer_retry_after(
-    timed: Services, receiver: WebhookReceiver, set_clock: FakeClock, status: int, header: str
+    services_with_fake_clock: Services,
+    receiver: WebhookReceiver,
+    fake_clock: FakeClock,
+    status: int,
+    header: str,
 ) -> None:
-    await create_endpoint(timed, receiver.url)
+    await create_endpoint(services_with_fake_clock, receiver.url)
     receiver.enqueue_response(status, b"", f"Retry-After: {header}")
-    await publish_event(timed)
-    await deliver_due(timed)
-    pause = (await get_only_delivery(timed))["next_attempt_at"] - set_clock()
+    await publish_event(services_with_fake_clock)
+    await deliver_due(services_with_fake_clock)
+    pause = (await get_only_delivery(services_with_fake_clock))["next_attempt_at"] - fake_clock()
     assert 4.5 <= pause.total_seconds() <= 5.5

@@ -44,55 +44,58 @@ def test_every_event_about_a_subscriber_has_a_redactor() -> None:
     } - EXCLUDED_SUBJECTS == REDACTORS.keys()
 
 
-async def subscribe_to_events(world: Harness, receiver: WebhookReceiver) -> None:
-    await create_endpoint(world.services, receiver.url)
-    async with world.services.database.transaction() as tx:
-        ticket = await world.services.signals.publish(tx, ledger_rules.RULES_CHANGED, "")
-    await world.services.signals.wait_for_acks(ticket)
+async def subscribe_to_events(harness: Harness, receiver: WebhookReceiver) -> None:
+    await create_endpoint(harness.services, receiver.url)
+    async with harness.services.database.transaction() as tx:
+        ticket = await harness.services.signals.publish(tx, ledger_rules.RULES_CHANGED, "")
+    await harness.services.signals.wait_for_acks(ticket)
 
 
-async def deliver_all(world: Harness) -> None:
-    work = WebhookWorker(world.services, EVENT_RECORD_LOADERS)
-    while await world.services.database.fetchval(
+async def deliver_all(harness: Harness) -> None:
+    work = WebhookWorker(harness.services, EVENT_RECORD_LOADERS)
+    while await harness.services.database.fetchval(
         """SELECT count(*) FROM deliveries WHERE status = 'pending' AND next_attempt_at <= $1""",
-        world.services.clock(),
+        harness.services.clock(),
     ):
         await work.start_due_attempts()
         await work.wait_until_idle()
 
 
-async def set_restricted(world: Harness, person: dict[str, Any], restricted: bool = True) -> None:
-    await world.services.database.execute(
+async def set_restricted(harness: Harness, person: dict[str, Any], restricted: bool = True) -> None:
+    await harness.services.database.execute(
         "UPDATE subscribers SET restricted = $2 WHERE phone_number = $1",
         person["phone_number"],
         restricted,
     )
 
 
-async def cause_all_events(world: Harness, person: dict[str, Any]) -> dict[str, Any]:
+async def cause_all_events(harness: Harness, person: dict[str, Any]) -> dict[str, Any]:
     """Cause every event about a subscriber and return the records in the block responses."""
     admin, service, about = (
-        await world.create_admin(),
-        world.get_service_auth(),
+        await harness.create_admin(),
+        harness.get_service_auth(),
         f"Zebulonia {person['phone_number']}",
     )
-    card, shop = await create_card(world), await create_processor(world)
-    url, other = f"/api/v1/subscribers/{person['id']}", await world.create_subscriber(balance="50")
+    card, shop = await create_card(harness), await create_processor(harness)
+    url, other = (
+        f"/api/v1/subscribers/{person['id']}",
+        await harness.create_subscriber(balance="50"),
+    )
 
     async def post(path: str, body: Any, auth: Any = admin) -> dict[str, Any]:
-        answer = await world.client.post(f"/api/v1/{path}", json=body, auth=auth)
-        assert answer.is_success or answer.status_code == 402, answer.text
-        found: dict[str, Any] = answer.json()
+        response = await harness.client.post(f"/api/v1/{path}", json=body, auth=auth)
+        assert response.is_success or response.status_code == 402, response.text
+        found: dict[str, Any] = response.json()
         return found
 
     own = {"subscriber_id": person["id"], "card_serial": card, "pin": PIN}
     await post("cards/link", own, service)
-    paid = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "10")
-    await submit_refund(world, paid, shop, "3")
+    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "10")
+    await submit_refund(harness, paid, shop, "3")
     send = {
         "request_id": "too much",
         "sender_id": person["id"],
-        "recipient_card_serial": await world.create_card(other["id"]),
+        "recipient_card_serial": await harness.create_card(other["id"]),
         "amount": "45000",
         "pin": PIN,
         "memo": about,
@@ -113,8 +116,8 @@ async def cause_all_events(world: Harness, person: dict[str, Any]) -> dict[str, 
         ],
     }
     body = {"document_type": "selfie", "image": IMAGE_DATA_URI}
-    answer = await world.client.post(f"{url}/kyc-documents", json=body, auth=service)
-    assert answer.status_code == 201, answer.text
+    http_response = await harness.client.post(f"{url}/kyc-documents", json=body, auth=service)
+    assert http_response.status_code == 201, http_response.text
     return blocked
 
 
@@ -124,15 +127,15 @@ IMAGE_DATA_URI = (
 )
 
 
-async def list_personal_values(world: Harness, person: dict[str, Any]) -> set[str]:
+async def list_personal_values(harness: Harness, person: dict[str, Any]) -> set[str]:
     url = f"/api/v1/subscribers/{person['id']}"
-    record = (await world.client.get(url, auth=world.get_service_auth())).json()
+    record = (await harness.client.get(url, auth=harness.get_service_auth())).json()
     names = ("phone_number", "balance", *(name for name in PROFILE if name != "id_type"))
     return {record[name] for name in names}
 
 
 def group_by_type(received: list[ReceivedWebhook]) -> dict[str, dict[str, Any]]:
-    return {one.content["type"]: one.content["data"] for one in received}
+    return {webhook.content["type"]: webhook.content["data"] for webhook in received}
 
 
 EXPECTED_EVENTS = {
@@ -149,31 +152,35 @@ EXPECTED_EVENTS = {
 }
 
 
-async def cause_events_while_restricted(world: Harness, person: dict[str, Any]) -> dict[str, Any]:
-    await set_restricted(world, person)
-    return await cause_all_events(world, person)
+async def cause_events_while_restricted(harness: Harness, person: dict[str, Any]) -> dict[str, Any]:
+    await set_restricted(harness, person)
+    return await cause_all_events(harness, person)
 
 
-async def cause_events_before_restriction(world: Harness, person: dict[str, Any]) -> dict[str, Any]:
+async def cause_events_before_restriction(
+    harness: Harness, person: dict[str, Any]
+) -> dict[str, Any]:
     """Queue all events before the restriction begins; none has been sent."""
-    await cause_all_events(world, person)
-    await set_restricted(world, person)
+    await cause_all_events(harness, person)
+    await set_restricted(harness, person)
     return {}
 
 
-@pytest.mark.parametrize("order", [cause_events_while_restricted, cause_events_before_restriction])
+@pytest.mark.parametrize("body", [cause_events_while_restricted, cause_events_before_restriction])
 async def test_webhook_contains_no_personal_data_of_a_restricted_subscriber(
-    world: Harness,
+    harness: Harness,
     receiver: WebhookReceiver,
-    order: Callable[[Harness, dict[str, Any]], Awaitable[dict[str, Any]]],
+    body: Callable[[Harness, dict[str, Any]], Awaitable[dict[str, Any]]],
 ) -> None:
-    await subscribe_to_events(world, receiver)
-    person = await world.create_subscriber(balance="734.19", **PROFILE)
-    blocked = await order(world, person)
-    await deliver_all(world)
-    assert {one.content["type"] for one in receiver.received} == EXPECTED_EVENTS
-    values = await list_personal_values(world, person)
-    about_person = [one for one in receiver.received if person["id"].encode() in one.body]
+    await subscribe_to_events(harness, receiver)
+    person = await harness.create_subscriber(balance="734.19", **PROFILE)
+    blocked = await body(harness, person)
+    await deliver_all(harness)
+    assert {webhook.content["type"] for webhook in receiver.received} == EXPECTED_EVENTS
+    values = await list_personal_values(harness, person)
+    about_person = [
+        received for received in receiver.received if person["id"].encode() in received.body
+    ]
     assert len(about_person) >= len(EXPECTED_EVENTS)
     for one in receiver.received:
         assert not [value for value in values if value.encode() in one.body], one.body
@@ -188,40 +195,44 @@ async def test_webhook_contains_no_personal_data_of_a_restricted_subscriber(
 
 
 async def test_redelivery_after_the_restriction_is_redacted(
-    world: Harness, receiver: WebhookReceiver
+    harness: Harness, receiver: WebhookReceiver
 ) -> None:
-    await subscribe_to_events(world, receiver)
-    person = await world.create_subscriber(balance="734.19", **PROFILE)
-    await cause_all_events(world, person)
-    await deliver_all(world)
-    values = await list_personal_values(world, person)
-    assert any(b"Quartermain" in one.body for one in receiver.received)
+    await subscribe_to_events(harness, receiver)
+    person = await harness.create_subscriber(balance="734.19", **PROFILE)
+    await cause_all_events(harness, person)
+    await deliver_all(harness)
+    values = await list_personal_values(harness, person)
+    assert any(b"Quartermain" in webhook.body for webhook in receiver.received)
     sent = len(receiver.received)
     for restricted in (True, False):
-        await set_restricted(world, person, restricted)
+        await set_restricted(harness, person, restricted)
         receiver.received.clear()
-        await world.services.database.execute(
+        await harness.services.database.execute(
             "UPDATE deliveries SET status = 'pending', next_attempt_at = $1, ended_at = NULL",
-            world.services.clock(),
+            harness.services.clock(),
         )
-        await deliver_all(world)
+        await deliver_all(harness)
         assert len(receiver.received) == sent
-        told = [one for one in receiver.received if any(v.encode() in one.body for v in values)]
-        assert bool(told) is not restricted
+        webhooks = [
+            received
+            for received in receiver.received
+            if any(v.encode() in received.body for v in values)
+        ]
+        assert bool(webhooks) is not restricted
 
 
 async def test_receipt_of_the_counterparty_names_a_restricted_subscriber_by_id(
-    world: Harness,
+    harness: Harness,
 ) -> None:
-    person = await world.create_subscriber(balance="100", **PROFILE)
-    other = await world.create_subscriber(balance="100")
-    await set_restricted(world, person)
-    await submit_and_get_id(world, chart.TRANSFER_P2P, person["id"], other["id"], "10")
-    await submit_and_get_id(world, chart.TRANSFER_P2P, other["id"], person["id"], "5")
-    await ReceiptWorker(world.services).enqueue_due()
+    person = await harness.create_subscriber(balance="100", **PROFILE)
+    other = await harness.create_subscriber(balance="100")
+    await set_restricted(harness, person)
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, person["id"], other["id"], "10")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, other["id"], person["id"], "5")
+    await ReceiptWorker(harness.services).enqueue_due()
     for template in ("money_received", "payment_made"):
-        ((_, name, _),) = await world.list_pending_messages(other["phone_number"], template)
+        ((_, name, _),) = await harness.list_pending_messages(other["phone_number"], template)
         assert name == person["id"]
         # The restricted subscriber's own receipt names the counterparty.
-        ((_, name, _),) = await world.list_pending_messages(person["phone_number"], template)
+        ((_, name, _),) = await harness.list_pending_messages(person["phone_number"], template)
         assert name == "Aminata K."

@@ -51,8 +51,8 @@ class BlockingResolver:
 class ClaimedDeliveries:
     """An endpoint with claimed deliveries that have not been sent yet."""
 
-    def __init__(self, world: Harness, admin: BearerAuth, receiver: WebhookReceiver) -> None:
-        self.harness, self.admin, self.receiver = world, admin, receiver
+    def __init__(self, harness: Harness, admin: BearerAuth, receiver: WebhookReceiver) -> None:
+        self.harness, self.admin, self.receiver = harness, admin, receiver
         self.gate = BlockingResolver()
         self.url = f"http://hook.test:{receiver.port}"
         self.created: dict[str, Any] = {}
@@ -67,8 +67,8 @@ class ClaimedDeliveries:
 
     async def claim_deliveries(self, count: int = 3) -> WebhookWorker:
         body = {"url": f"{self.url}/old", "events": ["*"]}
-        answer = await self.harness.client.post(ENDPOINTS_URL, json=body, auth=self.admin)
-        self.created = answer.json()
+        response = await self.harness.client.post(ENDPOINTS_URL, json=body, auth=self.admin)
+        self.created = response.json()
         for _ in range(count):
             await publish_event(self.harness.services)
         work = WebhookWorker(self.harness.services, {}, self.build_sender)
@@ -85,12 +85,14 @@ class ClaimedDeliveries:
 
 
 @pytest.fixture
-async def held(world: Harness, receiver: WebhookReceiver) -> ClaimedDeliveries:
-    return ClaimedDeliveries(world, await world.create_admin("A"), receiver)
+async def claimed_deliveries(harness: Harness, receiver: WebhookReceiver) -> ClaimedDeliveries:
+    return ClaimedDeliveries(harness, await harness.create_admin("A"), receiver)
 
 
 @pytest.fixture(params=["listening", "not listening"])
-def signals(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _with_and_without_signals(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Run with and without the connection that notifies this process of changes."""
     if request.param == "not listening":
         monkeypatch.setattr(Signals, "is_listening", False)
@@ -121,76 +123,98 @@ async def disable_by_410(held: ClaimedDeliveries) -> Any:
     ("change", "status"),
     [(pause_endpoint, "pending"), (delete_endpoint, "failed"), (disable_by_410, "pending")],
 )
-@pytest.mark.usefixtures("signals")
+@pytest.mark.usefixtures("_with_and_without_signals")
 async def test_claimed_deliveries_are_not_sent_after_the_endpoint_is_closed(
-    held: ClaimedDeliveries, receiver: WebhookReceiver, change: ChangeEndpoint, status: str
+    claimed_deliveries: ClaimedDeliveries,
+    receiver: WebhookReceiver,
+    change: ChangeEndpoint,
+    status: str,
 ) -> None:
-    work = await held.claim_deliveries()
-    claimed = {row["id"] for row in await list_deliveries(held.harness.services)}
-    await change(held)
-    await held.finish_deliveries(work)
+    work = await claimed_deliveries.claim_deliveries()
+    claimed = {row["id"] for row in await list_deliveries(claimed_deliveries.harness.services)}
+    await change(claimed_deliveries)
+    await claimed_deliveries.finish_deliveries(work)
     assert receiver.received == []
-    rows = [row for row in await list_deliveries(held.harness.services) if row["id"] in claimed]
+    rows = [
+        row
+        for row in await list_deliveries(claimed_deliveries.harness.services)
+        if row["id"] in claimed
+    ]
     assert {row["status"] for row in rows} == {status}
     if status == "pending":
         assert {row["attempts"] for row in rows} == {0}
-        await held.harness.client.put(held.path, json={"status": "active"}, auth=held.admin)
-        await deliver_due(held.harness.services, sender=held.build_sender)
+        await claimed_deliveries.harness.client.put(
+            claimed_deliveries.path, json={"status": "active"}, auth=claimed_deliveries.admin
+        )
+        await deliver_due(
+            claimed_deliveries.harness.services, sender=claimed_deliveries.build_sender
+        )
         assert len(receiver.received) == len(claimed)
 
 
-@pytest.mark.usefixtures("signals")
+@pytest.mark.usefixtures("_with_and_without_signals")
 async def test_claimed_deliveries_are_signed_with_the_new_secret(
-    held: ClaimedDeliveries, receiver: WebhookReceiver
+    claimed_deliveries: ClaimedDeliveries, receiver: WebhookReceiver
 ) -> None:
-    work = await held.claim_deliveries()
-    answer = await held.harness.client.post(f"{held.path}/rotate-secret", auth=held.admin)
-    await held.finish_deliveries(work)
-    await deliver_due(held.harness.services, sender=held.build_sender)
+    work = await claimed_deliveries.claim_deliveries()
+    response = await claimed_deliveries.harness.client.post(
+        f"{claimed_deliveries.path}/rotate-secret", auth=claimed_deliveries.admin
+    )
+    await claimed_deliveries.finish_deliveries(work)
+    await deliver_due(claimed_deliveries.harness.services, sender=claimed_deliveries.build_sender)
     assert len(receiver.received) == 3
-    assert all(one.is_signed_with(answer.json()["secret"]) for one in receiver.received)
-    assert not any(one.is_signed_with(held.created["secret"]) for one in receiver.received)
+    assert all(webhook.is_signed_with(response.json()["secret"]) for webhook in receiver.received)
+    assert not any(
+        received.is_signed_with(claimed_deliveries.created["secret"])
+        for received in receiver.received
+    )
 
 
-@pytest.mark.usefixtures("signals")
+@pytest.mark.usefixtures("_with_and_without_signals")
 async def test_claimed_deliveries_go_to_the_new_url(
-    held: ClaimedDeliveries, receiver: WebhookReceiver
+    claimed_deliveries: ClaimedDeliveries, receiver: WebhookReceiver
 ) -> None:
-    work = await held.claim_deliveries()
-    await held.harness.client.put(held.path, json={"url": f"{held.url}/new"}, auth=held.admin)
-    await held.finish_deliveries(work)
-    await deliver_due(held.harness.services, sender=held.build_sender)
-    assert [one.path for one in receiver.received] == ["/new"] * 3
+    work = await claimed_deliveries.claim_deliveries()
+    await claimed_deliveries.harness.client.put(
+        claimed_deliveries.path,
+        json={"url": f"{claimed_deliveries.url}/new"},
+        auth=claimed_deliveries.admin,
+    )
+    await claimed_deliveries.finish_deliveries(work)
+    await deliver_due(claimed_deliveries.harness.services, sender=claimed_deliveries.build_sender)
+    assert [webhook.path for webhook in receiver.received] == ["/new"] * 3
 
 
 async def test_claim_that_cannot_be_released_expires(
-    held: ClaimedDeliveries,
-    world: Harness,
+    claimed_deliveries: ClaimedDeliveries,
+    harness: Harness,
     receiver: WebhookReceiver,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def lost(*_: object) -> None:
         raise ApiError(Code.SERVICE_UNAVAILABLE)
 
-    work = await held.claim_deliveries(count=1)
-    await pause_endpoint(held)
+    work = await claimed_deliveries.claim_deliveries(count=1)
+    await pause_endpoint(claimed_deliveries)
     with monkeypatch.context() as patch, capture_logs() as lines:
         patch.setattr(delivery_queue, "release", lost)
-        await held.finish_deliveries(work)
+        await claimed_deliveries.finish_deliveries(work)
     assert [line["event"] for line in lines] == ["webhooks.attempt_not_recorded"]
-    await world.client.put(held.path, json={"status": "active"}, auth=held.admin)
-    world.advance_clock(seconds=work_queue.LEASE_DURATION.total_seconds())
-    await deliver_due(world.services, sender=held.build_sender)
+    await harness.client.put(
+        claimed_deliveries.path, json={"status": "active"}, auth=claimed_deliveries.admin
+    )
+    harness.advance_clock(seconds=work_queue.LEASE_DURATION.total_seconds())
+    await deliver_due(harness.services, sender=claimed_deliveries.build_sender)
     assert len(receiver.received) == 1
 
 
 @pytest.mark.parametrize(("status", "endpoint_status"), [(500, "active"), (410, "disabled")])
 async def test_redelivery_during_a_failing_attempt_stays_due_and_the_attempt_is_logged(
-    world: Harness, receiver: WebhookReceiver, status: int, endpoint_status: str
+    harness: Harness, receiver: WebhookReceiver, status: int, endpoint_status: str
 ) -> None:
-    admin, services = await world.create_admin("A"), world.services
+    admin, services = await harness.create_admin("A"), harness.services
     body = {"url": f"{receiver.url}/slow", "events": ["*"]}
-    created = (await world.client.post(ENDPOINTS_URL, json=body, auth=admin)).json()
+    created = (await harness.client.post(ENDPOINTS_URL, json=body, auth=admin)).json()
     path = f"{ENDPOINTS_URL}/{created['id']}"
     receiver.enqueue_statuses(status)
     await publish_event(services)
@@ -201,18 +225,18 @@ async def test_redelivery_during_a_failing_attempt_stays_due_and_the_attempt_is_
         return len(receiver.received)
 
     await wait_until_equal(received, 1)
-    (listed,) = (await world.client.get(f"{path}/deliveries", auth=admin)).json()["data"]
+    (listed,) = (await harness.client.get(f"{path}/deliveries", auth=admin)).json()["data"]
     again = f"{path}/deliveries/{listed['id']}/redeliver"
-    assert (await world.client.post(again, auth=admin)).status_code == 200
+    assert (await harness.client.post(again, auth=admin)).status_code == 200
     receiver.release_slow.set()
     await work.wait_until_idle()
     (row,) = await list_deliveries(services)
     assert (row["status"], row["last_status"]) == ("pending", status)
     assert row["next_attempt_at"] <= services.clock()
-    assert (await world.client.get(path, auth=admin)).json()["status"] == endpoint_status
+    assert (await harness.client.get(path, auth=admin)).json()["status"] == endpoint_status
 
     receiver.enqueue_statuses(204)
-    await world.client.put(path, json={"status": "active"}, auth=admin)
+    await harness.client.put(path, json={"status": "active"}, auth=admin)
     await deliver_due(services)
     (row,) = await list_deliveries(services)
     assert (row["status"], row["attempts"]) == ("delivered", 2)
@@ -220,11 +244,11 @@ async def test_redelivery_during_a_failing_attempt_stays_due_and_the_attempt_is_
 
 @pytest.mark.parametrize("change", [{"url": "http://127.0.0.1:9/"}, {"status": "paused"}])
 async def test_late_410_does_not_disable_a_changed_endpoint(
-    world: Harness, receiver: WebhookReceiver, change: dict[str, str]
+    harness: Harness, receiver: WebhookReceiver, change: dict[str, str]
 ) -> None:
-    admin, services = await world.create_admin("A"), world.services
+    admin, services = await harness.create_admin("A"), harness.services
     body = {"url": f"{receiver.url}/slow", "events": ["*"]}
-    created = (await world.client.post(ENDPOINTS_URL, json=body, auth=admin)).json()
+    created = (await harness.client.post(ENDPOINTS_URL, json=body, auth=admin)).json()
     path = f"{ENDPOINTS_URL}/{created['id']}"
     receiver.enqueue_statuses(410)
     await publish_event(services)
@@ -235,37 +259,37 @@ async def test_late_410_does_not_disable_a_changed_endpoint(
         return len(receiver.received)
 
     await wait_until_equal(received, 1)
-    changed = (await world.client.put(path, json=change, auth=admin)).json()
+    changed = (await harness.client.put(path, json=change, auth=admin)).json()
     receiver.release_slow.set()
     await work.wait_until_idle()
-    assert (await world.client.get(path, auth=admin)).json() == changed
+    assert (await harness.client.get(path, auth=admin)).json() == changed
     (row,) = await list_deliveries(services)
     assert (row["status"], row["last_status"]) == ("pending", 410)
 
 
 async def test_concurrent_changes_are_all_audited_and_leave_a_consistent_state(
-    world: Harness, services: Services
+    harness: Harness, services: Services
 ) -> None:
-    admin = await world.create_admin("A")
+    admin = await harness.create_admin("A")
     body = {"url": "https://shop.example.com", "events": ["*"]}
-    created = (await world.client.post(ENDPOINTS_URL, json=body, auth=admin)).json()
+    created = (await harness.client.post(ENDPOINTS_URL, json=body, auth=admin)).json()
     path = f"{ENDPOINTS_URL}/{created['id']}"
     rotations, updates = await asyncio.gather(
         asyncio.gather(
             *(
-                world.client.post(f"{path}/rotate-secret", json={"grace_seconds": 60}, auth=admin)
+                harness.client.post(f"{path}/rotate-secret", json={"grace_seconds": 60}, auth=admin)
                 for _ in range(8)
             )
         ),
         asyncio.gather(
             *(
-                world.client.put(path, json={"status": status}, auth=admin)
+                harness.client.put(path, json={"status": status}, auth=admin)
                 for status in ("paused", "active") * 4
             )
         ),
     )
-    assert {answer.status_code for answer in (*rotations, *updates)} == {200}
-    secrets = {answer.json()["secret"] for answer in rotations}
+    assert {response.status_code for response in (*rotations, *updates)} == {200}
+    secrets = {http_response.json()["secret"] for http_response in rotations}
     row = await services.database.fetchrow("SELECT * FROM webhook_endpoints")
     assert row is not None
 
@@ -278,7 +302,7 @@ async def test_concurrent_changes_are_all_audited_and_leave_a_consistent_state(
     assert {unsealed("secret"), unsealed("previous_secret")} < secrets
     states = [
         entry["changes"]["status"]
-        for entry in await world.list_audit_entries(created["id"], "webhook_endpoint.updated")
+        for entry in await harness.list_audit_entries(created["id"], "webhook_endpoint.updated")
     ]
     states = [before for before, _ in states] + [row["status"]]
     assert all(one != other for one, other in itertools.pairwise(states))
@@ -295,14 +319,14 @@ class RunningEndpoint:
         self.secret = ""
 
     async def create_endpoint(self, url: str, *events: str) -> dict[str, Any]:
-        answer = await self.client.post(ENDPOINTS_URL, json={"url": url, "events": list(events)})
-        assert answer.status_code == 201, answer.text
-        created: dict[str, Any] = answer.json()
+        response = await self.client.post(ENDPOINTS_URL, json={"url": url, "events": list(events)})
+        assert response.status_code == 201, response.text
+        created: dict[str, Any] = response.json()
         return created
 
     async def set_status(self, status: str) -> None:
-        answer = await self.client.put(self.path, json={"status": status})
-        assert answer.status_code == 200, answer.text
+        response = await self.client.put(self.path, json={"status": status})
+        assert response.status_code == 200, response.text
 
     async def publish_event(self) -> None:
         while True:
@@ -330,10 +354,10 @@ async def log_in(client: httpx2.AsyncClient) -> None:
 
 
 async def test_all_processes_apply_pause_resume_rotation_and_deletion(
-    folder: Path, services: Services, database_url: str, receiver: WebhookReceiver
+    public_tmp_path: Path, services: Services, database_url: str, receiver: WebhookReceiver
 ) -> None:
     async with (
-        run_gateway(folder, database_url, workers=3) as address,
+        run_gateway(public_tmp_path, database_url, workers=3) as address,
         httpx2.AsyncClient(base_url=address, trust_env=False, timeout=30) as client,
     ):
         await log_in(client)
@@ -353,21 +377,21 @@ async def test_all_processes_apply_pause_resume_rotation_and_deletion(
                 start = len(receiver.received)
                 await running.wait_for_deliveries(20)
                 secret = rotated.json()["secret"]
-                assert all(one.is_signed_with(secret) for one in receiver.received[start:])
+                assert all(webhook.is_signed_with(secret) for webhook in receiver.received[start:])
             assert (await client.delete(running.path)).status_code == 204
             await running.require_no_deliveries()
         finally:
             publishing.cancel()
             await asyncio.wait([publishing])
-        numbers = [one.id for one in receiver.received]
+        numbers = [received.id for received in receiver.received]
         assert len(set(numbers)) == len(numbers), "sent twice"
 
 
 async def test_410_in_several_processes_disables_the_endpoint_once(
-    folder: Path, services: Services, database_url: str, receiver: WebhookReceiver
+    public_tmp_path: Path, services: Services, database_url: str, receiver: WebhookReceiver
 ) -> None:
     async with (
-        run_gateway(folder, database_url, workers=3) as address,
+        run_gateway(public_tmp_path, database_url, workers=3) as address,
         httpx2.AsyncClient(base_url=address, trust_env=False, timeout=30) as client,
     ):
         await log_in(client)

@@ -22,27 +22,29 @@ from tapgate.vault import VaultError
 class EndpointsDriver:
     """Calls the endpoint routes as an administrator."""
 
-    def __init__(self, world: Harness, admin: BearerAuth) -> None:
-        self.harness, self.admin = world, admin
-        self.services: Services = world.services
+    def __init__(self, harness: Harness, admin: BearerAuth) -> None:
+        self.harness, self.admin = harness, admin
+        self.services: Services = harness.services
 
     async def create(self, url: str, *events: str) -> str:
         body = {"url": url, "events": list(events or ("*",))}
-        answer = await self.harness.client.post(ENDPOINTS_URL, json=body, auth=self.admin)
-        assert answer.status_code == 201, answer.text
-        return str(answer.json()["id"])
+        response = await self.harness.client.post(ENDPOINTS_URL, json=body, auth=self.admin)
+        assert response.status_code == 201, response.text
+        return str(response.json()["id"])
 
     async def get(self, id: str) -> dict[str, Any]:
-        answer = await self.harness.client.get(f"{ENDPOINTS_URL}/{id}", auth=self.admin)
-        found: dict[str, Any] = answer.json()
+        response = await self.harness.client.get(f"{ENDPOINTS_URL}/{id}", auth=self.admin)
+        found: dict[str, Any] = response.json()
         return found
 
     async def put(self, id: str, **body: Any) -> httpx2.Response:
         return await self.harness.client.put(f"{ENDPOINTS_URL}/{id}", json=body, auth=self.admin)
 
     async def list_deliveries(self, id: str) -> list[dict[str, Any]]:
-        answer = await self.harness.client.get(f"{ENDPOINTS_URL}/{id}/deliveries", auth=self.admin)
-        listed: list[dict[str, Any]] = answer.json()["data"]
+        response = await self.harness.client.get(
+            f"{ENDPOINTS_URL}/{id}/deliveries", auth=self.admin
+        )
+        listed: list[dict[str, Any]] = response.json()["data"]
         return listed
 
     async def make_all_due(self) -> None:
@@ -53,36 +55,36 @@ class EndpointsDriver:
 
 
 @pytest.fixture
-async def hooks(world: Harness) -> EndpointsDriver:
-    return EndpointsDriver(world, await world.create_admin("A"))
+async def endpoints_driver(harness: Harness) -> EndpointsDriver:
+    return EndpointsDriver(harness, await harness.create_admin("A"))
 
 
 @pytest.fixture
-def in_production(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+def _use_production_settings(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operations, "_LOOKUP_TIMEOUT_SECONDS", 30.0)
     services.settings = msgspec.structs.replace(services.settings, environment="production")
 
 
 async def test_update_changes_the_given_fields_and_keeps_the_rest(
-    hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver
+    endpoints_driver: EndpointsDriver, harness: Harness, receiver: WebhookReceiver
 ) -> None:
-    id = await hooks.create(f"{receiver.url}/old", "card.linked")
-    before = await hooks.get(id)
-    assert (await hooks.put(id)).json() == before
-    moved = await hooks.put(id, url=f"{receiver.url}/new?password=hunter2", status=None)
+    id = await endpoints_driver.create(f"{receiver.url}/old", "card.linked")
+    before = await endpoints_driver.get(id)
+    assert (await endpoints_driver.put(id)).json() == before
+    moved = await endpoints_driver.put(id, url=f"{receiver.url}/new?password=hunter2", status=None)
     assert moved.json() == before | {"url": f"{receiver.url}/new?password=hunter2"}
-    changed = await hooks.put(id, events=["alert.created", "alert.created"])
+    changed = await endpoints_driver.put(id, events=["alert.created", "alert.created"])
     assert changed.json() == moved.json() | {"events": ["alert.created"]}
-    await publish_event(world.services, "card.linked")
-    await publish_event(world.services, "alert.created")
-    await deliver_due(world.services)
+    await publish_event(harness.services, "card.linked")
+    await publish_event(harness.services, "alert.created")
+    await deliver_due(harness.services)
     assert [(one.path, one.content["type"]) for one in receiver.received] == [
         ("/new?password=hunter2", "alert.created")
     ]
-    first, second = await world.list_audit_entries(id, "webhook_endpoint.updated")
+    first, second = await harness.list_audit_entries(id, "webhook_endpoint.updated")
     assert first["changes"] == {"url": [f"{receiver.url}/old", f"{receiver.url}/new"]}
     assert second["changes"] == {"events": [["card.linked"], ["alert.created"]]}
-    assert first["actor"]["id"] == hooks.admin.id
+    assert first["actor"]["id"] == endpoints_driver.admin.id
 
 
 @pytest.mark.parametrize(
@@ -99,90 +101,95 @@ async def test_update_changes_the_given_fields_and_keeps_the_rest(
     ],
 )
 async def test_invalid_field_is_rejected_and_named(
-    hooks: EndpointsDriver, body: dict[str, Any], code: str, field: str
+    endpoints_driver: EndpointsDriver, body: dict[str, Any], code: str, field: str
 ) -> None:
-    id = await hooks.create("https://shop.example.com/hook")
-    before = await hooks.get(id)
-    refused = await hooks.put(id, **body)
+    id = await endpoints_driver.create("https://shop.example.com/hook")
+    before = await endpoints_driver.get(id)
+    refused = await endpoints_driver.put(id, **body)
     assert refused.json()["code"] == code
     assert list(refused.json()["details"]["fields"]) == [field]
     assert "secret" not in refused.text
-    assert await hooks.get(id) == before
+    assert await endpoints_driver.get(id) == before
 
 
 @pytest.mark.parametrize(
     "url", ["http://shop.example.com/", "https://127.0.0.1/", "https://[::1]/"]
 )
 async def test_updated_url_must_be_public_in_production(
-    hooks: EndpointsDriver, in_production: None, url: str
+    endpoints_driver: EndpointsDriver, _use_production_settings: None, url: str
 ) -> None:
-    id = await hooks.create("https://93.184.215.14/hook")
-    refused = await hooks.put(id, url=url)
+    id = await endpoints_driver.create("https://93.184.215.14/hook")
+    refused = await endpoints_driver.put(id, url=url)
     assert (refused.status_code, list(refused.json()["details"]["fields"])) == (422, ["url"])
-    assert (await hooks.get(id))["url"] == "https://93.184.215.14/hook"
-    assert (await hooks.put(id, url="https://93.184.215.15/hook")).status_code == 200
+    assert (await endpoints_driver.get(id))["url"] == "https://93.184.215.14/hook"
+    assert (await endpoints_driver.put(id, url="https://93.184.215.15/hook")).status_code == 200
 
 
-async def test_unknown_and_deleted_endpoints_are_not_found(hooks: EndpointsDriver) -> None:
-    deleted = await hooks.create("https://shop.example.com")
-    client, admin = hooks.harness.client, hooks.admin
+async def test_unknown_and_deleted_endpoints_are_not_found(
+    endpoints_driver: EndpointsDriver,
+) -> None:
+    deleted = await endpoints_driver.create("https://shop.example.com")
+    client, admin = endpoints_driver.harness.client, endpoints_driver.admin
     await client.delete(f"{ENDPOINTS_URL}/{deleted}", auth=admin)
     for id in (deleted, ids.encode(ids.WEBHOOK_ENDPOINT, 1), "whk_", "x"):
         rotated = await client.post(f"{ENDPOINTS_URL}/{id}/rotate-secret", auth=admin)
-        for answer in (rotated, await hooks.put(id, status="paused")):
-            assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+        for response in (rotated, await endpoints_driver.put(id, status="paused")):
+            assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")
 
 
 async def test_paused_endpoint_queues_events_and_gets_them_when_resumed(
-    hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver
+    endpoints_driver: EndpointsDriver, harness: Harness, receiver: WebhookReceiver
 ) -> None:
-    services = world.services
-    id = await hooks.create(receiver.url)
+    services = harness.services
+    id = await endpoints_driver.create(receiver.url)
     await publish_event(services)
-    paused = (await hooks.put(id, status="paused")).json()
+    paused = (await endpoints_driver.put(id, status="paused")).json()
     assert (paused["status"], paused["status_reason"]) == ("paused", StatusReason.PAUSED)
     await publish_event(services)
-    person = await world.create_subscriber(balance="5.00")  # causes a ledger event
-    await world.deposit(person["id"], "1.00")
-    await world.client.post(f"{ENDPOINTS_URL}/{id}/test", auth=hooks.admin)
+    person = await harness.create_subscriber(balance="5.00")  # causes a ledger event
+    await harness.deposit(person["id"], "1.00")
+    await harness.client.post(f"{ENDPOINTS_URL}/{id}/test", auth=endpoints_driver.admin)
     await deliver_due(services)
     assert receiver.received == []
-    queued = await hooks.list_deliveries(id)
-    assert {one["status"] for one in queued} == {"pending"}
-    assert {one["attempts"] for one in queued} == {0}
+    queued = await endpoints_driver.list_deliveries(id)
+    assert {item["status"] for item in queued} == {"pending"}
+    assert {element["attempts"] for element in queued} == {0}
     assert {one["event"] for one in queued} >= {"card.linked", "webhook.test"}
-    resumed = (await hooks.put(id, status="active")).json()
+    resumed = (await endpoints_driver.put(id, status="active")).json()
     assert (resumed["status"], resumed["status_reason"]) == ("active", None)
     await deliver_due(services, EVENT_RECORD_LOADERS)
-    assert {one.id for one in receiver.received} == {one["id"] for one in queued}
+    assert {webhook.id for webhook in receiver.received} == {one["id"] for one in queued}
     changes = [
-        entry["changes"] for entry in await world.list_audit_entries(id, "webhook_endpoint.updated")
+        entry["changes"]
+        for entry in await harness.list_audit_entries(id, "webhook_endpoint.updated")
     ]
     assert [change["status"] for change in changes] == [["active", "paused"], ["paused", "active"]]
 
 
 async def test_redelivery_waits_while_the_endpoint_is_paused(
-    hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver
+    endpoints_driver: EndpointsDriver, harness: Harness, receiver: WebhookReceiver
 ) -> None:
-    id = await hooks.create(receiver.url)
-    await publish_event(world.services)
-    await deliver_due(world.services)
-    (delivery,) = await hooks.list_deliveries(id)
-    await hooks.put(id, status="paused")
+    id = await endpoints_driver.create(receiver.url)
+    await publish_event(harness.services)
+    await deliver_due(harness.services)
+    (delivery,) = await endpoints_driver.list_deliveries(id)
+    await endpoints_driver.put(id, status="paused")
     path = f"{ENDPOINTS_URL}/{id}/deliveries/{delivery['id']}/redeliver"
-    assert (await world.client.post(path, auth=hooks.admin)).json()["status"] == "pending"
-    await deliver_due(world.services)
+    assert (await harness.client.post(path, auth=endpoints_driver.admin)).json()[
+        "status"
+    ] == "pending"
+    await deliver_due(harness.services)
     assert len(receiver.received) == 1
-    await hooks.put(id, status="active")
-    await deliver_due(world.services)
-    assert [one.id for one in receiver.received] == [delivery["id"]] * 2
+    await endpoints_driver.put(id, status="active")
+    await deliver_due(harness.services)
+    assert [webhook.id for webhook in receiver.received] == [delivery["id"]] * 2
 
 
 async def test_410_disables_the_endpoint_until_it_is_reactivated(
-    hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver
+    endpoints_driver: EndpointsDriver, harness: Harness, receiver: WebhookReceiver
 ) -> None:
-    services = world.services
-    id = await hooks.create(f"{receiver.url}/hook?password=hunter2", "*")
+    services = harness.services
+    id = await endpoints_driver.create(f"{receiver.url}/hook?password=hunter2", "*")
     for _ in range(3):
         await publish_event(services)
     await services.database.execute(
@@ -191,94 +198,96 @@ async def test_410_disables_the_endpoint_until_it_is_reactivated(
     )
     receiver.enqueue_statuses(410)
     await deliver_due(services)
-    disabled = await hooks.get(id)
+    disabled = await endpoints_driver.get(id)
     assert (disabled["status"], disabled["status_reason"]) == ("disabled", StatusReason.GONE)
-    *stopped, gone = await hooks.list_deliveries(id)
+    *stopped, gone = await endpoints_driver.list_deliveries(id)
     assert (gone["status"], gone["attempts"], gone["last_status"]) == ("failed", 1, 410)
     await publish_event(services)  # not queued
-    await hooks.make_all_due()
+    await endpoints_driver.make_all_due()
     await deliver_due(services)
     assert len(receiver.received) == 1
-    assert [one["status"] for one in await hooks.list_deliveries(id)] == [
+    assert [item["status"] for item in await endpoints_driver.list_deliveries(id)] == [
         "pending",
         "pending",
         "failed",
     ]
-    (entry,) = await world.list_audit_entries(id, "webhook_endpoint.disabled")
+    (entry,) = await harness.list_audit_entries(id, "webhook_endpoint.disabled")
     assert (entry["actor"]["type"], entry["reason"]) == ("system", StatusReason.GONE)
     assert entry["changes"] == {"status": ["active", "disabled"]}
 
-    assert (await hooks.put(id, status="active")).json()["status"] == "active"
+    assert (await endpoints_driver.put(id, status="active")).json()["status"] == "active"
     await publish_event(services)
     await deliver_due(services)
-    arrived = {one.id for one in receiver.received[1:]}
-    assert arrived > {one["id"] for one in stopped} and len(arrived) == 3
+    arrived = {webhook.id for webhook in receiver.received[1:]}
+    assert arrived > {element["id"] for element in stopped} and len(arrived) == 3
 
 
 async def test_disabled_endpoint_is_announced_to_other_endpoints_without_its_url(
-    hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver
+    endpoints_driver: EndpointsDriver, harness: Harness, receiver: WebhookReceiver
 ) -> None:
-    services = world.services
-    gone = await hooks.create(f"{receiver.url}/gone?password=hunter2", "card.linked", "*")
-    await hooks.create(f"{receiver.url}/watch", "webhook_endpoint.disabled")
-    await hooks.create(f"{receiver.url}/cards", "card.blocked")
+    services = harness.services
+    gone = await endpoints_driver.create(
+        f"{receiver.url}/gone?password=hunter2", "card.linked", "*"
+    )
+    await endpoints_driver.create(f"{receiver.url}/watch", "webhook_endpoint.disabled")
+    await endpoints_driver.create(f"{receiver.url}/cards", "card.blocked")
     receiver.enqueue_statuses(410)
     await publish_event(services)
     await deliver_due(services)
     await deliver_due(services)
-    told = receiver.received[1:]
-    assert [(one.path, one.content["type"]) for one in told] == [
+    webhooks = receiver.received[1:]
+    assert [(webhook.path, webhook.content["type"]) for webhook in webhooks] == [
         ("/watch", "webhook_endpoint.disabled")
     ]
-    record = await hooks.get(gone)
+    record = await endpoints_driver.get(gone)
     announced = ("id", "status", "status_reason", "status_changed_at")
-    assert told[0].content["data"] == {name: record[name] for name in announced}
+    assert webhooks[0].content["data"] == {name: record[name] for name in announced}
 
 
 async def test_disabled_endpoint_causes_no_ledger_events(
-    hooks: EndpointsDriver, world: Harness
+    endpoints_driver: EndpointsDriver, harness: Harness
 ) -> None:
     """The ledger writes events only for active subscriptions."""
-    services = world.services
-    person = await world.create_subscriber(balance="5.00")
-    id = await hooks.create("http://127.0.0.1:9/", "transaction.completed")
+    services = harness.services
+    person = await harness.create_subscriber(balance="5.00")
+    id = await endpoints_driver.create("http://127.0.0.1:9/", "transaction.completed")
     await services.database.execute("UPDATE webhook_endpoints SET status = 'disabled'")
-    await world.deposit(person["id"], "1.00")
+    await harness.deposit(person["id"], "1.00")
     assert await services.database.fetchval("SELECT count(*) FROM events") == 0
-    await hooks.put(id, status="active")
-    await world.deposit(person["id"], "1.00")
+    await endpoints_driver.put(id, status="active")
+    await harness.deposit(person["id"], "1.00")
     assert await services.database.fetchval("SELECT count(*) FROM events") == 1
-    await hooks.put(id, events=["card.linked"])
-    await world.deposit(person["id"], "1.00")
+    await endpoints_driver.put(id, events=["card.linked"])
+    await harness.deposit(person["id"], "1.00")
     assert await services.database.fetchval("SELECT count(*) FROM events") == 1
 
 
 async def test_five_days_of_failures_disable_the_endpoint(
-    hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver
+    endpoints_driver: EndpointsDriver, harness: Harness, receiver: WebhookReceiver
 ) -> None:
-    services = world.services
-    id = await hooks.create(receiver.url)
+    services = harness.services
+    id = await endpoints_driver.create(receiver.url)
     receiver.enqueue_statuses(*[500] * 50)
     for day in range(6):
         await publish_event(services)
         await deliver_due(services)
-        status = (await hooks.get(id))["status"]
+        status = (await endpoints_driver.get(id))["status"]
         assert status == ("disabled" if day == 5 else "active"), day
-        world.advance_clock(days=1)
-    assert (await hooks.get(id))["status_reason"] == StatusReason.FAILING
+        harness.advance_clock(days=1)
+    assert (await endpoints_driver.get(id))["status_reason"] == StatusReason.FAILING
     sent = len(receiver.received)
-    await hooks.make_all_due()
+    await endpoints_driver.make_all_due()
     await deliver_due(services)
     assert len(receiver.received) == sent
-    assert len(await world.list_audit_entries(id, "webhook_endpoint.disabled")) == 1
+    assert len(await harness.list_audit_entries(id, "webhook_endpoint.disabled")) == 1
 
 
 @pytest.mark.parametrize("way", ["success", "url", "pause"])
 async def test_failure_period_restarts_after_a_success_or_change(
-    hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver, way: str
+    endpoints_driver: EndpointsDriver, harness: Harness, receiver: WebhookReceiver, way: str
 ) -> None:
-    services = world.services
-    id = await hooks.create(receiver.url)
+    services = harness.services
+    id = await endpoints_driver.create(receiver.url)
 
     async def attempt(status: int) -> None:
         receiver.enqueue_statuses(status)
@@ -290,83 +299,85 @@ async def test_failure_period_restarts_after_a_success_or_change(
         await deliver_due(services)
 
     await attempt(500)
-    world.advance_clock(days=4)
+    harness.advance_clock(days=4)
     if way == "success":
         await attempt(200)
     elif way == "url":
-        await hooks.put(id, url=f"{receiver.url}/other")
+        await endpoints_driver.put(id, url=f"{receiver.url}/other")
     else:
-        await hooks.put(id, status="paused")
-        await hooks.put(id, status="active")
-    world.advance_clock(days=2)
+        await endpoints_driver.put(id, status="paused")
+        await endpoints_driver.put(id, status="active")
+    harness.advance_clock(days=2)
     await attempt(500)
-    assert (await hooks.get(id))["status"] == "active"
+    assert (await endpoints_driver.get(id))["status"] == "active"
     for _ in range(5):
-        world.advance_clock(days=1)
+        harness.advance_clock(days=1)
         await attempt(500)
-    assert (await hooks.get(id))["status"] == "disabled"
+    assert (await endpoints_driver.get(id))["status"] == "disabled"
 
 
 async def test_failures_after_a_quiet_period_do_not_extend_earlier_ones(
-    hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver
+    endpoints_driver: EndpointsDriver, harness: Harness, receiver: WebhookReceiver
 ) -> None:
-    services = world.services
-    id = await hooks.create(receiver.url)
+    services = harness.services
+    id = await endpoints_driver.create(receiver.url)
     receiver.enqueue_statuses(*[500] * 50)
     await publish_event(services)
     for _ in range(len(model.RETRY_DELAYS_SECONDS) + 1):
-        await hooks.make_all_due()
+        await endpoints_driver.make_all_due()
         await deliver_due(services)
-    assert [one["status"] for one in await hooks.list_deliveries(id)] == ["failed"]
-    world.advance_clock(days=7)
+    assert [item["status"] for item in await endpoints_driver.list_deliveries(id)] == ["failed"]
+    harness.advance_clock(days=7)
     for day in range(6):
         await publish_event(services)
         await deliver_due(services)
-        status = (await hooks.get(id))["status"]
+        status = (await endpoints_driver.get(id))["status"]
         assert status == ("disabled" if day == 5 else "active"), day
-        world.advance_clock(days=1)
+        harness.advance_clock(days=1)
 
 
 def test_retries_of_one_delivery_count_as_continuous_failure() -> None:
-    longest = timedelta(seconds=max(model.RETRY_DELAYS_SECONDS) * 1.1)
-    assert max(longest, MAX_RETRY_AFTER) < model.MAX_FAILURE_GAP
+    max_length = timedelta(seconds=max(model.RETRY_DELAYS_SECONDS) * 1.1)
+    assert max(max_length, MAX_RETRY_AFTER) < model.MAX_FAILURE_GAP
 
 
 async def test_responses_about_a_restricted_subscriber_are_hidden(
-    hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver
+    endpoints_driver: EndpointsDriver, harness: Harness, receiver: WebhookReceiver
 ) -> None:
-    services, client = world.services, world.client
-    id = await hooks.create(receiver.url)
-    person = await world.create_subscriber()
-    await world.deposit(person["id"], "1.00")
-    await client.post(f"{ENDPOINTS_URL}/{id}/test", auth=hooks.admin)
+    services, client = harness.services, harness.client
+    id = await endpoints_driver.create(receiver.url)
+    person = await harness.create_subscriber()
+    await harness.deposit(person["id"], "1.00")
+    await client.post(f"{ENDPOINTS_URL}/{id}/test", auth=endpoints_driver.admin)
     await deliver_due(services, EVENT_RECORD_LOADERS)
     await services.database.execute("UPDATE deliveries SET response = 'Hello Aminata'")
-    shown = await hooks.list_deliveries(id)
+    text = await endpoints_driver.list_deliveries(id)
     events = {"subscriber.created", "transaction.completed", "webhook.test"}
-    assert {one["event"] for one in shown} == events
-    assert {one["response"] for one in shown} == {"Hello Aminata"}
+    assert {item["event"] for item in text} == events
+    assert {entry["response"] for entry in text} == {"Hello Aminata"}
     await services.database.execute("UPDATE subscribers SET restricted = true")
-    hidden = await hooks.list_deliveries(id)
-    assert {one["event"] for one in hidden if one["response"]} == {"webhook.test"}
+    hidden = await endpoints_driver.list_deliveries(id)
+    assert {element["event"] for element in hidden if element["response"]} == {"webhook.test"}
     path = f"{ENDPOINTS_URL}/{id}/deliveries/{hidden[-1]['id']}/redeliver"
-    answer = await client.post(path, auth=hooks.admin)
-    assert (answer.status_code, answer.json()["response"]) == (200, None)
+    response = await client.post(path, auth=endpoints_driver.admin)
+    assert (response.status_code, response.json()["response"]) == (200, None)
     url = f"/api/v1/subscribers/{person['id']}/restricted-access"
-    await client.post(url, auth=hooks.admin)
-    code = await world.get_pending_code(person["phone_number"])
-    await client.post(f"{url}/verify", json={"otp": code}, auth=hooks.admin)
-    assert {one["response"] for one in await hooks.list_deliveries(id)} == {"Hello Aminata"}
+    await client.post(url, auth=endpoints_driver.admin)
+    code = await harness.get_pending_code(person["phone_number"])
+    await client.post(f"{url}/verify", json={"otp": code}, auth=endpoints_driver.admin)
+    assert {one["response"] for one in await endpoints_driver.list_deliveries(id)} == {
+        "Hello Aminata"
+    }
 
 
 async def test_gateway_errors_do_not_count_as_endpoint_failures(
-    hooks: EndpointsDriver,
-    world: Harness,
+    endpoints_driver: EndpointsDriver,
+    harness: Harness,
     receiver: WebhookReceiver,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    services = world.services
-    id = await hooks.create(receiver.url)
+    services = harness.services
+    id = await endpoints_driver.create(receiver.url)
 
     def sealed_with_another_key(*_: object) -> bytes:
         raise VaultError
@@ -374,10 +385,10 @@ async def test_gateway_errors_do_not_count_as_endpoint_failures(
     monkeypatch.setattr(type(services.vault), "open", sealed_with_another_key)
     await publish_event(services)
     for _ in range(3):
-        await hooks.make_all_due()
+        await endpoints_driver.make_all_due()
         await deliver_due(services)
-        world.advance_clock(days=5)
-    assert (await hooks.get(id))["status"] == "active"
+        harness.advance_clock(days=5)
+    assert (await endpoints_driver.get(id))["status"] == "active"
     assert await services.database.fetchval("SELECT failing_since FROM webhook_endpoints") is None
 
 

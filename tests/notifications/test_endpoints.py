@@ -25,8 +25,8 @@ UNKNOWN_DELIVERY_ID = ids.encode(ids.DELIVERY, 2**62)
 
 
 @pytest.fixture
-async def admin(world: Harness) -> BearerAuth:
-    return await world.create_admin("A")
+async def admin(harness: Harness) -> BearerAuth:
+    return await harness.create_admin("A")
 
 
 async def create_endpoint(
@@ -35,9 +35,9 @@ async def create_endpoint(
     url: str = "https://shop.example.com/hook",
     events: tuple[str, ...] = ("*",),
 ) -> dict[str, Any]:
-    answer = await client.post(ENDPOINTS_URL, json={"url": url, "events": events}, auth=admin)
-    assert answer.status_code == 201, answer.text
-    created: dict[str, Any] = answer.json()
+    response = await client.post(ENDPOINTS_URL, json={"url": url, "events": events}, auth=admin)
+    assert response.status_code == 201, response.text
+    created: dict[str, Any] = response.json()
     return created
 
 
@@ -50,7 +50,7 @@ def use_production_settings(services: Services) -> None:
 
 
 async def test_endpoint_secret_is_shown_once_and_stored_sealed(
-    client: httpx2.AsyncClient, world: Harness, admin: BearerAuth
+    client: httpx2.AsyncClient, harness: Harness, admin: BearerAuth
 ) -> None:
     created = await create_endpoint(
         client, admin, events=("card.linked", "alert.created", "card.linked")
@@ -65,7 +65,7 @@ async def test_endpoint_secret_is_shown_once_and_stored_sealed(
     assert (prefix, len(base64.b64decode(encoded, validate=True))) == ("whsec", 32)
     listed = (await client.get(ENDPOINTS_URL, auth=admin)).json()
     assert listed["data"] == [drop_secret(created)]
-    stored = await world.services.database.fetch(
+    stored = await harness.services.database.fetch(
         "SELECT webhook_endpoints::text AS row FROM webhook_endpoints"
     )
     assert created["secret"] not in str(stored)
@@ -75,19 +75,19 @@ async def test_endpoint_secret_is_shown_once_and_stored_sealed(
 
 
 async def test_endpoint_creation_and_deletion_are_audited_without_secrets(
-    client: httpx2.AsyncClient, world: Harness, admin: BearerAuth
+    client: httpx2.AsyncClient, harness: Harness, admin: BearerAuth
 ) -> None:
     created = await create_endpoint(client, admin, "https://shop.example.com/hook?password=hunter2")
     await client.delete(f"{ENDPOINTS_URL}/{created['id']}", auth=admin)
-    (made,) = await world.list_audit_entries(created["id"], "webhook_endpoint.created")
-    assert made["actor"]["id"] == admin.id
-    assert made["changes"] == {
+    (built,) = await harness.list_audit_entries(created["id"], "webhook_endpoint.created")
+    assert built["actor"]["id"] == admin.id
+    assert built["changes"] == {
         "url": [None, "https://shop.example.com/hook"],
         "events": [None, ["*"]],
     }
-    (gone,) = await world.list_audit_entries(created["id"], "webhook_endpoint.deleted")
+    (gone,) = await harness.list_audit_entries(created["id"], "webhook_endpoint.deleted")
     assert gone["changes"]["events"] == [["*"], None]
-    logged = await world.services.database.fetch("SELECT audit_entries::text FROM audit_entries")
+    logged = await harness.services.database.fetch("SELECT audit_entries::text FROM audit_entries")
     assert created["secret"] not in str(logged)
     assert "hunter2" not in str(logged)
 
@@ -97,9 +97,9 @@ async def test_unknown_or_empty_event_list_is_rejected(
     client: httpx2.AsyncClient, admin: BearerAuth, events: list[str]
 ) -> None:
     body = {"url": "https://shop.example.com", "events": events}
-    answer = await client.post(ENDPOINTS_URL, json=body, auth=admin)
-    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
-    (field,) = answer.json()["details"]["fields"]
+    response = await client.post(ENDPOINTS_URL, json=body, auth=admin)
+    assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
+    (field,) = response.json()["details"]["fields"]
     assert field.startswith("events")
 
 
@@ -107,8 +107,8 @@ async def test_unknown_or_empty_event_list_is_rejected(
 async def test_missing_or_mistyped_field_is_an_invalid_request(
     client: httpx2.AsyncClient, admin: BearerAuth, body: dict[str, Any]
 ) -> None:
-    answer = await client.post(ENDPOINTS_URL, json=body, auth=admin)
-    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+    response = await client.post(ENDPOINTS_URL, json=body, auth=admin)
+    assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST")
 
 
 def test_every_ledger_event_can_be_subscribed_to() -> None:
@@ -166,9 +166,9 @@ async def test_production_requires_https_and_a_public_address(
     # A URL whose name lookup times out is accepted, so the lookup gets ample time.
     monkeypatch.setattr(operations, "_LOOKUP_TIMEOUT_SECONDS", 30.0)
     use_production_settings(services)
-    answer = await client.post(ENDPOINTS_URL, json={"url": url, "events": ["*"]}, auth=admin)
-    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
-    assert answer.json()["details"]["fields"].keys() == {"url"}
+    response = await client.post(ENDPOINTS_URL, json={"url": url, "events": ["*"]}, auth=admin)
+    assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
+    assert response.json()["details"]["fields"].keys() == {"url"}
 
 
 @pytest.mark.parametrize("url", ["https://hooks.invalid/tapgate", "https://93.184.215.14/hook"])
@@ -183,16 +183,16 @@ async def test_deleted_and_unknown_endpoints_are_not_found(
     client: httpx2.AsyncClient, admin: BearerAuth
 ) -> None:
     deleted = (await create_endpoint(client, admin))["id"]
-    answer = await client.delete(f"{ENDPOINTS_URL}/{deleted}", auth=admin)
-    assert (answer.status_code, answer.content) == (204, b"")
+    response = await client.delete(f"{ENDPOINTS_URL}/{deleted}", auth=admin)
+    assert (response.status_code, response.content) == (204, b"")
     for endpoint_id in (deleted, UNKNOWN_ENDPOINT_ID, "whk_", "1"):
         for method, path in (
             ("DELETE", f"{ENDPOINTS_URL}/{endpoint_id}"),
             ("GET", f"{ENDPOINTS_URL}/{endpoint_id}/deliveries"),
             ("POST", f"{ENDPOINTS_URL}/{endpoint_id}/deliveries/{UNKNOWN_DELIVERY_ID}/redeliver"),
         ):
-            answer = await client.request(method, path, auth=admin)
-            assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND"), path
+            response = await client.request(method, path, auth=admin)
+            assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND"), path
     assert (await client.get(ENDPOINTS_URL, auth=admin)).json()["data"] == []
 
 
@@ -200,30 +200,30 @@ async def test_concurrent_deletions_delete_the_endpoint_once(
     client: httpx2.AsyncClient, admin: BearerAuth
 ) -> None:
     path = f"{ENDPOINTS_URL}/{(await create_endpoint(client, admin))['id']}"
-    answers = await asyncio.gather(*(client.delete(path, auth=admin) for _ in range(4)))
-    assert sorted(answer.status_code for answer in answers) == [204, 404, 404, 404]
+    responses = await asyncio.gather(*(client.delete(path, auth=admin) for _ in range(4)))
+    assert sorted(response.status_code for response in responses) == [204, 404, 404, 404]
 
 
 async def test_endpoints_and_deliveries_are_listed_newest_first_in_pages(
     client: httpx2.AsyncClient, services: Services, admin: BearerAuth
 ) -> None:
-    made = [(await create_endpoint(client, admin))["id"] for _ in range(3)]
+    created = [(await create_endpoint(client, admin))["id"] for _ in range(3)]
     first = (await client.get(f"{ENDPOINTS_URL}?limit=2", auth=admin)).json()
-    assert [one["id"] for one in first["data"]] == [made[2], made[1]]
+    assert [item["id"] for item in first["data"]] == [created[2], created[1]]
     rest = (
         await client.get(f"{ENDPOINTS_URL}?limit=2&cursor={first['next_cursor']}", auth=admin)
     ).json()
-    assert ([one["id"] for one in rest["data"]], rest["has_more"]) == ([made[0]], False)
+    assert ([entry["id"] for entry in rest["data"]], rest["has_more"]) == ([created[0]], False)
 
     for _ in range(3):
         await publish_event(services)
-    path = f"{ENDPOINTS_URL}/{made[0]}/deliveries"
+    path = f"{ENDPOINTS_URL}/{created[0]}/deliveries"
     everything = (await client.get(path, auth=admin)).json()
-    shown = [one["id"] for one in everything["data"]]
-    assert (len(shown), shown) == (3, sorted(shown, reverse=True))
+    text = [element["id"] for element in everything["data"]]
+    assert (len(text), text) == (3, sorted(text, reverse=True))
     first = (await client.get(f"{path}?limit=2", auth=admin)).json()
     rest = (await client.get(f"{path}?limit=2&cursor={first['next_cursor']}", auth=admin)).json()
-    assert [one["id"] for one in (*first["data"], *rest["data"])] == shown
+    assert [one["id"] for one in (*first["data"], *rest["data"])] == text
     assert (await client.get(f"{path}?limit=0", auth=admin)).status_code == 422
 
 
@@ -258,7 +258,7 @@ async def test_delivery_shows_the_result_of_its_attempts(
 async def test_redelivery_sends_the_same_payload_immediately(
     client: httpx2.AsyncClient,
     services: Services,
-    world: Harness,
+    harness: Harness,
     admin: BearerAuth,
     receiver: WebhookReceiver,
 ) -> None:
@@ -267,16 +267,16 @@ async def test_redelivery_sends_the_same_payload_immediately(
     await publish_event(services)
     await deliver_due(services)
     (delivered,) = (await client.get(path, auth=admin)).json()["data"]
-    answer = await client.post(f"{path}/{delivered['id']}/redeliver", auth=admin)
-    assert answer.status_code == 200
-    assert answer.json() == delivered | {"status": "pending"}
+    response = await client.post(f"{path}/{delivered['id']}/redeliver", auth=admin)
+    assert response.status_code == 200
+    assert response.json() == delivered | {"status": "pending"}
     await deliver_due(services)
     first, second = receiver.received
     assert (first.id, first.body) == (second.id, second.body)
     assert second.is_signed_with(created["secret"])
     (again,) = (await client.get(path, auth=admin)).json()["data"]
     assert (again["status"], again["attempts"]) == ("delivered", 2)
-    (entry,) = await world.list_audit_entries(delivered["id"], "webhook_delivery.redelivered")
+    (entry,) = await harness.list_audit_entries(delivered["id"], "webhook_delivery.redelivered")
     assert entry["changes"] == {"status": ["delivered", "pending"]}
 
 
@@ -339,16 +339,16 @@ async def test_delivery_is_found_only_under_its_own_endpoint(
         (one, UNKNOWN_DELIVERY_ID),
         (one, "x"),
     ):
-        answer = await client.post(
+        response = await client.post(
             f"{ENDPOINTS_URL}/{endpoint_id}/deliveries/{delivery_id}/redeliver", auth=admin
         )
-        assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+        assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")
 
 
 async def test_deleting_an_endpoint_fails_its_pending_deliveries(
     client: httpx2.AsyncClient, services: Services, admin: BearerAuth, receiver: WebhookReceiver
 ) -> None:
-    kept = await create_endpoint(client, admin, f"{receiver.url}/kept")
+    stored = await create_endpoint(client, admin, f"{receiver.url}/kept")
     gone = await create_endpoint(client, admin, f"{receiver.url}/gone")
     await publish_event(services)
     await client.delete(f"{ENDPOINTS_URL}/{gone['id']}", auth=admin)
@@ -356,22 +356,22 @@ async def test_deleting_an_endpoint_fails_its_pending_deliveries(
         "SELECT endpoint_id, status FROM deliveries ORDER BY endpoint_id"
     )
     assert [(ids.encode(ids.WEBHOOK_ENDPOINT, row[0]), row[1]) for row in states] == [
-        (kept["id"], "pending"),
+        (stored["id"], "pending"),
         (gone["id"], "failed"),
     ]
     await publish_event(services)
     await deliver_due(services)
-    assert {one.path for one in receiver.received} == {"/kept"}
+    assert {webhook.path for webhook in receiver.received} == {"/kept"}
 
 
 async def test_ledger_events_are_written_between_creation_and_deletion_of_an_endpoint(
-    client: httpx2.AsyncClient, services: Services, world: Harness, admin: BearerAuth
+    client: httpx2.AsyncClient, services: Services, harness: Harness, admin: BearerAuth
 ) -> None:
-    subscriber = await world.create_subscriber(balance="5.00")
+    subscriber = await harness.create_subscriber(balance="5.00")
     created = await create_endpoint(client, admin, events=("transaction.completed",))
-    await world.deposit(subscriber["id"], "1.00")
+    await harness.deposit(subscriber["id"], "1.00")
     await client.delete(f"{ENDPOINTS_URL}/{created['id']}", auth=admin)
-    await world.deposit(subscriber["id"], "1.00")
+    await harness.deposit(subscriber["id"], "1.00")
     assert await services.database.fetchval("SELECT count(*) FROM events") == 1
 
 
@@ -391,16 +391,16 @@ async def test_endpoint_is_returned_without_its_secret(
 async def test_test_event_is_sent_to_one_endpoint_regardless_of_its_subscriptions(
     client: httpx2.AsyncClient,
     services: Services,
-    world: Harness,
+    harness: Harness,
     admin: BearerAuth,
     receiver: WebhookReceiver,
 ) -> None:
     other = await create_endpoint(client, admin, receiver.url, events=("*",))
     tested = await create_endpoint(client, admin, receiver.url, events=("card.linked",))
     url = f"{ENDPOINTS_URL}/{tested['id']}"
-    answer = await client.post(f"{url}/test", auth=admin)
-    assert answer.status_code == 201
-    delivery = answer.json()
+    response = await client.post(f"{url}/test", auth=admin)
+    assert response.status_code == 201
+    delivery = response.json()
     created_at = delivery["created_at"]
     assert delivery == {
         "id": delivery["id"],
@@ -414,7 +414,7 @@ async def test_test_event_is_sent_to_one_endpoint_regardless_of_its_subscription
     }
     receiver.enqueue_statuses(500)
     await deliver_due(services)
-    world.advance_clock(minutes=1)
+    harness.advance_clock(minutes=1)
     await deliver_due(services)
     first, second = receiver.received
     assert first.body == second.body
@@ -430,7 +430,7 @@ async def test_test_event_is_sent_to_one_endpoint_regardless_of_its_subscription
     assert (await client.get(f"{ENDPOINTS_URL}/{other['id']}/deliveries", auth=admin)).json()[
         "data"
     ] == []
-    (entry,) = await world.list_audit_entries(tested["id"], "webhook_endpoint.tested")
+    (entry,) = await harness.list_audit_entries(tested["id"], "webhook_endpoint.tested")
     assert entry["actor"]["id"] == admin.id
     again = await client.post(f"{url}/deliveries/{delivery['id']}/redeliver", auth=admin)
     assert again.json()["status"] == "pending"
@@ -442,8 +442,8 @@ async def test_test_event_for_a_missing_endpoint_is_not_found(
     created = await create_endpoint(client, admin)
     await client.delete(f"{ENDPOINTS_URL}/{created['id']}", auth=admin)
     for name in (created["id"], UNKNOWN_ENDPOINT_ID, "x"):
-        answer = await client.post(f"{ENDPOINTS_URL}/{name}/test", auth=admin)
-        assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+        response = await client.post(f"{ENDPOINTS_URL}/{name}/test", auth=admin)
+        assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")
     assert await services.database.fetchval("SELECT count(*) FROM events") == 0
 
 
@@ -451,5 +451,5 @@ async def test_test_event_cannot_be_subscribed_to(
     client: httpx2.AsyncClient, admin: BearerAuth
 ) -> None:
     body = {"url": "https://shop.example.com", "events": ["webhook.test"]}
-    answer = await client.post(ENDPOINTS_URL, json=body, auth=admin)
-    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
+    response = await client.post(ENDPOINTS_URL, json=body, auth=admin)
+    assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")

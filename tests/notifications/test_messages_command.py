@@ -17,7 +17,7 @@ CODE = "402917"
 
 async def _run_messages(services: Services, **variables: str) -> tuple[int | None, str, str]:
     """Run the command and return its exit status, output and error output."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
+    stored = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
     own = {
         "TAPGATE_DATA_DIR": str(services.settings.data_dir),
         "TAPGATE_DATABASE_URL": str(services.settings.database_url),
@@ -27,12 +27,12 @@ async def _run_messages(services: Services, **variables: str) -> tuple[int | Non
         "messages",
         "--to",
         PHONE,
-        env=kept | own | variables,
+        env=stored | own | variables,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    output, complaint = await process.communicate()
-    return process.returncode, output.decode(), complaint.decode()
+    output, error = await process.communicate()
+    return process.returncode, output.decode(), error.decode()
 
 
 async def _enqueue_message(services: Services) -> None:
@@ -50,8 +50,8 @@ async def _enqueue_message(services: Services) -> None:
 async def test_pending_messages_for_a_phone_are_shown(services: Services) -> None:
     assert await _run_messages(services) == (0, f"No messages for {PHONE}.\n", "")
     await _enqueue_message(services)
-    status, output, complaint = await _run_messages(services)
-    assert (status, complaint) == (0, "")
+    status, output, error = await _run_messages(services)
+    assert (status, error) == (0, "")
     moment, template, code = output.split()
     assert (template, code) == ("one_time_code:", CODE)
     assert moment.endswith("Z")
@@ -59,14 +59,14 @@ async def test_pending_messages_for_a_phone_are_shown(services: Services) -> Non
 
 async def test_messages_are_not_shown_in_production(services: Services) -> None:
     await _enqueue_message(services)
-    status, output, complaint = await _run_messages(services, **PRODUCTION_ENVIRON)
+    status, output, error = await _run_messages(services, **PRODUCTION_ENVIRON)
     assert (status, output) == (1, "")
-    assert complaint == "tapgate: messages cannot be shown in production\n"
+    assert error == "tapgate: messages cannot be shown in production\n"
 
 
 async def test_wrong_secret_key_is_reported_in_one_line(services: Services) -> None:
     await _enqueue_message(services)
-    status, output, complaint = await _run_messages(services, TAPGATE_SECRET_KEY="k" * 32)
+    status, output, error = await _run_messages(services, TAPGATE_SECRET_KEY="k" * 32)
     assert (status, output) == (1, "")
-    assert complaint.startswith("tapgate: sealed with secret key ")
-    assert complaint.count("\n") == 1
+    assert error.startswith("tapgate: sealed with secret key ")
+    assert error.count("\n") == 1

@@ -17,14 +17,14 @@ ENDPOINTS_URL = "/api/v1/admin/webhook-endpoints"
 async def create_endpoint(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
     login = await client.post("/api/v1/admin/login", json=ADMIN)
     client.headers["Authorization"] = f"Bearer {login.json()['token']}"
-    answer = await client.post(ENDPOINTS_URL, json={"url": url, "events": ["card.linked"]})
-    assert answer.status_code == 201, answer.text
-    created: dict[str, Any] = answer.json()
+    response = await client.post(ENDPOINTS_URL, json={"url": url, "events": ["card.linked"]})
+    assert response.status_code == 201, response.text
+    created: dict[str, Any] = response.json()
     return created
 
 
 async def test_deliveries_survive_the_death_of_all_workers(
-    folder: Path, services: Services, database_url: str, receiver: WebhookReceiver
+    public_tmp_path: Path, services: Services, database_url: str, receiver: WebhookReceiver
 ) -> None:
     async def received() -> int:
         return len(receiver.received)
@@ -34,7 +34,7 @@ async def test_deliveries_survive_the_death_of_all_workers(
         return {row["status"] for row in rows}
 
     async with (
-        run_gateway(folder, database_url, workers=2) as address,
+        run_gateway(public_tmp_path, database_url, workers=2) as address,
         httpx2.AsyncClient(base_url=address, trust_env=False, timeout=30) as client,
     ):
         created = await create_endpoint(client, f"{receiver.url}/slow")
@@ -53,7 +53,7 @@ async def test_deliveries_survive_the_death_of_all_workers(
             await publish_event(services)
         await wait_until_equal(statuses, {"delivered"})
         assert await received() == 32
-        numbers = [one.id for one in receiver.received]
+        numbers = [webhook.id for webhook in receiver.received]
         assert numbers[0] == numbers[1]
         assert len(set(numbers)) == 31
         assert all(one.is_signed_with(created["secret"]) for one in receiver.received)

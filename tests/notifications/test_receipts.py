@@ -46,51 +46,51 @@ async def count_rows(services: Services, table: str) -> int:
 
 
 async def list_pending_messages(
-    world: Harness, person: dict[str, Any]
+    harness: Harness, person: dict[str, Any]
 ) -> list[tuple[str, list[str]]]:
     """Return the pending receipts for the person's phone, oldest first."""
-    await ReceiptWorker(world.services).enqueue_due()
+    await ReceiptWorker(harness.services).enqueue_due()
     kinds = (MONEY_RECEIVED, PAYMENT_MADE)
     found = [
-        (kind, await world.list_pending_messages(person["phone_number"], kind)) for kind in kinds
+        (kind, await harness.list_pending_messages(person["phone_number"], kind)) for kind in kinds
     ]
     messages = [(kind, words) for kind, sent in found for words in sent]
     return sorted(messages, key=lambda message: message[1][-1])
 
 
 async def create_subscriber(
-    world: Harness, first_name: str = "Aminata", balance: str = "0"
+    harness: Harness, first_name: str = "Aminata", balance: str = "0"
 ) -> dict[str, Any]:
-    return await world.create_subscriber(first_name=first_name, balance=balance)
+    return await harness.create_subscriber(first_name=first_name, balance=balance)
 
 
-async def test_both_parties_get_amount_counterparty_and_transaction_id(world: Harness) -> None:
+async def test_both_parties_get_amount_counterparty_and_transaction_id(harness: Harness) -> None:
     sender, receiver = (
-        await create_subscriber(world, "Ibrahim", "5000"),
-        await create_subscriber(world),
+        await create_subscriber(harness, "Ibrahim", "5000"),
+        await create_subscriber(harness),
     )
     number = await submit_and_get_id(
-        world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "1234.50"
+        harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "1234.50"
     )
-    assert await list_pending_messages(world, receiver) == [
+    assert await list_pending_messages(harness, receiver) == [
         (MONEY_RECEIVED, ["1,234.50 SLE", "Ibrahim K.", number])
     ]
-    assert await list_pending_messages(world, sender) == [
+    assert await list_pending_messages(harness, sender) == [
         (PAYMENT_MADE, ["1,234.50 SLE", "Aminata K.", number])
     ]
-    assert await count_rows(world.services, "notices") == 0
+    assert await count_rows(harness.services, "notices") == 0
 
 
-async def test_counterparties_are_shown_by_their_public_name(world: Harness) -> None:
-    person = await create_subscriber(world, balance="500")
+async def test_counterparties_are_shown_by_their_public_name(harness: Harness) -> None:
+    person = await create_subscriber(harness, balance="500")
     cashier, shop, bank = (
-        await create_agent(world),
-        await create_processor(world),
-        await create_partner(world),
+        await create_agent(harness),
+        await create_processor(harness),
+        await create_partner(harness),
     )
-    await submit_and_get_id(world, chart.PARTNER_DEPOSIT, "cash", bank, "100.00")
-    await submit_and_get_id(world, chart.AGENT_FUND, "cash", cashier, "100.00")
-    await submit_and_get_id(world, chart.TRANSFER, "cash", shop, "100.00")
+    await submit_and_get_id(harness, chart.PARTNER_DEPOSIT, "cash", bank, "100.00")
+    await submit_and_get_id(harness, chart.AGENT_FUND, "cash", cashier, "100.00")
+    await submit_and_get_id(harness, chart.TRANSFER, "cash", shop, "100.00")
     expected = []
     for kind, payer, payee, told_as, name in (
         (chart.AGENT_CASHIN, cashier, person["id"], MONEY_RECEIVED, "Kadiatu (public)"),
@@ -100,49 +100,55 @@ async def test_counterparties_are_shown_by_their_public_name(world: Harness) -> 
         (chart.AGENT_CASHOUT, person["id"], cashier, PAYMENT_MADE, "Kadiatu (public)"),
     ):
         pins = {"payer_pin": PIN} if payer == cashier else {}
-        number = await submit_and_get_id(world, kind, payer, payee, "10.00", **pins)
+        number = await submit_and_get_id(harness, kind, payer, payee, "10.00", **pins)
         expected.append((told_as, ["10.00 SLE", name, number]))
-    assert await list_pending_messages(world, person) == expected
+    assert await list_pending_messages(harness, person) == expected
 
 
-async def test_merchant_name_from_the_terminal_is_shown_on_one_line(world: Harness) -> None:
-    person, shop = await create_subscriber(world, balance="50"), await create_processor(world)
+async def test_merchant_name_from_the_terminal_is_shown_on_one_line(harness: Harness) -> None:
+    person, shop = await create_subscriber(harness, balance="50"), await create_processor(harness)
     context = {"merchant_name": "Kamara\n  Stores,\tAberdeen "}
     paid = await submit_and_get_id(
-        world, chart.POS_PAYMENT, person["id"], shop, "10.00", context=context, channel="pos"
+        harness, chart.POS_PAYMENT, person["id"], shop, "10.00", context=context, channel="pos"
     )
-    returned = await submit_refund(world, paid, shop, "4.00")
-    assert await list_pending_messages(world, person) == [
+    returned = await submit_refund(harness, paid, shop, "4.00")
+    assert await list_pending_messages(harness, person) == [
         (PAYMENT_MADE, ["10.00 SLE", "Kamara Stores, Aberdeen", paid]),
         (MONEY_RECEIVED, ["4.00 SLE", "Kamara (public)", returned]),
     ]
 
 
-async def test_received_amount_excludes_a_fee_paid_by_the_receiver(world: Harness) -> None:
-    services = world.services
+async def test_received_amount_excludes_a_fee_paid_by_the_receiver(harness: Harness) -> None:
+    services = harness.services
     async with services.database.transaction() as tx:
         await tx.execute("UPDATE fee_rules SET payer = 'receiver', rate = 2000")
         ticket = await services.signals.publish(tx, ledger_rules.RULES_CHANGED, "")
     await services.signals.wait_for_acks(ticket)
-    sender, receiver = await create_subscriber(world, balance="100"), await create_subscriber(world)
-    await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "50.00")
-    ((_, words),) = await list_pending_messages(world, receiver)
+    sender, receiver = (
+        await create_subscriber(harness, balance="100"),
+        await create_subscriber(harness),
+    )
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "50.00")
+    ((_, words),) = await list_pending_messages(harness, receiver)
     assert words[0] == "49.00 SLE"
-    ((_, words),) = await list_pending_messages(world, sender)
+    ((_, words),) = await list_pending_messages(harness, sender)
     assert words[0] == "50.00 SLE"
 
 
 @pytest.mark.parametrize("settings", ["off", "received", "all"], indirect=True)
 async def test_receipts_setting_determines_the_recipients(
-    world: Harness, settings: Settings
+    harness: Harness, settings: Settings
 ) -> None:
-    sender, receiver = await create_subscriber(world, balance="100"), await create_subscriber(world)
-    await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
+    sender, receiver = (
+        await create_subscriber(harness, balance="100"),
+        await create_subscriber(harness),
+    )
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
     await submit_and_get_id(
-        world, chart.POS_PAYMENT, sender["id"], await create_processor(world), "10.00"
+        harness, chart.POS_PAYMENT, sender["id"], await create_processor(harness), "10.00"
     )
     kinds = [
-        [kind for kind, _ in await list_pending_messages(world, person)]
+        [kind for kind, _ in await list_pending_messages(harness, person)]
         for person in (sender, receiver)
     ]
     expected: dict[str, list[list[str]]] = {
@@ -153,47 +159,53 @@ async def test_receipts_setting_determines_the_recipients(
     assert kinds == expected[settings.receipts]
 
 
-async def test_held_payment_sends_receipts_when_it_is_released(world: Harness) -> None:
-    sender, receiver = await create_subscriber(world), await create_subscriber(world)
+async def test_held_payment_sends_receipts_when_it_is_released(harness: Harness) -> None:
+    sender, receiver = await create_subscriber(harness), await create_subscriber(harness)
     for person in (sender, receiver):
-        await set_kyc_level(world, person["id"], 3)
-    await world.deposit(sender["id"], "700000")
+        await set_kyc_level(harness, person["id"], 3)
+    await harness.deposit(sender["id"], "700000")
     held = await submit_and_get_id(
-        world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "600000"
+        harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "600000"
     )
-    assert await list_pending_messages(world, receiver) == []
-    world.advance_clock(days=2)
-    await decide_review(world, held, release=True)
-    assert [kind for kind, _ in await list_pending_messages(world, receiver)] == [MONEY_RECEIVED]
-    assert [kind for kind, _ in await list_pending_messages(world, sender)] == [PAYMENT_MADE]
+    assert await list_pending_messages(harness, receiver) == []
+    harness.advance_clock(days=2)
+    await decide_review(harness, held, release=True)
+    assert [kind for kind, _ in await list_pending_messages(harness, receiver)] == [MONEY_RECEIVED]
+    assert [kind for kind, _ in await list_pending_messages(harness, sender)] == [PAYMENT_MADE]
 
 
 @pytest.mark.parametrize("state", ["blocked", "closed"])
 async def test_receipt_goes_to_the_current_phone_number_of_a_blocked_or_closed_account(
-    world: Harness, state: str
+    harness: Harness, state: str
 ) -> None:
-    sender, receiver = await create_subscriber(world, balance="100"), await create_subscriber(world)
-    await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
-    await world.services.database.execute(
+    sender, receiver = (
+        await create_subscriber(harness, balance="100"),
+        await create_subscriber(harness),
+    )
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
+    await harness.services.database.execute(
         "UPDATE subscribers SET phone_number = '+23276999999' WHERE id = $1",
         ids.decode(ids.SUBSCRIBER, receiver["id"]),
     )
-    await world.services.database.execute(
+    await harness.services.database.execute(
         "UPDATE accounts SET status = $2 WHERE owner_id = $1",
         ids.decode(ids.SUBSCRIBER, receiver["id"]),
         state,
     )
-    assert await list_pending_messages(world, receiver) == []
-    assert len(await list_pending_messages(world, {"phone_number": "+23276999999"})) == 1
+    assert await list_pending_messages(harness, receiver) == []
+    assert len(await list_pending_messages(harness, {"phone_number": "+23276999999"})) == 1
 
 
-async def test_replayed_request_sends_no_second_receipt(world: Harness) -> None:
-    sender, receiver = await create_subscriber(world, balance="100"), await create_subscriber(world)
-    card = await world.create_card(receiver["id"])
-    key = await world.create_api_key("payments:write")
+async def test_replayed_request_sends_no_second_receipt(harness: Harness) -> None:
+    sender, receiver = (
+        await create_subscriber(harness, balance="100"),
+        await create_subscriber(harness),
+    )
+    card = await harness.create_card(receiver["id"])
+    key = await harness.create_api_key("payments:write")
 
     async def send() -> int:
-        answer = await world.client.post(
+        response = await harness.client.post(
             "/api/v1/wallet/transfer-p2p",
             json={
                 "sender_id": sender["id"],
@@ -204,20 +216,29 @@ async def test_replayed_request_sends_no_second_receipt(world: Harness) -> None:
             },
             auth=key,
         )
-        assert answer.status_code == 200, answer.text
-        return answer.status_code
+        assert response.status_code == 200, response.text
+        return response.status_code
 
     await asyncio.gather(*(send() for _ in range(5)))
-    assert [len(await list_pending_messages(world, one)) for one in (sender, receiver)] == [1, 1]
+    assert [len(await list_pending_messages(harness, item)) for item in (sender, receiver)] == [
+        1,
+        1,
+    ]
     await send()
-    assert [len(await list_pending_messages(world, one)) for one in (sender, receiver)] == [1, 1]
+    assert [len(await list_pending_messages(harness, entry)) for entry in (sender, receiver)] == [
+        1,
+        1,
+    ]
 
 
 async def test_interrupted_batch_sends_each_receipt_once(
-    world: Harness, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sender, receiver = await create_subscriber(world, balance="100"), await create_subscriber(world)
-    await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
+    sender, receiver = (
+        await create_subscriber(harness, balance="100"),
+        await create_subscriber(harness),
+    )
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
     send_templates = receipts.enqueue_messages
 
     async def interrupted(*arguments: Any) -> None:
@@ -226,18 +247,21 @@ async def test_interrupted_batch_sends_each_receipt_once(
 
     with monkeypatch.context() as patched, contextlib.suppress(ZeroDivisionError):
         patched.setattr(receipts, "enqueue_messages", interrupted)
-        await ReceiptWorker(world.services).enqueue_due()
-    assert await count_rows(world.services, "messages") == 0
-    assert await count_rows(world.services, "notices") == 2
-    assert len(await list_pending_messages(world, receiver)) == 1
-    assert await count_rows(world.services, "messages") == 2
+        await ReceiptWorker(harness.services).enqueue_due()
+    assert await count_rows(harness.services, "messages") == 0
+    assert await count_rows(harness.services, "notices") == 2
+    assert len(await list_pending_messages(harness, receiver)) == 1
+    assert await count_rows(harness.services, "messages") == 2
 
 
 async def test_notices_of_a_dead_worker_are_processed_by_another(
-    world: Harness, database_url: str, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sender, receiver = await create_subscriber(world, balance="100"), await create_subscriber(world)
-    await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
+    sender, receiver = (
+        await create_subscriber(harness, balance="100"),
+        await create_subscriber(harness),
+    )
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
     in_hand, send_templates = asyncio.Event(), receipts.enqueue_messages
 
     async def slow(*arguments: Any) -> None:
@@ -245,72 +269,78 @@ async def test_notices_of_a_dead_worker_are_processed_by_another(
         in_hand.set()
         await asyncio.Event().wait()
 
-    async with open_services(world.services.settings, database_url) as other:
+    async with open_services(harness.services.settings, database_url) as other:
         with monkeypatch.context() as patched:
             patched.setattr(receipts, "enqueue_messages", slow)
             dying = asyncio.create_task(ReceiptWorker(other).enqueue_due())
             await in_hand.wait()
         # While its transaction is open, other workers neither wait for the notices nor process
         # them.
-        await ReceiptWorker(world.services).enqueue_due()
-        assert await count_rows(world.services, "messages") == 0
+        await ReceiptWorker(harness.services).enqueue_due()
+        assert await count_rows(harness.services, "messages") == 0
         dying.cancel()
         await asyncio.wait([dying])
     async with asyncio.timeout(30):
-        while not (messages := await list_pending_messages(world, receiver)):
+        while not (messages := await list_pending_messages(harness, receiver)):
             await asyncio.sleep(0.02)  # PostgreSQL detects the lost connection a moment later
     assert len(messages) == 1
-    assert await count_rows(world.services, "messages") == 2
+    assert await count_rows(harness.services, "messages") == 2
 
 
 async def test_concurrent_workers_send_each_receipt_once(
-    world: Harness, database_url: str, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(receipts, "BATCH_SIZE", 7)
-    await world.disable_compliance_rules()
-    sender, receiver = await create_subscriber(world, balance="200"), await create_subscriber(world)
+    await harness.disable_compliance_rules()
+    sender, receiver = (
+        await create_subscriber(harness, balance="200"),
+        await create_subscriber(harness),
+    )
     numbers = await asyncio.gather(
         *(
-            submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "1.00")
+            submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "1.00")
             for _ in range(60)
         )
     )
-    async with open_services(world.services.settings, database_url) as other:
-        workers = (ReceiptWorker(services) for services in (world.services, other) * 2)
+    async with open_services(harness.services.settings, database_url) as other:
+        workers = (ReceiptWorker(services) for services in (harness.services, other) * 2)
         await asyncio.gather(*(worker.enqueue_due() for worker in workers))
     for person in (sender, receiver):
         assert sorted(
-            words[-1] for _, words in await list_pending_messages(world, person)
+            words[-1] for _, words in await list_pending_messages(harness, person)
         ) == sorted(numbers)
-    assert await count_rows(world.services, "messages") == 120
+    assert await count_rows(harness.services, "messages") == 120
 
 
-async def test_receipt_expires_a_day_after_the_transaction(world: Harness) -> None:
-    sender, receiver = await create_subscriber(world, balance="100"), await create_subscriber(world)
-    await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
-    world.advance_clock(hours=20)
-    await ReceiptWorker(world.services).enqueue_due()
-    (moved_at,) = await world.services.database.fetchrow(
+async def test_receipt_expires_a_day_after_the_transaction(harness: Harness) -> None:
+    sender, receiver = (
+        await create_subscriber(harness, balance="100"),
+        await create_subscriber(harness),
+    )
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
+    harness.advance_clock(hours=20)
+    await ReceiptWorker(harness.services).enqueue_due()
+    (moved_at,) = await harness.services.database.fetchrow(
         "SELECT completed_at FROM transactions WHERE type = 'transfer_p2p'"
     )
-    rows = await world.services.database.fetch("SELECT expires_at FROM messages")
+    rows = await harness.services.database.fetch("SELECT expires_at FROM messages")
     assert [row["expires_at"] for row in rows] == [moved_at + timedelta(hours=24)] * 2
-    world.advance_clock(hours=5)
+    harness.advance_clock(hours=5)
     async with httpx2.AsyncClient(trust_env=False) as http:
-        await MessageSender(world.services).send_due(http)
-    assert await list_pending_messages(world, receiver) == []
+        await MessageSender(harness.services).send_due(http)
+    assert await list_pending_messages(harness, receiver) == []
 
 
-async def test_stored_notices_and_messages_contain_no_plaintext(world: Harness) -> None:
+async def test_stored_notices_and_messages_contain_no_plaintext(harness: Harness) -> None:
     sender, receiver = (
-        await create_subscriber(world, "Ibrahim", "100"),
-        await create_subscriber(world),
+        await create_subscriber(harness, "Ibrahim", "100"),
+        await create_subscriber(harness),
     )
     amount = "77.31"  # cannot be part of a timestamp: no minute has 77 seconds
-    await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], amount)
-    notices = await world.services.database.fetch("SELECT notices::text FROM notices")
-    await ReceiptWorker(world.services).enqueue_due()
-    messages = await world.services.database.fetch(
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], amount)
+    notices = await harness.services.database.fetch("SELECT notices::text FROM notices")
+    await ReceiptWorker(harness.services).enqueue_due()
+    messages = await harness.services.database.fetch(
         "SELECT messages::text, parameters FROM messages"
     )
     assert (len(notices), len(messages)) == (2, 2)
@@ -318,24 +348,24 @@ async def test_stored_notices_and_messages_contain_no_plaintext(world: Harness) 
         assert words not in str([*notices, *messages])
 
 
-async def test_running_gateway_sends_receipts_to_the_messenger(world: Harness) -> None:
-    services = world.services
+async def test_running_gateway_sends_receipts_to_the_messenger(harness: Harness) -> None:
+    services = harness.services
     messenger = FakeMessenger(services.settings.service_secrets["gateway"])
     async with messenger.listen():
         known = msgspec.structs.replace(services.settings, messenger_url=messenger.url)
         async with gateway._start_background_tasks(dataclasses.replace(services, settings=known)):
             sender, receiver = (
-                await create_subscriber(world, "Ibrahim", "100"),
-                await create_subscriber(world),
+                await create_subscriber(harness, "Ibrahim", "100"),
+                await create_subscriber(harness),
             )
             number = await submit_and_get_id(
-                world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00"
+                harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00"
             )
             async with asyncio.timeout(30):
                 while len(messenger.received) < 2:
                     await asyncio.sleep(0.02)
-    came = sorted(messenger.received, key=lambda message: message["template"])
-    assert [{**message, "id": ""} for message in came] == [
+    received = sorted(messenger.received, key=lambda message: message["template"])
+    assert [{**message, "id": ""} for message in received] == [
         {
             "id": "",
             "to": person["phone_number"],

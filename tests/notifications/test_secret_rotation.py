@@ -13,14 +13,14 @@ from notifications.webhook_receiver import ReceivedWebhook, WebhookReceiver
 class RotatingEndpoint:
     """An endpoint and all the secrets it has had."""
 
-    def __init__(self, world: Harness, admin: BearerAuth, created: dict[str, Any]) -> None:
-        self.harness, self.admin, self.id = world, admin, created["id"]
+    def __init__(self, harness: Harness, admin: BearerAuth, created: dict[str, Any]) -> None:
+        self.harness, self.admin, self.id = harness, admin, created["id"]
         self.secrets: list[str] = [created["secret"]]
 
     async def rotate(self, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        answer = await self.post(body)
-        assert answer.status_code == 200, answer.text
-        rotated: dict[str, Any] = answer.json()
+        response = await self.post(body)
+        assert response.status_code == 200, response.text
+        rotated: dict[str, Any] = response.json()
         self.secrets.append(rotated["secret"])
         return rotated
 
@@ -39,64 +39,70 @@ class RotatingEndpoint:
 
 
 @pytest.fixture
-async def shop(world: Harness, receiver: WebhookReceiver) -> RotatingEndpoint:
-    admin = await world.create_admin("A")
+async def rotating_endpoint(harness: Harness, receiver: WebhookReceiver) -> RotatingEndpoint:
+    admin = await harness.create_admin("A")
     body = {"url": receiver.url, "events": ["*"]}
-    created = await world.client.post(ENDPOINTS_URL, json=body, auth=admin)
-    return RotatingEndpoint(world, admin, created.json())
+    created = await harness.client.post(ENDPOINTS_URL, json=body, auth=admin)
+    return RotatingEndpoint(harness, admin, created.json())
 
 
-async def deliver_event(world: Harness, receiver: WebhookReceiver) -> ReceivedWebhook:
-    await publish_event(world.services)
-    await deliver_due(world.services)
+async def deliver_event(harness: Harness, receiver: WebhookReceiver) -> ReceivedWebhook:
+    await publish_event(harness.services)
+    await deliver_due(harness.services)
     return receiver.received[-1]
 
 
 @pytest.mark.parametrize("body", [None, {}, {"grace_seconds": 0}, {"grace_seconds": None}])
 async def test_rotation_without_grace_period_signs_only_with_the_new_secret(
-    shop: RotatingEndpoint, world: Harness, receiver: WebhookReceiver, body: dict[str, Any] | None
+    rotating_endpoint: RotatingEndpoint,
+    harness: Harness,
+    receiver: WebhookReceiver,
+    body: dict[str, Any] | None,
 ) -> None:
-    rotated = await shop.rotate(body)
-    assert rotated["secret"].startswith("whsec_") and len(set(shop.secrets)) == 2
-    assert rotated["id"] == shop.id
-    assert shop.list_signing_secrets(await deliver_event(world, receiver)) == [1]
+    rotated = await rotating_endpoint.rotate(body)
+    assert rotated["secret"].startswith("whsec_") and len(set(rotating_endpoint.secrets)) == 2
+    assert rotated["id"] == rotating_endpoint.id
+    assert rotating_endpoint.list_signing_secrets(await deliver_event(harness, receiver)) == [1]
 
 
 async def test_both_secrets_sign_during_the_grace_period(
-    shop: RotatingEndpoint, world: Harness, receiver: WebhookReceiver
+    rotating_endpoint: RotatingEndpoint, harness: Harness, receiver: WebhookReceiver
 ) -> None:
-    await shop.rotate({"grace_seconds": 3600})
-    during = await deliver_event(world, receiver)
-    assert shop.list_signing_secrets(during) == [0, 1]
+    await rotating_endpoint.rotate({"grace_seconds": 3600})
+    during = await deliver_event(harness, receiver)
+    assert rotating_endpoint.list_signing_secrets(during) == [0, 1]
     assert during.headers["webhook-signature"].count("v1,") == 2
-    world.advance_clock(seconds=3599)
-    assert shop.list_signing_secrets(await deliver_event(world, receiver)) == [0, 1]
-    world.advance_clock(seconds=1)
-    assert shop.list_signing_secrets(await deliver_event(world, receiver)) == [1]
-    assert len({one.id for one in receiver.received}) == 3
+    harness.advance_clock(seconds=3599)
+    assert rotating_endpoint.list_signing_secrets(await deliver_event(harness, receiver)) == [0, 1]
+    harness.advance_clock(seconds=1)
+    assert rotating_endpoint.list_signing_secrets(await deliver_event(harness, receiver)) == [1]
+    assert len({webhook.id for webhook in receiver.received}) == 3
 
 
 async def test_second_rotation_ends_the_oldest_secret_immediately(
-    shop: RotatingEndpoint, world: Harness, receiver: WebhookReceiver
+    rotating_endpoint: RotatingEndpoint, harness: Harness, receiver: WebhookReceiver
 ) -> None:
-    await shop.rotate({"grace_seconds": 86_400})
-    await shop.rotate({"grace_seconds": 60})
-    assert shop.list_signing_secrets(await deliver_event(world, receiver)) == [1, 2]
-    await shop.rotate()
-    assert shop.list_signing_secrets(await deliver_event(world, receiver)) == [3]
+    await rotating_endpoint.rotate({"grace_seconds": 86_400})
+    await rotating_endpoint.rotate({"grace_seconds": 60})
+    assert rotating_endpoint.list_signing_secrets(await deliver_event(harness, receiver)) == [1, 2]
+    await rotating_endpoint.rotate()
+    assert rotating_endpoint.list_signing_secrets(await deliver_event(harness, receiver)) == [3]
 
 
 async def test_retry_is_signed_with_the_current_secrets(
-    shop: RotatingEndpoint, world: Harness, receiver: WebhookReceiver
+    rotating_endpoint: RotatingEndpoint, harness: Harness, receiver: WebhookReceiver
 ) -> None:
     receiver.enqueue_statuses(500)
-    first = await deliver_event(world, receiver)
-    await shop.rotate({"grace_seconds": 60})
-    world.advance_clock(seconds=10)
-    await deliver_due(world.services)
+    first = await deliver_event(harness, receiver)
+    await rotating_endpoint.rotate({"grace_seconds": 60})
+    harness.advance_clock(seconds=10)
+    await deliver_due(harness.services)
     second = receiver.received[-1]
     assert (first.id, first.body) == (second.id, second.body)
-    assert (shop.list_signing_secrets(first), shop.list_signing_secrets(second)) == ([0], [0, 1])
+    assert (
+        rotating_endpoint.list_signing_secrets(first),
+        rotating_endpoint.list_signing_secrets(second),
+    ) == ([0], [0, 1])
 
 
 @pytest.mark.parametrize(
@@ -104,26 +110,34 @@ async def test_retry_is_signed_with_the_current_secrets(
     [(-1, 422), (86_401, 422), (2**70, 422), ("60", 400), (1.5, 400), (True, 400)],
 )
 async def test_invalid_grace_period_is_rejected_and_changes_nothing(
-    shop: RotatingEndpoint, world: Harness, receiver: WebhookReceiver, grace: Any, status: int
+    rotating_endpoint: RotatingEndpoint,
+    harness: Harness,
+    receiver: WebhookReceiver,
+    grace: Any,
+    status: int,
 ) -> None:
-    refused = await shop.post({"grace_seconds": grace})
+    refused = await rotating_endpoint.post({"grace_seconds": grace})
     assert refused.status_code == status
     assert list(refused.json()["details"]["fields"]) == ["grace_seconds"]
-    assert shop.list_signing_secrets(await deliver_event(world, receiver)) == [0]
+    assert rotating_endpoint.list_signing_secrets(await deliver_event(harness, receiver)) == [0]
 
 
 async def test_rotated_secrets_are_stored_sealed_and_not_logged(
-    shop: RotatingEndpoint, world: Harness
+    rotating_endpoint: RotatingEndpoint, harness: Harness
 ) -> None:
-    await shop.rotate({"grace_seconds": 60})
-    (entry,) = await world.list_audit_entries(shop.id, "webhook_endpoint.secret_rotated")
-    assert entry["actor"]["id"] == shop.admin.id
+    await rotating_endpoint.rotate({"grace_seconds": 60})
+    (entry,) = await harness.list_audit_entries(
+        rotating_endpoint.id, "webhook_endpoint.secret_rotated"
+    )
+    assert entry["actor"]["id"] == rotating_endpoint.admin.id
     assert entry["changes"] == {"grace_seconds": [None, 60]}
     stored = ""
     for table in ("webhook_endpoints", "audit_entries"):
-        rows = await world.services.database.fetch(f"SELECT {table}::text FROM {table}")
+        rows = await harness.services.database.fetch(f"SELECT {table}::text FROM {table}")
         stored += str(rows)
-    shown = await world.client.get(f"{ENDPOINTS_URL}/{shop.id}", auth=shop.admin)
-    for secret in shop.secrets:
+    page = await harness.client.get(
+        f"{ENDPOINTS_URL}/{rotating_endpoint.id}", auth=rotating_endpoint.admin
+    )
+    for secret in rotating_endpoint.secrets:
         encoded = secret.removeprefix("whsec_")
-        assert encoded not in stored + shown.text and encoded.encode().hex() not in stored
+        assert encoded not in stored + page.text and encoded.encode().hex() not in stored

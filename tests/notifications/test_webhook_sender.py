@@ -20,8 +20,8 @@ HOST = "shop.example.com"
 class FakeResolver:
     """A resolver whose result changes with every query; only the first one may be used."""
 
-    def __init__(self, *answers: list[str]) -> None:
-        self.address_lists = list(answers)
+    def __init__(self, *responses: list[str]) -> None:
+        self.address_lists = list(responses)
         self.queries: list[str] = []
 
     async def __call__(self, host: str) -> Sequence[str]:
@@ -35,7 +35,7 @@ def certificate(tmp_path: Path) -> Path:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
     now = datetime.now(UTC)
-    made = (
+    created = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -53,7 +53,7 @@ def certificate(tmp_path: Path) -> Path:
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
         )
-        + made.public_bytes(serialization.Encoding.PEM)
+        + created.public_bytes(serialization.Encoding.PEM)
     )
     return file
 

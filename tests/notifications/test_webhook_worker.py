@@ -31,19 +31,19 @@ from tapgate.notifications.webhooks.worker import WebhookWorker
 
 
 async def test_event_is_sent_with_a_standard_webhooks_signature(
-    timed: Services, receiver: WebhookReceiver, set_clock: FakeClock
+    services_with_fake_clock: Services, receiver: WebhookReceiver, fake_clock: FakeClock
 ) -> None:
-    _, secret = await create_endpoint(timed, f"{receiver.url}/hook?shop=1")
-    await publish_event(timed)
-    set_clock.advance(seconds=61)
-    await deliver_due(timed)
-    row = await get_only_delivery(timed)
+    _, secret = await create_endpoint(services_with_fake_clock, f"{receiver.url}/hook?shop=1")
+    await publish_event(services_with_fake_clock)
+    fake_clock.advance(seconds=61)
+    await deliver_due(services_with_fake_clock)
+    row = await get_only_delivery(services_with_fake_clock)
     (received,) = receiver.received
     assert received.request_line == "POST /hook?shop=1 HTTP/1.1"
     assert received.headers["content-type"] == "application/json"
     assert received.headers["host"] == f"127.0.0.1:{receiver.port}"
     assert received.id == format_delivery(row)
-    assert received.headers["webhook-timestamp"] == str(int(set_clock().timestamp()))
+    assert received.headers["webhook-timestamp"] == str(int(fake_clock().timestamp()))
     assert received.is_signed_with(secret)
     assert received.content == {
         "type": "card.linked",
@@ -51,67 +51,73 @@ async def test_event_is_sent_with_a_standard_webhooks_signature(
         "data": {"serial": "TAP-000001", "status": "ACTIVE", "holder_name": "Amïnata"},
     }
     assert (row["status"], row["attempts"], row["last_status"]) == ("delivered", 1, 204)
-    await deliver_due(timed)
+    await deliver_due(services_with_fake_clock)
     assert len(receiver.received) == 1
 
 
 async def test_endpoint_gets_subscribed_events_under_its_own_id_and_secret(
-    timed: Services, receiver: WebhookReceiver
+    services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
-    _, cards = await create_endpoint(timed, f"{receiver.url}/cards", "card.linked", "card.blocked")
-    _, everything = await create_endpoint(timed, f"{receiver.url}/everything", "*")
-    await publish_event(timed, "card.linked")
-    await publish_event(timed, "alert.resolved")
-    await deliver_due(timed)
+    _, cards = await create_endpoint(
+        services_with_fake_clock, f"{receiver.url}/cards", "card.linked", "card.blocked"
+    )
+    _, everything = await create_endpoint(
+        services_with_fake_clock, f"{receiver.url}/everything", "*"
+    )
+    await publish_event(services_with_fake_clock, "card.linked")
+    await publish_event(services_with_fake_clock, "alert.resolved")
+    await deliver_due(services_with_fake_clock)
     by_path = {
-        path: [one.content["type"] for one in receiver.received if one.path == path]
+        path: [webhook.content["type"] for webhook in receiver.received if webhook.path == path]
         for path in ("/cards", "/everything")
     }
     assert by_path["/cards"] == ["card.linked"]
     assert sorted(by_path["/everything"]) == ["alert.resolved", "card.linked"]
-    assert len({one.id for one in receiver.received}) == 3
+    assert len({received.id for received in receiver.received}) == 3
     for one in receiver.received:
         assert one.is_signed_with(cards) == (one.path == "/cards")
         assert one.is_signed_with(everything) == (one.path == "/everything")
 
 
 async def test_rolled_back_change_publishes_no_event(
-    timed: Services, receiver: WebhookReceiver
+    services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
-    await create_endpoint(timed, receiver.url)
+    await create_endpoint(services_with_fake_clock, receiver.url)
     with pytest.raises(ZeroDivisionError):
-        async with timed.database.transaction() as tx:
-            await publish(tx, timed, "card.linked", msgspec.defstruct("Record", [])())
+        async with services_with_fake_clock.database.transaction() as tx:
+            await publish(
+                tx, services_with_fake_clock, "card.linked", msgspec.defstruct("Record", [])()
+            )
             raise ZeroDivisionError
-    await deliver_due(timed)
+    await deliver_due(services_with_fake_clock)
     assert receiver.received == []
-    assert await timed.database.fetchval("SELECT count(*) FROM events") == 0
+    assert await services_with_fake_clock.database.fetchval("SELECT count(*) FROM events") == 0
 
 
-async def test_event_without_subscribers_is_not_stored(timed: Services) -> None:
-    await create_endpoint(timed, "http://127.0.0.1:9", "card.blocked")
-    gone, _ = await create_endpoint(timed, "http://127.0.0.1:9", "*")
-    await timed.database.execute(
+async def test_event_without_subscribers_is_not_stored(services_with_fake_clock: Services) -> None:
+    await create_endpoint(services_with_fake_clock, "http://127.0.0.1:9", "card.blocked")
+    gone, _ = await create_endpoint(services_with_fake_clock, "http://127.0.0.1:9", "*")
+    await services_with_fake_clock.database.execute(
         "UPDATE webhook_endpoints SET deleted_at = now() WHERE id = $1", gone
     )
-    await publish_event(timed, "card.linked")
-    assert await timed.database.fetchval("SELECT count(*) FROM events") == 0
+    await publish_event(services_with_fake_clock, "card.linked")
+    assert await services_with_fake_clock.database.fetchval("SELECT count(*) FROM events") == 0
 
 
 async def test_failed_attempts_are_retried_on_schedule_until_the_delivery_fails(
-    timed: Services, receiver: WebhookReceiver, set_clock: FakeClock
+    services_with_fake_clock: Services, receiver: WebhookReceiver, fake_clock: FakeClock
 ) -> None:
-    _, secret = await create_endpoint(timed, receiver.url)
+    _, secret = await create_endpoint(services_with_fake_clock, receiver.url)
     receiver.enqueue_statuses(*[500, 404, 301, 199 + 200, 429, 503, 502, 400, 401, 500])
-    await publish_event(timed)
+    await publish_event(services_with_fake_clock)
     pauses = []
-    while (row := await get_only_delivery(timed))["status"] == "pending":
-        pauses.append((row["next_attempt_at"] - set_clock()).total_seconds())
-        set_clock.advance(seconds=pauses[-1] - 0.001)
-        await deliver_due(timed)
+    while (row := await get_only_delivery(services_with_fake_clock))["status"] == "pending":
+        pauses.append((row["next_attempt_at"] - fake_clock()).total_seconds())
+        fake_clock.advance(seconds=pauses[-1] - 0.001)
+        await deliver_due(services_with_fake_clock)
         assert len(receiver.received) == len(pauses) - 1, "too early"
-        set_clock.advance(seconds=0.001)
-        await deliver_due(timed)
+        fake_clock.advance(seconds=0.001)
+        await deliver_due(services_with_fake_clock)
     hour = 3600
     expected = [5, 300, 1800, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour]
     assert pauses.pop(0) <= 0.001
@@ -119,9 +125,9 @@ async def test_failed_attempts_are_retried_on_schedule_until_the_delivery_fails(
     for pause, about in zip(pauses, expected, strict=True):
         assert 0.9 * about <= pause <= 1.1 * about
     assert (row["status"], row["attempts"], row["last_status"]) == ("failed", 10, 500)
-    assert row["ended_at"] == set_clock()
-    assert len({(one.id, one.body) for one in receiver.received}) == 1
-    assert len({one.headers["webhook-timestamp"] for one in receiver.received}) == 10
+    assert row["ended_at"] == fake_clock()
+    assert len({(webhook.id, webhook.body) for webhook in receiver.received}) == 1
+    assert len({received.headers["webhook-timestamp"] for received in receiver.received}) == 10
     assert all(one.is_signed_with(secret) for one in receiver.received)
 
 
@@ -131,189 +137,207 @@ async def test_retry_delays_have_jitter() -> None:
 
 
 async def test_redirect_is_a_failure_and_not_followed(
-    timed: Services, receiver: WebhookReceiver
+    services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
-    await create_endpoint(timed, receiver.url)
+    await create_endpoint(services_with_fake_clock, receiver.url)
     there = f"{receiver.url}/elsewhere"
     receiver.responses = [
         f"HTTP/1.1 307 X\r\nLocation: {there}\r\nContent-Length: 0\r\n\r\n".encode()
     ]
-    await publish_event(timed)
-    await deliver_due(timed)
-    assert [one.path for one in receiver.received] == ["/"]
-    row = await get_only_delivery(timed)
+    await publish_event(services_with_fake_clock)
+    await deliver_due(services_with_fake_clock)
+    assert [webhook.path for webhook in receiver.received] == ["/"]
+    row = await get_only_delivery(services_with_fake_clock)
     assert (row["status"], row["last_status"]) == ("pending", 307)
 
 
 async def test_endless_response_body_is_not_read_to_the_end(
-    timed: Services, receiver: WebhookReceiver
+    services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
-    await create_endpoint(timed, receiver.url)
+    await create_endpoint(services_with_fake_clock, receiver.url)
     receiver.responses = [
         b"HTTP/1.1 200 X\r\nContent-Length: 999999999999\r\n\r\n" + b"x" * 100_000
     ]
-    await publish_event(timed)
+    await publish_event(services_with_fake_clock)
     async with asyncio.timeout(30):
-        await deliver_due(timed)
-    assert (await get_only_delivery(timed))["status"] == "delivered"
+        await deliver_due(services_with_fake_clock)
+    assert (await get_only_delivery(services_with_fake_clock))["status"] == "delivered"
 
 
 async def test_unreachable_or_non_http_endpoint_causes_a_retry(
-    timed: Services, receiver: WebhookReceiver
+    services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
-    await create_endpoint(timed, "http://127.0.0.1:9/nobody")
-    await create_endpoint(timed, f"{receiver.url}/garbage")
+    await create_endpoint(services_with_fake_clock, "http://127.0.0.1:9/nobody")
+    await create_endpoint(services_with_fake_clock, f"{receiver.url}/garbage")
     receiver.responses = [b"what?\r\n\r\n"]
-    await publish_event(timed)
+    await publish_event(services_with_fake_clock)
     with capture_logs() as lines:
-        await deliver_due(timed)
+        await deliver_due(services_with_fake_clock)
     assert {line["problem"] for line in lines} == {"ConnectError", "RemoteProtocolError"}
-    for row in await list_deliveries(timed):
+    for row in await list_deliveries(services_with_fake_clock):
         assert (row["status"], row["attempts"], row["last_status"]) == ("pending", 1, None)
 
 
 async def test_response_timeout_is_a_failed_attempt(
-    timed: Services, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
+    services_with_fake_clock: Services, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tapgate.notifications.webhooks.sender.RESPONSE_TIMEOUT_SECONDS", 0.2)
-    await create_endpoint(timed, f"{receiver.url}/slow")
-    await publish_event(timed)
-    await deliver_due(timed)
-    row = await get_only_delivery(timed)
+    await create_endpoint(services_with_fake_clock, f"{receiver.url}/slow")
+    await publish_event(services_with_fake_clock)
+    await deliver_due(services_with_fake_clock)
+    row = await get_only_delivery(services_with_fake_clock)
     assert (row["status"], row["attempts"], row["last_status"]) == ("pending", 1, None)
 
 
 async def test_production_does_not_send_to_a_name_that_resolves_locally(
-    timed: Services, receiver: WebhookReceiver
+    services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
     """Applies even if the name resolved elsewhere, or this was not production, at creation."""
-    timed.settings = msgspec.structs.replace(timed.settings, environment="production")
-    await create_endpoint(timed, f"https://localhost:{receiver.port}/")
-    await create_endpoint(timed, f"http://localhost:{receiver.port}/")
-    await create_endpoint(timed, receiver.url)
-    await publish_event(timed)
+    services_with_fake_clock.settings = msgspec.structs.replace(
+        services_with_fake_clock.settings, environment="production"
+    )
+    await create_endpoint(services_with_fake_clock, f"https://localhost:{receiver.port}/")
+    await create_endpoint(services_with_fake_clock, f"http://localhost:{receiver.port}/")
+    await create_endpoint(services_with_fake_clock, receiver.url)
+    await publish_event(services_with_fake_clock)
     with capture_logs() as lines:
-        await deliver_due(timed)
+        await deliver_due(services_with_fake_clock)
     assert [line["problem"] for line in lines] == ["TargetRejectedError"] * 3
     assert receiver.received == []
-    assert {row["status"] for row in await list_deliveries(timed)} == {"pending"}
+    assert {row["status"] for row in await list_deliveries(services_with_fake_clock)} == {"pending"}
 
 
 async def test_attempt_that_cannot_be_recorded_is_repeated(
-    timed: Services,
+    services_with_fake_clock: Services,
     receiver: WebhookReceiver,
-    set_clock: FakeClock,
+    fake_clock: FakeClock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def lost(*_: object) -> None:
         raise ApiError(Code.SERVICE_UNAVAILABLE)
 
-    await create_endpoint(timed, receiver.url)
-    await publish_event(timed)
+    await create_endpoint(services_with_fake_clock, receiver.url)
+    await publish_event(services_with_fake_clock)
     with monkeypatch.context() as patch, capture_logs() as lines:
         patch.setattr(delivery_queue, "mark_delivered", lost)
-        await deliver_due(timed)
+        await deliver_due(services_with_fake_clock)
     assert [line["event"] for line in lines] == ["webhooks.attempt_not_recorded"]
-    set_clock.advance(seconds=30)
-    await deliver_due(timed)
+    fake_clock.advance(seconds=30)
+    await deliver_due(services_with_fake_clock)
     first, second = receiver.received
     assert (first.id, first.body) == (second.id, second.body)
-    assert (await get_only_delivery(timed))["status"] == "delivered"
+    assert (await get_only_delivery(services_with_fake_clock))["status"] == "delivered"
 
 
 async def test_concurrent_workers_send_each_delivery_once(
-    timed: Services, receiver: WebhookReceiver
+    services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
-    await create_endpoint(timed, f"{receiver.url}/a")
-    await create_endpoint(timed, f"{receiver.url}/b")
+    await create_endpoint(services_with_fake_clock, f"{receiver.url}/a")
+    await create_endpoint(services_with_fake_clock, f"{receiver.url}/b")
     for _ in range(40):
-        await publish_event(timed)
-    processes = [WebhookWorker(timed, {}) for _ in range(2)]
-    while await timed.database.fetchval("SELECT count(*) FROM deliveries WHERE status = 'pending'"):
+        await publish_event(services_with_fake_clock)
+    processes = [WebhookWorker(services_with_fake_clock, {}) for _ in range(2)]
+    while await services_with_fake_clock.database.fetchval(
+        "SELECT count(*) FROM deliveries WHERE status = 'pending'"
+    ):
         await asyncio.gather(*(process.start_due_attempts() for process in processes))
         await asyncio.gather(*(process.wait_until_idle() for process in processes))
     assert len(receiver.received) == 80
-    assert len({one.id for one in receiver.received}) == 80
-    assert {row["attempts"] for row in await list_deliveries(timed)} == {1}
+    assert len({webhook.id for webhook in receiver.received}) == 80
+    assert {row["attempts"] for row in await list_deliveries(services_with_fake_clock)} == {1}
 
 
 async def test_concurrent_claims_neither_overlap_nor_block_each_other(
-    timed: Services, set_clock: FakeClock
+    services_with_fake_clock: Services, fake_clock: FakeClock
 ) -> None:
-    await create_endpoint(timed, "https://shop.example.com")
+    await create_endpoint(services_with_fake_clock, "https://shop.example.com")
     for _ in range(3):
-        await publish_event(timed)
-    now = set_clock()
-    async with timed.database.transaction() as tx:
+        await publish_event(services_with_fake_clock)
+    now = fake_clock()
+    async with services_with_fake_clock.database.transaction() as tx:
         first = await work_queue.claim(tx, "deliveries", "id", now=now, limit=1)
         async with asyncio.timeout(30):
-            second = await work_queue.claim(timed.database, "deliveries", "id", now=now, limit=3)
+            second = await work_queue.claim(
+                services_with_fake_clock.database, "deliveries", "id", now=now, limit=3
+            )
     assert len(first) == 1
     assert sorted(row["id"] for row in (*first, *second)) == [
-        row["id"] for row in await list_deliveries(timed)
+        row["id"] for row in await list_deliveries(services_with_fake_clock)
     ]
 
 
 async def test_delivery_claimed_by_a_killed_process_is_sent_by_another(
-    timed: Services, receiver: WebhookReceiver, set_clock: FakeClock
+    services_with_fake_clock: Services, receiver: WebhookReceiver, fake_clock: FakeClock
 ) -> None:
-    await create_endpoint(timed, f"{receiver.url}/slow")
-    await publish_event(timed)
-    killed = WebhookWorker(timed, {})
+    await create_endpoint(services_with_fake_clock, f"{receiver.url}/slow")
+    await publish_event(services_with_fake_clock)
+    killed = WebhookWorker(services_with_fake_clock, {})
     await killed.start_due_attempts()
     await wait_until_equal(lambda: _count_received(receiver), 1)
     await killed._shut_down(within=0)
     receiver.release_slow.set()
 
-    set_clock.advance(seconds=29)
-    await deliver_due(timed)
+    fake_clock.advance(seconds=29)
+    await deliver_due(services_with_fake_clock)
     assert len(receiver.received) == 1
-    set_clock.advance(seconds=1)
-    await deliver_due(timed)
+    fake_clock.advance(seconds=1)
+    await deliver_due(services_with_fake_clock)
     assert len(receiver.received) == 2
-    assert len({one.id for one in receiver.received}) == 1
-    row = await get_only_delivery(timed)
+    assert len({webhook.id for webhook in receiver.received}) == 1
+    row = await get_only_delivery(services_with_fake_clock)
     assert (row["status"], row["attempts"]) == ("delivered", 2)
 
 
 async def test_expired_claim_does_not_postpone_the_current_claim(
-    timed: Services, receiver: WebhookReceiver, set_clock: FakeClock
+    services_with_fake_clock: Services, receiver: WebhookReceiver, fake_clock: FakeClock
 ) -> None:
-    await create_endpoint(timed, f"{receiver.url}/slow")
-    await publish_event(timed)
+    await create_endpoint(services_with_fake_clock, f"{receiver.url}/slow")
+    await publish_event(services_with_fake_clock)
     (lost,) = await delivery_queue.claim(
-        timed.database, await _get_endpoint_id(timed), now=set_clock(), limit=1
+        services_with_fake_clock.database,
+        await _get_endpoint_id(services_with_fake_clock),
+        now=fake_clock(),
+        limit=1,
     )
-    set_clock.advance(seconds=30)
+    fake_clock.advance(seconds=30)
     (held,) = await delivery_queue.claim(
-        timed.database, await _get_endpoint_id(timed), now=set_clock(), limit=1
+        services_with_fake_clock.database,
+        await _get_endpoint_id(services_with_fake_clock),
+        now=fake_clock(),
+        limit=1,
     )
     late = AttemptResult(problem="status 500", status=500)
-    await delivery_queue.record_failed_attempt(timed.database, lost, late, set_clock(), set_clock())
-    await delivery_queue.record_failed_attempt(timed.database, lost, late, set_clock(), None)
-    await delivery_queue.release(timed.database, lost, set_clock())
-    row = await get_only_delivery(timed)
+    await delivery_queue.record_failed_attempt(
+        services_with_fake_clock.database, lost, late, fake_clock(), fake_clock()
+    )
+    await delivery_queue.record_failed_attempt(
+        services_with_fake_clock.database, lost, late, fake_clock(), None
+    )
+    await delivery_queue.release(services_with_fake_clock.database, lost, fake_clock())
+    row = await get_only_delivery(services_with_fake_clock)
     assert (row["status"], row["next_attempt_at"]) == ("pending", held.next_attempt_at)
     busy = AttemptResult(problem="status 503", status=503)
-    await delivery_queue.record_failed_attempt(timed.database, held, busy, set_clock(), set_clock())
-    assert (await get_only_delivery(timed))["last_status"] == 503
+    await delivery_queue.record_failed_attempt(
+        services_with_fake_clock.database, held, busy, fake_clock(), fake_clock()
+    )
+    assert (await get_only_delivery(services_with_fake_clock))["last_status"] == 503
 
 
 async def test_slow_endpoint_does_not_delay_other_endpoints(
-    timed: Services, receiver: WebhookReceiver
+    services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
-    await create_endpoint(timed, f"{receiver.url}/slow")
-    await create_endpoint(timed, f"{receiver.url}/fast")
+    await create_endpoint(services_with_fake_clock, f"{receiver.url}/slow")
+    await create_endpoint(services_with_fake_clock, f"{receiver.url}/fast")
     for _ in range(30):
-        await publish_event(timed)
-    work = WebhookWorker(timed, {})
+        await publish_event(services_with_fake_clock)
+    work = WebhookWorker(services_with_fake_clock, {})
 
     async def at_the_fast_one() -> int:
         await work.start_due_attempts()
-        return sum(one.path == "/fast" for one in receiver.received)
+        return sum(webhook.path == "/fast" for webhook in receiver.received)
 
     async def at_the_slow_one() -> int:
-        return sum(one.path == "/slow" for one in receiver.received)
+        return sum(received.path == "/slow" for received in receiver.received)
 
     await wait_until_equal(at_the_fast_one, 30)
     await wait_until_equal(at_the_slow_one, worker.MAX_CONCURRENT_ATTEMPTS_PER_ENDPOINT)
@@ -324,14 +348,14 @@ async def test_slow_endpoint_does_not_delay_other_endpoints(
 
 
 async def test_total_concurrent_attempts_are_limited(
-    timed: Services, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
+    services_with_fake_clock: Services, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "MAX_CONCURRENT_ATTEMPTS", 4)
     for _ in range(3):
-        await create_endpoint(timed, f"{receiver.url}/slow")
+        await create_endpoint(services_with_fake_clock, f"{receiver.url}/slow")
     for _ in range(3):
-        await publish_event(timed)
-    work = WebhookWorker(timed, {})
+        await publish_event(services_with_fake_clock)
+    work = WebhookWorker(services_with_fake_clock, {})
     await work.start_due_attempts()
     await work.start_due_attempts()
     await wait_until_equal(lambda: _count_received(receiver), 4)
@@ -372,21 +396,23 @@ async def test_attempt_in_progress_completes_during_shutdown(
 
 
 async def test_pending_delivery_of_a_deleted_endpoint_fails_unsent(
-    timed: Services, receiver: WebhookReceiver
+    services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
-    await create_endpoint(timed, receiver.url)
-    await publish_event(timed)
-    await timed.database.execute("UPDATE webhook_endpoints SET deleted_at = now()")
-    await deliver_due(timed)
+    await create_endpoint(services_with_fake_clock, receiver.url)
+    await publish_event(services_with_fake_clock)
+    await services_with_fake_clock.database.execute(
+        "UPDATE webhook_endpoints SET deleted_at = now()"
+    )
+    await deliver_due(services_with_fake_clock)
     assert receiver.received == []
-    row = await get_only_delivery(timed)
+    row = await get_only_delivery(services_with_fake_clock)
     assert (row["status"], row["attempts"], row["next_attempt_at"]) == ("failed", 0, None)
 
 
 async def test_ledger_record_is_loaded_once_and_reused_for_retries(
-    timed: Services, receiver: WebhookReceiver, set_clock: FakeClock
+    services_with_fake_clock: Services, receiver: WebhookReceiver, fake_clock: FakeClock
 ) -> None:
-    await create_endpoint(timed, receiver.url)
+    await create_endpoint(services_with_fake_clock, receiver.url)
     asked = []
 
     async def transaction(services: Services, subject_id: int) -> msgspec.Struct:
@@ -396,10 +422,10 @@ async def test_ledger_record_is_loaded_once_and_reused_for_retries(
         )
 
     receiver.enqueue_statuses(500)
-    await publish_ledger_event(timed, "transaction.completed", 17)
-    await deliver_due(timed, {"transaction": transaction})
-    set_clock.advance(minutes=1)
-    await deliver_due(timed, {"transaction": transaction})
+    await publish_ledger_event(services_with_fake_clock, "transaction.completed", 17)
+    await deliver_due(services_with_fake_clock, {"transaction": transaction})
+    fake_clock.advance(minutes=1)
+    await deliver_due(services_with_fake_clock, {"transaction": transaction})
     assert asked == [17]
     first, second = receiver.received
     assert first.body == second.body
@@ -407,7 +433,7 @@ async def test_ledger_record_is_loaded_once_and_reused_for_retries(
 
 
 async def test_all_endpoints_get_the_same_record_of_an_event(
-    timed: Services, receiver: WebhookReceiver
+    services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
     asked: list[int] = []
 
@@ -417,12 +443,12 @@ async def test_all_endpoints_get_the_same_record_of_an_event(
         await asyncio.sleep(0.05)
         return TransactionRecord(id="txn_1", amount=amount)
 
-    await create_endpoint(timed, receiver.url)
-    await create_endpoint(timed, receiver.url)
-    await publish_ledger_event(timed, "transaction.completed", 17)
-    await deliver_due(timed, {"transaction": transaction})
+    await create_endpoint(services_with_fake_clock, receiver.url)
+    await create_endpoint(services_with_fake_clock, receiver.url)
+    await publish_ledger_event(services_with_fake_clock, "transaction.completed", 17)
+    await deliver_due(services_with_fake_clock, {"transaction": transaction})
     assert len(receiver.received) == 2
-    assert len({one.body for one in receiver.received}) == 1
+    assert len({webhook.body for webhook in receiver.received}) == 1
 
 
 @pytest.mark.parametrize(
@@ -443,22 +469,22 @@ async def test_all_endpoints_get_the_same_record_of_an_event(
     ],
 )
 async def test_transaction_event_has_the_status_it_announces(
-    timed: Services, receiver: WebhookReceiver, event: str, told: dict[str, Any]
+    services_with_fake_clock: Services, receiver: WebhookReceiver, event: str, told: dict[str, Any]
 ) -> None:
     async def transaction(services: Services, subject_id: int) -> msgspec.Struct:
         return TransactionRecord(
             id="txn_1", status="partially_refunded", refunded_amount="4.00", completed_at="then"
         )
 
-    await create_endpoint(timed, receiver.url)
-    await publish_ledger_event(timed, event, 17)
-    await deliver_due(timed, {"transaction": transaction})
+    await create_endpoint(services_with_fake_clock, receiver.url)
+    await publish_ledger_event(services_with_fake_clock, event, 17)
+    await deliver_due(services_with_fake_clock, {"transaction": transaction})
     data = receiver.received[0].content["data"]
     assert {name: data[name] for name in told} == told
 
 
 async def test_unavailable_record_is_retried_later(
-    timed: Services, receiver: WebhookReceiver, set_clock: FakeClock
+    services_with_fake_clock: Services, receiver: WebhookReceiver, fake_clock: FakeClock
 ) -> None:
     async def nowhere(services: Services, subject_id: int) -> msgspec.Struct:
         raise ApiError(Code.TRANSACTION_NOT_FOUND)
@@ -466,39 +492,45 @@ async def test_unavailable_record_is_retried_later(
     async def broken(services: Services, subject_id: int) -> msgspec.Struct:
         raise ZeroDivisionError
 
-    await create_endpoint(timed, receiver.url)
-    await publish_ledger_event(timed, "transaction.completed", 17)
+    await create_endpoint(services_with_fake_clock, receiver.url)
+    await publish_ledger_event(services_with_fake_clock, "transaction.completed", 17)
     with capture_logs() as lines:
         for records in ({"transaction": nowhere}, {"transaction": broken}, {}):
-            await deliver_due(timed, records)
-            set_clock.advance(hours=1)
+            await deliver_due(services_with_fake_clock, records)
+            fake_clock.advance(hours=1)
     assert [line["problem"] for line in lines] == [
         "RecordUnavailableError",
         "ZeroDivisionError",
         "RecordUnavailableError",
     ]
     assert receiver.received == []
-    assert (await get_only_delivery(timed))["status"] == "pending"
+    assert (await get_only_delivery(services_with_fake_clock))["status"] == "pending"
 
 
 async def test_secret_sealed_with_another_key_does_not_block_other_endpoints(
-    timed: Services, receiver: WebhookReceiver
+    services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
-    await create_endpoint(timed, f"{receiver.url}/other")
-    await timed.database.execute("UPDATE webhook_endpoints SET secret = 'sealed by another'")
-    await create_endpoint(timed, f"{receiver.url}/own")
-    await publish_event(timed)
+    await create_endpoint(services_with_fake_clock, f"{receiver.url}/other")
+    await services_with_fake_clock.database.execute(
+        "UPDATE webhook_endpoints SET secret = 'sealed by another'"
+    )
+    await create_endpoint(services_with_fake_clock, f"{receiver.url}/own")
+    await publish_event(services_with_fake_clock)
     with capture_logs() as lines:
-        await deliver_due(timed)
-    assert [one.path for one in receiver.received] == ["/own"]
+        await deliver_due(services_with_fake_clock)
+    assert [webhook.path for webhook in receiver.received] == ["/own"]
     assert [line["problem"] for line in lines] == ["VaultError"]
 
 
-async def test_huge_numbers_are_sent_as_stored(timed: Services, receiver: WebhookReceiver) -> None:
-    await create_endpoint(timed, receiver.url)
-    await publish_event(timed)
-    await timed.database.execute("""UPDATE events SET data = '{"order": 1e400}'""")
-    await deliver_due(timed)
+async def test_huge_numbers_are_sent_as_stored(
+    services_with_fake_clock: Services, receiver: WebhookReceiver
+) -> None:
+    await create_endpoint(services_with_fake_clock, receiver.url)
+    await publish_event(services_with_fake_clock)
+    await services_with_fake_clock.database.execute(
+        """UPDATE events SET data = '{"order": 1e400}'"""
+    )
+    await deliver_due(services_with_fake_clock)
     assert b'"order": 1' + b"0" * 400 in receiver.received[0].body
 
 

@@ -75,9 +75,11 @@ def test_every_event_is_described() -> None:
 
 def test_documented_retry_schedule_matches_the_code() -> None:
     seconds = {"seconds": 1, "minutes": 60, "hours": 3600}
-    sentence = DOCUMENT.partition("retried after about ")[2].partition(", with a")[0]
-    said = re.findall(r"(\d+) (\w+)", sentence)
-    assert tuple(int(number) * seconds[unit] for number, unit in said) == model.RETRY_DELAYS_SECONDS
+    message = DOCUMENT.partition("retried after about ")[2].partition(", with a")[0]
+    output = re.findall(r"(\d+) (\w+)", message)
+    assert (
+        tuple(int(number) * seconds[unit] for number, unit in output) == model.RETRY_DELAYS_SECONDS
+    )
 
 
 def test_documented_limits_match_the_code() -> None:

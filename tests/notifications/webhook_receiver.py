@@ -101,6 +101,6 @@ class WebhookReceiver:
         self.received.append(received)
         if received.path == "/slow":
             await self.release_slow.wait()
-        answer = self.responses.pop(0) if self.responses else b"HTTP/1.1 204 X\r\n\r\n"
-        writer.write(answer)
+        response = self.responses.pop(0) if self.responses else b"HTTP/1.1 204 X\r\n\r\n"
+        writer.write(response)
         await writer.drain()

@@ -14,15 +14,15 @@ URL = "/api/v1/overview"
 SUMMED_FIELDS = ("count", "completed", "failed", "under_review")
 
 
-async def get_overview(world: Harness, role: str = "A", **query: str) -> dict[str, Any]:
-    answer = await world.client.get(URL, params=query, auth=await world.create_admin(role))
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
+async def get_overview(harness: Harness, role: str = "A", **query: str) -> dict[str, Any]:
+    response = await harness.client.get(URL, params=query, auth=await harness.create_admin(role))
+    assert response.status_code == 200, response.text
+    found: dict[str, Any] = response.json()
     return found
 
 
-async def test_empty_platform_returns_zero_totals(world: Harness) -> None:
-    seen = await get_overview(world)
+async def test_empty_platform_returns_zero_totals(harness: Harness) -> None:
+    seen = await get_overview(harness)
     assert seen["totals"] == {
         "count": 0,
         "completed": 0,
@@ -38,13 +38,13 @@ async def test_empty_platform_returns_zero_totals(world: Harness) -> None:
     assert seen["standing"]["money"]["wallets"] == "0.00"
 
 
-async def test_totals_and_declines_reflect_transactions(world: Harness) -> None:
-    shop = await PosDriver.create(world, balance="1000")
-    paid = (await shop.pay("100.00")).json()
-    assert (await shop.pay("5000.00", pin="4071")).status_code in (402, 403)
-    assert (await shop.refund(paid["transaction_id"], "40.00")).status_code == 200
-    seen = await get_overview(world)
-    types = {one["type"]: one for one in seen["by_type"]}
+async def test_totals_and_declines_reflect_transactions(harness: Harness) -> None:
+    pos = await PosDriver.create(harness, balance="1000")
+    paid = (await pos.pay("100.00")).json()
+    assert (await pos.pay("5000.00", pin="4071")).status_code in (402, 403)
+    assert (await pos.refund(paid["transaction_id"], "40.00")).status_code == 200
+    seen = await get_overview(harness)
+    types = {item["type"]: item for item in seen["by_type"]}
     assert types["pos_payment"] == {
         "type": "pos_payment",
         "count": 2,
@@ -55,68 +55,68 @@ async def test_totals_and_declines_reflect_transactions(world: Harness) -> None:
         "fees": "1.00",
     }
     assert types["refund"]["amount"] == "40.00"
-    assert seen["totals"]["count"] == sum(one["count"] for one in seen["by_type"]) == 4
+    assert seen["totals"]["count"] == sum(entry["count"] for entry in seen["by_type"]) == 4
     assert seen["totals"]["success_rate"] == 0.75
     assert seen["totals"]["amount"] == "1140.00"  # includes the initial deposit of 1000
     (decline,) = seen["declines"]
     assert decline["count"] == 1
-    listed = await world.client.get(
-        "/api/v1/transactions", params={"status": "failed"}, auth=await world.create_admin()
+    listed = await harness.client.get(
+        "/api/v1/transactions", params={"status": "failed"}, auth=await harness.create_admin()
     )
-    assert [one["failure_code"] for one in listed.json()["data"]] == [decline["code"]]
+    assert [element["failure_code"] for element in listed.json()["data"]] == [decline["code"]]
 
 
 @pytest.mark.parametrize(("period", "buckets"), [("day", 24), ("week", 7), ("month", 30)])
-async def test_buckets_add_up_to_the_totals(world: Harness, period: str, buckets: int) -> None:
-    shop = await PosDriver.create(world, balance="1000")
-    await shop.pay("100.00")
-    seen = await get_overview(world, period=period)
+async def test_buckets_add_up_to_the_totals(harness: Harness, period: str, buckets: int) -> None:
+    pos = await PosDriver.create(harness, balance="1000")
+    await pos.pay("100.00")
+    seen = await get_overview(harness, period=period)
     assert (seen["period"], len(seen["buckets"])) == (period, buckets)
     assert seen["from"] == seen["buckets"][0]["start"]
     for name in SUMMED_FIELDS:
         assert sum(bucket[name] for bucket in seen["buckets"]) == seen["totals"][name]
     assert seen["buckets"][-1]["count"] + seen["buckets"][-2]["count"] == 2
-    world.advance_clock(days=buckets)
-    later = await get_overview(world, period=period)
+    harness.advance_clock(days=buckets)
+    later = await get_overview(harness, period=period)
     assert later["totals"]["count"] == 0
 
 
-async def test_review_is_counted_until_it_is_decided(world: Harness) -> None:
-    alert, _, _ = await create_held_transfer(world)
-    seen = await get_overview(world)
+async def test_review_is_counted_until_it_is_decided(harness: Harness) -> None:
+    alert, _, _ = await create_held_transfer(harness)
+    seen = await get_overview(harness)
     assert seen["totals"]["under_review"] == 1
     assert seen["standing"]["money"]["under_review"] == "100.01"
     assert seen["alerts"]["total"] == 1
     assert (
-        await resolve_alert(world, alert["id"], transaction_decision="release")
+        await resolve_alert(harness, alert["id"], transaction_decision="release")
     ).status_code == 200
-    world.advance_clock(hours=1)  # longer than a snapshot is cached
-    seen = await get_overview(world)
+    harness.advance_clock(hours=1)  # longer than a snapshot is cached
+    seen = await get_overview(harness)
     assert seen["totals"]["under_review"] == 0
     assert seen["standing"]["money"]["under_review"] == "0.00"
     assert seen["alerts"]["total"] == 0
 
 
-async def test_alert_under_investigation_is_not_counted_as_open(world: Harness) -> None:
-    alert, _, _ = await create_held_transfer(world)
-    seen = (await get_overview(world))["alerts"]
+async def test_alert_under_investigation_is_not_counted_as_open(harness: Harness) -> None:
+    alert, _, _ = await create_held_transfer(harness)
+    seen = (await get_overview(harness))["alerts"]
     assert (seen["total"], seen["high"] + seen["medium"], seen["investigating"]) == (1, 1, 0)
-    begun = await world.client.post(
-        f"{ALERTS_URL}/{alert['id']}/investigate", auth=await world.create_admin("C")
+    begun = await harness.client.post(
+        f"{ALERTS_URL}/{alert['id']}/investigate", auth=await harness.create_admin("C")
     )
     assert begun.status_code == 200
-    seen = (await get_overview(world))["alerts"]
+    seen = (await get_overview(harness))["alerts"]
     assert (seen["total"], seen["high"] + seen["medium"], seen["investigating"]) == (0, 0, 1)
 
 
-async def test_standing_counts_cards_subscribers_and_balances(world: Harness) -> None:
-    shop = await PosDriver.create(world, balance="250.50")
-    await world.services.database.execute(
+async def test_standing_counts_cards_subscribers_and_balances(harness: Harness) -> None:
+    pos = await PosDriver.create(harness, balance="250.50")
+    await harness.services.database.execute(
         """INSERT INTO cards (id, serial, status, created_at, updated_at)
            VALUES (1, 'TAP-1', 'UNASSIGNED', now(), now())"""
     )
-    await shop.pay("50.50")
-    seen = (await get_overview(world))["standing"]
+    await pos.pay("50.50")
+    seen = (await get_overview(harness))["standing"]
     assert seen["cards"] == {
         "total": 2, "active": 1, "blocked": 0, "lost": 0, "unassigned": 1, "expired": 0,
     }  # fmt: skip
@@ -125,56 +125,60 @@ async def test_standing_counts_cards_subscribers_and_balances(world: Harness) ->
     assert seen["money"]["settlements"] == "49.99"  # minus the fee, rounded half up
 
 
-async def test_card_counts_match_the_filtered_lists(world: Harness) -> None:
-    person = await world.create_subscriber()
+async def test_card_counts_match_the_filtered_lists(harness: Harness) -> None:
+    person = await harness.create_subscriber()
     for state, days in (("ACTIVE", 1), ("ACTIVE", 3), ("BLOCKED", 1), ("LOST", 1), ("ACTIVE", 0)):
-        serial = await world.create_card(person["id"])
-        await world.services.database.execute(
+        serial = await harness.create_card(person["id"])
+        await harness.services.database.execute(
             "UPDATE cards SET status = $2, expires_at = $3 WHERE serial = $1",
             serial,
             state,
-            world.services.clock() + timedelta(days=days) if days else None,
+            harness.services.clock() + timedelta(days=days) if days else None,
         )
-    world.advance_clock(days=2)
-    seen = (await get_overview(world))["standing"]["cards"]
+    harness.advance_clock(days=2)
+    seen = (await get_overview(harness))["standing"]["cards"]
     assert seen.pop("total") == 5
     for state, counted in seen.items():
-        answer = await world.client.get(
-            "/api/v1/cards", params={"status": state.upper()}, auth=await world.create_admin()
+        response = await harness.client.get(
+            "/api/v1/cards", params={"status": state.upper()}, auth=await harness.create_admin()
         )
-        assert counted == len(answer.json()["data"]), state
+        assert counted == len(response.json()["data"]), state
     assert (seen["active"], seen["expired"], seen["lost"]) == (2, 2, 1)
 
 
-async def test_standing_is_cached_and_totals_are_not(world: Harness) -> None:
-    shop = await PosDriver.create(world, balance="100")
-    now = world.services.clock()
-    world.services.clock = lambda: now
-    before = await get_overview(world)
-    await shop.pay("10.00")
-    at_once = await get_overview(world)
+async def test_standing_is_cached_and_totals_are_not(harness: Harness) -> None:
+    pos = await PosDriver.create(harness, balance="100")
+    now = harness.services.clock()
+    harness.services.clock = lambda: now
+    before = await get_overview(harness)
+    await pos.pay("10.00")
+    at_once = await get_overview(harness)
     assert at_once["totals"]["count"] == before["totals"]["count"] + 1
     assert at_once["standing"] == before["standing"]
-    world.advance_clock(hours=1)  # longer than a snapshot is cached
-    assert (await get_overview(world))["standing"]["money"]["wallets"] == "90.00"
+    harness.advance_clock(hours=1)  # longer than a snapshot is cached
+    assert (await get_overview(harness))["standing"]["money"]["wallets"] == "90.00"
 
 
 @pytest.mark.parametrize("role", "ACSF")
-async def test_alerts_are_shown_only_to_roles_that_may_list_them(world: Harness, role: str) -> None:
-    seen = await get_overview(world, role)
+async def test_alerts_are_shown_only_to_roles_that_may_list_them(
+    harness: Harness, role: str
+) -> None:
+    seen = await get_overview(harness, role)
     assert (seen["alerts"] is not None) == (role in "AC")
 
 
-async def test_unknown_period_is_rejected(world: Harness) -> None:
-    answer = await world.client.get(URL, params={"period": "year"}, auth=await world.create_admin())
-    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
+async def test_unknown_period_is_rejected(harness: Harness) -> None:
+    response = await harness.client.get(
+        URL, params={"period": "year"}, auth=await harness.create_admin()
+    )
+    assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
 
 
-async def test_engine_metrics_report_batches_and_latency(world: Harness) -> None:
-    shop = await PosDriver.create(world, balance="100")
+async def test_engine_metrics_report_batches_and_latency(harness: Harness) -> None:
+    pos = await PosDriver.create(harness, balance="100")
     for _ in range(3):
-        await shop.pay("1.00")
-    seen = (await get_overview(world))["engine"]
+        await pos.pay("1.00")
+    seen = (await get_overview(harness))["engine"]
     assert seen["batches"]["count"] == 4  # includes the initial deposit
     assert (seen["batches"]["average_size"], seen["batches"]["largest_size"]) == (1.0, 1)
     assert seen["requests"]["count"] == 3
@@ -182,40 +186,40 @@ async def test_engine_metrics_report_batches_and_latency(world: Harness) -> None
     assert 0 < batches["p50_ms"] <= batches["p95_ms"] <= batches["p99_ms"]
 
 
-async def test_overview_does_not_read_transactions_or_entries(world: Harness) -> None:
+async def test_overview_does_not_read_transactions_or_entries(harness: Harness) -> None:
     """A query on these tables would wait for the lock and time out."""
-    shop = await PosDriver.create(world, balance="100")
-    await shop.pay("1.00")
-    admin = await world.create_admin()
-    async with world.services.database.transaction() as tx:
+    pos = await PosDriver.create(harness, balance="100")
+    await pos.pay("1.00")
+    admin = await harness.create_admin()
+    async with harness.services.database.transaction() as tx:
         await tx.execute("LOCK TABLE transactions, entries IN ACCESS EXCLUSIVE MODE")
         for period in ("day", "week", "month"):
-            answer = await world.client.get(URL, params={"period": period}, auth=admin)
-            assert answer.status_code == 200, answer.text
-            assert answer.json()["totals"]["count"] == 2
+            response = await harness.client.get(URL, params={"period": period}, auth=admin)
+            assert response.status_code == 200, response.text
+            assert response.json()["totals"]["count"] == 2
 
 
-async def test_agent_floats_and_commissions_are_separate(world: Harness) -> None:
-    admin = await world.create_admin()
-    made = await world.client.post(
+async def test_agent_floats_and_commissions_are_separate(harness: Harness) -> None:
+    admin = await harness.create_admin()
+    created = await harness.client.post(
         "/api/v1/agents",
         json={
             "agent_type": "super_agent",
             "name": "Ibrahim Conteh",
-            "phone_number": world.new_phone_number(),
+            "phone_number": harness.new_phone_number(),
             "pin": "4071",
         },
         auth=admin,
     )
-    assert made.status_code == 201, made.text
-    agent_id = made.json()["agent"]["id"]
-    funded = await world.client.post(
+    assert created.status_code == 201, created.text
+    agent_id = created.json()["agent"]["id"]
+    funded = await harness.client.post(
         f"/api/v1/agents/{agent_id}/fund",
         json={"request_id": "float", "amount": "75.00"},
         auth=admin,
     )
     assert funded.status_code == 200, funded.text
-    seen = (await get_overview(world))["standing"]
+    seen = (await get_overview(harness))["standing"]
     assert seen["agents"] == {"total": 1, "active": 1, "suspended": 0, "terminated": 0}
     assert seen["money"]["agent_floats"] == "75.00"
     assert seen["money"]["agent_commissions"] == "0.00"
@@ -223,18 +227,18 @@ async def test_agent_floats_and_commissions_are_separate(world: Harness) -> None
 
 @pytest.mark.parametrize("period", ["day", "week", "month"])
 async def test_cached_totals_stay_exact_when_rollups_are_compacted(
-    world: Harness, period: str
+    harness: Harness, period: str
 ) -> None:
-    alert, _, _ = await create_held_transfer(world)
-    world.advance_clock(hours=3)
-    folding = RollupCompactor(world.services.database, world.services.clock)
+    alert, _, _ = await create_held_transfer(harness)
+    harness.advance_clock(hours=3)
+    folding = RollupCompactor(harness.services.database, harness.services.clock)
     for _ in range(2):
-        assert (await get_overview(world, period=period))["totals"]["under_review"] == 1
+        assert (await get_overview(harness, period=period))["totals"]["under_review"] == 1
         await folding.compact()
     # The original row is already compacted. The decision adds a row that is compacted later.
-    resolved = await resolve_alert(world, alert["id"], transaction_decision="reject")
+    resolved = await resolve_alert(harness, alert["id"], transaction_decision="reject")
     assert resolved.status_code == 200, resolved.text
     for _ in range(2):
-        totals = (await get_overview(world, period=period))["totals"]
+        totals = (await get_overview(harness, period=period))["totals"]
         assert (totals["under_review"], totals["failed"], totals["count"]) == (0, 1, 2)
         await folding.compact()

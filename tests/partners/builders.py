@@ -14,23 +14,25 @@ UNKNOWN_IDS = (ids.encode(ids.PARTNER, 1), "ptn_1", "ptn_" + "u" * 13, "sub_0000
 
 
 async def create_partner(
-    world: Harness, *, balance: str | None = None, **fields: Any
+    harness: Harness, *, balance: str | None = None, **fields: Any
 ) -> dict[str, Any]:
     """Create a partner and return the response body."""
-    admin = await world.create_admin()
-    answer = await world.client.post(PARTNERS_URL, json={"name": "Big Bank", **fields}, auth=admin)
-    assert answer.status_code == 201, answer.text
-    body: dict[str, Any] = answer.json()
+    admin = await harness.create_admin()
+    response = await harness.client.post(
+        PARTNERS_URL, json={"name": "Big Bank", **fields}, auth=admin
+    )
+    assert response.status_code == 201, response.text
+    body: dict[str, Any] = response.json()
     if balance is not None:
         url = f"{PARTNERS_URL}/{body['partner']['id']}/fund"
-        assert (await world.client.post(url, json={"amount": balance}, auth=admin)).is_success
+        assert (await harness.client.post(url, json={"amount": balance}, auth=admin)).is_success
     return body
 
 
-async def suspend_partner(world: Harness, new: dict[str, Any]) -> None:
+async def suspend_partner(harness: Harness, new: dict[str, Any]) -> None:
     url = f"{PARTNERS_URL}/{new['partner']['id']}/suspend"
-    answer = await world.client.post(url, auth=await world.create_admin())
-    assert answer.status_code == 200, answer.text
+    response = await harness.client.post(url, auth=await harness.create_admin())
+    assert response.status_code == 200, response.text
 
 
 def get_auth(new: dict[str, Any]) -> HmacAuth:
@@ -38,16 +40,16 @@ def get_auth(new: dict[str, Any]) -> HmacAuth:
     return HmacAuth(new["api_key_id"], new["hmac_secret"], new["partner"]["id"])
 
 
-async def get_balance(world: Harness, new: dict[str, Any]) -> str:
-    answer = await world.client.get(
-        f"{PARTNERS_URL}/{new['partner']['id']}", auth=await world.create_admin()
+async def get_balance(harness: Harness, new: dict[str, Any]) -> str:
+    response = await harness.client.get(
+        f"{PARTNERS_URL}/{new['partner']['id']}", auth=await harness.create_admin()
     )
-    return str(answer.json()["balance"])
+    return str(response.json()["balance"])
 
 
-async def get_wallet_balance(world: Harness, subscriber: dict[str, Any]) -> str:
+async def get_wallet_balance(harness: Harness, subscriber: dict[str, Any]) -> str:
     url = f"/api/v1/subscribers/{subscriber['id']}"
-    return str((await world.client.get(url, auth=world.get_service_auth())).json()["balance"])
+    return str((await harness.client.get(url, auth=harness.get_service_auth())).json()["balance"])
 
 
 async def post_webhook(
@@ -63,5 +65,5 @@ async def post_webhook(
     )
 
 
-def parse_error(answer: httpx2.Response) -> tuple[int, str]:
-    return answer.status_code, answer.json()["code"]
+def parse_error(response: httpx2.Response) -> tuple[int, str]:
+    return response.status_code, response.json()["code"]

@@ -21,8 +21,8 @@ from partners.builders import (
 from tapgate import ids
 
 
-async def _build_request(world: Harness, new: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    customer = await world.create_subscriber()
+async def _build_request(harness: Harness, new: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    customer = await harness.create_subscriber()
     return {
         "subscriber_id": customer["id"],
         "partner_id": new["partner"]["id"],
@@ -33,20 +33,20 @@ async def _build_request(world: Harness, new: dict[str, Any], **fields: Any) -> 
 
 
 async def test_api_key_admin_and_partner_can_fund_a_subscriber(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    new = await create_partner(world, balance="1000")
-    order = await _build_request(world, new, amount="400")
+    new = await create_partner(harness, balance="1000")
+    body = await _build_request(harness, new, amount="400")
     callers = (
-        ("api", await world.create_api_key("payments:write")),
-        ("admin", await world.create_admin("F")),
+        ("api", await harness.create_api_key("payments:write")),
+        ("admin", await harness.create_admin("F")),
         ("partner", get_auth(new)),
     )
     for number, (channel, caller) in enumerate(callers, start=1):
-        asked = order | {"partner_reference": channel, "amount": "300"}
-        answer = await client.post(FUND_URL, json=asked, auth=caller)
-        assert answer.status_code == 200, answer.text
-        receipt = answer.json()
+        asked = body | {"partner_reference": channel, "amount": "300"}
+        response = await client.post(FUND_URL, json=asked, auth=caller)
+        assert response.status_code == 200, response.text
+        receipt = response.json()
         assert receipt == {
             "success": True,
             "message": "Wallet funded",
@@ -55,27 +55,27 @@ async def test_api_key_admin_and_partner_can_fund_a_subscriber(
             "amount": "300.00 SLE",
             "new_balance": f"{300 * number}.00 SLE",
         }
-        row = await world.services.database.fetchrow(
+        row = await harness.services.database.fetchrow(
             "SELECT type, channel, partner_reference FROM transactions WHERE id = $1",
             ids.decode(ids.TRANSACTION, receipt["transaction_id"]),
         )
         assert row is not None
         assert tuple(row) == ("partner_fund", channel, channel)
-    assert await get_balance(world, new) == "100.00"
+    assert await get_balance(harness, new) == "100.00"
 
 
 async def test_subscriber_can_be_identified_by_card(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    new, customer = await create_partner(world, balance="100"), await world.create_subscriber()
-    order = {
-        "card_serial": await world.create_card(customer["id"]),
+    new, customer = await create_partner(harness, balance="100"), await harness.create_subscriber()
+    body = {
+        "card_serial": await harness.create_card(customer["id"]),
         "partner_reference": "INV-1",
         "amount": "40",
     }
-    answer = await client.post(FUND_URL, json=order, auth=get_auth(new))
-    assert answer.json()["new_balance"] == "40.00 SLE"
-    assert await get_wallet_balance(world, customer) == "40.00"
+    response = await client.post(FUND_URL, json=body, auth=get_auth(new))
+    assert response.json()["new_balance"] == "40.00 SLE"
+    assert await get_wallet_balance(harness, customer) == "40.00"
 
 
 @pytest.mark.parametrize(
@@ -92,63 +92,66 @@ async def test_subscriber_can_be_identified_by_card(
     ],
 )
 async def test_invalid_funding_field_is_rejected(
-    client: httpx2.AsyncClient, world: Harness, change: dict[str, Any], status: int, named: str
+    client: httpx2.AsyncClient, harness: Harness, change: dict[str, Any], status: int, named: str
 ) -> None:
-    order = await _build_request(world, await create_partner(world), **change)
-    answer = await client.post(FUND_URL, json=order, auth=await world.create_admin())
-    assert answer.status_code == status, answer.text
-    assert list(answer.json()["details"]["fields"]) == [named]
+    body = await _build_request(harness, await create_partner(harness), **change)
+    response = await client.post(FUND_URL, json=body, auth=await harness.create_admin())
+    assert response.status_code == status, response.text
+    assert list(response.json()["details"]["fields"]) == [named]
 
 
 async def test_partner_can_fund_only_from_its_own_account(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     new, another = (
-        await create_partner(world, balance="100"),
-        await create_partner(world, balance="100"),
+        await create_partner(harness, balance="100"),
+        await create_partner(harness, balance="100"),
     )
-    order = await _build_request(world, new)
-    answer = await client.post(FUND_URL, json=order, auth=get_auth(another))
-    assert parse_error(answer) == (422, "VALIDATION_FAILED")
-    assert list(answer.json()["details"]["fields"]) == ["partner_id"]
-    del order["partner_id"]
-    assert (await client.post(FUND_URL, json=order, auth=get_auth(another))).status_code == 200
-    assert (await get_balance(world, new), await get_balance(world, another)) == ("100.00", "60.00")
+    body = await _build_request(harness, new)
+    response = await client.post(FUND_URL, json=body, auth=get_auth(another))
+    assert parse_error(response) == (422, "VALIDATION_FAILED")
+    assert list(response.json()["details"]["fields"]) == ["partner_id"]
+    del body["partner_id"]
+    assert (await client.post(FUND_URL, json=body, auth=get_auth(another))).status_code == 200
+    assert (await get_balance(harness, new), await get_balance(harness, another)) == (
+        "100.00",
+        "60.00",
+    )
 
 
 async def test_partner_balance_can_go_negative_down_to_its_overdraft(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    new = await create_partner(world, balance="10", overdraft_limit="50")
-    order = await _build_request(world, new, amount="22")
-    assert (await client.post(FUND_URL, json=order, auth=get_auth(new))).status_code == 200
-    assert await get_balance(world, new) == "-12.00"
-    more = order | {"amount": "38.01", "partner_reference": "INV-2"}
-    answer = await client.post(FUND_URL, json=more, auth=get_auth(new))
-    assert parse_error(answer) == (402, "INSUFFICIENT_FUNDS")
-    assert answer.json()["details"] == {"available": 38.0, "required": 38.01}
+    new = await create_partner(harness, balance="10", overdraft_limit="50")
+    body = await _build_request(harness, new, amount="22")
+    assert (await client.post(FUND_URL, json=body, auth=get_auth(new))).status_code == 200
+    assert await get_balance(harness, new) == "-12.00"
+    more = body | {"amount": "38.01", "partner_reference": "INV-2"}
+    response = await client.post(FUND_URL, json=more, auth=get_auth(new))
+    assert parse_error(response) == (402, "INSUFFICIENT_FUNDS")
+    assert response.json()["details"] == {"available": 38.0, "required": 38.01}
     # The decline did not consume the reference.
-    answer = await client.post(FUND_URL, json=more | {"amount": "38"}, auth=get_auth(new))
-    assert answer.status_code == 200
-    assert await get_balance(world, new) == "-50.00"
+    response = await client.post(FUND_URL, json=more | {"amount": "38"}, auth=get_auth(new))
+    assert response.status_code == 200
+    assert await get_balance(harness, new) == "-50.00"
 
 
 async def test_partner_reference_funds_once_across_all_endpoints(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    new = await create_partner(world, balance="100")
-    customer, another = await world.create_subscriber(), await world.create_subscriber()
-    serial = await world.create_card(customer["id"])
-    order = await _build_request(world, new, subscriber_id=customer["id"], request_id="first")
-    first = await client.post(FUND_URL, json=order, auth=get_auth(new))
+    new = await create_partner(harness, balance="100")
+    customer, another = await harness.create_subscriber(), await harness.create_subscriber()
+    serial = await harness.create_card(customer["id"])
+    body = await _build_request(harness, new, subscriber_id=customer["id"], request_id="first")
+    first = await client.post(FUND_URL, json=body, auth=get_auth(new))
     assert "Idempotent-Replayed" not in first.headers
 
-    by_card = {key: order[key] for key in ("partner_id", "partner_reference", "amount")}
+    by_card = {key: body[key] for key in ("partner_id", "partner_reference", "amount")}
     webhook = {"reference": "INV-1", "amount": "40.00"}
     for again in (
-        await client.post(FUND_URL, json=order | {"request_id": "second"}, auth=get_auth(new)),
+        await client.post(FUND_URL, json=body | {"request_id": "second"}, auth=get_auth(new)),
         await client.post(
-            FUND_URL, json=by_card | {"card_serial": serial}, auth=await world.create_admin()
+            FUND_URL, json=by_card | {"card_serial": serial}, auth=await harness.create_admin()
         ),
         await post_webhook(client, new, webhook | {"card_serial": serial}),
         await post_webhook(client, new, webhook | {"phone_number": customer["phone_number"]}),
@@ -158,48 +161,50 @@ async def test_partner_reference_funds_once_across_all_endpoints(
 
     for changed in (
         await client.post(
-            FUND_URL, json=order | {"amount": "41", "request_id": "x"}, auth=get_auth(new)
+            FUND_URL, json=body | {"amount": "41", "request_id": "x"}, auth=get_auth(new)
         ),
         await client.post(
             FUND_URL,
             json=by_card | {"subscriber_id": another["id"]},
-            auth=await world.create_admin(),
+            auth=await harness.create_admin(),
         ),
         await client.post(FUND_URL, json=by_card | {"subscriber_id": "sub_1"}, auth=get_auth(new)),
         await post_webhook(client, new, webhook | {"phone_number": another["phone_number"]}),
         await post_webhook(client, new, webhook | {"card_serial": serial, "amount": "39"}),
     ):
         assert parse_error(changed) == (409, "DUPLICATE_REFERENCE")
-    assert await get_balance(world, new) == "60.00"
+    assert await get_balance(harness, new) == "60.00"
 
     # References of different partners are independent.
-    other = await create_partner(world, balance="100")
-    answer = await post_webhook(client, other, webhook | {"card_serial": serial})
-    assert answer.json()["new_balance"] == "80.00 SLE"
+    other = await create_partner(harness, balance="100")
+    response = await post_webhook(client, other, webhook | {"card_serial": serial})
+    assert response.json()["new_balance"] == "80.00 SLE"
 
 
-async def test_request_id_replays_or_conflicts(client: httpx2.AsyncClient, world: Harness) -> None:
-    new = await create_partner(world, balance="100")
-    order = await _build_request(world, new, request_id="one")
-    first = await client.post(FUND_URL, json=order, auth=get_auth(new))
-    again = await client.post(FUND_URL, json=order | {"amount": "40.00"}, auth=get_auth(new))
+async def test_request_id_replays_or_conflicts(
+    client: httpx2.AsyncClient, harness: Harness
+) -> None:
+    new = await create_partner(harness, balance="100")
+    body = await _build_request(harness, new, request_id="one")
+    first = await client.post(FUND_URL, json=body, auth=get_auth(new))
+    again = await client.post(FUND_URL, json=body | {"amount": "40.00"}, auth=get_auth(new))
     assert again.json() == first.json()
-    other = await client.post(FUND_URL, json=order | {"partner_reference": "B"}, auth=get_auth(new))
+    other = await client.post(FUND_URL, json=body | {"partner_reference": "B"}, auth=get_auth(new))
     assert parse_error(other) == (409, "DUPLICATE_REQUEST")
 
 
 async def test_status_and_limit_violations_decline_the_funding(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    new, admin = await create_partner(world, balance="600000"), await world.create_admin()
-    customer = await world.create_subscriber()
-    active = await world.create_card(customer["id"])
-    blocked = await world.create_card(customer["id"], status="BLOCKED")
-    order = {"partner_id": new["partner"]["id"], "partner_reference": "INV-1", "amount": "1"}
+    new, admin = await create_partner(harness, balance="600000"), await harness.create_admin()
+    customer = await harness.create_subscriber()
+    active = await harness.create_card(customer["id"])
+    blocked = await harness.create_card(customer["id"], status="BLOCKED")
+    body = {"partner_id": new["partner"]["id"], "partner_reference": "INV-1", "amount": "1"}
 
     async def refused(**names: str) -> tuple[int, str, Any]:
-        answer = await client.post(FUND_URL, json=order | names, auth=admin)
-        return *parse_error(answer), answer.json().get("details")
+        response = await client.post(FUND_URL, json=body | names, auth=admin)
+        return *parse_error(response), response.json().get("details")
 
     status, code, details = await refused(card_serial=active, amount="500000.01")
     assert (status, code, details["party"]) == (403, "MAX_BALANCE_EXCEEDED", "receiver")
@@ -209,10 +214,10 @@ async def test_status_and_limit_violations_decline_the_funding(
     )
     expected = (403, "SUBSCRIBER_BLOCKED", {"party": "receiver"})
     assert await refused(subscriber_id=customer["id"]) == expected
-    await suspend_partner(world, new)
+    await suspend_partner(harness, new)
     expected = (403, "PARTNER_SUSPENDED", {"party": "sender"})
     assert await refused(subscriber_id=customer["id"]) == expected
-    recorded = await world.services.database.fetch(
+    recorded = await harness.services.database.fetch(
         "SELECT failure_code FROM transactions WHERE type = 'partner_fund' ORDER BY id"
     )
     assert [row["failure_code"] for row in recorded] == [
@@ -224,55 +229,55 @@ async def test_status_and_limit_violations_decline_the_funding(
 
 
 async def test_unknown_partner_subscriber_or_card_is_not_found(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    new, admin = await create_partner(world, balance="100"), await world.create_admin()
-    order = await _build_request(world, new)
+    new, admin = await create_partner(harness, balance="100"), await harness.create_admin()
+    body = await _build_request(harness, new)
     for id in UNKNOWN_IDS:
-        answer = await client.post(FUND_URL, json=order | {"partner_id": id}, auth=admin)
-        assert parse_error(answer) == (404, "PARTNER_NOT_FOUND")
+        response = await client.post(FUND_URL, json=body | {"partner_id": id}, auth=admin)
+        assert parse_error(response) == (404, "PARTNER_NOT_FOUND")
     for id in (ids.encode(ids.SUBSCRIBER, 1), "sub_1", "é"):
-        answer = await client.post(FUND_URL, json=order | {"subscriber_id": id}, auth=admin)
-        assert parse_error(answer) == (404, "SUBSCRIBER_NOT_FOUND")
-    del order["subscriber_id"]
-    answer = await client.post(FUND_URL, json=order | {"card_serial": "NONE"}, auth=admin)
-    assert parse_error(answer) == (404, "CARD_NOT_FOUND")
+        response = await client.post(FUND_URL, json=body | {"subscriber_id": id}, auth=admin)
+        assert parse_error(response) == (404, "SUBSCRIBER_NOT_FOUND")
+    del body["subscriber_id"]
+    response = await client.post(FUND_URL, json=body | {"card_serial": "NONE"}, auth=admin)
+    assert parse_error(response) == (404, "CARD_NOT_FOUND")
 
 
 async def test_balance_of_a_restricted_subscriber_is_not_revealed(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     new, customer = (
-        await create_partner(world, balance="100"),
-        await world.create_restricted_subscriber(),
+        await create_partner(harness, balance="100"),
+        await harness.create_restricted_subscriber(),
     )
-    serial = await world.create_card(customer["id"])
-    order = {"partner_id": new["partner"]["id"], "partner_reference": "INV-1", "amount": "1"}
-    for caller in (await world.create_api_key("payments:write"), await world.create_admin()):
+    serial = await harness.create_card(customer["id"])
+    body = {"partner_id": new["partner"]["id"], "partner_reference": "INV-1", "amount": "1"}
+    for caller in (await harness.create_api_key("payments:write"), await harness.create_admin()):
         for name in ({"subscriber_id": customer["id"]}, {"card_serial": serial}):
-            answer = await client.post(FUND_URL, json=order | name, auth=caller)
-            assert parse_error(answer) == (403, "OTP_REQUIRED")
+            response = await client.post(FUND_URL, json=body | name, auth=caller)
+            assert parse_error(response) == (403, "OTP_REQUIRED")
     # A partner may fund the wallet. Its receipt, original or replayed, omits the balance.
     for _ in range(2):
-        answer = await client.post(
-            FUND_URL, json=order | {"card_serial": serial}, auth=get_auth(new)
+        response = await client.post(
+            FUND_URL, json=body | {"card_serial": serial}, auth=get_auth(new)
         )
-        assert (answer.status_code, answer.json()["new_balance"]) == (200, None)
+        assert (response.status_code, response.json()["new_balance"]) == (200, None)
 
 
 async def test_concurrent_requests_fund_once_per_reference_within_the_overdraft(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    new = await create_partner(world, balance="100", overdraft_limit="30")
-    order = await _build_request(world, new)
-    answers = await asyncio.gather(
+    new = await create_partner(harness, balance="100", overdraft_limit="30")
+    body = await _build_request(harness, new)
+    responses = await asyncio.gather(
         *(
             process.post(
-                FUND_URL, json=order | {"partner_reference": f"INV-{number}"}, auth=get_auth(new)
+                FUND_URL, json=body | {"partner_reference": f"INV-{number}"}, auth=get_auth(new)
             )
             for number in range(5)
-            for process in (client, other_client)
+            for process in (client, other_process_client)
         )
     )
-    assert sorted(answer.status_code for answer in answers) == [200] * 6 + [402] * 4
-    assert await get_balance(world, new) == "-20.00"
+    assert sorted(response.status_code for response in responses) == [200] * 6 + [402] * 4
+    assert await get_balance(harness, new) == "-20.00"

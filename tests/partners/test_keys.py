@@ -22,9 +22,9 @@ from tapgate import ids
 REPLAYED_HEADER = "idempotent-replayed"
 
 
-async def _create_key(world: Harness, new: dict[str, Any]) -> HmacAuth:
+async def _create_key(harness: Harness, new: dict[str, Any]) -> HmacAuth:
     url = f"{PARTNERS_URL}/{new['partner']['id']}/keys"
-    response = await world.client.post(url, auth=await world.create_admin())
+    response = await harness.client.post(url, auth=await harness.create_admin())
     assert response.status_code == 201, response.text
     assert list(response.json()) == ["api_key_id", "hmac_secret"]
     return get_auth(new | response.json())
@@ -44,8 +44,8 @@ async def _rotate_webhook_secret(
     return new | response.json()
 
 
-async def _build_request(world: Harness, **fields: Any) -> dict[str, Any]:
-    customer = await world.create_subscriber()
+async def _build_request(harness: Harness, **fields: Any) -> dict[str, Any]:
+    customer = await harness.create_subscriber()
     return {
         "request_id": "one",
         "subscriber_id": customer["id"],
@@ -56,68 +56,68 @@ async def _build_request(world: Harness, **fields: Any) -> dict[str, Any]:
 
 
 async def test_deleted_key_is_rejected_in_every_process_and_the_new_key_replays(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    partner, admin = await create_partner(world, balance="1000"), await world.create_admin()
+    partner, admin = await create_partner(harness, balance="1000"), await harness.create_admin()
     url, old = f"{PARTNERS_URL}/{partner['partner']['id']}/keys", get_auth(partner)
-    new = await _create_key(world, partner)
-    order = await _build_request(world)
-    paid = await other_client.post(FUND_URL, json=order, auth=old)
+    new = await _create_key(harness, partner)
+    body = await _build_request(harness)
+    paid = await other_process_client.post(FUND_URL, json=body, auth=old)
     assert paid.status_code == 200, paid.text
     response = await client.delete(f"{url}/{old.id}", auth=admin)
     assert (response.status_code, response.content) == (204, b"")
-    for process in (client, other_client):
-        assert parse_error(await process.post(FUND_URL, json=order, auth=old)) == (
+    for process in (client, other_process_client):
+        assert parse_error(await process.post(FUND_URL, json=body, auth=old)) == (
             401,
             "UNAUTHORIZED",
         )
-        retried = await process.post(FUND_URL, json=order, auth=new)
+        retried = await process.post(FUND_URL, json=body, auth=new)
         assert (retried.content, retried.headers[REPLAYED_HEADER]) == (paid.content, "true")
-        other = await process.post(FUND_URL, json=order | {"partner_reference": "INV-2"}, auth=new)
+        other = await process.post(FUND_URL, json=body | {"partner_reference": "INV-2"}, auth=new)
         assert parse_error(other) == (409, "DUPLICATE_REQUEST")
-    assert await get_balance(world, partner) == "960.00"
-    (entry,) = await world.list_audit_entries(new.id, "signing_key.created")
+    assert await get_balance(harness, partner) == "960.00"
+    (entry,) = await harness.list_audit_entries(new.id, "signing_key.created")
     assert entry["changes"] == {"partner_id": [None, partner["partner"]["id"]]}
-    (entry,) = await world.list_audit_entries(old.id, "signing_key.deleted")
+    (entry,) = await harness.list_audit_entries(old.id, "signing_key.deleted")
     assert entry["actor"]["id"] == admin.id
 
     # The last key can be deleted as well.
     await client.delete(f"{url}/{new.id}", auth=admin)
-    assert parse_error(await client.post(FUND_URL, json=order, auth=new)) == (401, "UNAUTHORIZED")
+    assert parse_error(await client.post(FUND_URL, json=body, auth=new)) == (401, "UNAUTHORIZED")
     assert (await client.get(url, auth=admin)).json()["data"] == []
 
 
 async def test_keys_are_listed_newest_first_in_pages_without_secrets(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    partner, admin = await create_partner(world), await world.create_admin()
-    await create_partner(world)
+    partner, admin = await create_partner(harness), await harness.create_admin()
+    await create_partner(harness)
     url = f"{PARTNERS_URL}/{partner['partner']['id']}/keys"
-    keys = [await _create_key(world, partner) for _ in range(2)]
+    keys = [await _create_key(harness, partner) for _ in range(2)]
     first = (await client.get(url, params={"limit": 2}, auth=admin)).json()
     rest = {"limit": 2, "cursor": first["next_cursor"]}
     second = (await client.get(url, params=rest, auth=admin)).json()
-    shown = [key["api_key_id"] for key in first["data"] + second["data"]]
-    assert shown == [keys[1].id, keys[0].id, partner["api_key_id"]]
+    text = [key["api_key_id"] for key in first["data"] + second["data"]]
+    assert text == [keys[1].id, keys[0].id, partner["api_key_id"]]
     assert set(first["data"][0]) == {"api_key_id", "created_at"}
     assert second["has_more"] is False
 
 
 async def test_key_of_another_owner_is_not_found(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    partner, admin = await create_partner(world), await world.create_admin()
+    partner, admin = await create_partner(harness), await harness.create_admin()
     url = f"{PARTNERS_URL}/{partner['partner']['id']}/keys"
-    others = (await create_partner(world))["api_key_id"], (await world.create_processor()).id
+    others = (await create_partner(harness))["api_key_id"], (await harness.create_processor()).id
     for key in (*others, ids.encode(ids.KEY, 1), "key_1", "é"):
         assert parse_error(await client.delete(f"{url}/{key}", auth=admin)) == (404, "NOT_FOUND")
 
 
 @pytest.mark.parametrize("partner", UNKNOWN_IDS)
 async def test_unknown_partner_is_not_found(
-    client: httpx2.AsyncClient, world: Harness, partner: str
+    client: httpx2.AsyncClient, harness: Harness, partner: str
 ) -> None:
-    admin, url = await world.create_admin(), f"{PARTNERS_URL}/{partner}"
+    admin, url = await harness.create_admin(), f"{PARTNERS_URL}/{partner}"
     for response in (
         await client.post(f"{url}/keys", auth=admin),
         await client.get(f"{url}/keys", auth=admin),
@@ -128,10 +128,10 @@ async def test_unknown_partner_is_not_found(
 
 
 async def test_both_webhook_secrets_verify_until_the_grace_period_ends(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    old, admin = await create_partner(world, balance="1000"), await world.create_admin()
-    customer = await world.create_subscriber()
+    old, admin = await create_partner(harness, balance="1000"), await harness.create_admin()
+    customer = await harness.create_subscriber()
 
     async def status(partner: dict[str, Any], reference: str) -> int:
         body = {
@@ -145,18 +145,20 @@ async def test_both_webhook_secrets_verify_until_the_grace_period_ends(
     assert new["webhook_secret"] != old["webhook_secret"]
     assert [await status(old, "1"), await status(new, "2")] == [200, 200]
     assert await status(new, "1") == 200  # redelivery under the new secret is a replay
-    assert await get_balance(world, old) == "998.00"
-    world.advance_clock(seconds=60)
+    assert await get_balance(harness, old) == "998.00"
+    harness.advance_clock(seconds=60)
     assert [await status(old, "3"), await status(new, "4")] == [401, 200]
 
     newest = await _rotate_webhook_secret(client, new, admin, 60)
     latest = await _rotate_webhook_secret(client, newest, admin, 60)
-    statuses = [await status(one, "5") for one in (new, newest, latest)]
+    statuses = [await status(item, "5") for item in (new, newest, latest)]
     assert statuses == [401, 200, 200]
     final = await _rotate_webhook_secret(client, latest, admin)
     assert [await status(latest, "6"), await status(final, "6")] == [401, 200]
 
-    entries = await world.list_audit_entries(old["partner"]["id"], "partner.webhook_secret_rotated")
+    entries = await harness.list_audit_entries(
+        old["partner"]["id"], "partner.webhook_secret_rotated"
+    )
     assert [entry["changes"]["grace_seconds"] for entry in entries] == [
         [None, 60], [None, 60], [None, 60], [None, 0],
     ]  # fmt: skip
@@ -165,32 +167,32 @@ async def test_both_webhook_secrets_verify_until_the_grace_period_ends(
 
 @pytest.mark.parametrize("grace", [-1, 86_401])
 async def test_grace_period_out_of_range_is_rejected(
-    client: httpx2.AsyncClient, world: Harness, grace: int
+    client: httpx2.AsyncClient, harness: Harness, grace: int
 ) -> None:
-    partner = await create_partner(world)
+    partner = await create_partner(harness)
     response = await client.post(
         f"{PARTNERS_URL}/{partner['partner']['id']}/rotate-webhook-secret",
         json={"grace_seconds": grace},
-        auth=await world.create_admin(),
+        auth=await harness.create_admin(),
     )
     assert parse_error(response) == (422, "VALIDATION_FAILED")
     assert list(response.json()["details"]["fields"]) == ["grace_seconds"]
 
 
 async def test_concurrent_rotations_leave_two_valid_webhook_secrets(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    first, admin = await create_partner(world, balance="1000"), await world.create_admin()
+    first, admin = await create_partner(harness, balance="1000"), await harness.create_admin()
     rotated = await asyncio.gather(
         *(
             _rotate_webhook_secret(process, first, admin, 600)
             for _ in range(5)
-            for process in (client, other_client)
+            for process in (client, other_process_client)
         )
     )
-    customer = await world.create_subscriber()
+    customer = await harness.create_subscriber()
     body = {"reference": "1", "phone_number": customer["phone_number"], "amount": "1.00"}
-    accepted = [(await post_webhook(client, one, body)).status_code == 200 for one in rotated]
+    accepted = [(await post_webhook(client, item, body)).status_code == 200 for item in rotated]
     assert accepted.count(True) == 2
-    assert (await post_webhook(other_client, first, body)).status_code == 401
-    assert await get_balance(world, first) == "999.00"
+    assert (await post_webhook(other_process_client, first, body)).status_code == 401
+    assert await get_balance(harness, first) == "999.00"

@@ -20,13 +20,13 @@ from tapgate.edge.services import Services
 
 
 async def test_new_partner_gets_secrets_that_are_stored_encrypted(
-    client: httpx2.AsyncClient, world: Harness, services: Services
+    client: httpx2.AsyncClient, harness: Harness, services: Services
 ) -> None:
-    admin = await world.create_admin()
+    admin = await harness.create_admin()
     new = {"name": "Big Bank", "overdraft_limit": "250"}
-    answer = await client.post(PARTNERS_URL, json=new, auth=admin)
-    assert answer.status_code == 201, answer.text
-    body = answer.json()
+    response = await client.post(PARTNERS_URL, json=new, auth=admin)
+    assert response.status_code == 201, response.text
+    body = response.json()
     assert list(body) == ["partner", "api_key_id", "hmac_secret", "webhook_secret"]
     partner = body["partner"]
     assert partner == {
@@ -41,9 +41,9 @@ async def test_new_partner_gets_secrets_that_are_stored_encrypted(
     }
     assert partner["id"].startswith("ptn_")
     assert parse_error(await client.get(PARTNERS_URL, auth=get_auth(body))) == (403, "FORBIDDEN")
-    kept = await services.database.fetchval("SELECT webhook_secret FROM partners")
-    assert body["webhook_secret"].encode() not in kept
-    (entry,) = await world.list_audit_entries(partner["id"], "partner.created")
+    stored = await services.database.fetchval("SELECT webhook_secret FROM partners")
+    assert body["webhook_secret"].encode() not in stored
+    (entry,) = await harness.list_audit_entries(partner["id"], "partner.created")
     assert entry["changes"]["overdraft_limit"] == [None, "250.00"]
     assert not {body["hmac_secret"], body["webhook_secret"]} & set(str(entry).split("'"))
 
@@ -59,26 +59,26 @@ async def test_new_partner_gets_secrets_that_are_stored_encrypted(
     ],
 )
 async def test_invalid_partner_field_is_rejected(
-    client: httpx2.AsyncClient, world: Harness, body: dict[str, object], status: int, named: str
+    client: httpx2.AsyncClient, harness: Harness, body: dict[str, object], status: int, named: str
 ) -> None:
-    answer = await client.post(PARTNERS_URL, json=body, auth=await world.create_admin())
-    assert answer.status_code == status
-    assert list(answer.json()["details"]["fields"]) == [named]
+    response = await client.post(PARTNERS_URL, json=body, auth=await harness.create_admin())
+    assert response.status_code == status
+    assert list(response.json()["details"]["fields"]) == [named]
 
 
-async def test_overdraft_limit_defaults_to_zero(world: Harness) -> None:
+async def test_overdraft_limit_defaults_to_zero(harness: Harness) -> None:
     for fields in ({}, {"overdraft_limit": None}, {"overdraft_limit": "0"}):
-        assert (await create_partner(world, **fields))["partner"]["overdraft_limit"] == "0.00"
+        assert (await create_partner(harness, **fields))["partner"]["overdraft_limit"] == "0.00"
 
 
 async def test_concurrent_identical_deposits_fund_the_partner_once(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    new = await create_partner(world)
-    url, admin = f"{PARTNERS_URL}/{new['partner']['id']}/fund", await world.create_admin("F")
-    order = {"amount": "1500", "request_id": "one"}
-    answers = await asyncio.gather(*(client.post(url, json=order, auth=admin) for _ in range(5)))
-    receipts = [answer.json() for answer in answers]
+    new = await create_partner(harness)
+    url, admin = f"{PARTNERS_URL}/{new['partner']['id']}/fund", await harness.create_admin("F")
+    body = {"amount": "1500", "request_id": "one"}
+    responses = await asyncio.gather(*(client.post(url, json=body, auth=admin) for _ in range(5)))
+    receipts = [response.json() for response in responses]
     assert receipts == [receipts[0]] * 5
     assert receipts[0] == {
         "success": True,
@@ -88,42 +88,44 @@ async def test_concurrent_identical_deposits_fund_the_partner_once(
         "amount": "1,500.00 SLE",
         "new_balance": "1,500.00 SLE",
     }
-    assert await get_balance(world, new) == "1500.00"
-    other = await client.post(url, json=order | {"amount": "1"}, auth=admin)
+    assert await get_balance(harness, new) == "1500.00"
+    other = await client.post(url, json=body | {"amount": "1"}, auth=admin)
     assert parse_error(other) == (409, "DUPLICATE_REQUEST")
-    row = await world.services.database.fetchrow("SELECT type, channel FROM transactions")
+    row = await harness.services.database.fetchrow("SELECT type, channel FROM transactions")
     assert row is not None
     assert tuple(row) == ("partner_deposit", "admin")
 
 
 async def test_suspended_partner_cannot_be_funded(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    new = await create_partner(world)
-    await suspend_partner(world, new)
+    new = await create_partner(harness)
+    await suspend_partner(harness, new)
     url = f"{PARTNERS_URL}/{new['partner']['id']}/fund"
-    answer = await client.post(url, json={"amount": "1"}, auth=await world.create_admin())
-    assert parse_error(answer) == (403, "PARTNER_SUSPENDED")
-    assert answer.json()["details"] == {"party": "receiver"}
+    response = await client.post(url, json={"amount": "1"}, auth=await harness.create_admin())
+    assert parse_error(response) == (403, "PARTNER_SUSPENDED")
+    assert response.json()["details"] == {"party": "receiver"}
 
 
 async def test_partners_are_listed_newest_first_in_pages(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    admin = await world.create_admin()
-    made = [(await create_partner(world, name=name))["partner"] for name in ("one", "two", "three")]
+    admin = await harness.create_admin()
+    created = [
+        (await create_partner(harness, name=name))["partner"] for name in ("one", "two", "three")
+    ]
     first = (await client.get(PARTNERS_URL, params={"limit": 2}, auth=admin)).json()
-    assert first["data"] == [made[2], made[1]]
+    assert first["data"] == [created[2], created[1]]
     rest = {"limit": 2, "cursor": first["next_cursor"]}
     second = (await client.get(PARTNERS_URL, params=rest, auth=admin)).json()
-    assert second == {"data": [made[0]], "has_more": False, "next_cursor": None}
+    assert second == {"data": [created[0]], "has_more": False, "next_cursor": None}
 
 
 @pytest.mark.parametrize("id", UNKNOWN_IDS)
 async def test_unknown_partner_is_not_found(
-    client: httpx2.AsyncClient, world: Harness, id: str
+    client: httpx2.AsyncClient, harness: Harness, id: str
 ) -> None:
-    admin = await world.create_admin()
+    admin = await harness.create_admin()
     for method, path in (
         ("GET", ""),
         ("POST", "/fund"),
@@ -131,39 +133,39 @@ async def test_unknown_partner_is_not_found(
         ("POST", "/activate"),
     ):
         body = {"amount": "1"} if path == "/fund" else None
-        answer = await client.request(method, f"{PARTNERS_URL}/{id}{path}", json=body, auth=admin)
-        assert parse_error(answer) == (404, "PARTNER_NOT_FOUND"), path
+        response = await client.request(method, f"{PARTNERS_URL}/{id}{path}", json=body, auth=admin)
+        assert parse_error(response) == (404, "PARTNER_NOT_FOUND"), path
 
 
 async def test_suspension_immediately_rejects_keys_and_webhooks_in_every_process(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    new = await create_partner(world)
-    url, admin = f"{PARTNERS_URL}/{new['partner']['id']}", await world.create_admin()
+    new = await create_partner(harness)
+    url, admin = f"{PARTNERS_URL}/{new['partner']['id']}", await harness.create_admin()
     for verb, status, to_key, to_webhook in (
         ("suspend", "suspended", (403, "PARTNER_SUSPENDED"), (403, "PARTNER_SUSPENDED")),
         ("activate", "active", (403, "FORBIDDEN"), (400, "INVALID_REQUEST")),
         ("suspend", "suspended", (403, "PARTNER_SUSPENDED"), (403, "PARTNER_SUSPENDED")),
     ):
-        answer = await client.post(f"{url}/{verb}", json={"reason": "unpaid"}, auth=admin)
-        assert answer.status_code == 200, answer.text
-        assert list(answer.json()) == ["success", "message", "partner"]
-        assert answer.json()["partner"] == new["partner"] | {"status": status}
-        for process in (other_client, client):
+        response = await client.post(f"{url}/{verb}", json={"reason": "unpaid"}, auth=admin)
+        assert response.status_code == 200, response.text
+        assert list(response.json()) == ["success", "message", "partner"]
+        assert response.json()["partner"] == new["partner"] | {"status": status}
+        for process in (other_process_client, client):
             assert parse_error(await process.get(PARTNERS_URL, auth=get_auth(new))) == to_key
             # The suspension is checked before the body is parsed.
             assert parse_error(await post_webhook(process, new, b"not JSON")) == to_webhook
-    entry, _ = await world.list_audit_entries(new["partner"]["id"], "partner.suspended")
+    entry, _ = await harness.list_audit_entries(new["partner"]["id"], "partner.suspended")
     assert (entry["reason"], entry["changes"]) == ("unpaid", {"status": ["active", "suspended"]})
-    (entry,) = await world.list_audit_entries(new["partner"]["id"], "partner.activated")
+    (entry,) = await harness.list_audit_entries(new["partner"]["id"], "partner.activated")
     assert entry["changes"] == {"status": ["suspended", "active"]}
 
 
-async def test_invalid_transition_is_rejected(client: httpx2.AsyncClient, world: Harness) -> None:
-    new = await create_partner(world)
-    url, admin = f"{PARTNERS_URL}/{new['partner']['id']}", await world.create_admin()
+async def test_invalid_transition_is_rejected(client: httpx2.AsyncClient, harness: Harness) -> None:
+    new = await create_partner(harness)
+    url, admin = f"{PARTNERS_URL}/{new['partner']['id']}", await harness.create_admin()
     assert parse_error(await client.post(f"{url}/activate", auth=admin)) == (409, "NOT_SUSPENDED")
-    await suspend_partner(world, new)
+    await suspend_partner(harness, new)
     assert parse_error(await client.post(f"{url}/suspend", auth=admin)) == (
         409,
         "ALREADY_SUSPENDED",
@@ -171,11 +173,11 @@ async def test_invalid_transition_is_rejected(client: httpx2.AsyncClient, world:
 
 
 async def test_partners_are_searched_and_filtered_by_status(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    bank, wire = await create_partner(world), await create_partner(world, name="Wire Ltd")
-    await suspend_partner(world, wire)
-    admin = await world.create_admin()
+    bank, wire = await create_partner(harness), await create_partner(harness, name="Wire Ltd")
+    await suspend_partner(harness, wire)
+    admin = await harness.create_admin()
     for query, expected in (
         ({"search": "big BANK"}, [bank]),
         ({"search": "wire"}, [wire]),
@@ -184,8 +186,8 @@ async def test_partners_are_searched_and_filtered_by_status(
         ({"status": "suspended"}, [wire]),
         ({"status": "active"}, [bank]),
     ):
-        answer = await client.get(PARTNERS_URL, params=query, auth=admin)
-        found = [record["id"] for record in answer.json()["data"]]
+        response = await client.get(PARTNERS_URL, params=query, auth=admin)
+        found = [record["id"] for record in response.json()["data"]]
         assert found == [new["partner"]["id"] for new in expected], query
-    answer = await client.get(PARTNERS_URL, params={"status": "closed"}, auth=admin)
-    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
+    response = await client.get(PARTNERS_URL, params={"status": "closed"}, auth=admin)
+    assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")

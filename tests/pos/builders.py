@@ -23,18 +23,18 @@ def new_request_id() -> str:
 class PosDriver:
     """A merchant with its signing key, and a customer with a card."""
 
-    def __init__(self, world: Harness, till: HmacAuth, customer: dict[str, Any]) -> None:
-        self.harness = world
-        self.merchant_auth = till
+    def __init__(self, harness: Harness, terminal_auth: HmacAuth, customer: dict[str, Any]) -> None:
+        self.harness = harness
+        self.merchant_auth = terminal_auth
         self.customer = customer
         self.card = ""
 
     @classmethod
-    async def create(cls, world: Harness, *, balance: str = "1000", **card: Any) -> "PosDriver":
-        customer = await world.create_subscriber(balance=balance)
-        shop = cls(world, await world.create_processor(), customer)
-        shop.card = await world.create_card(customer["id"], **card)
-        return shop
+    async def create(cls, harness: Harness, *, balance: str = "1000", **card: Any) -> "PosDriver":
+        customer = await harness.create_subscriber(balance=balance)
+        pos = cls(harness, await harness.create_processor(), customer)
+        pos.card = await harness.create_card(customer["id"], **card)
+        return pos
 
     async def pay(
         self, amount: str = "100.00", *, url: str = PAY_URL, auth: Any = None, **fields: Any
@@ -88,5 +88,5 @@ class PosDriver:
         return ids.encode(ids.TERMINAL, terminal_id)
 
 
-def parse_error(answer: httpx2.Response) -> tuple[int, str]:
-    return answer.status_code, answer.json()["code"]
+def parse_error(response: httpx2.Response) -> tuple[int, str]:
+    return response.status_code, response.json()["code"]

@@ -10,14 +10,14 @@ from pos.builders import LOOKUP_URL, VERIFY_URL, PosDriver, parse_error
 
 
 async def test_verify_card_with_pin_returns_holder_and_balance(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    shop = await PosDriver.create(world, balance="1234.50")
-    answer = await client.post(
-        VERIFY_URL, json={"card_serial": shop.card, "pin": PIN}, auth=shop.merchant_auth
+    pos = await PosDriver.create(harness, balance="1234.50")
+    response = await client.post(
+        VERIFY_URL, json={"card_serial": pos.card, "pin": PIN}, auth=pos.merchant_auth
     )
-    assert answer.status_code == 200, answer.text
-    assert answer.json() == {
+    assert response.status_code == 200, response.text
+    assert response.json() == {
         "success": True,
         "message": "Card is active",
         "is_active": True,
@@ -27,13 +27,13 @@ async def test_verify_card_with_pin_returns_holder_and_balance(
 
 
 async def test_verify_inactive_card_omits_the_balance(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    shop = await PosDriver.create(world, status="BLOCKED")
-    answer = await client.post(
-        VERIFY_URL, json={"card_serial": shop.card, "pin": PIN}, auth=shop.merchant_auth
+    pos = await PosDriver.create(harness, status="BLOCKED")
+    response = await client.post(
+        VERIFY_URL, json={"card_serial": pos.card, "pin": PIN}, auth=pos.merchant_auth
     )
-    assert answer.json() == {
+    assert response.json() == {
         "success": True,
         "message": "Card is not active",
         "is_active": False,
@@ -42,26 +42,26 @@ async def test_verify_inactive_card_omits_the_balance(
 
 
 async def test_concurrent_wrong_pins_share_one_limit_of_three_attempts(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    shop = await PosDriver.create(world)
-    body = {"card_serial": shop.card, "pin": WRONG_PIN}
-    answers = await asyncio.gather(
-        *(client.post(VERIFY_URL, json=body, auth=shop.merchant_auth) for _ in range(20))
+    pos = await PosDriver.create(harness)
+    body = {"card_serial": pos.card, "pin": WRONG_PIN}
+    responses = await asyncio.gather(
+        *(client.post(VERIFY_URL, json=body, auth=pos.merchant_auth) for _ in range(20))
     )
-    codes = sorted(parse_error(answer) for answer in answers)
+    codes = sorted(parse_error(response) for response in responses)
     assert codes == [(400, "INVALID_PIN")] * 3 + [(403, "ACCOUNT_LOCKED")] * 17
 
 
 @pytest.mark.parametrize("prefix", ["", "/api/v1"])
 async def test_verify_card_by_an_app_omits_the_balance(
-    client: httpx2.AsyncClient, world: Harness, prefix: str
+    client: httpx2.AsyncClient, harness: Harness, prefix: str
 ) -> None:
-    shop = await PosDriver.create(world)
-    answer = await client.post(
-        f"{prefix}/payment/verify-card", json={"card_serial": shop.card}, auth=shop.merchant_auth
+    pos = await PosDriver.create(harness)
+    response = await client.post(
+        f"{prefix}/payment/verify-card", json={"card_serial": pos.card}, auth=pos.merchant_auth
     )
-    assert answer.json() == {
+    assert response.json() == {
         "success": True,
         "message": "Card is active",
         "is_active": True,
@@ -71,18 +71,18 @@ async def test_verify_card_by_an_app_omits_the_balance(
 
 @pytest.mark.parametrize("url", [LOOKUP_URL, "/payment/lookup-card", "/api/v1/payment/lookup-card"])
 async def test_lookup_finds_a_card_by_serial_or_uid(
-    client: httpx2.AsyncClient, world: Harness, url: str
+    client: httpx2.AsyncClient, harness: Harness, url: str
 ) -> None:
-    shop = await PosDriver.create(world, uid="04:A1:B2:C3:D4:E5:80")
-    for identifier in (shop.card, "04:A1:B2:C3:D4:E5:80", "04a1b2c3d4e580", "04-a1-b2-c3-d4-e5-80"):
-        answer = await client.post(
-            url, json={"card_identifier": identifier}, auth=shop.merchant_auth
+    pos = await PosDriver.create(harness, uid="04:A1:B2:C3:D4:E5:80")
+    for identifier in (pos.card, "04:A1:B2:C3:D4:E5:80", "04a1b2c3d4e580", "04-a1-b2-c3-d4-e5-80"):
+        response = await client.post(
+            url, json={"card_identifier": identifier}, auth=pos.merchant_auth
         )
-        assert answer.status_code == 200, (identifier, answer.text)
-        assert answer.json() == {
+        assert response.status_code == 200, (identifier, response.text)
+        assert response.json() == {
             "success": True,
             "message": "Card found",
-            "card_serial": shop.card,
+            "card_serial": pos.card,
             "card_type": "PARENT",
             "status": "ACTIVE",
             "holder_name": "Aminata K.",
@@ -93,8 +93,8 @@ async def test_lookup_finds_a_card_by_serial_or_uid(
     "url", [LOOKUP_URL, VERIFY_URL, "/payment/verify-card", "/payment/lookup-card"]
 )
 async def test_unknown_card_returns_card_not_found(
-    client: httpx2.AsyncClient, world: Harness, url: str
+    client: httpx2.AsyncClient, harness: Harness, url: str
 ) -> None:
     body = {"card_serial": "NOBODY-1", "card_identifier": "NOBODY-1", "pin": PIN}
-    answer = await client.post(url, json=body, auth=await world.create_processor())
-    assert parse_error(answer) == (404, "CARD_NOT_FOUND")
+    response = await client.post(url, json=body, auth=await harness.create_processor())
+    assert parse_error(response) == (404, "CARD_NOT_FOUND")

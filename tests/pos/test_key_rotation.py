@@ -14,27 +14,27 @@ from tapgate.credentials.principals import Principal
 REPLAYED_HEADER = "idempotent-replayed"
 
 
-async def _create_key(world: Harness, key: HmacAuth, **body: Any) -> HmacAuth:
+async def _create_key(harness: Harness, key: HmacAuth, **body: Any) -> HmacAuth:
     """Create another key of the same processor, or of one of its terminals."""
-    url = f"/api/v1/processors/{await world.get_processor_id(key)}/keys"
-    response = await world.client.post(url, json=body, auth=await world.create_admin())
+    url = f"/api/v1/processors/{await harness.get_processor_id(key)}/keys"
+    response = await harness.client.post(url, json=body, auth=await harness.create_admin())
     assert response.status_code == 201, response.text
     return HmacAuth(response.json()["api_key_id"], response.json()["hmac_secret"])
 
 
-async def _delete_key(world: Harness, key: HmacAuth) -> None:
-    url = f"/api/v1/processors/{await world.get_processor_id(key)}/keys/{key.id}"
-    assert (await world.client.delete(url, auth=await world.create_admin())).status_code == 204
+async def _delete_key(harness: Harness, key: HmacAuth) -> None:
+    url = f"/api/v1/processors/{await harness.get_processor_id(key)}/keys/{key.id}"
+    assert (await harness.client.delete(url, auth=await harness.create_admin())).status_code == 204
 
 
 async def _downgrade_and_migrate(
-    world: Harness, paid: dict[HmacAuth, httpx2.Response], *, owner: HmacAuth | None
+    harness: Harness, paid: dict[HmacAuth, httpx2.Response], *, owner: HmacAuth | None
 ) -> None:
     """Store each payment as request `one` of its key, which used to be the scope.
 
     `owner` is the key whose id stays the scope of the owner.
     """
-    async with world.services.database.transaction() as tx:
+    async with harness.services.database.transaction() as tx:
         await tx.execute("SET LOCAL session_replication_role = replica")
         for key, response in paid.items():
             await tx.execute(
@@ -47,160 +47,158 @@ async def _downgrade_and_migrate(
                 ids.decode(ids.KEY, key.id),
                 "owner" if key is owner else "former",
             )
-        ticket = await world.services.authenticator.hmac_keys.publish_owner_change(tx)
-    await world.services.signals.wait_for_acks(ticket)
+        ticket = await harness.services.authenticator.hmac_keys.publish_owner_change(tx)
+    await harness.services.signals.wait_for_acks(ticket)
 
 
-async def _count_transactions(world: Harness) -> int:
-    count: int = await world.services.database.fetchval(
+async def _count_transactions(harness: Harness) -> int:
+    count: int = await harness.services.database.fetchval(
         "SELECT count(*) FROM transactions WHERE type = 'pos_payment'"
     )
     return count
 
 
 @pytest.mark.parametrize("of", ["processor", "terminal"])
-async def test_retry_with_the_new_key_replays(world: Harness, of: str) -> None:
-    shop = await PosDriver.create(world)
-    body = {"terminal_id": await shop.create_terminal()} if of == "terminal" else {}
-    old = await _create_key(world, shop.merchant_auth, **body)
-    paid = await shop.pay(auth=old, request_id="one")
+async def test_retry_with_the_new_key_replays(harness: Harness, of: str) -> None:
+    pos = await PosDriver.create(harness)
+    body = {"terminal_id": await pos.create_terminal()} if of == "terminal" else {}
+    old = await _create_key(harness, pos.merchant_auth, **body)
+    paid = await pos.pay(auth=old, request_id="one")
     assert paid.status_code == 200, paid.text
-    new = await _create_key(world, shop.merchant_auth, **body)
-    await _delete_key(world, old)
-    retried = await shop.pay(auth=new, request_id="one")
+    new = await _create_key(harness, pos.merchant_auth, **body)
+    await _delete_key(harness, old)
+    retried = await pos.pay(auth=new, request_id="one")
     assert (retried.content, retried.headers[REPLAYED_HEADER]) == (paid.content, "true")
-    assert await _count_transactions(world) == 1
-    other = await shop.pay("99.00", auth=new, request_id="one")
+    assert await _count_transactions(harness) == 1
+    other = await pos.pay("99.00", auth=new, request_id="one")
     assert parse_error(other) == (409, "DUPLICATE_REQUEST")
 
 
-async def test_owners_do_not_share_idempotency_keys(world: Harness) -> None:
-    shop = await PosDriver.create(world)
+async def test_owners_do_not_share_idempotency_keys(harness: Harness) -> None:
+    pos = await PosDriver.create(harness)
     first, second = [
-        await _create_key(world, shop.merchant_auth, terminal_id=await shop.create_terminal())
+        await _create_key(harness, pos.merchant_auth, terminal_id=await pos.create_terminal())
         for _ in range(2)
     ]
-    for key in (shop.merchant_auth, first, second):
-        paid = await shop.pay(auth=key, request_id="one")
+    for key in (pos.merchant_auth, first, second):
+        paid = await pos.pay(auth=key, request_id="one")
         assert (paid.status_code, REPLAYED_HEADER in paid.headers) == (200, False)
-    assert await _count_transactions(world) == 3
+    assert await _count_transactions(harness) == 3
 
 
 async def test_concurrent_retries_under_two_keys_pay_once(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    shop = await PosDriver.create(world)
-    keys = [shop.merchant_auth, await _create_key(world, shop.merchant_auth)]
-    body = {"request_id": "one", "card_serial": shop.card, "amount": "10.00"}
+    pos = await PosDriver.create(harness)
+    keys = [pos.merchant_auth, await _create_key(harness, pos.merchant_auth)]
+    body = {"request_id": "one", "card_serial": pos.card, "amount": "10.00"}
     responses = await asyncio.gather(
         *(
             process.post(PAY_URL, json=body, auth=key)
             for _ in range(10)
-            for process in (client, other_client)
+            for process in (client, other_process_client)
             for key in keys
         )
     )
     assert {response.status_code for response in responses} == {200}
     assert len({response.content for response in responses}) == 1
     assert sum(REPLAYED_HEADER not in response.headers for response in responses) == 1
-    assert (await _count_transactions(world), await shop.get_balance()) == (1, 990_00)
+    assert (await _count_transactions(harness), await pos.get_balance()) == (1, 990_00)
 
 
 @pytest.mark.parametrize("of", ["processor", "terminal"])
 @pytest.mark.parametrize("scope", ["owner", "former"])
 async def test_request_stored_under_its_key_replays_under_every_key_of_the_owner(
-    world: Harness, of: str, scope: str
+    harness: Harness, of: str, scope: str
 ) -> None:
-    shop = await PosDriver.create(world)
-    body = {"terminal_id": await shop.create_terminal()} if of == "terminal" else {}
-    old = await _create_key(world, shop.merchant_auth, **body)
-    paid = await shop.pay(auth=old)
-    await _downgrade_and_migrate(world, {old: paid}, owner=old if scope == "owner" else None)
-    new = await _create_key(world, shop.merchant_auth, **body)
+    pos = await PosDriver.create(harness)
+    body = {"terminal_id": await pos.create_terminal()} if of == "terminal" else {}
+    old = await _create_key(harness, pos.merchant_auth, **body)
+    paid = await pos.pay(auth=old)
+    await _downgrade_and_migrate(harness, {old: paid}, owner=old if scope == "owner" else None)
+    new = await _create_key(harness, pos.merchant_auth, **body)
     for key in (old, new):
-        retried = await shop.pay(auth=key, request_id="one")
+        retried = await pos.pay(auth=key, request_id="one")
         assert (retried.content, retried.headers.get(REPLAYED_HEADER)) == (paid.content, "true")
-    await _delete_key(world, old)
-    retried = await shop.pay(auth=new, request_id="one")
+    await _delete_key(harness, old)
+    retried = await pos.pay(auth=new, request_id="one")
     assert retried.content == paid.content
-    conflict = await shop.pay("5.00", auth=new, request_id="one")
+    conflict = await pos.pay("5.00", auth=new, request_id="one")
     assert parse_error(conflict) == (409, "DUPLICATE_REQUEST")
-    assert await _count_transactions(world) == 1
+    assert await _count_transactions(harness) == 1
 
 
 async def _create_payments_with_same_id(
-    world: Harness, shop: PosDriver, amounts: tuple[str, str], owner: int
+    harness: Harness, pos: PosDriver, amounts: tuple[str, str], owner: int
 ) -> dict[HmacAuth, httpx2.Response]:
     """Create two payments with one request id; the previous release allowed one per key."""
-    keys = [shop.merchant_auth, await world.create_second_key(shop.merchant_auth)]
-    paid = {
-        key: await shop.pay(amount, auth=key) for key, amount in zip(keys, amounts, strict=True)
-    }
-    await _downgrade_and_migrate(world, paid, owner=keys[owner])
+    keys = [pos.merchant_auth, await harness.create_second_key(pos.merchant_auth)]
+    paid = {key: await pos.pay(amount, auth=key) for key, amount in zip(keys, amounts, strict=True)}
+    await _downgrade_and_migrate(harness, paid, owner=keys[owner])
     return paid
 
 
 @pytest.mark.parametrize("owner", [0, 1])
 async def test_request_id_shared_by_two_payments_replays_the_payment_with_the_same_content(
-    world: Harness, owner: int
+    harness: Harness, owner: int
 ) -> None:
-    shop = await PosDriver.create(world)
-    paid = await _create_payments_with_same_id(world, shop, ("10.00", "20.00"), owner)
-    for key in (*paid, await world.create_second_key(shop.merchant_auth)):
+    pos = await PosDriver.create(harness)
+    paid = await _create_payments_with_same_id(harness, pos, ("10.00", "20.00"), owner)
+    for key in (*paid, await harness.create_second_key(pos.merchant_auth)):
         for amount, first in zip(("10.00", "20.00"), paid.values(), strict=True):
-            retried = await shop.pay(amount, auth=key, request_id="one")
+            retried = await pos.pay(amount, auth=key, request_id="one")
             assert (retried.content, retried.headers[REPLAYED_HEADER]) == (first.content, "true")
-        conflict = await shop.pay("30.00", auth=key, request_id="one")
+        conflict = await pos.pay("30.00", auth=key, request_id="one")
         assert parse_error(conflict) == (409, "DUPLICATE_REQUEST")
-    assert await _count_transactions(world) == 2
+    assert await _count_transactions(harness) == 2
 
 
 @pytest.mark.parametrize("owner", [0, 1])
 async def test_request_id_shared_by_identical_payments_replays_the_keys_own_payment(
-    world: Harness, owner: int
+    harness: Harness, owner: int
 ) -> None:
-    shop = await PosDriver.create(world)
-    paid = await _create_payments_with_same_id(world, shop, ("10.00", "10.00"), owner)
+    pos = await PosDriver.create(harness)
+    paid = await _create_payments_with_same_id(harness, pos, ("10.00", "10.00"), owner)
     receipts = [response.json() for response in paid.values()]
     assert receipts[0]["transaction_id"] != receipts[1]["transaction_id"]
     for key, receipt in zip(paid, receipts, strict=True):
-        assert (await shop.pay("10.00", auth=key, request_id="one")).json() == receipt
-    third = await world.create_second_key(shop.merchant_auth)
-    assert (await shop.pay("10.00", auth=third, request_id="one")).json() == receipts[owner]
-    assert await _count_transactions(world) == 2
+        assert (await pos.pay("10.00", auth=key, request_id="one")).json() == receipt
+    third = await harness.create_second_key(pos.merchant_auth)
+    assert (await pos.pay("10.00", auth=third, request_id="one")).json() == receipts[owner]
+    assert await _count_transactions(harness) == 2
 
 
 async def test_process_of_the_previous_release_does_not_pay_again(
-    world: Harness, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """During a rolling upgrade a retry may reach a process that uses the key as scope."""
-    shop = await PosDriver.create(world)
-    first = await shop.pay()
-    await _downgrade_and_migrate(world, {shop.merchant_auth: first}, owner=shop.merchant_auth)
-    paid = await shop.pay("7.00", request_id="two")
+    pos = await PosDriver.create(harness)
+    first = await pos.pay()
+    await _downgrade_and_migrate(harness, {pos.merchant_auth: first}, owner=pos.merchant_auth)
+    paid = await pos.pay("7.00", request_id="two")
     assert paid.status_code == 200
     with monkeypatch.context() as previous:
         previous.setattr(Principal, "idempotency_scope", property(lambda caller: caller.id))
-        retried = await shop.pay("7.00", request_id="two")
+        retried = await pos.pay("7.00", request_id="two")
         assert (retried.content, retried.headers[REPLAYED_HEADER]) == (paid.content, "true")
-        fresh = await shop.pay("8.00", request_id="three")
-    retried = await shop.pay("8.00", request_id="three")
+        fresh = await pos.pay("8.00", request_id="three")
+    retried = await pos.pay("8.00", request_id="three")
     assert (retried.content, retried.headers[REPLAYED_HEADER]) == (fresh.content, "true")
-    assert await _count_transactions(world) == 3
+    assert await _count_transactions(harness) == 3
 
 
 async def test_rotation_while_paying_pays_every_request_once(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     """A client switches to the new key on 401 and retries requests with an unknown outcome."""
-    await world.disable_compliance_rules()
-    shop = await PosDriver.create(world)
-    keys = [shop.merchant_auth]
+    await harness.disable_compliance_rules()
+    pos = await PosDriver.create(harness)
+    keys = [pos.merchant_auth]
 
     async def pay(number: int) -> httpx2.Response:
-        body = {"request_id": f"rotated-{number}", "card_serial": shop.card, "amount": "1.00"}
+        body = {"request_id": f"rotated-{number}", "card_serial": pos.card, "amount": "1.00"}
         for attempt in range(50):
-            process = (client, other_client)[(number + attempt) % 2]
+            process = (client, other_process_client)[(number + attempt) % 2]
             response = await process.post(PAY_URL, json=body, auth=keys[-1])
             if response.status_code == 200 and attempt % 2:
                 return response
@@ -208,9 +206,9 @@ async def test_rotation_while_paying_pays_every_request_once(
 
     async def rotate() -> None:
         for _ in range(4):
-            keys.append(await _create_key(world, shop.merchant_auth))
-            await _delete_key(world, keys[-2])
+            keys.append(await _create_key(harness, pos.merchant_auth))
+            await _delete_key(harness, keys[-2])
 
     responses, _ = await asyncio.gather(asyncio.gather(*(pay(n) for n in range(40))), rotate())
     assert len({response.json()["transaction_id"] for response in responses}) == 40
-    assert (await _count_transactions(world), await shop.get_balance()) == (40, 960_00)
+    assert (await _count_transactions(harness), await pos.get_balance()) == (40, 960_00)

@@ -17,34 +17,34 @@ from tapgate import ids
 UNAUTHORIZED = (401, "UNAUTHORIZED")
 
 
-async def _create_key(world: Harness, url: str, **body: Any) -> dict[str, Any]:
-    answer = await world.client.post(
-        f"{url}/keys", json=body or None, auth=await world.create_admin()
+async def _create_key(harness: Harness, url: str, **body: Any) -> dict[str, Any]:
+    response = await harness.client.post(
+        f"{url}/keys", json=body or None, auth=await harness.create_admin()
     )
-    assert answer.status_code == 201, answer.text
-    assert list(answer.json()) == ["api_key_id", "hmac_secret"]
-    key: dict[str, Any] = answer.json()
+    assert response.status_code == 201, response.text
+    assert list(response.json()) == ["api_key_id", "hmac_secret"]
+    key: dict[str, Any] = response.json()
     return key
 
 
 async def test_deleted_key_is_rejected_immediately_in_every_process(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    old = await create_processor(world)
-    url, admin = f"{PROCESSORS_URL}/{old['processor_id']}", await world.create_admin()
-    new = await _create_key(world, url)
+    old = await create_processor(harness)
+    url, admin = f"{PROCESSORS_URL}/{old['processor_id']}", await harness.create_admin()
+    new = await _create_key(harness, url)
     assert new["hmac_secret"] != old["hmac_secret"]
-    for process in (client, other_client):
+    for process in (client, other_process_client):
         assert await probe_credential(process, get_auth(new)) == VALID_CREDENTIAL
         assert await probe_credential(process, get_auth(old)) == VALID_CREDENTIAL
-    answer = await client.delete(f"{url}/keys/{old['api_key_id']}", auth=admin)
-    assert (answer.status_code, answer.content) == (204, b"")
-    for process in (other_client, client):
+    response = await client.delete(f"{url}/keys/{old['api_key_id']}", auth=admin)
+    assert (response.status_code, response.content) == (204, b"")
+    for process in (other_process_client, client):
         assert await probe_credential(process, get_auth(old)) == UNAUTHORIZED
         assert await probe_credential(process, get_auth(new)) == VALID_CREDENTIAL
-    (entry,) = await world.list_audit_entries(new["api_key_id"], "signing_key.created")
+    (entry,) = await harness.list_audit_entries(new["api_key_id"], "signing_key.created")
     assert entry["changes"] == {"processor_id": [None, old["processor_id"]]}
-    (entry,) = await world.list_audit_entries(old["api_key_id"], "signing_key.deleted")
+    (entry,) = await harness.list_audit_entries(old["api_key_id"], "signing_key.deleted")
     assert entry["actor"]["id"] == admin.id
 
     # The last key can be deleted as well.
@@ -53,10 +53,10 @@ async def test_deleted_key_is_rejected_immediately_in_every_process(
     assert (await client.get(f"{url}/keys", auth=admin)).json()["data"] == []
 
 
-async def test_terminal_key_can_be_rotated(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_terminal_key_can_be_rotated(client: httpx2.AsyncClient, harness: Harness) -> None:
     url, admin = (
-        f"{PROCESSORS_URL}/{(await create_processor(world))['processor_id']}",
-        await world.create_admin(),
+        f"{PROCESSORS_URL}/{(await create_processor(harness))['processor_id']}",
+        await harness.create_admin(),
     )
     added = (await client.post(f"{url}/terminals", json={"name": "Till"}, auth=admin)).json()
     terminal_id = added["terminal"]["id"]
@@ -65,7 +65,7 @@ async def test_terminal_key_can_be_rotated(client: httpx2.AsyncClient, world: Ha
         (terminal,) = (await client.get(f"{url}/terminals", auth=admin)).json()["data"]
         return terminal["api_key_id"]
 
-    new = await _create_key(world, url, terminal_id=terminal_id)
+    new = await _create_key(harness, url, terminal_id=terminal_id)
     assert await key_shown() == new["api_key_id"]
     await client.delete(f"{url}/keys/{new['api_key_id']}", auth=admin)
     assert await key_shown() == added["api_key_id"]
@@ -74,33 +74,33 @@ async def test_terminal_key_can_be_rotated(client: httpx2.AsyncClient, world: Ha
 
 
 async def test_key_for_another_processors_terminal_is_rejected(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     url, admin = (
-        f"{PROCESSORS_URL}/{(await create_processor(world))['processor_id']}",
-        await world.create_admin(),
+        f"{PROCESSORS_URL}/{(await create_processor(harness))['processor_id']}",
+        await harness.create_admin(),
     )
-    others = f"{PROCESSORS_URL}/{(await create_processor(world))['processor_id']}/terminals"
+    others = f"{PROCESSORS_URL}/{(await create_processor(harness))['processor_id']}/terminals"
     till = (await client.post(others, json={"name": "Till"}, auth=admin)).json()["terminal"]
     for terminal_id in (till["id"], "ter_1"):
-        answer = await client.post(f"{url}/keys", json={"terminal_id": terminal_id}, auth=admin)
-        assert (answer.status_code, answer.json()["code"]) == (404, "TERMINAL_NOT_FOUND")
+        response = await client.post(f"{url}/keys", json={"terminal_id": terminal_id}, auth=admin)
+        assert (response.status_code, response.json()["code"]) == (404, "TERMINAL_NOT_FOUND")
 
 
 async def test_keys_are_listed_newest_first_in_pages_without_secrets(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    new = await create_processor(world)
-    url, admin = f"{PROCESSORS_URL}/{new['processor_id']}", await world.create_admin()
-    await create_processor(world)
+    new = await create_processor(harness)
+    url, admin = f"{PROCESSORS_URL}/{new['processor_id']}", await harness.create_admin()
+    await create_processor(harness)
     till = (await client.post(f"{url}/terminals", json={"name": "Till"}, auth=admin)).json()
-    newest = await _create_key(world, url)
-    answer = await client.get(f"{url}/keys", params={"limit": 2}, auth=admin)
-    first = answer.json()
+    newest = await _create_key(harness, url)
+    response = await client.get(f"{url}/keys", params={"limit": 2}, auth=admin)
+    first = response.json()
     rest = {"limit": 2, "cursor": first["next_cursor"]}
     second = (await client.get(f"{url}/keys", params=rest, auth=admin)).json()
-    shown = [(key["api_key_id"], key["terminal_id"]) for key in first["data"] + second["data"]]
-    assert shown == [
+    text = [(key["api_key_id"], key["terminal_id"]) for key in first["data"] + second["data"]]
+    assert text == [
         (newest["api_key_id"], None),
         (till["api_key_id"], till["terminal"]["id"]),
         (new["api_key_id"], None),
@@ -110,12 +110,12 @@ async def test_keys_are_listed_newest_first_in_pages_without_secrets(
 
 
 async def test_deleting_an_unknown_or_foreign_key_is_not_found(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    new, others = await create_processor(world), await create_processor(world)
-    url, admin = f"{PROCESSORS_URL}/{new['processor_id']}/keys", await world.create_admin()
+    new, others = await create_processor(harness), await create_processor(harness)
+    url, admin = f"{PROCESSORS_URL}/{new['processor_id']}/keys", await harness.create_admin()
     await client.delete(f"{url}/{new['api_key_id']}", auth=admin)
     for key in (new["api_key_id"], others["api_key_id"], ids.encode(ids.KEY, 1), "key_1", "é"):
-        answer = await client.delete(f"{url}/{key}", auth=admin)
-        assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+        response = await client.delete(f"{url}/{key}", auth=admin)
+        assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")
     assert await probe_credential(client, get_auth(others)) == VALID_CREDENTIAL

@@ -16,12 +16,14 @@ from processors.builders import (
 )
 
 
-async def test_new_processor_gets_a_working_key(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_new_processor_gets_a_working_key(
+    client: httpx2.AsyncClient, harness: Harness
+) -> None:
     new = {"name": " Corner Shop ", "phone_number": "+232 76 123456", "email": "Shop@Example.com"}
-    admin = await world.create_admin()
-    answer = await client.post(PROCESSORS_URL, json=new, auth=admin)
-    assert answer.status_code == 201, answer.text
-    body = answer.json()
+    admin = await harness.create_admin()
+    response = await client.post(PROCESSORS_URL, json=new, auth=admin)
+    assert response.status_code == 201, response.text
+    body = response.json()
     processor = body["processor"]
     assert list(body) == [
         "success",
@@ -35,12 +37,12 @@ async def test_new_processor_gets_a_working_key(client: httpx2.AsyncClient, worl
     assert processor["id"].startswith("prc_")
     assert processor["account_id"].startswith("acc_")
     assert processor["created_at"] == processor["updated_at"]
-    shown = {
+    text = {
         field: value
         for field, value in processor.items()
         if field not in ("id", "account_id", "created_at", "updated_at")
     }
-    assert shown == {
+    assert text == {
         "name": "Corner Shop",
         "phone_number": "+23276123456",
         "email": "shop@example.com",
@@ -50,7 +52,7 @@ async def test_new_processor_gets_a_working_key(client: httpx2.AsyncClient, worl
         "currency": "SLE",
     }
     assert await probe_credential(client, get_auth(body)) == VALID_CREDENTIAL
-    (entry,) = await world.list_audit_entries(processor["id"], "processor.created")
+    (entry,) = await harness.list_audit_entries(processor["id"], "processor.created")
     assert entry["actor"]["id"] == admin.id
     assert entry["changes"] == {
         "name": [None, "Corner Shop"],
@@ -72,30 +74,30 @@ async def test_new_processor_gets_a_working_key(client: httpx2.AsyncClient, worl
     ],
 )
 async def test_invalid_processor_field_is_rejected(
-    client: httpx2.AsyncClient, world: Harness, change: dict[str, object], status: int, named: str
+    client: httpx2.AsyncClient, harness: Harness, change: dict[str, object], status: int, named: str
 ) -> None:
     new = {"name": "Shop", "phone_number": "+23276123456", "email": "a@example.com", **change}
-    answer = await client.post(PROCESSORS_URL, json=new, auth=await world.create_admin())
-    assert answer.status_code == status
-    assert list(answer.json()["details"]["fields"]) == [named]
+    response = await client.post(PROCESSORS_URL, json=new, auth=await harness.create_admin())
+    assert response.status_code == status
+    assert list(response.json()["details"]["fields"]) == [named]
 
 
 async def test_processor_record_shows_the_balance(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    processor = (await create_processor(world))["processor"]
-    await deposit(world, processor["id"], "1234.5")
-    for caller in (await world.create_api_key("payments:read"), await world.create_admin("S")):
-        answer = await client.get(f"{PROCESSORS_URL}/{processor['id']}", auth=caller)
-        assert answer.json() == processor | {"balance": "1234.50"}
+    processor = (await create_processor(harness))["processor"]
+    await deposit(harness, processor["id"], "1234.5")
+    for caller in (await harness.create_api_key("payments:read"), await harness.create_admin("S")):
+        response = await client.get(f"{PROCESSORS_URL}/{processor['id']}", auth=caller)
+        assert response.json() == processor | {"balance": "1234.50"}
 
 
 @pytest.mark.parametrize("id", UNKNOWN_IDS)
 async def test_unknown_processor_is_not_found(
-    client: httpx2.AsyncClient, world: Harness, id: str
+    client: httpx2.AsyncClient, harness: Harness, id: str
 ) -> None:
-    admin = await world.create_admin()
-    customer = await world.create_subscriber()
+    admin = await harness.create_admin()
+    customer = await harness.create_subscriber()
     url = f"{PROCESSORS_URL}/{id}"
     terminal = f"{url}/terminals/ter_0000000000001"
     for method, path, body in (
@@ -111,39 +113,40 @@ async def test_unknown_processor_is_not_found(
         ("GET", f"{url}/keys", None),
         ("DELETE", f"{url}/keys/key_0000000000001", None),
     ):
-        answer = await client.request(method, path, json=body, auth=admin)
-        assert (answer.status_code, answer.json()["code"]) == (404, "PROCESSOR_NOT_FOUND"), path
+        response = await client.request(method, path, json=body, auth=admin)
+        assert (response.status_code, response.json()["code"]) == (404, "PROCESSOR_NOT_FOUND"), path
 
 
 async def test_processors_are_listed_newest_first_in_pages_and_by_status(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    admin = await world.create_admin()
-    made = [
-        (await create_processor(world, name=name))["processor"] for name in ("one", "two", "three")
+    admin = await harness.create_admin()
+    created = [
+        (await create_processor(harness, name=name))["processor"]
+        for name in ("one", "two", "three")
     ]
     first = (await client.get(PROCESSORS_URL, params={"limit": 2}, auth=admin)).json()
-    assert first["data"] == [made[2], made[1]]
+    assert first["data"] == [created[2], created[1]]
     rest = {"limit": 2, "cursor": first["next_cursor"]}
     second = (await client.get(PROCESSORS_URL, params=rest, auth=admin)).json()
-    assert second == {"data": [made[0]], "has_more": False, "next_cursor": None}
+    assert second == {"data": [created[0]], "has_more": False, "next_cursor": None}
 
-    await client.post(f"{PROCESSORS_URL}/{made[1]['id']}/suspend", json=SUSPEND_BODY, auth=admin)
+    await client.post(f"{PROCESSORS_URL}/{created[1]['id']}/suspend", json=SUSPEND_BODY, auth=admin)
     for status, names in (("suspended", ["two"]), ("active", ["three", "one"])):
         page = (await client.get(PROCESSORS_URL, params={"status": status}, auth=admin)).json()
         assert [record["name"] for record in page["data"]] == names
-    answer = await client.get(PROCESSORS_URL, params={"status": "blocked"}, auth=admin)
-    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
+    response = await client.get(PROCESSORS_URL, params={"status": "blocked"}, auth=admin)
+    assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
 
 
 async def test_processors_are_searched_by_name_email_phone_and_id(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    corner = (await create_processor(world))["processor"]
-    market = (await create_processor(world, name="Big Market", email="sales@market.example"))[
+    corner = (await create_processor(harness))["processor"]
+    market = (await create_processor(harness, name="Big Market", email="sales@market.example"))[
         "processor"
     ]
-    admin = await world.create_admin("S")
+    admin = await harness.create_admin("S")
     for text, expected in (
         ("corner SHOP", [corner]),
         ("market.example", [market]),
@@ -152,5 +155,5 @@ async def test_processors_are_searched_by_name_email_phone_and_id(
         (corner["id"], [corner]),
         ("%%%", []),
     ):
-        answer = await client.get(PROCESSORS_URL, params={"search": text}, auth=admin)
-        assert answer.json()["data"] == expected, text
+        response = await client.get(PROCESSORS_URL, params={"search": text}, auth=admin)
+        assert response.json()["data"] == expected, text

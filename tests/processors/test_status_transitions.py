@@ -20,34 +20,34 @@ PROCESSOR_SUSPENDED = (403, "PROCESSOR_SUSPENDED")
 
 
 async def test_keys_of_a_suspended_processor_are_rejected_immediately_in_every_process(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    new = await create_processor(world)
-    url, admin = f"{PROCESSORS_URL}/{new['processor_id']}", await world.create_admin("C")
+    new = await create_processor(harness)
+    url, admin = f"{PROCESSORS_URL}/{new['processor_id']}", await harness.create_admin("C")
     till = (
         await client.post(
-            f"{url}/terminals", json={"name": "Till"}, auth=await world.create_admin()
+            f"{url}/terminals", json={"name": "Till"}, auth=await harness.create_admin()
         )
     ).json()
-    another = await create_processor(world)
-    for verb, said in (
+    another = await create_processor(harness)
+    for verb, output in (
         ("suspend", PROCESSOR_SUSPENDED),
         ("activate", VALID_CREDENTIAL),
         ("suspend", PROCESSOR_SUSPENDED),
     ):
-        answer = await client.post(f"{url}/{verb}", json=SUSPEND_BODY, auth=admin)
-        assert answer.status_code == 200, answer.text
-        for process in (other_client, client):
-            assert await probe_credential(process, get_auth(new)) == said
-            assert await probe_credential(process, get_auth(till)) == said
+        response = await client.post(f"{url}/{verb}", json=SUSPEND_BODY, auth=admin)
+        assert response.status_code == 200, response.text
+        for process in (other_process_client, client):
+            assert await probe_credential(process, get_auth(new)) == output
+            assert await probe_credential(process, get_auth(till)) == output
             assert await probe_credential(process, get_auth(another)) == VALID_CREDENTIAL
 
 
 async def test_suspension_is_revealed_only_to_a_valid_signature(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    new = await create_processor(world)
-    admin = await world.create_admin()
+    new = await create_processor(harness)
+    admin = await harness.create_admin()
     await client.post(
         f"{PROCESSORS_URL}/{new['processor_id']}/suspend", json=SUSPEND_BODY, auth=admin
     )
@@ -58,10 +58,10 @@ async def test_suspension_is_revealed_only_to_a_valid_signature(
 
 
 async def test_suspension_and_activation_are_recorded_and_audited(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    before = (await create_processor(world))["processor"]
-    url, admin = f"{PROCESSORS_URL}/{before['id']}", await world.create_admin("C")
+    before = (await create_processor(harness))["processor"]
+    url, admin = f"{PROCESSORS_URL}/{before['id']}", await harness.create_admin("C")
     suspended = (await client.post(f"{url}/suspend", json=SUSPEND_BODY, auth=admin)).json()
     assert list(suspended) == ["success", "message", "processor"]
     after = suspended["processor"]
@@ -76,13 +76,13 @@ async def test_suspension_and_activation_are_recorded_and_audited(
     activated = (await client.post(f"{url}/activate", auth=admin)).json()["processor"]
     assert (activated["status"], activated["suspend_reason"]) == ("active", None)
 
-    (entry,) = await world.list_audit_entries(before["id"], "processor.suspended")
+    (entry,) = await harness.list_audit_entries(before["id"], "processor.suspended")
     assert (entry["actor"]["id"], entry["reason"]) == (admin.id, "chargebacks")
     assert entry["changes"] == {
         "status": ["active", "suspended"],
         "suspend_reason": [None, "chargebacks"],
     }
-    (entry,) = await world.list_audit_entries(before["id"], "processor.activated")
+    (entry,) = await harness.list_audit_entries(before["id"], "processor.activated")
     assert entry["changes"] == {
         "status": ["suspended", "active"],
         "suspend_reason": ["chargebacks", None],
@@ -94,51 +94,51 @@ async def test_suspension_and_activation_are_recorded_and_audited(
     [(["suspend"], "suspend", "ALREADY_SUSPENDED"), ([], "activate", "NOT_SUSPENDED")],
 )
 async def test_invalid_transition_is_rejected(
-    client: httpx2.AsyncClient, world: Harness, first: list[str], verb: str, code: str
+    client: httpx2.AsyncClient, harness: Harness, first: list[str], verb: str, code: str
 ) -> None:
     url, admin = (
-        f"{PROCESSORS_URL}/{(await create_processor(world))['processor_id']}",
-        await world.create_admin(),
+        f"{PROCESSORS_URL}/{(await create_processor(harness))['processor_id']}",
+        await harness.create_admin(),
     )
     for move in first:
         await client.post(f"{url}/{move}", json=SUSPEND_BODY, auth=admin)
-    answer = await client.post(f"{url}/{verb}", json=SUSPEND_BODY, auth=admin)
-    assert (answer.status_code, answer.json()["code"]) == (409, code)
+    response = await client.post(f"{url}/{verb}", json=SUSPEND_BODY, auth=admin)
+    assert (response.status_code, response.json()["code"]) == (409, code)
 
 
-async def test_suspension_requires_a_reason(client: httpx2.AsyncClient, world: Harness) -> None:
-    url = f"{PROCESSORS_URL}/{(await create_processor(world))['processor_id']}"
-    answer = await client.post(f"{url}/suspend", json={}, auth=await world.create_admin())
-    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+async def test_suspension_requires_a_reason(client: httpx2.AsyncClient, harness: Harness) -> None:
+    url = f"{PROCESSORS_URL}/{(await create_processor(harness))['processor_id']}"
+    response = await client.post(f"{url}/suspend", json={}, auth=await harness.create_admin())
+    assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST")
 
 
 async def test_concurrent_suspensions_apply_once(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     processor_id, admin = (
-        (await create_processor(world))["processor_id"],
-        await world.create_admin(),
+        (await create_processor(harness))["processor_id"],
+        await harness.create_admin(),
     )
-    answers = await asyncio.gather(
+    responses = await asyncio.gather(
         *(
             client.post(f"{PROCESSORS_URL}/{processor_id}/suspend", json=SUSPEND_BODY, auth=admin)
             for _ in range(10)
         )
     )
-    assert sorted(answer.status_code for answer in answers) == [200] + [409] * 9
-    assert len(await world.list_audit_entries(processor_id, "processor.suspended")) == 1
+    assert sorted(response.status_code for response in responses) == [200] + [409] * 9
+    assert len(await harness.list_audit_entries(processor_id, "processor.suspended")) == 1
 
 
 async def test_suspension_is_published_as_an_event(
-    client: httpx2.AsyncClient, world: Harness, services: Services
+    client: httpx2.AsyncClient, harness: Harness, services: Services
 ) -> None:
     await services.database.execute(
         """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
            VALUES (1, 'https://example.com', '{processor.suspended}', '', now())"""
     )
     url, admin = (
-        f"{PROCESSORS_URL}/{(await create_processor(world))['processor_id']}",
-        await world.create_admin(),
+        f"{PROCESSORS_URL}/{(await create_processor(harness))['processor_id']}",
+        await harness.create_admin(),
     )
     suspended = (await client.post(f"{url}/suspend", json=SUSPEND_BODY, auth=admin)).json()
     await client.post(f"{url}/activate", auth=admin)

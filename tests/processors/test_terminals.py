@@ -20,25 +20,25 @@ from tapgate.edge.services import Services
 TERMINAL_BLOCKED = (403, "TERMINAL_BLOCKED")
 
 
-async def _create_processor(world: Harness) -> str:
+async def _create_processor(harness: Harness) -> str:
     """Create a processor and return the URL of its terminals."""
-    return f"{PROCESSORS_URL}/{(await create_processor(world))['processor_id']}/terminals"
+    return f"{PROCESSORS_URL}/{(await create_processor(harness))['processor_id']}/terminals"
 
 
-async def _add_terminal(world: Harness, terminals: str, name: str = "Till 1") -> dict[str, Any]:
-    answer = await world.client.post(
-        terminals, json={"name": name}, auth=await world.create_admin()
+async def _add_terminal(harness: Harness, terminals: str, name: str = "Till 1") -> dict[str, Any]:
+    response = await harness.client.post(
+        terminals, json={"name": name}, auth=await harness.create_admin()
     )
-    assert answer.status_code == 201, answer.text
-    body: dict[str, Any] = answer.json()
+    assert response.status_code == 201, response.text
+    body: dict[str, Any] = response.json()
     return body
 
 
 async def test_new_terminal_gets_its_own_key(
-    client: httpx2.AsyncClient, world: Harness, services: Services
+    client: httpx2.AsyncClient, harness: Harness, services: Services
 ) -> None:
-    terminals = await _create_processor(world)
-    added = await _add_terminal(world, terminals)
+    terminals = await _create_processor(harness)
+    added = await _add_terminal(harness, terminals)
     assert list(added) == ["terminal", "api_key_id", "hmac_secret"]
     terminal = added["terminal"]
     assert terminal == {
@@ -55,85 +55,85 @@ async def test_new_terminal_gets_its_own_key(
     key = await services.authenticator.hmac_keys.find(added["api_key_id"].encode())
     assert key is not None
     assert key.principal.terminal_id == ids.decode(ids.TERMINAL, terminal["id"])
-    (entry,) = await world.list_audit_entries(terminal["id"], "terminal.created")
+    (entry,) = await harness.list_audit_entries(terminal["id"], "terminal.created")
     assert entry["changes"]["processor_id"] == [None, terminal["processor_id"]]
     assert added["hmac_secret"] not in str(entry)
 
 
 async def test_terminals_are_listed_newest_first_in_pages(
-    client: httpx2.AsyncClient, world: Harness, services: Services
+    client: httpx2.AsyncClient, harness: Harness, services: Services
 ) -> None:
-    terminals, admin = await _create_processor(world), await world.create_admin()
-    await _add_terminal(world, await _create_processor(world), "another's")
-    made = [
-        (await _add_terminal(world, terminals, name))["terminal"]
+    terminals, admin = await _create_processor(harness), await harness.create_admin()
+    await _add_terminal(harness, await _create_processor(harness), "another's")
+    created = [
+        (await _add_terminal(harness, terminals, name))["terminal"]
         for name in ("one", "two", "three")
     ]
     seen = services.clock()
     await services.database.execute(
         "UPDATE terminals SET last_seen_at = $2 WHERE id = $1",
-        ids.decode(ids.TERMINAL, made[1]["id"]),
+        ids.decode(ids.TERMINAL, created[1]["id"]),
         seen,
     )
-    made[1]["last_seen_at"] = format_rfc3339(seen)
+    created[1]["last_seen_at"] = format_rfc3339(seen)
     first = (await client.get(terminals, params={"limit": 2}, auth=admin)).json()
-    assert first["data"] == [made[2], made[1]]
+    assert first["data"] == [created[2], created[1]]
     rest = {"limit": 2, "cursor": first["next_cursor"]}
     second = (await client.get(terminals, params=rest, auth=admin)).json()
-    assert second == {"data": [made[0]], "has_more": False, "next_cursor": None}
+    assert second == {"data": [created[0]], "has_more": False, "next_cursor": None}
 
 
 async def test_key_of_a_blocked_terminal_is_rejected_immediately_in_every_process(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    terminals, admin = await _create_processor(world), await world.create_admin()
-    till, another = await _add_terminal(world, terminals), await _add_terminal(world, terminals)
+    terminals, admin = await _create_processor(harness), await harness.create_admin()
+    till, another = await _add_terminal(harness, terminals), await _add_terminal(harness, terminals)
     url = f"{terminals}/{till['terminal']['id']}"
-    for verb, status, said in (
+    for verb, status, output in (
         ("block", "blocked", TERMINAL_BLOCKED),
         ("unblock", "active", VALID_CREDENTIAL),
         ("block", "blocked", TERMINAL_BLOCKED),
     ):
-        answer = await client.post(f"{url}/{verb}", json={"reason": "stolen"}, auth=admin)
-        assert answer.status_code == 200, answer.text
-        assert list(answer.json()) == ["success", "message", "terminal"]
-        assert answer.json()["terminal"] == till["terminal"] | {"status": status}
-        for process in (other_client, client):
-            assert await probe_credential(process, get_auth(till)) == said
+        response = await client.post(f"{url}/{verb}", json={"reason": "stolen"}, auth=admin)
+        assert response.status_code == 200, response.text
+        assert list(response.json()) == ["success", "message", "terminal"]
+        assert response.json()["terminal"] == till["terminal"] | {"status": status}
+        for process in (other_process_client, client):
+            assert await probe_credential(process, get_auth(till)) == output
             assert await probe_credential(process, get_auth(another)) == VALID_CREDENTIAL
-    first, second = await world.list_audit_entries(till["terminal"]["id"], "terminal.blocked")
+    first, second = await harness.list_audit_entries(till["terminal"]["id"], "terminal.blocked")
     assert first["changes"] == second["changes"] == {"status": ["active", "blocked"]}
     assert first["reason"] == "stolen"
 
 
 async def test_invalid_terminal_transition_is_rejected(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    terminals, admin = await _create_processor(world), await world.create_admin()
-    url = f"{terminals}/{(await _add_terminal(world, terminals))['terminal']['id']}"
-    answer = await client.post(f"{url}/unblock", auth=admin)
-    assert (answer.status_code, answer.json()["code"]) == (409, "NOT_BLOCKED")
+    terminals, admin = await _create_processor(harness), await harness.create_admin()
+    url = f"{terminals}/{(await _add_terminal(harness, terminals))['terminal']['id']}"
+    response = await client.post(f"{url}/unblock", auth=admin)
+    assert (response.status_code, response.json()["code"]) == (409, "NOT_BLOCKED")
     await client.post(f"{url}/block", auth=admin)
-    answer = await client.post(f"{url}/block", auth=admin)
-    assert (answer.status_code, answer.json()["code"]) == (409, "ALREADY_BLOCKED")
+    response = await client.post(f"{url}/block", auth=admin)
+    assert (response.status_code, response.json()["code"]) == (409, "ALREADY_BLOCKED")
 
 
 async def test_another_processors_terminal_is_not_found(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    terminals, admin = await _create_processor(world), await world.create_admin()
-    others = (await _add_terminal(world, await _create_processor(world)))["terminal"]["id"]
+    terminals, admin = await _create_processor(harness), await harness.create_admin()
+    others = (await _add_terminal(harness, await _create_processor(harness)))["terminal"]["id"]
     for id in (others, ids.encode(ids.TERMINAL, 1), "ter_1", "é"):
         for verb in ("block", "unblock"):
-            answer = await client.post(f"{terminals}/{id}/{verb}", auth=admin)
-            assert (answer.status_code, answer.json()["code"]) == (404, "TERMINAL_NOT_FOUND")
+            response = await client.post(f"{terminals}/{id}/{verb}", auth=admin)
+            assert (response.status_code, response.json()["code"]) == (404, "TERMINAL_NOT_FOUND")
 
 
 @pytest.mark.parametrize(("body", "status"), [({}, 400), ({"name": 1}, 400), ({"name": ""}, 422)])
 async def test_terminal_requires_a_name(
-    client: httpx2.AsyncClient, world: Harness, body: dict[str, object], status: int
+    client: httpx2.AsyncClient, harness: Harness, body: dict[str, object], status: int
 ) -> None:
-    answer = await client.post(
-        await _create_processor(world), json=body, auth=await world.create_admin()
+    response = await client.post(
+        await _create_processor(harness), json=body, auth=await harness.create_admin()
     )
-    assert answer.status_code == status
+    assert response.status_code == status

@@ -22,66 +22,76 @@ PATHS = [
 
 
 @pytest.fixture
-def away(world: Harness) -> str:
+def unreachable_messenger_url(harness: Harness) -> str:
     """Point the settings at a messenger that is not running and return its URL."""
     url = f"http://127.0.0.1:{free_port()}"
-    world.services.settings = msgspec.structs.replace(world.services.settings, messenger_url=url)
+    harness.services.settings = msgspec.structs.replace(
+        harness.services.settings, messenger_url=url
+    )
     return url
 
 
-async def test_only_a_system_admin_can_use_the_phone_simulator(world: Harness) -> None:
+async def test_only_a_system_admin_can_use_the_phone_simulator(harness: Harness) -> None:
     for path in PATHS:
-        answer = await world.client.get(path)
-        assert answer.status_code == 303
-        assert answer.headers["Location"].startswith("/console/sign-in?to=")
-    visitor = ConsoleClient(world.client)
+        response = await harness.client.get(path)
+        assert response.status_code == 303
+        assert response.headers["Location"].startswith("/console/sign-in?to=")
+    visitor = ConsoleClient(harness.client)
     for role in set(ROLES_BY_LETTER) - {"A"}:
-        visitor.set_session(await world.create_admin(role))
+        visitor.set_session(await harness.create_admin(role))
         for path in PATHS:
             assert (await visitor.get(path)).status_code == 403
         csrf = {"X-CSRF-Token": await visitor.get_csrf_token()}
         for path in ("send", "form"):
-            answer = await world.client.post(f"/simulator/phone/{path}", json={}, headers=csrf)
-            assert answer.status_code == 403
+            response = await harness.client.post(f"/simulator/phone/{path}", json={}, headers=csrf)
+            assert response.status_code == 403
 
 
-async def test_sending_requires_a_csrf_token(world: Harness) -> None:
-    visitor = ConsoleClient(world.client)
-    visitor.set_session(await world.create_admin("A"))
+async def test_sending_requires_a_csrf_token(harness: Harness) -> None:
+    visitor = ConsoleClient(harness.client)
+    visitor.set_session(await harness.create_admin("A"))
     for path in ("send", "form"):
-        answer = await world.client.post(f"/simulator/phone/{path}", json={})
-        assert answer.status_code == 403
+        response = await harness.client.post(f"/simulator/phone/{path}", json={})
+        assert response.status_code == 403
 
 
-async def test_page_reports_an_unreachable_messenger(world: Harness, away: str) -> None:
-    visitor = ConsoleClient(world.client)
-    visitor.set_session(await world.create_admin("A"))
+async def test_page_reports_an_unreachable_messenger(
+    harness: Harness, unreachable_messenger_url: str
+) -> None:
+    visitor = ConsoleClient(harness.client)
+    visitor.set_session(await harness.create_admin("A"))
     assert "Chatting as" in await visitor.get_page_text("/simulator/phone")
-    answer = await visitor.get(PATHS[2])
-    assert answer.status_code == 200
-    assert answer.json()["problem"].startswith(f"The messenger is not responding at {away}.")
+    response = await visitor.get(PATHS[2])
+    assert response.status_code == 200
+    assert response.json()["problem"].startswith(
+        f"The messenger is not responding at {unreachable_messenger_url}."
+    )
 
 
-async def test_invalid_phone_number_is_reported(world: Harness, away: str) -> None:
-    visitor = ConsoleClient(world.client)
-    visitor.set_session(await world.create_admin("A"))
+async def test_invalid_phone_number_is_reported(
+    harness: Harness, unreachable_messenger_url: str
+) -> None:
+    visitor = ConsoleClient(harness.client)
+    visitor.set_session(await harness.create_admin("A"))
     for number in ("", "076123456", "+0", "+232' OR 1", "+23276123456789012"):
-        answer = await world.client.get("/simulator/phone/messages", params={"to": number})
-        assert "must start with +" in answer.json()["problem"]
+        response = await harness.client.get("/simulator/phone/messages", params={"to": number})
+        assert "must start with +" in response.json()["problem"]
 
 
-async def test_invalid_message_is_reported_as_a_problem(world: Harness, away: str) -> None:
-    visitor = ConsoleClient(world.client)
-    visitor.set_session(await world.create_admin("A"))
+async def test_invalid_message_is_reported_as_a_problem(
+    harness: Harness, unreachable_messenger_url: str
+) -> None:
+    visitor = ConsoleClient(harness.client)
+    visitor.set_session(await harness.create_admin("A"))
     headers = {"X-CSRF-Token": await visitor.get_csrf_token(), "Content-Type": "application/json"}
     for body in (b"", b"\xff", b"{}", b"[]", b'{"from": 7}', b'{"from": "+2"}'):
-        answer = await world.client.post("/simulator/phone/send", content=body, headers=headers)
-        assert answer.status_code == 200
-        assert answer.json()["problem"]
+        response = await harness.client.post("/simulator/phone/send", content=body, headers=headers)
+        assert response.status_code == 200
+        assert response.json()["problem"]
 
 
 def build_template(name: str, *parameters: str) -> dict[str, object]:
-    words = [{"type": "text", "text": one} for one in parameters]
+    words = [{"type": "text", "text": item} for item in parameters]
     components = [
         {"type": "body", "parameters": words},
         {"type": "button", "sub_type": "url", "index": "0", "parameters": words[:1]},
@@ -112,6 +122,6 @@ async def test_malformed_message_body_is_reported_as_a_problem(
     ada: ConsoleClient, body: bytes
 ) -> None:
     headers = {"X-CSRF-Token": await ada.get_csrf_token()}
-    answer = await ada.client.post("/simulator/phone/send", content=body, headers=headers)
-    assert answer.status_code == 200, answer.text
-    assert answer.json()["problem"] == "The message is not valid. Reload the page and try again."
+    response = await ada.client.post("/simulator/phone/send", content=body, headers=headers)
+    assert response.status_code == 200, response.text
+    assert response.json()["problem"] == "The message is not valid. Reload the page and try again."

@@ -27,12 +27,12 @@ async def create_terminal(ada: ConsoleClient) -> dict[str, str]:
 
 @pytest.mark.parametrize("role", "CSF")
 async def test_role_that_cannot_create_keys_gets_403_with_the_allowed_roles(
-    visitors: ConsoleClients, role: str
+    console_clients: ConsoleClients, role: str
 ) -> None:
-    visitor = await visitors.create_signed_in(role)
-    answer = await visitor.get("/simulator/pos")
-    assert answer.status_code == 403
-    assert "Available to: System admin" in answer.text
+    visitor = await console_clients.create_signed_in(role)
+    response = await visitor.get("/simulator/pos")
+    assert response.status_code == 403
+    assert "Available to: System admin" in response.text
     for path in ("/simulator/pos/keys", "/simulator/pos/terminals", "/simulator/pos/keys/delete"):
         refused = await visitor.post_form(path, {"processor_id": "prc_00000000000000"})
         assert refused.status_code == 403, path
@@ -46,21 +46,21 @@ async def test_terminal_can_be_created_on_a_new_platform(ada: ConsoleClient) -> 
     assert "Create a test terminal" not in page
 
 
-async def test_key_is_created_shown_once_and_deleted(ada: ConsoleClient, world: Harness) -> None:
+async def test_key_is_created_shown_once_and_deleted(ada: ConsoleClient, harness: Harness) -> None:
     names = await create_terminal(ada)
-    made = (await ada.post_form("/simulator/pos/keys", names)).json()
-    assert made["hmac_secret"] not in await ada.get_page_text("/simulator/pos")
-    kept = f"/api/v1/processors/{names['processor_id']}/keys"
-    admin = await world.create_admin()
+    created = (await ada.post_form("/simulator/pos/keys", names)).json()
+    assert created["hmac_secret"] not in await ada.get_page_text("/simulator/pos")
+    stored = f"/api/v1/processors/{names['processor_id']}/keys"
+    admin = await harness.create_admin()
 
     async def keys() -> list[str]:
-        listed = (await world.client.get(kept, auth=admin)).json()["data"]
+        listed = (await harness.client.get(stored, auth=admin)).json()["data"]
         return [key["api_key_id"] for key in listed]
 
-    assert made["api_key_id"] in await keys()
-    gone = names | {"api_key_id": made["api_key_id"]}
+    assert created["api_key_id"] in await keys()
+    gone = names | {"api_key_id": created["api_key_id"]}
     assert (await ada.post_form("/simulator/pos/keys/delete", gone)).status_code == 200
-    assert made["api_key_id"] not in await keys()
+    assert created["api_key_id"] not in await keys()
 
 
 async def test_key_actions_require_the_csrf_token_of_the_session(ada: ConsoleClient) -> None:
@@ -79,23 +79,25 @@ async def test_unknown_processor_or_terminal_is_rejected(
         assert (await ada.post_form(path, names)).status_code in (400, 404, 422), path
 
 
-async def test_merchant_names_are_escaped(ada: ConsoleClient, world: Harness) -> None:
-    admin = await world.create_admin()
+async def test_merchant_names_are_escaped(ada: ConsoleClient, harness: Harness) -> None:
+    admin = await harness.create_admin()
     merchant = {"name": XSS_PAYLOAD, "phone_number": "+23276000001", "email": "shop@example.com"}
-    made = (await world.client.post("/api/v1/processors", json=merchant, auth=admin)).json()
-    path = f"/api/v1/processors/{made['processor_id']}/terminals"
-    await world.client.post(path, json={"name": '"><b>Till'}, auth=admin)
-    answer = await ada.get("/simulator/pos")
-    assert XSS_PAYLOAD not in answer.text
-    assert "<b>Till" not in answer.text
-    assert "&lt;script&gt;" in answer.text
+    created = (await harness.client.post("/api/v1/processors", json=merchant, auth=admin)).json()
+    path = f"/api/v1/processors/{created['processor_id']}/terminals"
+    await harness.client.post(path, json={"name": '"><b>Till'}, auth=admin)
+    response = await ada.get("/simulator/pos")
+    assert XSS_PAYLOAD not in response.text
+    assert "<b>Till" not in response.text
+    assert "&lt;script&gt;" in response.text
 
 
-async def test_cards_are_found_by_number_and_by_holder(ada: ConsoleClient, world: Harness) -> None:
+async def test_cards_are_found_by_number_and_by_holder(
+    ada: ConsoleClient, harness: Harness
+) -> None:
     found = (await ada.get("/simulator/pos/cards?search=nobody")).json()
     assert found == []
-    person = await world.create_subscriber(first_name="Isatu", last_name="Bangura")
-    serial = await world.create_card(person["id"])
+    person = await harness.create_subscriber(first_name="Isatu", last_name="Bangura")
+    serial = await harness.create_card(person["id"])
     for search in (serial, serial.lower(), "isatu", "Bangura"):
         found = (await ada.get(f"/simulator/pos/cards?search={search}")).json()
         assert [card["serial"] for card in found] == [serial], search
@@ -109,11 +111,11 @@ async def test_unusual_search_terms_cause_no_server_error(ada: ConsoleClient, se
 
 
 async def test_demo_pin_is_shown_in_development_only(
-    visitors: ConsoleClients, services: Services
+    console_clients: ConsoleClients, services: Services
 ) -> None:
-    said = "  # Aminata Kamara: phone +23225000001, card DEMO-000001, PIN 4826"
-    examples.save_examples(services.settings.data_dir, [said])
-    ada = await visitors.create_signed_in("A")
+    output = "  # Aminata Kamara: phone +23225000001, card DEMO-000001, PIN 4826"
+    examples.save_examples(services.settings.data_dir, [output])
+    ada = await console_clients.create_signed_in("A")
     await create_terminal(ada)
     page = await ada.get_page_text("/simulator/pos")
     # Match whole words only: random values of the session may contain these digits.

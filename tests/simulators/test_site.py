@@ -31,14 +31,14 @@ async def test_anonymous_visitor_is_redirected_to_sign_in(
 ) -> None:
     async with build_client(services, environment) as client:
         for path in ("/simulator", "/simulator/pos"):
-            answer = await client.get(path)
-            assert answer.status_code == 303
-            assert answer.headers["Location"].startswith("/console/sign-in?to=")
+            response = await client.get(path)
+            assert response.status_code == 303
+            assert response.headers["Location"].startswith("/console/sign-in?to=")
 
 
-async def test_index_page_links_to_both_simulators(world: Harness) -> None:
-    world.client.cookies["tapgate_session"] = (await world.create_admin("S"))._credential
-    answer = await world.client.get("/simulator")
-    assert answer.status_code == 200
-    assert 'href="/simulator/pos"' in answer.text
-    assert 'href="/simulator/phone"' in answer.text
+async def test_index_page_links_to_both_simulators(harness: Harness) -> None:
+    harness.client.cookies["tapgate_session"] = (await harness.create_admin("S"))._credential
+    response = await harness.client.get("/simulator")
+    assert response.status_code == 200
+    assert 'href="/simulator/pos"' in response.text
+    assert 'href="/simulator/phone"' in response.text

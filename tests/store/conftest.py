@@ -15,7 +15,7 @@ def build_tcp_url(url: str, host: str, port: int) -> str:
 
 
 @pytest.fixture
-async def by_tcp(database_url: str) -> AsyncIterator[str]:
+async def tcp_url(database_url: str) -> AsyncIterator[str]:
     """Yield the URL of the database on a TCP port without TLS."""
     async with run_proxy(database_url) as port:
         yield build_tcp_url(database_url, "127.0.0.1", port)
@@ -30,7 +30,7 @@ class TlsProxy(NamedTuple):
 
 
 @pytest.fixture
-async def tls(postgres: str, tmp_path: Path) -> AsyncIterator[TlsProxy]:
+async def tls_proxy(postgres: str, tmp_path: Path) -> AsyncIterator[TlsProxy]:
     """Yield a TCP port that accepts TLS only, with a certificate for `localhost`."""
     folder = tmp_path / "certificates"
     folder.mkdir()
@@ -40,13 +40,15 @@ async def tls(postgres: str, tmp_path: Path) -> AsyncIterator[TlsProxy]:
 
 
 @pytest.fixture
-async def other_empty_url(empty_url: str) -> AsyncIterator[str]:
+async def other_empty_database_url(empty_database_url: str) -> AsyncIterator[str]:
     """Yield the URL of a second database without tables."""
-    name = f"{parse_url(empty_url).database}_other"
-    connection = await asyncpg.connect(empty_url)
+    name = f"{parse_url(empty_database_url).database}_other"
+    connection = await asyncpg.connect(empty_database_url)
     try:
         await connection.execute(f"CREATE DATABASE {name}")
-        yield empty_url.replace(f"@/{parse_url(empty_url).database}?", f"@/{name}?")
+        yield empty_database_url.replace(
+            f"@/{parse_url(empty_database_url).database}?", f"@/{name}?"
+        )
         await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
     finally:
         await connection.close()

@@ -71,10 +71,10 @@ async def _serve(
     with contextlib.suppress(OSError):
         transport, _ = await loop.connect_accepted_socket(lambda: protocol, line, ssl=tls)
         writer = asyncio.StreamWriter(transport, protocol, reader, loop)
-        answers, server = await asyncio.open_unix_connection(path)
+        responses, server = await asyncio.open_unix_connection(path)
         server.write(first)
         try:
-            await asyncio.gather(_pump(reader, server), _pump(answers, writer, hook))
+            await asyncio.gather(_pump(reader, server), _pump(responses, writer, hook))
         finally:
             server.close()
             writer.close()

@@ -71,73 +71,81 @@ async def is_empty(url: str) -> bool:
 
 
 async def test_restore_reproduces_the_whole_database(
-    world: Harness, database_url: str, empty_url: str, tmp_path: Path
+    harness: Harness, database_url: str, empty_database_url: str, tmp_path: Path
 ) -> None:
-    await world.create_subscriber(balance="100.00")
+    await harness.create_subscriber(balance="100.00")
     manifest = await save_backup(database_url, tmp_path / "backup")
-    await restore_backup(empty_url, tmp_path / "backup")
-    assert dump_schema(empty_url) == dump_schema(database_url)
-    again = await save_backup(empty_url, tmp_path / "again")
+    await restore_backup(empty_database_url, tmp_path / "backup")
+    assert dump_schema(empty_database_url) == dump_schema(database_url)
+    again = await save_backup(empty_database_url, tmp_path / "again")
     assert (again.tables, again.figures) == (manifest.tables, manifest.figures)
     assert manifest.tables["subscribers"] == 1
     assert manifest.figures["entries: sum of amounts"] == "10000"
     sequence = "SELECT last_value FROM process_slots"
-    assert await fetch_rows(empty_url, sequence) == await fetch_rows(database_url, sequence)
-    assert await migrate(empty_url) == []
+    assert await fetch_rows(empty_database_url, sequence) == await fetch_rows(
+        database_url, sequence
+    )
+    assert await migrate(empty_database_url) == []
 
 
 async def test_sessions_and_tokens_are_ended_after_a_restore(
-    world: Harness, database_url: str, empty_url: str, tmp_path: Path
+    harness: Harness, database_url: str, empty_database_url: str, tmp_path: Path
 ) -> None:
-    await world.create_admin()
+    await harness.create_admin()
     await save_backup(database_url, tmp_path / "backup")
     before = first_id_at(system_clock())
-    await restore_backup(empty_url, tmp_path / "backup")
-    assert await fetch_rows(empty_url, "SELECT FROM sessions WHERE ended_at IS NULL") == []
-    assert await fetch_rows(empty_url, "SELECT FROM refresh_tokens") == []
+    await restore_backup(empty_database_url, tmp_path / "backup")
+    assert await fetch_rows(empty_database_url, "SELECT FROM sessions WHERE ended_at IS NULL") == []
+    assert await fetch_rows(empty_database_url, "SELECT FROM refresh_tokens") == []
     # Receivers know delivery ids: an id issued after the backup must not be reused for another
     # delivery.
-    [(number,)] = await fetch_rows(empty_url, "SELECT nextval('deliveries_id_seq')")
+    [(number,)] = await fetch_rows(empty_database_url, "SELECT nextval('deliveries_id_seq')")
     assert isinstance(number, int)
     assert number > before
 
 
 async def test_restore_into_a_non_empty_database_changes_nothing(
-    database_url: str, empty_url: str, tmp_path: Path
+    database_url: str, empty_database_url: str, tmp_path: Path
 ) -> None:
     await save_backup(database_url, tmp_path / "backup")
-    await fetch_rows(empty_url, "CREATE TABLE accounts (whose text)")
-    await fetch_rows(empty_url, "INSERT INTO accounts VALUES ('somebody''s')")
+    await fetch_rows(empty_database_url, "CREATE TABLE accounts (whose text)")
+    await fetch_rows(empty_database_url, "INSERT INTO accounts VALUES ('somebody''s')")
     with pytest.raises(StoreError, match=r"not empty: it contains accounts \(1 in total\)$"):
-        await restore_backup(empty_url, tmp_path / "backup")
-    assert await fetch_rows(empty_url, "SELECT * FROM accounts") == [("somebody's",)]
-    assert await fetch_rows(empty_url, "SELECT FROM pg_tables WHERE schemaname = 'messenger'") == []
+        await restore_backup(empty_database_url, tmp_path / "backup")
+    assert await fetch_rows(empty_database_url, "SELECT * FROM accounts") == [("somebody's",)]
+    assert (
+        await fetch_rows(empty_database_url, "SELECT FROM pg_tables WHERE schemaname = 'messenger'")
+        == []
+    )
 
 
 async def test_only_one_of_several_concurrent_restores_succeeds(
-    database_url: str, empty_url: str, tmp_path: Path
+    database_url: str, empty_database_url: str, tmp_path: Path
 ) -> None:
     await save_backup(database_url, tmp_path / "backup")
     results = await asyncio.gather(
-        *(restore_backup(empty_url, tmp_path / "backup") for _ in range(3)), return_exceptions=True
+        *(restore_backup(empty_database_url, tmp_path / "backup") for _ in range(3)),
+        return_exceptions=True,
     )
     refused = [result for result in results if result != []]
     assert len(refused) == 2
     assert all("the database is not empty" in str(error) for error in refused)
 
 
-async def test_database_without_tables_cannot_be_backed_up(empty_url: str, tmp_path: Path) -> None:
+async def test_database_without_tables_cannot_be_backed_up(
+    empty_database_url: str, tmp_path: Path
+) -> None:
     with pytest.raises(StoreError, match="nothing to back up"):
-        await save_backup(empty_url, tmp_path / "backup")
+        await save_backup(empty_database_url, tmp_path / "backup")
     assert list_files(tmp_path) == []
 
 
 async def test_restore_that_differs_from_the_manifest_is_rolled_back(
-    database_url: str, empty_url: str, tmp_path: Path
+    database_url: str, empty_database_url: str, tmp_path: Path
 ) -> None:
     await fetch_rows(database_url, "INSERT INTO login_failures VALUES ('ada', 'here', '{}')")
     manifest = await save_backup(database_url, tmp_path / "backup")
-    for lie, complaint in [
+    for lie, error in [
         (
             {"tables": manifest.tables | {"login_failures": 2}},
             "login_failures: rows: restored '1', but the backup has '2'",
@@ -149,12 +157,12 @@ async def test_restore_that_differs_from_the_manifest_is_rolled_back(
             "the columns of .* do not match",
         ),
     ]:
-        with (tmp_path / "backup").open("rb") as file, pytest.raises(StoreError, match=complaint):
+        with (tmp_path / "backup").open("rb") as file, pytest.raises(StoreError, match=error):
             reader = BackupReader(file, VAULT, ignore_progress)
             reader.manifest = msgspec.structs.replace(manifest, **lie)
-            await restore.restore_backup(empty_url, reader, ignore_progress)
-        assert await is_empty(empty_url)
-    await restore_backup(empty_url, tmp_path / "backup")
+            await restore.restore_backup(empty_database_url, reader, ignore_progress)
+        assert await is_empty(empty_database_url)
+    await restore_backup(empty_database_url, tmp_path / "backup")
 
 
 async def test_backup_that_does_not_fit_the_settings_is_rejected(database_url: str) -> None:
@@ -163,12 +171,12 @@ async def test_backup_that_does_not_fit_the_settings_is_rejected(database_url: s
     installed = msgspec.structs.replace(manifest, secret_fingerprint="ab12", currency="SLE")
     restore.require_restorable(manifest, **fits)
     restore.require_restorable(installed, **fits)
-    for given, complaint in [
+    for value, error in [
         (fits | {"secret_fingerprint": "cd34"}, "secret key 'ab12', but the configured key"),
         (fits | {"currency": "EUR"}, "currency is 'SLE'"),
     ]:
-        with pytest.raises(StoreError, match=complaint):
-            restore.require_restorable(installed, **given)
+        with pytest.raises(StoreError, match=error):
+            restore.require_restorable(installed, **value)
     newer = msgspec.structs.replace(manifest, migrations=manifest.migrations | {"9999.sql": "x"})
     with pytest.raises(StoreError, match=r"newer than this version of Tapgate: it has 9999\.sql"):
         restore.require_restorable(newer, **fits)
@@ -178,63 +186,65 @@ async def test_backup_that_does_not_fit_the_settings_is_rejected(database_url: s
 
 
 async def test_canceled_restore_is_either_complete_or_leaves_nothing(
-    world: Harness, database_url: str, empty_url: str, tmp_path: Path
+    harness: Harness, database_url: str, empty_database_url: str, tmp_path: Path
 ) -> None:
-    await world.create_subscriber(balance="100.00")
+    await harness.create_subscriber(balance="100.00")
     await save_backup(database_url, tmp_path / "backup")
     for milliseconds in (1, 30, 60, 120, 240):
-        task = asyncio.create_task(restore_backup(empty_url, tmp_path / "backup"))
+        task = asyncio.create_task(restore_backup(empty_database_url, tmp_path / "backup"))
         await asyncio.sleep(milliseconds / 1000)
         task.cancel()
         try:
             await task
         except asyncio.CancelledError:
-            await wait_until_idle(empty_url)
-            assert await is_empty(empty_url)
+            await wait_until_idle(empty_database_url)
+            assert await is_empty(empty_database_url)
         else:
             break  # the cancellation came too late
     else:
-        await restore_backup(empty_url, tmp_path / "backup")
-    assert await fetch_rows(empty_url, "SELECT balance FROM accounts WHERE kind = 'wallet'") == [
-        (10000,)
-    ]
+        await restore_backup(empty_database_url, tmp_path / "backup")
+    assert await fetch_rows(
+        empty_database_url, "SELECT balance FROM accounts WHERE kind = 'wallet'"
+    ) == [(10000,)]
 
 
 async def test_commit_is_recognized_when_its_response_is_lost(
-    database_url: str, empty_url: str, tmp_path: Path
+    database_url: str, empty_database_url: str, tmp_path: Path
 ) -> None:
     await save_backup(database_url, tmp_path / "backup")
 
-    async def cut(answer: bytes) -> bool:
-        return b"COMMIT\x00" in answer
+    async def cut(response: bytes) -> bool:
+        return b"COMMIT\x00" in response
 
-    async with run_proxy(empty_url, hook=cut) as port:
-        await restore_backup(build_tcp_url(empty_url, "127.0.0.1", port), tmp_path / "backup")
-    assert not await is_empty(empty_url)
+    async with run_proxy(empty_database_url, hook=cut) as port:
+        await restore_backup(
+            build_tcp_url(empty_database_url, "127.0.0.1", port), tmp_path / "backup"
+        )
+    assert not await is_empty(empty_database_url)
     with pytest.raises(StoreError, match="nothing was restored: the database is not empty"):
-        await restore_backup(empty_url, tmp_path / "backup")
+        await restore_backup(empty_database_url, tmp_path / "backup")
 
 
 async def test_restore_cannot_be_canceled_after_the_commit(
-    database_url: str, empty_url: str, tmp_path: Path
+    database_url: str, empty_database_url: str, tmp_path: Path
 ) -> None:
     """Otherwise an interrupted restore would report that nothing was restored."""
     await save_backup(database_url, tmp_path / "backup")
     committed = asyncio.Event()
 
-    async def hold(answer: bytes) -> bool:
-        if b"COMMIT\x00" in answer:
+    async def hold(response: bytes) -> bool:
+        if b"COMMIT\x00" in response:
             committed.set()
             await asyncio.sleep(60)
         return False
 
-    async with run_proxy(empty_url, hook=hold) as port:
-        url = build_tcp_url(empty_url, "127.0.0.1", port)
+    async with run_proxy(empty_database_url, hook=hold) as port:
+        url = build_tcp_url(empty_database_url, "127.0.0.1", port)
         task = asyncio.create_task(restore_backup(url, tmp_path / "backup"))
         await committed.wait()
         task.cancel()
         await task
-    assert not await is_empty(empty_url)
+    assert not await is_empty(empty_database_url)
 
 
 async def wait_until_idle(url: str) -> None:
@@ -248,23 +258,23 @@ async def wait_until_idle(url: str) -> None:
 
 
 async def test_unrelated_tables_are_left_out_of_the_backup(
-    empty_url: str, database_url: str, tmp_path: Path
+    empty_database_url: str, database_url: str, tmp_path: Path
 ) -> None:
     await fetch_rows(database_url, "CREATE TABLE notes (text text)")
     await fetch_rows(database_url, "INSERT INTO notes VALUES ('mine')")
     await save_backup(database_url, tmp_path / "backup")
-    assert await restore_backup(empty_url, tmp_path / "backup") == ["notes"]
-    assert await fetch_rows(empty_url, "SELECT to_regclass('notes')") == [(None,)]
+    assert await restore_backup(empty_database_url, tmp_path / "backup") == ["notes"]
+    assert await fetch_rows(empty_database_url, "SELECT to_regclass('notes')") == [(None,)]
 
 
 async def test_manually_altered_tables_are_rejected(
-    database_url: str, empty_url: str, tmp_path: Path
+    database_url: str, empty_database_url: str, tmp_path: Path
 ) -> None:
     await fetch_rows(database_url, "ALTER TABLE cards ADD COLUMN note text")
     await save_backup(database_url, tmp_path / "backup")
     with pytest.raises(StoreError, match="the columns of cards do not match Tapgate's table"):
-        await restore_backup(empty_url, tmp_path / "backup")
-    assert await is_empty(empty_url)
+        await restore_backup(empty_database_url, tmp_path / "backup")
+    assert await is_empty(empty_database_url)
 
 
 async def test_database_with_another_secret_key_is_not_backed_up(
@@ -280,7 +290,7 @@ async def test_database_with_another_secret_key_is_not_backed_up(
 
 
 async def test_losing_the_server_during_backup_or_restore_is_reported_in_one_line(
-    postgres: str, database_url: str, empty_url: str, tmp_path: Path
+    postgres: str, database_url: str, empty_database_url: str, tmp_path: Path
 ) -> None:
     """Terminate the sessions during the backup and during the restore.
 
@@ -298,17 +308,17 @@ async def test_losing_the_server_during_backup_or_restore_is_reported_in_one_lin
 
     async with hold_lock(database_url, "DROP SEQUENCE process_slots"):
         ending = asyncio.create_task(end_all(get_database_name(database_url)))
-        with pytest.raises(StoreError, match="the database cannot be backed up: ") as refused:
+        with pytest.raises(StoreError, match="the database cannot be backed up: ") as raised:
             await save_backup(database_url, tmp_path / "other")
         await ending
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(raised.value)
     assert list_files(tmp_path) == ["backup"]
-    async with hold_lock(empty_url, f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK_KEY})"):
-        ending = asyncio.create_task(end_all(get_database_name(empty_url)))
+    async with hold_lock(empty_database_url, f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK_KEY})"):
+        ending = asyncio.create_task(end_all(get_database_name(empty_database_url)))
         with pytest.raises(StoreError, match="nothing was restored: "):
-            await restore_backup(empty_url, tmp_path / "backup")
+            await restore_backup(empty_database_url, tmp_path / "backup")
         await ending
-    assert await is_empty(empty_url)
+    assert await is_empty(empty_database_url)
 
 
 @contextlib.asynccontextmanager

@@ -25,7 +25,7 @@ PASSWORD = "p@ss:w/rd %&'\\"
 
 
 @pytest.fixture
-async def by_password(data_dir: Path) -> AsyncIterator[str]:
+async def password_url(data_dir: Path) -> AsyncIterator[str]:
     """Yield the URL of a TCP server for a role that owns a database, without other privileges."""
     server = EmbeddedPostgres(data_dir)
     quoted = PASSWORD.replace("'", "''")
@@ -59,19 +59,19 @@ async def by_password(data_dir: Path) -> AsyncIterator[str]:
 
 
 async def test_backup_and_restore_with_a_password_in_the_url(
-    by_password: str, tmp_path: Path
+    password_url: str, tmp_path: Path
 ) -> None:
-    other = by_password.replace("/one?", "/two?")
-    await migrate(by_password)
-    await fetch_rows(by_password, "INSERT INTO login_failures VALUES ('ada', 'here', '{}')")
-    await save_backup(by_password, tmp_path / "backup")
+    other = password_url.replace("/one?", "/two?")
+    await migrate(password_url)
+    await fetch_rows(password_url, "INSERT INTO login_failures VALUES ('ada', 'here', '{}')")
+    await save_backup(password_url, tmp_path / "backup")
     await restore_backup(other, tmp_path / "backup")
     assert await fetch_rows(other, "SELECT email FROM login_failures") == [("ada",)]
     owners = await fetch_rows(
         other, "SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname='public'"
     )
     assert owners == [("shop",)]
-    wrong = by_password.replace(quote(PASSWORD, safe=""), "wrong")
+    wrong = password_url.replace(quote(PASSWORD, safe=""), "wrong")
     with pytest.raises(StoreError, match="the database cannot be reached: password"):
         await save_backup(wrong, tmp_path / "other")
     assert not (tmp_path / "other").exists()
@@ -79,36 +79,42 @@ async def test_backup_and_restore_with_a_password_in_the_url(
 
 @pytest.mark.parametrize("mode", ["require", "verify-full"])
 async def test_backup_and_restore_on_a_server_that_requires_tls(
-    mode: str, database_url: str, empty_url: str, tls: TlsProxy, tmp_path: Path
+    mode: str, database_url: str, empty_database_url: str, tls_proxy: TlsProxy, tmp_path: Path
 ) -> None:
     await fetch_rows(database_url, "INSERT INTO login_failures VALUES ('ada', 'here', '{}')")
     options = f"?sslmode={mode}" + (
-        f"&sslrootcert={tls.root_certificate}" if mode == "verify-full" else ""
+        f"&sslrootcert={tls_proxy.root_certificate}" if mode == "verify-full" else ""
     )
-    await save_backup(tls.build_url(database_url) + options, tmp_path / "backup")
-    await restore_backup(tls.build_url(empty_url) + options, tmp_path / "backup")
-    assert await fetch_rows(empty_url, "SELECT email FROM login_failures") == [("ada",)]
+    await save_backup(tls_proxy.build_url(database_url) + options, tmp_path / "backup")
+    await restore_backup(tls_proxy.build_url(empty_database_url) + options, tmp_path / "backup")
+    assert await fetch_rows(empty_database_url, "SELECT email FROM login_failures") == [("ada",)]
     with pytest.raises(StoreError, match=r"cannot be reached: no pg_hba\.conf entry"):
-        await save_backup(tls.build_url(database_url) + "?sslmode=disable", tmp_path / "other")
-    by_number = tls.build_url(database_url, "127.0.0.1")
+        await save_backup(
+            tls_proxy.build_url(database_url) + "?sslmode=disable", tmp_path / "other"
+        )
+    by_number = tls_proxy.build_url(database_url, "127.0.0.1")
     with pytest.raises(StoreError, match=r"cannot be reached: .*certificate verify failed"):
         await save_backup(
-            f"{by_number}?sslmode=verify-full&sslrootcert={tls.root_certificate}",
+            f"{by_number}?sslmode=verify-full&sslrootcert={tls_proxy.root_certificate}",
             tmp_path / "other",
         )
 
 
 @pytest.mark.parametrize("way", ["options", "role"])
 async def test_backup_and_restore_in_another_schema(
-    way: str, database_url: str, empty_url: str, other_empty_url: str, tmp_path: Path
+    way: str,
+    database_url: str,
+    empty_database_url: str,
+    other_empty_database_url: str,
+    tmp_path: Path,
 ) -> None:
     """Back up and restore in both directions: neither the file nor the code names the schema."""
-    other = f"{empty_url}&options=-c%20search_path%3D%22My%5C%20shop%22"
-    await fetch_rows(empty_url, 'CREATE SCHEMA "My shop"')
+    other = f"{empty_database_url}&options=-c%20search_path%3D%22My%5C%20shop%22"
+    await fetch_rows(empty_database_url, 'CREATE SCHEMA "My shop"')
     if way == "role":
-        name = get_database_name(empty_url)
-        await fetch_rows(empty_url, f'ALTER DATABASE {name} SET search_path = "My shop"')
-        other = empty_url
+        name = get_database_name(empty_database_url)
+        await fetch_rows(empty_database_url, f'ALTER DATABASE {name} SET search_path = "My shop"')
+        other = empty_database_url
     await fetch_rows(database_url, "INSERT INTO login_failures VALUES ('ada', 'here', '{}')")
     manifest = await save_backup(database_url, tmp_path / "backup")
     await restore_backup(other, tmp_path / "backup")
@@ -117,13 +123,13 @@ async def test_backup_and_restore_in_another_schema(
     assert await migrate(other) == []
     again = await save_backup(other, tmp_path / "again")
     assert (again.tables, again.figures) == (manifest.tables, manifest.figures)
-    await restore_backup(other_empty_url, tmp_path / "again")
-    assert dump_schema(other_empty_url) == dump_schema(database_url)
+    await restore_backup(other_empty_database_url, tmp_path / "again")
+    assert dump_schema(other_empty_database_url) == dump_schema(database_url)
 
 
 async def test_missing_schema_is_reported_in_one_line(
-    database_url: str, empty_url: str, tmp_path: Path
+    database_url: str, empty_database_url: str, tmp_path: Path
 ) -> None:
     await save_backup(database_url, tmp_path / "backup")
     with pytest.raises(StoreError, match=r"no schema in the search_path exists \(nowhere\)"):
-        await restore_backup(f"{empty_url}&search_path=nowhere", tmp_path / "backup")
+        await restore_backup(f"{empty_database_url}&search_path=nowhere", tmp_path / "backup")

@@ -63,7 +63,7 @@ async def test_complete_stream_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stream", "complaint"),
+    ("stream", "error"),
     [
         (b"", "cannot be read"),
         (b"not compressed", "cannot be read"),
@@ -85,8 +85,8 @@ async def test_complete_stream_is_read() -> None:
         ),
     ],
 )
-async def test_unreadable_stream_is_reported_in_one_line(stream: bytes, complaint: str) -> None:
-    with pytest.raises(StoreError, match=complaint):
+async def test_unreadable_stream_is_reported_in_one_line(stream: bytes, error: str) -> None:
+    with pytest.raises(StoreError, match=error):
         await read_contents(stream)
 
 
@@ -96,9 +96,9 @@ def test_oversized_manifest_is_not_written() -> None:
         BackupWriter(io.BytesIO(), VAULT).write_manifest(long)
 
 
-@pytest.mark.parametrize("piece", [lambda: os.urandom(1 << 20), lambda: bytes(1 << 20)])
+@pytest.mark.parametrize("chunk", [lambda: os.urandom(1 << 20), lambda: bytes(1 << 20)])
 async def test_memory_does_not_grow_with_the_database(
-    piece: Callable[[], bytes], tmp_path: Path
+    chunk: Callable[[], bytes], tmp_path: Path
 ) -> None:
     """Memory stays bounded even when a short file decompresses to a long stream."""
     pieces = 40
@@ -109,7 +109,7 @@ async def test_memory_does_not_grow_with_the_database(
             writer.write_manifest(MANIFEST)
             writer.begin_table("one", ["a"])
             for _ in range(pieces):
-                writer.write_rows(piece())
+                writer.write_rows(chunk())
             writer.end_table()
             writer.begin_table("two", ["a"])
             writer.end_table()

@@ -37,22 +37,28 @@ _CLEARED_TABLES = {
     [_MIGRATION_NAMES[3], _MIGRATION_NAMES[len(_MIGRATION_NAMES) // 2], _MIGRATION_NAMES[-1]],
 )
 async def test_backup_of_an_older_schema_is_restored_and_migrated(
-    last: str, empty_url: str, other_empty_url: str, database_url: str, tmp_path: Path
+    last: str,
+    empty_database_url: str,
+    other_empty_database_url: str,
+    database_url: str,
+    tmp_path: Path,
 ) -> None:
     for name in _MIGRATION_NAMES[: _MIGRATION_NAMES.index(last) + 1]:
-        await migrate(empty_url, copy_migrations_up_to(name, tmp_path))
-        await insert_sample_rows(empty_url, name)
+        await migrate(empty_database_url, copy_migrations_up_to(name, tmp_path))
+        await insert_sample_rows(empty_database_url, name)
     vault, file = Vault(_SECRET_KEY), io.BytesIO()
-    await create_backup(empty_url, file, vault, ignore_progress)
+    await create_backup(empty_database_url, file, vault, ignore_progress)
     await restore.restore_backup(
-        other_empty_url, BackupReader(file, vault, ignore_progress), ignore_progress
+        other_empty_database_url, BackupReader(file, vault, ignore_progress), ignore_progress
     )
-    assert dump_schema(other_empty_url) == dump_schema(empty_url)
-    columns = await list_columns(empty_url)
-    kept = {table: names for table, names in columns.items() if table not in _CLEARED_TABLES}
-    assert await dump_rows(other_empty_url, kept) == await dump_rows(empty_url, kept)
+    assert dump_schema(other_empty_database_url) == dump_schema(empty_database_url)
+    columns = await list_columns(empty_database_url)
+    stored = {table: names for table, names in columns.items() if table not in _CLEARED_TABLES}
+    assert await dump_rows(other_empty_database_url, stored) == await dump_rows(
+        empty_database_url, stored
+    )
     links = {table: names for table, names in columns.items() if table == "public.statements"}
-    assert not any((await dump_rows(other_empty_url, links)).values())
-    await migrate(other_empty_url)
-    assert dump_schema(other_empty_url) == dump_schema(database_url)
-    assert (await verify_books(other_empty_url)).is_valid
+    assert not any((await dump_rows(other_empty_database_url, links)).values())
+    await migrate(other_empty_database_url)
+    assert dump_schema(other_empty_database_url) == dump_schema(database_url)
+    assert (await verify_books(other_empty_database_url)).is_valid

@@ -41,13 +41,13 @@ async def test_statement_errors_are_raised_unchanged(database: Database) -> None
 
 
 async def test_terminated_session_is_503_and_the_next_one_works(database: Database) -> None:
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(ApiError) as raised:
         async with database.transaction() as tx:
             await tx.execute("INSERT INTO installation VALUES ('a', '1')")
             await database.execute("SELECT pg_terminate_backend($1)", tx.get_server_pid())
             await tx.execute("INSERT INTO installation VALUES ('b', '2')")
-    assert refused.value.code == Code.SERVICE_UNAVAILABLE
-    assert refused.value.headers["Retry-After"] == "1"
+    assert raised.value.code == Code.SERVICE_UNAVAILABLE
+    assert raised.value.headers["Retry-After"] == "1"
     assert await database.fetch("SELECT * FROM installation") == []
 
 
@@ -93,34 +93,34 @@ class TestOutage:
         server.stop()
 
     @pytest.fixture
-    async def lonely(self, server: EmbeddedPostgres) -> AsyncIterator[Database]:
+    async def isolated_database(self, server: EmbeddedPostgres) -> AsyncIterator[Database]:
         database = await Database.connect(server.url)
         yield database
         await database.close()
 
     async def test_queries_work_again_after_a_server_restart(
-        self, server: EmbeddedPostgres, lonely: Database
+        self, server: EmbeddedPostgres, isolated_database: Database
     ) -> None:
-        assert await lonely.fetchval("SELECT 1") == 1
+        assert await isolated_database.fetchval("SELECT 1") == 1
         server.stop()
-        await assert_unavailable(lonely)
+        await assert_unavailable(isolated_database)
         server.start()
-        assert await lonely.fetchval("SELECT 1") == 1
+        assert await isolated_database.fetchval("SELECT 1") == 1
 
     async def test_outage_during_a_transaction_is_503_and_rolls_back(
-        self, server: EmbeddedPostgres, lonely: Database
+        self, server: EmbeddedPostgres, isolated_database: Database
     ) -> None:
-        with pytest.raises(ApiError) as refused:
-            async with lonely.transaction() as tx:
+        with pytest.raises(ApiError) as raised:
+            async with isolated_database.transaction() as tx:
                 await tx.execute("CREATE TABLE half_done ()")
                 server.stop()
                 await tx.execute("SELECT 1")
-        assert refused.value.code == Code.SERVICE_UNAVAILABLE
+        assert raised.value.code == Code.SERVICE_UNAVAILABLE
         server.start()
-        assert await lonely.fetchval("SELECT to_regclass('half_done')") is None
+        assert await isolated_database.fetchval("SELECT to_regclass('half_done')") is None
 
     async def test_unresponsive_server_is_503_after_the_timeout(
-        self, server: EmbeddedPostgres, lonely: Database, monkeypatch: pytest.MonkeyPatch
+        self, server: EmbeddedPostgres, isolated_database: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         # The first query must succeed on a busy machine too, so the timeout starts out at a few
         # seconds.
@@ -140,7 +140,7 @@ class TestOutage:
         finally:
             for pid in pids:
                 os.kill(pid, signal.SIGCONT)
-        assert await lonely.fetchval("SELECT 1") == 1
+        assert await isolated_database.fetchval("SELECT 1") == 1
 
 
 async def test_timeout_while_waiting_for_a_connection_is_503(
@@ -166,10 +166,10 @@ async def test_unreachable_database_is_503(tmp_path: Path) -> None:
 
 
 async def assert_unavailable(database: Database) -> None:
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(ApiError) as raised:
         async with database.transaction() as tx:
             await tx.execute("SELECT 1")
-    assert refused.value.code == Code.SERVICE_UNAVAILABLE
+    assert raised.value.code == Code.SERVICE_UNAVAILABLE
 
 
 def get_server_pid(server: EmbeddedPostgres) -> int:

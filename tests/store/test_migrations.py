@@ -14,65 +14,75 @@ _FILES = ("0001_first.sql", "0002_second.sql")
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def migrations_dir(tmp_path: Path) -> Path:
     (tmp_path / _FILES[0]).write_text("CREATE TABLE first (n int); INSERT INTO first VALUES (1);")
     (tmp_path / _FILES[1]).write_text("ALTER TABLE first ADD COLUMN second int;")
     return tmp_path
 
 
-async def test_migrate_applies_all_migrations_in_order(empty_url: str) -> None:
-    applied = await migrate(empty_url)
+async def test_migrate_applies_all_migrations_in_order(empty_database_url: str) -> None:
+    applied = await migrate(empty_database_url)
     assert applied[0] == "0001_ledger.sql"
     assert applied == sorted(applied)
-    assert await migrate(empty_url) == []
+    assert await migrate(empty_database_url) == []
 
 
-async def test_concurrent_migrations_apply_each_file_once(empty_url: str, folder: Path) -> None:
-    results = await asyncio.gather(*(migrate(empty_url, folder) for _ in range(8)))
+async def test_concurrent_migrations_apply_each_file_once(
+    empty_database_url: str, migrations_dir: Path
+) -> None:
+    results = await asyncio.gather(*(migrate(empty_database_url, migrations_dir) for _ in range(8)))
     assert sorted(results, key=len) == [[]] * 7 + [list(_FILES)]
-    assert await fetch_rows(empty_url, "SELECT n, second FROM first") == [(1, None)]
+    assert await fetch_rows(empty_database_url, "SELECT n, second FROM first") == [(1, None)]
 
 
-async def test_failed_migration_is_rolled_back(empty_url: str, folder: Path) -> None:
-    (folder / "0003_third.sql").write_text("CREATE TABLE third (); SELECT nonsense;")
+async def test_failed_migration_is_rolled_back(
+    empty_database_url: str, migrations_dir: Path
+) -> None:
+    (migrations_dir / "0003_third.sql").write_text("CREATE TABLE third (); SELECT nonsense;")
     with pytest.raises(StoreError, match=r"0003_third\.sql cannot be applied"):
-        await migrate(empty_url, folder)
-    assert await fetch_rows(empty_url, "SELECT to_regclass('third')") == [(None,)]
-    (folder / "0003_third.sql").write_text("CREATE TABLE third ();")
-    assert await migrate(empty_url, folder) == ["0003_third.sql"]
+        await migrate(empty_database_url, migrations_dir)
+    assert await fetch_rows(empty_database_url, "SELECT to_regclass('third')") == [(None,)]
+    (migrations_dir / "0003_third.sql").write_text("CREATE TABLE third ();")
+    assert await migrate(empty_database_url, migrations_dir) == ["0003_third.sql"]
 
 
 async def test_statement_timeout_in_the_url_does_not_abort_a_migration(
-    empty_url: str, folder: Path
+    empty_database_url: str, migrations_dir: Path
 ) -> None:
-    (folder / "0003_third.sql").write_text("SELECT pg_sleep(0.5);")
-    separator = "&" if "?" in empty_url else "?"
-    url = f"{empty_url}{separator}options=-c%20statement_timeout%3D100"
-    assert (await migrate(url, folder))[-1] == "0003_third.sql"
+    (migrations_dir / "0003_third.sql").write_text("SELECT pg_sleep(0.5);")
+    separator = "&" if "?" in empty_database_url else "?"
+    url = f"{empty_database_url}{separator}options=-c%20statement_timeout%3D100"
+    assert (await migrate(url, migrations_dir))[-1] == "0003_third.sql"
 
 
-async def test_modified_migration_file_is_rejected(empty_url: str, folder: Path) -> None:
-    await migrate(empty_url, folder)
-    (folder / _FILES[1]).write_text("ALTER TABLE first ADD COLUMN second bigint;")
+async def test_modified_migration_file_is_rejected(
+    empty_database_url: str, migrations_dir: Path
+) -> None:
+    await migrate(empty_database_url, migrations_dir)
+    (migrations_dir / _FILES[1]).write_text("ALTER TABLE first ADD COLUMN second bigint;")
     with pytest.raises(StoreError, match=r"0002_second\.sql was changed after it was applied"):
-        await migrate(empty_url, folder)
+        await migrate(empty_database_url, migrations_dir)
 
 
-async def test_database_newer_than_the_code_is_rejected(empty_url: str, folder: Path) -> None:
-    await migrate(empty_url, folder)
-    (folder / _FILES[1]).unlink()
+async def test_database_newer_than_the_code_is_rejected(
+    empty_database_url: str, migrations_dir: Path
+) -> None:
+    await migrate(empty_database_url, migrations_dir)
+    (migrations_dir / _FILES[1]).unlink()
     newer = r"newer than this version of Tapgate: it has 0002_second\.sql"
     with pytest.raises(StoreError, match=newer):
-        await migrate(empty_url, folder)
+        await migrate(empty_database_url, migrations_dir)
 
 
-async def test_role_without_create_privilege_is_reported_in_one_line(empty_url: str) -> None:
-    connection = await asyncpg.connect(empty_url)
+async def test_role_without_create_privilege_is_reported_in_one_line(
+    empty_database_url: str,
+) -> None:
+    connection = await asyncpg.connect(empty_database_url)
     await connection.execute("CREATE ROLE powerless LOGIN")
     try:
-        with pytest.raises(StoreError, match="cannot be migrated: permission denied") as refused:
-            await migrate(empty_url.replace("//postgres@", "//powerless@"))
-        assert "\n" not in str(refused.value)
+        with pytest.raises(StoreError, match="cannot be migrated: permission denied") as raised:
+            await migrate(empty_database_url.replace("//postgres@", "//powerless@"))
+        assert "\n" not in str(raised.value)
     finally:
         await connection.execute("DROP ROLE powerless")
         await connection.close()
@@ -88,9 +98,9 @@ def test_migration_that_sorts_before_an_applied_one_is_rejected() -> None:
 
 @pytest.mark.parametrize("url", ["postgresql://127.0.0.1:1/x", "postgresql:///x?host=/nowhere"])
 async def test_unreachable_database_is_reported_in_one_line(url: str) -> None:
-    with pytest.raises(StoreError, match="the database cannot be reached") as refused:
+    with pytest.raises(StoreError, match="the database cannot be reached") as raised:
         await migrate(url)
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(raised.value)
 
 
 async def fetch_rows(url: str, sql: str) -> list[tuple[object, ...]]:

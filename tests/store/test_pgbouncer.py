@@ -75,14 +75,14 @@ def _is_port_open(port: int) -> bool:
 
 
 @pytest.fixture(autouse=True)
-def _forget_poolers(monkeypatch: pytest.MonkeyPatch) -> None:
+def _clear_pooler_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connect, "_session_pooled_urls", set())
 
 
 async def test_session_mode_supports_settings_signals_and_migrations(
-    database_url: str, folder: Path
+    database_url: str, public_tmp_path: Path
 ) -> None:
-    async with run_pgbouncer(database_url, folder, "session") as url:
+    async with run_pgbouncer(database_url, public_tmp_path, "session") as url:
         assert await migrate(url) == []
         database = await Database.connect(url, session={"enable_seqscan": "off"})
         signals, others = Signals(url), Signals(url)
@@ -109,10 +109,10 @@ async def test_session_mode_supports_settings_signals_and_migrations(
 
 
 async def test_session_mode_works_with_a_pool_of_one_connection(
-    database_url: str, folder: Path
+    database_url: str, public_tmp_path: Path
 ) -> None:
     """The second connection of the pool mode check has to wait, which is not a reason to fail."""
-    async with run_pgbouncer(database_url, folder, "session", default_pool_size=1) as url:
+    async with run_pgbouncer(database_url, public_tmp_path, "session", default_pool_size=1) as url:
         connection = await open_connection(url, timeout=30)
         try:
             assert await connection.fetchval("SELECT 1") == 1
@@ -130,15 +130,15 @@ async def test_session_mode_works_with_a_pool_of_one_connection(
     ],
 )
 async def test_other_pool_modes_are_rejected(
-    database_url: str, folder: Path, mode: str, settings: dict[str, object], idle: int
+    database_url: str, public_tmp_path: Path, mode: str, settings: dict[str, object], idle: int
 ) -> None:
     """The check works for any number of open server connections in PgBouncer's pool."""
-    async with run_pgbouncer(database_url, folder, mode, **settings) as url:
+    async with run_pgbouncer(database_url, public_tmp_path, mode, **settings) as url:
         await _fill_pool(url, idle)
         for attempt in (migrate, _run_query):
-            with pytest.raises(StoreError, match=POOL_MODE_ERROR) as refused:
+            with pytest.raises(StoreError, match=POOL_MODE_ERROR) as raised:
                 await attempt(url)
-            assert "\n" not in str(refused.value)
+            assert "\n" not in str(raised.value)
 
 
 async def _run_query(url: str) -> None:
@@ -153,25 +153,25 @@ async def _fill_pool(url: str, connections: int) -> None:
     """Leave this many idle server connections in the pool by running overlapping queries."""
     parsed = parse_url(url)
     opened = [await connect._connect(parsed, 30, None) for _ in range(connections)]
-    await asyncio.gather(*(one.execute("SELECT pg_sleep(0.2)") for one in opened))
-    for one in opened:
-        await one.close()
+    await asyncio.gather(*(item.execute("SELECT pg_sleep(0.2)") for item in opened))
+    for entry in opened:
+        await entry.close()
 
 
 async def test_startup_through_transaction_mode_fails_with_one_line(
-    database_url: str, folder: Path
+    database_url: str, public_tmp_path: Path
 ) -> None:
-    async with run_pgbouncer(database_url, folder, "transaction") as url:
+    async with run_pgbouncer(database_url, public_tmp_path, "transaction") as url:
         for words in (("serve",), ("verify",), ("backup", "-")):
-            status, _, complaint = await run_tapgate(folder / "data", *words, url=url)
-            assert (status, complaint.count("\n")) == (1, 1), complaint
-            assert POOL_MODE_ERROR in complaint
+            status, _, error = await run_tapgate(public_tmp_path / "data", *words, url=url)
+            assert (status, error.count("\n")) == (1, 1), error
+            assert POOL_MODE_ERROR in error
 
 
-async def test_gateway_runs_through_session_mode(database_url: str, folder: Path) -> None:
+async def test_gateway_runs_through_session_mode(database_url: str, public_tmp_path: Path) -> None:
     async with (
-        run_pgbouncer(database_url, folder, "session", default_pool_size=100) as url,
-        run_gateway(folder, url, workers=2) as at,
+        run_pgbouncer(database_url, public_tmp_path, "session", default_pool_size=100) as url,
+        run_gateway(public_tmp_path, url, workers=2) as at,
         open_client(at) as client,
     ):
         assert (await client.get("/health")).json()["healthy"] is True
@@ -180,11 +180,11 @@ async def test_gateway_runs_through_session_mode(database_url: str, folder: Path
 
 
 async def test_backup_and_restore_work_through_session_mode(
-    database_url: str, empty_url: str, folder: Path, tmp_path: Path
+    database_url: str, empty_database_url: str, public_tmp_path: Path, tmp_path: Path
 ) -> None:
     await fetch_rows(database_url, "INSERT INTO login_failures VALUES ('ada', 'here', '{}')")
-    async with run_pgbouncer(database_url, folder, "session") as url:
+    async with run_pgbouncer(database_url, public_tmp_path, "session") as url:
         await save_backup(url, tmp_path / "backup")
-    async with run_pgbouncer(empty_url, folder, "session") as url:
+    async with run_pgbouncer(empty_database_url, public_tmp_path, "session") as url:
         await restore_backup(url, tmp_path / "backup")
-    assert await fetch_rows(empty_url, "SELECT email FROM login_failures") == [("ada",)]
+    assert await fetch_rows(empty_database_url, "SELECT email FROM login_failures") == [("ada",)]

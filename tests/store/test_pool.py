@@ -53,20 +53,20 @@ class FakeServer:
 
 
 @pytest.fixture
-def exchange() -> FakeServer:
+def fake_server() -> FakeServer:
     return FakeServer()
 
 
 @pytest.fixture
-def pool(exchange: FakeServer) -> Pool:
-    return Pool(exchange.connect, POOL_SIZE)
+def pool(fake_server: FakeServer) -> Pool:
+    return Pool(fake_server.connect, POOL_SIZE)
 
 
-async def test_released_connection_is_reused(pool: Pool, exchange: FakeServer) -> None:
+async def test_released_connection_is_reused(pool: Pool, fake_server: FakeServer) -> None:
     first = await pool.acquire(LONG_TIMEOUT_SECONDS)
     pool.release(first)
     assert await pool.acquire(LONG_TIMEOUT_SECONDS) is first
-    assert exchange.open_count == 1
+    assert fake_server.open_count == 1
 
 
 async def test_waiting_tasks_get_connections_in_order_of_arrival(pool: Pool) -> None:
@@ -75,7 +75,7 @@ async def test_waiting_tasks_get_connections_in_order_of_arrival(pool: Pool) -> 
     await asyncio.sleep(0)
     pool.release(taken[1])
     pool.release(taken[0])
-    assert [await one for one in waiting] == [taken[1], taken[0]]
+    assert [await task for task in waiting] == [taken[1], taken[0]]
 
 
 async def test_acquire_times_out_and_the_pool_recovers(pool: Pool) -> None:
@@ -87,7 +87,7 @@ async def test_acquire_times_out_and_the_pool_recovers(pool: Pool) -> None:
 
 
 async def test_broken_connection_is_replaced_for_a_waiting_task(
-    pool: Pool, exchange: FakeServer
+    pool: Pool, fake_server: FakeServer
 ) -> None:
     taken = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
     waiting = asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS))
@@ -95,7 +95,7 @@ async def test_broken_connection_is_replaced_for_a_waiting_task(
     taken[0].terminate()
     pool.release(taken[0])
     assert await waiting not in taken
-    assert exchange.open_count == POOL_SIZE
+    assert fake_server.open_count == POOL_SIZE
 
 
 async def test_connection_handed_to_a_canceled_task_returns_to_the_pool(pool: Pool) -> None:
@@ -124,12 +124,12 @@ async def test_slot_offered_to_a_canceled_task_goes_to_the_next_one(pool: Pool) 
     assert await waiting not in taken
 
 
-async def test_failed_connect_frees_its_slot(pool: Pool, exchange: FakeServer) -> None:
-    exchange.is_down = True
+async def test_failed_connect_frees_its_slot(pool: Pool, fake_server: FakeServer) -> None:
+    fake_server.is_down = True
     for _ in range(POOL_SIZE + 1):
         with pytest.raises(ConnectionRefusedError):
             await pool.acquire(LONG_TIMEOUT_SECONDS)
-    exchange.is_down = False
+    fake_server.is_down = False
     assert len({await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)}) == POOL_SIZE
 
 
@@ -144,18 +144,18 @@ async def test_connection_idle_for_too_long_is_closed(
 
 
 async def test_connection_opened_while_the_pool_closes_is_closed(
-    pool: Pool, exchange: FakeServer
+    pool: Pool, fake_server: FakeServer
 ) -> None:
     taking = asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS))
     await asyncio.sleep(0)
     await pool.close()
     with pytest.raises(asyncpg.InterfaceError, match="the connection pool is closing"):
         await taking
-    assert len(exchange.connections) == 1
-    assert exchange.open_count == 0
+    assert len(fake_server.connections) == 1
+    assert fake_server.open_count == 0
 
 
-async def test_close_waits_for_connections_in_use(pool: Pool, exchange: FakeServer) -> None:
+async def test_close_waits_for_connections_in_use(pool: Pool, fake_server: FakeServer) -> None:
     used, resting = (
         await pool.acquire(LONG_TIMEOUT_SECONDS),
         await pool.acquire(LONG_TIMEOUT_SECONDS),
@@ -168,7 +168,7 @@ async def test_close_waits_for_connections_in_use(pool: Pool, exchange: FakeServ
         await pool.acquire(LONG_TIMEOUT_SECONDS)
     pool.release(used)
     await closing
-    assert exchange.open_count == 0
+    assert fake_server.open_count == 0
 
 
 @settings(max_examples=200)
@@ -178,8 +178,8 @@ def test_connections_are_never_lost_or_shared(steps: list[str]) -> None:
 
 
 async def _run_steps(steps: list[str]) -> None:
-    exchange = FakeServer()
-    pool = Pool(exchange.connect, POOL_SIZE)
+    fake_server = FakeServer()
+    pool = Pool(fake_server.connect, POOL_SIZE)
     asked: list[asyncio.Task[Any]] = []
     held: list[Any] = []
     for step in steps:
@@ -192,15 +192,15 @@ async def _run_steps(steps: list[str]) -> None:
         elif step == "cancel" and asked:
             asked.pop().cancel()
         elif step in ("away", "back"):
-            exchange.is_down = step == "away"
+            fake_server.is_down = step == "away"
         for _ in range(4):
             await asyncio.sleep(0)
-        ended = [one for one in asked if one.done()]
+        ended = [task for task in asked if task.done()]
         asked = [one for one in asked if not one.done()]
         held += [one.result() for one in ended if not one.exception()]
         assert len(set(held)) == len(held)
-        assert not asked or len(held) == POOL_SIZE or exchange.is_down
-    exchange.is_down = False
+        assert not asked or len(held) == POOL_SIZE or fake_server.is_down
+    fake_server.is_down = False
     for one in asked:
         one.cancel()
     await asyncio.gather(*asked, return_exceptions=True)

@@ -46,19 +46,19 @@ asyncio.run(migrate(sys.argv[1]))
 
 
 @pytest.fixture
-async def first(empty_url: str, tmp_path: Path) -> str:
+async def first_schema_url(empty_database_url: str, tmp_path: Path) -> str:
     """Return a database with only the first migration and rows in all its tables."""
-    await migrate(empty_url, copy_migrations_up_to(_MIGRATION_NAMES[0], tmp_path))
-    await insert_sample_rows(empty_url, _MIGRATION_NAMES[0])
-    return empty_url
+    await migrate(empty_database_url, copy_migrations_up_to(_MIGRATION_NAMES[0], tmp_path))
+    await insert_sample_rows(empty_database_url, _MIGRATION_NAMES[0])
+    return empty_database_url
 
 
 def copy_migrations_up_to(name: str, folder: Path) -> Path:
     """Return a folder with the migrations up to this one."""
     found = folder / f"up_to_{name}"
     found.mkdir()
-    for one in _MIGRATION_NAMES[: _MIGRATION_NAMES.index(name) + 1]:
-        (found / one).write_text((_MIGRATIONS_DIR / one).read_text())
+    for item in _MIGRATION_NAMES[: _MIGRATION_NAMES.index(name) + 1]:
+        (found / item).write_text((_MIGRATIONS_DIR / item).read_text())
     return found
 
 
@@ -150,14 +150,14 @@ async def verify_books(url: str) -> Proof:
 
 
 async def test_upgrade_from_every_migration_keeps_rows_and_matches_a_new_schema(
-    empty_url: str, postgres: str, database_url: str, tmp_path: Path
+    empty_database_url: str, postgres: str, database_url: str, tmp_path: Path
 ) -> None:
     """Each table gets rows as soon as it exists, and they must survive every later migration."""
     new = dump_schema(database_url)
     for name in _MIGRATION_NAMES:
-        assert await migrate(empty_url, copy_migrations_up_to(name, tmp_path)) == [name]
-        await insert_sample_rows(empty_url, name)
-        url = await copy_database(postgres, empty_url)
+        assert await migrate(empty_database_url, copy_migrations_up_to(name, tmp_path)) == [name]
+        await insert_sample_rows(empty_database_url, name)
+        url = await copy_database(postgres, empty_database_url)
         columns = await list_columns(url)
         before = await dump_rows(url, columns)
         assert all(before.values()), "a migration would find a table without rows"
@@ -190,12 +190,12 @@ async def get_commission_rates(url: str) -> list[tuple[int, int]]:
 
 
 async def test_upgrade_inserts_the_new_compliance_rules_once(
-    empty_url: str, tmp_path: Path
+    empty_database_url: str, tmp_path: Path
 ) -> None:
     for name in _MIGRATION_NAMES[: _MIGRATION_NAMES.index("0031_rule_subjects.sql")]:
-        await migrate(empty_url, copy_migrations_up_to(name, tmp_path))
-        await insert_sample_rows(empty_url, name)
-    await migrate(empty_url)
+        await migrate(empty_database_url, copy_migrations_up_to(name, tmp_path))
+        await insert_sample_rows(empty_database_url, name)
+    await migrate(empty_database_url)
     found = """SELECT name, type, subject, transaction_types, threshold, window_seconds, action,
                       severity, status
                FROM compliance_rules WHERE id > 2000 ORDER BY id"""
@@ -208,14 +208,14 @@ async def test_upgrade_inserts_the_new_compliance_rules_once(
          ["transfer_p2p", "transfer", "pos_payment", "online_payment"],
          5, 86_400, "alert", "MEDIUM", "inactive"),
     ]  # fmt: skip
-    assert [tuple(row) for row in await fetch_rows(empty_url, found)] == expected
-    database = await Database.connect(empty_url)
+    assert [tuple(row) for row in await fetch_rows(empty_database_url, found)] == expected
+    database = await Database.connect(empty_database_url)
     try:
         async with database.transaction() as tx:
             await insert_defaults(tx, "SLE", ids.IdGenerator(1))
     finally:
         await database.close()
-    assert [tuple(row) for row in await fetch_rows(empty_url, found)] == expected
+    assert [tuple(row) for row in await fetch_rows(empty_database_url, found)] == expected
 
 
 async def pay_from_migrated_balance(url: str, folder: Path) -> None:
@@ -225,7 +225,7 @@ async def pay_from_migrated_balance(url: str, folder: Path) -> None:
             await insert_defaults(tx, "SLE", services.new_id)
         transport = httpx2.ASGITransport(app=create_app(services), raise_app_exceptions=False)
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
-            world = Harness(services, client)
+            harness = Harness(services, client)
             paid = await client.post(
                 "/api/v1/wallet/transfer-p2p",
                 json={
@@ -235,7 +235,7 @@ async def pay_from_migrated_balance(url: str, folder: Path) -> None:
                     "amount": "350.00",
                     "pin": PIN,
                 },
-                auth=await world.create_api_key("payments:write"),
+                auth=await harness.create_api_key("payments:write"),
             )
     assert paid.status_code == 200, paid.text
     assert paid.json()["sender_new_balance"] == "0.00 SLE"  # the rest is under review
@@ -252,13 +252,13 @@ def build_settings(url: str, folder: Path) -> Settings:
 
 
 async def test_upgrade_ends_statement_links_of_restricted_subscribers(
-    empty_url: str, tmp_path: Path
+    empty_database_url: str, tmp_path: Path
 ) -> None:
     name = "0027_ended_statement_links.sql"
     for earlier in _MIGRATION_NAMES[: _MIGRATION_NAMES.index(name)]:
-        await migrate(empty_url, copy_migrations_up_to(earlier, tmp_path))
-        await insert_sample_rows(empty_url, earlier)
-    database = await Database.connect(empty_url)
+        await migrate(empty_database_url, copy_migrations_up_to(earlier, tmp_path))
+        await insert_sample_rows(empty_database_url, earlier)
+    database = await Database.connect(empty_database_url)
     try:
         await database.execute(
             """INSERT INTO statements
@@ -268,8 +268,8 @@ async def test_upgrade_ends_statement_links_of_restricted_subscribers(
         )
     finally:
         await database.close()
-    await migrate(empty_url)
-    assert await fetch_rows(empty_url, "SELECT id FROM statements") == [(1401,)]
+    await migrate(empty_database_url)
+    assert await fetch_rows(empty_database_url, "SELECT id FROM statements") == [(1401,)]
 
 
 async def test_no_index_is_a_duplicate(database_url: str) -> None:
@@ -283,33 +283,40 @@ async def test_no_index_is_a_duplicate(database_url: str) -> None:
     assert await fetch_rows(database_url, duplicates) == []
 
 
-async def test_concurrent_upgrades_apply_each_migration_once(first: str, database_url: str) -> None:
-    results = await asyncio.gather(*(migrate(first) for _ in range(6)))
+async def test_concurrent_upgrades_apply_each_migration_once(
+    first_schema_url: str, database_url: str
+) -> None:
+    results = await asyncio.gather(*(migrate(first_schema_url) for _ in range(6)))
     assert sorted(results, key=len) == [[]] * 5 + [_MIGRATION_NAMES[1:]]
-    assert dump_schema(first) == dump_schema(database_url)
+    assert dump_schema(first_schema_url) == dump_schema(database_url)
 
 
-async def test_upgrade_killed_midway_can_be_completed(first: str, database_url: str) -> None:
-    columns = await list_columns(first)
-    before = await dump_rows(first, columns)
+async def test_upgrade_killed_midway_can_be_completed(
+    first_schema_url: str, database_url: str
+) -> None:
+    columns = await list_columns(first_schema_url)
+    before = await dump_rows(first_schema_url, columns)
     waiting = """SELECT FROM pg_locks JOIN pg_database d ON d.oid = database
                  WHERE datname = current_database() AND NOT granted AND mode = 'ShareLock'"""
-    holder = await asyncpg.connect(first)
+    holder = await asyncpg.connect(first_schema_url)
     async with holder.transaction():
         # Blocks index creation on the table.
         await holder.execute("LOCK TABLE transactions IN ROW EXCLUSIVE MODE")
         migrator = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", _MIGRATE_SCRIPT, first
+            sys.executable, "-c", _MIGRATE_SCRIPT, first_schema_url
         )
-        while not await fetch_rows(first, waiting):
+        while not await fetch_rows(first_schema_url, waiting):
             assert migrator.returncode is None
             await asyncio.sleep(0.01)
         migrator.kill()
         await migrator.wait()
-        applied = [row[0] for row in await fetch_rows(first, "SELECT name FROM schema_migrations")]
+        applied = [
+            row[0]
+            for row in await fetch_rows(first_schema_url, "SELECT name FROM schema_migrations")
+        ]
         assert 1 < len(applied) < len(_MIGRATION_NAMES)
-        again = asyncio.create_task(migrate(first))
+        again = asyncio.create_task(migrate(first_schema_url))
     await holder.close()
     assert await again == [name for name in _MIGRATION_NAMES if name not in applied]
-    await require_rows_kept(first, columns, before)
-    assert dump_schema(first) == dump_schema(database_url)
+    await require_rows_kept(first_schema_url, columns, before)
+    assert dump_schema(first_schema_url) == dump_schema(database_url)

@@ -123,9 +123,9 @@ def test_chunks_before_an_altered_one_are_returned_and_later_ones_are_not() -> N
 
 def test_file_of_another_secret_key_is_rejected_with_the_key_id() -> None:
     other = Vault("another secret key")
-    with pytest.raises(StoreError) as refused:
+    with pytest.raises(StoreError) as raised:
         open_sealed(seal(b"plain"), other)
-    message = str(refused.value)
+    message = str(raised.value)
     assert f"created with secret key {VAULT.key_id}, but the configured key is" in message
     assert "\n" not in message
 

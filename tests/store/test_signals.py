@@ -37,7 +37,7 @@ asyncio.run(main())
 
 
 @pytest.fixture(autouse=True)
-def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def _raise_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Raise the query timeout: on a busy machine a response may take longer than the default."""
     monkeypatch.setattr(signals_module, "_QUERY_TIMEOUT_SECONDS", 30.0)
 
@@ -51,7 +51,7 @@ async def signals(database_url: str) -> AsyncIterator[Signals]:
 
 
 @pytest.fixture
-async def others(database_url: str) -> AsyncIterator[Signals]:
+async def other_signals(database_url: str) -> AsyncIterator[Signals]:
     others = Signals(database_url)
     await others.start()
     yield others
@@ -80,12 +80,12 @@ async def terminate_connections(database: Database) -> None:
 
 
 async def test_all_listeners_receive_a_change_before_it_is_acknowledged(
-    database: Database, signals: Signals, others: Signals
+    database: Database, signals: Signals, other_signals: Signals
 ) -> None:
     heard: list[tuple[str, str]] = []
     signals.subscribe("keys", lambda payload: heard.append(("here", payload)))
-    others.subscribe("keys", lambda payload: heard.append(("there", payload)))
-    others.subscribe("rules", lambda payload: heard.append(("wrong topic", payload)))
+    other_signals.subscribe("keys", lambda payload: heard.append(("there", payload)))
+    other_signals.subscribe("rules", lambda payload: heard.append(("wrong topic", payload)))
     for number in range(20):
         await publish_change(database, signals, f"key {number} é\n")
         assert sorted(heard) == [("here", f"key {number} é\n"), ("there", f"key {number} é\n")]
@@ -93,10 +93,10 @@ async def test_all_listeners_receive_a_change_before_it_is_acknowledged(
 
 
 async def test_concurrent_changes_are_all_acknowledged(
-    database: Database, signals: Signals, others: Signals
+    database: Database, signals: Signals, other_signals: Signals
 ) -> None:
     heard: set[str] = set()
-    others.subscribe("keys", heard.add)
+    other_signals.subscribe("keys", heard.add)
 
     async def change_and_look(payload: str) -> None:
         await publish_change(database, signals, payload)
@@ -106,10 +106,10 @@ async def test_concurrent_changes_are_all_acknowledged(
 
 
 async def test_rolled_back_change_is_not_signaled(
-    database: Database, signals: Signals, others: Signals
+    database: Database, signals: Signals, other_signals: Signals
 ) -> None:
     heard: list[str] = []
-    others.subscribe("keys", heard.append)
+    other_signals.subscribe("keys", heard.append)
     with pytest.raises(ZeroDivisionError):
         async with database.transaction() as tx:
             await signals.publish(tx, "keys", "rolled back")
@@ -129,30 +129,30 @@ async def test_failing_handler_does_not_prevent_other_handlers_from_running(
 
 
 async def test_lost_connection_is_detected_and_reopened(
-    database: Database, signals: Signals, others: Signals
+    database: Database, signals: Signals, other_signals: Signals
 ) -> None:
     gaps: list[bool] = []
     heard: list[str] = []
-    others.on_reconnect(lambda: gaps.append(others.is_listening))
-    others.subscribe("keys", heard.append)
+    other_signals.on_reconnect(lambda: gaps.append(other_signals.is_listening))
+    other_signals.subscribe("keys", heard.append)
     await terminate_connections(database)
-    await wait_until(lambda: not others.is_listening)
-    await wait_until(lambda: others.is_listening and signals.is_listening)
+    await wait_until(lambda: not other_signals.is_listening)
+    await wait_until(lambda: other_signals.is_listening and signals.is_listening)
     assert gaps == [False]  # caches are cleared before they are used again
     await publish_change(database, signals, "afterwards")
     assert heard == ["afterwards"]
 
 
 async def test_acknowledgment_survives_a_connection_lost_while_waiting(
-    database: Database, signals: Signals, others: Signals
+    database: Database, signals: Signals, other_signals: Signals
 ) -> None:
     for number in range(10):
         cut = asyncio.create_task(terminate_connections(database))
         await publish_change(database, signals, str(number))
         await cut
-    await wait_until(lambda: signals.is_listening and others.is_listening)
+    await wait_until(lambda: signals.is_listening and other_signals.is_listening)
     heard: list[str] = []
-    others.subscribe("keys", heard.append)
+    other_signals.subscribe("keys", heard.append)
     async with asyncio.timeout(60):  # the last termination may not have been noticed yet
         for number in itertools.count():
             await publish_change(database, signals, f"afterwards {number}")
@@ -169,7 +169,7 @@ async def test_stopping_during_acknowledgment_raises_no_unhandled_exception(
     complaints: list[object] = []
     loop = asyncio.get_running_loop()
     before = loop.get_exception_handler()
-    loop.set_exception_handler(lambda _, complaint: complaints.append(complaint))
+    loop.set_exception_handler(lambda _, error: complaints.append(error))
     try:
         for _ in range(20):
             signals = Signals(database_url)

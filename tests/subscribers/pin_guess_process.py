@@ -26,11 +26,11 @@ async def guess_pins(subscriber_id: str, times: int) -> None:
             print("ready", flush=True)
             await asyncio.to_thread(sys.stdin.readline)
             url = f"/api/v1/subscribers/{subscriber_id}/verify-pin"
-            answers = await asyncio.gather(
+            responses = await asyncio.gather(
                 *(client.post(url, json={"pin": WRONG_PIN}, auth=messenger) for _ in range(times))
             )
-    for answer in answers:
-        print(answer.json()["code"])
+    for response in responses:
+        print(response.json()["code"])
 
 
 if __name__ == "__main__":

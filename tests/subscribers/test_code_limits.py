@@ -16,92 +16,94 @@ CODE_ROUTES = ["reset-pin", "restricted-access"]
 
 
 @pytest.fixture
-async def record(world: Harness) -> dict[str, Any]:
-    return await world.create_restricted_subscriber()
+async def record(harness: Harness) -> dict[str, Any]:
+    return await harness.create_restricted_subscriber()
 
 
-async def request_code(world: Harness, record: dict[str, Any], route: str) -> httpx2.Response:
-    caller = world.get_service_auth() if route == "reset-pin" else await world.create_admin()
-    return await world.client.post(f"{URL}/{record['id']}/{route}", auth=caller)
+async def request_code(harness: Harness, record: dict[str, Any], route: str) -> httpx2.Response:
+    caller = harness.get_service_auth() if route == "reset-pin" else await harness.create_admin()
+    return await harness.client.post(f"{URL}/{record['id']}/{route}", auth=caller)
 
 
-def assert_limited(answer: httpx2.Response, *seconds: int) -> None:
-    assert (answer.status_code, answer.json()["code"]) == (429, "RATE_LIMITED"), answer.text
-    assert int(answer.headers["retry-after"]) in seconds
+def assert_limited(response: httpx2.Response, *seconds: int) -> None:
+    assert (response.status_code, response.json()["code"]) == (429, "RATE_LIMITED"), response.text
+    assert int(response.headers["retry-after"]) in seconds
 
 
 @pytest.mark.parametrize("first", CODE_ROUTES)
 @pytest.mark.parametrize("second", CODE_ROUTES)
 async def test_phone_number_gets_one_code_per_minute_across_all_routes(
-    world: Harness, record: dict[str, Any], first: str, second: str
+    harness: Harness, record: dict[str, Any], first: str, second: str
 ) -> None:
-    assert (await request_code(world, record, first)).status_code == 200
-    assert_limited(await request_code(world, record, second), 59, 60)
-    assert len(await world.list_pending_messages(record["phone_number"], "one_time_code")) == 1
-    world.advance_clock(minutes=1)
-    assert (await request_code(world, record, second)).status_code == 200
+    assert (await request_code(harness, record, first)).status_code == 200
+    assert_limited(await request_code(harness, record, second), 59, 60)
+    assert len(await harness.list_pending_messages(record["phone_number"], "one_time_code")) == 1
+    harness.advance_clock(minutes=1)
+    assert (await request_code(harness, record, second)).status_code == 200
 
 
 async def test_phone_number_gets_five_codes_per_hour(
-    world: Harness, record: dict[str, Any]
+    harness: Harness, record: dict[str, Any]
 ) -> None:
     for number in range(5):
-        assert (await request_code(world, record, CODE_ROUTES[number % 2])).status_code == 200
-        world.advance_clock(minutes=2)
+        assert (await request_code(harness, record, CODE_ROUTES[number % 2])).status_code == 200
+        harness.advance_clock(minutes=2)
     for route in CODE_ROUTES:
-        assert_limited(await request_code(world, record, route), 50 * 60, 50 * 60 - 1)
-    world.advance_clock(minutes=50)
-    assert (await request_code(world, record, "reset-pin")).status_code == 200
-    assert_limited(await request_code(world, record, "reset-pin"), 119, 120)
+        assert_limited(await request_code(harness, record, route), 50 * 60, 50 * 60 - 1)
+    harness.advance_clock(minutes=50)
+    assert (await request_code(harness, record, "reset-pin")).status_code == 200
+    assert_limited(await request_code(harness, record, "reset-pin"), 119, 120)
 
 
 async def test_concurrent_requests_do_not_exceed_the_limit(
-    world: Harness, record: dict[str, Any]
+    harness: Harness, record: dict[str, Any]
 ) -> None:
-    answers = await asyncio.gather(
-        *(request_code(world, record, route) for route in CODE_ROUTES for _ in range(8))
+    responses = await asyncio.gather(
+        *(request_code(harness, record, route) for route in CODE_ROUTES for _ in range(8))
     )
-    assert Counter(answer.status_code for answer in answers) == {200: 1, 429: 15}
-    assert len(await world.list_pending_messages(record["phone_number"], "one_time_code")) == 1
+    assert Counter(response.status_code for response in responses) == {200: 1, 429: 15}
+    assert len(await harness.list_pending_messages(record["phone_number"], "one_time_code")) == 1
 
 
 async def test_rate_limited_request_leaves_the_pending_code_valid(
-    world: Harness, record: dict[str, Any]
+    harness: Harness, record: dict[str, Any]
 ) -> None:
-    await request_code(world, record, "reset-pin")
-    code = await world.get_pending_code(record["phone_number"])
-    assert_limited(await request_code(world, record, "reset-pin"), 59, 60)
-    confirmed = await world.client.post(
+    await request_code(harness, record, "reset-pin")
+    code = await harness.get_pending_code(record["phone_number"])
+    assert_limited(await request_code(harness, record, "reset-pin"), 59, 60)
+    confirmed = await harness.client.post(
         f"{URL}/{record['id']}/reset-pin/confirm",
         json={"otp": code, "new_pin": "5927"},
-        auth=world.get_service_auth(),
+        auth=harness.get_service_auth(),
     )
     assert confirmed.status_code == 200
 
 
-async def test_failed_request_does_not_count(world: Harness, record: dict[str, Any]) -> None:
-    key = await world.create_api_key("subscribers:write")
-    refused = await world.client.post(f"{URL}/{record['id']}/reset-pin", auth=key)
+async def test_failed_request_does_not_count(harness: Harness, record: dict[str, Any]) -> None:
+    key = await harness.create_api_key("subscribers:write")
+    refused = await harness.client.post(f"{URL}/{record['id']}/reset-pin", auth=key)
     assert refused.status_code == 403
-    assert (await request_code(world, record, "reset-pin")).status_code == 200
+    assert (await request_code(harness, record, "reset-pin")).status_code == 200
 
 
-async def test_expired_rows_are_purged(world: Harness, database: Database) -> None:
-    now = world.services.clock()
+async def test_expired_rows_are_purged(harness: Harness, database: Database) -> None:
+    now = harness.services.clock()
     for number in range(15):
         async with database.transaction() as tx:
             assert await code_send_limit.reserve(tx, f"+2327600{number:04}", now) is None
-    world.advance_clock(hours=1)
+    harness.advance_clock(hours=1)
     for phone, left in (("+23276100001", 6), ("+23276100002", 2)):
         async with database.transaction() as tx:
-            assert await code_send_limit.reserve(tx, phone, world.services.clock()) is None
+            assert await code_send_limit.reserve(tx, phone, harness.services.clock()) is None
         assert await database.fetchval("SELECT count(*) FROM one_time_code_sends") == left
 
 
 async def test_clock_set_back_by_hours_does_not_lock_a_number_out(
-    world: Harness, database: Database
+    harness: Harness, database: Database
 ) -> None:
     for hours in (0, -2):
-        world.advance_clock(hours=hours)
+        harness.advance_clock(hours=hours)
         async with database.transaction() as tx:
-            assert await code_send_limit.reserve(tx, "+23276100001", world.services.clock()) is None
+            assert (
+                await code_send_limit.reserve(tx, "+23276100001", harness.services.clock()) is None
+            )

@@ -9,18 +9,20 @@ from harness import Harness
 URL = "/api/v1/subscribers"
 
 
-async def list_events(world: Harness) -> list[tuple[str, Any]]:
-    rows = await world.services.database.fetch("SELECT type, data FROM events ORDER BY id")
+async def list_events(harness: Harness) -> list[tuple[str, Any]]:
+    rows = await harness.services.database.fetch("SELECT type, data FROM events ORDER BY id")
     return [(row["type"], row["data"]) for row in rows]
 
 
-async def test_subscriber_changes_are_published(client: httpx2.AsyncClient, world: Harness) -> None:
-    await world.services.database.execute(
+async def test_subscriber_changes_are_published(
+    client: httpx2.AsyncClient, harness: Harness
+) -> None:
+    await harness.services.database.execute(
         """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
            VALUES ($1, 'https://example.com', '{*}', '', now())""",
-        world.services.new_id(),
+        harness.services.new_id(),
     )
-    admin, record = await world.create_admin(), await world.create_subscriber()
+    admin, record = await harness.create_admin(), await harness.create_subscriber()
     url = f"{URL}/{record['id']}"
     expected = [("subscriber.created", record)]
     changes: list[tuple[str, str, Any, str | None]] = [
@@ -33,24 +35,24 @@ async def test_subscriber_changes_are_published(client: httpx2.AsyncClient, worl
         ("POST", "/close", {"reason": "r"}, None),
     ]
     for method, path, body, event in changes:
-        answer = await client.request(method, url + path, json=body, auth=admin)
-        assert answer.status_code == 200, answer.text
+        response = await client.request(method, url + path, json=body, auth=admin)
+        assert response.status_code == 200, response.text
         if event is not None:
-            expected.append((event, answer.json().get("subscriber", answer.json())))
-    assert await list_events(world) == expected
+            expected.append((event, response.json().get("subscriber", response.json())))
+    assert await list_events(harness) == expected
 
 
 async def test_rejected_changes_are_not_published(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    record, admin = await world.create_subscriber(), await world.create_admin()
-    await world.services.database.execute(
+    record, admin = await harness.create_subscriber(), await harness.create_admin()
+    await harness.services.database.execute(
         """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
            VALUES ($1, 'https://example.com', '{*}', '', now())""",
-        world.services.new_id(),
+        harness.services.new_id(),
     )
     await client.post(f"{URL}/{record['id']}/unblock", auth=admin)
-    await world.client.post(
+    await harness.client.post(
         URL,
         json={
             "phone_number": record["phone_number"],
@@ -60,4 +62,4 @@ async def test_rejected_changes_are_not_published(
         },
         auth=admin,
     )
-    assert await list_events(world) == []
+    assert await list_events(harness) == []

@@ -64,72 +64,72 @@ def build_png_of_size(width: int, height: int) -> bytes:
 
 
 async def upload_document(
-    world: Harness,
+    harness: Harness,
     record: dict[str, Any],
     image: Any = None,
     *,
     document_type: str = "id_front",
     caller: Any = None,
 ) -> httpx2.Response:
-    return await world.client.post(
+    return await harness.client.post(
         build_url(record),
         json={
             "document_type": document_type,
             "image": build_data_uri(PNG) if image is None else image,
         },
-        auth=caller or world.get_service_auth(),
+        auth=caller or harness.get_service_auth(),
     )
 
 
 async def get_document(
-    world: Harness, record: dict[str, Any], document_id: str, *, caller: Any = None
+    harness: Harness, record: dict[str, Any], document_id: str, *, caller: Any = None
 ) -> httpx2.Response:
-    return await world.client.get(
-        f"{build_url(record)}/{document_id}", auth=caller or await world.create_admin("C")
+    return await harness.client.get(
+        f"{build_url(record)}/{document_id}", auth=caller or await harness.create_admin("C")
     )
 
 
-async def upload_and_fetch(world: Harness, image: str) -> tuple[httpx2.Response, Image.Image]:
+async def upload_and_fetch(harness: Harness, image: str) -> tuple[httpx2.Response, Image.Image]:
     """Upload an image and return the download response and the decoded image."""
-    record = await world.create_subscriber()
-    answer = await upload_document(world, record, image)
-    assert answer.status_code == 201, answer.text
-    shown = await get_document(world, record, answer.json()["document_id"])
-    assert shown.status_code == 200
-    return shown, Image.open(io.BytesIO(shown.content))
+    record = await harness.create_subscriber()
+    response = await upload_document(harness, record, image)
+    assert response.status_code == 201, response.text
+    page = await get_document(harness, record, response.json()["document_id"])
+    assert page.status_code == 200
+    return page, Image.open(io.BytesIO(page.content))
 
 
-async def get_kyc_status(world: Harness, record: dict[str, Any]) -> str:
-    answer = await world.client.get(f"{URL}/{record['id']}", auth=world.get_service_auth())
-    status: str = answer.json()["kyc_status"]
+async def get_kyc_status(harness: Harness, record: dict[str, Any]) -> str:
+    response = await harness.client.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
+    status: str = response.json()["kyc_status"]
     return status
 
 
-async def test_document_is_added_listed_and_downloaded(world: Harness) -> None:
-    record = await world.create_subscriber()
+async def test_document_is_added_listed_and_downloaded(harness: Harness) -> None:
+    record = await harness.create_subscriber()
     documents = []
     for document_type in ("id_front", "id_back", "selfie", "proof_of_address"):
-        answer = await upload_document(world, record, document_type=document_type)
-        assert answer.status_code == 201
-        documents.append(answer.json())
-        assert list(answer.json()) == ["document_id", "document_type", "kyc_status"]
-        assert answer.json()["document_id"].startswith("doc_")
-        assert answer.json()["document_type"] == document_type
-        assert answer.json()["kyc_status"] == "PENDING"
-    assert await get_kyc_status(world, record) == "PENDING"
-    answer = await world.client.get(
-        build_url(record), params={"limit": "3"}, auth=world.get_service_auth()
+        response = await upload_document(harness, record, document_type=document_type)
+        assert response.status_code == 201
+        documents.append(response.json())
+        assert list(response.json()) == ["document_id", "document_type", "kyc_status"]
+        assert response.json()["document_id"].startswith("doc_")
+        assert response.json()["document_type"] == document_type
+        assert response.json()["kyc_status"] == "PENDING"
+    assert await get_kyc_status(harness, record) == "PENDING"
+    response = await harness.client.get(
+        build_url(record), params={"limit": "3"}, auth=harness.get_service_auth()
     )
-    page = answer.json()
-    assert [list(one) for one in page["data"]] == [
+    page = response.json()
+    assert [list(item) for item in page["data"]] == [
         ["document_id", "document_type", "created_at"]
     ] * 3
-    answer = await world.client.get(
-        build_url(record), params={"cursor": page["next_cursor"]}, auth=world.get_service_auth()
+    response = await harness.client.get(
+        build_url(record), params={"cursor": page["next_cursor"]}, auth=harness.get_service_auth()
     )
-    listed = [one["document_id"] for one in page["data"] + answer.json()["data"]]
-    assert listed == [one["document_id"] for one in reversed(documents)]
-    shown = await get_document(world, record, documents[0]["document_id"])
+    listed = [entry["document_id"] for entry in page["data"] + response.json()["data"]]
+    assert listed == [element["document_id"] for element in reversed(documents)]
+    shown = await get_document(harness, record, documents[0]["document_id"])
     assert shown.headers["content-type"] == "image/png"
     assert shown.headers["cache-control"] == "no-store"
     assert shown.headers["x-content-type-options"] == "nosniff"
@@ -138,14 +138,14 @@ async def test_document_is_added_listed_and_downloaded(world: Harness) -> None:
     assert Image.open(io.BytesIO(shown.content)).tobytes() == build_image().tobytes()
 
 
-async def test_image_is_encrypted_in_the_database_and_bound_to_its_row(world: Harness) -> None:
-    record = await world.create_subscriber()
+async def test_image_is_encrypted_in_the_database_and_bound_to_its_row(harness: Harness) -> None:
+    record = await harness.create_subscriber()
     first, second = (
-        (await upload_document(world, record)).json(),
-        (await upload_document(world, record)).json(),
+        (await upload_document(harness, record)).json(),
+        (await upload_document(harness, record)).json(),
     )
     numbers = [ids.decode(ids.DOCUMENT, one["document_id"]) for one in (first, second)]
-    database = world.services.database
+    database = harness.services.database
     for row in await database.fetch("SELECT image FROM kyc_documents"):
         assert b"PNG" not in row["image"]
         assert b"IHDR" not in row["image"]
@@ -155,11 +155,11 @@ async def test_image_is_encrypted_in_the_database_and_bound_to_its_row(world: Ha
            WHERE kyc_documents.id = $1 AND other.id = $2""",
         *numbers,
     )
-    assert (await get_document(world, record, first["document_id"])).status_code == 500
-    assert (await get_document(world, record, second["document_id"])).status_code == 200
+    assert (await get_document(harness, record, first["document_id"])).status_code == 500
+    assert (await get_document(harness, record, second["document_id"])).status_code == 200
 
 
-async def test_image_metadata_is_removed(world: Harness) -> None:
+async def test_image_metadata_is_removed(harness: Harness) -> None:
     exif = Image.Exif()
     exif[0x010F] = "sEcReT camera"
     exif[0x8825] = {1: "N", 2: (8.0, 29.0, 3.0)}
@@ -169,23 +169,23 @@ async def test_image_metadata_is_removed(world: Harness) -> None:
     ]:
         content = encode_image(build_image(), form, exif=exif, icc_profile=b"sEcReT", **options)
         assert b"sEcReT" in content
-        shown, image = await upload_and_fetch(
-            world, build_data_uri(content + b"sEcReT", media_type)
+        page, image = await upload_and_fetch(
+            harness, build_data_uri(content + b"sEcReT", media_type)
         )
-        assert shown.headers["content-type"] == media_type
-        assert b"sEcReT" not in shown.content
+        assert page.headers["content-type"] == media_type
+        assert b"sEcReT" not in page.content
         assert dict(image.getexif()) == {}
         assert not {"icc_profile", "exif", "comment", "dpi", "xmp"} & set(image.info)
 
 
 @pytest.mark.parametrize(("form", "media_type"), [("JPEG", "image/jpeg"), ("PNG", "image/png")])
 async def test_image_is_rotated_by_its_exif_orientation(
-    world: Harness, form: str, media_type: str
+    harness: Harness, form: str, media_type: str
 ) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # rotate 90 degrees clockwise
     _, image = await upload_and_fetch(
-        world, build_data_uri(encode_image(build_image(), form, exif=exif), media_type)
+        harness, build_data_uri(encode_image(build_image(), form, exif=exif), media_type)
     )
     assert image.size == (40, 60)
     top, bottom = image.convert("RGB").getpixel((20, 5)), image.getpixel((20, 55))
@@ -196,37 +196,37 @@ async def test_image_is_rotated_by_its_exif_orientation(
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "I;16"])
-async def test_every_png_color_mode_is_accepted(world: Harness, mode: str) -> None:
+async def test_every_png_color_mode_is_accepted(harness: Harness, mode: str) -> None:
     source = build_image() if mode == "RGB" else Image.new(mode, (30, 20))
-    _, image = await upload_and_fetch(world, build_data_uri(encode_image(source)))
+    _, image = await upload_and_fetch(harness, build_data_uri(encode_image(source)))
     assert image.size == source.size
     image.load()
 
 
 @pytest.mark.parametrize("mode", ["L", "RGB", "CMYK"])
-async def test_every_jpeg_color_mode_is_accepted(world: Harness, mode: str) -> None:
+async def test_every_jpeg_color_mode_is_accepted(harness: Harness, mode: str) -> None:
     source = build_image().convert(mode)
     _, image = await upload_and_fetch(
-        world, build_data_uri(encode_image(source, "JPEG"), "image/jpeg")
+        harness, build_data_uri(encode_image(source, "JPEG"), "image/jpeg")
     )
     assert image.mode in ("L", "RGB")
     image.load()
 
 
-async def test_additional_images_in_a_jpeg_are_dropped(world: Harness) -> None:
+async def test_additional_images_in_a_jpeg_are_dropped(harness: Harness) -> None:
     content = encode_image(
         build_image(), "MPO", save_all=True, append_images=[Image.new("RGB", (9, 9))]
     )
-    shown, image = await upload_and_fetch(world, build_data_uri(content, "image/jpeg"))
+    page, image = await upload_and_fetch(harness, build_data_uri(content, "image/jpeg"))
     assert (image.format, image.size) == ("JPEG", (60, 40))
-    assert len(shown.content) < len(content)
+    assert len(page.content) < len(content)
 
 
-async def test_scan_markers_inside_a_comment_are_not_counted(world: Harness) -> None:
+async def test_scan_markers_inside_a_comment_are_not_counted(harness: Harness) -> None:
     comment = b"\xff\xda" * 100
     content = encode_image(build_image((900, 600)), "JPEG", progressive=True, comment=comment)
     assert comment in content
-    _, image = await upload_and_fetch(world, build_data_uri(content, "image/jpeg"))
+    _, image = await upload_and_fetch(harness, build_data_uri(content, "image/jpeg"))
     assert image.size == (900, 600)
 
 
@@ -237,8 +237,8 @@ def build_jpeg_with_scans(times: int) -> bytes:
     return content[:scan] + content[scan:-2] * times + content[-2:]
 
 
-async def test_jpeg_with_twenty_repeated_scans_is_accepted(world: Harness) -> None:
-    await upload_and_fetch(world, build_data_uri(build_jpeg_with_scans(20), "image/jpeg"))
+async def test_jpeg_with_twenty_repeated_scans_is_accepted(harness: Harness) -> None:
+    await upload_and_fetch(harness, build_data_uri(build_jpeg_with_scans(20), "image/jpeg"))
 
 
 def build_padded_image(length: int) -> bytes:
@@ -246,10 +246,10 @@ def build_padded_image(length: int) -> bytes:
     return content[: content.index(b"\xff\xda") + 14] + b"\xff" * length + b"\0"
 
 
-async def test_jpeg_of_padding_is_rejected(world: Harness) -> None:
+async def test_jpeg_of_padding_is_rejected(harness: Harness) -> None:
     image = build_data_uri(build_padded_image(50_000), "image/jpeg")
-    answer = await upload_document(world, await world.create_subscriber(), image)
-    assert answer.status_code == 422
+    response = await upload_document(harness, await harness.create_subscriber(), image)
+    assert response.status_code == 422
 
 
 def test_counting_scans_takes_time_linear_in_the_padding() -> None:
@@ -264,11 +264,11 @@ def test_counting_scans_takes_time_linear_in_the_padding() -> None:
     assert much < 40 * little
 
 
-async def test_uploads_beyond_the_pending_limit_get_503(world: Harness) -> None:
-    records = [await world.create_subscriber() for _ in range(MAX_PENDING_PICTURES // 4)]
+async def test_uploads_beyond_the_pending_limit_get_503(harness: Harness) -> None:
+    records = [await harness.create_subscriber() for _ in range(MAX_PENDING_PICTURES // 4)]
     busy = threading.Event()
     first = [asyncio.create_task(picture_threads.run(busy.wait)) for _ in range(2)]
-    sent = [asyncio.create_task(upload_document(world, record)) for record in records * 4]
+    sent = [asyncio.create_task(upload_document(harness, record)) for record in records * 4]
     async with asyncio.timeout(30):
         while len(refused := [task for task in sent if task.done()]) < len(first):
             await asyncio.sleep(0.01)
@@ -313,29 +313,29 @@ INVALID_IMAGES: dict[str, str] = {
 
 
 @pytest.mark.parametrize("what", INVALID_IMAGES)
-async def test_invalid_image_is_rejected(world: Harness, what: str) -> None:
-    record = await world.create_subscriber()
-    answer = await upload_document(world, record, INVALID_IMAGES[what])
-    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
-    assert list(answer.json()["details"]["fields"]) == ["image"]
-    assert await get_kyc_status(world, record) == "NONE"
+async def test_invalid_image_is_rejected(harness: Harness, what: str) -> None:
+    record = await harness.create_subscriber()
+    response = await upload_document(harness, record, INVALID_IMAGES[what])
+    assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
+    assert list(response.json()["details"]["fields"]) == ["image"]
+    assert await get_kyc_status(harness, record) == "NONE"
 
 
-async def test_truncated_image_causes_no_server_error(world: Harness) -> None:
+async def test_truncated_image_causes_no_server_error(harness: Harness) -> None:
     for media_type, content in (
         ("image/png", PNG),
         ("image/jpeg", encode_image(build_image((16, 16)), "JPEG")),
     ):
         for length in range(0, len(content), max(1, len(content) // 60)):
-            record = await world.create_subscriber()
-            answer = await upload_document(
-                world, record, build_data_uri(content[:length], media_type)
+            record = await harness.create_subscriber()
+            response = await upload_document(
+                harness, record, build_data_uri(content[:length], media_type)
             )
-            assert answer.status_code in (201, 422), (media_type, length, answer.text)
+            assert response.status_code in (201, 422), (media_type, length, response.text)
 
 
-async def test_invalid_fields_are_named(world: Harness) -> None:
-    record = await world.create_subscriber()
+async def test_invalid_fields_are_named(harness: Harness) -> None:
+    record = await harness.create_subscriber()
     good = {"document_type": "selfie", "image": build_data_uri(PNG)}
     wrong: list[tuple[str, Any, int]] = [
         ("document_type", None, 400),
@@ -345,26 +345,26 @@ async def test_invalid_fields_are_named(world: Harness) -> None:
         ("image", "", 422),
     ]
     for field, value, status in wrong:
-        answer = await world.client.post(
-            build_url(record), json={**good, field: value}, auth=world.get_service_auth()
+        response = await harness.client.post(
+            build_url(record), json={**good, field: value}, auth=harness.get_service_auth()
         )
-        assert answer.status_code == status, field
-        assert list(answer.json()["details"]["fields"]) == [field]
+        assert response.status_code == status, field
+        assert list(response.json()["details"]["fields"]) == [field]
 
 
-async def test_large_image_is_accepted_and_oversized_body_is_rejected(world: Harness) -> None:
-    record = await world.create_subscriber()
+async def test_large_image_is_accepted_and_oversized_body_is_rejected(harness: Harness) -> None:
+    record = await harness.create_subscriber()
     noise = Image.effect_noise((1500, 1500), 100)
-    answer = await upload_document(world, record, build_data_uri(encode_image(noise)))
-    assert answer.status_code == 201
-    answer = await upload_document(world, record, build_data_uri(bytes(7 * 1024 * 1024)))
-    assert (answer.status_code, answer.json()["code"]) == (413, "PAYLOAD_TOO_LARGE")
+    response = await upload_document(harness, record, build_data_uri(encode_image(noise)))
+    assert response.status_code == 201
+    response = await upload_document(harness, record, build_data_uri(bytes(7 * 1024 * 1024)))
+    assert (response.status_code, response.json()["code"]) == (413, "PAYLOAD_TOO_LARGE")
 
 
 async def test_other_requests_are_served_while_an_image_is_decoded(
-    world: Harness, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    record, read_picture = await world.create_subscriber(), operations.decode_data_uri
+    record, read_picture = await harness.create_subscriber(), operations.decode_data_uri
     begun, others_had_their_turn = threading.Event(), threading.Event()
 
     def slowly(image: str) -> images.EncodedImage:
@@ -373,19 +373,19 @@ async def test_other_requests_are_served_while_an_image_is_decoded(
         return read_picture(image)
 
     monkeypatch.setattr(operations, "decode_data_uri", slowly)
-    sending = asyncio.create_task(upload_document(world, record))
+    sending = asyncio.create_task(upload_document(harness, record))
     while not begun.is_set():
         await asyncio.sleep(0.002)
-    assert await get_kyc_status(world, record) == "NONE"
+    assert await get_kyc_status(harness, record) == "NONE"
     assert not sending.done()
     others_had_their_turn.set()
     assert (await sending).status_code == 201
 
 
 async def test_decoding_a_large_image_does_not_block_the_event_loop(
-    world: Harness, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    record, read_picture = await world.create_subscriber(), operations.decode_data_uri
+    record, read_picture = await harness.create_subscriber(), operations.decode_data_uri
     at_work = threading.Event()
 
     def noticed(image: str) -> images.EncodedImage:
@@ -398,7 +398,7 @@ async def test_decoding_a_large_image_does_not_block_the_event_loop(
     monkeypatch.setattr(operations, "decode_data_uri", noticed)
     large = build_data_uri(encode_image(Image.new("RGB", (4000, 4000), RED)))
     for _ in range(10):  # a busy machine may stall for an entire attempt
-        sending, turns = asyncio.create_task(upload_document(world, record, large)), 0
+        sending, turns = asyncio.create_task(upload_document(harness, record, large)), 0
         while not sending.done():
             await asyncio.sleep(0.001)
             turns += at_work.is_set()
@@ -409,106 +409,111 @@ async def test_decoding_a_large_image_does_not_block_the_event_loop(
 
 
 async def test_new_document_resets_the_kyc_status_and_publishes_only_changes(
-    world: Harness,
+    harness: Harness,
 ) -> None:
-    record, admin = await world.create_subscriber(), await world.create_admin("C")
-    await world.services.database.execute(
+    record, admin = await harness.create_subscriber(), await harness.create_admin("C")
+    await harness.services.database.execute(
         """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
            VALUES ($1, 'https://example.com', '{subscriber.kyc_changed}', '', now())""",
-        world.services.new_id(),
+        harness.services.new_id(),
     )
-    await upload_document(world, record, caller=admin)
-    await upload_document(world, record, caller=admin)
-    await world.client.put(
+    await upload_document(harness, record, caller=admin)
+    await upload_document(harness, record, caller=admin)
+    await harness.client.put(
         f"{URL}/{record['id']}", json={"kyc_status": "VERIFIED", "kyc_level": 2}, auth=admin
     )
-    await world.client.put(f"{URL}/{record['id']}", json={"first_name": "Eve"}, auth=admin)
-    await upload_document(world, record, caller=admin)
-    rows = await world.services.database.fetch("SELECT type, data FROM events ORDER BY id")
+    await harness.client.put(f"{URL}/{record['id']}", json={"first_name": "Eve"}, auth=admin)
+    await upload_document(harness, record, caller=admin)
+    rows = await harness.services.database.fetch("SELECT type, data FROM events ORDER BY id")
     assert [(row["data"]["kyc_status"], row["data"]["kyc_level"]) for row in rows] == [
         ("PENDING", 1),
         ("VERIFIED", 2),
         ("PENDING", 2),
     ]
-    shown = await world.client.get(f"{URL}/{record['id']}", auth=admin)
-    assert rows[-1]["data"] == shown.json()
+    page = await harness.client.get(f"{URL}/{record['id']}", auth=admin)
+    assert rows[-1]["data"] == page.json()
 
 
-async def test_document_uploads_and_views_are_audited(world: Harness) -> None:
-    record, admin = await world.create_subscriber(), await world.create_admin("C")
-    document = (await upload_document(world, record, caller=admin)).json()["document_id"]
-    await get_document(world, record, document, caller=admin)
-    (added,) = await world.list_audit_entries(record["id"], "subscriber.kyc_document_added")
+async def test_document_uploads_and_views_are_audited(harness: Harness) -> None:
+    record, admin = await harness.create_subscriber(), await harness.create_admin("C")
+    document = (await upload_document(harness, record, caller=admin)).json()["document_id"]
+    await get_document(harness, record, document, caller=admin)
+    (added,) = await harness.list_audit_entries(record["id"], "subscriber.kyc_document_added")
     assert (added["actor"]["id"], added["changes"]) == (admin.id, {"id_front": [None, document]})
-    (updated,) = await world.list_audit_entries(record["id"], "subscriber.updated")
+    (updated,) = await harness.list_audit_entries(record["id"], "subscriber.updated")
     assert updated["changes"] == {"kyc_status": ["NONE", "PENDING"]}
-    (seen,) = await world.list_audit_entries(record["id"], "subscriber.kyc_document_seen")
+    (seen,) = await harness.list_audit_entries(record["id"], "subscriber.kyc_document_seen")
     assert (seen["actor"]["id"], seen["reason"]) == (admin.id, document)
 
 
-async def test_only_system_admins_and_compliance_can_view_the_image(world: Harness) -> None:
-    record = await world.create_subscriber()
-    document = (await upload_document(world, record)).json()["document_id"]
+async def test_only_system_admins_and_compliance_can_view_the_image(harness: Harness) -> None:
+    record = await harness.create_subscriber()
+    document = (await upload_document(harness, record)).json()["document_id"]
     for caller, status in [
-        (await world.create_admin("A"), 200),
-        (await world.create_admin("C"), 200),
-        (await world.create_admin("S"), 403),
-        (await world.create_admin("F"), 403),
-        (await world.create_api_key("subscribers:read", "subscribers:write"), 403),
-        (world.get_service_auth(), 403),
+        (await harness.create_admin("A"), 200),
+        (await harness.create_admin("C"), 200),
+        (await harness.create_admin("S"), 403),
+        (await harness.create_admin("F"), 403),
+        (await harness.create_api_key("subscribers:read", "subscribers:write"), 403),
+        (harness.get_service_auth(), 403),
     ]:
-        assert (await get_document(world, record, document, caller=caller)).status_code == status
+        assert (await get_document(harness, record, document, caller=caller)).status_code == status
 
 
-async def test_unknown_subscriber_or_document_is_not_found(world: Harness) -> None:
-    record, other = await world.create_subscriber(), await world.create_subscriber()
-    document = (await upload_document(world, record)).json()["document_id"]
+async def test_unknown_subscriber_or_document_is_not_found(harness: Harness) -> None:
+    record, other = await harness.create_subscriber(), await harness.create_subscriber()
+    document = (await upload_document(harness, record)).json()["document_id"]
     nobody = {"id": "sub_0000000000000"}
-    for answer in (
-        await upload_document(world, nobody),
-        await get_document(world, nobody, document),
-        await world.client.get(build_url(nobody), auth=world.get_service_auth()),
+    for response in (
+        await upload_document(harness, nobody),
+        await get_document(harness, nobody, document),
+        await harness.client.get(build_url(nobody), auth=harness.get_service_auth()),
     ):
-        assert (answer.status_code, answer.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
+        assert (response.status_code, response.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
     for owner, name in ((other, document), (record, "doc_0000000000000"), (record, "x")):
-        answer = await get_document(world, owner, name)
-        assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+        response = await get_document(harness, owner, name)
+        assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")
 
 
-async def create_verified_admin(world: Harness, record: dict[str, Any]) -> BearerAuth:
+async def create_verified_admin(harness: Harness, record: dict[str, Any]) -> BearerAuth:
     """Create an admin with verified access to a restricted subscriber."""
-    admin = await world.create_admin("C")
+    admin = await harness.create_admin("C")
     url = f"{URL}/{record['id']}/restricted-access"
-    await world.client.post(url, auth=admin)
-    code = await world.get_pending_code(record["phone_number"])
-    await world.client.post(f"{url}/verify", json={"otp": code}, auth=admin)
+    await harness.client.post(url, auth=admin)
+    code = await harness.get_pending_code(record["phone_number"])
+    await harness.client.post(f"{url}/verify", json={"otp": code}, auth=admin)
     return admin
 
 
-async def test_documents_of_a_restricted_subscriber_require_an_access_code(world: Harness) -> None:
-    record = await world.create_restricted_subscriber()
-    document = (await upload_document(world, record)).json()["document_id"]
-    for caller in (await world.create_api_key("subscribers:write"), await world.create_admin("A")):
-        answers = [
-            await upload_document(world, record, caller=caller),
-            await world.client.get(build_url(record), auth=caller),
+async def test_documents_of_a_restricted_subscriber_require_an_access_code(
+    harness: Harness,
+) -> None:
+    record = await harness.create_restricted_subscriber()
+    document = (await upload_document(harness, record)).json()["document_id"]
+    for caller in (
+        await harness.create_api_key("subscribers:write"),
+        await harness.create_admin("A"),
+    ):
+        responses = [
+            await upload_document(harness, record, caller=caller),
+            await harness.client.get(build_url(record), auth=caller),
         ]
         if caller.id.startswith(ids.ADMIN):
-            answers.append(await get_document(world, record, document, caller=caller))
-        for answer in answers:
-            assert (answer.status_code, answer.json()["code"]) == (403, "OTP_REQUIRED")
-    admin = await create_verified_admin(world, record)
-    assert (await upload_document(world, record, caller=admin)).status_code == 201
-    assert (await get_document(world, record, document, caller=admin)).status_code == 200
+            responses.append(await get_document(harness, record, document, caller=caller))
+        for response in responses:
+            assert (response.status_code, response.json()["code"]) == (403, "OTP_REQUIRED")
+    admin = await create_verified_admin(harness, record)
+    assert (await upload_document(harness, record, caller=admin)).status_code == 201
+    assert (await get_document(harness, record, document, caller=admin)).status_code == 200
 
 
 async def test_closed_subscriber_keeps_its_documents_and_accepts_no_new_ones(
-    world: Harness,
+    harness: Harness,
 ) -> None:
-    record, admin = await world.create_subscriber(), await world.create_admin()
-    document = (await upload_document(world, record)).json()["document_id"]
-    await world.client.post(f"{URL}/{record['id']}/close", json={"reason": "r"}, auth=admin)
-    answer = await upload_document(world, record)
-    assert (answer.status_code, answer.json()["code"]) == (409, "NOT_CLOSABLE")
-    assert (await get_document(world, record, document, caller=admin)).status_code == 200
-    assert len((await world.client.get(build_url(record), auth=admin)).json()["data"]) == 1
+    record, admin = await harness.create_subscriber(), await harness.create_admin()
+    document = (await upload_document(harness, record)).json()["document_id"]
+    await harness.client.post(f"{URL}/{record['id']}/close", json={"reason": "r"}, auth=admin)
+    response = await upload_document(harness, record)
+    assert (response.status_code, response.json()["code"]) == (409, "NOT_CLOSABLE")
+    assert (await get_document(harness, record, document, caller=admin)).status_code == 200
+    assert len((await harness.client.get(build_url(record), auth=admin)).json()["data"]) == 1

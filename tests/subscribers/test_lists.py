@@ -10,25 +10,25 @@ from tapgate.edge.services import Services
 URL = "/api/v1/subscribers"
 
 
-async def list_subscribers(world: Harness, **query: Any) -> list[dict[str, Any]]:
-    answer = await world.client.get(URL, params=query, auth=world.get_service_auth())
-    assert answer.status_code == 200, answer.text
-    records: list[dict[str, Any]] = answer.json()["data"]
+async def list_subscribers(harness: Harness, **query: Any) -> list[dict[str, Any]]:
+    response = await harness.client.get(URL, params=query, auth=harness.get_service_auth())
+    assert response.status_code == 200, response.text
+    records: list[dict[str, Any]] = response.json()["data"]
     return records
 
 
-async def search_names(world: Harness, search: str) -> list[str]:
-    return [record["first_name"] for record in await list_subscribers(world, search=search)]
+async def search_names(harness: Harness, search: str) -> list[str]:
+    return [record["first_name"] for record in await list_subscribers(harness, search=search)]
 
 
 async def test_subscribers_are_paged_newest_first(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    records = [await world.create_subscriber() for _ in range(5)]
+    records = [await harness.create_subscriber() for _ in range(5)]
     seen: list[dict[str, Any]] = []
     query = {"limit": "2"}
     for has_more in (True, True, False):
-        page = (await client.get(URL, params=query, auth=world.get_service_auth())).json()
+        page = (await client.get(URL, params=query, auth=harness.get_service_auth())).json()
         assert list(page) == ["data", "has_more", "next_cursor"]
         assert page["has_more"] is has_more
         seen += page["data"]
@@ -38,29 +38,29 @@ async def test_subscribers_are_paged_newest_first(
 
 
 async def test_pages_are_stable_during_new_registrations(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    there = [(await world.create_subscriber())["id"] for _ in range(6)]
+    there = [(await harness.create_subscriber())["id"] for _ in range(6)]
     seen: list[str] = []
     query = {"limit": "2"}
     while True:
-        page = (await client.get(URL, params=query, auth=world.get_service_auth())).json()
+        page = (await client.get(URL, params=query, auth=harness.get_service_auth())).json()
         seen += [record["id"] for record in page["data"]]
         if not page["has_more"]:
             break
         query["cursor"] = page["next_cursor"]
-        await world.create_subscriber()
+        await harness.create_subscriber()
     assert seen == there[::-1]
 
 
-async def test_subscribers_are_filtered(client: httpx2.AsyncClient, world: Harness) -> None:
-    plain, blocked, verified = [await world.create_subscriber() for _ in range(3)]
-    admin = await world.create_admin()
+async def test_subscribers_are_filtered(client: httpx2.AsyncClient, harness: Harness) -> None:
+    plain, blocked, verified = [await harness.create_subscriber() for _ in range(3)]
+    admin = await harness.create_admin()
     await client.post(f"{URL}/{blocked['id']}/block", json={"reason": "r"}, auth=admin)
     await client.put(f"{URL}/{verified['id']}", json={"kyc_level": 2}, auth=admin)
 
     async def found(**query: Any) -> list[str]:
-        return [record["id"] for record in await list_subscribers(world, **query)]
+        return [record["id"] for record in await list_subscribers(harness, **query)]
 
     assert await found(status="BLOCKED") == [blocked["id"]]
     assert await found(status="ACTIVE") == [verified["id"], plain["id"]]
@@ -71,16 +71,16 @@ async def test_subscribers_are_filtered(client: httpx2.AsyncClient, world: Harne
 
 
 async def test_unencoded_plus_in_a_phone_number_is_accepted(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    record = await world.create_subscriber()
-    answer = await client.get(
-        f"{URL}?phone_number={record['phone_number']}", auth=world.get_service_auth()
+    record = await harness.create_subscriber()
+    response = await client.get(
+        f"{URL}?phone_number={record['phone_number']}", auth=harness.get_service_auth()
     )
-    assert answer.json()["data"] == [record]
+    assert response.json()["data"] == [record]
 
 
-async def test_invalid_filter_is_named(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_invalid_filter_is_named(client: httpx2.AsyncClient, harness: Harness) -> None:
     for query, field in (
         ("limit=0", "limit"),
         ("limit=101", "limit"),
@@ -95,17 +95,17 @@ async def test_invalid_filter_is_named(client: httpx2.AsyncClient, world: Harnes
         ("search=" + "a" * 256, "search"),
         ("search=%ff", "query"),
     ):
-        answer = await client.get(f"{URL}?{query}", auth=world.get_service_auth())
-        assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED"), query
-        assert list(answer.json()["details"]["fields"]) == [field]
+        response = await client.get(f"{URL}?{query}", auth=harness.get_service_auth())
+        assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED"), query
+        assert list(response.json()["details"]["fields"]) == [field]
 
 
-async def test_search_finds_any_part_of_name_phone_and_id_number(world: Harness) -> None:
+async def test_search_finds_any_part_of_name_phone_and_id_number(harness: Harness) -> None:
     # Fixed phone numbers, so that no generated number matches a search term by accident.
-    await world.create_subscriber(
+    await harness.create_subscriber(
         first_name="Élodie", last_name="N'Diaye", phone_number="+23276000000"
     )
-    record = await world.create_subscriber(
+    record = await harness.create_subscriber(
         first_name="Mohamed",
         last_name="Koroma",
         phone_number="+23277123456",
@@ -125,28 +125,28 @@ async def test_search_finds_any_part_of_name_phone_and_id_number(world: Harness)
         "slr0047",
         record["id"],
     ):
-        assert await search_names(world, search) == ["Mohamed"], search
-    assert await search_names(world, "élODIE n'diaye") == ["Élodie"]
-    assert await search_names(world, "mohamed diaye") == []
-    assert await search_names(world, record["id"].replace("sub_", "acc_")) == []
+        assert await search_names(harness, search) == ["Mohamed"], search
+    assert await search_names(harness, "élODIE n'diaye") == ["Élodie"]
+    assert await search_names(harness, "mohamed diaye") == []
+    assert await search_names(harness, record["id"].replace("sub_", "acc_")) == []
 
 
-async def test_search_has_no_wildcards(world: Harness) -> None:
-    await world.create_subscriber(first_name="Mohamed")
+async def test_search_has_no_wildcards(harness: Harness) -> None:
+    await harness.create_subscriber(first_name="Mohamed")
     for search in ("%%%", "_____", "\\\\\\", "Mo%ed", "' OR true --"):
-        assert await search_names(world, search) == []
+        assert await search_names(harness, search) == []
 
 
-async def test_search_reflects_updates(world: Harness) -> None:
-    record = await world.create_subscriber(first_name="Mohamed")
-    await world.client.put(
-        f"{URL}/{record['id']}", json={"first_name": "Ibrahim"}, auth=await world.create_admin()
+async def test_search_reflects_updates(harness: Harness) -> None:
+    record = await harness.create_subscriber(first_name="Mohamed")
+    await harness.client.put(
+        f"{URL}/{record['id']}", json={"first_name": "Ibrahim"}, auth=await harness.create_admin()
     )
-    assert await search_names(world, "mohamed") == []
-    assert await search_names(world, "ibra") == ["Ibrahim"]
+    assert await search_names(harness, "mohamed") == []
+    assert await search_names(harness, "ibra") == ["Ibrahim"]
 
 
-async def test_search_uses_the_index(world: Harness, services: Services) -> None:
+async def test_search_uses_the_index(harness: Harness, services: Services) -> None:
     async with services.database.transaction() as tx:
         await tx.execute(
             """INSERT INTO accounts (id, kind, owner_id, holder_name, public_name, currency,

@@ -17,93 +17,93 @@ URL = "/api/v1/subscribers"
 NEW_PIN = "5927"
 
 
-async def verify_pin(world: Harness, record: dict[str, Any], pin: str = PIN) -> httpx2.Response:
-    return await world.client.post(
-        f"{URL}/{record['id']}/verify-pin", json={"pin": pin}, auth=world.get_service_auth()
+async def verify_pin(harness: Harness, record: dict[str, Any], pin: str = PIN) -> httpx2.Response:
+    return await harness.client.post(
+        f"{URL}/{record['id']}/verify-pin", json={"pin": pin}, auth=harness.get_service_auth()
     )
 
 
 async def change_pin(
-    world: Harness, record: dict[str, Any], old_pin: str = PIN, new_pin: str = NEW_PIN
+    harness: Harness, record: dict[str, Any], old_pin: str = PIN, new_pin: str = NEW_PIN
 ) -> httpx2.Response:
-    return await world.client.post(
+    return await harness.client.post(
         f"{URL}/{record['id']}/change-pin",
         json={"old_pin": old_pin, "new_pin": new_pin},
-        auth=world.get_service_auth(),
+        auth=harness.get_service_auth(),
     )
 
 
-async def is_correct_pin(world: Harness, record: dict[str, Any], pin: str) -> bool:
-    return (await verify_pin(world, record, pin)).status_code == 200
+async def is_correct_pin(harness: Harness, record: dict[str, Any], pin: str) -> bool:
+    return (await verify_pin(harness, record, pin)).status_code == 200
 
 
-async def lock_pin(world: Harness, record: dict[str, Any]) -> None:
+async def lock_pin(harness: Harness, record: dict[str, Any]) -> None:
     for _ in range(3):
-        await verify_pin(world, record, WRONG_PIN)
+        await verify_pin(harness, record, WRONG_PIN)
 
 
-async def test_correct_pin_is_verified(world: Harness) -> None:
-    record = await world.create_subscriber()
-    answer = await verify_pin(world, record)
-    assert answer.status_code == 200
-    assert answer.json() == {"success": True, "verified": True, "message": "PIN verified"}
+async def test_correct_pin_is_verified(harness: Harness) -> None:
+    record = await harness.create_subscriber()
+    response = await verify_pin(harness, record)
+    assert response.status_code == 200
+    assert response.json() == {"success": True, "verified": True, "message": "PIN verified"}
 
 
-async def test_three_consecutive_wrong_pins_lock_the_pin(world: Harness) -> None:
-    record = await world.create_subscriber()
+async def test_three_consecutive_wrong_pins_lock_the_pin(harness: Harness) -> None:
+    record = await harness.create_subscriber()
     for remaining in (2, 1, 0):
-        answer = await verify_pin(world, record, WRONG_PIN)
-        assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_PIN")
-        assert answer.json()["details"] == {"attempts_remaining": remaining}
-        assert WRONG_PIN not in answer.text
-    answer = await verify_pin(world, record)
-    assert (answer.status_code, answer.json()["code"]) == (403, "ACCOUNT_LOCKED")
-    shown = await world.client.get(f"{URL}/{record['id']}", auth=world.get_service_auth())
-    assert shown.json()["pin_locked_until"] == answer.json()["details"]["locked_until"]
-    assert shown.json()["pin_locked_until"] is not None
+        response = await verify_pin(harness, record, WRONG_PIN)
+        assert (response.status_code, response.json()["code"]) == (400, "INVALID_PIN")
+        assert response.json()["details"] == {"attempts_remaining": remaining}
+        assert WRONG_PIN not in response.text
+    response = await verify_pin(harness, record)
+    assert (response.status_code, response.json()["code"]) == (403, "ACCOUNT_LOCKED")
+    page = await harness.client.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
+    assert page.json()["pin_locked_until"] == response.json()["details"]["locked_until"]
+    assert page.json()["pin_locked_until"] is not None
 
 
-async def test_correct_pin_resets_the_count(world: Harness) -> None:
-    record = await world.create_subscriber()
+async def test_correct_pin_resets_the_count(harness: Harness) -> None:
+    record = await harness.create_subscriber()
     for _ in range(2):
-        await verify_pin(world, record, WRONG_PIN)
-        await verify_pin(world, record, WRONG_PIN)
-        assert (await verify_pin(world, record)).status_code == 200
+        await verify_pin(harness, record, WRONG_PIN)
+        await verify_pin(harness, record, WRONG_PIN)
+        assert (await verify_pin(harness, record)).status_code == 200
 
 
-async def test_pin_lock_expires_after_thirty_minutes(world: Harness) -> None:
-    record = await world.create_subscriber()
-    await lock_pin(world, record)
-    world.advance_clock(minutes=29)
-    assert (await verify_pin(world, record)).json()["code"] == "ACCOUNT_LOCKED"
-    world.advance_clock(minutes=2)
-    assert (await verify_pin(world, record)).status_code == 200
-    shown = await world.client.get(f"{URL}/{record['id']}", auth=world.get_service_auth())
-    assert shown.json()["pin_locked_until"] is None
+async def test_pin_lock_expires_after_thirty_minutes(harness: Harness) -> None:
+    record = await harness.create_subscriber()
+    await lock_pin(harness, record)
+    harness.advance_clock(minutes=29)
+    assert (await verify_pin(harness, record)).json()["code"] == "ACCOUNT_LOCKED"
+    harness.advance_clock(minutes=2)
+    assert (await verify_pin(harness, record)).status_code == 200
+    page = await harness.client.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
+    assert page.json()["pin_locked_until"] is None
 
 
-async def test_expired_lock_is_not_shown(world: Harness) -> None:
-    record = await world.create_subscriber()
-    await lock_pin(world, record)
-    world.advance_clock(minutes=31)
-    shown = await world.client.get(f"{URL}/{record['id']}", auth=world.get_service_auth())
-    assert shown.json()["pin_locked_until"] is None
+async def test_expired_lock_is_not_shown(harness: Harness) -> None:
+    record = await harness.create_subscriber()
+    await lock_pin(harness, record)
+    harness.advance_clock(minutes=31)
+    page = await harness.client.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
+    assert page.json()["pin_locked_until"] is None
 
 
-async def test_pin_of_a_blocked_subscriber_can_be_verified(world: Harness) -> None:
-    record = await world.create_subscriber()
-    await world.client.post(
-        f"{URL}/{record['id']}/block", json={"reason": "r"}, auth=await world.create_admin()
+async def test_pin_of_a_blocked_subscriber_can_be_verified(harness: Harness) -> None:
+    record = await harness.create_subscriber()
+    await harness.client.post(
+        f"{URL}/{record['id']}/block", json={"reason": "r"}, auth=await harness.create_admin()
     )
-    assert (await verify_pin(world, record)).status_code == 200
+    assert (await verify_pin(harness, record)).status_code == 200
 
 
-async def test_failed_pin_attempts_are_audited(world: Harness) -> None:
-    record = await world.create_subscriber()
-    await verify_pin(world, record)
+async def test_failed_pin_attempts_are_audited(harness: Harness) -> None:
+    record = await harness.create_subscriber()
+    await verify_pin(harness, record)
     for _ in range(4):
-        await verify_pin(world, record, WRONG_PIN)
-    entries = await world.list_audit_entries(record["id"], "subscriber.pin_verified")
+        await verify_pin(harness, record, WRONG_PIN)
+    entries = await harness.list_audit_entries(record["id"], "subscriber.pin_verified")
     assert [(entry["result"], entry["reason"]) for entry in entries] == [
         ("failure", "INVALID_PIN"),
         ("failure", "INVALID_PIN"),
@@ -112,73 +112,73 @@ async def test_failed_pin_attempts_are_audited(world: Harness) -> None:
     ]
 
 
-async def test_concurrent_wrong_pins_do_not_exceed_the_attempt_limit(world: Harness) -> None:
-    record = await world.create_subscriber()
-    answers = await asyncio.gather(*(verify_pin(world, record, WRONG_PIN) for _ in range(50)))
-    codes = Counter(answer.json()["code"] for answer in answers)
+async def test_concurrent_wrong_pins_do_not_exceed_the_attempt_limit(harness: Harness) -> None:
+    record = await harness.create_subscriber()
+    responses = await asyncio.gather(*(verify_pin(harness, record, WRONG_PIN) for _ in range(50)))
+    codes = Counter(response.json()["code"] for response in responses)
     assert codes == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 47}
     remaining = {
-        answer.json()["details"]["attempts_remaining"]
-        for answer in answers
-        if answer.status_code == 400
+        http_response.json()["details"]["attempts_remaining"]
+        for http_response in responses
+        if http_response.status_code == 400
     }
     assert remaining == {0, 1, 2}
 
 
-async def test_verify_and_change_share_the_attempt_count(world: Harness) -> None:
-    record = await world.create_subscriber()
+async def test_verify_and_change_share_the_attempt_count(harness: Harness) -> None:
+    record = await harness.create_subscriber()
     tries = [
-        verify_pin(world, record, WRONG_PIN)
+        verify_pin(harness, record, WRONG_PIN)
         if even
-        else change_pin(world, record, old_pin=WRONG_PIN)
+        else change_pin(harness, record, old_pin=WRONG_PIN)
         for even in [True, False] * 10
     ]
-    codes = Counter(answer.json()["code"] for answer in await asyncio.gather(*tries))
+    codes = Counter(response.json()["code"] for response in await asyncio.gather(*tries))
     assert codes == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 17}
 
 
-async def test_change_replaces_the_pin(world: Harness) -> None:
-    record = await world.create_subscriber()
-    answer = await change_pin(world, record)
-    assert answer.status_code == 200
-    assert answer.json() == {"success": True, "message": "PIN changed"}
-    assert not await is_correct_pin(world, record, PIN)
-    assert await is_correct_pin(world, record, NEW_PIN)
-    (entry,) = await world.list_audit_entries(record["id"], "subscriber.pin_changed")
+async def test_change_replaces_the_pin(harness: Harness) -> None:
+    record = await harness.create_subscriber()
+    response = await change_pin(harness, record)
+    assert response.status_code == 200
+    assert response.json() == {"success": True, "message": "PIN changed"}
+    assert not await is_correct_pin(harness, record, PIN)
+    assert await is_correct_pin(harness, record, NEW_PIN)
+    (entry,) = await harness.list_audit_entries(record["id"], "subscriber.pin_changed")
     assert entry["changes"] == {"pin": ["***", "***"]}
 
 
-async def test_change_with_a_wrong_pin_is_counted_and_changes_nothing(world: Harness) -> None:
-    record = await world.create_subscriber()
-    answer = await change_pin(world, record, old_pin=WRONG_PIN)
-    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_PIN")
-    assert answer.json()["details"] == {"attempts_remaining": 2}
-    assert await is_correct_pin(world, record, PIN)
+async def test_change_with_a_wrong_pin_is_counted_and_changes_nothing(harness: Harness) -> None:
+    record = await harness.create_subscriber()
+    response = await change_pin(harness, record, old_pin=WRONG_PIN)
+    assert (response.status_code, response.json()["code"]) == (400, "INVALID_PIN")
+    assert response.json()["details"] == {"attempts_remaining": 2}
+    assert await is_correct_pin(harness, record, PIN)
 
 
-async def test_locked_pin_cannot_be_changed(world: Harness) -> None:
-    record = await world.create_subscriber()
-    await lock_pin(world, record)
-    answer = await change_pin(world, record)
-    assert (answer.status_code, answer.json()["code"]) == (403, "ACCOUNT_LOCKED")
+async def test_locked_pin_cannot_be_changed(harness: Harness) -> None:
+    record = await harness.create_subscriber()
+    await lock_pin(harness, record)
+    response = await change_pin(harness, record)
+    assert (response.status_code, response.json()["code"]) == (403, "ACCOUNT_LOCKED")
 
 
-async def test_new_pin_must_differ_from_the_old_pin(world: Harness) -> None:
-    record = await world.create_subscriber()
-    answer = await change_pin(world, record, new_pin=PIN)
-    assert (answer.status_code, answer.json()["code"]) == (400, "SAME_PIN")
+async def test_new_pin_must_differ_from_the_old_pin(harness: Harness) -> None:
+    record = await harness.create_subscriber()
+    response = await change_pin(harness, record, new_pin=PIN)
+    assert (response.status_code, response.json()["code"]) == (400, "SAME_PIN")
 
 
-async def test_same_pin_check_does_not_reveal_the_pin(world: Harness) -> None:
-    record = await world.create_subscriber()
-    answer = await change_pin(world, record, old_pin=WRONG_PIN, new_pin=WRONG_PIN)
-    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_PIN")
-    assert answer.json()["details"] == {"attempts_remaining": 2}
+async def test_same_pin_check_does_not_reveal_the_pin(harness: Harness) -> None:
+    record = await harness.create_subscriber()
+    response = await change_pin(harness, record, old_pin=WRONG_PIN, new_pin=WRONG_PIN)
+    assert (response.status_code, response.json()["code"]) == (400, "INVALID_PIN")
+    assert response.json()["details"] == {"attempts_remaining": 2}
 
 
-async def test_malformed_change_is_400_and_not_counted_as_an_attempt(world: Harness) -> None:
-    record = await world.create_subscriber()
-    await verify_pin(world, record, WRONG_PIN)
+async def test_malformed_change_is_400_and_not_counted_as_an_attempt(harness: Harness) -> None:
+    record = await harness.create_subscriber()
+    await verify_pin(harness, record, WRONG_PIN)
     bodies: list[tuple[dict[str, Any], str]] = [
         ({"new_pin": NEW_PIN}, "old_pin"),
         ({"old_pin": PIN}, "new_pin"),
@@ -189,43 +189,43 @@ async def test_malformed_change_is_400_and_not_counted_as_an_attempt(world: Harn
         ({"old_pin": PIN, "new_pin": "5" * 10_000}, "new_pin"),
     ]
     for body, field in bodies:
-        answer = await world.client.post(
-            f"{URL}/{record['id']}/change-pin", json=body, auth=world.get_service_auth()
+        response = await harness.client.post(
+            f"{URL}/{record['id']}/change-pin", json=body, auth=harness.get_service_auth()
         )
-        assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST"), body
-        assert list(answer.json()["details"]["fields"]) == [field]
-        assert PIN not in answer.text
-        assert "59" not in answer.text
-    answer = await verify_pin(world, record, WRONG_PIN)
-    assert answer.json()["details"] == {"attempts_remaining": 1}
+        assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST"), body
+        assert list(response.json()["details"]["fields"]) == [field]
+        assert PIN not in response.text
+        assert "59" not in response.text
+    response = await verify_pin(harness, record, WRONG_PIN)
+    assert response.json()["details"] == {"attempts_remaining": 1}
 
 
-async def test_weak_new_pin_is_rejected_with_400(world: Harness) -> None:
-    record = await world.create_subscriber()
-    answer = await change_pin(world, record, new_pin="1111")
-    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
-    assert list(answer.json()["details"]["fields"]) == ["new_pin"]
-    assert await is_correct_pin(world, record, PIN)
+async def test_weak_new_pin_is_rejected_with_400(harness: Harness) -> None:
+    record = await harness.create_subscriber()
+    response = await change_pin(harness, record, new_pin="1111")
+    assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST")
+    assert list(response.json()["details"]["fields"]) == ["new_pin"]
+    assert await is_correct_pin(harness, record, PIN)
 
 
-async def request_reset_code(world: Harness, record: dict[str, Any]) -> str:
-    answer = await world.client.post(
-        f"{URL}/{record['id']}/reset-pin", auth=await world.create_admin("S")
+async def request_reset_code(harness: Harness, record: dict[str, Any]) -> str:
+    response = await harness.client.post(
+        f"{URL}/{record['id']}/reset-pin", auth=await harness.create_admin("S")
     )
-    assert answer.status_code == 200
-    assert list(answer.json()) == ["success", "message"]
-    code = await world.get_pending_code(record["phone_number"])
-    assert code not in answer.text
+    assert response.status_code == 200
+    assert list(response.json()) == ["success", "message"]
+    code = await harness.get_pending_code(record["phone_number"])
+    assert code not in response.text
     return code
 
 
 async def confirm_reset(
-    world: Harness, record: dict[str, Any], code: str, new_pin: str = NEW_PIN
+    harness: Harness, record: dict[str, Any], code: str, new_pin: str = NEW_PIN
 ) -> httpx2.Response:
-    return await world.client.post(
+    return await harness.client.post(
         f"{URL}/{record['id']}/reset-pin/confirm",
         json={"otp": code, "new_pin": new_pin},
-        auth=world.get_service_auth(),
+        auth=harness.get_service_auth(),
     )
 
 
@@ -233,64 +233,66 @@ def build_wrong_code(code: str) -> str:
     return f"{(int(code) + 1) % 1_000_000:06d}"
 
 
-async def test_reset_code_sets_a_new_pin_and_releases_the_lock(world: Harness) -> None:
-    record = await world.create_subscriber()
-    await lock_pin(world, record)
-    answer = await confirm_reset(world, record, await request_reset_code(world, record))
-    assert answer.status_code == 200
-    assert answer.json() == {"success": True, "message": "PIN reset"}
-    assert await is_correct_pin(world, record, NEW_PIN)
-    assert len(await world.list_audit_entries(record["id"], "subscriber.pin_reset_requested")) == 1
-    (entry,) = await world.list_audit_entries(record["id"], "subscriber.pin_reset")
+async def test_reset_code_sets_a_new_pin_and_releases_the_lock(harness: Harness) -> None:
+    record = await harness.create_subscriber()
+    await lock_pin(harness, record)
+    response = await confirm_reset(harness, record, await request_reset_code(harness, record))
+    assert response.status_code == 200
+    assert response.json() == {"success": True, "message": "PIN reset"}
+    assert await is_correct_pin(harness, record, NEW_PIN)
+    assert (
+        len(await harness.list_audit_entries(record["id"], "subscriber.pin_reset_requested")) == 1
+    )
+    (entry,) = await harness.list_audit_entries(record["id"], "subscriber.pin_reset")
     assert (entry["result"], entry["changes"]) == ("success", {"pin": ["***", "***"]})
 
 
-async def test_reset_code_can_be_used_once(world: Harness) -> None:
-    record = await world.create_subscriber()
-    code = await request_reset_code(world, record)
-    await confirm_reset(world, record, code)
-    answer = await confirm_reset(world, record, code, "8302")
-    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_OTP")
-    assert answer.json()["details"] == {"attempts_remaining": 0}
-    assert await is_correct_pin(world, record, NEW_PIN)
+async def test_reset_code_can_be_used_once(harness: Harness) -> None:
+    record = await harness.create_subscriber()
+    code = await request_reset_code(harness, record)
+    await confirm_reset(harness, record, code)
+    response = await confirm_reset(harness, record, code, "8302")
+    assert (response.status_code, response.json()["code"]) == (400, "INVALID_OTP")
+    assert response.json()["details"] == {"attempts_remaining": 0}
+    assert await is_correct_pin(harness, record, NEW_PIN)
 
 
-async def test_three_wrong_codes_invalidate_the_reset_code(world: Harness) -> None:
-    record = await world.create_subscriber()
-    code = await request_reset_code(world, record)
+async def test_three_wrong_codes_invalidate_the_reset_code(harness: Harness) -> None:
+    record = await harness.create_subscriber()
+    code = await request_reset_code(harness, record)
     for remaining in (2, 1, 0):
-        answer = await confirm_reset(world, record, build_wrong_code(code))
-        assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_OTP")
-        assert answer.json()["details"] == {"attempts_remaining": remaining}
-    assert (await confirm_reset(world, record, code)).json()["code"] == "INVALID_OTP"
-    assert await is_correct_pin(world, record, PIN)
-    entries = await world.list_audit_entries(record["id"], "subscriber.pin_reset")
+        response = await confirm_reset(harness, record, build_wrong_code(code))
+        assert (response.status_code, response.json()["code"]) == (400, "INVALID_OTP")
+        assert response.json()["details"] == {"attempts_remaining": remaining}
+    assert (await confirm_reset(harness, record, code)).json()["code"] == "INVALID_OTP"
+    assert await is_correct_pin(harness, record, PIN)
+    entries = await harness.list_audit_entries(record["id"], "subscriber.pin_reset")
     assert [(entry["result"], entry["reason"]) for entry in entries] == [
         ("failure", "INVALID_OTP")
     ] * 4
 
 
-async def test_reset_code_expires_after_five_minutes(world: Harness) -> None:
-    record = await world.create_subscriber()
-    code = await request_reset_code(world, record)
-    world.advance_clock(minutes=5)
-    answer = await confirm_reset(world, record, code)
-    assert answer.json()["details"] == {"attempts_remaining": 0}
+async def test_reset_code_expires_after_five_minutes(harness: Harness) -> None:
+    record = await harness.create_subscriber()
+    code = await request_reset_code(harness, record)
+    harness.advance_clock(minutes=5)
+    response = await confirm_reset(harness, record, code)
+    assert response.json()["details"] == {"attempts_remaining": 0}
 
 
-async def test_concurrent_wrong_codes_do_not_exceed_the_attempt_limit(world: Harness) -> None:
-    record = await world.create_subscriber()
-    code = await request_reset_code(world, record)
-    answers = await asyncio.gather(
-        *(confirm_reset(world, record, build_wrong_code(code)) for _ in range(10)),
+async def test_concurrent_wrong_codes_do_not_exceed_the_attempt_limit(harness: Harness) -> None:
+    record = await harness.create_subscriber()
+    code = await request_reset_code(harness, record)
+    responses = await asyncio.gather(
+        *(confirm_reset(harness, record, build_wrong_code(code)) for _ in range(10)),
     )
-    remaining = Counter(answer.json()["details"]["attempts_remaining"] for answer in answers)
+    remaining = Counter(response.json()["details"]["attempts_remaining"] for response in responses)
     assert remaining == {2: 1, 1: 1, 0: 8}
 
 
-async def test_malformed_confirmation_is_not_counted_as_an_attempt(world: Harness) -> None:
-    record = await world.create_subscriber()
-    code = await request_reset_code(world, record)
+async def test_malformed_confirmation_is_not_counted_as_an_attempt(harness: Harness) -> None:
+    record = await harness.create_subscriber()
+    code = await request_reset_code(harness, record)
     bodies: list[tuple[dict[str, Any], int, str]] = [
         ({"new_pin": NEW_PIN}, 400, "otp"),
         ({"otp": "123456"}, 400, "new_pin"),
@@ -299,27 +301,27 @@ async def test_malformed_confirmation_is_not_counted_as_an_attempt(world: Harnes
         ({"otp": "123456", "new_pin": "abcd"}, 422, "new_pin"),
     ]
     for body, status, field in bodies:
-        answer = await world.client.post(
-            f"{URL}/{record['id']}/reset-pin/confirm", json=body, auth=world.get_service_auth()
+        response = await harness.client.post(
+            f"{URL}/{record['id']}/reset-pin/confirm", json=body, auth=harness.get_service_auth()
         )
-        assert answer.status_code == status
-        assert list(answer.json()["details"]["fields"]) == [field]
-    assert (await confirm_reset(world, record, code)).status_code == 200
+        assert response.status_code == status
+        assert list(response.json()["details"]["fields"]) == [field]
+    assert (await confirm_reset(harness, record, code)).status_code == 200
 
 
-async def test_weak_pin_does_not_consume_the_reset_code(world: Harness) -> None:
-    record = await world.create_subscriber()
-    code = await request_reset_code(world, record)
-    answer = await confirm_reset(world, record, code, "1111")
-    assert answer.status_code == 422
-    assert list(answer.json()["details"]["fields"]) == ["new_pin"]
-    assert (await confirm_reset(world, record, code)).status_code == 200
+async def test_weak_pin_does_not_consume_the_reset_code(harness: Harness) -> None:
+    record = await harness.create_subscriber()
+    code = await request_reset_code(harness, record)
+    response = await confirm_reset(harness, record, code, "1111")
+    assert response.status_code == 422
+    assert list(response.json()["details"]["fields"]) == ["new_pin"]
+    assert (await confirm_reset(harness, record, code)).status_code == 200
 
 
 async def test_wrong_pins_in_two_processes_do_not_exceed_the_attempt_limit(
-    world: Harness, settings: Settings, database_url: str
+    harness: Harness, settings: Settings, database_url: str
 ) -> None:
-    record = await world.create_subscriber()
+    record = await harness.create_subscriber()
     processes = [
         await asyncio.create_subprocess_exec(
             sys.executable,

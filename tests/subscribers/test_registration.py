@@ -38,9 +38,9 @@ RECORD_FIELDS = [
 ]
 
 
-def build_registration(world: Harness, **fields: Any) -> dict[str, Any]:
+def build_registration(harness: Harness, **fields: Any) -> dict[str, Any]:
     return {
-        "phone_number": world.new_phone_number(),
+        "phone_number": harness.new_phone_number(),
         "first_name": "Aminata",
         "last_name": "Kamara",
         "pin": PIN,
@@ -49,10 +49,10 @@ def build_registration(world: Harness, **fields: Any) -> dict[str, Any]:
 
 
 async def test_registration_returns_the_subscriber_record(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     body = build_registration(
-        world,
+        harness,
         email="Aminata@Example.com",
         date_of_birth="1990-01-31",
         address="12 Siaka Stevens Street, Freetown",
@@ -60,9 +60,11 @@ async def test_registration_returns_the_subscriber_record(
         id_number="SL-123456",
         category="vip",
     )
-    answer = await client.post(URL, json=body, auth=await world.create_api_key("subscribers:write"))
-    assert answer.status_code == 201
-    receipt = answer.json()
+    response = await client.post(
+        URL, json=body, auth=await harness.create_api_key("subscribers:write")
+    )
+    assert response.status_code == 201
+    receipt = response.json()
     assert list(receipt) == ["success", "message", "subscriber_id", "subscriber"]
     record = receipt["subscriber"]
     assert list(record) == RECORD_FIELDS
@@ -98,25 +100,25 @@ async def test_registration_returns_the_subscriber_record(
 
 
 async def test_registered_subscriber_can_be_read_back(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    record = await world.create_subscriber(balance="1234.50")
-    answer = await client.get(f"{URL}/{record['id']}", auth=await world.create_admin("F"))
-    assert answer.status_code == 200
-    assert answer.json() == record
+    record = await harness.create_subscriber(balance="1234.50")
+    response = await client.get(f"{URL}/{record['id']}", auth=await harness.create_admin("F"))
+    assert response.status_code == 200
+    assert response.json() == record
     assert record["balance"] == "1234.50"
 
 
 async def test_registration_opens_a_wallet_in_the_subscribers_name(
-    world: Harness, services: Services
+    harness: Harness, services: Services
 ) -> None:
-    record = await world.create_subscriber(first_name="Fatu", last_name="Sesay")
+    record = await harness.create_subscriber(first_name="Fatu", last_name="Sesay")
     row = await services.database.fetchrow(
         "SELECT kind, holder_name, kyc_level FROM accounts WHERE owner_id IS NOT NULL"
     )
     assert row is not None
     assert dict(row) == {"kind": "wallet", "holder_name": "Fatu Sesay", "kyc_level": 1}
-    assert await world.list_audit_entries(record["id"], "subscriber.created") == [
+    assert await harness.list_audit_entries(record["id"], "subscriber.created") == [
         {
             "actor": {"type": "service", "id": "messenger", "name": "messenger"},
             "result": "success",
@@ -126,61 +128,63 @@ async def test_registration_opens_a_wallet_in_the_subscribers_name(
     ]
 
 
-async def test_category_sets_the_maximum_number_of_child_cards(world: Harness) -> None:
+async def test_category_sets_the_maximum_number_of_child_cards(harness: Harness) -> None:
     for category, most in (("standard", 4), ("vip", 10), ("corporate", None)):
-        record = await world.create_subscriber(category=category)
+        record = await harness.create_subscriber(category=category)
         assert record["max_child_cards"] == most
 
 
-async def test_phone_number_is_normalized_to_e164(world: Harness) -> None:
-    record = await world.create_subscriber(phone_number="+232 (76) 555-001")
+async def test_phone_number_is_normalized_to_e164(harness: Harness) -> None:
+    record = await harness.create_subscriber(phone_number="+232 (76) 555-001")
     assert record["phone_number"] == "+23276555001"
 
 
-async def test_any_valid_e164_number_is_accepted(world: Harness) -> None:
+async def test_any_valid_e164_number_is_accepted(harness: Harness) -> None:
     for phone in ("+232761234567", "+2327612345", "+123456789012345", "+1234567890"):
-        assert (await world.create_subscriber(phone_number=phone))["phone_number"] == phone
+        assert (await harness.create_subscriber(phone_number=phone))["phone_number"] == phone
 
 
 async def test_duplicate_phone_number_is_rejected(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    record = await world.create_subscriber()
+    record = await harness.create_subscriber()
     written_otherwise = f"{record['phone_number'][:4]} {record['phone_number'][4:]}"
-    answer = await client.post(
+    response = await client.post(
         URL,
-        json=build_registration(world, phone_number=written_otherwise),
-        auth=world.get_service_auth(),
+        json=build_registration(harness, phone_number=written_otherwise),
+        auth=harness.get_service_auth(),
     )
-    assert (answer.status_code, answer.json()["code"]) == (409, "DUPLICATE_PHONE")
+    assert (response.status_code, response.json()["code"]) == (409, "DUPLICATE_PHONE")
 
 
-async def test_duplicate_id_number_is_rejected(client: httpx2.AsyncClient, world: Harness) -> None:
-    await world.create_subscriber(id_type="PASSPORT", id_number="P1")
-    body = build_registration(world, id_type="NATIONAL_ID", id_number="P1")
-    answer = await client.post(URL, json=body, auth=world.get_service_auth())
-    assert (answer.status_code, answer.json()["code"]) == (409, "DUPLICATE_ID_NUMBER")
+async def test_duplicate_id_number_is_rejected(
+    client: httpx2.AsyncClient, harness: Harness
+) -> None:
+    await harness.create_subscriber(id_type="PASSPORT", id_number="P1")
+    body = build_registration(harness, id_type="NATIONAL_ID", id_number="P1")
+    response = await client.post(URL, json=body, auth=harness.get_service_auth())
+    assert (response.status_code, response.json()["code"]) == (409, "DUPLICATE_ID_NUMBER")
 
 
 async def test_rejected_registration_creates_no_wallet(
-    client: httpx2.AsyncClient, world: Harness, services: Services
+    client: httpx2.AsyncClient, harness: Harness, services: Services
 ) -> None:
-    record = await world.create_subscriber()
-    body = build_registration(world, phone_number=record["phone_number"])
-    await client.post(URL, json=body, auth=world.get_service_auth())
+    record = await harness.create_subscriber()
+    body = build_registration(harness, phone_number=record["phone_number"])
+    await client.post(URL, json=body, auth=harness.get_service_auth())
     wallets = await services.database.fetchval(
         "SELECT count(*) FROM accounts WHERE kind = 'wallet'"
     )
     assert wallets == 1
 
 
-async def test_missing_field_is_named(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_missing_field_is_named(client: httpx2.AsyncClient, harness: Harness) -> None:
     for field in ("phone_number", "first_name", "last_name", "pin"):
-        body = build_registration(world)
+        body = build_registration(harness)
         del body[field]
-        answer = await client.post(URL, json=body, auth=world.get_service_auth())
-        assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
-        assert list(answer.json()["details"]["fields"]) == [field]
+        response = await client.post(URL, json=body, auth=harness.get_service_auth())
+        assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST")
+        assert list(response.json()["details"]["fields"]) == [field]
 
 
 @pytest.mark.parametrize(
@@ -200,76 +204,76 @@ async def test_missing_field_is_named(client: httpx2.AsyncClient, world: Harness
     ],
 )
 async def test_invalid_field_is_named_without_echoing_its_value(
-    client: httpx2.AsyncClient, world: Harness, field: str, values: list[str]
+    client: httpx2.AsyncClient, harness: Harness, field: str, values: list[str]
 ) -> None:
     for value in values:
-        body = build_registration(world, **{field: value})
-        answer = await client.post(URL, json=body, auth=world.get_service_auth())
-        assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED"), value
-        sentence = answer.json()["details"]["fields"].pop(field)
-        assert not value.strip() or value not in sentence
-        assert answer.json()["message"] == f"{field} {sentence}"
+        body = build_registration(harness, **{field: value})
+        response = await client.post(URL, json=body, auth=harness.get_service_auth())
+        assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED"), value
+        message = response.json()["details"]["fields"].pop(field)
+        assert not value.strip() or value not in message
+        assert response.json()["message"] == f"{field} {message}"
 
 
-async def test_every_invalid_field_is_named(client: httpx2.AsyncClient, world: Harness) -> None:
-    body = build_registration(world, pin="1", email="nobody", category="gold")
-    answer = await client.post(URL, json=body, auth=world.get_service_auth())
-    assert set(answer.json()["details"]["fields"]) == {"pin", "email", "category"}
+async def test_every_invalid_field_is_named(client: httpx2.AsyncClient, harness: Harness) -> None:
+    body = build_registration(harness, pin="1", email="nobody", category="gold")
+    response = await client.post(URL, json=body, auth=harness.get_service_auth())
+    assert set(response.json()["details"]["fields"]) == {"pin", "email", "category"}
 
 
-async def test_lone_surrogate_is_rejected(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_lone_surrogate_is_rejected(client: httpx2.AsyncClient, harness: Harness) -> None:
     body = b'{"phone_number":"+23276000009","first_name":"\\ud800","last_name":"K","pin":"4071"}'
-    answer = await client.post(URL, content=body, auth=world.get_service_auth())
-    assert answer.status_code == 422
-    assert list(answer.json()["details"]["fields"]) == ["first_name"]
+    response = await client.post(URL, content=body, auth=harness.get_service_auth())
+    assert response.status_code == 422
+    assert list(response.json()["details"]["fields"]) == ["first_name"]
 
 
 async def test_number_in_a_string_field_is_rejected(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     for field in ("phone_number", "pin", "email", "id_number", "category"):
-        body = build_registration(world, **{field: 4071})
-        answer = await client.post(URL, json=body, auth=world.get_service_auth())
-        assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
-        assert list(answer.json()["details"]["fields"]) == [field]
-        assert "4071" not in answer.text
+        body = build_registration(harness, **{field: 4071})
+        response = await client.post(URL, json=body, auth=harness.get_service_auth())
+        assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST")
+        assert list(response.json()["details"]["fields"]) == [field]
+        assert "4071" not in response.text
 
 
-async def test_null_is_treated_as_absent(client: httpx2.AsyncClient, world: Harness) -> None:
-    body = build_registration(world, email=None, category=None)
-    answer = await client.post(URL, json=body, auth=world.get_service_auth())
-    assert answer.status_code == 201
-    assert answer.json()["subscriber"]["category"] == "standard"
+async def test_null_is_treated_as_absent(client: httpx2.AsyncClient, harness: Harness) -> None:
+    body = build_registration(harness, email=None, category=None)
+    response = await client.post(URL, json=body, auth=harness.get_service_auth())
+    assert response.status_code == 201
+    assert response.json()["subscriber"]["category"] == "standard"
 
 
-async def test_weak_pin_is_rejected(client: httpx2.AsyncClient, world: Harness) -> None:
-    body = build_registration(world, pin="1234")
-    answer = await client.post(URL, json=body, auth=world.get_service_auth())
-    assert answer.status_code == 422
-    assert list(answer.json()["details"]["fields"]) == ["pin"]
+async def test_weak_pin_is_rejected(client: httpx2.AsyncClient, harness: Harness) -> None:
+    body = build_registration(harness, pin="1234")
+    response = await client.post(URL, json=body, auth=harness.get_service_auth())
+    assert response.status_code == 422
+    assert list(response.json()["details"]["fields"]) == ["pin"]
     body["pin"] = PIN
-    answer = await client.post(URL, json=body, auth=world.get_service_auth())
-    assert answer.status_code == 201
+    response = await client.post(URL, json=body, auth=harness.get_service_auth())
+    assert response.status_code == 201
 
 
-async def test_public_name_shows_only_the_initial_of_the_last_name(world: Harness) -> None:
+async def test_public_name_shows_only_the_initial_of_the_last_name(harness: Harness) -> None:
     for first, last, seen in (
         ("Aminata", " Kamara ", "Aminata K."),
         ("Mary Ann", "Koroma Kamara", "Mary Ann K."),
     ):
-        record = await world.create_subscriber(first_name=first, last_name=last)
+        record = await harness.create_subscriber(first_name=first, last_name=last)
         assert record["last_name"] == last.strip()
-        assert await get_public_name(world, record) == seen
-    answer = await world.client.put(
-        f"{URL}/{record['id']}", json={"last_name": "Sesay"}, auth=await world.create_admin()
+        assert await get_public_name(harness, record) == seen
+    response = await harness.client.put(
+        f"{URL}/{record['id']}", json={"last_name": "Sesay"}, auth=await harness.create_admin()
     )
-    assert answer.status_code == 200
-    assert await get_public_name(world, record) == "Mary Ann S."
+    assert response.status_code == 200
+    assert await get_public_name(harness, record) == "Mary Ann S."
 
 
-async def get_public_name(world: Harness, record: dict[str, Any]) -> str:
+async def get_public_name(harness: Harness, record: dict[str, Any]) -> str:
     account_id = ids.decode(ids.ACCOUNT, record["account_id"])
-    found: str = await world.services.database.fetchval(
+    found: str = await harness.services.database.fetchval(
         "SELECT public_name FROM accounts WHERE id = $1", account_id
     )
     return found

@@ -18,20 +18,22 @@ UNKNOWN_IDS = (ids.encode(ids.SUBSCRIBER, 1), "sub_1", "sub_" + "u" * 13, "acc_0
 
 
 async def change_status(
-    world: Harness, record: dict[str, Any], verb: str, **body: Any
+    harness: Harness, record: dict[str, Any], verb: str, **body: Any
 ) -> httpx2.Response:
-    return await world.client.post(
+    return await harness.client.post(
         f"{URL}/{record['id']}/{verb}",
         json={"reason": "customer asked", **body},
-        auth=await world.create_admin(),
+        auth=await harness.create_admin(),
     )
 
 
-async def create_subscriber_in_status(world: Harness, status: str) -> dict[str, Any]:
-    record = await world.create_subscriber()
+async def create_subscriber_in_status(harness: Harness, status: str) -> dict[str, Any]:
+    record = await harness.create_subscriber()
     if status != "ACTIVE":
-        answer = await change_status(world, record, {"BLOCKED": "block", "CLOSED": "close"}[status])
-        assert answer.status_code == 200
+        response = await change_status(
+            harness, record, {"BLOCKED": "block", "CLOSED": "close"}[status]
+        )
+        assert response.status_code == 200
     return record
 
 
@@ -50,16 +52,16 @@ async def create_subscriber_in_status(world: Harness, status: str) -> dict[str, 
     ],
 )
 async def test_every_transition_from_every_status(
-    world: Harness, status: str, verb: str, result: str
+    harness: Harness, status: str, verb: str, result: str
 ) -> None:
-    record = await create_subscriber_in_status(world, status)
-    answer = await change_status(world, record, verb)
-    if answer.status_code == 200:
-        assert list(answer.json()) == ["success", "message", "subscriber"]
-        assert answer.json()["subscriber"]["status"] == result
-        assert answer.json()["subscriber"]["status_reason"] == "customer asked"
+    record = await create_subscriber_in_status(harness, status)
+    response = await change_status(harness, record, verb)
+    if response.status_code == 200:
+        assert list(response.json()) == ["success", "message", "subscriber"]
+        assert response.json()["subscriber"]["status"] == result
+        assert response.json()["subscriber"]["status_reason"] == "customer asked"
     else:
-        assert (answer.status_code, answer.json()["code"]) == (409, result)
+        assert (response.status_code, response.json()["code"]) == (409, result)
 
 
 def test_transition_table_allows_exactly_the_valid_transitions() -> None:
@@ -73,14 +75,14 @@ def test_transition_table_allows_exactly_the_valid_transitions() -> None:
 
 
 async def test_transition_is_audited_with_old_and_new_status(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    record = await world.create_subscriber()
-    admin = await world.create_admin("C")
+    record = await harness.create_subscriber()
+    admin = await harness.create_admin("C")
     url = f"{URL}/{record['id']}"
     await client.post(f"{url}/block", json={"reason": "stolen phone"}, auth=admin)
     await client.post(f"{url}/unblock", auth=admin)
-    (blocked,) = await world.list_audit_entries(record["id"], "subscriber.blocked")
+    (blocked,) = await harness.list_audit_entries(record["id"], "subscriber.blocked")
     assert blocked["actor"] == {
         "type": "admin",
         "id": admin.id,
@@ -92,7 +94,7 @@ async def test_transition_is_audited_with_old_and_new_status(
         "status": ["ACTIVE", "BLOCKED"],
         "status_reason": [None, "stolen phone"],
     }
-    (unblocked,) = await world.list_audit_entries(record["id"], "subscriber.unblocked")
+    (unblocked,) = await harness.list_audit_entries(record["id"], "subscriber.unblocked")
     assert unblocked["reason"] is None
     assert unblocked["changes"] == {
         "status": ["BLOCKED", "ACTIVE"],
@@ -100,9 +102,9 @@ async def test_transition_is_audited_with_old_and_new_status(
     }
 
 
-async def test_status_is_stored_on_the_account(world: Harness, services: Services) -> None:
-    record = await world.create_subscriber()
-    await change_status(world, record, "block", reason="stolen phone")
+async def test_status_is_stored_on_the_account(harness: Harness, services: Services) -> None:
+    record = await harness.create_subscriber()
+    await change_status(harness, record, "block", reason="stolen phone")
     row = await services.database.fetchrow(
         "SELECT status, status_reason FROM accounts WHERE kind = 'wallet'"
     )
@@ -110,10 +112,10 @@ async def test_status_is_stored_on_the_account(world: Harness, services: Service
     assert tuple(row) == ("blocked", "stolen phone")
 
 
-async def test_wallet_with_a_balance_cannot_be_closed(world: Harness) -> None:
-    record = await world.create_subscriber(balance="0.01")
-    answer = await change_status(world, record, "close")
-    assert (answer.status_code, answer.json()["code"]) == (409, "NOT_CLOSABLE")
+async def test_wallet_with_a_balance_cannot_be_closed(harness: Harness) -> None:
+    record = await harness.create_subscriber(balance="0.01")
+    response = await change_status(harness, record, "close")
+    assert (response.status_code, response.json()["code"]) == (409, "NOT_CLOSABLE")
 
 
 def test_wallet_with_held_funds_cannot_be_closed() -> None:
@@ -129,34 +131,38 @@ def test_wallet_with_held_funds_cannot_be_closed() -> None:
         updated_at=now,
         held=1,
     )
-    with pytest.raises(ApiError) as refusal:
+    with pytest.raises(ApiError) as error:
         apply_transition(subscriber, CLOSE, "customer asked")
-    assert refusal.value.code == Code.NOT_CLOSABLE
+    assert error.value.code == Code.NOT_CLOSABLE
 
 
-async def test_concurrent_blocks_succeed_once(world: Harness) -> None:
-    record = await world.create_subscriber()
-    answers = await asyncio.gather(*(change_status(world, record, "block") for _ in range(5)))
-    assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409, 409]
-    assert len(await world.list_audit_entries(record["id"], "subscriber.blocked")) == 1
+async def test_concurrent_blocks_succeed_once(harness: Harness) -> None:
+    record = await harness.create_subscriber()
+    responses = await asyncio.gather(*(change_status(harness, record, "block") for _ in range(5)))
+    assert sorted(response.status_code for response in responses) == [200, 409, 409, 409, 409]
+    assert len(await harness.list_audit_entries(record["id"], "subscriber.blocked")) == 1
 
 
-async def test_concurrent_deposit_never_reaches_a_closed_wallet(world: Harness) -> None:
+async def test_concurrent_deposit_never_reaches_a_closed_wallet(harness: Harness) -> None:
     for _ in range(5):
-        record = await world.create_subscriber()
+        record = await harness.create_subscriber()
         await asyncio.gather(
-            change_status(world, record, "close"),
-            world.deposit(record["id"], "5"),
+            change_status(harness, record, "close"),
+            harness.deposit(record["id"], "5"),
             return_exceptions=True,
         )
-        answer = await world.client.get(f"{URL}/{record['id']}", auth=world.get_service_auth())
-        after = (answer.json()["status"], answer.json()["balance"])
+        response = await harness.client.get(
+            f"{URL}/{record['id']}", auth=harness.get_service_auth()
+        )
+        after = (response.json()["status"], response.json()["balance"])
         assert after in (("CLOSED", "0.00"), ("ACTIVE", "5.00"))
 
 
-async def test_block_and_close_require_a_reason(client: httpx2.AsyncClient, world: Harness) -> None:
-    record = await world.create_subscriber()
-    admin = await world.create_admin()
+async def test_block_and_close_require_a_reason(
+    client: httpx2.AsyncClient, harness: Harness
+) -> None:
+    record = await harness.create_subscriber()
+    admin = await harness.create_admin()
     bodies: list[tuple[dict[str, Any], int]] = [
         ({}, 400),
         ({"reason": None}, 400),
@@ -168,16 +174,16 @@ async def test_block_and_close_require_a_reason(client: httpx2.AsyncClient, worl
     for verb in ("block", "close"):
         for body, status in bodies:
             url = f"{URL}/{record['id']}/{verb}"
-            answer = await client.post(url, json=body, auth=admin)
-            assert answer.status_code == status, body
-            assert list(answer.json()["details"]["fields"]) == ["reason"]
+            response = await client.post(url, json=body, auth=admin)
+            assert response.status_code == status, body
+            assert list(response.json()["details"]["fields"]) == ["reason"]
 
 
 async def test_closed_subscriber_cannot_be_changed(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    record = await create_subscriber_in_status(world, "CLOSED")
-    admin = await world.create_admin()
+    record = await create_subscriber_in_status(harness, "CLOSED")
+    admin = await harness.create_admin()
     requests: list[tuple[str, str, Any]] = [
         ("PUT", "", {"first_name": "Eve"}),
         ("PUT", "", {}),
@@ -187,14 +193,18 @@ async def test_closed_subscriber_cannot_be_changed(
         ("POST", "/reset-pin/confirm", {"otp": "123456", "new_pin": "5927"}),
     ]
     for method, path, body in requests:
-        answer = await client.request(method, f"{URL}/{record['id']}{path}", json=body, auth=admin)
-        assert (answer.status_code, answer.json()["code"]) == (409, "NOT_CLOSABLE"), path
-    answer = await client.get(f"{URL}/{record['id']}", auth=admin)
-    assert answer.json()["status"] == "CLOSED"
+        response = await client.request(
+            method, f"{URL}/{record['id']}{path}", json=body, auth=admin
+        )
+        assert (response.status_code, response.json()["code"]) == (409, "NOT_CLOSABLE"), path
+    response = await client.get(f"{URL}/{record['id']}", auth=admin)
+    assert response.json()["status"] == "CLOSED"
 
 
-async def test_unknown_subscriber_is_not_found(client: httpx2.AsyncClient, world: Harness) -> None:
-    admin = await world.create_admin()
+async def test_unknown_subscriber_is_not_found(
+    client: httpx2.AsyncClient, harness: Harness
+) -> None:
+    admin = await harness.create_admin()
     requests: list[tuple[str, str, Any]] = [
         ("GET", "", None),
         ("PUT", "", {"first_name": "Eve"}),
@@ -211,5 +221,8 @@ async def test_unknown_subscriber_is_not_found(client: httpx2.AsyncClient, world
     for method, path, body in requests:
         for unknown in UNKNOWN_IDS:
             url = f"{URL}/{unknown}{path}"
-            answer = await client.request(method, url, json=body, auth=admin)
-            assert (answer.status_code, answer.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND"), url
+            response = await client.request(method, url, json=body, auth=admin)
+            assert (response.status_code, response.json()["code"]) == (
+                404,
+                "SUBSCRIBER_NOT_FOUND",
+            ), url

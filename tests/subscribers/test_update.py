@@ -13,49 +13,51 @@ URL = "/api/v1/subscribers"
 
 
 async def test_update_changes_the_given_fields_and_keeps_the_rest(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    record = await world.create_subscriber(email="old@example.com", address="Freetown")
+    record = await harness.create_subscriber(email="old@example.com", address="Freetown")
     changes = {
         "first_name": "Mariama",
         "email": "new@example.com",
         "date_of_birth": "1985-05-05",
         "category": "corporate",
-        "phone_number": world.new_phone_number(),
+        "phone_number": harness.new_phone_number(),
         "id_type": "DRIVERS_LICENSE",
         "id_number": "D-1",
     }
-    answer = await client.put(
-        f"{URL}/{record['id']}", json=changes, auth=await world.create_api_key("subscribers:write")
+    response = await client.put(
+        f"{URL}/{record['id']}",
+        json=changes,
+        auth=await harness.create_api_key("subscribers:write"),
     )
-    assert answer.status_code == 200
-    after = answer.json()
+    assert response.status_code == 200
+    after = response.json()
     assert after["updated_at"] > record["updated_at"]
     expected = record | changes | {"max_child_cards": None, "updated_at": after["updated_at"]}
     assert after == expected
-    answer = await client.get(f"{URL}/{record['id']}", auth=world.get_service_auth())
-    assert answer.json() == expected
+    response = await client.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
+    assert response.json() == expected
 
 
 async def test_update_is_audited_with_old_and_new_values(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    record = await world.create_subscriber()
-    phone_number = world.new_phone_number()
-    admin = await world.create_admin("S")
+    record = await harness.create_subscriber()
+    phone_number = harness.new_phone_number()
+    admin = await harness.create_admin("S")
     body = {"phone_number": phone_number, "first_name": record["first_name"]}
     await client.put(f"{URL}/{record['id']}", json=body, auth=admin)
-    (entry,) = await world.list_audit_entries(record["id"], "subscriber.updated")
+    (entry,) = await harness.list_audit_entries(record["id"], "subscriber.updated")
     assert entry["actor"]["id"] == admin.id
     assert entry["changes"] == {"phone_number": [record["phone_number"], phone_number]}
 
 
 async def test_update_changes_the_account_holder_name(
-    client: httpx2.AsyncClient, world: Harness, services: Services
+    client: httpx2.AsyncClient, harness: Harness, services: Services
 ) -> None:
-    record = await world.create_subscriber()
+    record = await harness.create_subscriber()
     body = {"last_name": "Sesay"}
-    await client.put(f"{URL}/{record['id']}", json=body, auth=await world.create_admin())
+    await client.put(f"{URL}/{record['id']}", json=body, auth=await harness.create_admin())
     name = await services.database.fetchval(
         "SELECT holder_name FROM accounts WHERE kind = 'wallet'"
     )
@@ -63,55 +65,55 @@ async def test_update_changes_the_account_holder_name(
 
 
 async def test_update_without_changes_writes_nothing(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    record = await world.create_subscriber()
-    admin = await world.create_admin()
+    record = await harness.create_subscriber()
+    admin = await harness.create_admin()
     for body in ({}, {"first_name": record["first_name"]}, {"email": None}, {"id": "x"}):
-        answer = await client.put(f"{URL}/{record['id']}", json=body, auth=admin)
-        assert answer.status_code == 200
-        assert answer.json() == record
-    assert await world.list_audit_entries(record["id"], "subscriber.updated") == []
+        response = await client.put(f"{URL}/{record['id']}", json=body, auth=admin)
+        assert response.status_code == 200
+        assert response.json() == record
+    assert await harness.list_audit_entries(record["id"], "subscriber.updated") == []
 
 
 async def test_duplicate_phone_number_or_id_number_is_rejected(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    other = await world.create_subscriber(id_type="PASSPORT", id_number="P1")
-    record = await world.create_subscriber(id_type="PASSPORT", id_number="P2")
-    admin = await world.create_admin()
+    other = await harness.create_subscriber(id_type="PASSPORT", id_number="P1")
+    record = await harness.create_subscriber(id_type="PASSPORT", id_number="P2")
+    admin = await harness.create_admin()
     for field, code in (("phone_number", "DUPLICATE_PHONE"), ("id_number", "DUPLICATE_ID_NUMBER")):
-        answer = await client.put(f"{URL}/{record['id']}", json={field: other[field]}, auth=admin)
-        assert (answer.status_code, answer.json()["code"]) == (409, code)
-    answer = await client.get(f"{URL}/{record['id']}", auth=admin)
-    assert answer.json() == record
+        response = await client.put(f"{URL}/{record['id']}", json={field: other[field]}, auth=admin)
+        assert (response.status_code, response.json()["code"]) == (409, code)
+    response = await client.get(f"{URL}/{record['id']}", auth=admin)
+    assert response.json() == record
 
 
 async def test_concurrent_swap_of_phone_numbers_is_rejected(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    one, other = await world.create_subscriber(), await world.create_subscriber()
-    admin = await world.create_admin()
-    answers = await asyncio.gather(
+    one, other = await harness.create_subscriber(), await harness.create_subscriber()
+    admin = await harness.create_admin()
+    responses = await asyncio.gather(
         client.put(f"{URL}/{one['id']}", json={"phone_number": other["phone_number"]}, auth=admin),
         client.put(f"{URL}/{other['id']}", json={"phone_number": one["phone_number"]}, auth=admin),
     )
-    assert {answer.status_code for answer in answers} <= {409, 503}
+    assert {response.status_code for response in responses} <= {409, 503}
 
 
 async def test_id_number_can_be_corrected_without_the_id_type(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    record = await world.create_subscriber(id_type="PASSPORT", id_number="P1")
-    answer = await client.put(
-        f"{URL}/{record['id']}", json={"id_number": "P2"}, auth=await world.create_admin()
+    record = await harness.create_subscriber(id_type="PASSPORT", id_number="P1")
+    response = await client.put(
+        f"{URL}/{record['id']}", json={"id_number": "P2"}, auth=await harness.create_admin()
     )
-    assert (answer.json()["id_type"], answer.json()["id_number"]) == ("PASSPORT", "P2")
+    assert (response.json()["id_type"], response.json()["id_number"]) == ("PASSPORT", "P2")
 
 
-async def test_invalid_field_is_named(client: httpx2.AsyncClient, world: Harness) -> None:
-    record = await world.create_subscriber()
-    admin = await world.create_admin()
+async def test_invalid_field_is_named(client: httpx2.AsyncClient, harness: Harness) -> None:
+    record = await harness.create_subscriber()
+    admin = await harness.create_admin()
     bodies: list[tuple[dict[str, Any], int]] = [
         ({"kyc_level": 4}, 422),
         ({"kyc_level": 0}, 422),
@@ -124,41 +126,44 @@ async def test_invalid_field_is_named(client: httpx2.AsyncClient, world: Harness
         ({"address": "\0"}, 422),
     ]
     for body, status in bodies:
-        answer = await client.put(f"{URL}/{record['id']}", json=body, auth=admin)
-        assert answer.status_code == status, body
-        assert list(answer.json()["details"]["fields"]) == list(body)
-    answer = await client.get(f"{URL}/{record['id']}", auth=admin)
-    assert answer.json() == record
+        response = await client.put(f"{URL}/{record['id']}", json=body, auth=admin)
+        assert response.status_code == status, body
+        assert list(response.json()["details"]["fields"]) == list(body)
+    response = await client.get(f"{URL}/{record['id']}", auth=admin)
+    assert response.json() == record
 
 
 @pytest.mark.parametrize("role", ["A", "C"])
 async def test_compliance_can_set_kyc_level_and_status(
-    client: httpx2.AsyncClient, world: Harness, services: Services, role: str
+    client: httpx2.AsyncClient, harness: Harness, services: Services, role: str
 ) -> None:
-    record = await world.create_subscriber()
+    record = await harness.create_subscriber()
     body = {"kyc_level": 3, "kyc_status": "VERIFIED"}
-    answer = await client.put(
-        f"{URL}/{record['id']}", json=body, auth=await world.create_admin(role)
+    response = await client.put(
+        f"{URL}/{record['id']}", json=body, auth=await harness.create_admin(role)
     )
-    assert answer.status_code == 200
-    assert answer.json()["kyc_level"] == 3
-    assert answer.json()["kyc_status"] == "VERIFIED"
+    assert response.status_code == 200
+    assert response.json()["kyc_level"] == 3
+    assert response.json()["kyc_status"] == "VERIFIED"
     level = await services.database.fetchval("SELECT kyc_level FROM accounts WHERE kind = 'wallet'")
     assert level == 3
 
 
 async def test_other_callers_cannot_set_kyc_or_restricted_fields(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    record = await world.create_subscriber()
-    for caller in (await world.create_admin("S"), await world.create_api_key("subscribers:write")):
+    record = await harness.create_subscriber()
+    for caller in (
+        await harness.create_admin("S"),
+        await harness.create_api_key("subscribers:write"),
+    ):
         for field in ({"kyc_level": 3}, {"kyc_status": "VERIFIED"}, {"restricted": False}):
             body = {"first_name": "Eve", **field}
-            answer = await client.put(f"{URL}/{record['id']}", json=body, auth=caller)
-            assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
-            assert answer.json()["details"]["required"] == ["compliance_user", "system_admin"]
-    answer = await client.get(f"{URL}/{record['id']}", auth=world.get_service_auth())
-    assert answer.json() == record
+            response = await client.put(f"{URL}/{record['id']}", json=body, auth=caller)
+            assert (response.status_code, response.json()["code"]) == (403, "FORBIDDEN")
+            assert response.json()["details"]["required"] == ["compliance_user", "system_admin"]
+    response = await client.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
+    assert response.json() == record
 
 
 @pytest.mark.parametrize(
@@ -172,12 +177,15 @@ async def test_other_callers_cannot_set_kyc_or_restricted_fields(
     ],
 )
 async def test_forbidden_field_is_reported_before_other_errors(
-    client: httpx2.AsyncClient, world: Harness, body: dict[str, object]
+    client: httpx2.AsyncClient, harness: Harness, body: dict[str, object]
 ) -> None:
     """403 takes precedence over 400, 422 and 404."""
-    for caller in (await world.create_admin("S"), await world.create_api_key("subscribers:write")):
-        answer = await client.put(f"{URL}/sub_nobody", json=body, auth=caller)
-        assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
-        assert answer.json()["details"]["required"] == ["compliance_user", "system_admin"]
+    for caller in (
+        await harness.create_admin("S"),
+        await harness.create_api_key("subscribers:write"),
+    ):
+        response = await client.put(f"{URL}/sub_nobody", json=body, auth=caller)
+        assert (response.status_code, response.json()["code"]) == (403, "FORBIDDEN")
+        assert response.json()["details"]["required"] == ["compliance_user", "system_admin"]
     null = await client.put(f"{URL}/sub_nobody", json={"restricted": None}, auth=caller)
     assert null.status_code == 404

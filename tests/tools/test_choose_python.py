@@ -44,12 +44,12 @@ def create_fake_python(folder: Path, name: str, says: str) -> Path:
 def test_default_python_is_chosen_unless_another_is_clearly_faster(
     tmp_path: Path, usual: str, other: str, expected: str
 ) -> None:
-    made = {
+    created = {
         "usual": create_fake_python(tmp_path / "first", "python3", usual),
         "other": create_fake_python(tmp_path / "second", "python3.12", other),
     }
     found = run_choose(tmp_path / "first", tmp_path / "second")
-    assert found.stdout.strip() == str(made[expected])
+    assert found.stdout.strip() == str(created[expected])
 
 
 def test_same_name_later_on_the_path_is_considered(tmp_path: Path) -> None:

@@ -31,15 +31,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=20, help="number of rounds (default: 20)")
     parser.add_argument("--seed", type=int, help="seed of the plan (default: random)")
     parser.add_argument("--keep", action="store_true", help="always keep the data and logs")
-    given = parser.parse_args(arguments)
-    seed = given.seed if given.seed is not None else random.SystemRandom().randrange(1_000_000)
-    report = Report(seed, given.rounds)
+    options = parser.parse_args(arguments)
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1_000_000)
+    report = Report(seed, options.rounds)
     folder = Path(tempfile.mkdtemp(prefix="tapgate-torture-"))
     installation, findings = Installation(folder), Findings(print_line)
     interrupted = False
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # stop as on Ctrl-C
     try:
-        asyncio.run(_run_torture(installation, seed, given.rounds, report, findings))
+        asyncio.run(_run_torture(installation, seed, options.rounds, report, findings))
     except KeyboardInterrupt:
         interrupted = True
         print_line("Interrupted.")
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             signal.signal(number, signal.SIG_IGN)  # already stopping
         installation.stop()
     report.print_summary(findings, folder)
-    if given.keep:
+    if options.keep:
         print_line(f"Data and logs: {folder}")
     elif not findings.all:
         shutil.rmtree(folder, ignore_errors=True)

@@ -26,14 +26,16 @@ _ACCOUNT_KINDS: Final = {
 
 
 async def map_account_names(
-    database: Database, town: Participants, findings: Findings
+    database: Database, participants: Participants, findings: Findings
 ) -> dict[int, str]:
     holders: dict[tuple[str, int | None], str] = {
         (_ACCOUNT_KINDS[public[:4]], ids.decode(public[:4], public)): name
-        for name, public in town.ids.items()
+        for name, public in participants.ids.items()
     }
     for agent in plan.AGENTS:
-        holders["commission", ids.decode(ids.AGENT, town.ids[agent])] = commission_account(agent)
+        holders["commission", ids.decode(ids.AGENT, participants.ids[agent])] = commission_account(
+            agent
+        )
     holders |= {(kind, None): kind for kind in (FEES, COMMISSION_EXPENSE, CASH)}
     names = {}
     for row in await database.fetch("SELECT id, kind, owner_id FROM accounts"):

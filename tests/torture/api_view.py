@@ -24,8 +24,8 @@ _AMOUNT_FIELDS: Final = ("amount", "fee_amount", "refunded_amount")
 
 
 class ApiView:
-    def __init__(self, port: int, town: Participants) -> None:
-        self._participants = town
+    def __init__(self, port: int, participants: Participants) -> None:
+        self._participants = participants
         self._connection = ClientConnection(port)
 
     def close(self) -> None:
@@ -42,20 +42,20 @@ class ApiView:
         records: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for record in await self._list_transactions(since):
             records[record["request_id"] or record["id"]].append(record)
-        for standing in standings:
-            told = standing.acknowledgment
-            if told is None:
+        for state in standings:
+            acknowledgment = state.acknowledgment
+            if acknowledgment is None:
                 continue
-            name = standing.operation.idempotency_key
-            there = records.pop(name, None) or records.pop(told.transaction_id, [])
-            if len(there) != told.is_recorded:
-                kind = "lost" if told.is_recorded and not there else "duplicated"
-                what = f"acknowledged {told}, but the API lists it {len(there)} times"
+            name = state.operation.idempotency_key
+            there = records.pop(name, None) or records.pop(acknowledgment.transaction_id, [])
+            if len(there) != acknowledgment.is_recorded:
+                kind = "lost" if acknowledgment.is_recorded and not there else "duplicated"
+                what = f"acknowledged {acknowledgment}, but the API lists it {len(there)} times"
                 findings.add(kind, name, what)
-            for record in there[: told.is_recorded]:
-                wrong = describe_differences(build_expected_record(book, standing), record)
+            for record in there[: acknowledgment.is_recorded]:
+                wrong = describe_differences(build_expected_record(book, state), record)
                 if wrong:
-                    what = f"acknowledged {told}, but over the API {wrong}"
+                    what = f"acknowledged {acknowledgment}, but over the API {wrong}"
                     findings.add("wrong values", name, what)
         for name in records:
             findings.add("unexpected", name, "the API lists it, but no client requested it")
@@ -91,19 +91,19 @@ class ApiView:
         deadline = time.monotonic() + _READ_TIMEOUT_SECONDS
         while True:
             try:
-                answer = await self._connection.send(self._participants.build_read_request(path))
+                response = await self._connection.send(self._participants.build_read_request(path))
             except (ConnectFailedError, NoResponseError):
                 if time.monotonic() > deadline:
                     raise
             else:
-                if answer.status == 200:
-                    return answer.body
+                if response.status == 200:
+                    return response.body
                 if time.monotonic() > deadline:
-                    raise RuntimeError(f"{path}: {answer.status} {answer.body}")
+                    raise RuntimeError(f"{path}: {response.status} {response.body}")
             await asyncio.sleep(0.05)
 
 
-def _compare_balance(findings: Findings, book: ClientLedger, name: str, shown: str) -> None:
-    if parse_minor_units(shown) != book.balances[name]:
-        what = f"has {shown} over the API, expected {book.balances[name]}"
+def _compare_balance(findings: Findings, book: ClientLedger, name: str, text: str) -> None:
+    if parse_minor_units(text) != book.balances[name]:
+        what = f"has {text} over the API, expected {book.balances[name]}"
         findings.add("balance", name, what)

@@ -34,12 +34,12 @@ async def run_two_rounds(run: TortureRun) -> None:
 def find_succeeded(run: TortureRun, kind: str) -> OperationState:
     """Return a successful operation of a kind that was not refunded."""
     return next(
-        one
-        for one in run.client_ledger.operations.values()
-        if one.operation.kind == kind
-        and one.acknowledgment is not None
-        and one.acknowledgment.succeeded
-        and not run.client_ledger.refunded[one.operation.idempotency_key]
+        state
+        for state in run.client_ledger.operations.values()
+        if state.operation.kind == kind
+        and state.acknowledgment is not None
+        and state.acknowledgment.succeeded
+        and not run.client_ledger.refunded[state.operation.idempotency_key]
     )
 
 

@@ -38,21 +38,23 @@ class ClientConnection:
         self._port = port
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def send(self, request: bytes, *, patience: float = RESPONSE_TIMEOUT_SECONDS) -> Response:
+    async def send(
+        self, request: bytes, *, timeout_seconds: float = RESPONSE_TIMEOUT_SECONDS
+    ) -> Response:
         reader, writer = await self._open()
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(timeout_seconds):
                 writer.write(request)
-                answer = await _read_response(reader)
+                response = await _read_response(reader)
         except (OSError, EOFError, TimeoutError) as error:
             self.close()
             raise NoResponseError from error
         except BaseException:
             self.close()
             raise
-        if answer.status == 503:
+        if response.status == 503:
             self.close()  # the gateway pauses reading from it until Retry-After
-        return answer
+        return response
 
     async def send_and_disconnect(self, request: bytes, cut: CutPoint) -> None:
         """Send the request up to the cut point and disconnect."""

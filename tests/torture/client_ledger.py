@@ -71,10 +71,10 @@ class Acknowledgment(msgspec.Struct, frozen=True):
         return self.code not in REJECTION_CODES
 
 
-def parse_acknowledgment(operation: Operation, answer: Response) -> Acknowledgment:
-    if answer.status >= 300:
-        return Acknowledgment(answer.code)
-    body = answer.body
+def parse_acknowledgment(operation: Operation, response: Response) -> Acknowledgment:
+    if response.status >= 300:
+        return Acknowledgment(response.code)
+    body = response.body
     figures = {
         name: parse_minor_units(body[field])
         for field, name in RECEIPT_FIELDS[operation.kind].items()
@@ -82,9 +82,9 @@ def parse_acknowledgment(operation: Operation, answer: Response) -> Acknowledgme
     return Acknowledgment("", body["transaction_id"], body["status"], figures)
 
 
-def parse_minor_units(shown: str) -> int:
+def parse_minor_units(text: str) -> int:
     """Parse `1,234.50 SLE` or `1234.50` to minor units."""
-    return int(shown.removesuffix(" SLE").replace(",", "").replace(".", ""))
+    return int(text.removesuffix(" SLE").replace(",", "").replace(".", ""))
 
 
 def calculate_share(amount: int, hundredths_of_percent: int) -> int:
@@ -133,64 +133,62 @@ class ClientLedger:
         self._cashed_out: set[tuple[str, str]] = set()  # (customer, agent)
         self.transaction_count = 0  # expected number, including declined transactions
 
-    def apply(self, standing: OperationState) -> None:
+    def apply(self, state: OperationState) -> None:
         """Apply an acknowledged operation; call once per operation."""
-        assert standing.acknowledgment is not None
-        self.transaction_count += standing.acknowledgment.is_recorded
-        for name, change in self.balance_changes(standing).items():
+        assert state.acknowledgment is not None
+        self.transaction_count += state.acknowledgment.is_recorded
+        for name, change in self.balance_changes(state).items():
             self.balances[name] += change
-        if standing.operation.kind == "refund" and standing.acknowledgment.succeeded:
-            self.refunded[standing.operation.refunded_key] += standing.acknowledgment.amounts[
-                "amount"
-            ]
-        if standing.operation.kind == "cash_out":
-            self._cashed_out.add((standing.operation.payer, standing.operation.payee))
+        if state.operation.kind == "refund" and state.acknowledgment.succeeded:
+            self.refunded[state.operation.refunded_key] += state.acknowledgment.amounts["amount"]
+        if state.operation.kind == "cash_out":
+            self._cashed_out.add((state.operation.payer, state.operation.payee))
 
-    def balance_changes(self, standing: OperationState) -> dict[str, int]:
+    def balance_changes(self, state: OperationState) -> dict[str, int]:
         """Return the balance changes by account name."""
-        asked, told = standing.operation, standing.acknowledgment
-        if told is None or not told.succeeded:
+        operation, acknowledgment = state.operation, state.acknowledgment
+        if acknowledgment is None or not acknowledgment.succeeded:
             return {}
-        amount = told.amounts["amount"]
-        fee = calculate_fee(asked, amount)
-        if asked.kind in PAYMENTS:
-            moved = {asked.payer: -amount, asked.payee: amount - fee, FEES: fee}
-        elif asked.kind == "refund":
-            back = self._get_refunded_fee(asked, told)
-            moved = {asked.payer: back - amount, asked.payee: amount, FEES: -back}
-        elif asked.kind == "cash_in":
-            earned = told.amounts["commission"]
-            moved = {asked.payer: -amount, asked.payee: amount}
-            moved |= {commission_account(asked.payer): earned, COMMISSION_EXPENSE: -earned}
+        amount = acknowledgment.amounts["amount"]
+        fee = calculate_fee(operation, amount)
+        if operation.kind in PAYMENTS:
+            moved = {operation.payer: -amount, operation.payee: amount - fee, FEES: fee}
+        elif operation.kind == "refund":
+            back = self._get_refunded_fee(operation, acknowledgment)
+            moved = {operation.payer: back - amount, operation.payee: amount, FEES: -back}
+        elif operation.kind == "cash_in":
+            earned = acknowledgment.amounts["commission"]
+            moved = {operation.payer: -amount, operation.payee: amount}
+            moved |= {commission_account(operation.payer): earned, COMMISSION_EXPENSE: -earned}
         else:
-            moved = {asked.payer: -amount - fee, asked.payee: amount, FEES: fee}
+            moved = {operation.payer: -amount - fee, operation.payee: amount, FEES: fee}
         return {name: change for name, change in moved.items() if change}
 
-    def _get_refunded_fee(self, asked: Operation, told: Acknowledgment) -> int:
+    def _get_refunded_fee(self, operation: Operation, acknowledgment: Acknowledgment) -> int:
         """Return the fee, which only the refund of the last remaining amount returns."""
-        if told.amounts["refundable"]:
+        if acknowledgment.amounts["refundable"]:
             return 0
-        paid = self.operations[asked.refunded_key].operation
+        paid = self.operations[operation.refunded_key].operation
         assert paid.amount is not None
         return calculate_fee(paid, paid.amount)
 
-    def expected_amounts(self, standing: OperationState) -> dict[str, int]:
+    def expected_amounts(self, state: OperationState) -> dict[str, int]:
         """Return the receipt amounts that the clients can predict."""
-        asked, told = standing.operation, standing.acknowledgment
-        assert told is not None
+        operation, acknowledgment = state.operation, state.acknowledgment
+        assert acknowledgment is not None
         expected: dict[str, int] = {}
-        if asked.amount is not None:
-            expected["amount"] = asked.amount
-        amount = told.amounts["amount"]
-        if "fee" in told.amounts:
-            expected["fee"] = calculate_fee(asked, amount)
-        if asked.kind == "cash_in":
+        if operation.amount is not None:
+            expected["amount"] = operation.amount
+        amount = acknowledgment.amounts["amount"]
+        if "fee" in acknowledgment.amounts:
+            expected["fee"] = calculate_fee(operation, amount)
+        if operation.kind == "cash_in":
             # Cash that was cashed out before earns no commission, and rounding remainders carry
             # over.
             earning = amount if amount >= _MIN_COMMISSIONED_AMOUNT else 0
-            least = 0 if (asked.payee, asked.payer) in self._cashed_out else earning // 100
+            least = 0 if (operation.payee, operation.payer) in self._cashed_out else earning // 100
             most = -(-earning // 100)
-            expected["commission"] = min(max(least, told.amounts["commission"]), most)
+            expected["commission"] = min(max(least, acknowledgment.amounts["commission"]), most)
         return expected
 
 

@@ -28,11 +28,11 @@ EventKey = tuple[str, str]
 
 def count_expected_events(standings: Iterable[OperationState]) -> Counter[EventKey]:
     expected: Counter[EventKey] = Counter()
-    for standing in standings:
-        if standing.acknowledgment is not None and standing.acknowledgment.succeeded:
-            expected[COMPLETED, standing.acknowledgment.transaction_id] += 1
-            if standing.original_transaction_id:
-                expected[REFUNDED, standing.original_transaction_id] += 1
+    for state in standings:
+        if state.acknowledgment is not None and state.acknowledgment.succeeded:
+            expected[COMPLETED, state.acknowledgment.transaction_id] += 1
+            if state.original_transaction_id:
+                expected[REFUNDED, state.original_transaction_id] += 1
     return expected
 
 
@@ -77,24 +77,24 @@ class EventReceiver:
 
     def collect(self, findings: Findings) -> None:
         taken, self._receiver.received = self._receiver.received, []
-        for one in taken:
+        for webhook in taken:
             self.deliveries += 1
-            content = one.content
-            digest = hashlib.sha256(one.body).digest()
-            if self._bodies.setdefault(one.id, digest) != digest:
-                findings.add("events", one.id, "was sent again with different content")
-            self._ids[content["type"], content["data"]["id"]].add(one.id)
+            content = webhook.content
+            digest = hashlib.sha256(webhook.body).digest()
+            if self._bodies.setdefault(webhook.id, digest) != digest:
+                findings.add("events", webhook.id, "was sent again with different content")
+            self._ids[content["type"], content["data"]["id"]].add(webhook.id)
 
     async def reconcile(
         self,
         standings: Iterable[OperationState],
         findings: Findings,
         *,
-        patience: float = _DELIVERY_TIMEOUT_SECONDS,
+        timeout_seconds: float = _DELIVERY_TIMEOUT_SECONDS,
     ) -> None:
         """Wait until every expected event arrives, at the latest after a killed process's lease."""
         expected = count_expected_events(standings)
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + timeout_seconds
         self.collect(findings)
         while self._count_received() != expected and time.monotonic() < deadline:
             await asyncio.sleep(0.1)

@@ -20,21 +20,21 @@ _TYPES: Final[dict[Kind, str]] = {
 _BALANCES: Final = {"payer_balance": "from_balance", "payee_balance": "to_balance"}
 
 
-def build_expected_record(book: ClientLedger, standing: OperationState) -> Expected:
-    operation, told = standing.operation, standing.acknowledgment
-    assert told is not None
+def build_expected_record(book: ClientLedger, state: OperationState) -> Expected:
+    operation, acknowledgment = state.operation, state.acknowledgment
+    assert acknowledgment is not None
     expected: Expected = {"type": _TYPES[operation.kind]}
-    if not told.succeeded:
-        return expected | {"status": "failed", "failure_code": told.code}
-    figures = told.amounts | book.expected_amounts(standing)
+    if not acknowledgment.succeeded:
+        return expected | {"status": "failed", "failure_code": acknowledgment.code}
+    figures = acknowledgment.amounts | book.expected_amounts(state)
     expected |= {
-        "id": told.transaction_id,
+        "id": acknowledgment.transaction_id,
         "amount": figures["amount"],
         "fee_amount": figures.get("fee", 0),
         "failure_code": None,
-        "status": told.status,
+        "status": acknowledgment.status,
         "refunded_amount": 0,
-        "original_transaction_id": standing.original_transaction_id or None,
+        "original_transaction_id": state.original_transaction_id or None,
     }
     if operation.kind in PAYMENTS and book.refunded[operation.idempotency_key]:
         refunded = book.refunded[operation.idempotency_key]
@@ -44,17 +44,17 @@ def build_expected_record(book: ClientLedger, standing: OperationState) -> Expec
     return expected
 
 
-def build_expected_sides(standing: OperationState) -> Expected:
+def build_expected_sides(state: OperationState) -> Expected:
     """Return the expected accounts and balances, which only the tables contain."""
-    operation, told = standing.operation, standing.acknowledgment
-    assert told is not None
+    operation, acknowledgment = state.operation, state.acknowledgment
+    assert acknowledgment is not None
     expected: Expected = {"held": 0}
-    if told.succeeded:
+    if acknowledgment.succeeded:
         expected |= {"from_account": operation.payer, "to_account": operation.payee}
         expected |= {
-            column: told.amounts[figure]
+            column: acknowledgment.amounts[figure]
             for figure, column in _BALANCES.items()
-            if figure in told.amounts
+            if figure in acknowledgment.amounts
         }
     return expected
 

@@ -43,11 +43,11 @@ class Installation:
     def start(self) -> None:
         if self._log.exists():
             self._log_offset = self._log.stat().st_size
-        kept = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
+        stored = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
         with self._log.open("ab") as log:
             self._supervisor = psutil.Popen(
                 [TAPGATE_EXECUTABLE, "serve"],
-                env=kept
+                env=stored
                 | {
                     "TAPGATE_DATA_DIR": str(self.folder / "data"),
                     "TAPGATE_PORT": str(self.port),
@@ -85,15 +85,15 @@ class Installation:
         """Return all processes, the supervisor first."""
         with contextlib.suppress(psutil.NoSuchProcess):
             found = [self.supervisor, *self.supervisor.children(recursive=True)]
-            self._seen_processes |= {one.pid: one for one in found}
+            self._seen_processes |= {item.pid: item for item in found}
             return found
         return []
 
     def list_workers(self) -> list[psutil.Process]:
-        return [one for one in self._list_children() if "tapgate.gateway" in _get_command(one)]
+        return [item for item in self._list_children() if "tapgate.gateway" in _get_command(item)]
 
     def find_postmaster(self) -> psutil.Process | None:
-        found = [one for one in self._list_children() if _get_name(one) == "postgres"]
+        found = [item for item in self._list_children() if _get_name(item) == "postgres"]
         return found[0] if found else None
 
     def list_backends(self) -> list[psutil.Process]:
@@ -103,7 +103,7 @@ class Installation:
             return []
         with contextlib.suppress(psutil.NoSuchProcess):
             return [
-                one for one in postmaster.children() if "[local]" in " ".join(_get_command(one))
+                item for item in postmaster.children() if "[local]" in " ".join(_get_command(item))
             ]
         return []
 

@@ -46,13 +46,13 @@ class LoadRound:
     def __init__(
         self,
         installation: Installation,
-        town: Participants,
+        participants: Participants,
         book: ClientLedger,
         findings: Findings,
         plan: RoundPlan,
     ) -> None:
         self._installation = installation
-        self._participants = town
+        self._participants = participants
         self._client_ledger = book
         self._findings = findings
         self._plan = plan
@@ -77,17 +77,17 @@ class LoadRound:
         finally:
             for client in self._clients:
                 client.close()
-        for standing in self._operations:
-            if standing.acknowledgment is not None:
-                self._client_ledger.apply(standing)
+        for state in self._operations:
+            if state.acknowledgment is not None:
+                self._client_ledger.apply(state)
         self._update_stats()
         return self._operations
 
     async def _run_with_faults(self) -> None:
         for operation in self._plan.operations:
-            standing = OperationState(operation)
-            self._operations.append(standing)
-            self._client_ledger.operations[operation.idempotency_key] = standing
+            state = OperationState(operation)
+            self._operations.append(state)
+            self._client_ledger.operations[operation.idempotency_key] = state
             self._attempted[operation.idempotency_key] = asyncio.Event()
         strikes = [self._inject(disaster) for disaster in self._plan.faults]
         striking = [asyncio.create_task(strike) for strike in strikes]
@@ -121,116 +121,116 @@ class LoadRound:
         """Distribute the operations among the clients, which work concurrently."""
 
         async def work(client: LoadClient, own: Sequence[OperationState]) -> None:
-            for standing in own:
-                await act(client, standing)
+            for state in own:
+                await act(client, state)
 
         async with asyncio.TaskGroup() as group:
             for place, client in enumerate(self._clients):
                 group.create_task(work(client, standings[place::_CLIENT_COUNT]))
 
-    async def _attempt_first(self, client: LoadClient, standing: OperationState) -> None:
-        operation = standing.operation
+    async def _attempt_first(self, client: LoadClient, state: OperationState) -> None:
+        operation = state.operation
         try:
-            if operation.kind == "refund" and not await self._can_refund(standing):
+            if operation.kind == "refund" and not await self._can_refund(state):
                 return
             if operation.cut_point is not None:
-                await self._send_and_disconnect(client, standing)
+                await self._send_and_disconnect(client, state)
             else:
-                await self._send_with_duplicates(client, standing)
+                await self._send_with_duplicates(client, state)
             if operation.retries_immediately:
-                await self._retry_until_acknowledged(client, standing)
+                await self._retry_until_acknowledged(client, state)
         finally:
             self._attempted[operation.idempotency_key].set()
 
-    async def _can_refund(self, standing: OperationState) -> bool:
+    async def _can_refund(self, state: OperationState) -> bool:
         """Return whether the payment is known to have succeeded; otherwise defer the refund."""
-        of = standing.operation.refunded_key
+        of = state.operation.refunded_key
         if of in self._attempted:
             await self._attempted[of].wait()
         paid = self._client_ledger.operations[of].acknowledgment
         if paid is None or not paid.succeeded:
             return False
-        standing.original_transaction_id = paid.transaction_id
+        state.original_transaction_id = paid.transaction_id
         return True
 
-    async def _send_and_disconnect(self, client: LoadClient, standing: OperationState) -> None:
-        assert standing.operation.cut_point is not None
+    async def _send_and_disconnect(self, client: LoadClient, state: OperationState) -> None:
+        assert state.operation.cut_point is not None
         self._count_sent()
         line = client.connections[0]
-        standing.attempts += 1
-        standing.unanswered_attempts += 1
+        state.attempts += 1
+        state.unanswered_attempts += 1
         try:
             line.close()
-            await line.send_and_disconnect(
-                self._build_request(standing), standing.operation.cut_point
-            )
+            await line.send_and_disconnect(self._build_request(state), state.operation.cut_point)
         except ConnectFailedError:
             await asyncio.sleep(_RETRY_DELAY_SECONDS)
 
-    async def _send_with_duplicates(self, client: LoadClient, standing: OperationState) -> None:
+    async def _send_with_duplicates(self, client: LoadClient, state: OperationState) -> None:
         """Send the request once, along with its concurrent duplicates."""
         self._count_sent()
-        twins = standing.operation.duplicates
+        twins = state.operation.duplicates
         self.stats.twins += twins
-        request = self._build_request(standing)
+        request = self._build_request(state)
         lines = client.connections[: 1 + twins]
-        await asyncio.gather(*(self._attempt(line, standing, request) for line in lines))
+        await asyncio.gather(*(self._attempt(line, state, request) for line in lines))
 
-    async def _retry_until_acknowledged(self, client: LoadClient, standing: OperationState) -> None:
+    async def _retry_until_acknowledged(self, client: LoadClient, state: OperationState) -> None:
         deadline = time.monotonic() + _RETRY_TIMEOUT_SECONDS
-        while standing.acknowledgment is None:
+        while state.acknowledgment is None:
             if time.monotonic() > deadline:
-                self._findings.add("unanswered", standing.operation.idempotency_key, "no response")
+                self._findings.add("unanswered", state.operation.idempotency_key, "no response")
                 return
-            await self._attempt(client.connections[0], standing, self._build_request(standing))
+            await self._attempt(client.connections[0], state, self._build_request(state))
 
-    async def _attempt(
-        self, line: ClientConnection, standing: OperationState, request: bytes
-    ) -> None:
-        standing.attempts += 1
+    async def _attempt(self, line: ClientConnection, state: OperationState, request: bytes) -> None:
+        state.attempts += 1
         try:
-            answer = await line.send(request)
+            response = await line.send(request)
         except ConnectFailedError:
-            standing.unanswered_attempts += 1
+            state.unanswered_attempts += 1
             await asyncio.sleep(_RETRY_DELAY_SECONDS)
         except NoResponseError:
-            standing.unanswered_attempts += 1
+            state.unanswered_attempts += 1
         else:
-            self._handle_response(standing, answer)
-            if answer.status == 503:
+            self._handle_response(state, response)
+            if response.status == 503:
                 await asyncio.sleep(_RETRY_DELAY_SECONDS)
 
-    def _handle_response(self, standing: OperationState, answer: Response) -> None:
-        name = standing.operation.idempotency_key
-        if answer.status == 503:
-            standing.unanswered_attempts += 1
+    def _handle_response(self, state: OperationState, response: Response) -> None:
+        name = state.operation.idempotency_key
+        if response.status == 503:
+            state.unanswered_attempts += 1
             return
-        if answer.status >= 500:
-            standing.unanswered_attempts += 1
-            self._findings.add("failure", name, f"returned {answer.status} {answer.body}")
+        if response.status >= 500:
+            state.unanswered_attempts += 1
+            self._findings.add("failure", name, f"returned {response.status} {response.body}")
             return
         self._update_silence()
-        said = parse_acknowledgment(standing.operation, answer)
-        if said.code and said.code not in allowed_error_codes(standing.operation):
-            self._findings.add("rejection", name, f"rejected: {answer.status} {answer.body}")
+        output = parse_acknowledgment(state.operation, response)
+        if output.code and output.code not in allowed_error_codes(state.operation):
+            self._findings.add("rejection", name, f"rejected: {response.status} {response.body}")
             if (
-                not said.is_recorded
-                or said.code in _CONFLICT_CODES
-                or answer.status in (401, 404, 429)
+                not output.is_recorded
+                or output.code in _CONFLICT_CODES
+                or response.status in (401, 404, 429)
             ):
-                standing.unanswered_attempts += 1
+                state.unanswered_attempts += 1
                 return
-        before = standing.acknowledgment
+        before = state.acknowledgment
         if before is None:
-            standing.acknowledgment = said
-            standing.succeeded_unacknowledged = answer.replayed and standing.unanswered_attempts > 0
-        elif said != before and (said.is_recorded or before.is_recorded):
-            self._findings.add("wrong values", name, f"acknowledged {before}, then {said}")
+            state.acknowledgment = output
+            state.succeeded_unacknowledged = response.replayed and state.unanswered_attempts > 0
+        elif output != before and (output.is_recorded or before.is_recorded):
+            self._findings.add("wrong values", name, f"acknowledged {before}, then {output}")
 
     async def _retry_unacknowledged(self) -> None:
         """Retry all operations without a response, payments before their refunds."""
-        open_ones = [one for one in self._operations if one.acknowledgment is None]
-        refunds = [one for one in open_ones if one.operation.kind == "refund"]
+        open_ones = [state for state in self._operations if state.acknowledgment is None]
+        refunds = [
+            operation_state
+            for operation_state in open_ones
+            if operation_state.operation.kind == "refund"
+        ]
         await self._distribute(
             [one for one in open_ones if one.operation.kind != "refund"],
             self._retry_until_acknowledged,
@@ -250,63 +250,65 @@ class LoadRound:
 
     async def _replay_some(self) -> None:
         repeated = [
-            one for one in self._operations if one.acknowledgment and one.operation.is_replayed
+            state
+            for state in self._operations
+            if state.acknowledgment and state.operation.is_replayed
         ]
         repeated += [self._client_ledger.operations[name] for name in self._plan.replayed_keys]
         altered = [
-            one
-            for one in self._operations
-            if one.operation.sends_conflict and one.acknowledgment is not None and _binds_key(one)
+            operation_state
+            for operation_state in self._operations
+            if operation_state.operation.sends_conflict
+            and operation_state.acknowledgment is not None
+            and _binds_key(operation_state)
         ]
         self.stats.repeated, self.stats.altered = len(repeated), len(altered)
         await self._distribute(repeated, self._replay)
         await self._distribute(altered, self._send_conflicting)
 
-    async def _replay(self, client: LoadClient, standing: OperationState) -> None:
+    async def _replay(self, client: LoadClient, state: OperationState) -> None:
         """Require the original response, marked as a replay."""
-        answer = await self._send_until_final(client, self._build_request(standing))
-        if answer is None:
+        response = await self._send_until_final(client, self._build_request(state))
+        if response is None:
             return
-        self._handle_response(standing, answer)
-        assert standing.acknowledgment is not None
-        if standing.acknowledgment.is_recorded and not answer.replayed:
+        self._handle_response(state, response)
+        assert state.acknowledgment is not None
+        if state.acknowledgment.is_recorded and not response.replayed:
             self._findings.add(
                 "duplicated",
-                standing.operation.idempotency_key,
-                f"executed again on replay: {answer.body}",
+                state.operation.idempotency_key,
+                f"executed again on replay: {response.body}",
             )
 
-    async def _send_conflicting(self, client: LoadClient, standing: OperationState) -> None:
+    async def _send_conflicting(self, client: LoadClient, state: OperationState) -> None:
         """Send different content under an idempotency key that is in use."""
-        operation = standing.operation
+        operation = state.operation
         request = self._participants.build_request(
-            operation, standing.original_transaction_id, altered=True
+            operation, state.original_transaction_id, altered=True
         )
-        answer = await self._send_until_final(client, request)
-        if answer is not None and answer.code not in _CONFLICT_CODES:
+        response = await self._send_until_final(client, request)
+        if response is not None and response.code not in _CONFLICT_CODES:
             self._findings.add(
                 "duplicated",
                 operation.idempotency_key,
-                f"conflicting request accepted: {answer.body}",
+                f"conflicting request accepted: {response.body}",
             )
 
     async def _send_until_final(self, client: LoadClient, request: bytes) -> Response | None:
         deadline = time.monotonic() + _RETRY_TIMEOUT_SECONDS
         while time.monotonic() < deadline:
             try:
-                answer = await client.connections[0].send(request)
+                response = await client.connections[0].send(request)
             except (ConnectFailedError, NoResponseError):
-                answer = None
-            if answer is not None and answer.status != 503:
-                return answer
+                response = None
+            if response is not None and response.status != 503:
+                return response
             await asyncio.sleep(_RETRY_DELAY_SECONDS)
         self._findings.add("unanswered", "replay", "no response")
         return None
 
-    def _build_request(self, standing: OperationState) -> bytes:
-        return self._participants.build_request(
-            standing.operation, standing.original_transaction_id
-        )
+    def _build_request(self, state: OperationState) -> bytes:
+        return self._participants.build_request(state.operation, state.original_transaction_id)
 
     def _count_sent(self) -> None:
         self._sent += 1
@@ -323,24 +325,24 @@ class LoadRound:
 
     def _update_stats(self) -> None:
         tally = self.stats
-        for standing in self._operations:
+        for state in self._operations:
             tally.operations += 1
-            if standing.acknowledgment is None:
+            if state.acknowledgment is None:
                 continue
-            if standing.acknowledgment.succeeded:
+            if state.acknowledgment.succeeded:
                 tally.done += 1
             else:
-                tally.declines[standing.acknowledgment.code] += 1
-            tally.unanswered += standing.unanswered_attempts > 0
-            tally.done_before += standing.succeeded_unacknowledged
+                tally.declines[state.acknowledgment.code] += 1
+            tally.unanswered += state.unanswered_attempts > 0
+            tally.done_before += state.succeeded_unacknowledged
 
 
-def _binds_key(standing: OperationState) -> bool:
+def _binds_key(state: OperationState) -> bool:
     """Return whether the key is bound to its content.
 
     A declined top-up does not consume the partner reference.
     """
-    assert standing.acknowledgment is not None
-    return standing.acknowledgment.is_recorded and (
-        standing.acknowledgment.succeeded or standing.operation.kind != "top_up"
+    assert state.acknowledgment is not None
+    return state.acknowledgment.is_recorded and (
+        state.acknowledgment.succeeded or state.operation.kind != "top_up"
     )

@@ -40,10 +40,10 @@ class Participants(msgspec.Struct, kw_only=True):
         amount = operation.amount
         if altered:
             amount = 1 if amount is None else amount + 1
-        shown = None if amount is None else f"{amount // 100}.{amount % 100:02d}"
-        path, body = _BUILDERS[operation.kind](self, operation, shown, original)
-        given = {name: value for name, value in body.items() if value is not None}
-        raw = msgspec.json.encode(given)
+        text = None if amount is None else f"{amount // 100}.{amount % 100:02d}"
+        path, body = _BUILDERS[operation.kind](self, operation, text, original)
+        entered = {name: value for name, value in body.items() if value is not None}
+        raw = msgspec.json.encode(entered)
         return _encode_http("POST", path, self._build_credential_headers(operation, path, raw), raw)
 
     def build_read_request(self, path: str) -> bytes:
@@ -62,13 +62,13 @@ class Participants(msgspec.Struct, kw_only=True):
 
 
 def _build_payment(
-    town: Participants, asked: Operation, amount: str | None, original: str
+    participants: Participants, operation: Operation, amount: str | None, original: str
 ) -> tuple[str, Record]:
-    path = "/api/v1/payment" if asked.kind == "in_app" else "/api/v1/pos/payment"
-    pin = (WRONG_PIN if asked.wrong_pin else PIN) if asked.kind == "pos_pin" else None
-    card = town.cards[asked.payer]
+    path = "/api/v1/payment" if operation.kind == "in_app" else "/api/v1/pos/payment"
+    pin = (WRONG_PIN if operation.wrong_pin else PIN) if operation.kind == "pos_pin" else None
+    card = participants.cards[operation.payer]
     return path, {
-        "request_id": asked.idempotency_key,
+        "request_id": operation.idempotency_key,
         "card_serial": card,
         "amount": amount,
         "pin": pin,
@@ -76,36 +76,36 @@ def _build_payment(
 
 
 def _build_p2p(
-    town: Participants, asked: Operation, amount: str | None, original: str
+    participants: Participants, operation: Operation, amount: str | None, original: str
 ) -> tuple[str, Record]:
     return "/api/v1/wallet/transfer-p2p", {
-        "request_id": asked.idempotency_key,
-        "sender_id": town.ids[asked.payer],
-        "recipient_card_serial": town.cards[asked.payee],
+        "request_id": operation.idempotency_key,
+        "sender_id": participants.ids[operation.payer],
+        "recipient_card_serial": participants.cards[operation.payee],
         "amount": amount,
         "pin": PIN,
     }
 
 
 def _build_cash_in(
-    town: Participants, asked: Operation, amount: str | None, original: str
+    participants: Participants, operation: Operation, amount: str | None, original: str
 ) -> tuple[str, Record]:
     return "/api/v1/agents/cashin", {
-        "request_id": asked.idempotency_key,
-        "agent_id": town.ids[asked.payer],
-        "subscriber_id": town.ids[asked.payee],
+        "request_id": operation.idempotency_key,
+        "agent_id": participants.ids[operation.payer],
+        "subscriber_id": participants.ids[operation.payee],
         "amount": amount,
         "agent_pin": AGENT_PIN,
     }
 
 
 def _build_cash_out(
-    town: Participants, asked: Operation, amount: str | None, original: str
+    participants: Participants, operation: Operation, amount: str | None, original: str
 ) -> tuple[str, Record]:
     return "/api/v1/agents/cashout", {
-        "request_id": asked.idempotency_key,
-        "agent_id": town.ids[asked.payee],
-        "subscriber_id": town.ids[asked.payer],
+        "request_id": operation.idempotency_key,
+        "agent_id": participants.ids[operation.payee],
+        "subscriber_id": participants.ids[operation.payer],
         "amount": amount,
         "agent_pin": AGENT_PIN,
         "pin": PIN,
@@ -113,20 +113,20 @@ def _build_cash_out(
 
 
 def _build_top_up(
-    town: Participants, asked: Operation, amount: str | None, original: str
+    participants: Participants, operation: Operation, amount: str | None, original: str
 ) -> tuple[str, Record]:
-    return f"/api/v1/webhooks/partners/{town.ids[asked.payer]}", {
-        "reference": asked.idempotency_key,
-        "phone_number": town.phones[asked.payee],
+    return f"/api/v1/webhooks/partners/{participants.ids[operation.payer]}", {
+        "reference": operation.idempotency_key,
+        "phone_number": participants.phones[operation.payee],
         "amount": amount,
     }
 
 
 def _build_refund(
-    town: Participants, asked: Operation, amount: str | None, original: str
+    participants: Participants, operation: Operation, amount: str | None, original: str
 ) -> tuple[str, Record]:
     return "/api/v1/pos/refund", {
-        "request_id": asked.idempotency_key,
+        "request_id": operation.idempotency_key,
         "original_transaction_id": original,
         "amount": amount,
         "reason": "goods returned",

@@ -94,11 +94,13 @@ class RoundPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 def build_round(seed: int, number: int, *, operations: int | None = None) -> RoundPlan:
     disasters = _build_faults(random.Random(f"{seed} disasters {number}"))
-    many_cuts = any(one.kind == "drop many connections" for one in disasters)
+    many_cuts = any(item.kind == "drop many connections" for item in disasters)
     orders = _build_operations(
         seed, number, cuts=0.3 if many_cuts else _DEFAULT_CUT_RATE, count=operations
     )
-    refunds = _build_refunds(seed, number, [one for one in orders if one.kind in PAYMENTS])
+    refunds = _build_refunds(
+        seed, number, [operation for operation in orders if operation.kind in PAYMENTS]
+    )
     again: list[str] = []
     if number > 1:
         before = _build_operations(seed, number - 1, cuts=0, count=operations)
@@ -116,26 +118,26 @@ def build_round(seed: int, number: int, *, operations: int | None = None) -> Rou
         operations=together,
         replayed_keys=again,
         faults=[
-            msgspec.structs.replace(one, after_operations=1 + one.after_operations % last)
-            for one in disasters
+            msgspec.structs.replace(entry, after_operations=1 + entry.after_operations % last)
+            for entry in disasters
         ],
     )
 
 
-def _build_faults(chance: random.Random) -> list[Fault]:
-    first = chance.choice(FAULT_KINDS)
+def _build_faults(rng: random.Random) -> list[Fault]:
+    first = rng.choice(FAULT_KINDS)
     kinds = [first]
-    if first not in _RESTARTING_FAULTS and chance.random() < 0.35:
+    if first not in _RESTARTING_FAULTS and rng.random() < 0.35:
         kinds.append(
-            chance.choice([one for one in FAULT_KINDS if one not in (*_RESTARTING_FAULTS, first)])
+            rng.choice([item for item in FAULT_KINDS if item not in (*_RESTARTING_FAULTS, first)])
         )
     return [
         Fault(
             kind=kind,
-            after_operations=chance.randrange(10, 1_000_000),
-            delay=chance.choice((0.0, chance.uniform(0, 0.015))),
-            choice=chance.randrange(1_000),
-            duration=chance.choice((0.2, 0.5, 1.3)),
+            after_operations=rng.randrange(10, 1_000_000),
+            delay=rng.choice((0.0, rng.uniform(0, 0.015))),
+            choice=rng.randrange(1_000),
+            duration=rng.choice((0.2, 0.5, 1.3)),
         )
         for kind in kinds
     ]
@@ -143,26 +145,26 @@ def _build_faults(chance: random.Random) -> list[Fault]:
 
 def _build_operations(seed: int, number: int, *, cuts: float, count: int | None) -> list[Operation]:
     """Build all operations except refunds, independent of the cut rate."""
-    chance = random.Random(f"{seed} orders {number}")
+    rng = random.Random(f"{seed} orders {number}")
     cutting = random.Random(f"{seed} cuts {number}")
-    total = count if count is not None else chance.randrange(150, 260)
-    made = []
+    total = count if count is not None else rng.randrange(150, 260)
+    created = []
     for place in range(total):
-        order = _build_operation(chance, f"{seed}-{number}-{place}")
+        operation = _build_operation(rng, f"{seed}-{number}-{place}")
         if cutting.random() < cuts:
             where: CutPoint = cutting.choice(("head", "body", "answer", "answer"))
-            order = msgspec.structs.replace(order, cut_point=where)
-        made.append(order)
-    return made
+            operation = msgspec.structs.replace(operation, cut_point=where)
+        created.append(operation)
+    return created
 
 
-def _build_operation(chance: random.Random, name: str) -> Operation:
-    (kind,) = chance.choices(list(_KIND_WEIGHTS), list(_KIND_WEIGHTS.values()))
-    payer, payee = _choose_parties(chance, kind)
-    amount = chance.randrange(1, _MAX_AMOUNT)
+def _build_operation(rng: random.Random, name: str) -> Operation:
+    (kind,) = rng.choices(list(_KIND_WEIGHTS), list(_KIND_WEIGHTS.values()))
+    payer, payee = _choose_parties(rng, kind)
+    amount = rng.randrange(1, _MAX_AMOUNT)
     if payer in UNFUNDED_CUSTOMERS:
         amount += UNAFFORDABLE_AMOUNT
-    order = Operation(
+    operation = Operation(
         idempotency_key=name,
         kind=kind,
         payer=payer,
@@ -170,65 +172,65 @@ def _build_operation(chance: random.Random, name: str) -> Operation:
         amount=amount,
         wrong_pin=payer == WRONG_PIN_CUSTOMER,
     )
-    return _add_delivery_options(chance, order)
+    return _add_delivery_options(rng, operation)
 
 
-def _add_delivery_options(chance: random.Random, operation: Operation) -> Operation:
+def _add_delivery_options(rng: random.Random, operation: Operation) -> Operation:
     """Add duplicates, retry behavior, conflicts and replays to an operation."""
     return msgspec.structs.replace(
         operation,
-        duplicates=chance.choice((0, 0, 0, 0, 0, 0, 0, 1, 1, 2)),
-        retries_immediately=chance.random() < 0.5,
-        sends_conflict=chance.random() < 0.06,
-        is_replayed=chance.random() < 0.2,
+        duplicates=rng.choice((0, 0, 0, 0, 0, 0, 0, 1, 1, 2)),
+        retries_immediately=rng.random() < 0.5,
+        sends_conflict=rng.random() < 0.06,
+        is_replayed=rng.random() < 0.2,
     )
 
 
-def _choose_parties(chance: random.Random, kind: Kind) -> tuple[str, str]:
-    spender = _choose_payer(chance, kind)
+def _choose_parties(rng: random.Random, kind: Kind) -> tuple[str, str]:
+    spender = _choose_payer(rng, kind)
     if kind in PAYMENTS:
-        return spender, chance.choice(MERCHANTS)
+        return spender, rng.choice(MERCHANTS)
     if kind == "p2p":
-        friend = chance.choice(
-            [one for one in (*FUNDED_CUSTOMERS, *LOW_BALANCE_CUSTOMERS) if one != spender]
+        friend = rng.choice(
+            [item for item in (*FUNDED_CUSTOMERS, *LOW_BALANCE_CUSTOMERS) if item != spender]
         )
         return spender, friend
     if kind == "cash_in":
-        return chance.choice(AGENTS), chance.choice((*FUNDED_CUSTOMERS, *LOW_BALANCE_CUSTOMERS))
+        return rng.choice(AGENTS), rng.choice((*FUNDED_CUSTOMERS, *LOW_BALANCE_CUSTOMERS))
     if kind == "cash_out":
-        return spender, chance.choice(AGENTS)
-    return BANK, chance.choice((*FUNDED_CUSTOMERS, *FUNDED_CUSTOMERS, *LOW_BALANCE_CUSTOMERS))
+        return spender, rng.choice(AGENTS)
+    return BANK, rng.choice((*FUNDED_CUSTOMERS, *FUNDED_CUSTOMERS, *LOW_BALANCE_CUSTOMERS))
 
 
-def _choose_payer(chance: random.Random, kind: Kind) -> str:
-    which = chance.random()
+def _choose_payer(rng: random.Random, kind: Kind) -> str:
+    which = rng.random()
     if which < 0.06:
-        return chance.choice(UNFUNDED_CUSTOMERS)
+        return rng.choice(UNFUNDED_CUSTOMERS)
     if which < 0.16:
-        return chance.choice(LOW_BALANCE_CUSTOMERS)
+        return rng.choice(LOW_BALANCE_CUSTOMERS)
     if which < 0.18 and kind == "pos_pin":
         return WRONG_PIN_CUSTOMER
-    return chance.choice(FUNDED_CUSTOMERS)
+    return rng.choice(FUNDED_CUSTOMERS)
 
 
 def _build_refunds(seed: int, number: int, payments: Sequence[Operation]) -> list[Operation]:
     """Build full, partial, excessive and concurrent refunds of payments of the same round."""
-    chance = random.Random(f"{seed} refunds {number}")
-    made: list[Operation] = []
+    rng = random.Random(f"{seed} refunds {number}")
+    created: list[Operation] = []
     for payment in payments:
-        if chance.random() < 0.3:
-            for share in chance.choice(_REFUND_SHARES):
-                name = f"{seed}-{number}-r{len(made)}"
-                made.append(_build_refund(chance, name, payment, share))
-    return made
+        if rng.random() < 0.3:
+            for share in rng.choice(_REFUND_SHARES):
+                name = f"{seed}-{number}-r{len(created)}"
+                created.append(_build_refund(rng, name, payment, share))
+    return created
 
 
 def _build_late_refunds(seed: int, number: int, payments: Sequence[Operation]) -> list[Operation]:
     """Build refunds of payments of the previous round."""
-    chance = random.Random(f"{seed} late refunds {number}")
-    chosen = chance.sample(list(payments), min(5, len(payments)))
+    rng = random.Random(f"{seed} late refunds {number}")
+    chosen = rng.sample(list(payments), min(5, len(payments)))
     return [
-        _build_refund(chance, f"{seed}-{number}-l{place}", payment, chance.choice((None, 0.4)))
+        _build_refund(rng, f"{seed}-{number}-l{place}", payment, rng.choice((None, 0.4)))
         for place, payment in enumerate(chosen)
     ]
 
@@ -249,7 +251,7 @@ _REFUND_SHARES: Final[Sequence[Sequence[float | None]]] = (
 
 
 def _build_refund(
-    chance: random.Random, name: str, payment: Operation, share: float | None
+    rng: random.Random, name: str, payment: Operation, share: float | None
 ) -> Operation:
     assert payment.amount is not None
     refund = Operation(
@@ -260,21 +262,21 @@ def _build_refund(
         amount=None if share is None else max(1, int(payment.amount * share)),
         refunded_key=payment.idempotency_key,
     )
-    return _add_delivery_options(chance, refund)
+    return _add_delivery_options(rng, refund)
 
 
 def _interleave(
-    chance: random.Random, orders: Sequence[Operation], refunds: Sequence[Operation]
+    rng: random.Random, orders: Sequence[Operation], refunds: Sequence[Operation]
 ) -> Iterator[Operation]:
     """Place refunds some time after their payment, and refunds of one payment close together."""
-    places = {order.idempotency_key: place for place, order in enumerate(orders)}
+    places = {operation.idempotency_key: place for place, operation in enumerate(orders)}
     due: dict[int, list[Operation]] = {}
     waits: dict[str, int] = {}
     for refund in refunds:
-        wait = waits.setdefault(refund.refunded_key, chance.randrange(8, 60))
+        wait = waits.setdefault(refund.refunded_key, rng.randrange(8, 60))
         due.setdefault(places.get(refund.refunded_key, 0) + wait, []).append(refund)
-    for place, order in enumerate(orders):
-        yield order
+    for place, planned in enumerate(orders):
+        yield planned
         yield from due.pop(place, ())
     for late in sorted(due):
         yield from due[late]

@@ -45,18 +45,18 @@ async def provision(port: int, events_url: str) -> Participants:
 
     Afterwards, transaction events are sent to the URL.
     """
-    town = Participants()
+    participants = Participants()
     async with open_client(f"http://127.0.0.1:{port}") as client:
         ada = await Admin.log_in(client, ADMIN["email"], ADMIN["password"])
         await _lift_limits(ada)
         key = require_success(await ada.post("admin/api-keys", name="App", scopes=_SCOPES))
-        town.api_key = key["key"]
+        participants.api_key = key["key"]
         app = App(client, BearerAuth(key["key"], key["id"]), key["id"])
-        await _create_merchants_and_agents(ada, app, town)
-        await _register_customers(ada, app, town)
+        await _create_merchants_and_agents(ada, app, participants)
+        await _register_customers(ada, app, participants)
         wanted = {"url": events_url, "events": [COMPLETED, REFUNDED]}
         require_success(await ada.post("admin/webhook-endpoints", **wanted))
-    return town
+    return participants
 
 
 async def _lift_limits(ada: Admin) -> None:
@@ -66,27 +66,27 @@ async def _lift_limits(ada: Admin) -> None:
     require_success(await ada.put("account-rules/1", **dict.fromkeys(names, _UNLIMITED_AMOUNT)))
 
 
-async def _create_merchants_and_agents(ada: Admin, app: App, town: Participants) -> None:
+async def _create_merchants_and_agents(ada: Admin, app: App, participants: Participants) -> None:
     """Create merchants with one terminal each, and agents with a float."""
     for name in plan.MERCHANTS:
         merchant = await ada.create_merchant(name)
-        till, _ = await ada.create_terminal(merchant, "Till")
-        town.ids[name] = merchant.id
-        town.server_keys[name], town.terminal_keys[name] = (
+        terminal, _ = await ada.create_terminal(merchant, "Till")
+        participants.ids[name] = merchant.id
+        participants.server_keys[name], participants.terminal_keys[name] = (
             _to_key(merchant.server.auth),
-            _to_key(till.auth),
+            _to_key(terminal.auth),
         )
     for name in plan.AGENTS:
         agent = await ada.create_agent(app, name)
-        town.ids[name] = agent.id
+        participants.ids[name] = agent.id
         await ada.fund_agent(agent, _format_amount(OPENING_BALANCES[name]))
 
 
-async def _register_customers(ada: Admin, app: App, town: Participants) -> None:
+async def _register_customers(ada: Admin, app: App, participants: Participants) -> None:
     """Register customers with a card and fund them from the bank."""
     created = require_success(await ada.post("admin/partners", name="Sierra Bank"))
-    bank = town.ids[plan.BANK] = created["partner"]["id"]
-    town.webhook_secret = created["webhook_secret"].encode()
+    bank = participants.ids[plan.BANK] = created["partner"]["id"]
+    participants.webhook_secret = created["webhook_secret"].encode()
     given = sum(OPENING_BALANCES[name] for name in CUSTOMERS)
     deposit = _format_amount(OPENING_BALANCES[plan.BANK] + given)
     require_success(await ada.post(f"admin/partners/{bank}/fund", amount=deposit))
@@ -95,15 +95,15 @@ async def _register_customers(ada: Admin, app: App, town: Participants) -> None:
     for name in CUSTOMERS:
         customer = await app.register_customer(f"{name.title()} Kamara")
         await app.link_card(cards[name], customer)
-        town.ids[name], town.phones[name], town.cards[name] = (
+        participants.ids[name], participants.phones[name], participants.cards[name] = (
             customer.id,
             customer.phone,
             cards[name],
         )
-        order = {"partner_id": bank, "subscriber_id": customer.id, "partner_reference": name}
+        body = {"partner_id": bank, "subscriber_id": customer.id, "partner_reference": name}
         require_success(
             await app.post(
-                "wallet/fund-from-partner", amount=_format_amount(OPENING_BALANCES[name]), **order
+                "wallet/fund-from-partner", amount=_format_amount(OPENING_BALANCES[name]), **body
             )
         )
 

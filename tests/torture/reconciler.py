@@ -55,13 +55,13 @@ class Reconciler:
         self,
         database: Database,
         interface: ApiView,
-        town: Participants,
+        participants: Participants,
         book: ClientLedger,
         findings: Findings,
     ) -> None:
         self._database = database
         self._api_view = interface
-        self._participants = town
+        self._participants = participants
         self._client_ledger = book
         self._findings = findings
 
@@ -99,9 +99,9 @@ class Reconciler:
     ) -> list[asyncpg.Record]:
         """Load the transactions since the checkpoint, and earlier ones refunded since."""
         refunded = {
-            ids.decode(ids.TRANSACTION, one.original_transaction_id)
-            for one in standings
-            if one.original_transaction_id
+            ids.decode(ids.TRANSACTION, state.original_transaction_id)
+            for state in standings
+            if state.original_transaction_id
         }
         rows: list[asyncpg.Record] = await self._database.fetch(
             """SELECT id, type, status, amount, fee_amount, refunded_amount, from_account,
@@ -124,10 +124,10 @@ class Reconciler:
         found: dict[str, list[asyncpg.Record]] = defaultdict(list)
         for row in rows:
             found[str(row["name"])].append(row)
-        for standing in standings:
-            if standing.acknowledgment is not None:
-                there = found.pop(standing.operation.idempotency_key, [])
-                self._reconcile_operation(standing, there, moved, names)
+        for state in standings:
+            if state.acknowledgment is not None:
+                there = found.pop(state.operation.idempotency_key, [])
+                self._reconcile_operation(state, there, moved, names)
         for name, several in found.items():
             earlier = self._client_ledger.operations.get(name)
             for row in several:
@@ -141,40 +141,38 @@ class Reconciler:
 
     def _reconcile_operation(
         self,
-        standing: OperationState,
+        state: OperationState,
         rows: Sequence[asyncpg.Record],
         moved: BalanceChanges,
         names: Mapping[int, str],
     ) -> None:
-        told, name = standing.acknowledgment, standing.operation.idempotency_key
-        assert told is not None
-        if told.is_recorded and not rows:
-            self._findings.add("lost", name, f"acknowledged {told}, but not stored")
-        elif len(rows) > told.is_recorded:
+        acknowledgment, name = state.acknowledgment, state.operation.idempotency_key
+        assert acknowledgment is not None
+        if acknowledgment.is_recorded and not rows:
+            self._findings.add("lost", name, f"acknowledged {acknowledgment}, but not stored")
+        elif len(rows) > acknowledgment.is_recorded:
             there = ", ".join(map(_format_row, rows))
-            self._findings.add("duplicated", name, f"acknowledged {told}, but stored {there}")
-        for row in rows[: told.is_recorded]:
-            self._reconcile_row(standing, row, names)
+            self._findings.add(
+                "duplicated", name, f"acknowledged {acknowledgment}, but stored {there}"
+            )
+        for row in rows[: acknowledgment.is_recorded]:
+            self._reconcile_row(state, row, names)
             expected, entries = (
-                self._client_ledger.balance_changes(standing),
+                self._client_ledger.balance_changes(state),
                 moved.get(row["id"], {}),
             )
             if expected != entries:
-                what = (
-                    f"acknowledged {told}, which moves {expected}, but its entries move {entries}"
-                )
+                what = f"acknowledged {acknowledgment}, which moves {expected}, but its entries move {entries}"
                 self._findings.add("wrong values", name, what)
 
     def _reconcile_row(
-        self, standing: OperationState, row: asyncpg.Record, names: Mapping[int, str]
+        self, state: OperationState, row: asyncpg.Record, names: Mapping[int, str]
     ) -> None:
-        expected = build_expected_record(self._client_ledger, standing) | build_expected_sides(
-            standing
-        )
+        expected = build_expected_record(self._client_ledger, state) | build_expected_sides(state)
         there = _to_expected(row, names)
         if wrong := describe_differences(expected, there):
-            what = f"acknowledged {standing.acknowledgment}, but in the tables {wrong}"
-            self._findings.add("wrong values", standing.operation.idempotency_key, what)
+            what = f"acknowledged {state.acknowledgment}, but in the tables {wrong}"
+            self._findings.add("wrong values", state.operation.idempotency_key, what)
 
     async def _reconcile_count(self) -> None:
         expected = (
@@ -189,16 +187,18 @@ class Reconciler:
     ) -> None:
         """Require one audit entry per refund, with the refunded amount before and after it."""
         expected: Counter[tuple[str, int, int]] = Counter()
-        for standing in standings:
-            told = standing.acknowledgment
-            if standing.operation.kind == "refund" and told is not None and told.succeeded:
-                paid = self._client_ledger.operations[
-                    standing.operation.refunded_key
-                ].operation.amount
+        for state in standings:
+            acknowledgment = state.acknowledgment
+            if (
+                state.operation.kind == "refund"
+                and acknowledgment is not None
+                and acknowledgment.succeeded
+            ):
+                paid = self._client_ledger.operations[state.operation.refunded_key].operation.amount
                 assert paid is not None
-                after = paid - told.amounts["refundable"]
+                after = paid - acknowledgment.amounts["refundable"]
                 expected[
-                    standing.original_transaction_id, after - told.amounts["amount"], after
+                    state.original_transaction_id, after - acknowledgment.amounts["amount"], after
                 ] += 1
         rows = await self._database.fetch(
             """SELECT resource_id, changes -> 'refunded_amount' ->> 0 AS before,

@@ -47,7 +47,7 @@ class Report:
     def print_events(self, told: int, deliveries: int) -> None:
         self._totals["events"], self._totals["deliveries"] = told, deliveries
 
-    def print_summary(self, findings: Findings, kept: Path) -> None:
+    def print_summary(self, findings: Findings, stored: Path) -> None:
         sums, found = self._totals, findings.by_kind()
         print_line("")
         _print_value("rounds", sums["rounds"])
@@ -79,7 +79,7 @@ class Report:
         if len(findings.all) > _MAX_PRINTED_FINDINGS:
             print_line(f"and {len(findings.all) - _MAX_PRINTED_FINDINGS} more")
         if findings.all:
-            print_line(f"Data and logs: {kept}")
+            print_line(f"Data and logs: {stored}")
 
 
 def _print_value(name: str, value: object) -> None:

@@ -23,12 +23,12 @@ class TortureRun:
     def __init__(
         self,
         installation: Installation,
-        town: Participants,
+        participants: Participants,
         arrived: EventReceiver,
         findings: Findings,
     ) -> None:
         self.installation = installation
-        self.participants = town
+        self.participants = participants
         self.event_receiver = arrived
         self.findings = findings
         self.client_ledger = ClientLedger(provisioning.OPENING_BALANCES)
@@ -90,8 +90,8 @@ async def start_run(installation: Installation, findings: Findings) -> AsyncIter
     async with run_event_receiver() as arrived:
         installation.start()
         await installation.wait_until_healthy(workers=WORKERS)
-        town = await provisioning.provision(installation.port, arrived.url)
-        run = TortureRun(installation, town, arrived, findings)
+        participants = await provisioning.provision(installation.port, arrived.url)
+        run = TortureRun(installation, participants, arrived, findings)
         await run.start()
         yield run
 

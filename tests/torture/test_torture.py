@@ -38,14 +38,14 @@ async def run() -> AsyncIterator[TortureRun]:
 
 
 def get_transaction_id(run: TortureRun, kind: str) -> int:
-    told = builders.find_succeeded(run, kind).acknowledgment
-    assert told is not None
-    return ids.decode(ids.TRANSACTION, told.transaction_id) or 0
+    acknowledgment = builders.find_succeeded(run, kind).acknowledgment
+    assert acknowledgment is not None
+    return ids.decode(ids.TRANSACTION, acknowledgment.transaction_id) or 0
 
 
 async def test_no_acknowledged_operation_is_lost_duplicated_or_changed(run: TortureRun) -> None:
     assert len(run.client_ledger.operations) > 150
-    assert any(one.unanswered_attempts for one in run.client_ledger.operations.values())
+    assert any(state.unanswered_attempts for state in run.client_ledger.operations.values())
     await run.reconcile_all()
     assert run.findings.all == []
 
@@ -153,7 +153,7 @@ TAMPERING_CASES = {
 async def test_reconciler_detects_tampering_with_the_tables(run: TortureRun, what: str) -> None:
     sql, kind, expected = TAMPERING_CASES[what]
     findings = await builders.reconcile_after_tampering(run, sql, get_transaction_id(run, kind))
-    assert set(findings.by_kind()) == expected, [str(one) for one in findings.all]
+    assert set(findings.by_kind()) == expected, [str(finding) for finding in findings.all]
 
 
 async def test_reconciler_detects_an_acknowledged_operation_that_is_missing(
@@ -170,7 +170,7 @@ async def test_reconciler_detects_an_acknowledged_operation_that_is_missing(
     book.apply(paid)
     findings = await builders.reconcile_with(run, book)
     assert set(findings.by_kind()) == {"lost", "balance", "events"}
-    assert {one.subject for one in findings.all if one.kind == "lost"} == {"never-sent"}
+    assert {finding.subject for finding in findings.all if finding.kind == "lost"} == {"never-sent"}
 
 
 async def test_reconciler_detects_amounts_that_differ_from_the_acknowledgment(
@@ -182,7 +182,7 @@ async def test_reconciler_detects_amounts_that_differ_from_the_acknowledgment(
     sent.acknowledgment.amounts["payer_balance"] += 1
     findings = await builders.reconcile_with(run, book)
     assert set(findings.by_kind()) == {"wrong values"}
-    assert {one.subject for one in findings.all} == {sent.operation.idempotency_key}
+    assert {finding.subject for finding in findings.all} == {sent.operation.idempotency_key}
 
 
 async def test_reconciler_detects_a_transaction_unknown_to_the_clients(run: TortureRun) -> None:
@@ -222,7 +222,11 @@ async def test_invalid_responses_are_reported_as_findings(run: TortureRun) -> No
     load._handle_response(paid, build_response(402, {"code": "INSUFFICIENT_FUNDS"}))
     load._handle_response(paid, build_response(500, {"code": "INTERNAL_ERROR"}))
     load._handle_response(paid, build_response(403, {"code": "COMPLIANCE_REJECTED"}))
-    assert [one.kind for one in findings.all[:3]] == ["wrong values", "wrong values", "failure"]
+    assert [finding.kind for finding in findings.all[:3]] == [
+        "wrong values",
+        "wrong values",
+        "failure",
+    ]
     assert {one.kind for one in findings.all[3:]} == {"rejection", "wrong values"}
 
 
@@ -236,11 +240,11 @@ async def test_invalid_event_deliveries_are_reported_as_findings(run: TortureRun
         receiver.received.append(
             ReceivedWebhook("POST / HTTP/1.1", {"webhook-id": webhook_id}, raw)
         )
-    await arrived.reconcile([sent], findings, patience=0)
-    assert [one.subject for one in findings.all] == [
+    await arrived.reconcile([sent], findings, timeout_seconds=0)
+    assert [finding.subject for finding in findings.all] == [
         "dlv_1",
         f"transaction.completed {sent.acknowledgment.transaction_id}",
     ]
     findings = Findings()
-    await EventReceiver(WebhookReceiver()).reconcile([sent], findings, patience=0)
+    await EventReceiver(WebhookReceiver()).reconcile([sent], findings, timeout_seconds=0)
     assert [one.detail for one in findings.all] == ["missing 1 times"]

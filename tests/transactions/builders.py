@@ -13,13 +13,13 @@ from tapgate.ledger.pins import set_pin
 _sequence = itertools.count(1)
 
 
-async def create_agent(world: Harness, name: str = "Kadiatu Conteh") -> str:
+async def create_agent(harness: Harness, name: str = "Kadiatu Conteh") -> str:
     """Create an agent whose PIN is `PIN` and return its id."""
-    services, agent_id = world.services, world.services.new_id()
+    services, agent_id = harness.services, harness.services.new_id()
     accounts = {}
     async with services.database.transaction() as tx:
         for kind in (chart.FLOAT, chart.COMMISSION):
-            accounts[kind] = await _create_account(tx, world, kind, agent_id, name)
+            accounts[kind] = await _create_account(tx, harness, kind, agent_id, name)
         await tx.execute(
             """INSERT INTO agents (id, account_id, commission_account_id, agent_type, phone_number,
                                    created_at, updated_at)
@@ -33,11 +33,11 @@ async def create_agent(world: Harness, name: str = "Kadiatu Conteh") -> str:
     return ids.encode(ids.AGENT, agent_id)
 
 
-async def create_processor(world: Harness, name: str = "Kamara Stores") -> str:
+async def create_processor(harness: Harness, name: str = "Kamara Stores") -> str:
     """Create a processor and return its id."""
-    processor_id = world.services.new_id()
-    async with world.services.database.transaction() as tx:
-        account_id = await _create_account(tx, world, chart.SETTLEMENT, processor_id, name)
+    processor_id = harness.services.new_id()
+    async with harness.services.database.transaction() as tx:
+        account_id = await _create_account(tx, harness, chart.SETTLEMENT, processor_id, name)
         await tx.execute(
             """INSERT INTO processors (id, account_id, phone_number, email, created_at, updated_at)
                VALUES ($1, $2, '+23276000000', 'shop@example.com', now(), now())""",
@@ -47,11 +47,11 @@ async def create_processor(world: Harness, name: str = "Kamara Stores") -> str:
     return ids.encode(ids.PROCESSOR, processor_id)
 
 
-async def create_partner(world: Harness, name: str = "Sierra Bank") -> str:
+async def create_partner(harness: Harness, name: str = "Sierra Bank") -> str:
     """Create a partner and return its id."""
-    partner_id = world.services.new_id()
-    async with world.services.database.transaction() as tx:
-        account_id = await _create_account(tx, world, chart.CLEARING, partner_id, name)
+    partner_id = harness.services.new_id()
+    async with harness.services.database.transaction() as tx:
+        account_id = await _create_account(tx, harness, chart.CLEARING, partner_id, name)
         await tx.execute(
             """INSERT INTO partners (id, account_id, webhook_secret, created_at)
                VALUES ($1, $2, '', now())""",
@@ -61,8 +61,8 @@ async def create_partner(world: Harness, name: str = "Sierra Bank") -> str:
     return ids.encode(ids.PARTNER, partner_id)
 
 
-async def _create_account(tx: Any, world: Harness, kind: str, owner_id: int, name: str) -> int:
-    account_id = world.services.new_id()
+async def _create_account(tx: Any, harness: Harness, kind: str, owner_id: int, name: str) -> int:
+    account_id = harness.services.new_id()
     await open_account(
         tx,
         id=account_id,
@@ -70,14 +70,14 @@ async def _create_account(tx: Any, world: Harness, kind: str, owner_id: int, nam
         owner_id=owner_id,
         holder_name=name,
         public_name=f"{name.split(' ', maxsplit=1)[0]} (public)",
-        currency=world.services.settings.currency,
+        currency=harness.services.settings.currency,
     )
     return account_id
 
 
 def build_party(public_id: str) -> Party:
     """Build a party from a user id, "cash" or a card serial."""
-    for prefix, made in (
+    for prefix, created in (
         (ids.SUBSCRIBER, commands.subscriber_party),
         (ids.AGENT, commands.agent_party),
         (ids.PROCESSOR, commands.processor_party),
@@ -85,38 +85,40 @@ def build_party(public_id: str) -> Party:
     ):
         number = ids.decode(prefix, public_id)
         if number is not None:
-            return made(number)
+            return created(number)
     return commands.CASH_PARTY if public_id == "cash" else commands.card_party(public_id)
 
 
 async def submit_command(
-    world: Harness, kind: str, payer: str | Party, payee: str | Party, amount: str, **more: Any
+    harness: Harness, kind: str, payer: str | Party, payee: str | Party, amount: str, **more: Any
 ) -> Outcome:
     """Submit a command to the ledger directly."""
-    return await world.services.ledger.submit(
+    return await harness.services.ledger.submit(
         Command(
             type=kind,
             channel=more.pop("channel", "api"),
             payer=build_party(payer) if isinstance(payer, str) else payer,
             payee=build_party(payee) if isinstance(payee, str) else payee,
-            amount=money.parse(amount, world.services.settings.currency),
+            amount=money.parse(amount, harness.services.settings.currency),
             **more,
         )
     )
 
 
 async def submit_and_get_id(
-    world: Harness, kind: str, payer: str | Party, payee: str | Party, amount: str, **more: Any
+    harness: Harness, kind: str, payer: str | Party, payee: str | Party, amount: str, **more: Any
 ) -> str:
     """Submit a command, require that it is accepted, and return the transaction id."""
     return encode_transaction_id(
-        (await submit_command(world, kind, payer, payee, amount, **more)).require_accepted()
+        (await submit_command(harness, kind, payer, payee, amount, **more)).require_accepted()
     )
 
 
-async def submit_refund(world: Harness, transaction_id: str, processor_id: str, amount: str) -> str:
+async def submit_refund(
+    harness: Harness, transaction_id: str, processor_id: str, amount: str
+) -> str:
     return await submit_and_get_id(
-        world,
+        harness,
         chart.REFUND,
         processor_id,
         processor_id,  # ignored: the refund goes to the original payer
@@ -125,19 +127,19 @@ async def submit_refund(world: Harness, transaction_id: str, processor_id: str, 
     )
 
 
-async def decide_review(world: Harness, transaction_id: str, *, release: bool) -> None:
+async def decide_review(harness: Harness, transaction_id: str, *, release: bool) -> None:
     number = ids.decode(ids.TRANSACTION, transaction_id)
     assert number is not None
-    await world.services.ledger.submit(ReviewDecision(transaction_id=number, release=release))
+    await harness.services.ledger.submit(ReviewDecision(transaction_id=number, release=release))
 
 
-async def set_kyc_level(world: Harness, subscriber_id: str, level: int) -> None:
-    await world.services.database.execute(
+async def set_kyc_level(harness: Harness, subscriber_id: str, level: int) -> None:
+    await harness.services.database.execute(
         "UPDATE accounts SET kyc_level = $2 WHERE owner_id = $1",
         ids.decode(ids.SUBSCRIBER, subscriber_id),
         level,
     )
 
 
-def encode_transaction_id(answer: TransactionResult) -> str:
-    return ids.encode(ids.TRANSACTION, answer.transaction_id)
+def encode_transaction_id(result: TransactionResult) -> str:
+    return ids.encode(ids.TRANSACTION, result.transaction_id)

@@ -22,19 +22,19 @@ URL = "/api/v1/transactions"
 
 
 @pytest.fixture
-async def admin(world: Harness) -> BearerAuth:
-    return await world.create_admin("S")
+async def admin(harness: Harness) -> BearerAuth:
+    return await harness.create_admin("S")
 
 
-async def get_transaction(world: Harness, caller: Any, transaction_id: str, part: str) -> Any:
-    answer = await world.client.get(f"{URL}/{transaction_id}/{part}", auth=caller)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+async def get_transaction(harness: Harness, caller: Any, transaction_id: str, part: str) -> Any:
+    response = await harness.client.get(f"{URL}/{transaction_id}/{part}", auth=caller)
+    assert response.status_code == 200, response.text
+    return response.json()
 
 
-async def list_entries(world: Harness, caller: Any, transaction_id: str) -> list[tuple[Any, ...]]:
+async def list_entries(harness: Harness, caller: Any, transaction_id: str) -> list[tuple[Any, ...]]:
     """Return each entry: debit kind, credit kind, amount, and both balances after it."""
-    found = await get_transaction(world, caller, transaction_id, "entries")
+    found = await get_transaction(harness, caller, transaction_id, "entries")
     assert (found["transaction_id"], found["currency"]) == (transaction_id, "SLE")
     entries = found["entries"]
     assert [entry["position"] for entry in entries] == list(range(len(entries)))
@@ -50,11 +50,11 @@ async def list_entries(world: Harness, caller: Any, transaction_id: str) -> list
     ]
 
 
-async def test_entries_of_a_payment_and_its_refund(world: Harness, admin: BearerAuth) -> None:
-    payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
-    card = await world.create_card(payer["id"])
-    paid = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "100")
-    first, fee = (await get_transaction(world, admin, paid, "entries"))["entries"]
+async def test_entries_of_a_payment_and_its_refund(harness: Harness, admin: BearerAuth) -> None:
+    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    card = await harness.create_card(payer["id"])
+    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "100")
+    first, fee = (await get_transaction(harness, admin, paid, "entries"))["entries"]
     account = payer["account_id"]
     assert first == {
         "position": 0,
@@ -84,25 +84,25 @@ async def test_entries_of_a_payment_and_its_refund(world: Harness, admin: Bearer
         "name": "Platform",
         "balance_after": None,
     }
-    assert await list_entries(world, admin, paid) == [
+    assert await list_entries(harness, admin, paid) == [
         ("wallet", "settlement", "100.00", "900.00", "100.00"),
         ("settlement", "fees", "1.00", "99.00", None),
     ]
-    given_back = await submit_refund(world, paid, shop, "100")
-    assert await list_entries(world, admin, given_back) == [
+    returned = await submit_refund(harness, paid, shop, "100")
+    assert await list_entries(harness, admin, returned) == [
         ("fees", "settlement", "1.00", None, "100.00"),
         ("settlement", "wallet", "100.00", "0.00", "1000.00"),
     ]
 
 
 async def test_commission_entry_credits_the_agents_commission_account(
-    world: Harness, admin: BearerAuth
+    harness: Harness, admin: BearerAuth
 ) -> None:
-    kadiatu, somebody = await create_agent(world), await world.create_subscriber()
-    await submit_and_get_id(world, chart.AGENT_FUND, "cash", kadiatu, "500")
-    paid_in = await submit_and_get_id(world, chart.AGENT_CASHIN, kadiatu, somebody["id"], "100")
-    entries = (await get_transaction(world, admin, paid_in, "entries"))["entries"]
-    assert await list_entries(world, admin, paid_in) == [
+    kadiatu, somebody = await create_agent(harness), await harness.create_subscriber()
+    await submit_and_get_id(harness, chart.AGENT_FUND, "cash", kadiatu, "500")
+    paid_in = await submit_and_get_id(harness, chart.AGENT_CASHIN, kadiatu, somebody["id"], "100")
+    entries = (await get_transaction(harness, admin, paid_in, "entries"))["entries"]
+    assert await list_entries(harness, admin, paid_in) == [
         ("float", "wallet", "100.00", "400.00", "100.00"),
         ("commission_expense", "commission", entries[1]["amount"], None, None),
     ]
@@ -110,51 +110,51 @@ async def test_commission_entry_credits_the_agents_commission_account(
 
 
 async def test_held_and_declined_transactions_have_no_entries(
-    world: Harness, admin: BearerAuth
+    harness: Harness, admin: BearerAuth
 ) -> None:
-    rich, other = await world.create_subscriber(), await world.create_subscriber()
-    await set_kyc_level(world, rich["id"], 3)
-    await set_kyc_level(world, other["id"], 3)
-    await world.deposit(rich["id"], "2000000")
-    held = await submit_and_get_id(world, chart.TRANSFER_P2P, rich["id"], other["id"], "600000")
-    outcome = await submit_command(world, chart.TRANSFER_P2P, rich["id"], other["id"], "1000001")
+    rich, other = await harness.create_subscriber(), await harness.create_subscriber()
+    await set_kyc_level(harness, rich["id"], 3)
+    await set_kyc_level(harness, other["id"], 3)
+    await harness.deposit(rich["id"], "2000000")
+    held = await submit_and_get_id(harness, chart.TRANSFER_P2P, rich["id"], other["id"], "600000")
+    outcome = await submit_command(harness, chart.TRANSFER_P2P, rich["id"], other["id"], "1000001")
     assert outcome.code is not None and outcome.result is not None
-    assert await list_entries(world, admin, held) == []
-    assert await list_entries(world, admin, encode_transaction_id(outcome.result)) == []
-    await decide_review(world, held, release=True)
-    assert await list_entries(world, admin, held) == [
+    assert await list_entries(harness, admin, held) == []
+    assert await list_entries(harness, admin, encode_transaction_id(outcome.result)) == []
+    await decide_review(harness, held, release=True)
+    assert await list_entries(harness, admin, held) == [
         ("wallet", "wallet", "600000.00", "1400000.00", "600000.00"),
         ("wallet", "fees", "3000.00", "1397000.00", None),
     ]
 
 
-async def test_chain_links_a_payment_and_its_refunds(world: Harness, admin: BearerAuth) -> None:
-    payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
-    card = await world.create_card(payer["id"])
-    paid = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "100")
+async def test_chain_links_a_payment_and_its_refunds(harness: Harness, admin: BearerAuth) -> None:
+    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    card = await harness.create_card(payer["id"])
+    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "100")
     none = {"count": 0, "last_at": None}
-    assert await get_transaction(world, admin, paid, "chain") == {
+    assert await get_transaction(harness, admin, paid, "chain") == {
         "original": None,
         "refunds": [],
         "replays": none,
     }
     parts = [
-        await submit_refund(world, paid, shop, "30"),
-        await submit_refund(world, paid, shop, "20"),
+        await submit_refund(harness, paid, shop, "30"),
+        await submit_refund(harness, paid, shop, "20"),
     ]
-    chain = await get_transaction(world, admin, paid, "chain")
+    chain = await get_transaction(harness, admin, paid, "chain")
     assert chain["original"] is None
-    assert [one["id"] for one in chain["refunds"]] == parts
+    assert [item["id"] for item in chain["refunds"]] == parts
     assert chain["refunds"][0]["to"]["name"] == "Aminata Kamara"
-    chain = await get_transaction(world, admin, parts[0], "chain")
+    chain = await get_transaction(harness, admin, parts[0], "chain")
     assert (chain["refunds"], chain["replays"]) == ([], none)
     assert (chain["original"]["id"], chain["original"]["refunded_amount"]) == (paid, "50.00")
 
 
 @pytest.mark.parametrize("part", ["entries", "chain"])
 async def test_entries_and_chain_of_an_unknown_transaction_are_not_found(
-    world: Harness, admin: BearerAuth, part: str
+    harness: Harness, admin: BearerAuth, part: str
 ) -> None:
     for name in ("x", "txn_x", ids.encode(ids.TRANSACTION, 1), "export"):
-        answer = await world.client.get(f"{URL}/{name}/{part}", auth=admin)
-        assert (answer.status_code, answer.json()["code"]) == (404, "TRANSACTION_NOT_FOUND")
+        response = await harness.client.get(f"{URL}/{name}/{part}", auth=admin)
+        assert (response.status_code, response.json()["code"]) == (404, "TRANSACTION_NOT_FOUND")

@@ -20,18 +20,18 @@ URL = "/api/v1/transactions"
 
 
 @pytest.fixture
-async def key(world: Harness) -> BearerAuth:
-    return await world.create_api_key("payments:read")
+async def key(harness: Harness) -> BearerAuth:
+    return await harness.create_api_key("payments:read")
 
 
-async def get_csv(world: Harness, caller: Any, **filters: Any) -> httpx2.Response:
-    answer = await world.client.get(f"{URL}/export", params=filters, auth=caller)
-    assert answer.status_code == 200, answer.text
-    return answer
+async def get_csv(harness: Harness, caller: Any, **filters: Any) -> httpx2.Response:
+    response = await harness.client.get(f"{URL}/export", params=filters, auth=caller)
+    assert response.status_code == 200, response.text
+    return response
 
 
-def parse_rows(answer: httpx2.Response) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(answer.text, newline="")))
+def parse_rows(response: httpx2.Response) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(response.text, newline="")))
 
 
 def to_csv_row(record: dict[str, Any]) -> dict[str, str]:
@@ -43,22 +43,22 @@ def to_csv_row(record: dict[str, Any]) -> dict[str, str]:
     return {name: value or "" for name, value in flat.items()}
 
 
-async def test_export_matches_the_list(world: Harness, key: BearerAuth) -> None:
-    payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
-    friend, card = await world.create_subscriber(), await world.create_card(payer["id"])
+async def test_export_matches_the_list(harness: Harness, key: BearerAuth) -> None:
+    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    friend, card = await harness.create_subscriber(), await harness.create_card(payer["id"])
     context = {"terminal_id": "ter_0000000000001", "merchant_name": "Kamara", "memo": 'a "b", c'}
     request = ScopedIdempotencyKey("test", "order-1", b"")
     paid = await submit_and_get_id(
-        world, chart.POS_PAYMENT, card, shop, "10", context=context, idempotency_key=request
+        harness, chart.POS_PAYMENT, card, shop, "10", context=context, idempotency_key=request
     )
-    await submit_refund(world, paid, shop, "5")
-    await submit_command(world, chart.TRANSFER_P2P, payer["id"], friend["id"], "9000")
-    await world.services.database.execute(
+    await submit_refund(harness, paid, shop, "5")
+    await submit_command(harness, chart.TRANSFER_P2P, payer["id"], friend["id"], "9000")
+    await harness.services.database.execute(
         """INSERT INTO cards (id, serial, status, created_at, updated_at)
            VALUES (1, 'TAP-NOBODYS', 'UNASSIGNED', now(), now())"""
     )
-    await submit_command(world, chart.POS_PAYMENT, "TAP-NOBODYS", shop, "10")
-    for caller in (key, await world.create_admin("F")):
+    await submit_command(harness, chart.POS_PAYMENT, "TAP-NOBODYS", shop, "10")
+    for caller in (key, await harness.create_admin("F")):
         for filters in (
             {},
             {"user_id": payer["id"]},
@@ -68,64 +68,66 @@ async def test_export_matches_the_list(world: Harness, key: BearerAuth) -> None:
             {"from": "2020-01-01", "to": "2020-12-31"},
             {"user_id": "sub_0000000000001"},
         ):
-            listed = await world.client.get(URL, params=filters, auth=caller)
-            made = await get_csv(world, caller, **filters)
-            assert parse_rows(made) == [to_csv_row(record) for record in listed.json()["data"]], (
-                filters
-            )
-            assert made.text.splitlines()[0] == ",".join(COLUMNS)
-    assert "Aminata Kamara" in (await get_csv(world, await world.create_admin("S"))).text
-    assert "Aminata Kamara" not in (await get_csv(world, key)).text
+            listed = await harness.client.get(URL, params=filters, auth=caller)
+            created = await get_csv(harness, caller, **filters)
+            assert parse_rows(created) == [
+                to_csv_row(record) for record in listed.json()["data"]
+            ], filters
+            assert created.text.splitlines()[0] == ",".join(COLUMNS)
+    assert "Aminata Kamara" in (await get_csv(harness, await harness.create_admin("S"))).text
+    assert "Aminata Kamara" not in (await get_csv(harness, key)).text
 
 
-async def test_export_is_a_csv_attachment_with_a_file_name(world: Harness, key: BearerAuth) -> None:
-    made = await get_csv(world, key)
-    assert made.headers["Content-Type"] == "text/csv; charset=utf-8"
-    disposition = made.headers["Content-Disposition"]
+async def test_export_is_a_csv_attachment_with_a_file_name(
+    harness: Harness, key: BearerAuth
+) -> None:
+    created = await get_csv(harness, key)
+    assert created.headers["Content-Type"] == "text/csv; charset=utf-8"
+    disposition = created.headers["Content-Disposition"]
     assert disposition.startswith('attachment; filename="transactions-20')
     assert disposition.endswith('.csv"')
-    assert "X-Next-Cursor" not in made.headers
+    assert "X-Next-Cursor" not in created.headers
 
 
 async def test_export_continues_from_the_cursor(
-    world: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "_PAGE_SIZE", 2)
-    subscriber = await world.create_subscriber()
+    subscriber = await harness.create_subscriber()
     for _ in range(8):
-        await world.deposit(subscriber["id"], "1")
+        await harness.deposit(subscriber["id"], "1")
     expected = [
-        row["id"] for row in parse_rows(await get_csv(world, key, user_id=subscriber["id"]))
+        row["id"] for row in parse_rows(await get_csv(harness, key, user_id=subscriber["id"]))
     ]
     assert len(expected) == 8
     for limit in (1, 2, 3, 4, 7, 8):
         seen: list[str] = []
         cursor: dict[str, str] = {"cursor": ids.encode("cur_", 2**63 - 1)}
         while cursor:
-            made = await get_csv(world, key, user_id=subscriber["id"], limit=limit, **cursor)
-            assert len(parse_rows(made)) <= limit
-            seen += [row["id"] for row in parse_rows(made)]
-            following = made.headers.get("X-Next-Cursor")
+            created = await get_csv(harness, key, user_id=subscriber["id"], limit=limit, **cursor)
+            assert len(parse_rows(created)) <= limit
+            seen += [row["id"] for row in parse_rows(created)]
+            following = created.headers.get("X-Next-Cursor")
             cursor = {"cursor": following} if following else {}
-            await world.deposit(subscriber["id"], "1")  # newer than the exported rows
+            await harness.deposit(subscriber["id"], "1")  # newer than the exported rows
         assert [id for id in seen if id in expected] == expected
         assert len(set(seen)) == len(seen)
 
 
-async def test_export_cells_cannot_be_formulas(world: Harness, key: BearerAuth) -> None:
-    payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
-    await world.disable_compliance_rules()
-    card = await world.create_card(payer["id"])
+async def test_export_cells_cannot_be_formulas(harness: Harness, key: BearerAuth) -> None:
+    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    await harness.disable_compliance_rules()
+    card = await harness.create_card(payer["id"])
     for number, text in enumerate(FORMULA_PAYLOADS):
         context = dict.fromkeys(("memo", "merchant_name", "transaction_ref", "terminal_id"), text)
         request = ScopedIdempotencyKey("test", f"{text}{number}", b"")
         await submit_and_get_id(
-            world, chart.POS_PAYMENT, card, shop, "1", context=context, idempotency_key=request
+            harness, chart.POS_PAYMENT, card, shop, "1", context=context, idempotency_key=request
         )
-    made = await get_csv(world, key, user_id=payer["id"], type="pos_payment")
-    assert len(parse_rows(made)) == len(FORMULA_PAYLOADS)
+    created = await get_csv(harness, key, user_id=payer["id"], type="pos_payment")
+    assert len(parse_rows(created)) == len(FORMULA_PAYLOADS)
     for separator in (",", ";", "\t"):
-        assert all(is_safe_cell(cell) for cell in split_cells(made.text, separator))
+        assert all(is_safe_cell(cell) for cell in split_cells(created.text, separator))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +135,7 @@ async def test_export_cells_cannot_be_formulas(world: Harness, key: BearerAuth) 
     [{"limit": "0"}, {"limit": "50001"}, {"type": "gift"}, {"cursor": "x"}, {"user_id": "x"}],
 )
 async def test_export_with_invalid_filters_is_rejected(
-    world: Harness, key: BearerAuth, filters: dict[str, str]
+    harness: Harness, key: BearerAuth, filters: dict[str, str]
 ) -> None:
-    answer = await world.client.get(f"{URL}/export", params=filters, auth=key)
-    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
+    response = await harness.client.get(f"{URL}/export", params=filters, auth=key)
+    assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")

@@ -18,36 +18,41 @@ from transactions.builders import create_processor, submit_and_get_id, submit_co
 URL = "/api/v1/transactions"
 
 
-async def get_page(world: Harness, caller: Any, **filters: str) -> dict[str, Any]:
-    answer = await world.client.get(URL, params=filters, auth=caller)
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
+async def get_page(harness: Harness, caller: Any, **filters: str) -> dict[str, Any]:
+    response = await harness.client.get(URL, params=filters, auth=caller)
+    assert response.status_code == 200, response.text
+    found: dict[str, Any] = response.json()
     return found
 
 
-async def list_ids(world: Harness, caller: Any, **filters: str) -> list[str]:
-    return [record["id"] for record in (await get_page(world, caller, **filters))["data"]]
+async def list_ids(harness: Harness, caller: Any, **filters: str) -> list[str]:
+    return [record["id"] for record in (await get_page(harness, caller, **filters))["data"]]
 
 
-async def get_error(world: Harness, caller: Any, url: str = URL, **filters: str) -> tuple[int, str]:
-    answer = await world.client.get(url, params=filters, auth=caller)
-    return answer.status_code, answer.json()["code"]
+async def get_error(
+    harness: Harness, caller: Any, url: str = URL, **filters: str
+) -> tuple[int, str]:
+    response = await harness.client.get(url, params=filters, auth=caller)
+    return response.status_code, response.json()["code"]
 
 
 @pytest.fixture
-async def key(world: Harness) -> BearerAuth:
-    return await world.create_api_key("payments:read")
+async def key(harness: Harness) -> BearerAuth:
+    return await harness.create_api_key("payments:read")
 
 
-async def test_filters_narrow_the_list(world: Harness, key: BearerAuth) -> None:
-    payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
-    friend = await world.create_subscriber()
-    card, other_card = await world.create_card(payer["id"]), await world.create_card(payer["id"])
-    friends_card = await world.create_card(friend["id"])
-    by_card = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "10")
-    by_other = await submit_and_get_id(world, chart.POS_PAYMENT, other_card, shop, "10")
-    sent = await submit_and_get_id(world, chart.TRANSFER_P2P, payer["id"], friends_card, "10")
-    declined = await submit_command(world, chart.TRANSFER_P2P, payer["id"], friends_card, "9000")
+async def test_filters_narrow_the_list(harness: Harness, key: BearerAuth) -> None:
+    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    friend = await harness.create_subscriber()
+    card, other_card = (
+        await harness.create_card(payer["id"]),
+        await harness.create_card(payer["id"]),
+    )
+    friends_card = await harness.create_card(friend["id"])
+    by_card = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "10")
+    by_other = await submit_and_get_id(harness, chart.POS_PAYMENT, other_card, shop, "10")
+    sent = await submit_and_get_id(harness, chart.TRANSFER_P2P, payer["id"], friends_card, "10")
+    declined = await submit_command(harness, chart.TRANSFER_P2P, payer["id"], friends_card, "9000")
     assert declined.result is not None
     failed = ids.encode(ids.TRANSACTION, declined.result.transaction_id)
     for filters, expected in [
@@ -69,7 +74,7 @@ async def test_filters_narrow_the_list(world: Harness, key: BearerAuth) -> None:
         ({"user_id": "sub_0000000000001"}, []),
         ({"user_id": "prc_0000000000001", "card_serial": card}, []),
     ]:
-        records = await list_ids(world, key, **filters)
+        records = await list_ids(harness, key, **filters)
         assert [id for id in records if id in (failed, sent, by_other, by_card)] == expected
         if filters:
             assert len(records) == len(expected), filters
@@ -91,18 +96,18 @@ async def test_filters_narrow_the_list(world: Harness, key: BearerAuth) -> None:
     ],
 )
 async def test_invalid_filter_values_are_rejected(
-    world: Harness, key: BearerAuth, filters: Mapping[str, str]
+    harness: Harness, key: BearerAuth, filters: Mapping[str, str]
 ) -> None:
-    assert await get_error(world, key, **filters) == (422, "VALIDATION_FAILED")
+    assert await get_error(harness, key, **filters) == (422, "VALIDATION_FAILED")
 
 
 @pytest.mark.parametrize("filters", [{}, {"user": "payer"}, {"user": "shop"}, {"card": "card"}])
 async def test_pagination_returns_each_transaction_once_under_concurrent_inserts(
-    world: Harness, key: BearerAuth, filters: Mapping[str, str]
+    harness: Harness, key: BearerAuth, filters: Mapping[str, str]
 ) -> None:
-    payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
-    card = await world.create_card(payer["id"])
-    paid = [await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "1") for _ in range(7)]
+    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    card = await harness.create_card(payer["id"])
+    paid = [await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "1") for _ in range(7)]
     names = {"payer": payer["id"], "shop": shop, "card": card}
     asked = {
         {"user": "user_id", "card": "card_serial"}[name]: names[value]
@@ -110,28 +115,28 @@ async def test_pagination_returns_each_transaction_once_under_concurrent_inserts
     }
     seen, cursor = [], {}
     while True:
-        answer = await get_page(world, key, limit="2", **asked, **cursor)
-        seen += [record["id"] for record in answer["data"]]
-        assert answer["has_more"] == (answer["next_cursor"] is not None)
-        if not answer["has_more"]:
+        response = await get_page(harness, key, limit="2", **asked, **cursor)
+        seen += [record["id"] for record in response["data"]]
+        assert response["has_more"] == (response["next_cursor"] is not None)
+        if not response["has_more"]:
             break
-        cursor = {"cursor": answer["next_cursor"]}
-        await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "1")
+        cursor = {"cursor": response["next_cursor"]}
+        await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "1")
     assert [id for id in seen if id in paid] == paid[::-1]
     assert len(set(seen)) == len(seen)
 
 
-async def test_period_filter_is_exact_to_the_millisecond(world: Harness, key: BearerAuth) -> None:
-    subscriber = await world.create_subscriber()
+async def test_period_filter_is_exact_to_the_millisecond(harness: Harness, key: BearerAuth) -> None:
+    subscriber = await harness.create_subscriber()
     for _ in range(3):
-        await world.deposit(subscriber["id"], "1")
+        await harness.deposit(subscriber["id"], "1")
         await asyncio.sleep(0.005)
-    records = (await get_page(world, key, user_id=subscriber["id"]))["data"]
+    records = (await get_page(harness, key, user_id=subscriber["id"]))["data"]
     newest, middle, oldest = (record["created_at"] for record in records)
 
     async def within(**period: str) -> list[str]:
-        theirs = await list_ids(world, key, user_id=subscriber["id"], **period)
-        assert await list_ids(world, key, **period) == theirs
+        theirs = await list_ids(harness, key, user_id=subscriber["id"], **period)
+        assert await list_ids(harness, key, **period) == theirs
         return [record["created_at"] for record in records if record["id"] in theirs]
 
     assert await within(**{"from": middle}) == [newest, middle]
@@ -143,15 +148,15 @@ async def test_period_filter_is_exact_to_the_millisecond(world: Harness, key: Be
     assert await within(**{"from": "1000-01-01", "to": "9998-12-31"}) == [newest, middle, oldest]
 
 
-async def test_dates_use_the_platform_timezone(world: Harness, key: BearerAuth) -> None:
-    subscriber = await world.create_subscriber(balance="1")
-    (record,) = (await get_page(world, key, user_id=subscriber["id"]))["data"]
+async def test_dates_use_the_platform_timezone(harness: Harness, key: BearerAuth) -> None:
+    subscriber = await harness.create_subscriber(balance="1")
+    (record,) = (await get_page(harness, key, user_id=subscriber["id"]))["data"]
     moment = datetime.fromisoformat(record["created_at"])
     for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):  # always on different calendar days
-        settings = world.services.settings
-        world.services.settings = msgspec.structs.replace(settings, timezone=ZoneInfo(zone))
+        settings = harness.services.settings
+        harness.services.settings = msgspec.structs.replace(settings, timezone=ZoneInfo(zone))
         day = moment.astimezone(ZoneInfo(zone)).date()
         for asked, expected in ((day, [record["id"]]), (day + timedelta(days=1), [])):
             bound = asked.isoformat()
             period = {"from": bound, "to": bound}
-            assert await list_ids(world, key, user_id=subscriber["id"], **period) == expected
+            assert await list_ids(harness, key, user_id=subscriber["id"], **period) == expected

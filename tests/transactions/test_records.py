@@ -28,30 +28,30 @@ URL = "/api/v1/transactions"
 
 
 async def get_transaction(
-    world: Harness, transaction_id: str, caller: Any = None
+    harness: Harness, transaction_id: str, caller: Any = None
 ) -> dict[str, Any]:
-    answer = await world.client.get(
-        f"{URL}/{transaction_id}", auth=caller or await world.create_api_key("payments:read")
+    response = await harness.client.get(
+        f"{URL}/{transaction_id}", auth=caller or await harness.create_api_key("payments:read")
     )
-    assert answer.status_code == 200, answer.text
-    record: dict[str, Any] = answer.json()
+    assert response.status_code == 200, response.text
+    record: dict[str, Any] = response.json()
     return record
 
 
 async def list_transactions(
-    world: Harness, caller: Any = None, **filters: str
+    harness: Harness, caller: Any = None, **filters: str
 ) -> list[dict[str, Any]]:
-    answer = await world.client.get(
-        URL, params=filters, auth=caller or await world.create_api_key("payments:read")
+    response = await harness.client.get(
+        URL, params=filters, auth=caller or await harness.create_api_key("payments:read")
     )
-    assert answer.status_code == 200, answer.text
-    records: list[dict[str, Any]] = answer.json()["data"]
+    assert response.status_code == 200, response.text
+    records: list[dict[str, Any]] = response.json()["data"]
     return records
 
 
-async def test_payment_record_has_every_field_of_the_interface(world: Harness) -> None:
-    payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
-    card = await world.create_card(payer["id"])
+async def test_payment_record_has_every_field_of_the_interface(harness: Harness) -> None:
+    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    card = await harness.create_card(payer["id"])
     context = {
         "terminal_id": "ter_0000000000001",
         "merchant_id": "M-1",
@@ -61,7 +61,7 @@ async def test_payment_record_has_every_field_of_the_interface(world: Harness) -
     }
     request = ScopedIdempotencyKey("test", "first", b"")
     paid = await submit_and_get_id(
-        world,
+        harness,
         chart.POS_PAYMENT,
         card,
         shop,
@@ -70,7 +70,7 @@ async def test_payment_record_has_every_field_of_the_interface(world: Harness) -
         idempotency_key=request,
         channel="pos",
     )
-    record = await get_transaction(world, paid)
+    record = await get_transaction(harness, paid)
     created_at = record.pop("created_at")
     assert record.pop("completed_at") == created_at
     assert record == {
@@ -102,26 +102,34 @@ async def test_payment_record_has_every_field_of_the_interface(world: Harness) -
     }
 
 
-async def test_refund_record_references_the_original_payment(world: Harness) -> None:
-    payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
-    card = await world.create_card(payer["id"])
-    paid = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "100")
-    given_back = await get_transaction(world, await submit_refund(world, paid, shop, "40"))
-    assert given_back["original_transaction_id"] == paid
-    assert (given_back["processor_id"], given_back["approval_code"]) == (shop, None)
-    assert (given_back["from"]["id"], given_back["to"]["id"]) == (shop, payer["id"])
-    original = await get_transaction(world, paid)
+async def test_refund_record_references_the_original_payment(harness: Harness) -> None:
+    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    card = await harness.create_card(payer["id"])
+    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "100")
+    returned = await get_transaction(harness, await submit_refund(harness, paid, shop, "40"))
+    assert returned["original_transaction_id"] == paid
+    assert (returned["processor_id"], returned["approval_code"]) == (shop, None)
+    assert (returned["from"]["id"], returned["to"]["id"]) == (shop, payer["id"])
+    original = await get_transaction(harness, paid)
     assert (original["status"], original["refunded_amount"]) == ("partially_refunded", "40.00")
 
 
-async def test_only_admins_see_full_names_and_failure_details(world: Harness) -> None:
-    sender, recipient = await world.create_subscriber(balance="10"), await world.create_subscriber()
-    outcome = await submit_command(world, chart.TRANSFER_P2P, sender["id"], recipient["id"], "100")
+async def test_only_admins_see_full_names_and_failure_details(harness: Harness) -> None:
+    sender, recipient = (
+        await harness.create_subscriber(balance="10"),
+        await harness.create_subscriber(),
+    )
+    outcome = await submit_command(
+        harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "100"
+    )
     assert outcome.result is not None
     declined = encode_transaction_id(outcome.result)
-    masked = {await world.create_api_key("payments:read"): False, world.get_service_auth(): False}
-    for caller in (*masked, await world.create_admin("S")):
-        record = await get_transaction(world, declined, caller)
+    masked = {
+        await harness.create_api_key("payments:read"): False,
+        harness.get_service_auth(): False,
+    }
+    for caller in (*masked, await harness.create_admin("S")):
+        record = await get_transaction(harness, declined, caller)
         assert (record["status"], record["failure_code"]) == ("failed", "INSUFFICIENT_FUNDS")
         assert record["completed_at"] is None
         if caller in masked:
@@ -132,46 +140,46 @@ async def test_only_admins_see_full_names_and_failure_details(world: Harness) ->
             assert record["failure_details"] == {"available": "10.00", "required": "101.50"}
 
 
-async def test_payment_with_an_unlinked_card_has_no_payer(world: Harness) -> None:
-    shop, card = await create_processor(world), "TAP-UNLINKED"
-    await world.services.database.execute(
+async def test_payment_with_an_unlinked_card_has_no_payer(harness: Harness) -> None:
+    shop, card = await create_processor(harness), "TAP-UNLINKED"
+    await harness.services.database.execute(
         """INSERT INTO cards (id, serial, status, created_at, updated_at)
            VALUES ($1, $2, 'UNASSIGNED', now(), now())""",
-        world.services.new_id(),
+        harness.services.new_id(),
         card,
     )
-    outcome = await submit_command(world, chart.POS_PAYMENT, card, shop, "100")
+    outcome = await submit_command(harness, chart.POS_PAYMENT, card, shop, "100")
     assert outcome.result is not None
-    record = await get_transaction(world, encode_transaction_id(outcome.result))
+    record = await get_transaction(harness, encode_transaction_id(outcome.result))
     assert (record["from"], record["card_serial"]) == (None, card)
     assert (record["failure_code"], record["approval_code"]) == ("CARD_NOT_ACTIVE", None)
-    assert [found["id"] for found in await list_transactions(world, card_serial=card)] == [
+    assert [found["id"] for found in await list_transactions(harness, card_serial=card)] == [
         record["id"]
     ]
-    owner = await world.create_subscriber()
-    await world.services.database.execute(
+    owner = await harness.create_subscriber()
+    await harness.services.database.execute(
         """UPDATE cards SET status = 'ACTIVE', subscriber_id = $2, account_id = $3
            WHERE serial = $1""",
         card,
         ids.decode(ids.SUBSCRIBER, owner["id"]),
         ids.decode(ids.ACCOUNT, owner["account_id"]),
     )
-    assert [found["id"] for found in await list_transactions(world, card_serial=card)] == [
+    assert [found["id"] for found in await list_transactions(harness, card_serial=card)] == [
         record["id"]
     ]
 
 
-async def test_record_names_the_type_of_each_party(world: Harness) -> None:
-    subscriber, bank = await world.create_subscriber(), await create_partner(world)
-    seller, shop = await create_agent(world), await create_processor(world)
-    deposit = await submit_and_get_id(world, chart.PARTNER_DEPOSIT, "cash", bank, "500")
-    top_up = await submit_and_get_id(world, chart.PARTNER_FUND, bank, subscriber["id"], "100")
-    funded = await submit_and_get_id(world, chart.AGENT_FUND, "cash", seller, "500")
-    card = await world.create_card(subscriber["id"])
-    paid = await submit_and_get_id(world, chart.ONLINE_PAYMENT, card, shop, "10")
+async def test_record_names_the_type_of_each_party(harness: Harness) -> None:
+    subscriber, bank = await harness.create_subscriber(), await create_partner(harness)
+    seller, shop = await create_agent(harness), await create_processor(harness)
+    deposit = await submit_and_get_id(harness, chart.PARTNER_DEPOSIT, "cash", bank, "500")
+    top_up = await submit_and_get_id(harness, chart.PARTNER_FUND, bank, subscriber["id"], "100")
+    funded = await submit_and_get_id(harness, chart.AGENT_FUND, "cash", seller, "500")
+    card = await harness.create_card(subscriber["id"])
+    paid = await submit_and_get_id(harness, chart.ONLINE_PAYMENT, card, shop, "10")
     words = {}
     for transaction in (deposit, top_up, funded, paid):
-        record = await get_transaction(world, transaction)
+        record = await get_transaction(harness, transaction)
         words[transaction] = (record["from"]["type"], record["to"]["type"])
     assert words == {
         deposit: ("platform", "partner"),
@@ -179,20 +187,20 @@ async def test_record_names_the_type_of_each_party(world: Harness) -> None:
         funded: ("platform", "agent"),
         paid: ("subscriber", "processor"),
     }
-    platform = (await get_transaction(world, deposit))["from"]
+    platform = (await get_transaction(harness, deposit))["from"]
     assert platform["id"].startswith("acc_")
-    assert (await get_transaction(world, paid))["approval_code"] is not None
+    assert (await get_transaction(harness, paid))["approval_code"] is not None
 
 
-async def test_user_list_has_direction_and_balance_after(world: Harness) -> None:
-    sender = await world.create_subscriber(balance="1000")
-    recipient = await world.create_subscriber(balance="50")
+async def test_user_list_has_direction_and_balance_after(harness: Harness) -> None:
+    sender = await harness.create_subscriber(balance="1000")
+    recipient = await harness.create_subscriber(balance="50")
     sent = await submit_and_get_id(
-        world, chart.TRANSFER_P2P, sender["id"], await world.create_card(recipient["id"]), "100"
+        harness, chart.TRANSFER_P2P, sender["id"], await harness.create_card(recipient["id"]), "100"
     )
-    newest = (await list_transactions(world, user_id=sender["id"]))[0]
+    newest = (await list_transactions(harness, user_id=sender["id"]))[0]
     assert (newest["id"], newest["direction"], newest["balance_after"]) == (sent, "debit", "898.50")
-    newest, oldest = await list_transactions(world, user_id=recipient["id"])
+    newest, oldest = await list_transactions(harness, user_id=recipient["id"])
     assert (newest["id"], newest["direction"], newest["balance_after"]) == (
         sent,
         "credit",
@@ -200,62 +208,62 @@ async def test_user_list_has_direction_and_balance_after(world: Harness) -> None
     )
     assert (oldest["direction"], oldest["balance_after"]) == ("credit", "50.00")
     declined = await submit_command(
-        world, chart.TRANSFER_P2P, sender["id"], recipient["id"], "5000"
+        harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "5000"
     )
     assert declined.result is not None
-    newest = (await list_transactions(world, user_id=sender["id"]))[0]
+    newest = (await list_transactions(harness, user_id=sender["id"]))[0]
     assert (newest["id"], newest["direction"]) == (encode_transaction_id(declined.result), "debit")
     assert newest["balance_after"] is None
 
 
-async def test_held_transaction_has_no_balance_after(world: Harness) -> None:
-    sender, recipient = await world.create_subscriber(), await world.create_subscriber()
-    for one in (sender, recipient):
-        await set_kyc_level(world, one["id"], 3)
-    await world.deposit(sender["id"], "900000")
+async def test_held_transaction_has_no_balance_after(harness: Harness) -> None:
+    sender, recipient = await harness.create_subscriber(), await harness.create_subscriber()
+    for item in (sender, recipient):
+        await set_kyc_level(harness, item["id"], 3)
+    await harness.deposit(sender["id"], "900000")
     held = await submit_and_get_id(
-        world, chart.TRANSFER_P2P, sender["id"], recipient["id"], "600000"
+        harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "600000"
     )
-    newest = (await list_transactions(world, user_id=sender["id"]))[0]
+    newest = (await list_transactions(harness, user_id=sender["id"]))[0]
     assert (newest["status"], newest["balance_after"]) == ("under_review", None)
     assert newest["completed_at"] is None
-    await decide_review(world, held, release=True)
-    newest = (await list_transactions(world, user_id=sender["id"]))[0]
+    await decide_review(harness, held, release=True)
+    newest = (await list_transactions(harness, user_id=sender["id"]))[0]
     assert (newest["status"], newest["balance_after"]) == ("completed", "297000.00")
     assert newest["completed_at"] > newest["created_at"]
 
 
-async def test_payment_under_review_has_no_approval_code(world: Harness) -> None:
-    payer, shop = await world.create_subscriber(), await create_processor(world)
-    await set_kyc_level(world, payer["id"], 3)
-    await world.deposit(payer["id"], "900000")
-    card = await world.create_card(payer["id"])
-    held = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "600000")
-    record = await get_transaction(world, held)
+async def test_payment_under_review_has_no_approval_code(harness: Harness) -> None:
+    payer, shop = await harness.create_subscriber(), await create_processor(harness)
+    await set_kyc_level(harness, payer["id"], 3)
+    await harness.deposit(payer["id"], "900000")
+    card = await harness.create_card(payer["id"])
+    held = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "600000")
+    record = await get_transaction(harness, held)
     assert (record["status"], record["approval_code"]) == ("under_review", None)
-    await decide_review(world, held, release=True)
-    record = await get_transaction(world, held)
+    await decide_review(harness, held, release=True)
+    record = await get_transaction(harness, held)
     assert record["approval_code"] == calculate_approval_code(
         ids.decode(ids.TRANSACTION, held) or 0
     )
     told = build_event_data(
         "transaction.under_review",
-        await queries.get_record(world.services, ids.decode(ids.TRANSACTION, held) or 0),
+        await queries.get_record(harness.services, ids.decode(ids.TRANSACTION, held) or 0),
     )
     assert (told["status"], told["approval_code"]) == ("under_review", None)
 
 
 async def test_agent_list_covers_float_and_commission_and_lists_a_payout_once(
-    world: Harness,
+    harness: Harness,
 ) -> None:
-    seller, subscriber = await create_agent(world), await world.create_subscriber()
+    seller, subscriber = await create_agent(harness), await harness.create_subscriber()
     number = ids.decode(ids.AGENT, seller) or 0
-    await submit_and_get_id(world, chart.AGENT_FUND, "cash", seller, "500")
-    cash_in = await submit_and_get_id(world, chart.AGENT_CASHIN, seller, subscriber["id"], "100")
+    await submit_and_get_id(harness, chart.AGENT_FUND, "cash", seller, "500")
+    cash_in = await submit_and_get_id(harness, chart.AGENT_CASHIN, seller, subscriber["id"], "100")
     paid_out = await submit_and_get_id(
-        world, chart.COMMISSION_PAYOUT, commands.commission_party(number), seller, "1"
+        harness, chart.COMMISSION_PAYOUT, commands.commission_party(number), seller, "1"
     )
-    records = await list_transactions(world, user_id=seller)
+    records = await list_transactions(harness, user_id=seller)
     assert [(record["id"], record["direction"], record["balance_after"]) for record in records] == [
         (paid_out, "credit", "401.00"),
         (cash_in, "debit", "400.00"),
@@ -264,23 +272,23 @@ async def test_agent_list_covers_float_and_commission_and_lists_a_payout_once(
     assert records[0]["from"]["id"] == records[0]["to"]["id"] == seller
 
 
-async def test_processor_history_masks_names_for_every_caller(world: Harness) -> None:
-    payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
-    card = await world.create_card(payer["id"])
-    paid = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "100")
-    await submit_command(world, chart.POS_PAYMENT, card, shop, "5000")
+async def test_processor_history_masks_names_for_every_caller(harness: Harness) -> None:
+    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    card = await harness.create_card(payer["id"])
+    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "100")
+    await submit_command(harness, chart.POS_PAYMENT, card, shop, "5000")
     url = f"/api/v1/processors/{shop}/transactions"
-    for caller in (await world.create_admin("A"), await world.create_api_key("payments:read")):
-        failed, done = (await world.client.get(url, auth=caller)).json()["data"]
+    for caller in (await harness.create_admin("A"), await harness.create_api_key("payments:read")):
+        failed, done = (await harness.client.get(url, auth=caller)).json()["data"]
         assert failed["failure_code"] == "INSUFFICIENT_FUNDS"
         assert "failure_details" not in failed
         assert (done["id"], done["from"]["name"]) == (paid, "Aminata K.")
         assert (done["direction"], done["balance_after"]) == ("credit", "99.00")
-    admin, stranger = await world.create_admin("F"), await world.create_subscriber()
+    admin, stranger = await harness.create_admin("F"), await harness.create_subscriber()
 
     async def found(**filters: str) -> list[str]:
-        answer = await world.client.get(url, params=filters, auth=admin)
-        return [record["id"] for record in answer.json()["data"]]
+        response = await harness.client.get(url, params=filters, auth=admin)
+        return [record["id"] for record in response.json()["data"]]
 
     assert await found(status="completed") == [paid]
     assert await found(user_id=payer["id"], type="pos_payment", status="completed") == [paid]
@@ -290,46 +298,46 @@ async def test_processor_history_masks_names_for_every_caller(world: Harness) ->
 
 
 async def test_unknown_transaction_and_processor_ids_are_not_found(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    key = await world.create_api_key("payments:read")
+    key = await harness.create_api_key("payments:read")
     for missing in ("txn_0000000000001", "sub_0000000000001", "x"):
-        answer = await client.get(f"{URL}/{missing}", auth=key)
-        assert (answer.status_code, answer.json()["code"]) == (404, "TRANSACTION_NOT_FOUND")
-    subscriber = await world.create_subscriber()
+        response = await client.get(f"{URL}/{missing}", auth=key)
+        assert (response.status_code, response.json()["code"]) == (404, "TRANSACTION_NOT_FOUND")
+    subscriber = await harness.create_subscriber()
     for missing in ("prc_0000000000001", subscriber["id"], "prc_", "x"):
-        answer = await client.get(f"/api/v1/processors/{missing}/transactions", auth=key)
-        assert (answer.status_code, answer.json()["code"]) == (404, "PROCESSOR_NOT_FOUND")
+        response = await client.get(f"/api/v1/processors/{missing}/transactions", auth=key)
+        assert (response.status_code, response.json()["code"]) == (404, "PROCESSOR_NOT_FOUND")
 
 
-async def test_record_for_third_parties_has_masked_names(world: Harness) -> None:
+async def test_record_for_third_parties_has_masked_names(harness: Harness) -> None:
     sender, recipient = (
-        await world.create_subscriber(balance="500"),
-        await world.create_subscriber(),
+        await harness.create_subscriber(balance="500"),
+        await harness.create_subscriber(),
     )
     sent = await submit_and_get_id(
-        world,
+        harness,
         chart.TRANSFER_P2P,
         sender["id"],
         recipient["id"],
         "100",
         context={"memo": "School fees"},
     )
-    record = await queries.get_record(world.services, ids.decode(ids.TRANSACTION, sent) or 0)
+    record = await queries.get_record(harness.services, ids.decode(ids.TRANSACTION, sent) or 0)
     assert record.from_ is not None
     assert (record.id, record.from_.name, record.memo) == (sent, "Aminata K.", "School fees")
 
 
-async def test_wrong_pin_is_not_recorded_as_a_transaction(world: Harness) -> None:
+async def test_wrong_pin_is_not_recorded_as_a_transaction(harness: Harness) -> None:
     sender, recipient = (
-        await world.create_subscriber(balance="500"),
-        await world.create_subscriber(),
+        await harness.create_subscriber(balance="500"),
+        await harness.create_subscriber(),
     )
-    before = await list_transactions(world, user_id=sender["id"])
+    before = await list_transactions(harness, user_id=sender["id"])
     await submit_command(
-        world, chart.TRANSFER_P2P, sender["id"], recipient["id"], "1", payer_pin=WRONG_PIN
+        harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "1", payer_pin=WRONG_PIN
     )
-    assert await list_transactions(world, user_id=sender["id"]) == before
+    assert await list_transactions(harness, user_id=sender["id"]) == before
 
 
 def test_approval_codes_of_consecutive_ids_differ() -> None:

@@ -18,16 +18,20 @@ from transactions.builders import (
 URL = "/api/v1/balance"
 
 
-async def get_balance(world: Harness, user_id: str, caller: Any = None) -> dict[str, Any]:
-    answer = await world.client.get(f"{URL}/{user_id}", auth=caller or world.get_service_auth())
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
+async def get_balance(harness: Harness, user_id: str, caller: Any = None) -> dict[str, Any]:
+    response = await harness.client.get(
+        f"{URL}/{user_id}", auth=caller or harness.get_service_auth()
+    )
+    assert response.status_code == 200, response.text
+    found: dict[str, Any] = response.json()
     return found
 
 
-async def test_subscriber_balance_has_all_fields(world: Harness) -> None:
-    subscriber = await world.create_subscriber(balance="1234.50")
-    found = await get_balance(world, subscriber["id"], await world.create_api_key("balance:read"))
+async def test_subscriber_balance_has_all_fields(harness: Harness) -> None:
+    subscriber = await harness.create_subscriber(balance="1234.50")
+    found = await get_balance(
+        harness, subscriber["id"], await harness.create_api_key("balance:read")
+    )
     assert found.pop("as_of").endswith("Z")
     assert found == {
         "user_id": subscriber["id"],
@@ -39,41 +43,41 @@ async def test_subscriber_balance_has_all_fields(world: Harness) -> None:
     }
 
 
-async def test_held_funds_count_in_the_balance_but_are_not_available(world: Harness) -> None:
-    sender, recipient = await world.create_subscriber(), await world.create_subscriber()
-    for one in (sender, recipient):
-        await set_kyc_level(world, one["id"], 3)
-    await world.deposit(sender["id"], "900000")
-    await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], recipient["id"], "600000")
-    found = await get_balance(world, sender["id"])
+async def test_held_funds_count_in_the_balance_but_are_not_available(harness: Harness) -> None:
+    sender, recipient = await harness.create_subscriber(), await harness.create_subscriber()
+    for item in (sender, recipient):
+        await set_kyc_level(harness, item["id"], 3)
+    await harness.deposit(sender["id"], "900000")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "600000")
+    found = await get_balance(harness, sender["id"])
     assert (found["balance"], found["available"]) == ("900000.00", "297000.00")
     assert found["held"] == "603000.00"
 
 
-async def test_balances_of_agents_processors_and_partners(world: Harness) -> None:
+async def test_balances_of_agents_processors_and_partners(harness: Harness) -> None:
     seller, bank, shop = (
-        await create_agent(world),
-        await create_partner(world),
-        await create_processor(world),
+        await create_agent(harness),
+        await create_partner(harness),
+        await create_processor(harness),
     )
-    subscriber = await world.create_subscriber()
-    await submit_and_get_id(world, chart.AGENT_FUND, "cash", seller, "500")
-    await submit_and_get_id(world, chart.AGENT_CASHIN, seller, subscriber["id"], "100")
-    await submit_and_get_id(world, chart.PARTNER_DEPOSIT, "cash", bank, "70")
+    subscriber = await harness.create_subscriber()
+    await submit_and_get_id(harness, chart.AGENT_FUND, "cash", seller, "500")
+    await submit_and_get_id(harness, chart.AGENT_CASHIN, seller, subscriber["id"], "100")
+    await submit_and_get_id(harness, chart.PARTNER_DEPOSIT, "cash", bank, "70")
     await submit_and_get_id(
-        world, chart.POS_PAYMENT, await world.create_card(subscriber["id"]), shop, "50"
+        harness, chart.POS_PAYMENT, await harness.create_card(subscriber["id"]), shop, "50"
     )
-    assert (await get_balance(world, seller))[
+    assert (await get_balance(harness, seller))[
         "balance"
     ] == "400.00"  # the float, not the commission
-    assert (await get_balance(world, bank))["balance"] == "70.00"
-    assert (await get_balance(world, shop))["balance"] == "49.50"
+    assert (await get_balance(harness, bank))["balance"] == "70.00"
+    assert (await get_balance(harness, shop))["balance"] == "49.50"
 
 
 async def test_balance_of_an_unknown_id_is_not_found(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    subscriber = await world.create_subscriber()
+    subscriber = await harness.create_subscriber()
     for user_id, code in {
         "sub_0000000000001": "SUBSCRIBER_NOT_FOUND",
         "sub_1": "SUBSCRIBER_NOT_FOUND",
@@ -83,14 +87,14 @@ async def test_balance_of_an_unknown_id_is_not_found(
         subscriber["account_id"]: "ACCOUNT_NOT_FOUND",
         "nobody": "ACCOUNT_NOT_FOUND",
     }.items():
-        answer = await client.get(f"{URL}/{user_id}", auth=world.get_service_auth())
-        assert (answer.status_code, answer.json()["code"]) == (404, code), user_id
+        response = await client.get(f"{URL}/{user_id}", auth=harness.get_service_auth())
+        assert (response.status_code, response.json()["code"]) == (404, code), user_id
 
 
-async def test_restricted_subscribers_balance_requires_an_otp(world: Harness) -> None:
-    subscriber = await world.create_restricted_subscriber(balance="5")
-    for caller in (await world.create_api_key("balance:read"), await world.create_admin("C")):
-        answer = await world.client.get(f"{URL}/{subscriber['id']}", auth=caller)
-        assert (answer.status_code, answer.json()["code"]) == (403, "OTP_REQUIRED")
-    assert (await get_balance(world, subscriber["id"]))["balance"] == "5.00"
+async def test_restricted_subscribers_balance_requires_an_otp(harness: Harness) -> None:
+    subscriber = await harness.create_restricted_subscriber(balance="5")
+    for caller in (await harness.create_api_key("balance:read"), await harness.create_admin("C")):
+        response = await harness.client.get(f"{URL}/{subscriber['id']}", auth=caller)
+        assert (response.status_code, response.json()["code"]) == (403, "OTP_REQUIRED")
+    assert (await get_balance(harness, subscriber["id"]))["balance"] == "5.00"
     assert ids.decode(ids.SUBSCRIBER, subscriber["id"])

@@ -31,94 +31,94 @@ def build_step(
     return {"type": kind, "up_to": up_to, "rate": rate, "payer": payer}
 
 
-async def put_rules(world: Harness, *steps: dict[str, Any]) -> httpx2.Response:
-    return await world.client.put(URL, json={"data": steps}, auth=await world.create_admin())
+async def put_rules(harness: Harness, *steps: dict[str, Any]) -> httpx2.Response:
+    return await harness.client.put(URL, json={"data": steps}, auth=await harness.create_admin())
 
 
-async def get_rules(world: Harness) -> list[Any]:
-    answer = await world.client.get(URL, auth=await world.create_admin("F"))
-    assert (answer.status_code, list(answer.json())) == (200, ["data"])
-    steps: list[Any] = answer.json()["data"]
+async def get_rules(harness: Harness) -> list[Any]:
+    response = await harness.client.get(URL, auth=await harness.create_admin("F"))
+    assert (response.status_code, list(response.json())) == (200, ["data"])
+    steps: list[Any] = response.json()["data"]
     return steps
 
 
-async def test_putting_the_default_rules_back_changes_nothing(world: Harness) -> None:
-    assert await get_rules(world) == DEFAULT_RULES
-    assert list(DEFAULT_RULES[0]) == list((await get_rules(world))[0])
-    answer = await put_rules(world, *DEFAULT_RULES)
-    assert (answer.status_code, answer.json()) == (200, {"data": DEFAULT_RULES})
-    assert await world.list_audit_entries("fee_rules", "fee_rules.replaced") == []
+async def test_putting_the_default_rules_back_changes_nothing(harness: Harness) -> None:
+    assert await get_rules(harness) == DEFAULT_RULES
+    assert list(DEFAULT_RULES[0]) == list((await get_rules(harness))[0])
+    response = await put_rules(harness, *DEFAULT_RULES)
+    assert (response.status_code, response.json()) == (200, {"data": DEFAULT_RULES})
+    assert await harness.list_audit_entries("fee_rules", "fee_rules.replaced") == []
 
 
-async def test_put_replaces_all_fee_rules(world: Harness) -> None:
+async def test_put_replaces_all_fee_rules(harness: Harness) -> None:
     wanted = [
         build_step("agent_cashout", rate="0.125", payer="receiver"),
         build_step("transfer", up_to="10", rate="0"),
         build_step("transfer", up_to="20.5", rate="100.000"),
         build_step("transfer", rate="2.50"),
     ]
-    answer = await put_rules(world, *wanted)
-    kept = [
+    response = await put_rules(harness, *wanted)
+    stored = [
         wanted[0],
         build_step("transfer", up_to="10.00", rate="0"),
         build_step("transfer", up_to="20.50", rate="100"),
         build_step("transfer", rate="2.5"),
     ]
-    assert (answer.status_code, answer.json()) == (200, {"data": kept})
-    assert await get_rules(world) == kept
-    (entry,) = await world.list_audit_entries("fee_rules", "fee_rules.replaced")
-    assert entry["changes"] == {"data": [DEFAULT_RULES, kept]}
-    assert (await put_rules(world)).json() == {"data": []}
+    assert (response.status_code, response.json()) == (200, {"data": stored})
+    assert await get_rules(harness) == stored
+    (entry,) = await harness.list_audit_entries("fee_rules", "fee_rules.replaced")
+    assert entry["changes"] == {"data": [DEFAULT_RULES, stored]}
+    assert (await put_rules(harness)).json() == {"data": []}
 
 
-async def put_rules_of_type(world: Harness, kind: str, *steps: dict[str, Any]) -> httpx2.Response:
-    return await world.client.put(
-        f"{URL}/{kind}", json={"data": steps}, auth=await world.create_admin("A")
+async def put_rules_of_type(harness: Harness, kind: str, *steps: dict[str, Any]) -> httpx2.Response:
+    return await harness.client.put(
+        f"{URL}/{kind}", json={"data": steps}, auth=await harness.create_admin("A")
     )
 
 
-async def test_put_by_type_replaces_only_the_rules_of_that_type(world: Harness) -> None:
+async def test_put_by_type_replaces_only_the_rules_of_that_type(harness: Harness) -> None:
     others = [one for one in DEFAULT_RULES if one["type"] != "transfer_p2p"]
     wanted = build_step("transfer_p2p", rate="2")
-    answer = await put_rules_of_type(world, "transfer_p2p", wanted)
-    assert (answer.status_code, answer.json()) == (200, {"data": [*others, wanted]})
-    (entry,) = await world.list_audit_entries("fee_rules", "fee_rules.replaced")
+    response = await put_rules_of_type(harness, "transfer_p2p", wanted)
+    assert (response.status_code, response.json()) == (200, {"data": [*others, wanted]})
+    (entry,) = await harness.list_audit_entries("fee_rules", "fee_rules.replaced")
     assert entry["changes"] == {"data": [DEFAULT_RULES, [*others, wanted]]}
-    assert (await put_rules_of_type(world, "transfer_p2p")).json() == {"data": others}
-    assert await get_rules(world) == others
+    assert (await put_rules_of_type(harness, "transfer_p2p")).json() == {"data": others}
+    assert await get_rules(harness) == others
 
 
-async def test_put_by_type_rejects_rules_of_another_type(world: Harness) -> None:
-    answer = await put_rules_of_type(
-        world, "transfer", build_step(up_to="5"), build_step("transfer_p2p")
+async def test_put_by_type_rejects_rules_of_another_type(harness: Harness) -> None:
+    response = await put_rules_of_type(
+        harness, "transfer", build_step(up_to="5"), build_step("transfer_p2p")
     )
-    assert answer.status_code == 422
+    assert response.status_code == 422
     fields = {"data[1].type": "must be transfer"}
-    assert answer.json()["details"]["fields"] == fields
-    answer = await put_rules_of_type(world, "refund", build_step("refund"))
-    assert "data[0].type" in answer.json()["details"]["fields"]
-    answer = await put_rules_of_type(world, "tips", build_step())
-    assert (answer.status_code, answer.json()["code"]) == (404, "RULE_NOT_FOUND")
-    assert await get_rules(world) == DEFAULT_RULES
+    assert response.json()["details"]["fields"] == fields
+    response = await put_rules_of_type(harness, "refund", build_step("refund"))
+    assert "data[0].type" in response.json()["details"]["fields"]
+    response = await put_rules_of_type(harness, "tips", build_step())
+    assert (response.status_code, response.json()["code"]) == (404, "RULE_NOT_FOUND")
+    assert await get_rules(harness) == DEFAULT_RULES
 
 
-async def test_concurrent_updates_of_different_types_all_apply(world: Harness) -> None:
+async def test_concurrent_updates_of_different_types_all_apply(harness: Harness) -> None:
     kinds = ("transfer", "agent_cashout", "agent_transfer", "partner_fund")
-    answers = await asyncio.gather(
-        *(put_rules_of_type(world, kind, build_step(kind)) for kind in kinds)
+    responses = await asyncio.gather(
+        *(put_rules_of_type(harness, kind, build_step(kind)) for kind in kinds)
     )
-    assert {answer.status_code for answer in answers} == {200}
-    found = await get_rules(world)
-    assert [one for one in found if one["type"] in kinds] == [
+    assert {response.status_code for response in responses} == {200}
+    found = await get_rules(harness)
+    assert [item for item in found if item["type"] in kinds] == [
         build_step(kind) for kind in sorted(kinds)
     ]
     assert len(found) == len(DEFAULT_RULES) + len(kinds)
 
 
-async def test_rules_of_different_types_can_be_sent_in_any_order(world: Harness) -> None:
+async def test_rules_of_different_types_can_be_sent_in_any_order(harness: Harness) -> None:
     wanted = [build_step(up_to="5"), build_step("agent_transfer"), build_step()]
-    answer = await put_rules(world, *wanted)
-    assert [one["type"] for one in answer.json()["data"]] == [
+    response = await put_rules(harness, *wanted)
+    assert [item["type"] for item in response.json()["data"]] == [
         "agent_transfer",
         "transfer",
         "transfer",
@@ -150,44 +150,44 @@ INVALID_RULES: list[tuple[list[dict[str, Any]], list[str]]] = [
 
 @pytest.mark.parametrize(("steps", "fields"), INVALID_RULES)
 async def test_invalid_rule_is_rejected_with_its_field(
-    world: Harness, steps: list[dict[str, Any]], fields: list[str]
+    harness: Harness, steps: list[dict[str, Any]], fields: list[str]
 ) -> None:
-    answer = await put_rules(world, *steps)
-    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
-    assert list(answer.json()["details"]["fields"]) == fields
-    assert await get_rules(world) == DEFAULT_RULES
+    response = await put_rules(harness, *steps)
+    assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
+    assert list(response.json()["details"]["fields"]) == fields
+    assert await get_rules(harness) == DEFAULT_RULES
 
 
-async def test_value_of_the_wrong_json_type_is_rejected_with_its_field(world: Harness) -> None:
+async def test_value_of_the_wrong_json_type_is_rejected_with_its_field(harness: Harness) -> None:
     for change, field in (
         ({"rate": 1.5}, "data[0].rate"),
         ({"up_to": 5}, "data[0].up_to"),
         ({"payer": None}, "data[0].payer"),
     ):
-        answer = await put_rules(world, build_step() | change)
-        assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
-        assert list(answer.json()["details"]["fields"]) == [field]
-    answer = await world.client.put(URL, json={}, auth=await world.create_admin())
-    assert answer.status_code == 400
+        response = await put_rules(harness, build_step() | change)
+        assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST")
+        assert list(response.json()["details"]["fields"]) == [field]
+    response = await harness.client.put(URL, json={}, auth=await harness.create_admin())
+    assert response.status_code == 400
 
 
-async def test_concurrent_replacements_do_not_mix_rules(world: Harness) -> None:
+async def test_concurrent_replacements_do_not_mix_rules(harness: Harness) -> None:
     ladders = [
         [build_step(up_to=str(end), rate=str(number)) for end in range(1, 10)]
         + [build_step(rate=str(number))]
         for number in range(8)
     ]
-    answers = await asyncio.gather(*(put_rules(world, *ladder) for ladder in ladders))
-    assert {answer.status_code for answer in answers} == {200}
-    assert len({one["rate"] for one in await get_rules(world)}) == 1
-    assert len(await get_rules(world)) == 10
+    responses = await asyncio.gather(*(put_rules(harness, *ladder) for ladder in ladders))
+    assert {response.status_code for response in responses} == {200}
+    assert len({item["rate"] for item in await get_rules(harness)}) == 1
+    assert len(await get_rules(harness)) == 10
 
 
 async def submit_command(
-    world: Harness, kind: str, payer: Any, payee: Any, amount: int
+    harness: Harness, kind: str, payer: Any, payee: Any, amount: int
 ) -> TransactionResult:
-    order = Command(type=kind, channel="admin", payer=payer, payee=payee, amount=amount)
-    return (await world.services.ledger.submit(order)).require_accepted()
+    command = Command(type=kind, channel="admin", payer=payer, payee=payee, amount=amount)
+    return (await harness.services.ledger.submit(command)).require_accepted()
 
 
 def build_party(record: dict[str, Any]) -> commands.Party:
@@ -195,37 +195,42 @@ def build_party(record: dict[str, Any]) -> commands.Party:
 
 
 async def test_new_fee_rules_apply_to_the_next_transaction_on_every_process(
-    world: Harness, settings: Settings, database_url: str
+    harness: Harness, settings: Settings, database_url: str
 ) -> None:
-    sender, receiver = await world.create_subscriber(balance="100"), await world.create_subscriber()
+    sender, receiver = (
+        await harness.create_subscriber(balance="100"),
+        await harness.create_subscriber(),
+    )
     async with open_services(settings, database_url) as second:
-        gateways = (world, Harness(second, world.client))
+        gateways = (harness, Harness(second, harness.client))
         for gateway in gateways:
-            answer = await submit_command(
+            result = await submit_command(
                 gateway, chart.TRANSFER, build_party(sender), build_party(receiver), 10_00
             )
-            assert answer.fee == 0
+            assert result.fee == 0
         await put_rules(
-            world, build_step(up_to="10", rate="10", payer="receiver"), build_step(payer="receiver")
+            harness,
+            build_step(up_to="10", rate="10", payer="receiver"),
+            build_step(payer="receiver"),
         )
         for gateway in gateways:
-            answer = await submit_command(
+            result = await submit_command(
                 gateway, chart.TRANSFER, build_party(sender), build_party(receiver), 10_00
             )
-            assert answer.fee == 1_00
-        answer = await submit_command(
-            world, chart.TRANSFER, build_party(sender), build_party(receiver), 10_01
+            assert result.fee == 1_00
+        result = await submit_command(
+            harness, chart.TRANSFER, build_party(sender), build_party(receiver), 10_01
         )
-        assert (answer.fee, answer.payee_available) == (20, 20_00 + 18_00 + 9_81)
+        assert (result.fee, result.payee_available) == (20, 20_00 + 18_00 + 9_81)
 
 
 @pytest.mark.parametrize("payer", ["sender", "receiver"])
-async def test_fee_is_charged_for_every_type_that_allows_one(world: Harness, payer: str) -> None:
+async def test_fee_is_charged_for_every_type_that_allows_one(harness: Harness, payer: str) -> None:
     """Fees at high rates for either payer keep the ledger valid."""
     charged = [
         kind
         for kind in chart.TRANSACTION_TYPES
-        if (await put_rules(world, build_step(kind, rate="100", payer=payer))).status_code == 200
+        if (await put_rules(harness, build_step(kind, rate="100", payer=payer))).status_code == 200
     ]
     payments = sorted(chart.PAYMENT_TYPES) if payer == "receiver" else []
     assert sorted(charged) == sorted(
@@ -240,35 +245,37 @@ async def test_fee_is_charged_for_every_type_that_allows_one(world: Harness, pay
             *payments,
         ]
     )
-    await put_rules(world, *(build_step(kind, rate="50", payer=payer) for kind in charged))
+    await put_rules(harness, *(build_step(kind, rate="50", payer=payer) for kind in charged))
     sender, receiver = (
-        await world.create_subscriber(balance="1000"),
-        await world.create_subscriber(),
+        await harness.create_subscriber(balance="1000"),
+        await harness.create_subscriber(),
     )
     for kind in ("transfer", "transfer_p2p", *payments):
         payee = build_party(receiver)
         if kind in chart.PAYMENT_TYPES:
-            key = await world.create_processor()
-            processor_id = await world.services.database.fetchval(
+            key = await harness.create_processor()
+            processor_id = await harness.services.database.fetchval(
                 "SELECT processor_id FROM hmac_keys WHERE id = $1", ids.decode(ids.KEY, key.id)
             )
             payee = commands.processor_party(processor_id)
-        answer = await submit_command(world, kind, build_party(sender), payee, 10_00)
-        assert answer.fee == 5_00
-    async with world.services.database.connection() as connection:
+        result = await submit_command(harness, kind, build_party(sender), payee, 10_00)
+        assert result.fee == 5_00
+    async with harness.services.database.connection() as connection:
         assert (await verify(connection)).is_valid
 
 
 @pytest.mark.parametrize("payer", ["sender", "receiver"])
-async def test_transactions_with_platform_accounts_have_no_fee(world: Harness, payer: str) -> None:
-    await put_rules(world, build_step(rate="10", payer=payer))
-    subscriber = await world.create_subscriber()
-    answer = await submit_command(
-        world, chart.TRANSFER, commands.CASH_PARTY, build_party(subscriber), 10_00
+async def test_transactions_with_platform_accounts_have_no_fee(
+    harness: Harness, payer: str
+) -> None:
+    await put_rules(harness, build_step(rate="10", payer=payer))
+    subscriber = await harness.create_subscriber()
+    result = await submit_command(
+        harness, chart.TRANSFER, commands.CASH_PARTY, build_party(subscriber), 10_00
     )
-    assert (answer.fee, answer.payee_available) == (0, 10_00)
+    assert (result.fee, result.payee_available) == (0, 10_00)
     fees = commands.Party("owner", 0, chart.FEES)
-    answer = await submit_command(world, chart.TRANSFER, build_party(subscriber), fees, 1_00)
-    assert (answer.fee, answer.payer_available) == (0, 9_00)
-    async with world.services.database.connection() as connection:
+    result = await submit_command(harness, chart.TRANSFER, build_party(subscriber), fees, 1_00)
+    assert (result.fee, result.payer_available) == (0, 9_00)
+    async with harness.services.database.connection() as connection:
         assert (await verify(connection)).is_valid

@@ -14,10 +14,10 @@ from tapgate.transactions import submit
 P2P_URL = "/api/v1/wallet/transfer-p2p"
 
 
-async def _build_request(world: Harness, **fields: Any) -> dict[str, Any]:
-    sender = await world.create_subscriber(balance="1000")
-    recipient = await world.create_subscriber(first_name="Mohamed", last_name="Sesay")
-    serial = await world.create_card(recipient["id"])
+async def _build_request(harness: Harness, **fields: Any) -> dict[str, Any]:
+    sender = await harness.create_subscriber(balance="1000")
+    recipient = await harness.create_subscriber(first_name="Mohamed", last_name="Sesay")
+    serial = await harness.create_card(recipient["id"])
     return {
         "sender_id": sender["id"],
         "recipient_card_serial": serial,
@@ -28,13 +28,13 @@ async def _build_request(world: Harness, **fields: Any) -> dict[str, Any]:
 
 
 async def test_p2p_fee_is_charged_on_top_of_the_amount(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    order = await _build_request(world)
-    key = await world.create_api_key("payments:write")
-    answer = await client.post(P2P_URL, json=order, auth=key)
-    assert answer.status_code == 200, answer.text
-    receipt = answer.json()
+    body = await _build_request(harness)
+    key = await harness.create_api_key("payments:write")
+    response = await client.post(P2P_URL, json=body, auth=key)
+    assert response.status_code == 200, response.text
+    receipt = response.json()
     assert receipt.pop("transaction_id").startswith("txn_")
     assert receipt == {
         "success": True,
@@ -43,94 +43,94 @@ async def test_p2p_fee_is_charged_on_top_of_the_amount(
         "amount": "100.00 SLE",
         "fee_amount": "1.50 SLE",
         "sender_new_balance": "898.50 SLE",
-        "recipient": {"name": "Mohamed S.", "card_serial": order["recipient_card_serial"]},
+        "recipient": {"name": "Mohamed S.", "card_serial": body["recipient_card_serial"]},
     }
 
 
-async def test_required_funds_include_the_fee(client: httpx2.AsyncClient, world: Harness) -> None:
-    order = await _build_request(world, amount="999")
-    answer = await client.post(
-        P2P_URL, json=order, auth=await world.create_api_key("payments:write")
+async def test_required_funds_include_the_fee(client: httpx2.AsyncClient, harness: Harness) -> None:
+    body = await _build_request(harness, amount="999")
+    response = await client.post(
+        P2P_URL, json=body, auth=await harness.create_api_key("payments:write")
     )
-    assert (answer.status_code, answer.json()["code"]) == (402, "INSUFFICIENT_FUNDS")
-    assert answer.json()["details"] == {"available": 1000.0, "required": 1013.99}
+    assert (response.status_code, response.json()["code"]) == (402, "INSUFFICIENT_FUNDS")
+    assert response.json()["details"] == {"available": 1000.0, "required": 1013.99}
 
 
 async def test_idempotency_key_header_is_equivalent_to_request_id(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    order, key = await _build_request(world), await world.create_api_key("payments:write")
+    body, key = await _build_request(harness), await harness.create_api_key("payments:write")
     name = str(uuid.uuid4())
-    first = await client.post(P2P_URL, json=order, auth=key, headers={"Idempotency-Key": name})
-    again = await client.post(P2P_URL, json=order | {"request_id": name, "amount": "100"}, auth=key)
+    first = await client.post(P2P_URL, json=body, auth=key, headers={"Idempotency-Key": name})
+    again = await client.post(P2P_URL, json=body | {"request_id": name, "amount": "100"}, auth=key)
     assert "Idempotent-Replayed" not in first.headers
     assert again.headers["Idempotent-Replayed"] == "true"
     assert again.json() == first.json()
     both = await client.post(
-        P2P_URL, json=order | {"request_id": "x"}, auth=key, headers={"Idempotency-Key": name}
+        P2P_URL, json=body | {"request_id": "x"}, auth=key, headers={"Idempotency-Key": name}
     )
     assert (both.status_code, both.json()["code"]) == (400, "INVALID_REQUEST")
 
 
 async def test_restricted_recipient_is_not_named_in_the_receipt(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     recipient, sender = (
-        await world.create_restricted_subscriber(),
-        await world.create_subscriber(balance="1000"),
+        await harness.create_restricted_subscriber(),
+        await harness.create_subscriber(balance="1000"),
     )
-    card = await world.create_card(recipient["id"])
-    order = {
+    card = await harness.create_card(recipient["id"])
+    body = {
         "sender_id": sender["id"],
         "recipient_card_serial": card,
         "amount": "1",
         "pin": PIN,
         "request_id": "hidden",
     }
-    for caller in (await world.create_api_key("payments:write"), await world.create_admin("F")):
+    for caller in (await harness.create_api_key("payments:write"), await harness.create_admin("F")):
         for _ in ("first", "replay"):
-            receipt = (await client.post(P2P_URL, json=order, auth=caller)).json()
+            receipt = (await client.post(P2P_URL, json=body, auth=caller)).json()
             assert receipt["recipient"] == {"name": None, "card_serial": card}
             assert receipt["sender_new_balance"].endswith(" SLE")
-    receipt = (await client.post(P2P_URL, json=order, auth=world.get_service_auth())).json()
+    receipt = (await client.post(P2P_URL, json=body, auth=harness.get_service_auth())).json()
     assert receipt["recipient"]["name"] == "Aminata K."
 
 
 async def test_transfer_fails_without_payment_if_the_payee_check_fails(
-    client: httpx2.AsyncClient, world: Harness, monkeypatch: pytest.MonkeyPatch
+    client: httpx2.AsyncClient, harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lost = AsyncMock(side_effect=unavailable("The database cannot be reached"))
-    order = await _build_request(world, request_id="check fails")
-    key = await world.create_api_key("payments:write")
+    body = await _build_request(harness, request_id="check fails")
+    key = await harness.create_api_key("payments:write")
     with monkeypatch.context() as patch:
         patch.setattr(submit, "find_hidden_subjects", lost)
         patch.setattr(submit, "is_hidden", lost)
-        answer = await client.post(P2P_URL, json=order, auth=key)
-    assert (answer.status_code, answer.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
+        response = await client.post(P2P_URL, json=body, auth=key)
+    assert (response.status_code, response.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
     lost.assert_awaited_once()
-    retry = await client.post(P2P_URL, json=order, auth=key)
+    retry = await client.post(P2P_URL, json=body, auth=key)
     assert "Idempotent-Replayed" not in retry.headers
     assert retry.json()["sender_new_balance"] == "898.50 SLE"
     assert retry.json()["recipient"]["name"] == "Mohamed S."
 
 
 async def test_decline_does_not_reveal_the_balance_of_a_restricted_recipient(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    recipient = await world.create_restricted_subscriber(balance="499950")
-    sender = await world.create_subscriber(balance="1000")
-    order = {
+    recipient = await harness.create_restricted_subscriber(balance="499950")
+    sender = await harness.create_subscriber(balance="1000")
+    body = {
         "sender_id": sender["id"],
-        "recipient_card_serial": await world.create_card(recipient["id"]),
+        "recipient_card_serial": await harness.create_card(recipient["id"]),
         "amount": "100",
         "pin": PIN,
         "request_id": "too much",
     }
     untold = {"limit": "500000.00", "attempted": "100.00", "party": "receiver"}
-    for caller in (await world.create_api_key("payments:write"), await world.create_admin("F")):
+    for caller in (await harness.create_api_key("payments:write"), await harness.create_admin("F")):
         for _ in ("now", "again"):
-            answer = await client.post(P2P_URL, json=order, auth=caller)
-            assert (answer.status_code, answer.json()["code"]) == (403, "MAX_BALANCE_EXCEEDED")
-            assert answer.json()["details"] == untold
-    told = await client.post(P2P_URL, json=order, auth=world.get_service_auth())
+            response = await client.post(P2P_URL, json=body, auth=caller)
+            assert (response.status_code, response.json()["code"]) == (403, "MAX_BALANCE_EXCEEDED")
+            assert response.json()["details"] == untold
+    told = await client.post(P2P_URL, json=body, auth=harness.get_service_auth())
     assert told.json()["details"] == untold | {"used": "499950.00"}

@@ -11,9 +11,9 @@ QUOTE_URL = "/api/v1/wallet/quote"
 
 
 async def _get_quote(
-    client: httpx2.AsyncClient, world: Harness, **question: Any
+    client: httpx2.AsyncClient, harness: Harness, **question: Any
 ) -> httpx2.Response:
-    key = await world.create_api_key("payments:write", "balance:read")
+    key = await harness.create_api_key("payments:write", "balance:read")
     return await client.post(QUOTE_URL, json=question, auth=key)
 
 
@@ -30,29 +30,29 @@ async def _get_quote(
     ],
 )
 async def test_quote_returns_the_fee_and_total_of_each_type(
-    client: httpx2.AsyncClient, world: Harness, kind: str, amount: str, fee: str, total: str
+    client: httpx2.AsyncClient, harness: Harness, kind: str, amount: str, fee: str, total: str
 ) -> None:
-    answer = await _get_quote(client, world, type=kind, amount=amount)
-    assert answer.status_code == 200, answer.text
-    quote = answer.json()
+    response = await _get_quote(client, harness, type=kind, amount=amount)
+    assert response.status_code == 200, response.text
+    quote = response.json()
     assert (quote["fee_amount"], quote["total"]) == (fee, total)
     assert (quote["allowed"], quote["reasons"], quote["currency"]) == (True, [], "SLE")
 
 
 async def test_quote_lists_every_reason_for_a_decline(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    sender = await world.create_subscriber(balance="1000")
+    sender = await harness.create_subscriber(balance="1000")
     fine = await _get_quote(
-        client, world, type="transfer_p2p", amount="900", sender_id=sender["id"]
+        client, harness, type="transfer_p2p", amount="900", sender_id=sender["id"]
     )
     assert (fine.json()["allowed"], fine.json()["reasons"]) == (True, [])
     short = await _get_quote(
-        client, world, type="transfer_p2p", amount="990", sender_id=sender["id"]
+        client, harness, type="transfer_p2p", amount="990", sender_id=sender["id"]
     )
     assert short.json()["reasons"] == ["INSUFFICIENT_FUNDS"]
     much = await _get_quote(
-        client, world, type="transfer_p2p", amount="200000", sender_id=sender["id"]
+        client, harness, type="transfer_p2p", amount="200000", sender_id=sender["id"]
     )
     assert much.json()["allowed"] is False
     assert much.json()["reasons"] == [
@@ -63,20 +63,20 @@ async def test_quote_lists_every_reason_for_a_decline(
 
 
 async def test_quote_without_balance_read_scope_reveals_nothing_about_funds(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    key = await world.create_api_key("payments:write")
+    key = await harness.create_api_key("payments:write")
     rich, poor = (
-        await world.create_subscriber(balance="499999"),
-        await world.create_subscriber(balance="0.01"),
+        await harness.create_subscriber(balance="499999"),
+        await harness.create_subscriber(balance="0.01"),
     )
 
     async def answers(type: str, *amounts: str) -> list[Any]:
         """Return the quotes for the rich subscriber, which must equal the poor subscriber's."""
         found: list[list[Any]] = [[], []]
         for amount in amounts:
-            for one, quotes in zip((rich, poor), found, strict=True):
-                question = {"type": type, "amount": amount, "sender_id": one["id"]}
+            for item, quotes in zip((rich, poor), found, strict=True):
+                question = {"type": type, "amount": amount, "sender_id": item["id"]}
                 quotes.append((await client.post(QUOTE_URL, json=question, auth=key)).json())
         assert found[0] == found[1]
         return [(quote["allowed"], quote["reasons"]) for quote in found[0]]
@@ -90,14 +90,14 @@ async def test_quote_without_balance_read_scope_reveals_nothing_about_funds(
 
 @pytest.mark.parametrize("caller", ["key", "admin", "service"])
 async def test_quote_reports_fund_reasons_to_callers_with_balance_access(
-    client: httpx2.AsyncClient, world: Harness, caller: str
+    client: httpx2.AsyncClient, harness: Harness, caller: str
 ) -> None:
     auth = {
-        "key": await world.create_api_key("payments:write", "balance:read"),
-        "admin": await world.create_admin("F"),
-        "service": world.get_service_auth(),
+        "key": await harness.create_api_key("payments:write", "balance:read"),
+        "admin": await harness.create_admin("F"),
+        "service": harness.get_service_auth(),
     }[caller]
-    sender = await world.create_subscriber(balance="1")
+    sender = await harness.create_subscriber(balance="1")
     for type, amount, reason in (
         ("transfer_p2p", "2", "INSUFFICIENT_FUNDS"),
         ("agent_cashin", "500000", "MAX_BALANCE_EXCEEDED"),
@@ -108,25 +108,27 @@ async def test_quote_reports_fund_reasons_to_callers_with_balance_access(
 
 
 async def test_quote_matches_the_executed_payment(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     sender, recipient = (
-        await world.create_subscriber(balance="1000"),
-        await world.create_subscriber(),
+        await harness.create_subscriber(balance="1000"),
+        await harness.create_subscriber(),
     )
     quote = (
         await _get_quote(
-            client, world, type="transfer_p2p", amount="333.33", sender_id=sender["id"]
+            client, harness, type="transfer_p2p", amount="333.33", sender_id=sender["id"]
         )
     ).json()
-    order = {
+    body = {
         "sender_id": sender["id"],
-        "recipient_card_serial": await world.create_card(recipient["id"]),
+        "recipient_card_serial": await harness.create_card(recipient["id"]),
         "amount": "333.33",
         "pin": PIN,
     }
     paid = await client.post(
-        "/api/v1/wallet/transfer-p2p", json=order, auth=await world.create_api_key("payments:write")
+        "/api/v1/wallet/transfer-p2p",
+        json=body,
+        auth=await harness.create_api_key("payments:write"),
     )
     assert paid.json()["fee_amount"] == f"{quote['fee_amount']} SLE"
     assert paid.json()["sender_new_balance"] == "661.67 SLE"
@@ -134,18 +136,18 @@ async def test_quote_matches_the_executed_payment(
 
 
 async def test_quote_for_an_unknown_or_restricted_sender_is_rejected(
-    client: httpx2.AsyncClient, world: Harness
+    client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    restricted = await world.create_restricted_subscriber()
-    nobody = await _get_quote(client, world, type="transfer", amount="1", sender_id="sub_x")
+    restricted = await harness.create_restricted_subscriber()
+    nobody = await _get_quote(client, harness, type="transfer", amount="1", sender_id="sub_x")
     assert (nobody.status_code, nobody.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
     closed = await _get_quote(
-        client, world, type="transfer", amount="1", sender_id=restricted["id"]
+        client, harness, type="transfer", amount="1", sender_id=restricted["id"]
     )
     assert (closed.status_code, closed.json()["code"]) == (403, "OTP_REQUIRED")
     served = await client.post(
         QUOTE_URL,
         json={"type": "transfer", "amount": "1", "sender_id": restricted["id"]},
-        auth=world.get_service_auth(),
+        auth=harness.get_service_auth(),
     )
     assert served.json()["reasons"] == ["INSUFFICIENT_FUNDS"]

@@ -32,8 +32,8 @@ COLUMNS = "date transaction_id type description debit credit balance".split()
 
 
 @pytest.fixture
-async def key(world: Harness) -> BearerAuth:
-    return await world.create_api_key("payments:read")
+async def key(harness: Harness) -> BearerAuth:
+    return await harness.create_api_key("payments:read")
 
 
 def build_statement(count: int, **fields: Any) -> Statement:
@@ -66,199 +66,212 @@ def build_statement(count: int, **fields: Any) -> Statement:
     return Statement(**{**values, **fields})
 
 
-async def fetch_statement(world: Harness, answer: dict[str, Any]) -> Any:
+async def fetch_statement(harness: Harness, response: dict[str, Any]) -> Any:
     """Download by the link alone, without credentials."""
-    base = world.services.settings.public_url
-    assert answer["statement_url"].startswith(f"{base}/api/v1/statements/")
-    return await world.client.get(answer["statement_url"].removeprefix(base))
+    base = harness.services.settings.public_url
+    assert response["statement_url"].startswith(f"{base}/api/v1/statements/")
+    return await harness.client.get(response["statement_url"].removeprefix(base))
 
 
 @pytest.mark.parametrize("format", ["csv", "pdf"])
 async def test_statement_file_can_be_downloaded_by_link_for_24_hours(
-    world: Harness, key: BearerAuth, format: str
+    harness: Harness, key: BearerAuth, format: str
 ) -> None:
-    holder = await world.create_subscriber(balance="1000")
-    answer = await get_statement(world, key, holder, format=format)
-    assert "entries" not in answer
-    lifetime = datetime.fromisoformat(answer["expires_at"]) - datetime.fromisoformat(
-        answer["generated_at"]
+    holder = await harness.create_subscriber(balance="1000")
+    response = await get_statement(harness, key, holder, format=format)
+    assert "entries" not in response
+    lifetime = datetime.fromisoformat(response["expires_at"]) - datetime.fromisoformat(
+        response["generated_at"]
     )
     assert lifetime == timedelta(hours=24)
-    file = await fetch_statement(world, answer)
+    file = await fetch_statement(harness, response)
     assert file.status_code == 200
     assert file.headers["Content-Type"].startswith(
         {"csv": "text/csv", "pdf": "application/pdf"}[format]
     )
-    period = answer["period"]
+    period = response["period"]
     name = f"statement-{period['from']}-{period['to']}.{format}"
     assert file.headers["Content-Disposition"] == f'attachment; filename="{name}"'
     assert file.headers["Cache-Control"] == "no-store"
-    await world.deposit(holder["id"], "5")
-    assert (await fetch_statement(world, answer)).content == file.content
-    world.advance_clock(hours=23, minutes=59)
-    assert (await fetch_statement(world, answer)).content == file.content
-    world.advance_clock(minutes=2)
-    gone = await fetch_statement(world, answer)
+    await harness.deposit(holder["id"], "5")
+    assert (await fetch_statement(harness, response)).content == file.content
+    harness.advance_clock(hours=23, minutes=59)
+    assert (await fetch_statement(harness, response)).content == file.content
+    harness.advance_clock(minutes=2)
+    gone = await fetch_statement(harness, response)
     assert (gone.status_code, gone.json()["code"]) == (404, "NOT_FOUND")
-    await queries.remove_expired(world.services.database, world.services.clock())
-    assert await world.services.database.fetchval("SELECT count(*) FROM statements") == 0
+    await queries.remove_expired(harness.services.database, harness.services.clock())
+    assert await harness.services.database.fetchval("SELECT count(*) FROM statements") == 0
 
 
 async def set_restricted(
-    world: Harness, holder: dict[str, Any], *, restricted: bool = True
+    harness: Harness, holder: dict[str, Any], *, restricted: bool = True
 ) -> None:
-    admin = await world.create_admin("C")
+    admin = await harness.create_admin("C")
     url = f"/api/v1/subscribers/{holder['id']}"
     if not restricted:
-        await world.client.post(f"{url}/restricted-access", auth=admin)
-        code = await world.get_pending_code(holder["phone_number"])
-        await world.client.post(f"{url}/restricted-access/verify", json={"otp": code}, auth=admin)
-    answer = await world.client.put(url, json={"restricted": restricted}, auth=admin)
-    assert answer.status_code == 200, answer.text
+        await harness.client.post(f"{url}/restricted-access", auth=admin)
+        code = await harness.get_pending_code(holder["phone_number"])
+        await harness.client.post(f"{url}/restricted-access/verify", json={"otp": code}, auth=admin)
+    response = await harness.client.put(url, json={"restricted": restricted}, auth=admin)
+    assert response.status_code == 200, response.text
 
 
 @pytest.mark.parametrize("format", ["csv", "pdf"])
 async def test_links_are_revoked_when_the_subscriber_becomes_restricted(
-    world: Harness, key: BearerAuth, format: str
+    harness: Harness, key: BearerAuth, format: str
 ) -> None:
-    holder, other = await world.create_subscriber(balance="1000"), await world.create_subscriber()
-    answer = await get_statement(world, key, holder, format=format)
-    others = await get_statement(world, key, other, format=format)
-    await set_restricted(world, holder)
-    gone = await fetch_statement(world, answer)
-    never = await world.client.get("/api/v1/statements/unknown")
+    holder, other = (
+        await harness.create_subscriber(balance="1000"),
+        await harness.create_subscriber(),
+    )
+    response = await get_statement(harness, key, holder, format=format)
+    others = await get_statement(harness, key, other, format=format)
+    await set_restricted(harness, holder)
+    gone = await fetch_statement(harness, response)
+    never = await harness.client.get("/api/v1/statements/unknown")
     assert (gone.status_code, gone.json()) == (404, never.json())
-    assert (await fetch_statement(world, others)).status_code == 200
+    assert (await fetch_statement(harness, others)).status_code == 200
     # The subscriber requests a statement in the chat: that link works.
-    later = await get_statement(world, world.get_service_auth(), holder, format=format)
-    assert (await fetch_statement(world, later)).status_code == 200
-    await set_restricted(world, holder, restricted=False)
-    assert (await fetch_statement(world, answer)).status_code == 404
-    assert (await fetch_statement(world, later)).status_code == 200
+    later = await get_statement(harness, harness.get_service_auth(), holder, format=format)
+    assert (await fetch_statement(harness, later)).status_code == 200
+    await set_restricted(harness, holder, restricted=False)
+    assert (await fetch_statement(harness, response)).status_code == 404
+    assert (await fetch_statement(harness, later)).status_code == 200
 
 
 async def test_no_link_outlives_a_restriction_during_its_request(
-    world: Harness, key: BearerAuth
+    harness: Harness, key: BearerAuth
 ) -> None:
     """Concurrently, each statement is rejected or its file is deleted by the restriction."""
-    holders = [await world.create_subscriber(balance="10") for _ in range(12)]
-    answers = await asyncio.gather(
+    holders = [await harness.create_subscriber(balance="10") for _ in range(12)]
+    responses = await asyncio.gather(
         *(
             task
             for holder in holders
             for task in (
-                world.client.post(URL, json=build_request(world, holder, format="csv"), auth=key),
-                set_restricted(world, holder),
+                harness.client.post(
+                    URL, json=build_request(harness, holder, format="csv"), auth=key
+                ),
+                set_restricted(harness, holder),
             )
         )
     )
-    for answer in filter(None, answers):
-        if answer.status_code == 200:
-            assert (await fetch_statement(world, answer.json())).status_code == 404
+    for response in filter(None, responses):
+        if response.status_code == 200:
+            assert (await fetch_statement(harness, response.json())).status_code == 404
         else:
             # SERVICE_UNAVAILABLE: on a slow machine, the key has too many expensive reads.
-            assert answer.json()["code"] in ("OTP_REQUIRED", "SERVICE_UNAVAILABLE")
-    assert await world.services.database.fetchval("SELECT count(*) FROM statements") == 0
+            assert response.json()["code"] in ("OTP_REQUIRED", "SERVICE_UNAVAILABLE")
+    assert await harness.services.database.fetchval("SELECT count(*) FROM statements") == 0
 
 
-async def test_concurrent_files_of_one_subscriber_do_not_deadlock(world: Harness) -> None:
-    holder = await world.create_subscriber(balance="10")
-    body = build_request(world, holder, format="csv")
-    keys = [await world.create_api_key("payments:read") for _ in range(4)]
+async def test_concurrent_files_of_one_subscriber_do_not_deadlock(harness: Harness) -> None:
+    holder = await harness.create_subscriber(balance="10")
+    body = build_request(harness, holder, format="csv")
+    keys = [await harness.create_api_key("payments:read") for _ in range(4)]
     issued = 0
     for _ in range(5):
-        answers = await asyncio.gather(
-            *(world.client.post(URL, json=body, auth=key) for key in keys * 2)
+        responses = await asyncio.gather(
+            *(harness.client.post(URL, json=body, auth=key) for key in keys * 2)
         )
-        statuses = [answer.status_code for answer in answers]
+        statuses = [response.status_code for response in responses]
         # 503: more than four requests are queued for an expensive read.
         assert set(statuses) <= {200, 503}, statuses
         issued += statuses.count(200)
     assert issued > 0
-    assert await world.services.database.fetchval("SELECT count(*) FROM statements") == issued
+    assert await harness.services.database.fetchval("SELECT count(*) FROM statements") == issued
 
 
 async def test_restriction_during_rendering_prevents_the_link(
-    world: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    holder = await world.create_subscriber(balance="10")
+    holder = await harness.create_subscriber(balance="10")
     render = operations.rendering_threads.run
 
     async def run(*arguments: Any) -> Any:
         content = await render(*arguments)
-        await set_restricted(world, holder)
+        await set_restricted(harness, holder)
         return content
 
     monkeypatch.setattr(operations.rendering_threads, "run", run)
-    answer = await world.client.post(URL, json=build_request(world, holder, format="csv"), auth=key)
-    assert (answer.status_code, answer.json()["code"]) == (403, "OTP_REQUIRED")
-    assert await world.services.database.fetchval("SELECT count(*) FROM statements") == 0
+    response = await harness.client.post(
+        URL, json=build_request(harness, holder, format="csv"), auth=key
+    )
+    assert (response.status_code, response.json()["code"]) == (403, "OTP_REQUIRED")
+    assert await harness.services.database.fetchval("SELECT count(*) FROM statements") == 0
 
 
 async def test_expired_files_are_removed_in_batches(
-    world: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The backlog of a long outage would exceed the statement timeout."""
     monkeypatch.setattr(queries, "CLEANUP_BATCH_SIZE", 2)
-    database, holder = world.services.database, await world.create_subscriber()
+    database, holder = harness.services.database, await harness.create_subscriber()
     for _ in range(3):
-        await get_statement(world, key, holder, format="csv")
-    world.advance_clock(hours=25)
-    assert await queries.remove_expired(database, world.services.clock())
+        await get_statement(harness, key, holder, format="csv")
+    harness.advance_clock(hours=25)
+    assert await queries.remove_expired(database, harness.services.clock())
     assert await database.fetchval("SELECT count(*) FROM statements") == 1
-    assert not await queries.remove_expired(database, world.services.clock())
+    assert not await queries.remove_expired(database, harness.services.clock())
     assert await database.fetchval("SELECT count(*) FROM statements") == 0
 
 
 async def test_file_matches_the_response_despite_later_transactions(
-    world: Harness, key: BearerAuth
+    harness: Harness, key: BearerAuth
 ) -> None:
-    holder, friend = await world.create_subscriber(balance="1000"), await world.create_subscriber()
-    answer = await get_statement(world, key, holder, format="csv")
-    await submit_and_get_id(world, chart.TRANSFER_P2P, holder["id"], friend["id"], "100")
-    rows = list(csv.DictReader(io.StringIO((await fetch_statement(world, answer)).text)))
-    assert [row["balance"] for row in rows] == [answer["closing_balance"]] == ["1000.00"]
+    holder, friend = (
+        await harness.create_subscriber(balance="1000"),
+        await harness.create_subscriber(),
+    )
+    response = await get_statement(harness, key, holder, format="csv")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, holder["id"], friend["id"], "100")
+    rows = list(csv.DictReader(io.StringIO((await fetch_statement(harness, response)).text)))
+    assert [row["balance"] for row in rows] == [response["closing_balance"]] == ["1000.00"]
 
 
 async def test_links_are_unguessable_and_stored_files_are_encrypted(
-    world: Harness, key: BearerAuth
+    harness: Harness, key: BearerAuth
 ) -> None:
-    holder = await world.create_subscriber(balance="1000")
-    answers = [await get_statement(world, key, holder, format="csv") for _ in range(2)]
-    tokens = [answer["statement_url"].rpartition("/")[2] for answer in answers]
+    holder = await harness.create_subscriber(balance="1000")
+    responses = [await get_statement(harness, key, holder, format="csv") for _ in range(2)]
+    tokens = [response["statement_url"].rpartition("/")[2] for response in responses]
     assert len(set(tokens)) == 2
     assert min(map(len, tokens)) >= 43
-    row = await world.services.database.fetchrow("SELECT * FROM statements LIMIT 1")
+    row = await harness.services.database.fetchrow("SELECT * FROM statements LIMIT 1")
     assert row is not None
     assert not any(token.encode() in bytes(str(tuple(row)), "utf-8") for token in tokens)
     assert b"transaction_id" not in row["file"]
-    for guess in ("x", tokens[0][:-1], answers[0]["statement_id"], "%00", "é"):
-        answer = await world.client.get(f"/api/v1/statements/{guess}")
-        assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+    for guess in ("x", tokens[0][:-1], responses[0]["statement_id"], "%00", "é"):
+        http_response = await harness.client.get(f"/api/v1/statements/{guess}")
+        assert (http_response.status_code, http_response.json()["code"]) == (404, "NOT_FOUND")
 
 
-async def test_issuing_a_statement_file_is_audited(world: Harness, key: BearerAuth) -> None:
-    holder = await world.create_subscriber()
-    await get_statement(world, key, holder, format="pdf")
-    (entry,) = await world.list_audit_entries(holder["id"], "subscriber.statement_issued")
+async def test_issuing_a_statement_file_is_audited(harness: Harness, key: BearerAuth) -> None:
+    holder = await harness.create_subscriber()
+    await get_statement(harness, key, holder, format="pdf")
+    (entry,) = await harness.list_audit_entries(holder["id"], "subscriber.statement_issued")
     assert (entry["actor"]["id"], entry["result"]) == (key.id, "success")
 
 
-async def test_json_csv_and_pdf_have_the_same_content(world: Harness, key: BearerAuth) -> None:
-    holder, friend = await world.create_subscriber(balance="1000"), await world.create_subscriber()
+async def test_json_csv_and_pdf_have_the_same_content(harness: Harness, key: BearerAuth) -> None:
+    holder, friend = (
+        await harness.create_subscriber(balance="1000"),
+        await harness.create_subscriber(),
+    )
     context = {"memo": '=1+1, "quoted"\r\nand more'}
     await submit_and_get_id(
-        world, chart.TRANSFER_P2P, holder["id"], friend["id"], "100", context=context
+        harness, chart.TRANSFER_P2P, holder["id"], friend["id"], "100", context=context
     )
-    entries = (await get_statement(world, key, holder))["entries"]
-    file = await fetch_statement(world, await get_statement(world, key, holder, format="csv"))
+    entries = (await get_statement(harness, key, holder))["entries"]
+    file = await fetch_statement(harness, await get_statement(harness, key, holder, format="csv"))
     assert file.content.startswith(b",".join(name.encode() for name in COLUMNS) + b"\r\n")
     rows = list(csv.DictReader(io.StringIO(file.text, newline="")))
     for row in rows:
         row["debit"] = row["debit"] or "0.00"
         row["credit"] = row["credit"] or "0.00"
     assert rows == [{name: entry[name] for name in COLUMNS} for entry in entries]
-    file = await fetch_statement(world, await get_statement(world, key, holder, format="pdf"))
+    file = await fetch_statement(harness, await get_statement(harness, key, holder, format="pdf"))
     (page,) = extract_pages(file.content)
     for words in ("Aminata Kamara", holder["account_id"], "Opening balance", "898.50", "1.50"):
         assert words in page
@@ -266,33 +279,33 @@ async def test_json_csv_and_pdf_have_the_same_content(world: Harness, key: Beare
 
 
 async def test_statement_with_10000_entries_uses_bounded_memory(
-    world: Harness, key: BearerAuth
+    harness: Harness, key: BearerAuth
 ) -> None:
     # Simulate outdated planner statistics: the tables are analyzed while they are empty.
-    await world.services.database.execute("ANALYZE transactions, entries, accounts")
-    holder = await world.create_subscriber()
-    await _insert_entries(world, ids.decode(ids.ACCOUNT, holder["account_id"]) or 0)
-    answer = await get_statement(world, key, holder)
-    assert len(answer["entries"]) == LINE_COUNT
-    assert answer["closing_balance"] == answer["entries"][-1]["balance"] == "10000.00"
-    answer = await get_statement(world, key, holder, format="csv")
-    rows = list(csv.DictReader(io.StringIO((await fetch_statement(world, answer)).text)))
+    await harness.services.database.execute("ANALYZE transactions, entries, accounts")
+    holder = await harness.create_subscriber()
+    await _insert_entries(harness, ids.decode(ids.ACCOUNT, holder["account_id"]) or 0)
+    response = await get_statement(harness, key, holder)
+    assert len(response["entries"]) == LINE_COUNT
+    assert response["closing_balance"] == response["entries"][-1]["balance"] == "10000.00"
+    response = await get_statement(harness, key, holder, format="csv")
+    rows = list(csv.DictReader(io.StringIO((await fetch_statement(harness, response)).text)))
     assert [row["balance"] for row in (rows[0], rows[-1])] == ["1.00", "10000.00"]
     assert len(rows) == LINE_COUNT
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    answer = await get_statement(world, key, holder, format="pdf")
+    response = await get_statement(harness, key, holder, format="pdf")
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    file = await fetch_statement(world, answer)
+    file = await fetch_statement(harness, response)
     drawn = extract_pages(file.content)
     assert drawn[-1][-1] == f"Page {len(drawn)} of {len(drawn)}"
     assert "10,000.00" in drawn[-1]
     assert grown < 64 * 1024, "kibibytes more than before"
 
 
-async def _insert_entries(world: Harness, account_id: int) -> None:
-    async with world.services.database.transaction() as tx:
+async def _insert_entries(harness: Harness, account_id: int) -> None:
+    async with harness.services.database.transaction() as tx:
         cash = await tx.fetchval("SELECT id FROM accounts WHERE kind = 'cash'")
-        first = world.services.new_id()
+        first = harness.services.new_id()
         await tx.execute(
             """INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency,
                                          from_account, to_account, created_at, completed_at)
@@ -301,7 +314,7 @@ async def _insert_entries(world: Harness, account_id: int) -> None:
             first,
             cash,
             account_id,
-            world.services.clock(),
+            harness.services.clock(),
             LINE_COUNT,
             timeout=60,
         )
@@ -327,8 +340,8 @@ def test_every_pdf_page_has_column_headers_and_a_page_number(count: int) -> None
     for number, page in enumerate(drawn, 1):
         assert {"Date", "Description", "Debit", "Credit", "Balance"} <= set(page)
         assert page[-1] == f"Page {number} of {len(drawn)}"
-    shown = [text for page in drawn for text in page if text.startswith("txn_")]
-    assert len(shown) == count
+    displayed = [text for page in drawn for text in page if text.startswith("txn_")]
+    assert len(displayed) == count
     assert len(drawn) == 1 or any(text.startswith("txn_") for text in drawn[-1])
 
 
@@ -350,8 +363,8 @@ def test_west_african_letters_are_rendered_and_missing_glyphs_replaced() -> None
 @given(st.text(), st.floats(1, 500))
 def test_any_text_is_rendered_and_truncated_to_its_width(text: str, width: float) -> None:
     assert "\n" not in replace_missing_glyphs(text)
-    shown = truncate_to_width(text, REGULAR, 8, width)
-    assert shown == replace_missing_glyphs(text) or shown.endswith("…")
+    displayed = truncate_to_width(text, REGULAR, 8, width)
+    assert displayed == replace_missing_glyphs(text) or displayed.endswith("…")
     movement = build_statement(1).movements[0]._replace(memo=text, counterparty=text)
     assert pdf_file.render(build_statement(0, movements=[movement], holder_name=text or "x"))
 
@@ -368,22 +381,22 @@ def test_any_text_survives_csv_and_cannot_become_a_formula(text: str, start: str
     assert row["balance"] == "-8.50"  # numbers are not escaped
 
 
-async def test_request_without_to_date_is_rejected(world: Harness, key: BearerAuth) -> None:
-    body = build_request(world, {"id": "sub_0000000000001"})
+async def test_request_without_to_date_is_rejected(harness: Harness, key: BearerAuth) -> None:
+    body = build_request(harness, {"id": "sub_0000000000001"})
     del body["to_date"]
-    answer = await world.client.post(URL, json=body, auth=key)
-    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+    response = await harness.client.post(URL, json=body, auth=key)
+    assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST")
 
 
 async def test_concurrent_requests_cannot_exceed_the_file_limit_of_a_subscriber(
-    world: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(operations, "MAX_FILES", 3)
-    holder, other = await world.create_subscriber(), await world.create_subscriber()
-    body = build_request(world, holder, format="csv")
-    asked = [world.client.post(URL, json=body, auth=key) for _ in range(6)]
-    answers = await asyncio.gather(*asked)
-    assert sorted(answer.status_code for answer in answers) == [200] * 3 + [429] * 3
-    assert {a.headers["retry-after"] for a in answers if a.status_code == 429} == {"600"}
-    body = build_request(world, other, format="csv")
-    assert (await world.client.post(URL, json=body, auth=key)).status_code == 200
+    holder, other = await harness.create_subscriber(), await harness.create_subscriber()
+    body = build_request(harness, holder, format="csv")
+    response = [harness.client.post(URL, json=body, auth=key) for _ in range(6)]
+    responses = await asyncio.gather(*response)
+    assert sorted(http_response.status_code for http_response in responses) == [200] * 3 + [429] * 3
+    assert {a.headers["retry-after"] for a in responses if a.status_code == 429} == {"600"}
+    body = build_request(harness, other, format="csv")
+    assert (await harness.client.post(URL, json=body, auth=key)).status_code == 200

@@ -51,17 +51,17 @@ class FakeClock:
 
 
 @pytest.fixture
-def now() -> FakeClock:
+def fake_clock() -> FakeClock:
     return FakeClock()
 
 
 @pytest.fixture
 async def services(
-    settings: Settings, database_url: str, now: FakeClock
+    settings: Settings, database_url: str, fake_clock: FakeClock
 ) -> AsyncIterator[Services]:
     settings = msgspec.structs.replace(settings, timezone=ZONE)
-    async with open_services(settings, database_url, clock=now) as services:
-        services.new_id._milliseconds = now.milliseconds
+    async with open_services(settings, database_url, clock=fake_clock) as services:
+        services.new_id._milliseconds = fake_clock.milliseconds
         async with services.database.transaction() as tx:
             await insert_defaults(tx, settings.currency, IdGenerator(1023))
         yield services
@@ -77,8 +77,10 @@ async def client(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
 class RandomHistory:
     """Random transactions of one subscriber."""
 
-    def __init__(self, world: Harness, now: FakeClock, holder: str, friend: str, shop: str) -> None:
-        self._harness = world
+    def __init__(
+        self, harness: Harness, now: FakeClock, holder: str, friend: str, shop: str
+    ) -> None:
+        self._harness = harness
         self._now = now
         self._holder = holder
         self._friend = friend
@@ -118,25 +120,25 @@ class RandomHistory:
         return [outcome.result.transaction_id] if outcome.result and not outcome.code else []
 
 
-async def _create_subscriber(world: Harness, key: Any) -> tuple[str, int]:
+async def _create_subscriber(harness: Harness, key: Any) -> tuple[str, int]:
     """Create a subscriber with an API key, because service signatures use the system clock."""
     body = {
-        "phone_number": world.new_phone_number(),
+        "phone_number": harness.new_phone_number(),
         "first_name": "Aminata",
         "last_name": "Kamara",
         "pin": "4071",
     }
-    answer = await world.client.post("/api/v1/subscribers", json=body, auth=key)
-    assert answer.status_code == 201, answer.text
-    record = answer.json()["subscriber"]
-    await set_kyc_level(world, record["id"], 3)
-    await submit_command(world, chart.TRANSFER, "cash", record["id"], "5000000")
+    response = await harness.client.post("/api/v1/subscribers", json=body, auth=key)
+    assert response.status_code == 201, response.text
+    record = response.json()["subscriber"]
+    await set_kyc_level(harness, record["id"], 3)
+    await submit_command(harness, chart.TRANSFER, "cash", record["id"], "5000000")
     return record["id"], ids.decode(ids.ACCOUNT, record["account_id"]) or 0
 
 
-async def _list_entries(world: Harness, account_id: int) -> list[tuple[date, int]]:
+async def _list_entries(harness: Harness, account_id: int) -> list[tuple[date, int]]:
     """Return the day and signed amount of every entry of an account."""
-    rows = await world.services.database.fetch(
+    rows = await harness.services.database.fetch(
         """SELECT t.completed_at, e.amount, e.credit_account
            FROM entries e JOIN transactions t ON t.id = e.transaction_id
            WHERE $1 IN (e.debit_account, e.credit_account)""",
@@ -151,9 +153,9 @@ async def _list_entries(world: Harness, account_id: int) -> list[tuple[date, int
     ]
 
 
-async def _get_recorded_balance(world: Harness, account_id: int, before: datetime) -> int:
+async def _get_recorded_balance(harness: Harness, account_id: int, before: datetime) -> int:
     """Return the balance recorded by the last transaction before a moment."""
-    row = await world.services.database.fetchrow(
+    row = await harness.services.database.fetchrow(
         """SELECT from_account, from_balance, to_balance FROM transactions
            WHERE $1 IN (from_account, to_account) AND completed_at < $2
            ORDER BY completed_at DESC, id DESC LIMIT 1""",
@@ -167,26 +169,26 @@ async def _get_recorded_balance(world: Harness, account_id: int, before: datetim
 
 
 async def _assert_statements_add_up(
-    world: Harness,
+    harness: Harness,
     now: FakeClock,
     steps: list[tuple[str, int, int]],
     periods: list[tuple[int, int]],
 ) -> None:
-    key = await world.create_api_key("subscribers:write", "payments:read")
-    shop = await create_processor(world)
+    key = await harness.create_api_key("subscribers:write", "payments:read")
+    shop = await create_processor(harness)
     first = now.now.astimezone(ZONE).date()
     (holder, account_id), (friend, _) = (
-        await _create_subscriber(world, key),
-        await _create_subscriber(world, key),
+        await _create_subscriber(harness, key),
+        await _create_subscriber(harness, key),
     )
-    history = RandomHistory(world, now, holder, friend, shop)
+    history = RandomHistory(harness, now, holder, friend, shop)
     for step in steps:
         await history.run_step(*step)
-    books = await _list_entries(world, account_id)
+    books = await _list_entries(harness, account_id)
     for offset, length in periods:
         begin = first + timedelta(days=offset)
         end = begin + timedelta(days=length)
-        answer = await world.client.post(
+        response = await harness.client.post(
             "/api/v1/wallet/account-statement",
             json={
                 "subscriber_id": holder,
@@ -195,8 +197,8 @@ async def _assert_statements_add_up(
             },
             auth=key,
         )
-        assert answer.status_code == 200, answer.text
-        found = answer.json()
+        assert response.status_code == 200, response.text
+        found = response.json()
         opening, closing, credit, debit = (
             int(found[name].replace(".", ""))
             for name in ("opening_balance", "closing_balance", "total_credits", "total_debits")
@@ -208,7 +210,7 @@ async def _assert_statements_add_up(
         assert debit == -sum(amount for amount in within if amount < 0)
         assert len(found["entries"]) == len(within)
         start = datetime.combine(begin, datetime.min.time(), ZONE)
-        assert opening == await _get_recorded_balance(world, account_id, start)
+        assert opening == await _get_recorded_balance(harness, account_id, start)
         running = opening
         for entry in found["entries"]:
             running += int(entry["credit"].replace(".", "")) - int(entry["debit"].replace(".", ""))
@@ -219,7 +221,7 @@ async def _assert_statements_add_up(
 
 
 async def test_statement_totals_add_up_for_every_period_of_random_histories(
-    world: Harness, now: FakeClock
+    harness: Harness, fake_clock: FakeClock
 ) -> None:
     loop = asyncio.get_running_loop()
 
@@ -229,29 +231,29 @@ async def test_statement_totals_add_up_for_every_period_of_random_histories(
         st.lists(st.tuples(st.integers(-3, 90), st.integers(0, 60)), min_size=1, max_size=6),
     )
     def prove(steps: list[tuple[str, int, int]], periods: list[tuple[int, int]]) -> None:
-        proof = _assert_statements_add_up(world, now, steps, periods)
+        proof = _assert_statements_add_up(harness, fake_clock, steps, periods)
         asyncio.run_coroutine_threadsafe(proof, loop).result()
 
     await asyncio.to_thread(prove)
 
 
 async def test_statement_is_a_consistent_snapshot_under_concurrent_transfers(
-    world: Harness, now: FakeClock
+    harness: Harness, fake_clock: FakeClock
 ) -> None:
-    key = await world.create_api_key("subscribers:write")
+    key = await harness.create_api_key("subscribers:write")
     (holder, account_id), (friend, _) = (
-        await _create_subscriber(world, key),
-        await _create_subscriber(world, key),
+        await _create_subscriber(harness, key),
+        await _create_subscriber(harness, key),
     )
-    start, end = now.now, now.now + timedelta(days=1)
+    start, end = fake_clock.now, fake_clock.now + timedelta(days=1)
 
     async def spend() -> None:
         for _ in range(10):
-            await submit_command(world, chart.TRANSFER_P2P, holder, friend, "1")
+            await submit_command(harness, chart.TRANSFER_P2P, holder, friend, "1")
 
     async def look() -> None:
         for _ in range(20):
-            books = await load_activity(world.services.database, account_id, start, end)
+            books = await load_activity(harness.services.database, account_id, start, end)
             assert books.opening_balance == 0
             assert len(books.movements) % 2 == 1  # the deposit, then each amount with its fee
 

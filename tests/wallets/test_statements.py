@@ -21,49 +21,53 @@ from transactions.builders import (
 URL = "/api/v1/wallet/account-statement"
 
 
-def get_today(world: Harness) -> str:
-    zone = world.services.settings.timezone
+def get_today(harness: Harness) -> str:
+    zone = harness.services.settings.timezone
     return datetime.now(UTC).astimezone(zone).date().isoformat()
 
 
-def build_request(world: Harness, subscriber: dict[str, Any], **fields: Any) -> dict[str, Any]:
+def build_request(harness: Harness, subscriber: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return {
         "subscriber_id": subscriber["id"],
-        "from_date": get_today(world),
-        "to_date": get_today(world),
+        "from_date": get_today(harness),
+        "to_date": get_today(harness),
         **fields,
     }
 
 
 @pytest.fixture
-async def key(world: Harness) -> BearerAuth:
-    return await world.create_api_key("payments:read")
+async def key(harness: Harness) -> BearerAuth:
+    return await harness.create_api_key("payments:read")
 
 
 async def get_statement(
-    world: Harness, key: BearerAuth, subscriber: dict[str, Any], **fields: Any
+    harness: Harness, key: BearerAuth, subscriber: dict[str, Any], **fields: Any
 ) -> dict[str, Any]:
-    answer = await world.client.post(URL, json=build_request(world, subscriber, **fields), auth=key)
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
+    response = await harness.client.post(
+        URL, json=build_request(harness, subscriber, **fields), auth=key
+    )
+    assert response.status_code == 200, response.text
+    found: dict[str, Any] = response.json()
     return found
 
 
 async def get_error(
-    world: Harness, key: Any, subscriber: dict[str, Any], **fields: Any
+    harness: Harness, key: Any, subscriber: dict[str, Any], **fields: Any
 ) -> tuple[int, dict[str, Any]]:
-    answer = await world.client.post(URL, json=build_request(world, subscriber, **fields), auth=key)
-    return answer.status_code, answer.json()
+    response = await harness.client.post(
+        URL, json=build_request(harness, subscriber, **fields), auth=key
+    )
+    return response.status_code, response.json()
 
 
 async def test_statement_matches_the_interface_specification(
-    world: Harness, key: BearerAuth
+    harness: Harness, key: BearerAuth
 ) -> None:
-    holder = await world.create_subscriber(balance="1000")
-    friend = await world.create_subscriber(first_name="Mohamed", last_name="Sesay")
-    shop = await create_processor(world)
+    holder = await harness.create_subscriber(balance="1000")
+    friend = await harness.create_subscriber(first_name="Mohamed", last_name="Sesay")
+    shop = await create_processor(harness)
     sent = await submit_and_get_id(
-        world,
+        harness,
         chart.TRANSFER_P2P,
         holder["id"],
         friend["id"],
@@ -71,23 +75,25 @@ async def test_statement_matches_the_interface_specification(
         context={"memo": "School fees"},
     )
     paid = await submit_and_get_id(
-        world,
+        harness,
         chart.POS_PAYMENT,
-        await world.create_card(holder["id"]),
+        await harness.create_card(holder["id"]),
         shop,
         "50",
         context={"merchant_name": "Corner Shop"},
     )
-    await submit_command(world, chart.TRANSFER_P2P, holder["id"], friend["id"], "5000")  # declined
-    given_back = await submit_refund(world, paid, shop, "20")
-    found = await get_statement(world, key, holder)
+    await submit_command(
+        harness, chart.TRANSFER_P2P, holder["id"], friend["id"], "5000"
+    )  # declined
+    returned = await submit_refund(harness, paid, shop, "20")
+    found = await get_statement(harness, key, holder)
     assert found.pop("statement_id").startswith("stm_")
     assert found.pop("generated_at").endswith("Z")
     entries = found.pop("entries")
     assert found == {
         "subscriber": {"id": holder["id"], "name": "Aminata Kamara"},
         "currency": "SLE",
-        "period": {"from": get_today(world), "to": get_today(world)},
+        "period": {"from": get_today(harness), "to": get_today(harness)},
         "opening_balance": "0.00",
         "closing_balance": "868.50",
         "total_credits": "1020.00",
@@ -95,7 +101,7 @@ async def test_statement_matches_the_interface_specification(
         "transaction_count": 4,
     }
     for entry in entries:
-        assert entry.pop("date") == get_today(world)
+        assert entry.pop("date") == get_today(harness)
     assert entries[0].pop("transaction_id").startswith("txn_")
     assert entries == [
         {
@@ -130,7 +136,7 @@ async def test_statement_matches_the_interface_specification(
             "balance": "848.50",
         },
         {
-            "transaction_id": given_back,
+            "transaction_id": returned,
             "type": "refund",
             "description": "Refund from Kamara (public)",
             "debit": "0.00",
@@ -141,48 +147,52 @@ async def test_statement_matches_the_interface_specification(
 
 
 async def test_held_transaction_appears_in_the_statement_only_after_release(
-    world: Harness, key: BearerAuth
+    harness: Harness, key: BearerAuth
 ) -> None:
-    holder, friend = await world.create_subscriber(), await world.create_subscriber()
-    for one in (holder, friend):
-        await set_kyc_level(world, one["id"], 3)
-    await world.deposit(holder["id"], "900000")
-    held = await submit_and_get_id(world, chart.TRANSFER_P2P, holder["id"], friend["id"], "600000")
-    assert (await get_statement(world, key, friend))["entries"] == []
-    later = await submit_and_get_id(world, chart.TRANSFER_P2P, holder["id"], friend["id"], "100")
-    found = await get_statement(world, key, holder)
+    holder, friend = await harness.create_subscriber(), await harness.create_subscriber()
+    for item in (holder, friend):
+        await set_kyc_level(harness, item["id"], 3)
+    await harness.deposit(holder["id"], "900000")
+    held = await submit_and_get_id(
+        harness, chart.TRANSFER_P2P, holder["id"], friend["id"], "600000"
+    )
+    assert (await get_statement(harness, key, friend))["entries"] == []
+    later = await submit_and_get_id(harness, chart.TRANSFER_P2P, holder["id"], friend["id"], "100")
+    found = await get_statement(harness, key, holder)
     assert [entry["transaction_id"] for entry in found["entries"]][1:] == [later, later]
-    await decide_review(world, held, release=True)
-    found = await get_statement(world, key, holder)
+    await decide_review(harness, held, release=True)
+    found = await get_statement(harness, key, holder)
     assert [entry["transaction_id"] for entry in found["entries"]][1:] == [later, later, held, held]
     assert found["closing_balance"] == "296898.50"
 
 
 async def test_rejected_review_does_not_appear_in_the_statement(
-    world: Harness, key: BearerAuth
+    harness: Harness, key: BearerAuth
 ) -> None:
-    holder, friend = await world.create_subscriber(), await world.create_subscriber()
-    for one in (holder, friend):
-        await set_kyc_level(world, one["id"], 3)
-    await world.deposit(holder["id"], "900000")
-    held = await submit_and_get_id(world, chart.TRANSFER_P2P, holder["id"], friend["id"], "600000")
-    await decide_review(world, held, release=False)
-    found = await get_statement(world, key, holder)
+    holder, friend = await harness.create_subscriber(), await harness.create_subscriber()
+    for item in (holder, friend):
+        await set_kyc_level(harness, item["id"], 3)
+    await harness.deposit(holder["id"], "900000")
+    held = await submit_and_get_id(
+        harness, chart.TRANSFER_P2P, holder["id"], friend["id"], "600000"
+    )
+    await decide_review(harness, held, release=False)
+    found = await get_statement(harness, key, holder)
     assert (len(found["entries"]), found["closing_balance"]) == (1, "900000.00")
 
 
-async def test_statement_days_use_the_platform_timezone(world: Harness, key: BearerAuth) -> None:
-    holder = await world.create_subscriber(balance="5")
+async def test_statement_days_use_the_platform_timezone(harness: Harness, key: BearerAuth) -> None:
+    holder = await harness.create_subscriber(balance="5")
     for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):  # always on different calendar days
-        world.services.settings = msgspec.structs.replace(
-            world.services.settings, timezone=ZoneInfo(zone)
+        harness.services.settings = msgspec.structs.replace(
+            harness.services.settings, timezone=ZoneInfo(zone)
         )
-        day = date.fromisoformat(get_today(world))
-        found = await get_statement(world, key, holder)
+        day = date.fromisoformat(get_today(harness))
+        found = await get_statement(harness, key, holder)
         assert [entry["date"] for entry in found["entries"]] == [day.isoformat()]
         for step, opening in ((-1, "0.00"), (1, "5.00")):
             beside = (day + timedelta(days=step)).isoformat()
-            found = await get_statement(world, key, holder, from_date=beside, to_date=beside)
+            found = await get_statement(harness, key, holder, from_date=beside, to_date=beside)
             assert (found["entries"], found["opening_balance"]) == ([], opening)
 
 
@@ -199,71 +209,71 @@ async def test_statement_days_use_the_platform_timezone(world: Harness, key: Bea
     ],
 )
 async def test_invalid_statement_request_is_rejected_with_its_field(
-    world: Harness, key: BearerAuth, fields: dict[str, Any], field: str
+    harness: Harness, key: BearerAuth, fields: dict[str, Any], field: str
 ) -> None:
-    status, body = await get_error(world, key, {"id": "sub_0000000000001"}, **fields)
+    status, body = await get_error(harness, key, {"id": "sub_0000000000001"}, **fields)
     assert (status, body["code"]) == (422, "VALIDATION_FAILED")
     assert list(body["details"]["fields"]) == [field]
 
 
 async def test_statement_can_cover_a_leap_year_and_future_dates(
-    world: Harness, key: BearerAuth
+    harness: Harness, key: BearerAuth
 ) -> None:
-    holder = await world.create_subscriber(balance="5")
+    holder = await harness.create_subscriber(balance="5")
     leap_year = {"from_date": "2024-01-01", "to_date": "2024-12-31"}
-    assert (await get_statement(world, key, holder, **leap_year))["transaction_count"] == 0
+    assert (await get_statement(harness, key, holder, **leap_year))["transaction_count"] == 0
     far = {"from_date": "9998-01-01", "to_date": "9998-12-31"}
-    assert (await get_statement(world, key, holder, **far))["opening_balance"] == "5.00"
+    assert (await get_statement(harness, key, holder, **far))["opening_balance"] == "5.00"
 
 
 async def test_statement_of_an_unknown_subscriber_is_not_found(
-    world: Harness, key: BearerAuth
+    harness: Harness, key: BearerAuth
 ) -> None:
     for missing in ("sub_0000000000001", "acc_0000000000001", "x"):
-        status, body = await get_error(world, key, {"id": missing})
+        status, body = await get_error(harness, key, {"id": missing})
         assert (status, body["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
 
 
 async def test_optional_pin_is_verified_and_failures_are_counted(
-    world: Harness, key: BearerAuth
+    harness: Harness, key: BearerAuth
 ) -> None:
-    holder = await world.create_subscriber()
+    holder = await harness.create_subscriber()
     for remaining in (2, 1):
-        status, body = await get_error(world, key, holder, pin=WRONG_PIN)
+        status, body = await get_error(harness, key, holder, pin=WRONG_PIN)
         assert (status, body["code"]) == (400, "INVALID_PIN")
         assert body["details"] == {"attempts_remaining": remaining}
-    assert (await get_statement(world, key, holder, pin=PIN))["entries"] == []
+    assert (await get_statement(harness, key, holder, pin=PIN))["entries"] == []
     for _ in range(3):
-        await get_error(world, key, holder, pin=WRONG_PIN)
-    status, body = await get_error(world, key, holder, pin=PIN)
+        await get_error(harness, key, holder, pin=WRONG_PIN)
+    status, body = await get_error(harness, key, holder, pin=PIN)
     assert (status, body["code"]) == (403, "ACCOUNT_LOCKED")
-    assert (await get_statement(world, key, holder))["entries"] == []
+    assert (await get_statement(harness, key, holder))["entries"] == []
 
 
 async def test_closed_subscriber_gets_a_statement_but_a_pin_is_rejected(
-    world: Harness, key: BearerAuth
+    harness: Harness, key: BearerAuth
 ) -> None:
-    holder = await world.create_subscriber()
-    answer = await world.client.post(
+    holder = await harness.create_subscriber()
+    response = await harness.client.post(
         f"/api/v1/subscribers/{holder['id']}/close",
         json={"reason": "Moved away"},
-        auth=await world.create_admin("A"),
+        auth=await harness.create_admin("A"),
     )
-    assert answer.status_code == 200
-    assert (await get_statement(world, key, holder))["entries"] == []
-    status, body = await get_error(world, key, holder, pin=PIN)
+    assert response.status_code == 200
+    assert (await get_statement(harness, key, holder))["entries"] == []
+    status, body = await get_error(harness, key, holder, pin=PIN)
     assert (status, body["code"]) == (409, "NOT_CLOSABLE")
 
 
 async def test_statement_of_a_restricted_subscriber_requires_an_otp(
-    world: Harness, key: BearerAuth
+    harness: Harness, key: BearerAuth
 ) -> None:
-    holder = await world.create_restricted_subscriber(balance="5")
-    for caller in (key, await world.create_admin("F")):
+    holder = await harness.create_restricted_subscriber(balance="5")
+    for caller in (key, await harness.create_admin("F")):
         for format in ("json", "csv", "pdf"):
-            status, body = await get_error(world, caller, holder, format=format, pin=WRONG_PIN)
+            status, body = await get_error(harness, caller, holder, format=format, pin=WRONG_PIN)
             assert (status, body["code"]) == (403, "OTP_REQUIRED")
-    answer = await world.client.post(
-        URL, json=build_request(world, holder), auth=world.get_service_auth()
+    response = await harness.client.post(
+        URL, json=build_request(harness, holder), auth=harness.get_service_auth()
     )
-    assert answer.json()["closing_balance"] == "5.00"
+    assert response.json()["closing_balance"] == "5.00"

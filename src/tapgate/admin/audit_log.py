@@ -50,7 +50,7 @@ class VerifyQuery(msgspec.Struct, kw_only=True):
 
 
 @endpoints.get("/api/v1/audit/logs", access=_ACCESS, heavy=True)
-async def list_audit_entries(call: RequestContext, query: AuditLogQuery) -> Page[AuditEntry]:
+async def list_audit_entries(request: RequestContext, query: AuditLogQuery) -> Page[AuditEntry]:
     """List audit entries.
 
     Entries are in chain order, newest first. `from` and `to` are inclusive, and dates are in the
@@ -63,12 +63,12 @@ async def list_audit_entries(call: RequestContext, query: AuditLogQuery) -> Page
     `hash` and `previous_hash` are null until the entry is sealed into the chain, which takes at
     most a few seconds.
     """
-    sql, values = build_page_query(query, call.services.settings.timezone)
-    rows = await call.services.database.fetch(sql, *values)
+    sql, values = build_page_query(query, request.services.settings.timezone)
+    rows = await request.services.database.fetch(sql, *values)
     hidden = await find_hidden_subjects(
-        call.services.database,
-        call.caller,
-        call.services.clock(),
+        request.services.database,
+        request.caller,
+        request.services.clock(),
         {_get_subject(row) for row in rows},
     )
     return paginate(
@@ -80,7 +80,7 @@ async def list_audit_entries(call: RequestContext, query: AuditLogQuery) -> Page
 
 
 @endpoints.get("/api/v1/audit/verify", access=_ACCESS)
-async def verify_audit_chain(call: RequestContext, query: VerifyQuery) -> Verification:
+async def verify_audit_chain(request: RequestContext, query: VerifyQuery) -> Verification:
     """Verify the audit log.
 
     Recomputes the hash chain over the entries sealed since an earlier verification, and always over
@@ -95,7 +95,7 @@ async def verify_audit_chain(call: RequestContext, query: VerifyQuery) -> Verifi
     request fails with 503 and `Retry-After` while a longer verification runs in another process, or
     if too many requests are waiting.
     """
-    return await _get_verifier(call.services).verify(full=query.full)
+    return await _get_verifier(request.services).verify(full=query.full)
 
 
 _verifiers: WeakKeyDictionary[Database, Verifier] = WeakKeyDictionary()

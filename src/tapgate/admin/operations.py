@@ -39,9 +39,9 @@ async def log_in(services: Services, origin: Origin, email: str, password: str) 
                 tx, services, _with_admin_actor(origin, row), "admin.login", admin_id
             )
         return tokens
-    except ApiError as refusal:
-        if refusal.code is not Code.SERVICE_UNAVAILABLE:
-            await _record_failed_login(services, origin, email, refusal)
+    except ApiError as error:
+        if error.code is not Code.SERVICE_UNAVAILABLE:
+            await _record_failed_login(services, origin, email, error)
         raise
 
 
@@ -197,17 +197,17 @@ async def _record_audit_entry(
 
 
 async def _record_failed_login(
-    services: Services, origin: Origin, email: str, refusal: ApiError
+    services: Services, origin: Origin, email: str, error: ApiError
 ) -> None:
-    shown = await services.authenticator.logins.get_loggable_email(email)
+    displayed = await services.authenticator.logins.get_loggable_email(email)
     await services.rejection_log.record(
         origin,
         RejectedRequest(
             event="admin.login",
             resource_type="admin",
-            resource_id=shown,
+            resource_id=displayed,
             result="failure",
-            reason=refusal.message,
+            reason=error.message,
         ),
     )
 

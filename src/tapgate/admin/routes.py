@@ -18,7 +18,7 @@ _SYSTEM_ADMIN = Access(roles="A")
 
 
 @endpoints.post("/api/v1/admin/login", access=_PUBLIC, errors=(Code.UNAUTHORIZED,))
-async def log_in(call: RequestContext, body: Login) -> Tokens:
+async def log_in(request: RequestContext, body: Login) -> Tokens:
     """Log in with email and password.
 
     `token` is the bearer token for all other requests and is valid for `expires_in` seconds. Use
@@ -31,7 +31,7 @@ async def log_in(call: RequestContext, body: Login) -> Tokens:
     Both responses include `Retry-After`, as does the 503 returned while too many passwords are
     being verified.
     """
-    return await operations.log_in(call.services, call.origin, body.email, body.password)
+    return await operations.log_in(request.services, request.origin, body.email, body.password)
 
 
 @endpoints.post(
@@ -40,37 +40,39 @@ async def log_in(call: RequestContext, body: Login) -> Tokens:
     body_limit=DEFAULT_BODY_BYTES,  # tokens are ASCII and much shorter than the field's limit
     errors=(Code.UNAUTHORIZED,),
 )
-async def refresh_token(call: RequestContext, body: Refresh) -> Tokens:
+async def refresh_token(request: RequestContext, body: Refresh) -> Tokens:
     """Exchange a refresh token for new tokens.
 
     A refresh token can be used once. Reuse is treated as theft and ends the session, including its
     access tokens. A refresh token is valid for 30 days, and a session cannot be refreshed later
     than 90 days after login.
     """
-    return await operations.refresh(call.services, call.origin, body.refresh_token)
+    return await operations.refresh(request.services, request.origin, body.refresh_token)
 
 
 @endpoints.post("/api/v1/admin/logout", access=_ANY_ADMIN)
-async def log_out(call: RequestContext) -> None:
+async def log_out(request: RequestContext) -> None:
     """Log out.
 
     Ends the session. Its access token and refresh token are rejected immediately by every process.
     """
-    admin_id, session_id = _get_admin_and_session_ids(call)
-    await operations.log_out(call.services, call.origin, admin_id=admin_id, session_id=session_id)
+    admin_id, session_id = _get_admin_and_session_ids(request)
+    await operations.log_out(
+        request.services, request.origin, admin_id=admin_id, session_id=session_id
+    )
 
 
 @endpoints.get("/api/v1/admin/me", access=_ANY_ADMIN)
-async def get_me(call: RequestContext) -> Me:
+async def get_me(request: RequestContext) -> Me:
     """Get the authenticated admin."""
-    admin_id, _ = _get_admin_and_session_ids(call)
-    return model.to_me(await queries.get(call.services.database, admin_id))
+    admin_id, _ = _get_admin_and_session_ids(request)
+    return model.to_me(await queries.get(request.services.database, admin_id))
 
 
 @endpoints.post(
     "/api/v1/admin/users", access=_SYSTEM_ADMIN, status=201, errors=(Code.DUPLICATE_EMAIL,)
 )
-async def create_admin(call: RequestContext, body: NewAdmin) -> Admin:
+async def create_admin(request: RequestContext, body: NewAdmin) -> Admin:
     """Create an admin.
 
     The password must have 12 to 255 characters of any kind and must not be the email address or the
@@ -81,17 +83,17 @@ async def create_admin(call: RequestContext, body: NewAdmin) -> Admin:
     covers alerts, rules and blocking. `support_user` covers read access and basic support.
     `finance_user` covers transactions and funding.
     """
-    return model.to_record(await operations.create(call.services, call.origin, body))
+    return model.to_record(await operations.create(request.services, request.origin, body))
 
 
 @endpoints.get("/api/v1/admin/users", access=_SYSTEM_ADMIN)
-async def list_admins(call: RequestContext, query: PageQuery) -> Page[Admin]:
+async def list_admins(request: RequestContext, query: PageQuery) -> Page[Admin]:
     """List admins.
 
     Newest first, including disabled admins.
     """
     rows = await queries.list_page(
-        call.services.database, before=query.before_id, limit=query.limit + 1
+        request.services.database, before=query.before_id, limit=query.limit + 1
     )
     return paginate(rows, query.limit, lambda row: int(row["id"]), model.to_record)
 
@@ -101,15 +103,15 @@ async def list_admins(call: RequestContext, query: PageQuery) -> Page[Admin]:
     access=_SYSTEM_ADMIN,
     errors=(Code.NOT_FOUND, Code.ALREADY_BLOCKED),
 )
-async def disable_admin(call: RequestContext, id: str) -> Admin:
+async def disable_admin(request: RequestContext, id: str) -> Admin:
     """Disable an admin.
 
     The admin's sessions end immediately, and the admin can no longer log in. Disabling yourself or
     the last active `system_admin` fails with 403.
     """
-    own_id, _ = _get_admin_and_session_ids(call)
+    own_id, _ = _get_admin_and_session_ids(request)
     return model.to_record(
-        await operations.disable(call.services, call.origin, _decode_admin_id(id), by=own_id)
+        await operations.disable(request.services, request.origin, _decode_admin_id(id), by=own_id)
     )
 
 
@@ -118,26 +120,26 @@ async def disable_admin(call: RequestContext, id: str) -> Admin:
     access=_SYSTEM_ADMIN,
     errors=(Code.NOT_FOUND, Code.NOT_BLOCKED),
 )
-async def enable_admin(call: RequestContext, id: str) -> Admin:
+async def enable_admin(request: RequestContext, id: str) -> Admin:
     """Enable a disabled admin.
 
     The password is unchanged. Ended sessions are not restored.
     """
     return model.to_record(
-        await operations.enable(call.services, call.origin, _decode_admin_id(id))
+        await operations.enable(request.services, request.origin, _decode_admin_id(id))
     )
 
 
-def _decode_admin_id(shown: str) -> int:
-    number = ids.decode(ids.ADMIN, shown)
+def _decode_admin_id(displayed: str) -> int:
+    number = ids.decode(ids.ADMIN, displayed)
     if number is None:
         raise model.admin_not_found()
     return number
 
 
-def _get_admin_and_session_ids(call: RequestContext) -> tuple[int, int]:
+def _get_admin_and_session_ids(request: RequestContext) -> tuple[int, int]:
     """Return the admin and session ids of a request to an endpoint that only admins can access."""
-    admin_id, session_id = call.principal.admin_id, call.principal.session_id
+    admin_id, session_id = request.principal.admin_id, request.principal.session_id
     if admin_id is None or session_id is None:
         raise RuntimeError("only admins can access this endpoint")
     return admin_id, session_id

@@ -101,19 +101,19 @@ class PayoutReceipt(Receipt, kw_only=True):
 @endpoints.post(
     "/api/v1/agents/{id}/fund", access=_TREASURY_ACCESS, moves_money=True, errors=_AGENT_ERRORS
 )
-async def fund_agent(call: RequestContext, id: str, body: FloatFunding) -> Reply[FundingReceipt]:
+async def fund_agent(request: RequestContext, id: str, body: FloatFunding) -> Reply[FundingReceipt]:
     """Fund an agent's float.
 
     Records cash received by the platform as float.
     """
 
-    def receipt(shown: ReceiptFields) -> FundingReceipt:
+    def receipt(receipt_fields: ReceiptFields) -> FundingReceipt:
         return FundingReceipt(
-            message=shown.build_message("Float funded"),
-            transaction_id=shown.transaction_id,
-            status=shown.status,
-            amount=shown.amount,
-            new_balance=shown.payee_balance,
+            message=receipt_fields.build_message("Float funded"),
+            transaction_id=receipt_fields.transaction_id,
+            status=receipt_fields.status,
+            amount=receipt_fields.amount,
+            new_balance=receipt_fields.payee_balance,
         )
 
     command = Command(
@@ -121,11 +121,11 @@ async def fund_agent(call: RequestContext, id: str, body: FloatFunding) -> Reply
         channel=_CHANNEL,
         payer=commands.CASH_PARTY,
         payee=_build_agent_party(id),
-        amount=to_minor_units(call, body.amount),
-        idempotency_key=build_idempotency_key(call, body),
+        amount=to_minor_units(request, body.amount),
+        idempotency_key=build_idempotency_key(request, body),
         context=_build_memo(body.description),
     )
-    return await submit(call, command, receipt)
+    return await submit(request, command, receipt)
 
 
 @endpoints.post(
@@ -141,7 +141,7 @@ async def fund_agent(call: RequestContext, id: str, body: FloatFunding) -> Reply
         Code.MAX_BALANCE_EXCEEDED,
     ),
 )
-async def cash_in(call: RequestContext, body: CashIn) -> Reply[CashReceipt]:
+async def cash_in(request: RequestContext, body: CashIn) -> Reply[CashReceipt]:
     """Cash in to a customer's wallet.
 
     The agent takes cash, and the amount moves from the agent's float to the wallet. The platform
@@ -149,29 +149,29 @@ async def cash_in(call: RequestContext, body: CashIn) -> Reply[CashReceipt]:
     `subscriber_id` or `card_serial`.
     """
 
-    def receipt(shown: ReceiptFields) -> CashReceipt:
+    def receipt(receipt_fields: ReceiptFields) -> CashReceipt:
         return CashReceipt(
-            message=shown.build_message("Cash-in completed"),
-            transaction_id=shown.transaction_id,
-            status=shown.status,
-            amount=shown.amount,
-            agent_balance=shown.payer_balance,
-            subscriber_balance=shown.visible_payee_balance,
-            commission_earned=shown.commission,
+            message=receipt_fields.build_message("Cash-in completed"),
+            transaction_id=receipt_fields.transaction_id,
+            status=receipt_fields.status,
+            amount=receipt_fields.amount,
+            agent_balance=receipt_fields.payer_balance,
+            subscriber_balance=receipt_fields.visible_payee_balance,
+            commission_earned=receipt_fields.commission,
         )
 
-    await require_customer_access(call, body.subscriber_id, body.card_serial)
+    await require_customer_access(request, body.subscriber_id, body.card_serial)
     command = Command(
         type=chart.AGENT_CASHIN,
         channel=_CHANNEL,
         payer=_build_agent_party(body.agent_id),
         payee=body.customer,
-        amount=to_minor_units(call, body.amount),
+        amount=to_minor_units(request, body.amount),
         payer_pin=body.agent_pin,
         pin_policy="required",
-        idempotency_key=build_idempotency_key(call, body),
+        idempotency_key=build_idempotency_key(request, body),
     )
-    return await submit(call, command, receipt)
+    return await submit(request, command, receipt)
 
 
 @endpoints.post(
@@ -186,7 +186,7 @@ async def cash_in(call: RequestContext, body: CashIn) -> Reply[CashReceipt]:
         Code.INSUFFICIENT_FUNDS,
     ),
 )
-async def cash_out(call: RequestContext, body: CashOut) -> Reply[CashReceipt]:
+async def cash_out(request: RequestContext, body: CashOut) -> Reply[CashReceipt]:
     """Cash out from a customer's wallet.
 
     The amount moves from the wallet to the agent's float, and the agent hands out cash. The
@@ -194,15 +194,15 @@ async def cash_out(call: RequestContext, body: CashOut) -> Reply[CashReceipt]:
     `details.party` is `receiver`.
     """
 
-    def receipt(shown: ReceiptFields) -> CashReceipt:
+    def receipt(receipt_fields: ReceiptFields) -> CashReceipt:
         return CashReceipt(
-            message=shown.build_message("Cash-out completed"),
-            transaction_id=shown.transaction_id,
-            status=shown.status,
-            amount=shown.amount,
-            agent_balance=shown.payee_balance,
-            subscriber_balance=shown.payer_balance,
-            commission_earned=shown.commission,
+            message=receipt_fields.build_message("Cash-out completed"),
+            transaction_id=receipt_fields.transaction_id,
+            status=receipt_fields.status,
+            amount=receipt_fields.amount,
+            agent_balance=receipt_fields.payee_balance,
+            subscriber_balance=receipt_fields.payer_balance,
+            commission_earned=receipt_fields.commission,
         )
 
     command = Command(
@@ -210,13 +210,13 @@ async def cash_out(call: RequestContext, body: CashOut) -> Reply[CashReceipt]:
         channel=_CHANNEL,
         payer=body.customer,
         payee=_build_agent_party(body.agent_id),
-        amount=to_minor_units(call, body.amount),
+        amount=to_minor_units(request, body.amount),
         payer_pin=body.pin,
         payee_pin=body.agent_pin,
         pin_policy="required",
-        idempotency_key=build_idempotency_key(call, body),
+        idempotency_key=build_idempotency_key(request, body),
     )
-    return await submit(call, command, receipt)
+    return await submit(request, command, receipt)
 
 
 @endpoints.post(
@@ -225,17 +225,19 @@ async def cash_out(call: RequestContext, body: CashOut) -> Reply[CashReceipt]:
     moves_money=True,
     errors=(*_AGENT_ERRORS, Code.SELF_TRANSFER, *_PIN_ERRORS, Code.INSUFFICIENT_FLOAT),
 )
-async def transfer_float(call: RequestContext, body: FloatTransfer) -> Reply[FloatTransferReceipt]:
+async def transfer_float(
+    request: RequestContext, body: FloatTransfer
+) -> Reply[FloatTransferReceipt]:
     """Transfer float from an agent to one of its sub-agents."""
 
-    def receipt(shown: ReceiptFields) -> FloatTransferReceipt:
+    def receipt(receipt_fields: ReceiptFields) -> FloatTransferReceipt:
         return FloatTransferReceipt(
-            message=shown.build_message("Transfer completed"),
-            transaction_id=shown.transaction_id,
-            status=shown.status,
-            amount=shown.amount,
-            from_balance=shown.payer_balance,
-            to_balance=shown.payee_balance,
+            message=receipt_fields.build_message("Transfer completed"),
+            transaction_id=receipt_fields.transaction_id,
+            status=receipt_fields.status,
+            amount=receipt_fields.amount,
+            from_balance=receipt_fields.payer_balance,
+            to_balance=receipt_fields.payee_balance,
         )
 
     command = Command(
@@ -243,13 +245,13 @@ async def transfer_float(call: RequestContext, body: FloatTransfer) -> Reply[Flo
         channel=_CHANNEL,
         payer=_build_agent_party(body.from_agent_id),
         payee=_build_agent_party(body.to_agent_id),
-        amount=to_minor_units(call, body.amount),
+        amount=to_minor_units(request, body.amount),
         payer_pin=body.pin,
         pin_policy="required",
-        idempotency_key=build_idempotency_key(call, body),
+        idempotency_key=build_idempotency_key(request, body),
         context=_build_memo(body.description),
     )
-    return await submit(call, command, receipt)
+    return await submit(request, command, receipt)
 
 
 @endpoints.post(
@@ -259,17 +261,17 @@ async def transfer_float(call: RequestContext, body: FloatTransfer) -> Reply[Flo
     errors=(*_AGENT_ERRORS, Code.INSUFFICIENT_FUNDS),
 )
 async def pay_out_commission(
-    call: RequestContext, id: str, body: CommissionPayout
+    request: RequestContext, id: str, body: CommissionPayout
 ) -> Reply[PayoutReceipt]:
     """Pay out an agent's entire commission balance to the float."""
 
-    def receipt(shown: ReceiptFields) -> PayoutReceipt:
+    def receipt(receipt_fields: ReceiptFields) -> PayoutReceipt:
         return PayoutReceipt(
-            message=shown.build_message("Commission paid out"),
-            transaction_id=shown.transaction_id,
-            status=shown.status,
-            amount=shown.amount,
-            float_balance=shown.payee_balance,
+            message=receipt_fields.build_message("Commission paid out"),
+            transaction_id=receipt_fields.transaction_id,
+            status=receipt_fields.status,
+            amount=receipt_fields.amount,
+            float_balance=receipt_fields.payee_balance,
         )
 
     command = Command(
@@ -278,9 +280,9 @@ async def pay_out_commission(
         payer=commands.commission_party(decode_id(ids.AGENT, id)),
         payee=_build_agent_party(id),
         amount=None,
-        idempotency_key=build_idempotency_key(call, body),
+        idempotency_key=build_idempotency_key(request, body),
     )
-    return await submit(call, command, receipt)
+    return await submit(request, command, receipt)
 
 
 def _build_agent_party(public_id: str) -> Party:

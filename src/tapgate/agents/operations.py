@@ -22,9 +22,9 @@ _trail = AuditTrail("agent")
 _MASKED_CHANGES = {"pin": (MASK, MASK)}
 
 
-async def register(call: RequestContext, registration: AgentRegistration) -> Agent:
-    services = call.services
-    require_strong_pin(call, "pin", registration.pin)
+async def register(request: RequestContext, registration: AgentRegistration) -> Agent:
+    services = request.services
+    require_strong_pin(request, "pin", registration.pin)
     parent_id = model.decode_parent_id(registration)
     async with services.database.transaction() as tx:
         agent = model.build_agent(
@@ -40,7 +40,7 @@ async def register(call: RequestContext, registration: AgentRegistration) -> Age
         await queries.add(tx, agent)
         await set_pin(tx, agent.id, services.pin_verifier.hash(registration.pin))
         state = {"status": (None, model.PUBLIC_STATUSES[agent.status])}
-        await _trail.record(tx, call, agent.public_id, "created", changes=state)
+        await _trail.record(tx, request, agent.public_id, "created", changes=state)
     return agent
 
 
@@ -67,40 +67,42 @@ async def _open_accounts(tx: asyncpg.Connection, agent: Agent) -> None:
         )
 
 
-async def suspend(call: RequestContext, agent_id: int, reason: str) -> Agent:
-    return await _change_status(call, agent_id, model.SUSPEND, reason)
+async def suspend(request: RequestContext, agent_id: int, reason: str) -> Agent:
+    return await _change_status(request, agent_id, model.SUSPEND, reason)
 
 
-async def activate(call: RequestContext, agent_id: int, reason: str | None) -> Agent:
-    return await _change_status(call, agent_id, model.ACTIVATE, reason)
+async def activate(request: RequestContext, agent_id: int, reason: str | None) -> Agent:
+    return await _change_status(request, agent_id, model.ACTIVATE, reason)
 
 
-async def terminate(call: RequestContext, agent_id: int, reason: str) -> Agent:
+async def terminate(request: RequestContext, agent_id: int, reason: str) -> Agent:
     """Terminate an agent permanently.
 
     The float and commission balances must be zero. Sub-agents are not affected.
     """
-    return await _change_status(call, agent_id, model.TERMINATE, reason)
+    return await _change_status(request, agent_id, model.TERMINATE, reason)
 
 
 async def _change_status(
-    call: RequestContext, agent_id: int, move: Transition[AccountStatus], reason: str | None
+    request: RequestContext, agent_id: int, move: Transition[AccountStatus], reason: str | None
 ) -> Agent:
-    async with call.services.database.transaction() as tx:
+    async with request.services.database.transaction() as tx:
         before = await queries.lock(tx, agent_id)
         after = msgspec.structs.replace(
-            model.apply_transition(before, move, reason), updated_at=call.services.clock()
+            model.apply_transition(before, move, reason), updated_at=request.services.clock()
         )
         await queries.save_state(tx, after)
         changes = diff_records(model.to_record(before), model.to_record(after))
-        await _trail.record(tx, call, after.public_id, move.event, reason=reason, changes=changes)
+        await _trail.record(
+            tx, request, after.public_id, move.event, reason=reason, changes=changes
+        )
     return after
 
 
-async def change_pin(call: RequestContext, agent_id: int, old_pin: str, new_pin: str) -> None:
-    services = call.services
+async def change_pin(request: RequestContext, agent_id: int, old_pin: str, new_pin: str) -> None:
+    services = request.services
     # This endpoint responds with 400 to every unacceptable new PIN.
-    require_strong_pin(call, "new_pin", new_pin, refusal=Code.INVALID_REQUEST)
+    require_strong_pin(request, "new_pin", new_pin, error=Code.INVALID_REQUEST)
     is_same = new_pin == old_pin
     async with services.database.transaction() as tx:
         agent = await queries.lock(tx, agent_id)
@@ -111,11 +113,13 @@ async def change_pin(call: RequestContext, agent_id: int, old_pin: str, new_pin:
         # A wrong PIN does not raise inside the transaction, so that the failure count is committed.
         if verdict.code is not None:
             await _trail.record(
-                tx, call, agent.public_id, "pin_changed", result="failure", reason=verdict.code
+                tx, request, agent.public_id, "pin_changed", result="failure", reason=verdict.code
             )
         elif not is_same:
             await set_pin(tx, agent.id, services.pin_verifier.hash(new_pin))
-            await _trail.record(tx, call, agent.public_id, "pin_changed", changes=_MASKED_CHANGES)
+            await _trail.record(
+                tx, request, agent.public_id, "pin_changed", changes=_MASKED_CHANGES
+            )
     if verdict.code is not None:
         raise ApiError(verdict.code, details=verdict.details)
     if is_same:

@@ -51,31 +51,31 @@ class AgentResponse(msgspec.Struct, kw_only=True):
     status=201,
     errors=(Code.MISSING_PARENT, Code.AGENT_NOT_FOUND, Code.DUPLICATE_PHONE),
 )
-async def register_agent(call: RequestContext, body: AgentRegistration) -> AgentRegistered:
+async def register_agent(request: RequestContext, body: AgentRegistration) -> AgentRegistered:
     """Register an agent.
 
     A `sub_agent` requires the `parent_agent_id` of a `super_agent`. A `super_agent` has no parent.
     """
-    record = to_record(await operations.register(call, body))
+    record = to_record(await operations.register(request, body))
     return AgentRegistered(agent_id=record.id, agent=record)
 
 
 @endpoints.get("/api/v1/agents", access=_READ_ACCESS, heavy="search")
-async def list_agents(call: RequestContext, query: AgentFilters) -> Page[AgentRecord]:
+async def list_agents(request: RequestContext, query: AgentFilters) -> Page[AgentRecord]:
     """List agents, newest first.
 
     `search` is either a complete agent ID or a list of words. Each word must occur, ignoring case,
     in the name, business name or phone number, and at least one word must have 3 or more
     characters.
     """
-    rows = await queries.list_page(call.services.database, query)
+    rows = await queries.list_page(request.services.database, query)
     return paginate(rows, query.limit, key=lambda row: row.id, show=to_record)
 
 
 @endpoints.get("/api/v1/agents/{id}", access=_READ_ACCESS, errors=(Code.AGENT_NOT_FOUND,))
-async def get_agent(call: RequestContext, id: str) -> AgentRecord:
+async def get_agent(request: RequestContext, id: str) -> AgentRecord:
     """Get an agent."""
-    return to_record(await queries.get(call.services.database, decode_agent_id(id)))
+    return to_record(await queries.get(request.services.database, decode_agent_id(id)))
 
 
 @endpoints.get(
@@ -83,9 +83,9 @@ async def get_agent(call: RequestContext, id: str) -> AgentRecord:
     access=Access(scope="balance:read", roles="ACSF"),
     errors=(Code.AGENT_NOT_FOUND,),
 )
-async def get_agent_balance(call: RequestContext, id: str) -> AgentBalance:
+async def get_agent_balance(request: RequestContext, id: str) -> AgentBalance:
     """Get an agent's float balance and unpaid commission."""
-    return to_balance(await queries.get(call.services.database, decode_agent_id(id)))
+    return to_balance(await queries.get(request.services.database, decode_agent_id(id)))
 
 
 @endpoints.post(
@@ -93,12 +93,12 @@ async def get_agent_balance(call: RequestContext, id: str) -> AgentBalance:
     access=_ADMIN_ACCESS,
     errors=(*_CHANGE_ERRORS, Code.ALREADY_SUSPENDED),
 )
-async def suspend_agent(call: RequestContext, id: str, body: Reason) -> AgentResponse:
+async def suspend_agent(request: RequestContext, id: str, body: Reason) -> AgentResponse:
     """Suspend an agent.
 
     A suspended agent can neither send nor receive money.
     """
-    agent = await operations.suspend(call, decode_agent_id(id), body.reason)
+    agent = await operations.suspend(request, decode_agent_id(id), body.reason)
     return AgentResponse(message="Agent suspended", agent=to_record(agent))
 
 
@@ -107,19 +107,19 @@ async def suspend_agent(call: RequestContext, id: str, body: Reason) -> AgentRes
     access=_ADMIN_ACCESS,
     errors=(*_CHANGE_ERRORS, Code.NOT_SUSPENDED),
 )
-async def activate_agent(call: RequestContext, id: str, body: OptionalReason) -> AgentResponse:
+async def activate_agent(request: RequestContext, id: str, body: OptionalReason) -> AgentResponse:
     """Reactivate a suspended agent."""
-    agent = await operations.activate(call, decode_agent_id(id), body.reason)
+    agent = await operations.activate(request, decode_agent_id(id), body.reason)
     return AgentResponse(message="Agent activated", agent=to_record(agent))
 
 
 @endpoints.post("/api/v1/agents/{id}/terminate", access=_ADMIN_ACCESS, errors=_CHANGE_ERRORS)
-async def terminate_agent(call: RequestContext, id: str, body: Reason) -> AgentResponse:
+async def terminate_agent(request: RequestContext, id: str, body: Reason) -> AgentResponse:
     """Terminate an agent permanently.
 
     The float and commission balances must be zero. Sub-agents are not affected.
     """
-    agent = await operations.terminate(call, decode_agent_id(id), body.reason)
+    agent = await operations.terminate(request, decode_agent_id(id), body.reason)
     return AgentResponse(message="Agent terminated", agent=to_record(agent))
 
 
@@ -129,7 +129,9 @@ async def terminate_agent(call: RequestContext, id: str, body: Reason) -> AgentR
     errors=(*_CHANGE_ERRORS, Code.INVALID_PIN, Code.SAME_PIN, Code.ACCOUNT_LOCKED),
     invalid_is_400=True,
 )
-async def change_agent_pin(call: RequestContext, id: str, body: AgentPinChange) -> SuccessResponse:
+async def change_agent_pin(
+    request: RequestContext, id: str, body: AgentPinChange
+) -> SuccessResponse:
     """Change an agent's PIN."""
-    await operations.change_pin(call, decode_agent_id(id), body.old_pin, body.new_pin)
+    await operations.change_pin(request, decode_agent_id(id), body.old_pin, body.new_pin)
     return SuccessResponse(message="PIN changed")

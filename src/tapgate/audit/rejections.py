@@ -68,8 +68,10 @@ class _RejectionKind(msgspec.Struct, frozen=True):
 
     @property
     def without_resource(self) -> "_RejectionKind":
-        refusal = msgspec.structs.replace(self.refusal, resource_id=None, reason=_AGGREGATED_REASON)
-        return msgspec.structs.replace(self, refusal=refusal)
+        rejection = msgspec.structs.replace(
+            self.refusal, resource_id=None, reason=_AGGREGATED_REASON
+        )
+        return msgspec.structs.replace(self, refusal=rejection)
 
     @property
     def without_source(self) -> "_RejectionKind":
@@ -98,12 +100,12 @@ class RejectionLog:
         self._pending: _PendingCounts = {}
         self._flush_lock = asyncio.Lock()
 
-    async def record(self, origin: Origin, refusal: RejectedRequest) -> None:
+    async def record(self, origin: Origin, rejection: RejectedRequest) -> None:
         now = self._services.clock()
         window = _get_window(now)
         if window != self._window:
             self._window, self._exhausted_budgets = window, set()
-        kind = _get_kind(origin, refusal)
+        kind = _get_kind(origin, rejection)
         if self._exhausted_budgets.isdisjoint(name for name, _ in _list_budgets(kind)):
             exhausted = await self._write_entry(window, kind, origin)
             if exhausted is None:
@@ -286,12 +288,12 @@ async def _reserve_budget(
     )
 
 
-def _get_kind(origin: Origin, refusal: RejectedRequest) -> _RejectionKind:
+def _get_kind(origin: Origin, rejection: RejectedRequest) -> _RejectionKind:
     """Group anonymous callers by address and authenticated ones by actor."""
     if origin.actor == _ANONYMOUS:
         address = get_address_key(origin.ip or "")
-        return _RejectionKind(refusal, f"ip:{address}", _ANONYMOUS, address)
-    return _RejectionKind(refusal, origin.actor_id, origin.actor, None)
+        return _RejectionKind(rejection, f"ip:{address}", _ANONYMOUS, address)
+    return _RejectionKind(rejection, origin.actor_id, origin.actor, None)
 
 
 def _get_window(moment: datetime) -> datetime:

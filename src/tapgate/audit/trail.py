@@ -38,7 +38,7 @@ async def record(
     `event` is `resource.action`, and `resource_id` is the public id of the resource. Callers must
     not pass secrets. As a safeguard, a value whose field name indicates a secret is masked.
     """
-    shown = {
+    displayed = {
         field: [_mask(field, old), _mask(field, new)]
         for field, (old, new) in (changes or {}).items()
     }
@@ -54,7 +54,7 @@ async def record(
         resource_id,
         result,
         reason,
-        shown,
+        displayed,
         origin.ip,
         origin.request_id,
     )
@@ -69,7 +69,7 @@ class AuditTrail:
     async def record(
         self,
         tx: asyncpg.Connection,
-        call: RequestContext,
+        request: RequestContext,
         resource_id: str | None,
         action: str,
         *,
@@ -80,8 +80,8 @@ class AuditTrail:
         """Record an action. `resource_id` is None if the action affects many resources."""
         await record(
             tx,
-            call.services,
-            call.origin,
+            request.services,
+            request.origin,
             event=f"{self._resource_type}.{action}",
             resource_type=self._resource_type,
             resource_id=resource_id,

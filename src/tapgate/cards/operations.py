@@ -27,29 +27,31 @@ _BLOCKED_TEMPLATE: Final = "card_blocked"
 _NOTIFICATION_LIFETIME: Final = timedelta(hours=24)
 
 
-async def link(call: RequestContext, link: CardLink) -> Card:
-    async with call.services.database.transaction() as tx:
+async def link(request: RequestContext, link: CardLink) -> Card:
+    async with request.services.database.transaction() as tx:
         holder, card = await _lock_subscriber_and_card(
-            tx, call, link.subscriber_id, link.card_serial
+            tx, request, link.subscriber_id, link.card_serial
         )
-        no = get_pin_error(await check_subscriber_pin(tx, call, holder, link.pin, "pin_verified"))
-        now = call.services.clock()
+        no = get_pin_error(
+            await check_subscriber_pin(tx, request, holder, link.pin, "pin_verified")
+        )
+        now = request.services.clock()
         no = no or model.get_link_error(card, holder, now)
         if no is None:
             after = model.link(card, holder, now)
-            return await _save(tx, call, card, after, now, action="linked")
+            return await _save(tx, request, card, after, now, action="linked")
     raise no
 
 
-async def link_to_child(call: RequestContext, child: NewChildCard) -> Card:
-    services = call.services
-    require_strong_pin(call, "child_pin", child.child_pin)
+async def link_to_child(request: RequestContext, child: NewChildCard) -> Card:
+    services = request.services
+    require_strong_pin(request, "child_pin", child.child_pin)
     async with services.database.transaction() as tx:
         holder, card = await _lock_subscriber_and_card(
-            tx, call, child.parent_subscriber_id, child.card_serial
+            tx, request, child.parent_subscriber_id, child.card_serial
         )
         no = get_pin_error(
-            await check_subscriber_pin(tx, call, holder, child.parent_pin, "pin_verified")
+            await check_subscriber_pin(tx, request, holder, child.parent_pin, "pin_verified")
         )
         now = services.clock()
         no = no or model.get_link_error(card, holder, now)
@@ -59,45 +61,45 @@ async def link_to_child(call: RequestContext, child: NewChildCard) -> Card:
         if no is None:
             after = model.link_to_child(card, holder, child, services.settings.currency, now)
             await set_pin(tx, card.id, services.pin_verifier.hash(child.child_pin))
-            return await _save(tx, call, card, after, now, action="linked")
+            return await _save(tx, request, card, after, now, action="linked")
     raise no
 
 
-async def block(call: RequestContext, serial: str, reason: str) -> Card:
+async def block(request: RequestContext, serial: str, reason: str) -> Card:
     """Block a card.
 
     Blocking protects the cardholder, so it skips the check for restricted subscribers.
     """
-    async with call.services.database.transaction() as tx:
+    async with request.services.database.transaction() as tx:
         before = await queries.lock(tx, serial)
-        now = call.services.clock()
+        now = request.services.clock()
         after = model.block(before, reason, now)
-        await _notify_holder(tx, call, after, reason)
-        return await _save(tx, call, before, after, now, action="blocked", reason=reason)
+        await _notify_holder(tx, request, after, reason)
+        return await _save(tx, request, before, after, now, action="blocked", reason=reason)
 
 
-async def unblock(call: RequestContext, serial: str, reason: str | None) -> Card:
-    async with call.services.database.transaction() as tx:
+async def unblock(request: RequestContext, serial: str, reason: str | None) -> Card:
+    async with request.services.database.transaction() as tx:
         before = await queries.lock(tx, serial)
         if before.subscriber_id is not None:
             holder = await subscribers.get(tx, before.subscriber_id)
-            await require_editable(tx, call, holder)
-        now = call.services.clock()
+            await require_editable(tx, request, holder)
+        now = request.services.clock()
         after = model.unblock(before, reason, now)
-        return await _save(tx, call, before, after, now, action="unblocked", reason=reason)
+        return await _save(tx, request, before, after, now, action="unblocked", reason=reason)
 
 
 async def _lock_subscriber_and_card(
-    tx: asyncpg.Connection, call: RequestContext, subscriber_id: str, serial: str
+    tx: asyncpg.Connection, request: RequestContext, subscriber_id: str, serial: str
 ) -> tuple[Subscriber, Card]:
     holder = await subscribers.lock(tx, decode_subscriber_id(subscriber_id))
     card = await queries.lock_for_linking(tx, serial)
-    await require_subscriber_access(tx, call, holder.id, restricted=holder.restricted)
+    await require_subscriber_access(tx, request, holder.id, restricted=holder.restricted)
     return holder, card
 
 
 async def _notify_holder(
-    tx: asyncpg.Connection, call: RequestContext, card: Card, reason: str
+    tx: asyncpg.Connection, request: RequestContext, card: Card, reason: str
 ) -> None:
     """Notify the subscriber of the block, regardless of who requested it.
 
@@ -108,17 +110,17 @@ async def _notify_holder(
     holder = await subscribers.get(tx, card.subscriber_id)
     await enqueue_message(
         tx,
-        call.services,
+        request.services,
         to=holder.phone_number,
         template=_BLOCKED_TEMPLATE,
         parameters=[card.masked_serial, model.BLOCK_REASON_TEXTS[reason]],
-        expires_at=call.services.clock() + _NOTIFICATION_LIFETIME,
+        expires_at=request.services.clock() + _NOTIFICATION_LIFETIME,
     )
 
 
 async def _save(
     tx: asyncpg.Connection,
-    call: RequestContext,
+    request: RequestContext,
     before: Card,
     after: Card,
     now: datetime,
@@ -128,15 +130,15 @@ async def _save(
 ) -> Card:
     after = msgspec.structs.replace(after, updated_at=now)
     await queries.save(tx, after)
-    old, new = (model.to_record(card, get_record_context(call)) for card in (before, after))
+    old, new = (model.to_record(card, get_record_context(request)) for card in (before, after))
     await _trail.record(
-        tx, call, after.serial, action, reason=reason, changes=diff_records(old, new)
+        tx, request, after.serial, action, reason=reason, changes=diff_records(old, new)
     )
-    await publish(tx, call.services, f"card.{action}", new)
+    await publish(tx, request.services, f"card.{action}", new)
     return after
 
 
-def get_record_context(call: RequestContext) -> RecordContext:
+def get_record_context(request: RequestContext) -> RecordContext:
     """Return the context for rendering cards at the current time."""
-    now, settings = call.services.clock(), call.services.settings
+    now, settings = request.services.clock(), request.services.settings
     return RecordContext(now, get_platform_day(now, settings.timezone), settings.currency)

@@ -54,8 +54,8 @@ class DisclosedCardResponse(msgspec.Struct, kw_only=True):
     card: DisclosedCard
 
 
-def _to_response(call: RequestContext, message: str, card: Card) -> CardResponse:
-    return CardResponse(message=message, card=to_record(card, get_record_context(call)))
+def _to_response(request: RequestContext, message: str, card: Card) -> CardResponse:
+    return CardResponse(message=message, card=to_record(card, get_record_context(request)))
 
 
 @endpoints.post(
@@ -63,12 +63,12 @@ def _to_response(call: RequestContext, message: str, card: Card) -> CardResponse
     access=Access(scope="cards:write", roles="AS", service=True),
     errors=_LINK_ERRORS,
 )
-async def link_card(call: RequestContext, body: CardLink) -> CardResponse:
+async def link_card(request: RequestContext, body: CardLink) -> CardResponse:
     """Link a card to a subscriber.
 
     The card uses the subscriber's PIN.
     """
-    return _to_response(call, "Card linked", await operations.link(call, body))
+    return _to_response(request, "Card linked", await operations.link(request, body))
 
 
 @endpoints.post(
@@ -77,39 +77,41 @@ async def link_card(call: RequestContext, body: CardLink) -> CardResponse:
     status=201,
     errors=(*_LINK_ERRORS, Code.MAX_CHILD_CARDS),
 )
-async def create_child_card(call: RequestContext, body: NewChildCard) -> CardResponse:
+async def create_child_card(request: RequestContext, body: NewChildCard) -> CardResponse:
     """Create a child card.
 
     The card spends from the parent's wallet, up to its own daily limit and with its own PIN.
     """
-    return _to_response(call, "Child card created", await operations.link_to_child(call, body))
+    return _to_response(
+        request, "Child card created", await operations.link_to_child(request, body)
+    )
 
 
 @endpoints.get("/api/v1/cards", access=_READ_ACCESS, heavy="search")
-async def list_cards(call: RequestContext, query: CardFilters) -> Page[CardRecord]:
+async def list_cards(request: RequestContext, query: CardFilters) -> Page[CardRecord]:
     """List cards, newest first.
 
     `search` is a list of words. Each word must occur, ignoring case, in the serial or the NFC UID.
     At least one word must have 3 or more characters, not counting separators. Cards of restricted
     subscribers that the caller may not access are omitted.
     """
-    services, now = call.services, get_record_context(call)
-    rows = await queries.list_page(services.database, query, call.principal, now.now)
+    services, now = request.services, get_record_context(request)
+    rows = await queries.list_page(services.database, query, request.principal, now.now)
     return paginate(rows, query.limit, key=lambda row: row.id, show=lambda row: to_record(row, now))
 
 
 @endpoints.get(
     "/api/v1/cards/{serial}", access=_READ_ACCESS, errors=(Code.CARD_NOT_FOUND, Code.OTP_REQUIRED)
 )
-async def get_card(call: RequestContext, serial: str) -> CardRecord:
+async def get_card(request: RequestContext, serial: str) -> CardRecord:
     """Get a card."""
-    database = call.services.database
+    database = request.services.database
     card = await queries.get(database, serial)
     if card.subscriber_id is not None:
         await require_subscriber_access(
-            database, call, card.subscriber_id, restricted=card.restricted
+            database, request, card.subscriber_id, restricted=card.restricted
         )
-    return to_record(card, get_record_context(call))
+    return to_record(card, get_record_context(request))
 
 
 @endpoints.post(
@@ -117,7 +119,9 @@ async def get_card(call: RequestContext, serial: str) -> CardRecord:
     access=_BLOCK_ACCESS,
     errors=(Code.CARD_NOT_FOUND, Code.CARD_NOT_LINKED, Code.ALREADY_BLOCKED),
 )
-async def block_card(call: RequestContext, serial: str, body: CardBlock) -> DisclosedCardResponse:
+async def block_card(
+    request: RequestContext, serial: str, body: CardBlock
+) -> DisclosedCardResponse:
     """Block a card.
 
     Payments with the card are declined immediately. The reasons `lost`, `stolen` and `damaged` are
@@ -126,10 +130,10 @@ async def block_card(call: RequestContext, serial: str, body: CardBlock) -> Disc
     A restricted subscriber's card can be blocked without a one-time code. The response then
     contains only `serial`, `status`, `status_reason`, `subscriber_id` and `restricted`.
     """
-    card = await operations.block(call, serial, body.reason)
-    hidden = await find_accounts_hidden_from(call.services.database, call, [card.account_id])
+    card = await operations.block(request, serial, body.reason)
+    hidden = await find_accounts_hidden_from(request.services.database, request, [card.account_id])
     return DisclosedCardResponse(
-        card=to_disclosed_record(to_record(card, get_record_context(call)), hidden=bool(hidden))
+        card=to_disclosed_record(to_record(card, get_record_context(request)), hidden=bool(hidden))
     )
 
 
@@ -145,12 +149,14 @@ async def block_card(call: RequestContext, serial: str, body: CardBlock) -> Disc
         Code.PERMANENT_BLOCK,
     ),
 )
-async def unblock_card(call: RequestContext, serial: str, body: OptionalReason) -> CardResponse:
+async def unblock_card(request: RequestContext, serial: str, body: OptionalReason) -> CardResponse:
     """Unblock a card.
 
     Lost and expired cards cannot be unblocked.
     """
-    return _to_response(call, "Card unblocked", await operations.unblock(call, serial, body.reason))
+    return _to_response(
+        request, "Card unblocked", await operations.unblock(request, serial, body.reason)
+    )
 
 
 @endpoints.post(
@@ -160,7 +166,7 @@ async def unblock_card(call: RequestContext, serial: str, body: OptionalReason) 
     body_media=tuple(UPLOAD_MEDIA_TYPES),
     body_schema=UPLOAD_MEDIA_TYPES,
 )
-async def upload_cards(call: RequestContext, body: bytes) -> UploadCardsResponse:
+async def upload_cards(request: RequestContext, body: bytes) -> UploadCardsResponse:
     """Upload new cards as a CSV file.
 
     Send the file as the request body, or as `file` in a multipart form. The header is `Serial
@@ -169,4 +175,4 @@ async def upload_cards(call: RequestContext, body: bytes) -> UploadCardsResponse
     Existing cards are skipped, and valid rows are stored even if other rows fail. `row` is the line
     number in the file, where the header is line 1.
     """
-    return await upload(call, call.get_header(b"content-type"), body)
+    return await upload(request, request.get_header(b"content-type"), body)

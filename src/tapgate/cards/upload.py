@@ -41,20 +41,20 @@ class UploadCardsResponse(msgspec.Struct, kw_only=True):
 
 
 async def upload(
-    call: RequestContext, content_type: str | None, body: bytes
+    request: RequestContext, content_type: str | None, body: bytes
 ) -> UploadCardsResponse:
     """Upload cards from a file. Valid rows are stored even if other rows fail.
 
     Uploading the same file again changes nothing.
     """
-    services = call.services
+    services = request.services
     # Parse in a thread, so that thousands of rows do not block the event loop.
     rows, errors = await asyncio.to_thread(
         upload_file.parse_upload, content_type, body, services.clock(), services.settings.timezone
     )
     total = len(rows) + len(errors)
     async with _locked_transaction(services.database) as tx:
-        created = await _insert_cards(tx, call, rows)
+        created = await _insert_cards(tx, request, rows)
         others = [row for row in rows if row.serial not in created]
         skipped = await _find_existing_serials(tx, [row.serial for row in others])
         errors += [
@@ -77,7 +77,7 @@ async def upload(
                 ("errors", len(uploaded.errors)),
             )
         }
-        await _trail.record(tx, call, None, "uploaded", changes=counts)
+        await _trail.record(tx, request, None, "uploaded", changes=counts)
     return uploaded
 
 
@@ -100,10 +100,10 @@ async def _locked_transaction(database: Database) -> AsyncIterator[asyncpg.Conne
 
 
 async def _insert_cards(
-    tx: asyncpg.Connection, call: RequestContext, rows: Sequence[CardRow]
+    tx: asyncpg.Connection, request: RequestContext, rows: Sequence[CardRow]
 ) -> set[str]:
     """Insert the new cards and return their serials."""
-    now = call.services.clock()
+    now = request.services.clock()
     found = await tx.fetch(
         """INSERT INTO cards (id, serial, uid, status, expires_at, created_at, updated_at)
            SELECT new.id, new.serial, new.uid, 'UNASSIGNED', new.expires_at, $5, $5
@@ -111,7 +111,7 @@ async def _insert_cards(
              AS new (id, serial, uid, expires_at)
            ON CONFLICT DO NOTHING
            RETURNING serial""",
-        [call.services.new_id() for _ in rows],
+        [request.services.new_id() for _ in rows],
         [row.serial for row in rows],
         [row.uid for row in rows],
         [row.expires_at for row in rows],

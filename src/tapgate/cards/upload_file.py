@@ -162,9 +162,9 @@ class _FilePartCollector:
         self.is_complete = True
 
 
-def _form_error(field: str, sentence: str) -> ApiError:
+def _form_error(field: str, message: str) -> ApiError:
     return ApiError(
-        Code.INVALID_REQUEST, f"{field} {sentence}", details={"fields": {field: sentence}}
+        Code.INVALID_REQUEST, f"{field} {message}", details={"fields": {field: message}}
     )
 
 
@@ -227,8 +227,8 @@ def _check_rows(
             row = _parse_row(line, fields, today, zone)
             _require_unique("Serial No.", row.serial, serials)
             _require_unique("MAC Address", row.uid, uids)
-        except InvalidValueError as refusal:
-            contents.errors.append(build_row_error(line, fields[0], refusal.problems))
+        except InvalidValueError as error:
+            contents.errors.append(build_row_error(line, fields[0], error.problems))
         else:
             serials[row.serial] = line
             if row.uid is not None:
@@ -243,8 +243,8 @@ def _parse_row(line: int, fields: list[str], today: date, zone: ZoneInfo) -> Car
         raise InvalidValueError({"The row": "has more fields than the header"})
     try:
         _SERIAL_RULE.check(serial)
-    except InvalidValueError as refusal:
-        raise InvalidValueError(refusal.prefix_paths("Serial No.")) from None
+    except InvalidValueError as error:
+        raise InvalidValueError(error.prefix_paths("Serial No.")) from None
     return CardRow(line, serial, _parse_uid_field(uid), _parse_expiry("".join(rest), today, zone))
 
 
@@ -269,8 +269,8 @@ def _parse_expiry(text: str, today: date, zone: ZoneInfo) -> datetime | None:
         return None
     try:
         day = date.fromisoformat(_DAY_RULE.check(text))
-    except InvalidValueError as refusal:
-        raise InvalidValueError(refusal.prefix_paths("Expiry Date")) from None
+    except InvalidValueError as error:
+        raise InvalidValueError(error.prefix_paths("Expiry Date")) from None
     if day < today:
         raise InvalidValueError({"Expiry Date": "must not be in the past"})
     if day.year > _MAX_EXPIRY_YEAR:

@@ -40,12 +40,12 @@ def save_backup(settings: Settings, path: Path | None, *, replace: bool) -> None
         _exit_on_interrupt("no backup was saved"),
         _open_output(path, replace=replace) as file,
         supervisor.provide_database_url(settings) as url,
-        _show_progress("Saving") as tell,
+        _show_progress("Saving") as report,
     ):
         vault = Vault(settings.secret_key)
         manifest, size = _run_until_signal(
             backup.create_backup(
-                url, file, vault, lambda size, table: tell(f"{_format_size(size)}, {table}")
+                url, file, vault, lambda size, table: report(f"{_format_size(size)}, {table}")
             )
         )
     where = "the backup" if path == _STDOUT_PATH else str(path)
@@ -74,8 +74,8 @@ def restore_backup(settings: Settings, path: Path, *, unauthenticated: bool) -> 
             manifest, secret_fingerprint=vault.key_id, currency=settings.currency
         )
         with supervisor.provide_database_url(settings, alone=True) as url:
-            with _show_progress("Restoring") as tell:
-                left_out = _run_until_signal(restoring.restore_backup(url, source, tell))
+            with _show_progress("Restoring") as report:
+                left_out = _run_until_signal(restoring.restore_backup(url, source, report))
             console.print(f"Restored {_describe_contents(manifest)}.", markup=False)
             console.print("Row counts and ledger totals match the backup.")
             for name in left_out:
@@ -232,9 +232,9 @@ def _list_secret_key_warnings(settings: Settings, manifest: Manifest) -> Iterato
         yield f"The backup does not include TAPGATE_SECRET_KEY ({manifest.secret_fingerprint})."
         yield "Store it separately."
     else:
-        made = settings.data_dir / "secrets.json"
+        created = settings.data_dir / "secrets.json"
         yield f"The backup does not include the secret key ({manifest.secret_fingerprint})."
-        yield f"Store a copy of {made} separately."
+        yield f"Store a copy of {created} separately."
     yield "Without the secret key, the backup cannot be opened."
 
 

@@ -68,8 +68,8 @@ def list_keys() -> None:
         while page := await services.authenticator.api_keys.list_page(before=before, limit=100):
             for key in page:
                 expires = "never" if key.expires_at is None else format_rfc3339(key.expires_at)
-                shown = ids.encode(ids.KEY, key.id)
-                table.add_row(shown, key.prefix, key.name, " ".join(key.scopes), expires)
+                displayed = ids.encode(ids.KEY, key.id)
+                table.add_row(displayed, key.prefix, key.name, " ".join(key.scopes), expires)
             before = page[-1].id
         Console().print(table)
 

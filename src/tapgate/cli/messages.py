@@ -28,13 +28,13 @@ async def print_messages(settings: Settings, url: str, to: str) -> None:
 async def _load_lines(database: Database, vault: Vault, to: str) -> list[str]:
     """Return messages, newest first: those not yet sent to the messenger, then the messenger's."""
     waiting = [
-        f"{format_rfc3339(one.created_at)} {one.template}: {' '.join(one.parameters)}"
-        for one in await list_pending(database, vault, to)
+        f"{format_rfc3339(item.created_at)} {item.template}: {' '.join(item.parameters)}"
+        for item in await list_pending(database, vault, to)
     ]
     sent = [
-        f"{one.created_at} {one.template}: {' '.join(one.parameters or ())}"
-        if one.template is not None
-        else f"{one.created_at} {one.text}"
-        for one in await list_recent(database, vault, to)
+        f"{entry.created_at} {entry.template}: {' '.join(entry.parameters or ())}"
+        if entry.template is not None
+        else f"{entry.created_at} {entry.text}"
+        for entry in await list_recent(database, vault, to)
     ]
     return waiting + sent

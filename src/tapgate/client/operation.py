@@ -79,7 +79,7 @@ def build_operation(
     effect: Effect,
     method: str,
     template: str,
-    answer: type[T],
+    response_type: type[T],
     *,
     path: Mapping[str, str] | None = None,
     query: Mapping[str, Any] | None = None,
@@ -97,35 +97,35 @@ def build_operation(
     """
     if body is not None:
         content = msgspec.json.encode(body)
-    shown = {} if content is None else {"Content-Type": content_type}
+    displayed = {} if content is None else {"Content-Type": content_type}
     return Operation(
         method=method,
         path_template=template,
         target=_build_target(template, path or {}, query or {}),
         effect=effect,
-        response_type=answer,
+        response_type=response_type,
         request_id=generate_request_id() if request_id is None else request_id,
         body=content or b"",
-        headers=shown | dict(headers or {}),
+        headers=displayed | dict(headers or {}),
         is_public=public,
         extra_success_statuses=also_answers,
     )
 
 
 def build_get(
-    template: str, answer: type[T], *, query: Mapping[str, Any] | None = None, **path: str
+    template: str, response_type: type[T], *, query: Mapping[str, Any] | None = None, **path: str
 ) -> Operation[T]:
-    return build_operation("reads", "GET", template, answer, path=path, query=query)
+    return build_operation("reads", "GET", template, response_type, path=path, query=query)
 
 
-def build_safe_post(template: str, answer: type[T], body: Mapping[str, Any]) -> Operation[T]:
+def build_safe_post(template: str, response_type: type[T], body: Mapping[str, Any]) -> Operation[T]:
     """Build a POST that has no side effects."""
-    return build_operation("reads", "POST", template, answer, body=body)
+    return build_operation("reads", "POST", template, response_type, body=body)
 
 
 def build_idempotent_post(
     template: str,
-    answer: type[T],
+    response_type: type[T],
     request_id: str | None,
     body: Mapping[str, Any],
     **path: str,
@@ -137,21 +137,23 @@ def build_idempotent_post(
     name = generate_request_id() if request_id is None else request_id
     named = {**body, "request_id": name}
     return build_operation(
-        "moves", "POST", template, answer, path=path, body=named, request_id=name
+        "moves", "POST", template, response_type, path=path, body=named, request_id=name
     )
 
 
 def build_post(
     template: str,
-    answer: type[T],
+    response_type: type[T],
     body: Mapping[str, Any] | None = None,
     **path: str,
 ) -> Operation[T]:
-    return build_operation("acts", "POST", template, answer, path=path, body=body)
+    return build_operation("acts", "POST", template, response_type, path=path, body=body)
 
 
-def build_put(template: str, answer: type[T], body: Mapping[str, Any], **path: str) -> Operation[T]:
-    return build_operation("sets", "PUT", template, answer, path=path, body=body)
+def build_put(
+    template: str, response_type: type[T], body: Mapping[str, Any], **path: str
+) -> Operation[T]:
+    return build_operation("sets", "PUT", template, response_type, path=path, body=body)
 
 
 def build_delete(template: str, **path: str) -> Operation[None]:

@@ -123,8 +123,8 @@ class list_operation(Generic[P, T]):  # noqa: N801 - a decorator
 
 
 def build_list(
-    template: str, answer: type[T], query: dict[str, Any], **path: str
+    template: str, response_type: type[T], query: dict[str, Any], **path: str
 ) -> ListOperation[T]:
     return ListOperation(
-        path_template=template, path_parameters=path, query=query, item_type=answer
+        path_template=template, path_parameters=path, query=query, item_type=response_type
     )

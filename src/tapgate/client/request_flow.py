@@ -115,7 +115,7 @@ class RequestFlow:
         self._clock = clock
 
     def run(self, operation: Operation[T]) -> Flow[T]:
-        patience = RetryBudget(self._retry_policy)
+        budget = RetryBudget(self._retry_policy)
         maybe_done = renewed = False
         while True:
             if self._needs_token(operation):
@@ -140,7 +140,7 @@ class RequestFlow:
             again = failure.is_retryable and (
                 operation.is_repeatable or not failure.may_have_executed
             )
-            pause = patience.next_delay(failure.retry_after) if again else None
+            pause = budget.next_delay(failure.retry_after) if again else None
             if pause is None:
                 raise _build_final_error(operation, failure, maybe_done=maybe_done)
             yield Sleep(pause)

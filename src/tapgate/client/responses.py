@@ -51,19 +51,19 @@ def _decode(operation: Operation[Any], response: httpx2.Response) -> Any:
             masked=response.headers.get("X-Masked") == "true",
         )
     try:
-        answer = msgspec.json.decode(response.content, type=kind)
+        result = msgspec.json.decode(response.content, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         # Not chained: the decoder's message may quote the response body.
         raise UnexpectedResponseError(operation.request_id, response.status_code) from None
-    if isinstance(answer, Receipt):
+    if isinstance(result, Receipt):
         replayed = response.headers.get(_REPLAYED_HEADER) == "true"
-        answer = msgspec.structs.replace(answer, request_id=operation.request_id, replayed=replayed)
-    return answer
+        result = msgspec.structs.replace(result, request_id=operation.request_id, replayed=replayed)
+    return result
 
 
 def decode_error(operation: Operation[Any], response: httpx2.Response) -> TapgateError:
     try:
-        said = msgspec.json.decode(response.content, type=_ErrorBody)
+        text = msgspec.json.decode(response.content, type=_ErrorBody)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         if response.status_code in _PROXY_ERROR_STATUSES:
             return ApiConnectionError(operation.request_id)
@@ -71,10 +71,10 @@ def decode_error(operation: Operation[Any], response: httpx2.Response) -> Tapgat
     return build_api_error(
         ErrorResponse(
             status=response.status_code,
-            code=said.code,
-            error=said.error,
-            message=said.message,
-            details=said.details or {},
+            code=text.code,
+            error=text.error,
+            message=text.message,
+            details=text.details or {},
             request_id=operation.request_id,
             retry_after=parse_retry_after(response),
         )

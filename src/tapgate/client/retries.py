@@ -38,9 +38,9 @@ class RetryBudget:
         self._failed_attempts += 1
         if self._failed_attempts >= self._policy.max_attempts:
             return None
-        longest = min(
+        max_length = min(
             self._policy.max_delay, self._policy.initial_delay * 2 ** (self._failed_attempts - 1)
         )
-        chosen = longest * random.uniform(0.5, 1)  # noqa: S311 - jitter needs no secure randomness
-        pause = chosen if asked is None else asked + chosen - longest / 2
+        chosen = max_length * random.uniform(0.5, 1)  # noqa: S311 - jitter needs no secure randomness
+        pause = chosen if asked is None else asked + chosen - max_length / 2
         return pause if self._now() + pause < self._deadline else None

@@ -21,8 +21,8 @@ T = TypeVar("T")
 class SyncTransport:
     """Blocking transport, safe for concurrent use by several threads."""
 
-    def __init__(self, exchange: RequestFlow, http: httpx2.BaseTransport | None) -> None:
-        self._request_flow = exchange
+    def __init__(self, flow: RequestFlow, http: httpx2.BaseTransport | None) -> None:
+        self._request_flow = flow
         self._http_transport = http or httpx2.HTTPTransport()
         self._token_lock = threading.Lock()
 
@@ -41,8 +41,8 @@ class SyncTransport:
             try:
                 step = steps.send(outcome)
             except StopIteration as end:
-                answer: T = end.value
-                return answer
+                response: T = end.value
+                return response
             outcome = self._perform(step)
 
     def _perform(self, step: FlowStep) -> StepResult:
@@ -67,8 +67,8 @@ class SyncTransport:
 class AsyncTransport:
     """Asynchronous transport for one event loop, safe for concurrent use by its tasks."""
 
-    def __init__(self, exchange: RequestFlow, http: httpx2.AsyncBaseTransport | None) -> None:
-        self._request_flow = exchange
+    def __init__(self, flow: RequestFlow, http: httpx2.AsyncBaseTransport | None) -> None:
+        self._request_flow = flow
         self._http_transport = http or httpx2.AsyncHTTPTransport()
         self._token_lock = asyncio.Lock()
 
@@ -87,8 +87,8 @@ class AsyncTransport:
             try:
                 step = steps.send(outcome)
             except StopIteration as end:
-                answer: T = end.value
-                return answer
+                response: T = end.value
+                return response
             outcome = await self._perform(step)
 
     async def _perform(self, step: FlowStep) -> StepResult:

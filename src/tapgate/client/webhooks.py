@@ -55,8 +55,8 @@ def verify(
         raise WebhookVerificationError("the timestamp is not within 5 minutes of the current time")
     secrets = [secret] if isinstance(secret, str) else secret
     if str(int(timestamp)) != timestamp or not any(
-        signing.verify_standard_webhook(one, signatures, message_id, int(timestamp), body)
-        for one in secrets
+        signing.verify_standard_webhook(item, signatures, message_id, int(timestamp), body)
+        for item in secrets
     ):
         raise WebhookVerificationError("no signature matches")
     try:

@@ -29,9 +29,9 @@ async def get_filtered_list(
             invalid = _get_invalid_filters(error, filters)
             if not invalid:
                 raise
-        for name, sentence in invalid.items():
+        for name, message in invalid.items():
             del filters[name]
-            problems.append(f"{labels.get(name, name)} {sentence}.")
+            problems.append(f"{labels.get(name, name)} {message}.")
 
 
 def _get_invalid_filters(error: ApiError, filters: Mapping[str, str]) -> dict[str, str]:
@@ -43,4 +43,4 @@ def _get_invalid_filters(error: ApiError, filters: Mapping[str, str]) -> dict[st
     if error.code is not Code.VALIDATION_FAILED:
         return {}
     fields: Mapping[str, str] = (error.details or {}).get("fields", {})
-    return {name: sentence for name, sentence in fields.items() if name in filters}
+    return {name: message for name, message in fields.items() if name in filters}

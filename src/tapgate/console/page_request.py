@@ -38,9 +38,11 @@ SIGN_IN_PATH: Final = "/console/sign-in"
 class PageRequest:
     """Browser request to a page. Pages read and change data only through the API's operations."""
 
-    def __init__(self, inside: InternalApi, call: RequestContext, templates: Environment) -> None:
-        self.context = call
-        self.query = FormData(call.query)
+    def __init__(
+        self, inside: InternalApi, request: RequestContext, templates: Environment
+    ) -> None:
+        self.context = request
+        self.query = FormData(request.query)
         self.form = FormData(b"")
         self._internal_api = inside
         self._templates = templates
@@ -77,19 +79,19 @@ class PageRequest:
         return await self._request(method, path, body=self.context.body)
 
     async def _request(self, method: str, path: str, query: bytes = b"", body: bytes = b"") -> Any:
-        call = self.context
-        headers = {b"content-type": call.headers.get(b"content-type", b"")}
+        request = self.context
+        headers = {b"content-type": request.headers.get(b"content-type", b"")}
         response = await self._internal_api.dispatch(
             RequestContext(
-                services=call.services,
+                services=request.services,
                 method=method,
                 path=path,
                 query=query,
                 headers=headers,
-                ip=call.ip,
-                request_id=call.request_id,
+                ip=request.ip,
+                request_id=request.request_id,
                 body=body,
-                caller=call.caller,
+                caller=request.caller,
             )
         )
         if not isinstance(response, Reply):
@@ -108,13 +110,13 @@ class PageRequest:
         self,
         endpoint: str,
         field: str | None = None,
-        sentence: str = "Your role doesn't have access to this",
+        message: str = "Your role doesn't have access to this",
     ) -> None:
         """Require access to an endpoint.
 
         A denial is recorded in the audit log, as if the endpoint had been called.
         """
-        await self._internal_api.require_access(self.context, endpoint, field, sentence)
+        await self._internal_api.require_access(self.context, endpoint, field, message)
 
     async def get_file(self, path: str) -> Reply[bytes]:
         """Return a file from the API, with the console's security headers."""

@@ -23,44 +23,48 @@ _FLASH_COOKIES: Final = ("tapgate_said", "__Host-tapgate_said")
 _MAX_FLASH_LENGTH: Final = 500
 
 
-def _get_cookie_name(call: RequestContext, names: tuple[str, str]) -> str:
-    return names[call.services.settings.is_production]
+def _get_cookie_name(request: RequestContext, names: tuple[str, str]) -> str:
+    return names[request.services.settings.is_production]
 
 
-async def authenticate(call: RequestContext, charge: Charge) -> Principal | None:
-    token = parse_cookies(call.get_header(b"cookie")).get(_get_cookie_name(call, _SESSION_COOKIES))
+async def authenticate(request: RequestContext, charge: Charge) -> Principal | None:
+    token = parse_cookies(request.get_header(b"cookie")).get(
+        _get_cookie_name(request, _SESSION_COOKIES)
+    )
     if token is None:
         return None
     try:
-        return await call.services.authenticator.sessions.authenticate(token, charge)
+        return await request.services.authenticator.sessions.authenticate(token, charge)
     except ApiError as error:
         if error.code is not Code.UNAUTHORIZED:
             raise
         return None
 
 
-def set_session(call: RequestContext, token: str) -> str:
+def set_session(request: RequestContext, token: str) -> str:
     """Return the `Set-Cookie` value of a session. It expires with its token."""
     return _build_cookie(
-        call,
-        _get_cookie_name(call, _SESSION_COOKIES),
+        request,
+        _get_cookie_name(request, _SESSION_COOKIES),
         token,
         int(ACCESS_TOKEN_LIFETIME.total_seconds()),
     )
 
 
-def clear_session(call: RequestContext) -> str:
-    return _build_cookie(call, _get_cookie_name(call, _SESSION_COOKIES), "", 0)
+def clear_session(request: RequestContext) -> str:
+    return _build_cookie(request, _get_cookie_name(request, _SESSION_COOKIES), "", 0)
 
 
-def set_flash(call: RequestContext, message: str) -> str:
+def set_flash(request: RequestContext, message: str) -> str:
     """Return the `Set-Cookie` value of a flash message for the next page."""
     text = base64.urlsafe_b64encode(message[:_MAX_FLASH_LENGTH].encode()).decode()
-    return _build_cookie(call, _get_cookie_name(call, _FLASH_COOKIES), text, _FLASH_SECONDS)
+    return _build_cookie(request, _get_cookie_name(request, _FLASH_COOKIES), text, _FLASH_SECONDS)
 
 
-def get_flash(call: RequestContext) -> str | None:
-    text = parse_cookies(call.get_header(b"cookie")).get(_get_cookie_name(call, _FLASH_COOKIES))
+def get_flash(request: RequestContext) -> str | None:
+    text = parse_cookies(request.get_header(b"cookie")).get(
+        _get_cookie_name(request, _FLASH_COOKIES)
+    )
     if not text:
         return None
     try:
@@ -69,32 +73,32 @@ def get_flash(call: RequestContext) -> str | None:
         return None
 
 
-def clear_flash(call: RequestContext) -> str:
-    return _build_cookie(call, _get_cookie_name(call, _FLASH_COOKIES), "", 0)
+def clear_flash(request: RequestContext) -> str:
+    return _build_cookie(request, _get_cookie_name(request, _FLASH_COOKIES), "", 0)
 
 
-def _build_cookie(call: RequestContext, name: str, value: str, seconds: int) -> str:
-    secure = "; Secure" if call.services.settings.is_production else ""
+def _build_cookie(request: RequestContext, name: str, value: str, seconds: int) -> str:
+    secure = "; Secure" if request.services.settings.is_production else ""
     return f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
 
 
-def get_csrf_token(call: RequestContext, principal: Principal) -> str:
+def get_csrf_token(request: RequestContext, principal: Principal) -> str:
     """Return the CSRF token of a session; it is the same on all pages of that session."""
     session = str(principal.session_id).encode()
-    return call.services.vault.keyed_hash("console_csrf", session).hex()
+    return request.services.vault.keyed_hash("console_csrf", session).hex()
 
 
-def require_same_origin(call: RequestContext) -> None:
+def require_same_origin(request: RequestContext) -> None:
     """Reject requests that another site made the browser send.
 
     `Sec-Fetch-Site` is more reliable than comparing hosts, because a proxy may change the `Host`
     header. Older browsers send only `Origin`.
     """
-    site, origin = call.get_header(b"sec-fetch-site"), call.get_header(b"origin")
+    site, origin = request.get_header(b"sec-fetch-site"), request.get_header(b"origin")
     if site:
         is_own = site in ("same-origin", "none")
     else:
-        is_own = not origin or _get_host(origin) == call.get_header(b"host")
+        is_own = not origin or _get_host(origin) == request.get_header(b"host")
     if not is_own:
         raise ApiError(Code.FORBIDDEN, "This form was submitted from another site")
 
@@ -106,8 +110,8 @@ def _get_host(origin: str) -> str | None:
         return None
 
 
-def require_csrf_token(call: RequestContext, principal: Principal, in_form: str | None) -> None:
-    given = call.get_header(CSRF_HEADER) or in_form or ""
-    expected = get_csrf_token(call, principal)
-    if not hmac.compare_digest(given.encode(errors="replace"), expected.encode()):
+def require_csrf_token(request: RequestContext, principal: Principal, in_form: str | None) -> None:
+    value = request.get_header(CSRF_HEADER) or in_form or ""
+    expected = get_csrf_token(request, principal)
+    if not hmac.compare_digest(value.encode(errors="replace"), expected.encode()):
         raise ApiError(Code.FORBIDDEN, "Your session has changed. Reload the page and try again.")

@@ -81,26 +81,26 @@ class PageSite:
         for page in pages:
             self._router.add(page.method, page.path, page)
 
-    async def authorize(self, inside: InternalApi, call: RequestContext) -> int:
-        if call.caller is not None:
-            call.caller = caller = await session.authenticate(call, NO_CHARGE)
+    async def authorize(self, inside: InternalApi, request: RequestContext) -> int:
+        if request.caller is not None:
+            request.caller = caller = await session.authenticate(request, NO_CHARGE)
         else:
-            charge = LookupCharge(call)
-            call.caller = caller = await session.authenticate(call, charge)
+            charge = LookupCharge(request)
+            request.caller = caller = await session.authenticate(request, charge)
             if caller is None:
                 await charge.charge()
             else:
-                await inside.enforce_rate_limit(call, caller.rate_limit_key)
+                await inside.enforce_rate_limit(request, caller.rate_limit_key)
         return _MAX_ANONYMOUS_BODY_BYTES if caller is None else _MAX_BODY_BYTES
 
-    async def respond(self, inside: InternalApi, call: RequestContext) -> Reply[bytes]:
+    async def respond(self, inside: InternalApi, context: RequestContext) -> Reply[bytes]:
         try:
-            asset = self._get_asset(call)
+            asset = self._get_asset(context)
             if asset is not None:
                 return asset
-            request = PageRequest(inside, call, self._templates)
+            request = PageRequest(inside, context, self._templates)
         except ApiError as error:
-            return self.render_error(inside, call, error)
+            return self.render_error(inside, context, error)
         try:
             return await self._dispatch(request)
         except ApiError as error:
@@ -108,45 +108,47 @@ class PageSite:
         except Exception as problem:
             _log.error(
                 "console.page_failed",
-                request_id=call.request_id,
+                request_id=context.request_id,
                 failure=logs.describe_exception(problem),
             )
             return _render_error(request, ApiError(Code.INTERNAL_ERROR))
 
     def render_error(
-        self, inside: InternalApi, call: RequestContext, error: ApiError
+        self, inside: InternalApi, context: RequestContext, error: ApiError
     ) -> Reply[bytes]:
         """Render an error that occurred before the request was routed."""
-        request = PageRequest(inside, _clear_query(call), self._templates)
+        request = PageRequest(inside, _clear_query(context), self._templates)
         if (
             error.code is Code.PAYLOAD_TOO_LARGE
-            and call.caller is None
-            and call.path != SIGN_IN_PATH
+            and context.caller is None
+            and context.path != SIGN_IN_PATH
         ):
             # Only signed-in pages have forms this large, so the session must have ended.
             return request.redirect_to_sign_in()
         return _render_error(request, error)
 
-    def _get_asset(self, call: RequestContext) -> Reply[bytes] | None:
+    def _get_asset(self, request: RequestContext) -> Reply[bytes] | None:
         start = f"{self.prefix}/assets/"
-        if call.method not in ("GET", "HEAD") or not call.path.startswith(start):
+        if request.method not in ("GET", "HEAD") or not request.path.startswith(start):
             return None
-        return self._assets.serve(call, call.path.removeprefix(start))
+        return self._assets.serve(request, request.path.removeprefix(start))
 
     async def _dispatch(self, request: PageRequest) -> Reply[bytes]:
-        call = request.context
-        methods, names = self._router.find(call.path) or ({}, [])
-        page = methods.get("GET" if call.method == "HEAD" else call.method)
+        context = request.context
+        methods, names = self._router.find(context.path) or ({}, [])
+        page = methods.get("GET" if context.method == "HEAD" else context.method)
         if page is None:
             raise _build_no_page_error(methods)
         if page.method != "GET":
-            session.require_same_origin(call)
+            session.require_same_origin(context)
             await request.read_form()
         if not page.is_public:
-            if call.caller is None:
+            if context.caller is None:
                 return request.redirect_to_sign_in()
             if page.method != "GET":
-                session.require_csrf_token(call, call.caller, request.form.get(session.CSRF_FIELD))
+                session.require_csrf_token(
+                    context, context.caller, request.form.get(session.CSRF_FIELD)
+                )
         return await page.handler(request, *names)
 
 
@@ -157,9 +159,9 @@ def _build_no_page_error(methods: Mapping[str, _PageRoute]) -> ApiError:
     return ApiError(Code.METHOD_NOT_ALLOWED, headers={"Allow": ", ".join(allowed)})
 
 
-def _clear_query(call: RequestContext) -> RequestContext:
-    call.query = b""
-    return call
+def _clear_query(request: RequestContext) -> RequestContext:
+    request.query = b""
+    return request
 
 
 def _render_error(request: PageRequest, error: ApiError) -> Reply[bytes]:

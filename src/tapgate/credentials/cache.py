@@ -68,10 +68,10 @@ class Cache(Generic[K, V]):
             await charge.refund()
         return value
 
-    def _store(self, kept: dict[K, T], key: K, value: T) -> None:
-        if len(kept) >= self._size:
-            del kept[next(iter(kept))]
-        kept[key] = value
+    def _store(self, stored: dict[K, T], key: K, value: T) -> None:
+        if len(stored) >= self._size:
+            del stored[next(iter(stored))]
+        stored[key] = value
 
     def _invalidate(self) -> None:
         self._generation += 1

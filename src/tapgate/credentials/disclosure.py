@@ -121,10 +121,10 @@ async def find_hidden_subjects(
 
     def numbers(kind: str) -> list[int | None]:
         prefix = _ID_PREFIXES[kind]
-        return [ids.decode(prefix, one.public_id) for one in subjects if one.kind == kind]
+        return [ids.decode(prefix, item.public_id) for item in subjects if item.kind == kind]
 
     accounts = _SUBJECT_ACCOUNTS.format(
-        card=conditions.bind([one.public_id for one in subjects if one.kind == "card"]),
+        card=conditions.bind([entry.public_id for entry in subjects if entry.kind == "card"]),
         **{kind: conditions.bind(numbers(kind)) for kind in _ID_PREFIXES},
     )
     rows = await reader.fetch(

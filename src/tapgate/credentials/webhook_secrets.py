@@ -40,13 +40,13 @@ class WebhookSecrets:
         An unknown partner has none. The list is padded with dummy secrets, so timing reveals
         neither whether a partner exists nor whether its secret was rotated.
         """
-        candidates = [(partner_id, one) for one in sealed]
+        candidates = [(partner_id, item) for item in sealed]
         candidates += [(_DUMMY_PARTNER_ID, self._dummy_sealed_secret)] * (
             _MAX_VALID_SECRETS - len(sealed)
         )
         genuine = False
-        for owner, one in candidates:
-            secret = self._vault.open(one, _build_vault_context(owner))
+        for owner, entry in candidates:
+            secret = self._vault.open(entry, _build_vault_context(owner))
             matches = signing.verify_webhook(secret, signature or "", body)
             genuine |= matches and owner != _DUMMY_PARTNER_ID
         return genuine

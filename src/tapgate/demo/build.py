@@ -83,11 +83,11 @@ async def build(
     dimensions, end = SIZES[size], now - _END_BEFORE_NOW
     zone = past.settings.timezone
     today = get_platform_day(end, zone)
-    chance = Random(_SEED)  # noqa: S311 - fixed seed: every build gives the same data
-    founder = Seeder(build_request_context(past), chance, dimensions)
-    country = await founder.seed_country(today)
-    dealings = TransactionSimulator(past, country, chance)
-    life = Simulation(country, founder, dealings, chance, dimensions, clock, advance)
+    rng = Random(_SEED)  # noqa: S311 - fixed seed: every build gives the same data
+    seeder = Seeder(build_request_context(past), rng, dimensions)
+    country = await seeder.seed_country(today)
+    simulator = TransactionSimulator(past, country, rng)
+    life = Simulation(country, seeder, simulator, rng, dimensions, clock, advance)
     await life.run(today, end, zone)
     clock.advance_to(end)
     await life.prepare_examples()

@@ -113,12 +113,12 @@ class Person(NamedTuple):
         return f"{self.first_name} {self.last_name}"
 
 
-def draw_person(chance: Random) -> Person:
-    return Person(chance.choice(FIRST_NAMES), chance.choice(LAST_NAMES), draw_address(chance))
+def draw_person(rng: Random) -> Person:
+    return Person(rng.choice(FIRST_NAMES), rng.choice(LAST_NAMES), draw_address(rng))
 
 
-def draw_address(chance: Random) -> str:
-    return f"{chance.randint(1, 180)} {chance.choice(STREETS)}, {chance.choice(TOWNS)}"
+def draw_address(rng: Random) -> str:
+    return f"{rng.randint(1, 180)} {rng.choice(STREETS)}, {rng.choice(TOWNS)}"
 
 
 def get_merchant(number: int) -> Merchant:

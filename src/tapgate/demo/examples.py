@@ -61,7 +61,7 @@ def render_examples(country: Country, with_: ExampleContext, *, today: date) -> 
 def _render_commands(country: Country, with_: ExampleContext, today: date) -> Iterator[str]:
     hero, friend = (country.residents[who] for who in (seed.HERO, seed.FRIEND))
     agent, shop = country.agents[0], country.shops[0]
-    till = shop.terminals[0]
+    terminal = shop.terminals[0]
     name, other = hero.person.first_name, friend.person.first_name
     phone = seed.get_phone_number(hero)
     yield f"# {hero.person.name}: phone {phone}, card {hero.serial}, PIN {hero.pin}"
@@ -107,7 +107,9 @@ def _render_commands(country: Country, with_: ExampleContext, today: date) -> It
             },
         ),
     ):
-        yield _render_signed_post(with_, path, body, key_id=till.key_id, secret=till.key.secret)
+        yield _render_signed_post(
+            with_, path, body, key_id=terminal.key_id, secret=terminal.key.secret
+        )
     yield "# Verify the ledger"
     yield with_.verify
 
@@ -153,8 +155,8 @@ def get_file(data_dir: Path) -> Path:
     return data_dir / _FILE_NAME
 
 
-def save_examples(data_dir: Path, shown: list[str]) -> None:
-    private_files.write(get_file(data_dir), shown)
+def save_examples(data_dir: Path, displayed: list[str]) -> None:
+    private_files.write(get_file(data_dir), displayed)
 
 
 def load_examples(data_dir: Path) -> list[str]:

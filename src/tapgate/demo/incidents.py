@@ -16,15 +16,15 @@ class Incidents:
     def __init__(
         self,
         country: Country,
-        founder: Seeder,
-        dealings: TransactionSimulator,
+        seeder: Seeder,
+        simulator: TransactionSimulator,
         clock: SimulatedClock,
     ) -> None:
         self._country = country
-        self._seeder = founder
-        self._transactions = dealings
+        self._seeder = seeder
+        self._transactions = simulator
         self._clock = clock
-        self._major_unit = dealings.major_unit
+        self._major_unit = simulator.major_unit
 
     async def run(self, days_left: int) -> None:
         """Run the incident scheduled for the day, if there is one."""

@@ -70,11 +70,11 @@ def build_request_context(services: Services) -> RequestContext:
 
 
 class Seeder:
-    def __init__(self, call: RequestContext, chance: Random, size: Size) -> None:
-        self._context = call
-        self._random = chance
+    def __init__(self, request: RequestContext, rng: Random, size: Size) -> None:
+        self._context = request
+        self._random = rng
         self._size = size
-        self._major_unit = 10 ** money.get_decimals(call.services.settings.currency)
+        self._major_unit = 10 ** money.get_decimals(request.services.settings.currency)
         self._last_serial = 0
 
     async def seed_country(self, last_day: date) -> Country:
@@ -89,13 +89,15 @@ class Seeder:
         overdraft = money.format_decimal(
             250_000 * self._major_unit, self._context.services.settings.currency
         )
-        made = await partners.create(
+        created = await partners.create(
             self._context, NewPartner(name=country.PARTNER_NAME, overdraft_limit=overdraft)
         )
-        everybody = [
+        residents = [
             self._build_resident(number, agents) for number in range(self._size.subscribers)
         ]
-        return Country(residents=everybody, agents=agents, shops=shops, partner_id=made.partner.id)
+        return Country(
+            residents=residents, agents=agents, shops=shops, partner_id=created.partner.id
+        )
 
     @property
     def _super_agent_count(self) -> int:
@@ -149,7 +151,7 @@ class Seeder:
     async def _create_shop(self, number: int) -> Shop:
         merchant = country.get_merchant(number)
         email = f"{merchant.name.lower().replace(' ', '.')}@example.com"
-        made = await processors.create(
+        created = await processors.create(
             self._context,
             NewProcessor(
                 name=merchant.name, phone_number=f"+{_SHOP_PHONE_BASE + number + 1}", email=email
@@ -158,26 +160,26 @@ class Seeder:
         tills = []
         for till in range(1, self._random.randint(1, 3) + 1):
             added = await terminals.add(
-                self._context, made.processor.id, NewTerminal(name=f"Till {till}")
+                self._context, created.processor.id, NewTerminal(name=f"Till {till}")
             )
             tills.append(Terminal(id=added.terminal.id, key=added.key))
-        return Shop(merchant=merchant, id=made.processor.id, key=made.key, terminals=tills)
+        return Shop(merchant=merchant, id=created.processor.id, key=created.key, terminals=tills)
 
     def _build_resident(self, number: int, agents: list[Agent]) -> Resident:
-        chance = self._random
-        level = _KYC_LEVELS.get(number) or chance.choices((1, 2, 3), (78, 18, 4))[0]
-        category = _CATEGORIES.get(number) or chance.choices(("standard", "vip"), (95, 5))[0]
-        paid = number == HERO or chance.random() < 0.4
+        rng = self._random
+        level = _KYC_LEVELS.get(number) or rng.choices((1, 2, 3), (78, 18, 4))[0]
+        category = _CATEGORIES.get(number) or rng.choices(("standard", "vip"), (95, 5))[0]
+        paid = number == HERO or rng.random() < 0.4
         return Resident(
             number=number,
-            person=_FIXED_PEOPLE.get(number) or country.draw_person(chance),
-            pin=_FIXED_PINS.get(number) or people.draw_pin(chance),
+            person=_FIXED_PEOPLE.get(number) or country.draw_person(rng),
+            pin=_FIXED_PINS.get(number) or people.draw_pin(rng),
             serial=self.next_serial(),
             category=category,
             kyc_level=level,
-            activity=0.2 + chance.expovariate(1.25),
-            salary=chance.randrange(900, 3_000, 50) * level * self._major_unit if paid else 0,
-            agent=chance.choice(agents),
+            activity=0.2 + rng.expovariate(1.25),
+            salary=rng.randrange(900, 3_000, 50) * level * self._major_unit if paid else 0,
+            agent=rng.choice(agents),
         )
 
     def next_serial(self) -> str:
@@ -203,10 +205,10 @@ class Seeder:
         )
 
     def _build_registration(self, resident: Resident) -> Registration:
-        chance, person = self._random, resident.person
-        has_email, known = chance.random() < 0.4, resident.kyc_level > 1
+        rng, person = self._random, resident.person
+        has_email, known = rng.random() < 0.4, resident.kyc_level > 1
         mailbox = f"{person.first_name}.{person.last_name}{resident.number}"
-        born = date(chance.randint(1955, 2004), chance.randint(1, 12), chance.randint(1, 28))
+        born = date(rng.randint(1955, 2004), rng.randint(1, 12), rng.randint(1, 28))
         return Registration(
             phone_number=get_phone_number(resident),
             first_name=person.first_name,
@@ -215,7 +217,7 @@ class Seeder:
             email=f"{mailbox.lower().replace(' ', '')}@example.com" if has_email else None,
             date_of_birth=born.isoformat(),
             address=person.address,
-            id_type=chance.choice(("NATIONAL_ID", "PASSPORT")) if known else None,
+            id_type=rng.choice(("NATIONAL_ID", "PASSPORT")) if known else None,
             id_number=f"DM{resident.number:07}" if known else None,
             category=resident.category,
         )

@@ -37,22 +37,22 @@ class Simulation:
     def __init__(
         self,
         country: Country,
-        founder: Seeder,
-        dealings: TransactionSimulator,
-        chance: Random,
+        seeder: Seeder,
+        simulator: TransactionSimulator,
+        rng: Random,
         size: Size,
         clock: SimulatedClock,
         advance: Callable[[int], None],
     ) -> None:
         self._country = country
-        self._seeder = founder
-        self._transactions = dealings
-        self._random = chance
+        self._seeder = seeder
+        self._transactions = simulator
+        self._random = rng
         self._size = size
         self._clock = clock
         self._advance_progress = advance
-        self._major_unit = dealings.major_unit
-        self._incidents = Incidents(country, founder, dealings, clock)
+        self._major_unit = simulator.major_unit
+        self._incidents = Incidents(country, seeder, simulator, clock)
         self._registered: list[Resident] = []
         self._activity_weights: list[float] = []
 
@@ -93,10 +93,10 @@ class Simulation:
     # Registrations
 
     async def _register_newcomers(self, number: int) -> None:
-        everybody = self._country.residents
-        first = max(int(len(everybody) * _FIRST_DAY_SHARE), 12)
+        residents = self._country.residents
+        first = max(int(len(residents) * _FIRST_DAY_SHARE), 12)
         share = min(1.0, number / (self._size.days / 2))
-        newcomers = everybody[len(self._registered) : first + int((len(everybody) - first) * share)]
+        newcomers = residents[len(self._registered) : first + int((len(residents) - first) * share)]
         if newcomers:
             await self._seeder.register_residents(newcomers, self._registered)
             self._registered += newcomers
@@ -216,21 +216,21 @@ class Simulation:
         ]
 
     def _choose_transaction(self, resident: Resident) -> PendingTransaction:
-        chance = self._random
+        rng = self._random
         poor = resident.balance < 60 * self._major_unit
-        if poor and chance.random() < 0.95:
+        if poor and rng.random() < 0.95:
             return self._cash_in(resident)
-        return chance.choices(
+        return rng.choices(
             (self._buy, self._send, self._buy_in_app, self._cash_out, self._cash_in, self._receive),
             (56, 18, 9, 7, 6, 4),
         )[0](resident)
 
     def _buy(self, resident: Resident) -> PendingTransaction:
-        chance = self._random
-        shop = chance.choice(self._country.shops)
-        child = chance.choice(resident.child_cards) if resident.child_cards else None
-        if child is not None and chance.random() < 0.3:
-            allowance = self._draw_price(5, 60 if chance.random() < 0.95 else 400)
+        rng = self._random
+        shop = rng.choice(self._country.shops)
+        child = rng.choice(resident.child_cards) if resident.child_cards else None
+        if child is not None and rng.random() < 0.3:
+            allowance = self._draw_price(5, 60 if rng.random() < 0.95 else 400)
             if allowance < resident.balance:
                 return self._transactions.pay(resident, shop, allowance, child=child)
         wanted = self._draw_price(shop.merchant.min_price, shop.merchant.max_price)
@@ -250,9 +250,9 @@ class Simulation:
         return self._transactions.pay_in_app(resident, shop, amount)
 
     def _send(self, resident: Resident) -> PendingTransaction:
-        chance = self._random
-        recipient = chance.choice(resident.friends)
-        memo = chance.choice(places.MEMOS) if chance.random() < 0.7 else None
+        rng = self._random
+        recipient = rng.choice(resident.friends)
+        memo = rng.choice(places.MEMOS) if rng.random() < 0.7 else None
         amount = self._fit_to_balance(resident, self._draw_price(20, 600))
         if amount is None:
             return self._cash_in(resident)

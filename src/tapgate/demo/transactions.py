@@ -23,11 +23,11 @@ from tapgate.ledger.commands import (
 
 
 class TransactionSimulator:
-    def __init__(self, services: Services, country: Country, chance: Random) -> None:
+    def __init__(self, services: Services, country: Country, rng: Random) -> None:
         self._ledger = services.ledger
         self._touch_terminal = services.authenticator.terminals.touch
         self._country = country
-        self._random = chance
+        self._random = rng
         self._sequence = 0
         self.major_unit: int = 10 ** money.get_decimals(services.settings.currency)
         #: Payments to refund: merchant, transaction id and amount (None for the full amount).
@@ -44,16 +44,14 @@ class TransactionSimulator:
         child: ChildCard | None = None,
     ) -> None:
         """Pay at a terminal; the PIN is always entered above 100 major units."""
-        chance = self._random
-        till = chance.choice(shop.terminals)
+        rng = self._random
+        terminal = rng.choice(shop.terminals)
         pin = child.pin if child else resident.pin
-        with_pin = amount > 100 * self.major_unit or chance.random() < 0.3
-        slips = with_pin and chance.random() < 0.02
-        comes_back = chance.random() < 0.03
+        with_pin = amount > 100 * self.major_unit or rng.random() < 0.3
+        slips = with_pin and rng.random() < 0.02
+        comes_back = rng.random() < 0.03
         part = (
-            None
-            if chance.random() < 0.7
-            else max(1, amount // 2 // self.major_unit * self.major_unit)
+            None if rng.random() < 0.7 else max(1, amount // 2 // self.major_unit * self.major_unit)
         )
         command = Command(
             type=chart.POS_PAYMENT,
@@ -63,20 +61,20 @@ class TransactionSimulator:
             amount=amount,
             payer_pin=pin if with_pin else None,
             pin_policy="above_no_pin_limit",
-            idempotency_key=self._build_request_key(till.key_id),
-            context=self._build_sale_context(shop, till),
+            idempotency_key=self._build_request_key(terminal.key_id),
+            context=self._build_sale_context(shop, terminal),
         )
-        self._touch_terminal(till.id)
+        self._touch_terminal(terminal.id)
         if slips:
             await self._submit_wrong_pin(command, pin)
-        answer = await self._submit(command)
-        if answer is None:
+        result = await self._submit(command)
+        if result is None:
             return
-        self._update_balance(resident, answer.payer_available)
-        if answer.status == "completed":
-            shop.unpaid_takings += answer.amount - answer.fee
-            if comes_back and shop.unpaid_takings > answer.amount:
-                self.pending_refunds.append((shop, answer.transaction_id, part))
+        self._update_balance(resident, result.payer_available)
+        if result.status == "completed":
+            shop.unpaid_takings += result.amount - result.fee
+            if comes_back and shop.unpaid_takings > result.amount:
+                self.pending_refunds.append((shop, result.transaction_id, part))
 
     async def pay_in_app(self, resident: Resident, shop: Shop, amount: int) -> None:
         command = Command(
@@ -89,10 +87,10 @@ class TransactionSimulator:
             idempotency_key=self._build_request_key(shop.key_id),
             context=self._build_sale_context(shop, None),
         )
-        answer = await self._submit(command)
-        if answer is not None:
-            self._update_balance(resident, answer.payer_available)
-            shop.unpaid_takings += answer.amount - answer.fee
+        result = await self._submit(command)
+        if result is not None:
+            self._update_balance(resident, result.payer_available)
+            shop.unpaid_takings += result.amount - result.fee
 
     async def refund(self, shop: Shop, transaction_id: int, part: int | None) -> None:
         command = Command(
@@ -105,9 +103,9 @@ class TransactionSimulator:
             idempotency_key=self._build_request_key(shop.key_id),
             context={"memo": "returned goods"},
         )
-        answer = await self._submit(command)
-        if answer is not None:
-            shop.unpaid_takings -= answer.amount
+        result = await self._submit(command)
+        if result is not None:
+            shop.unpaid_takings -= result.amount
 
     async def send(
         self, sender: Resident, recipient: Resident, amount: int, memo: str | None
@@ -125,11 +123,11 @@ class TransactionSimulator:
         )
         if slips:
             await self._submit_wrong_pin(command, sender.pin)
-        answer = await self._submit(command)
-        if answer is not None:
-            self._update_balance(sender, answer.payer_available)
-            if answer.status == "completed":
-                self._update_balance(recipient, answer.payee_available)
+        result = await self._submit(command)
+        if result is not None:
+            self._update_balance(sender, result.payer_available)
+            if result.status == "completed":
+                self._update_balance(recipient, result.payee_available)
 
     async def pay_wage(self, employer: Resident, worker: Resident, amount: int) -> None:
         command = Command(
@@ -143,10 +141,10 @@ class TransactionSimulator:
             wallets_only=True,
             context={"memo": "weekly wage"},
         )
-        answer = await self._submit(command)
-        if answer is not None:
-            self._update_balance(employer, answer.payer_available)
-            self._update_balance(worker, answer.payee_available)
+        result = await self._submit(command)
+        if result is not None:
+            self._update_balance(employer, result.payer_available)
+            self._update_balance(worker, result.payee_available)
 
     async def cash_in(self, resident: Resident, agent: Agent, amount: int) -> None:
         command = Command(
@@ -158,11 +156,11 @@ class TransactionSimulator:
             payer_pin=agent.pin,
             pin_policy="required",
         )
-        answer = await self._submit(command)
-        if answer is not None:
-            agent.balance = answer.payer_available or 0
-            agent.commission += answer.commission
-            self._update_balance(resident, answer.payee_available)
+        result = await self._submit(command)
+        if result is not None:
+            agent.balance = result.payer_available or 0
+            agent.commission += result.commission
+            self._update_balance(resident, result.payee_available)
 
     async def cash_out(self, resident: Resident, agent: Agent, amount: int) -> None:
         command = Command(
@@ -175,10 +173,10 @@ class TransactionSimulator:
             payee_pin=agent.pin,
             pin_policy="required",
         )
-        answer = await self._submit(command)
-        if answer is not None:
-            self._update_balance(resident, answer.payer_available)
-            agent.balance = answer.payee_available or 0
+        result = await self._submit(command)
+        if result is not None:
+            self._update_balance(resident, result.payer_available)
+            agent.balance = result.payee_available or 0
 
     async def fund_agent(self, agent: Agent, amount: int) -> None:
         command = Command(
@@ -189,9 +187,9 @@ class TransactionSimulator:
             amount=amount,
             context={"memo": "weekly float"},
         )
-        answer = await self._submit(command)
-        if answer is not None:
-            agent.balance = answer.payee_available or 0
+        result = await self._submit(command)
+        if result is not None:
+            agent.balance = result.payee_available or 0
 
     async def transfer_float(self, agent: Agent, sub_agent: Agent, amount: int) -> None:
         command = Command(
@@ -203,10 +201,10 @@ class TransactionSimulator:
             payer_pin=agent.pin,
             pin_policy="required",
         )
-        answer = await self._submit(command)
-        if answer is not None:
-            agent.balance = answer.payer_available or 0
-            sub_agent.balance = answer.payee_available or 0
+        result = await self._submit(command)
+        if result is not None:
+            agent.balance = result.payer_available or 0
+            sub_agent.balance = result.payee_available or 0
 
     async def pay_out_commission(self, agent: Agent) -> None:
         command = Command(
@@ -216,10 +214,10 @@ class TransactionSimulator:
             payee=commands.agent_party(agent.id),
             amount=None,
         )
-        answer = await self._submit(command)
-        if answer is not None:
+        result = await self._submit(command)
+        if result is not None:
             agent.commission = 0
-            agent.balance = answer.payee_available or 0
+            agent.balance = result.payee_available or 0
 
     async def deposit(self, amount: int) -> None:
         """Deposit funds for the partner's later payments to subscribers."""
@@ -245,9 +243,9 @@ class TransactionSimulator:
             amount=amount,
             reference=PartnerReference(partner_id, f"{what}-{self._sequence:06}"),
         )
-        answer = await self._submit(command)
-        if answer is not None:
-            self._update_balance(resident, answer.payee_available)
+        result = await self._submit(command)
+        if result is not None:
+            self._update_balance(resident, result.payee_available)
 
     async def pay_out_merchant(self, shop: Shop, owner: Resident, amount: int) -> None:
         """Pay part of a merchant's takings to its owner."""
@@ -259,10 +257,10 @@ class TransactionSimulator:
             amount=amount,
             context={"memo": f"payout from {shop.merchant.name}"},
         )
-        answer = await self._submit(command)
-        if answer is not None:
-            shop.unpaid_takings -= answer.amount
-            self._update_balance(owner, answer.payee_available)
+        result = await self._submit(command)
+        if result is not None:
+            shop.unpaid_takings -= result.amount
+            self._update_balance(owner, result.payee_available)
 
     async def _submit_wrong_pin(self, command: Command, pin: str) -> None:
         """Submit the command with a wrong PIN once, which is too few attempts to lock the PIN."""
@@ -284,13 +282,13 @@ class TransactionSimulator:
             credential, name, hashlib.blake2b(name.encode(), digest_size=16).digest()
         )
 
-    def _build_sale_context(self, shop: Shop, till: Terminal | None) -> dict[str, Any]:
+    def _build_sale_context(self, shop: Shop, terminal: Terminal | None) -> dict[str, Any]:
         sale = {
             "merchant_id": ids.encode(ids.PROCESSOR, shop.id),
             "merchant_name": shop.merchant.name,
             "transaction_ref": f"R{self._sequence:07}",
         }
-        return sale if till is None else {"terminal_id": till.public_id, **sale}
+        return sale if terminal is None else {"terminal_id": terminal.public_id, **sale}
 
     @staticmethod
     def _update_balance(resident: Resident, available: int | None) -> None:

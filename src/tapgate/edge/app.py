@@ -95,57 +95,57 @@ class App(AsgiApp):
 
     async def respond(self, request: Request) -> Response:
         started = perf_counter()
-        call = self._build_context(request)
-        methods, names = self._router.find(call.path) or ({}, [])
-        route = methods.get(call.method)
+        context = self._build_context(request)
+        methods, names = self._router.find(context.path) or ({}, [])
+        route = methods.get(context.method)
         place = _UNMATCHED_LABEL if route is None else route.label
         try:
             if route is not None:
-                answer = await self._handle(route, names, call, request)
+                response = await self._handle(route, names, context, request)
             else:
-                site, place = self._find_site(call.path, methods)
-                answer = await self._serve_site(site, call, request)
+                site, place = self._find_site(context.path, methods)
+                response = await self._serve_site(site, context, request)
         except OverloadError as error:
-            answer = responses.render_error(error)._replace(pause=error.pause)
+            response = responses.render_error(error)._replace(pause=error.pause)
         except ApiError as error:
-            await self._record_denial(route, call, error)
-            answer = responses.render_error(error)
+            await self._record_denial(route, context, error)
+            response = responses.render_error(error)
         except ClientDisconnectedError:
-            self._record_request(place, call, CLIENT_CLOSED_REQUEST, started)
+            self._record_request(place, context, CLIENT_CLOSED_REQUEST, started)
             raise
         except Exception as error:
-            answer = _render_internal_error(call, error)
-        self._record_request(place, call, answer.status, started)
-        return self._add_common_headers(call, answer)
+            response = _render_internal_error(context, error)
+        self._record_request(place, context, response.status, started)
+        return self._add_common_headers(context, response)
 
-    async def dispatch(self, call: RequestContext) -> Any:
-        methods, names = self._router.find(call.path) or ({}, [])
-        route = methods.get(call.method)
+    async def dispatch(self, request: RequestContext) -> Any:
+        methods, names = self._router.find(request.path) or ({}, [])
+        route = methods.get(request.method)
         if route is None:
             raise _build_no_route_error(methods)
         try:
-            refusal = None if route.is_public else route.get_rejection(call.principal)
-            if refusal is not None:
-                raise refusal
-            if len(call.body) > route.body_limit:
+            api_error = None if route.is_public else route.get_rejection(request.principal)
+            if api_error is not None:
+                raise api_error
+            if len(request.body) > route.body_limit:
                 raise ApiError(Code.PAYLOAD_TOO_LARGE)
-            return await route.run(call, names)
+            return await route.run(request, names)
         except ApiError as error:
-            await self._record_denial(route, call, error)
+            await self._record_denial(route, request, error)
             raise
 
     def can_call(self, principal: Principal, endpoint: str, field: str | None = None) -> bool:
         return self._routes_by_name[endpoint].get_rejection(principal, field) is None
 
     async def require_access(
-        self, call: RequestContext, endpoint: str, field: str | None, sentence: str
+        self, request: RequestContext, endpoint: str, field: str | None, message: str
     ) -> None:
         route = self._routes_by_name[endpoint]
-        refusal = route.get_rejection(call.principal, field)
-        if refusal is not None:
-            refusal.message = sentence
-            await self._record_denial(route, call, refusal)
-            raise refusal
+        error = route.get_rejection(request.principal, field)
+        if error is not None:
+            error.message = message
+            await self._record_denial(route, request, error)
+            raise error
 
     def _find_site(self, path: str, methods: Mapping[str, Route]) -> tuple[Site, RouteLabel]:
         for site, place in self._sites:
@@ -153,20 +153,20 @@ class App(AsgiApp):
                 return site, place
         raise _build_no_route_error(methods)
 
-    async def _serve_site(self, site: Site, call: RequestContext, request: Request) -> Response:
+    async def _serve_site(self, site: Site, context: RequestContext, request: Request) -> Response:
         self._concurrency_limit.require_capacity()
         try:
             was_complete = request.is_complete
-            call.body = await request.read_body(await site.authorize(self, call))
-            if call.caller is not None and not was_complete:
+            context.body = await request.read_body(await site.authorize(self, context))
+            if context.caller is not None and not was_complete:
                 # The session may have ended while the body arrived.
-                limit = await site.authorize(self, call)
-                if len(call.body) > limit:
+                limit = await site.authorize(self, context)
+                if len(context.body) > limit:
                     raise ApiError(Code.PAYLOAD_TOO_LARGE)
         except ApiError as error:
-            return responses.render_result(200, site.render_error(self, call, error))
+            return responses.render_result(200, site.render_error(self, context, error))
         with self._concurrency_limit:
-            return responses.render_result(200, await site.respond(self, call))
+            return responses.render_result(200, await site.respond(self, context))
 
     def _build_context(self, request: Request) -> RequestContext:
         headers = request.headers
@@ -180,38 +180,38 @@ class App(AsgiApp):
             request_id=self._request_ids.get_or_create(headers),
         )
 
-    def _add_common_headers(self, call: RequestContext, answer: Response) -> Response:
+    def _add_common_headers(self, request: RequestContext, response: Response) -> Response:
         """Add the headers of every response: the request id and the caller's rate limit."""
-        status, head, body, pause = answer
+        status, head, body, pause = response
         rate = (
             b""
-            if call.rate_limit_result is None
-            else responses.render_rate_limit_headers(call.rate_limit_result)
+            if request.rate_limit_result is None
+            else responses.render_rate_limit_headers(request.rate_limit_result)
         )
-        named = b"%bx-request-id: %b\r\n%b" % (head, call.request_id.encode(), rate)
+        named = b"%bx-request-id: %b\r\n%b" % (head, request.request_id.encode(), rate)
         return Response(status, named, body, pause)
 
     async def _handle(
-        self, route: Route, names: list[str], call: RequestContext, request: Request
+        self, route: Route, names: list[str], context: RequestContext, request: Request
     ) -> Response:
         if route.ignores_overload:
-            call.body = await request.read_body(route.body_limit)
-            return await self._run_route(route, names, call)
+            context.body = await request.read_body(route.body_limit)
+            return await self._run_route(route, names, context)
         self._concurrency_limit.require_capacity()
         unproven_refusal = None
         if not request.is_complete:
             request.check_content_length(route.body_limit)
             if not route.is_public:
-                unproven_refusal = await self._authorize(route, call, has_body=False)
+                unproven_refusal = await self._authorize(route, context, has_body=False)
         if unproven_refusal is None or route.body_limit <= DEFAULT_BODY_BYTES:
-            call.body = await request.read_body(route.body_limit)
+            context.body = await request.read_body(route.body_limit)
         else:
-            call.body = await self._receive_small_body(call, request, unproven_refusal)
+            context.body = await self._receive_small_body(context, request, unproven_refusal)
         with self._concurrency_limit:
-            return await self._run_route(route, names, call)
+            return await self._run_route(route, names, context)
 
     async def _receive_small_body(
-        self, call: RequestContext, request: Request, refusal: ApiError
+        self, context: RequestContext, request: Request, api_error: ApiError
     ) -> bytes:
         """Receive a body only to verify its signature, on a route that does not accept the signer.
 
@@ -223,18 +223,18 @@ class App(AsgiApp):
         except ApiError as error:
             if error.code is not Code.PAYLOAD_TOO_LARGE:
                 raise
-        await LookupCharge(call).charge()
-        raise refusal
+        await LookupCharge(context).charge()
+        raise api_error
 
-    async def _run_route(self, route: Route, names: list[str], call: RequestContext) -> Response:
+    async def _run_route(self, route: Route, names: list[str], request: RequestContext) -> Response:
         if route.is_public:
-            await self._enforce_address_rate_limit(call)
+            await self._enforce_address_rate_limit(request)
         else:
-            await self._authorize(route, call)
-        return responses.render_result(route.status, await route.run(call, names))
+            await self._authorize(route, request)
+        return responses.render_result(route.status, await route.run(request, names))
 
     async def _authorize(
-        self, route: Route, call: RequestContext, *, has_body: bool = True
+        self, route: Route, request: RequestContext, *, has_body: bool = True
     ) -> ApiError | None:
         """Authenticate the caller, charge its rate limit and check its access.
 
@@ -244,21 +244,21 @@ class App(AsgiApp):
         Return the route's rejection of a signer whose signature cannot be verified yet, or None.
         """
         authenticator = self._services.authenticator
-        charge = LookupCharge(call)
-        is_charged = call.caller is not None
+        charge = LookupCharge(request)
+        is_charged = request.caller is not None
         try:
-            if not has_body and authenticator.has_body_signature(call.headers):
+            if not has_body and authenticator.has_body_signature(request.headers):
                 return route.get_rejection(
-                    await authenticator.require_known_key(call.headers, charge)
+                    await authenticator.require_known_key(request.headers, charge)
                 )
             principal = await authenticator.authenticate(
-                call.method, call.path, call.query, call.headers, call.body, charge
+                request.method, request.path, request.query, request.headers, request.body, charge
             )
             if principal is None:
                 raise ApiError(Code.UNAUTHORIZED, "Authentication is required.")
-            call.caller = principal
+            request.caller = principal
             if principal.kind == "api_key":
-                authenticator.authorize_api_key(principal, call.ip)
+                authenticator.authorize_api_key(principal, request.ip)
         except ApiError as error:
             if error.status in (401, 403):
                 # Charge failures to the address, so credentials cannot be probed without limit.
@@ -267,40 +267,42 @@ class App(AsgiApp):
         if not is_charged:
             throttle = self._services.throttle
             rate = throttle.get_limit(principal) if principal.kind == "api_key" else None
-            call.rate_limit_result = taken = await throttle.take(principal.rate_limit_key, rate)
-            if not taken.is_allowed:
-                raise build_rate_limit_error(taken)
-        refusal = route.get_rejection(principal)
-        if refusal is not None:
-            raise refusal
+            request.rate_limit_result = rate_limit = await throttle.take(
+                principal.rate_limit_key, rate
+            )
+            if not rate_limit.is_allowed:
+                raise build_rate_limit_error(rate_limit)
+        api_error = route.get_rejection(principal)
+        if api_error is not None:
+            raise api_error
         return None
 
-    async def _enforce_address_rate_limit(self, call: RequestContext) -> None:
-        await self.enforce_rate_limit(call, f"ip:{get_address_key(call.ip)}")
+    async def _enforce_address_rate_limit(self, request: RequestContext) -> None:
+        await self.enforce_rate_limit(request, f"ip:{get_address_key(request.ip)}")
 
-    async def enforce_rate_limit(self, call: RequestContext, key: str) -> None:
-        call.rate_limit_result = taken = await self._services.throttle.take(key)
-        if not taken.is_allowed:
-            raise build_rate_limit_error(taken)
+    async def enforce_rate_limit(self, request: RequestContext, key: str) -> None:
+        request.rate_limit_result = rate_limit = await self._services.throttle.take(key)
+        if not rate_limit.is_allowed:
+            raise build_rate_limit_error(rate_limit)
 
     async def _record_denial(
-        self, route: Route | None, call: RequestContext, error: ApiError
+        self, route: Route | None, request: RequestContext, error: ApiError
     ) -> None:
-        if route is None or (call.caller is None and not route.is_public):
+        if route is None or (request.caller is None and not route.is_public):
             return  # the caller is not authenticated
         if error.code is Code.FORBIDDEN:
             try:
-                await self._services.on_denied(call.origin, route.endpoint.name, error)
+                await self._services.on_denied(request.origin, route.endpoint.name, error)
             except Exception as problem:
                 # The request is rejected even if the denial cannot be recorded.
                 _log.error(
                     "audit.denial_not_recorded",
-                    request_id=call.request_id,
+                    request_id=request.request_id,
                     failure=logs.describe_exception(problem),
                 )
 
     def _record_request(
-        self, place: RouteLabel, call: RequestContext, status: int, started: float
+        self, place: RouteLabel, request: RequestContext, status: int, started: float
     ) -> None:
         seconds = perf_counter() - started
         self.metrics.count_request(place.metrics_row, status, seconds)
@@ -310,13 +312,13 @@ class App(AsgiApp):
             logs.RequestLogLine(
                 time=logs.now(),
                 level="info" if status < 500 else "error",
-                request_id=call.request_id,
-                method=call.method,
+                request_id=request.request_id,
+                method=request.method,
                 endpoint=place.name,
                 status=status,
                 ms=round(seconds * 1000, 3),
-                principal=None if call.caller is None else call.caller.id,
-                ip=call.ip,
+                principal=None if request.caller is None else request.caller.id,
+                ip=request.ip,
             )
         )
 
@@ -327,12 +329,14 @@ def _build_no_route_error(methods: Mapping[str, Route]) -> ApiError:
     return ApiError(Code.METHOD_NOT_ALLOWED, headers={"Allow": ", ".join(sorted(methods))})
 
 
-def _render_internal_error(call: RequestContext, error: Exception) -> Response:
-    _log.error("request.failed", request_id=call.request_id, failure=logs.describe_exception(error))
+def _render_internal_error(request: RequestContext, error: Exception) -> Response:
+    _log.error(
+        "request.failed", request_id=request.request_id, failure=logs.describe_exception(error)
+    )
     return responses.render_error(
         ApiError(
             Code.INTERNAL_ERROR,
             "Something went wrong. The request ID identifies the error in the logs.",
-            details={"request_id": call.request_id},
+            details={"request_id": request.request_id},
         )
     )

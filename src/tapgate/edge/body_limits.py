@@ -37,8 +37,8 @@ def _compute_max_json_bytes(kind: Any) -> int:
     if is_struct(bare):
         fields = msgspec.structs.fields(bare)
         return sum(
-            len(one.encode_name) + _FIELD_OVERHEAD_BYTES + _compute_max_json_bytes(one.type)
-            for one in fields
+            len(item.encode_name) + _FIELD_OVERHEAD_BYTES + _compute_max_json_bytes(item.type)
+            for item in fields
         )
     if get_origin(bare) is list:
         items = getattr(rule, "maximum", _DEFAULT_MAX_ITEMS)

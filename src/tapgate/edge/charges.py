@@ -10,8 +10,8 @@ from tapgate.service.token_buckets import MICROSECONDS_PER_SECOND, RateLimit, Ra
 LOGIN_RATE_LIMIT = RateLimit(1, 30)
 
 
-def build_rate_limit_error(taken: RateLimitResult, message: str | None = None) -> ApiError:
-    seconds = -(-taken.retry_in_us // MICROSECONDS_PER_SECOND)
+def build_rate_limit_error(rate_limit: RateLimitResult, message: str | None = None) -> ApiError:
+    seconds = -(-rate_limit.retry_in_us // MICROSECONDS_PER_SECOND)
     return ApiError(Code.RATE_LIMITED, message, headers={"Retry-After": str(seconds)})
 
 
@@ -24,8 +24,8 @@ class LookupCharge:
 
     __slots__ = ("_context", "_is_charged")
 
-    def __init__(self, call: RequestContext) -> None:
-        self._context = call
+    def __init__(self, request: RequestContext) -> None:
+        self._context = request
         self._is_charged = False
 
     @property
@@ -35,11 +35,11 @@ class LookupCharge:
     async def charge(self) -> None:
         if self._is_charged:
             return
-        self._context.rate_limit_result = taken = await self._context.services.throttle.take(
+        self._context.rate_limit_result = rate_limit = await self._context.services.throttle.take(
             self._bucket_key
         )
-        if not taken.is_allowed:
-            raise build_rate_limit_error(taken)
+        if not rate_limit.is_allowed:
+            raise build_rate_limit_error(rate_limit)
         self._is_charged = True
 
     async def refund(self) -> None:
@@ -55,10 +55,10 @@ class LoginCharge:
         self._bucket_key = f"login:{get_address_key(address)}"
 
     async def charge(self) -> None:
-        taken = await self._throttle.take(self._bucket_key, LOGIN_RATE_LIMIT)
-        if not taken.is_allowed:
+        rate_limit = await self._throttle.take(self._bucket_key, LOGIN_RATE_LIMIT)
+        if not rate_limit.is_allowed:
             raise build_rate_limit_error(
-                taken, "Too many failed logins from this IP address. Try again later."
+                rate_limit, "Too many failed logins from this IP address. Try again later."
             )
 
     async def refund(self) -> None:

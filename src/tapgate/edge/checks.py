@@ -71,17 +71,17 @@ def _compile_struct_check(kind: type[msgspec.Struct], currency: str) -> Check:
 
     def check_struct(struct: Any) -> Any:
         problems: dict[str, str] = {}
-        for name, shown, check in plan:
+        for name, displayed, check in plan:
             value = getattr(struct, name)
             if value is None:
                 continue
             try:
-                kept = check(value)
-            except InvalidValueError as refusal:
-                problems.update(refusal.prefix_paths(shown))
+                stored = check(value)
+            except InvalidValueError as error:
+                problems.update(error.prefix_paths(displayed))
             else:
-                if kept is not value:
-                    setattr(struct, name, kept)
+                if stored is not value:
+                    setattr(struct, name, stored)
         if problems:
             raise InvalidValueError(problems)
         return struct
@@ -98,8 +98,8 @@ def _compile_list_check(item_check: Check | None, own: Check | None) -> Check:
             for position, item in enumerate(items):
                 try:
                     items[position] = item_check(item)
-                except InvalidValueError as refusal:
-                    problems.update(refusal.prefix_paths(f"[{position}]"))
+                except InvalidValueError as error:
+                    problems.update(error.prefix_paths(f"[{position}]"))
                     if len(problems) >= _MAX_PROBLEMS:
                         break
         if problems:

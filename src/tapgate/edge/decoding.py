@@ -65,8 +65,8 @@ class BodyDecoder:
             return self._check(decoded)
         except msgspec.ValidationError as error:
             _raise_invalid(_describe_type_error(str(error)), Code.INVALID_REQUEST)
-        except InvalidValueError as refusal:
-            _raise_invalid(refusal.problems, self._invalid_code)
+        except InvalidValueError as api_error:
+            _raise_invalid(api_error.problems, self._invalid_code)
         except RecursionError:
             _raise_not_json("is nested too deeply")
         except UnicodeDecodeError:
@@ -96,11 +96,11 @@ def _make_nullable(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
     """Return a type with the same fields, all nullable and optional."""
     fields = [
         (
-            one.name,
-            _make_fields_nullable(one.type) | None,
-            msgspec.field(default=None, name=one.encode_name),
+            item.name,
+            _make_fields_nullable(item.type) | None,
+            msgspec.field(default=None, name=item.encode_name),
         )
-        for one in msgspec.structs.fields(kind)
+        for item in msgspec.structs.fields(kind)
     ]
     return msgspec.defstruct(kind.__name__, fields, omit_defaults=True)
 
@@ -128,8 +128,8 @@ class QueryDecoder:
             return self._check(msgspec.convert(values, self._kind, strict=False))
         except msgspec.ValidationError as error:
             _raise_invalid(_describe_type_error(str(error)), Code.VALIDATION_FAILED)
-        except InvalidValueError as refusal:
-            _raise_invalid(refusal.problems, Code.VALIDATION_FAILED)
+        except InvalidValueError as api_error:
+            _raise_invalid(api_error.problems, Code.VALIDATION_FAILED)
 
     def _parse_values(self, raw: str) -> dict[str, str]:
         values: dict[str, str] = {}
@@ -161,10 +161,10 @@ def _describe_type_error(message: str) -> dict[str, str]:
     return {path or "body": f"must be {must_be}" if must_be else "is out of range"}
 
 
-def _raise_not_json(sentence: str) -> NoReturn:
-    _raise_invalid({"body": sentence}, Code.INVALID_REQUEST)
+def _raise_not_json(message: str) -> NoReturn:
+    _raise_invalid({"body": message}, Code.INVALID_REQUEST)
 
 
 def _raise_invalid(problems: Mapping[str, str], code: Code) -> NoReturn:
-    message = "; ".join(f"{path} {sentence}" for path, sentence in problems.items())
+    message = "; ".join(f"{path} {text}" for path, text in problems.items())
     raise ApiError(code, message, details={"fields": problems}) from None

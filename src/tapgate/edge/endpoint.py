@@ -181,10 +181,10 @@ class Endpoints:
     ) -> Callable[[H], H]:
         def add(handler: H) -> H:
             types = get_type_hints(handler, include_extras=True)
-            answer = types.pop("return", None)
-            if get_origin(answer) is Reply:
-                (answer,) = get_args(answer)
-            nothing = answer in (None, type(None))
+            response = types.pop("return", None)
+            if get_origin(response) is Reply:
+                (response,) = get_args(response)
+            nothing = response in (None, type(None))
             declared = options.get("body_schema") or types.get("body")
             self._endpoints.append(
                 Endpoint(
@@ -199,7 +199,7 @@ class Endpoints:
                     body_type=types.get("body"),
                     query_type=types.get("query"),
                     path_parameters=_parse_path_parameters(path, handler, types),
-                    response_type=None if nothing else answer,
+                    response_type=None if nothing else response,
                     media=options.get("media", ("application/json",)),
                     body_limit=options.get("body_limit") or compute_body_limit(declared),
                     body_media=options.get("body_media", ("application/json",)),

@@ -23,7 +23,7 @@ class InvalidValueError(Exception):
         self.problems = {"": problems} if isinstance(problems, str) else problems
 
     def prefix_paths(self, name: str) -> dict[str, str]:
-        return {_join_path(name, path): sentence for path, sentence in self.problems.items()}
+        return {_join_path(name, path): message for path, message in self.problems.items()}
 
 
 def _join_path(name: str, path: str) -> str:
@@ -182,11 +182,11 @@ class PhoneRule(Rule):
             number = phonenumbers.parse(value)
         except phonenumbers.NumberParseException:
             raise InvalidValueError("must start with a valid country code") from None
-        shown = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+        displayed = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
         # Check only the length that E.164 allows: numbering plans change faster than any table.
-        if not _MIN_PHONE_DIGITS <= len(shown) - 1 <= _MAX_PHONE_DIGITS:
+        if not _MIN_PHONE_DIGITS <= len(displayed) - 1 <= _MAX_PHONE_DIGITS:
             raise InvalidValueError(f"must have {_MIN_PHONE_DIGITS} to {_MAX_PHONE_DIGITS} digits")
-        return shown
+        return displayed
 
     def to_json_schema(self) -> dict[str, Any]:
         return {"maxLength": 32, "description": "E.164 format. Spaces and dashes are removed."}

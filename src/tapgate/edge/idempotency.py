@@ -11,30 +11,30 @@ _HEADER: Final = _HEADER_NAME.lower().encode()
 _rule = IdempotencyKeyRule()
 
 
-def require_consistent_idempotency_key(call: RequestContext, body: Any) -> None:
-    header, request_id = call.get_header(_HEADER), body.request_id
+def require_consistent_idempotency_key(request: RequestContext, body: Any) -> None:
+    header, request_id = request.get_header(_HEADER), body.request_id
     if header is not None and request_id is not None and header != request_id:
         raise _build_invalid_key_error("must equal the Idempotency-Key header")
 
 
-def require_idempotency_key(call: RequestContext, body: Any) -> None:
+def require_idempotency_key(request: RequestContext, body: Any) -> None:
     """Raise an error if the request has no idempotency key."""
-    if body.request_id is None and call.get_header(_HEADER) is None:
+    if body.request_id is None and request.get_header(_HEADER) is None:
         raise _build_invalid_key_error("is required in the body or in the Idempotency-Key header")
 
 
-def get_idempotency_key(call: RequestContext, body: Any) -> str | None:
-    header = call.get_header(_HEADER)
+def get_idempotency_key(request: RequestContext, body: Any) -> str | None:
+    header = request.get_header(_HEADER)
     if header is None:
         request_id: str | None = body.request_id
         return request_id
     try:
         return _rule.check(header)
-    except InvalidValueError as refusal:
-        raise invalid_field(_HEADER_NAME, refusal.problems[""]) from None
+    except InvalidValueError as error:
+        raise invalid_field(_HEADER_NAME, error.problems[""]) from None
 
 
-def _build_invalid_key_error(sentence: str) -> ApiError:
+def _build_invalid_key_error(message: str) -> ApiError:
     return ApiError(
-        Code.INVALID_REQUEST, f"request_id {sentence}", details={"fields": {"request_id": sentence}}
+        Code.INVALID_REQUEST, f"request_id {message}", details={"fields": {"request_id": message}}
     )

@@ -146,7 +146,7 @@ class _OperationBuilder:
         required = any(field.required for field in msgspec.structs.fields(kind))
         # Omit fields that require further access, so that every caller may send the example.
         limited = endpoint.field_access
-        value = {name: one for name, one in build_example(kind).items() if name not in limited}
+        value = {name: item for name, item in build_example(kind).items() if name not in limited}
         content = {"schema": self._schemas.get(kind), "example": value}
         body = {"required": required, "content": dict.fromkeys(endpoint.body_media, content)}
         return limit | body

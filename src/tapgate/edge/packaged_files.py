@@ -38,11 +38,11 @@ class PackagedFiles:
         self._folder = files(package) / folder
         self._headers = headers
 
-    def serve(self, call: RequestContext, name: str) -> Reply[bytes]:
+    def serve(self, request: RequestContext, name: str) -> Reply[bytes]:
         file = self._files.get(name)
         if file is None:
             raise ApiError(Code.NOT_FOUND)
-        if call.get_header(b"if-none-match") == file.headers["ETag"]:
+        if request.get_header(b"if-none-match") == file.headers["ETag"]:
             return Reply(b"", status=304, headers=file.headers, content_type=file.content_type)
         return Reply(file.content, headers=file.headers, content_type=file.content_type)
 

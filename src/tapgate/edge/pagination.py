@@ -63,12 +63,12 @@ def paginate(
 
     `key` returns the id of a row, `show` its record.
     """
-    shown = rows[:limit]
+    displayed = rows[:limit]
     has_more = len(rows) > limit
-    data = [show(row) for row in shown]
+    data = [show(row) for row in displayed]
     return Page(
         data=data,
         has_more=has_more,
-        next_cursor=ids.encode(_CURSOR_PREFIX, key(shown[-1])) if has_more else None,
+        next_cursor=ids.encode(_CURSOR_PREFIX, key(displayed[-1])) if has_more else None,
         masked=any(getattr(record, "masked", False) for record in data) or msgspec.UNSET,
     )

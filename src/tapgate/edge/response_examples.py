@@ -154,8 +154,8 @@ _EXAMPLES_BY_FIELD: Final[dict[str, Any]] = {
 
 def build_response_example(kind: Any, owner: str = "", name: str = "") -> Any:
     """Return an example of a response type, or of the field `name` of the struct `owner`."""
-    members = [one for one in _list_union_members(kind) if one is not msgspec.UnsetType]
-    bare = next(one for one in members if one is not NoneType)
+    members = [item for item in _list_union_members(kind) if item is not msgspec.UnsetType]
+    bare = next(entry for entry in members if entry is not NoneType)
     nullable = NoneType in members
     notes = get_args(bare)[1:] if get_origin(bare) is Annotated else ()
     if notes:

@@ -54,11 +54,11 @@ def _render_json(status: int, body: bytes, headers: Mapping[str, str] | None = N
     return Response(status, head + encode_headers(headers) if headers else head, body)
 
 
-def render_rate_limit_headers(taken: RateLimitResult) -> bytes:
+def render_rate_limit_headers(rate_limit: RateLimitResult) -> bytes:
     """Render the `X-RateLimit-*` headers: limit, remaining tokens and reset time."""
-    full_at = time.time() + taken.reset_in_us / MICROSECONDS_PER_SECOND
+    full_at = time.time() + rate_limit.reset_in_us / MICROSECONDS_PER_SECOND
     return b"x-ratelimit-limit: %d\r\nx-ratelimit-remaining: %d\r\nx-ratelimit-reset: %d\r\n" % (
-        taken.limit,
-        taken.remaining,
+        rate_limit.limit,
+        rate_limit.remaining,
         -int(-full_at // 1),
     )

@@ -59,41 +59,45 @@ class Route:
 
     def get_rejection(self, principal: Principal, field: str | None = None) -> ApiError | None:
         """Return why a principal may not call the endpoint or send one of its fields, or None."""
-        refusal = self._guard.get_rejection(principal)
-        if refusal is None and field in self._field_guards:
+        error = self._guard.get_rejection(principal)
+        if error is None and field in self._field_guards:
             return self._field_guards[field].get_rejection(principal)
-        return refusal
+        return error
 
-    async def run(self, call: RequestContext, names: list[str]) -> Any:
+    async def run(self, request: RequestContext, names: list[str]) -> Any:
         """Decode the arguments and run the handler."""
         arguments: dict[str, Any] = (
             dict(zip(self._path_parameters, names, strict=True)) if names else {}
         )
         if self._field_guards:
-            self._require_field_access(call, _peek_fields(call.body))
+            self._require_field_access(request, _peek_fields(request.body))
         if self._decode_body is not None:
-            arguments["body"] = body = self._decode_body(call)
+            arguments["body"] = body = self._decode_body(request)
             if self._field_guards:
                 # Check the decoded body too: the decoder accepts JSON that `_peek_fields` cannot.
-                self._require_field_access(call, msgspec.structs.asdict(body))
+                self._require_field_access(request, msgspec.structs.asdict(body))
         if self._decode_query is not None:
-            arguments["query"] = self._decode_query(call.query)
+            arguments["query"] = self._decode_query(request.query)
         if not self._is_heavy(arguments.get("query")):
-            return await self._handler(call, **arguments)
-        group = get_address_key(call.ip) if call.caller is None else call.caller.idempotency_scope
-        async with call.services.heavy_read_limit.slot(group):
-            return await self._handler(call, **arguments)
+            return await self._handler(request, **arguments)
+        group = (
+            get_address_key(request.ip)
+            if request.caller is None
+            else request.caller.idempotency_scope
+        )
+        async with request.services.heavy_read_limit.slot(group):
+            return await self._handler(request, **arguments)
 
     def _is_heavy(self, query: Any) -> bool:
         if isinstance(self._heavy, str):
             return getattr(query, self._heavy) is not None
         return self._heavy
 
-    def _require_field_access(self, call: RequestContext, sent: Mapping[str, Any]) -> None:
+    def _require_field_access(self, request: RequestContext, sent: Mapping[str, Any]) -> None:
         for name, guard in self._field_guards.items():
-            refusal = None if sent.get(name) is None else guard.get_rejection(call.principal)
-            if refusal is not None:
-                raise refusal
+            error = None if sent.get(name) is None else guard.get_rejection(request.principal)
+            if error is not None:
+                raise error
 
 
 def _peek_fields(body: bytes) -> Mapping[str, Any]:
@@ -115,7 +119,7 @@ def _build_body_decoder(
     if endpoint.body_type is None:
         return None
     if endpoint.body_type is bytes:
-        return lambda call: call.body
+        return lambda request: request.body
     invalid = Code.INVALID_REQUEST if endpoint.invalid_is_400 else Code.VALIDATION_FAILED
     reader = _make_body_reader(endpoint.body_type, currency, invalid=invalid)
     requires = (
@@ -123,13 +127,13 @@ def _build_body_decoder(
         *endpoint.requires,
     )
     if not requires:
-        return lambda call: reader.decode(call.body)
+        return lambda context: reader.decode(context.body)
 
-    def read(call: RequestContext) -> Any:
+    def read(request_context: RequestContext) -> Any:
         def require(body: Any) -> None:
             for requirement in requires:
-                requirement(call, body)
+                requirement(request_context, body)
 
-        return reader.decode(call.body, require)
+        return reader.decode(request_context.body, require)
 
     return read

@@ -31,7 +31,7 @@ class Schemas:
         self._currency = currency
         inputs = list(dict.fromkeys(struct for kind in taken for struct in _iter_structs(kind)))
         given = list(given)
-        outputs = [one for kind in given for one in _iter_structs(kind) if one not in inputs]
+        outputs = [item for kind in given for item in _iter_structs(kind) if item not in inputs]
         kinds = dict.fromkeys([*inputs, *outputs, *given])
         self._references, self.components = json_schema.build_components(list(kinds))
         self._enums: dict[str, Choice] = {}

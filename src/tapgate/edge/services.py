@@ -55,7 +55,7 @@ class RejectedRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RejectionLog(Protocol):
-    async def record(self, origin: Origin, refusal: RejectedRequest) -> None:
+    async def record(self, origin: Origin, rejection: RejectedRequest) -> None:
         """Add an entry, or only count the rejection if there are too many of its kind."""
 
     async def run(self) -> NoReturn:
@@ -71,7 +71,7 @@ def _ignore_message_status(status: str) -> None:
 
 
 class _NullRejectionLog:
-    async def record(self, origin: Origin, refusal: RejectedRequest) -> None:
+    async def record(self, origin: Origin, rejection: RejectedRequest) -> None:
         pass
 
     async def run(self) -> NoReturn:

@@ -14,7 +14,7 @@ from tapgate.errors import ApiError
 class InternalApi(Protocol):
     """The application, as a site uses it on behalf of an admin that the site has authenticated."""
 
-    async def dispatch(self, call: RequestContext) -> Any:
+    async def dispatch(self, request: RequestContext) -> Any:
         """Run the endpoint of the request context with its principal and return the result."""
 
     def can_call(self, principal: Principal, endpoint: str, field: str | None = None) -> bool:
@@ -24,11 +24,11 @@ class InternalApi(Protocol):
         """
 
     async def require_access(
-        self, call: RequestContext, endpoint: str, field: str | None, sentence: str
+        self, request: RequestContext, endpoint: str, field: str | None, message: str
     ) -> None:
         """Raise and record a denial, with `sentence` as its message, if `can_call` is false."""
 
-    async def enforce_rate_limit(self, call: RequestContext, key: str) -> None:
+    async def enforce_rate_limit(self, request: RequestContext, key: str) -> None:
         """Take a token from a bucket, or raise 429 if none is left."""
 
 
@@ -36,16 +36,16 @@ class Site(Protocol):
     #: Path prefix of the site's pages.
     prefix: str
 
-    async def authorize(self, inside: InternalApi, call: RequestContext) -> int:
+    async def authorize(self, inside: InternalApi, request: RequestContext) -> int:
         """Authenticate the caller, charge its rate limit and return the body limit in bytes.
 
         Called again, without a second charge, if the body of an authenticated caller arrives later.
         """
 
-    async def respond(self, inside: InternalApi, call: RequestContext) -> Reply[bytes]:
+    async def respond(self, inside: InternalApi, request: RequestContext) -> Reply[bytes]:
         """Return the page for a request, including pages that report an error to the user."""
 
     def render_error(
-        self, inside: InternalApi, call: RequestContext, error: ApiError
+        self, inside: InternalApi, request: RequestContext, error: ApiError
     ) -> Reply[bytes]:
         """Return the page for a request that is rejected before `respond` is called."""

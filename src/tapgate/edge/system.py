@@ -39,24 +39,24 @@ def build_system_endpoints(app: SystemSource) -> Endpoints:
     endpoints = Endpoints("System")
 
     @endpoints.get("/health", access=_PUBLIC, other_statuses=(503,))
-    async def get_health(call: RequestContext) -> Reply[Health]:
+    async def get_health(request: RequestContext) -> Reply[Health]:
         """Get the health of the gateway and its ledger.
 
         Returns 503 with the same body while the ledger or its database is unreachable.
         """
-        healthy = await call.services.ledger.check_health()
+        healthy = await request.services.ledger.check_health()
         body = Health("tapgate", VERSION, healthy, WalletCore(healthy, VERSION))
         return Reply(body, status=200 if healthy else 503)
 
     @endpoints.get("/openapi.json", access=_PUBLIC)
-    async def get_openapi_document(call: RequestContext) -> Reply[bytes]:
+    async def get_openapi_document(context: RequestContext) -> Reply[bytes]:
         """Get the OpenAPI 3.1 document of the API."""
         return Reply(app.openapi_document)
 
     @endpoints.get("/docs", access=_PUBLIC, media=("text/html",))
-    async def get_docs_page(call: RequestContext) -> Reply[bytes]:
+    async def get_docs_page(request_context: RequestContext) -> Reply[bytes]:
         """Get the interactive API documentation page."""
-        return serve_docs_file(call, "index.html")
+        return serve_docs_file(request_context, "index.html")
 
     @endpoints.get(
         "/docs/{file}",

@@ -97,11 +97,11 @@ async def _write_alerts(
 ) -> list[int]:
     if not noticed:
         return []
-    made = [new_id() for _ in noticed]
-    matches = [one.match for one in noticed]
+    created = [new_id() for _ in noticed]
+    matches = [item.match for item in noticed]
     rows = await tx.fetch(
         sql,
-        made,
+        created,
         [None if _is_about_agent(match) else match.subject_id for match in matches],
         [match.subject_id if _is_about_agent(match) else None for match in matches],
         [match.transaction_id for match in matches],
@@ -109,12 +109,12 @@ async def _write_alerts(
         [match.rule.type for match in matches],
         [match.rule.severity for match in matches],
         [match.details for match in matches],
-        [one.occurrences for one in noticed],
+        [entry.occurrences for entry in noticed],
         matches[0].needs_review,
         now,
     )
     written = {row["id"] for row in rows}
-    return [alert_id for alert_id in made if alert_id in written]
+    return [alert_id for alert_id in created if alert_id in written]
 
 
 def _is_about_agent(match: RuleMatch) -> bool:

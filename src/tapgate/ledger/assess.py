@@ -37,22 +37,22 @@ def build_command(transaction_type: str, amount: int, subscriber_id: int) -> Com
     )
 
 
-def assess(state: State, order: Command) -> Assessment:
-    case = build_context(state, order, _fail_on_pin)
-    if case.payer is not None:
-        asked, shortage = checks.SENDER_CHECKS, checks.check_funds(case)
-    elif case.payee is not None:
+def assess(state: State, command: Command) -> Assessment:
+    context = build_context(state, command, _fail_on_pin)
+    if context.payer is not None:
+        asked, shortage = checks.SENDER_CHECKS, checks.check_funds(context)
+    elif context.payee is not None:
         asked, shortage = checks.RECEIVER_CHECKS, None
     else:
         nobody = Rejection(chart.HOLDER_ERROR_CODES[chart.WALLET].not_found)
-        return Assessment(fee=case.fee, fee_payer=case.fee_payer, rejections=(nobody,))
-    objections = [objection for check in asked if (objection := check(case)) is not None]
+        return Assessment(fee=context.fee, fee_payer=context.fee_payer, rejections=(nobody,))
+    objections = [rejection for check in asked if (rejection := check(context)) is not None]
     return Assessment(
-        fee=case.fee,
-        fee_payer=case.fee_payer,
+        fee=context.fee,
+        fee_payer=context.fee_payer,
         rejections=tuple(objections),
         insufficient_funds=shortage,
-        matches=tuple(case.matches),
+        matches=tuple(context.matches),
     )
 
 

@@ -13,13 +13,13 @@ from tapgate.ledger.state import Account, Card, State
 NO_PIN_DAILY_LIMIT_FACTOR = 5
 
 
-def _check_parties_exist(case: CommandContext) -> Rejection | None:
-    command = case.command
+def _check_parties_exist(context: CommandContext) -> Rejection | None:
+    command = context.command
     if command.type == chart.REFUND:
-        return _check_refund_original(case)
+        return _check_refund_original(context)
     for party, account, card in (
-        (command.payer, case.payer, case.payer_card),
-        (command.payee, case.payee, case.payee_card),
+        (command.payer, context.payer, context.payer_card),
+        (command.payee, context.payee, context.payee_card),
     ):
         if party.by == "card" and card is None:
             return Rejection(Code.CARD_NOT_FOUND)
@@ -30,8 +30,8 @@ def _check_parties_exist(case: CommandContext) -> Rejection | None:
     return None
 
 
-def _check_refund_original(case: CommandContext) -> Rejection | None:
-    original, payer = case.original, case.payer
+def _check_refund_original(context: CommandContext) -> Rejection | None:
+    original, payer = context.original, context.payer
     if original is None or payer is None:
         return Rejection(Code.TRANSACTION_NOT_FOUND)
     if payer.id == original.from_account:
@@ -39,19 +39,19 @@ def _check_refund_original(case: CommandContext) -> Rejection | None:
     return None if payer.id == original.to_account else Rejection(Code.TRANSACTION_NOT_FOUND)
 
 
-def _check_caller_error(case: CommandContext) -> Rejection | None:
-    objection = case.command.caller_error
-    return Rejection(objection) if objection is not None else None
+def _check_caller_error(context: CommandContext) -> Rejection | None:
+    error_code = context.command.caller_error
+    return Rejection(error_code) if error_code is not None else None
 
 
-def _check_parties_allowed(case: CommandContext) -> Rejection | None:
-    payer, payee = case.payer, case.payee
+def _check_parties_allowed(context: CommandContext) -> Rejection | None:
+    payer, payee = context.payer, context.payee
     if payer is not None and payer is payee:
         return Rejection(Code.SELF_TRANSFER)
-    if case.command.wallets_only and not _are_wallets(payer, payee):
+    if context.command.wallets_only and not _are_wallets(payer, payee):
         return Rejection(Code.FORBIDDEN, {"required": ["subscribers' accounts"]})
-    if case.command.type == chart.AGENT_TRANSFER and payer is not None and payee is not None:
-        receiver = case.state.agents.get(payee.owner_id or 0)
+    if context.command.type == chart.AGENT_TRANSFER and payer is not None and payee is not None:
+        receiver = context.state.agents.get(payee.owner_id or 0)
         if receiver is None or receiver.parent_agent_id != payer.owner_id:
             return Rejection(Code.FORBIDDEN, {"required": ["a sub-agent of the sender"]})
     return None
@@ -61,39 +61,39 @@ def _are_wallets(*parties: Account | None) -> bool:
     return all(party is None or party.kind == chart.WALLET for party in parties)
 
 
-def _check_payer_pin(case: CommandContext) -> Rejection | None:
-    command = case.command
+def _check_payer_pin(context: CommandContext) -> Rejection | None:
+    command = context.command
     if command.payer_pin is not None:
-        return _verify_pin(case, case.payer, case.payer_card, command.payer_pin)
+        return _verify_pin(context, context.payer, context.payer_card, command.payer_pin)
     if command.pin_policy == "required":
         return Rejection(Code.PIN_REQUIRED)
     if command.pin_policy == "above_no_pin_limit":
-        return _check_no_pin_limit(case)
+        return _check_no_pin_limit(context)
     return None
 
 
-def _check_no_pin_limit(case: CommandContext) -> Rejection | None:
-    limits, card = case.limits, case.payer_card
+def _check_no_pin_limit(context: CommandContext) -> Rejection | None:
+    limits, card = context.limits, context.payer_card
     if limits is None or card is None:
         return None
-    _, unpinned = card.get_usage(case.state.today)
-    over_one = case.amount > limits.no_pin_limit
-    over_day = unpinned + case.amount > NO_PIN_DAILY_LIMIT_FACTOR * limits.no_pin_limit
+    _, unpinned = card.get_usage(context.state.today)
+    over_one = context.amount > limits.no_pin_limit
+    over_day = unpinned + context.amount > NO_PIN_DAILY_LIMIT_FACTOR * limits.no_pin_limit
     return Rejection(Code.PIN_REQUIRED) if over_one or over_day else None
 
 
-def _check_payee_pin(case: CommandContext) -> Rejection | None:
-    if case.command.payee_pin is None:
+def _check_payee_pin(context: CommandContext) -> Rejection | None:
+    if context.command.payee_pin is None:
         return None
-    objection = _verify_pin(case, case.payee, case.payee_card, case.command.payee_pin)
-    if objection is None or objection.details is None:
-        return objection
+    rejection = _verify_pin(context, context.payee, context.payee_card, context.command.payee_pin)
+    if rejection is None or rejection.details is None:
+        return rejection
     # The request has two PINs: report that the payee's failed, not the payer's.
-    return objection._replace(details=objection.details | {"party": "receiver"})
+    return rejection._replace(details=rejection.details | {"party": "receiver"})
 
 
 def _verify_pin(
-    case: CommandContext, account: Account | None, card: Card | None, pin: str
+    context: CommandContext, account: Account | None, card: Card | None, pin: str
 ) -> Rejection | None:
     if card is not None:
         holder = card.pin_holder_id
@@ -101,23 +101,23 @@ def _verify_pin(
         holder = account.owner_id if account is not None else None
     if holder is None:
         return None  # an unlinked card has no PIN; a later check rejects it by status
-    stored = case.state.pins.get(holder)
+    stored = context.state.pins.get(holder)
     if stored is None:
         return Rejection(Code.INVALID_PIN, {"attempts_remaining": 0})
-    verdict = evaluate_pin(stored, pin, case.is_correct_pin, case.state.now)
+    verdict = evaluate_pin(stored, pin, context.is_correct_pin, context.state.now)
     if verdict.state != stored:
-        case.pin_updates.append(verdict.state)
+        context.pin_updates.append(verdict.state)
     if verdict.code == Code.INVALID_PIN and account is not None and account.kind == chart.WALLET:
-        case.wrong_pin_account = account
+        context.wrong_pin_account = account
     return Rejection(verdict.code, verdict.details) if verdict.code is not None else None
 
 
-def _check_sender_active(case: CommandContext) -> Rejection | None:
-    objection = check_active(case.state, case.payer, case.payer_card, "sender")
-    if objection is None and case.command.payee_pin is not None:
+def _check_sender_active(context: CommandContext) -> Rejection | None:
+    rejection = check_active(context.state, context.payer, context.payer_card, "sender")
+    if rejection is None and context.command.payee_pin is not None:
         # An agent who hands out cash is an acting party, although the agent receives the money.
-        objection = check_active(case.state, case.payee, case.payee_card, "receiver")
-    return objection
+        rejection = check_active(context.state, context.payee, context.payee_card, "receiver")
+    return rejection
 
 
 def check_active(
@@ -134,89 +134,91 @@ def check_active(
     )
 
 
-def _check_refundable(case: CommandContext) -> Rejection | None:
-    original = case.original
+def _check_refundable(context: CommandContext) -> Rejection | None:
+    original = context.original
     if original is None:
         return None
     if original.status == "refunded":
         return Rejection(Code.ALREADY_REFUNDED)
-    closed = case.payee is None or case.payee.status == "closed"
+    closed = context.payee is None or context.payee.status == "closed"
     paid = original.status in ("completed", "partially_refunded")
     if original.type not in chart.PAYMENT_TYPES or not paid or closed:
         return Rejection(Code.NOT_REFUNDABLE)
     remaining = original.amount - original.refunded_amount
-    if case.amount > remaining:
+    if context.amount > remaining:
         return Rejection(
             Code.REFUND_EXCEEDS_REMAINING,
-            {"refundable_amount": money.format_decimal(remaining, case.state.rules.currency)},
+            {"refundable_amount": money.format_decimal(remaining, context.state.rules.currency)},
         )
     return None
 
 
-def _check_transaction_limit(case: CommandContext) -> Rejection | None:
-    limits = case.limits if case.counts_toward_limits else None
-    if limits is None or case.amount <= limits.max_transaction:
+def _check_transaction_limit(context: CommandContext) -> Rejection | None:
+    limits = context.limits if context.counts_toward_limits else None
+    if limits is None or context.amount <= limits.max_transaction:
         return None
-    return case.build_limit_decline(
+    return context.build_limit_decline(
         Code.TRANSACTION_LIMIT_EXCEEDED, limit=limits.max_transaction, used=0
     )
 
 
-def _check_card_limit(case: CommandContext) -> Rejection | None:
-    card = case.payer_card
-    if card is None or card.daily_limit is None or not case.counts_toward_limits:
+def _check_card_limit(context: CommandContext) -> Rejection | None:
+    card = context.payer_card
+    if card is None or card.daily_limit is None or not context.counts_toward_limits:
         return None
-    spent, _ = card.get_usage(case.state.today)
-    if spent + case.amount <= card.daily_limit:
+    spent, _ = card.get_usage(context.state.today)
+    if spent + context.amount <= card.daily_limit:
         return None
-    return case.build_limit_decline(Code.CARD_LIMIT_EXCEEDED, limit=card.daily_limit, used=spent)
+    return context.build_limit_decline(Code.CARD_LIMIT_EXCEEDED, limit=card.daily_limit, used=spent)
 
 
-def _check_daily_limit(case: CommandContext) -> Rejection | None:
-    limits = case.limits if case.counts_toward_limits else None
-    if limits is None or case.payer is None:
+def _check_daily_limit(context: CommandContext) -> Rejection | None:
+    limits = context.limits if context.counts_toward_limits else None
+    if limits is None or context.payer is None:
         return None
-    used, _ = case.payer.get_usage(case.state.today)
-    if used + case.amount <= limits.daily_limit:
+    used, _ = context.payer.get_usage(context.state.today)
+    if used + context.amount <= limits.daily_limit:
         return None
-    return case.build_limit_decline(Code.DAILY_LIMIT_EXCEEDED, limit=limits.daily_limit, used=used)
+    return context.build_limit_decline(
+        Code.DAILY_LIMIT_EXCEEDED, limit=limits.daily_limit, used=used
+    )
 
 
-def _check_monthly_limit(case: CommandContext) -> Rejection | None:
-    limits = case.limits if case.counts_toward_limits else None
-    if limits is None or case.payer is None:
+def _check_monthly_limit(context: CommandContext) -> Rejection | None:
+    limits = context.limits if context.counts_toward_limits else None
+    if limits is None or context.payer is None:
         return None
-    _, used = case.payer.get_usage(case.state.today)
-    if used + case.amount <= limits.monthly_limit:
+    _, used = context.payer.get_usage(context.state.today)
+    if used + context.amount <= limits.monthly_limit:
         return None
-    return case.build_limit_decline(
+    return context.build_limit_decline(
         Code.MONTHLY_LIMIT_EXCEEDED, limit=limits.monthly_limit, used=used
     )
 
 
-def _check_compliance(case: CommandContext) -> Rejection | None:
-    case.matches = screening.find_matches(
-        case.state, case.payer, case.payee, case.command.type, case.amount
+def _check_compliance(context: CommandContext) -> Rejection | None:
+    context.matches = screening.find_matches(
+        context.state, context.payer, context.payee, context.command.type, context.amount
     )
-    if case.matches and any(match.rule.action == "block" for match in case.matches):
+    if context.matches and any(match.rule.action == "block" for match in context.matches):
         return Rejection(Code.COMPLIANCE_REJECTED, is_decline=True)
     return None
 
 
-def check_funds(case: CommandContext) -> Rejection | None:
-    payer = case.payer
+def check_funds(context: CommandContext) -> Rejection | None:
+    payer = context.payer
     if payer is None or not payer.is_locked:
         return None
-    if case.amount == 0:
-        return _build_insufficient_funds(case, payer, 0)
-    required = case.total_debit - case.refunded_fee
+    if context.amount == 0:
+        return _build_insufficient_funds(context, payer, 0)
+    required = context.total_debit - context.refunded_fee
     if payer.available + payer.overdraft >= required:
         return None
-    return _build_insufficient_funds(case, payer, required)
+    return _build_insufficient_funds(context, payer, required)
 
 
-def _build_insufficient_funds(case: CommandContext, payer: Account, required: int) -> Rejection:
-    show = case.state.rules.currency
+def _build_insufficient_funds(context: CommandContext, payer: Account, required: int) -> Rejection:
+    show = context.state.rules.currency
     code = Code.INSUFFICIENT_FLOAT if payer.kind == chart.FLOAT else Code.INSUFFICIENT_FUNDS
     available = payer.available + payer.overdraft
     return Rejection(
@@ -226,16 +228,16 @@ def _build_insufficient_funds(case: CommandContext, payer: Account, required: in
     )
 
 
-def _check_receiver_active(case: CommandContext) -> Rejection | None:
-    if case.command.type == chart.REFUND:
+def _check_receiver_active(context: CommandContext) -> Rejection | None:
+    if context.command.type == chart.REFUND:
         return None
-    return check_active(case.state, case.payee, case.payee_card, "receiver")
+    return check_active(context.state, context.payee, context.payee_card, "receiver")
 
 
-def _check_receiver_max_balance(case: CommandContext) -> Rejection | None:
-    if case.command.type == chart.REFUND or case.payee is None:
+def _check_receiver_max_balance(context: CommandContext) -> Rejection | None:
+    if context.command.type == chart.REFUND or context.payee is None:
         return None
-    return check_max_balance(case.state, case.payee, case.credited_amount)
+    return check_max_balance(context.state, context.payee, context.credited_amount)
 
 
 def check_max_balance(state: State, payee: Account, credited: int) -> Rejection | None:

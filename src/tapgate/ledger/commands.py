@@ -142,10 +142,10 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
         return self.result
 
 
-def build_outcome(answer: TransactionResult, *, replayed: bool) -> Outcome:
-    if answer.code is None:
-        return Outcome(answer, replayed=replayed)
-    return Outcome(answer, Code(answer.code), answer.details, replayed)
+def build_outcome(result: TransactionResult, *, replayed: bool) -> Outcome:
+    if result.code is None:
+        return Outcome(result, replayed=replayed)
+    return Outcome(result, Code(result.code), result.details, replayed)
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -37,33 +37,33 @@ from tapgate.ledger.state import (
 def decide(
     state: State, command: Command, is_right_pin: PinMatcher, new_id: Callable[[], int]
 ) -> Decision:
-    case = build_context(state, command, is_right_pin)
-    earlier = _find_replay(case)
+    context = build_context(state, command, is_right_pin)
+    earlier = _find_replay(context)
     if earlier is not None:
         return Decision(outcome=earlier)
     for check in CHECKS:
-        objection = check(case)
-        if objection is None:
+        rejection = check(context)
+        if rejection is None:
             continue
-        if objection.is_decline and case.amount:
-            return _decline(case, objection, new_id())
-        return _reject(case, objection)
-    return _accept(case, new_id())
+        if rejection.is_decline and context.amount:
+            return _decline(context, rejection, new_id())
+        return _reject(context, rejection)
+    return _accept(context, new_id())
 
 
-def _find_replay(case: CommandContext) -> Outcome | None:
+def _find_replay(context: CommandContext) -> Outcome | None:
     """Return the original outcome of a replay, or a conflict if the key was used differently."""
-    command = case.command
+    command = context.command
     if command.idempotency_key is not None:
-        outcome = _find_replayed_request(case.state, command.idempotency_key)
+        outcome = _find_replayed_request(context.state, command.idempotency_key)
         if outcome is not None:
             return outcome
     if command.reference is not None:
         reference = command.reference
-        earlier = case.state.prior_references.get((reference.partner_id, reference.reference))
+        earlier = context.state.prior_references.get((reference.partner_id, reference.reference))
         if earlier is not None:
-            same = case.payee is not None and earlier.to_account == case.payee.id
-            if not same or earlier.amount != case.amount:
+            same = context.payee is not None and earlier.to_account == context.payee.id
+            if not same or earlier.amount != context.amount:
                 return Outcome(None, Code.DUPLICATE_REFERENCE)
             return build_outcome(earlier.result, replayed=True)
     return None
@@ -83,96 +83,100 @@ def _find_replayed_request(state: State, request: ScopedIdempotencyKey) -> Outco
     return Outcome(None, Code.DUPLICATE_REQUEST) if any(found) else None
 
 
-def _reject(case: CommandContext, objection: Rejection) -> Decision:
-    outcome = Outcome(None, objection.code, objection.details)
-    wallet = case.wrong_pin_account
+def _reject(context: CommandContext, rejection: Rejection) -> Decision:
+    outcome = Outcome(None, rejection.code, rejection.details)
+    wallet = context.wrong_pin_account
     if wallet is None or wallet.owner_id is None:
-        return Decision(outcome=outcome, pin_updates=tuple(case.pin_updates))
-    watches = case.state.rules.pin_failure_rules
+        return Decision(outcome=outcome, pin_updates=tuple(context.pin_updates))
+    watches = context.state.rules.pin_failure_rules
     wrong_pins = {
-        (rule.id, wallet.id): case.state.wrong_pin_counts.get((rule.id, wallet.id), 0) + 1
+        (rule.id, wallet.id): context.state.wrong_pin_counts.get((rule.id, wallet.id), 0) + 1
         for rule in watches
     }
     return Decision(
         outcome=outcome,
-        pin_updates=tuple(case.pin_updates),
+        pin_updates=tuple(context.pin_updates),
         wrong_pin_account_id=wallet.id,
         matches=tuple(find_wrong_pin_matches(watches, wrong_pins, wallet.id, wallet.owner_id)),
     )
 
 
-def _decline(case: CommandContext, objection: Rejection, transaction_id: int) -> Decision:
-    answer = TransactionResult(
+def _decline(context: CommandContext, rejection: Rejection, transaction_id: int) -> Decision:
+    result = TransactionResult(
         transaction_id=transaction_id,
         status="failed",
-        amount=case.amount,
+        amount=context.amount,
         fee=0,
-        code=str(objection.code),
-        details=objection.details,
-        original_id=case.command.original_id,
+        code=str(rejection.code),
+        details=rejection.details,
+        original_id=context.command.original_id,
     )
     # A transaction declined for another reason does not count as a match of any rule.
-    if objection.code == Code.COMPLIANCE_REJECTED:
-        case.matches = [match for match in case.matches if match.rule.action == "block"]
+    if rejection.code == Code.COMPLIANCE_REJECTED:
+        context.matches = [match for match in context.matches if match.rule.action == "block"]
     else:
-        case.matches = []
+        context.matches = []
     return Decision(
-        outcome=build_outcome(answer, replayed=False),
-        transaction=_build_transaction(case, answer, held=0, counted_on=None),
-        pin_updates=tuple(case.pin_updates),
-        matches=_assign_matches(case, transaction_id),
+        outcome=build_outcome(result, replayed=False),
+        transaction=_build_transaction(context, result, held=0, counted_on=None),
+        pin_updates=tuple(context.pin_updates),
+        matches=_assign_matches(context, transaction_id),
     )
 
 
-def _accept(case: CommandContext, transaction_id: int) -> Decision:
-    payer, payee = case.payer, case.payee
+def _accept(context: CommandContext, transaction_id: int) -> Decision:
+    payer, payee = context.payer, context.payee
     assert payer is not None
     assert payee is not None
-    review = bool(case.matches) and any(match.needs_review for match in case.matches)
+    review = bool(context.matches) and any(match.needs_review for match in context.matches)
     earned = None
-    if not review and case.command.type in chart.CASH_TYPES:
-        earned = _earn_commission(case, payer, payee)
-    answer = _build_result(case, payer, payee, transaction_id, earned, review=review)
+    if not review and context.command.type in chart.CASH_TYPES:
+        earned = _earn_commission(context, payer, payee)
+    result = _build_result(context, payer, payee, transaction_id, earned, review=review)
     usage, counted_on = None, None
-    if case.counts_toward_limits:
-        unpinned = case.amount if case.command.payer_pin is None else 0
-        serial = case.payer_card.serial if case.payer_card is not None else None
-        counted_on = max(case.state.today, payer.usage_day or case.state.today)
-        usage = UsageChange(payer.id, serial, case.amount, unpinned, counted_on)
+    if context.counts_toward_limits:
+        unpinned = context.amount if context.command.payer_pin is None else 0
+        serial = context.payer_card.serial if context.payer_card is not None else None
+        counted_on = max(context.state.today, payer.usage_day or context.state.today)
+        usage = UsageChange(payer.id, serial, context.amount, unpinned, counted_on)
     change = None
-    original = case.original
+    original = context.original
     if original is not None:
-        done = original.refunded_amount + case.amount == original.amount
+        done = original.refunded_amount + context.amount == original.amount
         change = TransactionChange(
-            original.id, "refunded" if done else "partially_refunded", refunded_amount=case.amount
+            original.id,
+            "refunded" if done else "partially_refunded",
+            refunded_amount=context.amount,
         )
         if original.usage_day is not None:
-            usage = UsageChange(payee.id, original.card_serial, -case.amount, 0, original.usage_day)
-    held = case.total_debit if review else 0
+            usage = UsageChange(
+                payee.id, original.card_serial, -context.amount, 0, original.usage_day
+            )
+    held = context.total_debit if review else 0
     return Decision(
-        outcome=build_outcome(answer, replayed=False),
-        transaction=_build_transaction(case, answer, held=held, counted_on=counted_on),
-        postings=() if review else _build_postings(case, payer, payee, earned),
+        outcome=build_outcome(result, replayed=False),
+        transaction=_build_transaction(context, result, held=held, counted_on=counted_on),
+        postings=() if review else _build_postings(context, payer, payee, earned),
         # Platform accounts are never locked and cannot run short, so they need no hold.
         hold=Hold(payer.id, held) if review and payer.is_locked else None,
         usage=usage,
-        pin_updates=tuple(case.pin_updates),
+        pin_updates=tuple(context.pin_updates),
         change=change,
-        matches=_assign_matches(case, transaction_id),
+        matches=_assign_matches(context, transaction_id),
         earned_commission=earned,
     )
 
 
-def _earn_commission(case: CommandContext, payer: Account, payee: Account) -> EarnedCommission:
-    now = case.state.now
+def _earn_commission(context: CommandContext, payer: Account, payee: Account) -> EarnedCommission:
+    now = context.state.now
     since = commission.get_window_start(now, now)
     return commission.earn_commission(
-        case.state, case.command.type, payer, payee, case.amount, since
+        context.state, context.command.type, payer, payee, context.amount, since
     )
 
 
 def _build_result(
-    case: CommandContext,
+    context: CommandContext,
     payer: Account,
     payee: Account,
     transaction_id: int,
@@ -180,70 +184,70 @@ def _build_result(
     *,
     review: bool,
 ) -> TransactionResult:
-    spent = case.total_debit - case.refunded_fee
+    spent = context.total_debit - context.refunded_fee
     refundable = None
-    if case.original is not None:
-        refundable = case.original.amount - case.original.refunded_amount - case.amount
+    if context.original is not None:
+        refundable = context.original.amount - context.original.refunded_amount - context.amount
     payee_available = None
     if payee.is_locked:
-        payee_available = payee.available + (0 if review else case.credited_amount)
+        payee_available = payee.available + (0 if review else context.credited_amount)
     return TransactionResult(
         transaction_id=transaction_id,
         status="under_review" if review else "completed",
-        amount=case.amount,
-        fee=case.fee,
+        amount=context.amount,
+        fee=context.fee,
         payer_available=payer.available - spent if payer.is_locked else None,
         payee_available=payee_available,
         commission=earned.amount if earned is not None else 0,
         refundable_amount=refundable,
         payee_name=payee.public_name,
-        original_id=case.command.original_id,
+        original_id=context.command.original_id,
     )
 
 
 def _build_postings(
-    case: CommandContext, payer: Account, payee: Account, earned: EarnedCommission | None
+    context: CommandContext, payer: Account, payee: Account, earned: EarnedCommission | None
 ) -> tuple[Posting, ...]:
-    own = case.state.rules.platform_accounts
-    postings = [Posting(payer.id, payee.id, case.amount)]
-    if case.fee:
-        side = payer if case.fee_payer == "sender" else payee
-        postings.append(Posting(side.id, own[chart.FEES], case.fee))
+    own = context.state.rules.platform_accounts
+    postings = [Posting(payer.id, payee.id, context.amount)]
+    if context.fee:
+        side = payer if context.fee_payer == "sender" else payee
+        postings.append(Posting(side.id, own[chart.FEES], context.fee))
     if earned is not None and earned.amount:
-        postings.append(commission.build_posting(case.state, earned))
-    if case.refunded_fee:
+        postings.append(commission.build_posting(context.state, earned))
+    if context.refunded_fee:
         # First, so that the processor can refund the full amount out of what it received.
-        postings.insert(0, Posting(own[chart.FEES], payer.id, case.refunded_fee))
+        postings.insert(0, Posting(own[chart.FEES], payer.id, context.refunded_fee))
     return tuple(postings)
 
 
 def _build_transaction(
-    case: CommandContext, answer: TransactionResult, *, held: int, counted_on: date | None
+    context: CommandContext, result: TransactionResult, *, held: int, counted_on: date | None
 ) -> NewTransaction:
-    command, payer, payee = case.command, case.payer, case.payee
+    command, payer, payee = context.command, context.payer, context.payee
     return NewTransaction(
-        id=answer.transaction_id,
+        id=result.transaction_id,
         type=command.type,
-        status=answer.status,
+        status=result.status,
         channel=command.channel,
-        amount=case.amount,
-        fee_amount=answer.fee,
+        amount=context.amount,
+        fee_amount=result.fee,
         from_account=payer.id if payer is not None else None,
         to_account=payee.id if payee is not None else None,
         held=held,
-        card_serial=case.payer_card.serial if case.payer_card is not None else None,
-        to_card_serial=case.payee_card.serial if case.payee_card is not None else None,
+        card_serial=context.payer_card.serial if context.payer_card is not None else None,
+        to_card_serial=context.payee_card.serial if context.payee_card is not None else None,
         original_id=command.original_id,
         usage_day=counted_on,
         idempotency_key=command.idempotency_key,
         reference=command.reference,
-        failure_code=answer.code,
+        failure_code=result.code,
         context=command.context,
-        result=answer,
+        result=result,
     )
 
 
-def _assign_matches(case: CommandContext, transaction_id: int) -> tuple[RuleMatch, ...]:
-    if not case.matches:
+def _assign_matches(context: CommandContext, transaction_id: int) -> tuple[RuleMatch, ...]:
+    if not context.matches:
         return ()
-    return tuple(match._replace(transaction_id=transaction_id) for match in case.matches)
+    return tuple(match._replace(transaction_id=transaction_id) for match in context.matches)

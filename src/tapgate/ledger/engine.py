@@ -85,7 +85,7 @@ class Ledger:
         new_id: IdGenerator,
         is_right_pin: PinMatcher,
         float_low: int = 0,
-        notices: frozenset[str] = frozenset(),
+        receipt_kinds: frozenset[str] = frozenset(),
         carried_one: BatchCallback = lambda size, seconds: None,
     ) -> None:
         self._database = database
@@ -96,7 +96,7 @@ class Ledger:
         self._new_id = new_id
         self._is_correct_pin = is_right_pin
         self._low_float_threshold = float_low
-        self._receipt_kinds = notices
+        self._receipt_kinds = receipt_kinds
         self._on_batch = carried_one
         self._pending: deque[PendingCommand] = deque()
         self._wakeup = asyncio.Event()
@@ -123,7 +123,7 @@ class Ledger:
         new_id: IdGenerator,
         is_right_pin: PinMatcher,
         float_low: int = 0,
-        notices: frozenset[str] = frozenset(),
+        receipt_kinds: frozenset[str] = frozenset(),
         carried_one: BatchCallback = lambda size, seconds: None,
     ) -> Self:
         ledger = cls(
@@ -135,7 +135,7 @@ class Ledger:
             new_id=new_id,
             is_right_pin=is_right_pin,
             float_low=float_low,
-            notices=notices,
+            receipt_kinds=receipt_kinds,
             carried_one=carried_one,
         )
         ledger._worker = asyncio.create_task(ledger._run_worker())
@@ -161,7 +161,7 @@ class Ledger:
             return False
         return True
 
-    async def submit(self, order: LedgerCommand) -> Outcome:
+    async def submit(self, command: LedgerCommand) -> Outcome:
         """Execute one command and return its outcome.
 
         Raises 503 when the queue is full, the ledger is stopping or the database is unreachable.
@@ -171,7 +171,7 @@ class Ledger:
         if len(self._pending) >= MAX_PENDING_COMMANDS:
             raise unavailable("The ledger queue is full. The transaction was not executed.")
         result: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        self._pending.append(PendingCommand(order, result))
+        self._pending.append(PendingCommand(command, result))
         self._wakeup.set()
         # If the caller is cancelled, only this wait ends: the command is still executed.
         return await result
@@ -188,9 +188,9 @@ class Ledger:
             if subscriber_id is None:
                 fee, fee_payer = rules.calculate_fee(transaction_type, amount)
                 return Assessment(fee=fee, fee_payer=fee_payer)
-            order = build_command(transaction_type, amount, subscriber_id)
+            command = build_command(transaction_type, amount, subscriber_id)
             return assess(
-                await load_without_locks(tx, [order], rules, self._clock, self._timezone), order
+                await load_without_locks(tx, [command], rules, self._clock, self._timezone), command
             )
 
     async def get_allowance(self, database: Database, subscriber_id: int) -> Allowance | None:
@@ -244,15 +244,15 @@ class Ledger:
         else:
             self._record_batch(len(batch), perf_counter() - started)
             self.replay_counter.count(outcomes)
-            for waiting, outcome in zip(batch, outcomes, strict=True):
-                if not waiting.future.done():
-                    waiting.future.set_result(outcome)
+            for pending, outcome in zip(batch, outcomes, strict=True):
+                if not pending.future.done():
+                    pending.future.set_result(outcome)
         return None
 
     async def _process_individually(self, batch: Sequence[PendingCommand]) -> None:
         """Process commands one by one, so that only the one that cannot be stored fails."""
-        for number, waiting in enumerate(batch):
-            lost = await self._process_batch([waiting])
+        for number, pending in enumerate(batch):
+            lost = await self._process_batch([pending])
             if lost is not None:
                 _fail_all(batch[number + 1 :], lost)
                 return
@@ -263,10 +263,10 @@ class Ledger:
         self.batch_stats.largest_batch = max(self.batch_stats.largest_batch, size)
         self._on_batch(size, seconds)
 
-    async def _run_with_retries(self, orders: Sequence[LedgerCommand]) -> list[Outcome]:
+    async def _run_with_retries(self, commands: Sequence[LedgerCommand]) -> list[Outcome]:
         for attempt in range(_MAX_ATTEMPTS):
             try:
-                return await self._run_batch(orders)
+                return await self._run_batch(commands)
             except (
                 asyncpg.DeadlockDetectedError,
                 asyncpg.SerializationError,
@@ -278,26 +278,26 @@ class Ledger:
                     raise
         raise AssertionError
 
-    async def _run_batch(self, orders: Sequence[LedgerCommand]) -> list[Outcome]:
+    async def _run_batch(self, commands: Sequence[LedgerCommand]) -> list[Outcome]:
         async with self._database.transaction() as tx:
             if self._new_id.is_ahead:
                 # Lists select a day's transactions by ID range, so IDs must not run ahead of time.
                 self._new_id.reset(await tx.fetchval("SELECT nextval('process_slots')"))
             rules = await self._get_rules(tx)
-            state = await load(tx, orders, rules, self._clock, self._timezone)
-            decisions = [self._decide(state, order) for order in orders]
+            state = await load(tx, commands, rules, self._clock, self._timezone)
+            decisions = [self._decide(state, command) for command in commands]
             await write(tx, state, decisions, self._new_id)
-            for order, decision in zip(orders, decisions, strict=True):
-                if order.before_commit is not None:
-                    await _run_before_commit(tx, order.before_commit, decision.outcome)
+            for ledger_command, decision in zip(commands, decisions, strict=True):
+                if ledger_command.before_commit is not None:
+                    await _run_before_commit(tx, ledger_command.before_commit, decision.outcome)
         return [decision.outcome for decision in decisions]
 
-    def _decide(self, state: State, order: LedgerCommand) -> Decision:
+    def _decide(self, state: State, command: LedgerCommand) -> Decision:
         try:
-            if isinstance(order, Command):
-                decision = decide(state, order, self._is_correct_pin, self._new_id)
+            if isinstance(command, Command):
+                decision = decide(state, command, self._is_correct_pin, self._new_id)
             else:
-                decision = decide_review(state, order)
+                decision = decide_review(state, command)
         except Exception as error:
             log.error("ledger.decision_failed", error=type(error).__name__, exc_info=True)
             return Decision(outcome=Outcome(None, Code.INTERNAL_ERROR))
@@ -309,7 +309,10 @@ class Ledger:
             return self._rules
         version = self._rules_version
         rules = await ledger_rules.load_rules(
-            tx, self._currency, float_low=self._low_float_threshold, notices=self._receipt_kinds
+            tx,
+            self._currency,
+            float_low=self._low_float_threshold,
+            receipt_kinds=self._receipt_kinds,
         )
         if version == self._rules_version:
             self._rules = rules
@@ -321,19 +324,19 @@ class Ledger:
 
 
 async def _run_before_commit(
-    tx: asyncpg.Connection, witness: BeforeCommit, outcome: Outcome
+    tx: asyncpg.Connection, before_commit: BeforeCommit, outcome: Outcome
 ) -> None:
     if outcome.result is None or outcome.code is not None or outcome.replayed:
         return
     try:
-        await witness(tx, outcome.result)
-    except ApiError as refusal:
+        await before_commit(tx, outcome.result)
+    except ApiError as error:
         # `_process_batch` would take an ApiError for an outage and fail the whole batch.
-        raise RuntimeError(f"a before-commit hook rejected a command: {refusal.code}") from refusal
+        raise RuntimeError(f"a before-commit hook rejected a command: {error.code}") from error
 
 
 def _fail_all(batch: Sequence[PendingCommand], error: ApiError) -> None:
-    for waiting in batch:
-        if not waiting.future.done():
-            waiting.future.set_exception(error)
-            waiting.future.exception()  # mark as retrieved, in case the caller was cancelled
+    for pending in batch:
+        if not pending.future.done():
+            pending.future.set_exception(error)
+            pending.future.exception()  # mark as retrieved, in case the caller was cancelled

@@ -44,12 +44,8 @@ async def enqueue_events(
     wanted = state.rules.subscribed_events
     if not wanted:
         return
-    happenings = [
-        happening
-        for happening in _iter_events(state, decisions, new_alerts)
-        if happening.type in wanted
-    ]
-    await _insert_events(tx, happenings, state.now, new_id)
+    events = [event for event in _iter_events(state, decisions, new_alerts) if event.type in wanted]
+    await _insert_events(tx, events, state.now, new_id)
 
 
 async def enqueue_alert_events(
@@ -62,14 +58,14 @@ async def enqueue_alert_events(
 
 
 async def _insert_events(
-    tx: Any, happenings: Sequence[LedgerEvent], now: datetime, new_id: IdGenerator
+    tx: Any, events: Sequence[LedgerEvent], now: datetime, new_id: IdGenerator
 ) -> None:
-    if happenings:
+    if events:
         await tx.execute(
             _INSERT_EVENTS,
-            [new_id() for _ in happenings],
-            [happening.type for happening in happenings],
-            [happening.subject_id for happening in happenings],
+            [new_id() for _ in events],
+            [event.type for event in events],
+            [ledger_event.subject_id for ledger_event in events],
             now,
         )
 
@@ -87,11 +83,11 @@ def _iter_events(
 
 
 def _iter_transaction_events(decision: Decision) -> Iterator[LedgerEvent]:
-    made, change = decision.transaction, decision.change
-    if made is not None:
-        yield LedgerEvent(f"transaction.{made.status}", made.id)
+    created, change = decision.transaction, decision.change
+    if created is not None:
+        yield LedgerEvent(f"transaction.{created.status}", created.id)
     if change is not None:
-        refund = made is not None
+        refund = created is not None
         yield LedgerEvent(
             TRANSACTION_REFUNDED if refund else f"transaction.{change.status}",
             change.transaction_id,

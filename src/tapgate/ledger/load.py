@@ -64,7 +64,7 @@ class StaleLoadError(Exception):
 class BatchKeys:
     """Keys of all rows that the commands of a batch refer to."""
 
-    def __init__(self, orders: Sequence[LedgerCommand]) -> None:
+    def __init__(self, commands: Sequence[LedgerCommand]) -> None:
         self.card_serials: set[str] = set()
         self.owner_ids: set[int] = set()
         self.account_ids: set[int] = set()
@@ -74,11 +74,11 @@ class BatchKeys:
         self.request_keys: set[tuple[str, str]] = set()
         self.lookup_keys: set[tuple[str, str]] = set()  # former scopes: read-only, so never locked
         self.partner_references: set[tuple[int, str]] = set()
-        for order in orders:
-            if isinstance(order, Command):
-                self._add_command(order)
+        for command in commands:
+            if isinstance(command, Command):
+                self._add_command(command)
             else:
-                self.transaction_ids.add(order.transaction_id)
+                self.transaction_ids.add(command.transaction_id)
                 self._debits_merchants = True
         if self._debits_merchants:
             self.owner_ids |= self.merchant_ids
@@ -125,20 +125,20 @@ class BatchKeys:
 
 
 async def load(
-    tx: Any, orders: Sequence[LedgerCommand], rules: Rules, clock: Clock, timezone: ZoneInfo
+    tx: Any, commands: Sequence[LedgerCommand], rules: Rules, clock: Clock, timezone: ZoneInfo
 ) -> State:
-    names = BatchKeys(orders)
+    names = BatchKeys(commands)
     accounts = await _lock_accounts(tx, names)
-    return await _load_state(tx, accounts, names, orders, rules, clock, timezone)
+    return await _load_state(tx, accounts, names, commands, rules, clock, timezone)
 
 
 async def load_without_locks(
-    tx: Any, orders: Sequence[LedgerCommand], rules: Rules, clock: Clock, timezone: ZoneInfo
+    tx: Any, commands: Sequence[LedgerCommand], rules: Rules, clock: Clock, timezone: ZoneInfo
 ) -> State:
     """Load the same state without locks, for reads that may be out of date when they are used."""
-    names = BatchKeys(orders)
+    names = BatchKeys(commands)
     accounts = _build_accounts(await tx.fetch(_FIND_ACCOUNTS, *names.get_account_arguments()))
-    return await _load_state(tx, accounts, names, orders, rules, clock, timezone)
+    return await _load_state(tx, accounts, names, commands, rules, clock, timezone)
 
 
 async def find_account(tx: Any, owner_id: int, kind: str) -> Account | None:
@@ -167,7 +167,7 @@ async def _load_state(
     tx: Any,
     accounts: dict[int, Account],
     names: BatchKeys,
-    orders: Sequence[LedgerCommand],
+    commands: Sequence[LedgerCommand],
     rules: Rules,
     clock: Clock,
     timezone: ZoneInfo,
@@ -191,11 +191,11 @@ async def _load_state(
     await _load_requests(tx, state, names)
     await _load_transactions(tx, state, names)
     await _load_cards(tx, state, names)
-    await _load_pins(tx, state, orders)
-    await _load_agents(tx, state, orders)
-    await _load_cash_movements(tx, state, orders)
-    await windows.load_windows(tx, state, orders)
-    await _load_wrong_pins(tx, state, orders)
+    await _load_pins(tx, state, commands)
+    await _load_agents(tx, state, commands)
+    await _load_cash_movements(tx, state, commands)
+    await windows.load_windows(tx, state, commands)
+    await _load_wrong_pins(tx, state, commands)
     return state
 
 
@@ -296,13 +296,13 @@ async def _load_cards(tx: Any, state: State, names: BatchKeys) -> None:
         raise StaleLoadError
 
 
-async def _load_pins(tx: Any, state: State, orders: Sequence[LedgerCommand]) -> None:
+async def _load_pins(tx: Any, state: State, commands: Sequence[LedgerCommand]) -> None:
     """Load the PINs of parties that are not identified by a card."""
     holders = [
         account.owner_id
-        for order in orders
-        if isinstance(order, Command)
-        for pin, party in ((order.payer_pin, order.payer), (order.payee_pin, order.payee))
+        for command in commands
+        if isinstance(command, Command)
+        for pin, party in ((command.payer_pin, command.payer), (command.payee_pin, command.payee))
         if pin is not None and party.by != "card"
         if (account := state.find_party(party)[0]) is not None and account.owner_id is not None
     ]
@@ -315,12 +315,12 @@ async def _load_pins(tx: Any, state: State, orders: Sequence[LedgerCommand]) -> 
         state.pins |= {row["holder_id"]: PinState(*row) for row in rows}
 
 
-async def _load_agents(tx: Any, state: State, orders: Sequence[LedgerCommand]) -> None:
+async def _load_agents(tx: Any, state: State, commands: Sequence[LedgerCommand]) -> None:
     wanted = [
         account.owner_id
-        for order in orders
-        if isinstance(order, Command) and order.type in _AGENT_TYPES
-        for party in (order.payer, order.payee)
+        for command in commands
+        if isinstance(command, Command) and command.type in _AGENT_TYPES
+        for party in (command.payer, command.payee)
         if (account := state.find_party(party)[0]) is not None and account.kind == chart.FLOAT
     ]
     wanted += [
@@ -348,13 +348,13 @@ def _list_held_cash(state: State) -> list[tuple[StoredTransaction, int, int]]:
     ]
 
 
-async def _load_cash_movements(tx: Any, state: State, orders: Sequence[LedgerCommand]) -> None:
+async def _load_cash_movements(tx: Any, state: State, commands: Sequence[LedgerCommand]) -> None:
     since = {
-        commission.get_pair(order.type, payer.id, payee.id): state.now
-        for order in orders
-        if isinstance(order, Command) and order.type in chart.CASH_TYPES
-        if (payer := state.find_party(order.payer)[0]) is not None
-        and (payee := state.find_party(order.payee)[0]) is not None
+        commission.get_pair(command.type, payer.id, payee.id): state.now
+        for command in commands
+        if isinstance(command, Command) and command.type in chart.CASH_TYPES
+        if (payer := state.find_party(command.payer)[0]) is not None
+        and (payee := state.find_party(command.payee)[0]) is not None
     }
     for row, from_account, to_account in _list_held_cash(state):
         pair = commission.get_pair(row.type, from_account, to_account)
@@ -369,15 +369,15 @@ async def _load_cash_movements(tx: Any, state: State, orders: Sequence[LedgerCom
         )
 
 
-async def _load_wrong_pins(tx: Any, state: State, orders: Sequence[LedgerCommand]) -> None:
+async def _load_wrong_pins(tx: Any, state: State, commands: Sequence[LedgerCommand]) -> None:
     watches = state.rules.pin_failure_rules
     if not watches:
         return
     payers = {
         account.id
-        for order in orders
-        if isinstance(order, Command)
-        if (account := state.find_party(order.payer)[0]) is not None
+        for command in commands
+        if isinstance(command, Command)
+        if (account := state.find_party(command.payer)[0]) is not None
         and account.kind == chart.WALLET
     }
     state.wrong_pin_counts = await pin_failures.count_failures(tx, watches, payers, state.now)

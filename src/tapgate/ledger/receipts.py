@@ -67,9 +67,9 @@ def _iter_receipts(
 
 def _get_completed(state: State, decision: Decision) -> NewTransaction | StoredTransaction | None:
     """Return the transaction that this decision completed, directly or by releasing a hold."""
-    made, change = decision.transaction, decision.change
-    if made is not None:
-        return made if made.status == "completed" else None
+    created, change = decision.transaction, decision.change
+    if created is not None:
+        return created if created.status == "completed" else None
     if change is not None and change.is_completion:
         return state.transactions[change.transaction_id]
     return None

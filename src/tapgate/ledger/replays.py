@@ -52,12 +52,12 @@ class ReplayCounter:
                    SET count = kept.count + excluded.count,
                        last_at = greatest(kept.last_at, excluded.last_at)""",
                 list(counted),
-                [one.total for one in counted.values()],
-                [one.last_at for one in counted.values()],
+                [entry.total for entry in counted.values()],
+                [element.last_at for element in counted.values()],
             )
         except BaseException:
-            for transaction_id, one in counted.items():
-                self._add(transaction_id, one)
+            for transaction_id, item in counted.items():
+                self._add(transaction_id, item)
             raise
 
     def _add(self, transaction_id: int, more: ReplayCount) -> None:

@@ -37,10 +37,10 @@ def decide_review(state: State, settlement: ReviewDecision) -> Decision:
 def _find_release_error(state: State, row: StoredTransaction, payee: Account) -> Code | None:
     card = state.cards.get(row.to_card_serial) if row.to_card_serial is not None else None
     credited = row.amount - (0 if _is_fee_paid_by_sender(row) else row.fee_amount)
-    objection = check_active(state, payee, card, "receiver") or check_max_balance(
+    rejection = check_active(state, payee, card, "receiver") or check_max_balance(
         state, payee, credited
     )
-    return objection.code if objection is not None else None
+    return rejection.code if rejection is not None else None
 
 
 def _is_fee_paid_by_sender(row: StoredTransaction) -> bool:

@@ -136,7 +136,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def load_rules(
-    tx: Any, currency: str, *, float_low: int = 0, notices: frozenset[str] = frozenset()
+    tx: Any, currency: str, *, float_low: int = 0, receipt_kinds: frozenset[str] = frozenset()
 ) -> Rules:
     limits = await tx.fetch("SELECT * FROM account_rules")
     steps = await tx.fetch("SELECT * FROM fee_rules ORDER BY type, up_to NULLS LAST")
@@ -163,7 +163,7 @@ async def load_rules(
         platform_accounts={row["kind"]: row["id"] for row in own},
         subscribed_events=_parse_subscriptions(row["event"] for row in wanted),
         low_float_threshold=float_low,
-        receipt_kinds=notices,
+        receipt_kinds=receipt_kinds,
     )
 
 

@@ -22,12 +22,12 @@ def find_matches(
             for rule in rules:
                 figure = _calculate_figure(state, rule, account.id, amount)
                 if figure > rule.threshold:
-                    shown = (
+                    displayed = (
                         figure
                         if rule.is_count_based
                         else money.format_decimal(figure, state.rules.currency)
                     )
-                    found.append(_build_match(rule, account, transaction_type, shown))
+                    found.append(_build_match(rule, account, transaction_type, displayed))
     return found
 
 

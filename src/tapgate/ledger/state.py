@@ -293,4 +293,4 @@ def get_subject_accounts(
         return (payer,) if payer is not None and payer.kind == chart.WALLET else ()
     if subject == chart.PAYEE:
         return (payee,) if payee is not None and payee.kind == chart.WALLET else ()
-    return tuple(one for one in (payer, payee) if one is not None and one.kind == chart.FLOAT)
+    return tuple(item for item in (payer, payee) if item is not None and item.kind == chart.FLOAT)

@@ -38,11 +38,11 @@ _COUNT_BY_SUBJECT: Final = {
 }
 
 
-async def load_windows(tx: Any, state: State, orders: Sequence[LedgerCommand]) -> None:
+async def load_windows(tx: Any, state: State, commands: Sequence[LedgerCommand]) -> None:
     """Load the windows for a batch, with one statement per subject involved."""
     for subject, sql in _COUNT_BY_SUBJECT.items():
         rules = state.rules.list_window_rules(subject)
-        accounts = _get_subject_account_ids(state, orders, subject, rules) if rules else None
+        accounts = _get_subject_account_ids(state, commands, subject, rules) if rules else None
         if not accounts:
             continue
         rows = await tx.fetch(
@@ -60,17 +60,17 @@ async def load_windows(tx: Any, state: State, orders: Sequence[LedgerCommand]) -
 
 
 def _get_subject_account_ids(
-    state: State, orders: Sequence[LedgerCommand], subject: str, rules: Sequence[ComplianceRule]
+    state: State, commands: Sequence[LedgerCommand], subject: str, rules: Sequence[ComplianceRule]
 ) -> set[int]:
     watched = {kind for rule in rules for kind in rule.transaction_types}
     return {
         account.id
-        for order in orders
-        if isinstance(order, Command) and order.type in watched
+        for command in commands
+        if isinstance(command, Command) and command.type in watched
         for account in get_subject_accounts(
             subject,
-            None if subject == chart.PAYEE else state.find_party(order.payer)[0],
-            None if subject == chart.PAYER else _find_payee(state, order),
+            None if subject == chart.PAYEE else state.find_party(command.payer)[0],
+            None if subject == chart.PAYER else _find_payee(state, command),
         )
     }
 

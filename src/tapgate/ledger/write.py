@@ -36,7 +36,7 @@ async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: Id
     # Merchants' accounts are last in the lock order and stay locked until the commit, so only
     # statements that need their balances follow.
     merchants = await _credit_merchants(tx, state)
-    transactions = [made.transaction for made in decisions if made.transaction is not None]
+    transactions = [created.transaction for created in decisions if created.transaction is not None]
     recorded = [row for row in state.transactions.values() if row.is_changed]
     rows: list[NewTransaction | StoredTransaction] = [*transactions, *recorded]
     for row in rows:
@@ -100,7 +100,9 @@ async def _update_pins(tx: Any, state: State) -> None:
 
 async def _insert_wrong_pins(tx: Any, state: State, decisions: Sequence[Decision]) -> None:
     wallets = [
-        made.wrong_pin_account_id for made in decisions if made.wrong_pin_account_id is not None
+        created.wrong_pin_account_id
+        for created in decisions
+        if created.wrong_pin_account_id is not None
     ]
     if wallets:
         await pin_failures.add_failures(tx, wallets, state.now)

@@ -75,21 +75,21 @@ class App(AsgiApp):
         """Return the OpenAPI 3.1 document of this API."""
         return render_encoded_json(200, self._openapi_document)
 
-    async def respond(self, asked: http.Request) -> Response:
+    async def respond(self, http_request: http.Request) -> Response:
         started = perf_counter()
-        request = self._build_request(asked)
+        request = self._build_request(http_request)
         methods = self._routes_by_path.get(request.path, {})
         route = methods.get(request.method)
         try:
             if route is None:
                 raise _build_routing_error(methods)
-            answer = await self._dispatch(route, request, asked)
-        except HttpError as refusal:
-            answer = render_http_error(refusal)
+            response = await self._dispatch(route, request, http_request)
+        except HttpError as api_error:
+            response = render_http_error(api_error)
         except OverloadError as error:
-            answer = _render_unavailable(error)._replace(pause=error.pause)
+            response = _render_unavailable(error)._replace(pause=error.pause)
         except ApiError as error:
-            answer = _render_api_error(request, error)
+            response = _render_api_error(request, error)
         except ClientDisconnectedError:
             _log_request(route, request, _CLIENT_CLOSED_STATUS, started)
             raise
@@ -99,23 +99,27 @@ class App(AsgiApp):
                 request_id=request.request_id,
                 failure=logs.describe_exception(error),
             )
-            answer = render_http_error(HttpError(500, "Internal error"))
-        _log_request(route, request, answer.status, started)
-        return answer._replace(head=answer.head + encode_header("x-request-id", request.request_id))
+            response = render_http_error(HttpError(500, "Internal error"))
+        _log_request(route, request, response.status, started)
+        return response._replace(
+            head=response.head + encode_header("x-request-id", request.request_id)
+        )
 
-    async def _dispatch(self, route: Route, request: Request, asked: http.Request) -> Response:
+    async def _dispatch(
+        self, route: Route, request: Request, http_request: http.Request
+    ) -> Response:
         if route.access is PUBLIC:
             await self._throttle_address(request)
             return await route.handler(request)
         self._concurrency_limit.require_capacity()
-        asked.check_content_length(route.body_limit)
+        http_request.check_content_length(route.body_limit)
         access = route.access
         if access.check_body is None:
             await self._authenticate(request, access.check)
-            request.body = await asked.read_body(route.body_limit)
+            request.body = await http_request.read_body(route.body_limit)
         else:
             await self._charge_failed_authentication(request, access.check)
-            request.body = await asked.read_body(route.body_limit)
+            request.body = await http_request.read_body(route.body_limit)
             await self._authenticate(request, access.check_body)
         with self._concurrency_limit:
             return await route.handler(request)
@@ -144,23 +148,25 @@ class App(AsgiApp):
             raise
 
     async def _throttle_address(self, request: Request) -> None:
-        taken = await self._services.throttle.take(f"messenger ip:{get_address_key(request.ip)}")
-        if not taken.is_allowed:
+        rate_limit = await self._services.throttle.take(
+            f"messenger ip:{get_address_key(request.ip)}"
+        )
+        if not rate_limit.is_allowed:
             raise HttpError(
                 429,
                 "Too many requests",
-                retry_after=-(-taken.retry_in_us // MICROSECONDS_PER_SECOND),
+                retry_after=-(-rate_limit.retry_in_us // MICROSECONDS_PER_SECOND),
             )
 
-    def _build_request(self, asked: http.Request) -> Request:
+    def _build_request(self, request: http.Request) -> Request:
         return Request(
             services=self._services,
-            method=asked.method,
-            path=asked.path,
-            query=asked.query,
-            headers=asked.headers,
-            ip=self._addresses.resolve(asked.peer, asked.headers),
-            request_id=self._request_ids.get_or_create(asked.headers),
+            method=request.method,
+            path=request.path,
+            query=request.query,
+            headers=request.headers,
+            ip=self._addresses.resolve(request.peer, request.headers),
+            request_id=self._request_ids.get_or_create(request.headers),
         )
 
 
@@ -181,8 +187,8 @@ def _render_api_error(request: Request, error: ApiError) -> Response:
 
 
 def _render_unavailable(error: ApiError) -> Response:
-    sentence = "The messenger is temporarily unavailable. Try again in a few seconds."
-    return render_http_error(HttpError(error.status, sentence, headers=error.headers))
+    message = "The messenger is temporarily unavailable. Try again in a few seconds."
+    return render_http_error(HttpError(error.status, message, headers=error.headers))
 
 
 def _log_request(route: Route | None, request: Request, status: int, started: float) -> None:

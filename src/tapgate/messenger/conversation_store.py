@@ -41,13 +41,17 @@ class LeasedConversation(msgspec.Struct, frozen=True, kw_only=True):
 
 @contextlib.asynccontextmanager
 async def acquire(
-    database: Database, address: str, now: datetime, *, patience: float = _ACQUIRE_TIMEOUT_SECONDS
+    database: Database,
+    address: str,
+    now: datetime,
+    *,
+    timeout_seconds: float = _ACQUIRE_TIMEOUT_SECONDS,
 ) -> AsyncIterator[LeasedConversation]:
     """Lease the conversation exclusively for this task.
 
     Raises `ApiError` with status 503 if the lease is not available within the timeout.
     """
-    held = await _acquire_with_timeout(database, address, now, patience)
+    held = await _acquire_with_timeout(database, address, now, timeout_seconds)
     renewal = asyncio.create_task(_renew(database, held))
     try:
         yield held
@@ -101,9 +105,9 @@ async def count_active(database: Database, now: datetime) -> int:
 
 
 async def _acquire_with_timeout(
-    database: Database, address: str, now: datetime, patience: float
+    database: Database, address: str, now: datetime, timeout_seconds: float
 ) -> LeasedConversation:
-    deadline = asyncio.get_running_loop().time() + patience
+    deadline = asyncio.get_running_loop().time() + timeout_seconds
     pause = _MIN_BACKOFF_SECONDS
     while (held := await _try_acquire(database, address, now)) is None:
         if asyncio.get_running_loop().time() > deadline:

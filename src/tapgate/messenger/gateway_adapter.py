@@ -63,12 +63,12 @@ class GatewayAdapter:
         }
 
     async def perform(
-        self, call: GatewayRequest
+        self, request: GatewayRequest
     ) -> RequestSucceeded | RequestRejected | GatewayUnreachable:
         try:
-            return RequestSucceeded(result=await self._handlers[type(call)](call))
+            return RequestSucceeded(result=await self._handlers[type(request)](request))
         except client.ApiError as error:
-            return _map_error(call, error)
+            return _map_error(request, error)
         except client.ApiConnectionError:
             return GatewayUnreachable(uncertain=False)
         except client.TapgateError:
@@ -76,21 +76,23 @@ class GatewayAdapter:
         except _CardNotOwnedError:
             return RequestRejected(code=Code.CARD_NOT_FOUND)
 
-    async def _find_subscriber(self, call: gateway_requests.FindSubscriber) -> Subscriber | None:
-        found = await self._find_subscriber_by_phone(call.phone)
+    async def _find_subscriber(self, request: gateway_requests.FindSubscriber) -> Subscriber | None:
+        found = await self._find_subscriber_by_phone(request.phone)
         return None if found is None else _to_subscriber(found)
 
-    async def _register_subscriber(self, call: gateway_requests.RegisterSubscriber) -> Subscriber:
+    async def _register_subscriber(
+        self, request: gateway_requests.RegisterSubscriber
+    ) -> Subscriber:
         registered = await self._gateway.subscribers.register(
-            phone_number=call.phone,
-            first_name=call.first_name,
-            last_name=call.last_name,
-            pin=call.pin,
+            phone_number=request.phone,
+            first_name=request.first_name,
+            last_name=request.last_name,
+            pin=request.pin,
         )
         return _to_subscriber(registered.subscriber)
 
-    async def _get_balance(self, call: gateway_requests.GetBalance) -> gateway_requests.Balance:
-        found = await self._gateway.balances.get(call.subscriber_id)
+    async def _get_balance(self, request: gateway_requests.GetBalance) -> gateway_requests.Balance:
+        found = await self._gateway.balances.get(request.subscriber_id)
         return gateway_requests.Balance(
             balance=found.balance,
             available=found.available,
@@ -98,8 +100,8 @@ class GatewayAdapter:
             currency=found.currency,
         )
 
-    async def _get_limits(self, call: gateway_requests.GetLimits) -> gateway_requests.Limits:
-        rule = await self._gateway.account_rules.get(call.kyc_level)
+    async def _get_limits(self, request: gateway_requests.GetLimits) -> gateway_requests.Limits:
+        rule = await self._gateway.account_rules.get(request.kyc_level)
         return gateway_requests.Limits(
             kyc_level=rule.kyc_level,
             currency=rule.currency,
@@ -109,9 +111,9 @@ class GatewayAdapter:
             monthly_limit=rule.monthly_limit,
         )
 
-    async def _find_payee_by_card(self, call: gateway_requests.FindPayeeByCard) -> Payee | None:
+    async def _find_payee_by_card(self, request: gateway_requests.FindPayeeByCard) -> Payee | None:
         try:
-            card = await self._gateway.cards.get(call.card_serial)
+            card = await self._gateway.cards.get(request.card_serial)
         except client.NotFoundError:
             return None
         if card.subscriber_id is None:
@@ -123,8 +125,10 @@ class GatewayAdapter:
             name = mask_name(card.holder_name or "?")
         return _to_payee(name, card if card.status == _ACTIVE_STATUS else None, card.subscriber_id)
 
-    async def _find_payee_by_phone(self, call: gateway_requests.FindPayeeByPhone) -> Payee | None:
-        found = await self._find_subscriber_by_phone(call.phone)
+    async def _find_payee_by_phone(
+        self, request: gateway_requests.FindPayeeByPhone
+    ) -> Payee | None:
+        found = await self._find_subscriber_by_phone(request.phone)
         if found is None:
             return None
         cards = await self._gateway.cards.list(
@@ -135,10 +139,10 @@ class GatewayAdapter:
         return _to_payee(_format_public_name(found), best, found.id)
 
     async def _quote_transfer(
-        self, call: gateway_requests.QuoteTransfer
+        self, request: gateway_requests.QuoteTransfer
     ) -> gateway_requests.TransferQuote:
         quote = await self._gateway.wallet.quote(
-            type=_TRANSFER_TYPE, amount=call.amount, sender_id=call.sender_id
+            type=_TRANSFER_TYPE, amount=request.amount, sender_id=request.sender_id
         )
         return gateway_requests.TransferQuote(
             amount=quote.amount,
@@ -149,13 +153,13 @@ class GatewayAdapter:
             reasons=tuple(quote.reasons),
         )
 
-    async def _send_money(self, call: gateway_requests.SendMoney) -> gateway_requests.Receipt:
+    async def _send_money(self, request: gateway_requests.SendMoney) -> gateway_requests.Receipt:
         receipt = await self._gateway.wallet.transfer_p2p(
-            sender_id=call.sender_id,
-            recipient_card_serial=call.card_serial,
-            amount=call.amount,
-            pin=call.pin,
-            request_id=call.request_id,
+            sender_id=request.sender_id,
+            recipient_card_serial=request.card_serial,
+            amount=request.amount,
+            pin=request.pin,
+            request_id=request.request_id,
         )
         return gateway_requests.Receipt(
             transaction_id=receipt.transaction_id,
@@ -167,68 +171,70 @@ class GatewayAdapter:
         )
 
     async def _list_transactions(
-        self, call: gateway_requests.ListTransactions
+        self, request: gateway_requests.ListTransactions
     ) -> list[TransactionSummary]:
-        listed = self._gateway.transactions.list(user_id=call.subscriber_id, limit=call.limit)
-        return [_to_transaction_summary(one) for one in (await listed.get_page()).data]
+        listed = self._gateway.transactions.list(user_id=request.subscriber_id, limit=request.limit)
+        return [
+            _to_transaction_summary(transaction) for transaction in (await listed.get_page()).data
+        ]
 
     async def _create_statement(
-        self, call: gateway_requests.CreateStatement
+        self, request: gateway_requests.CreateStatement
     ) -> gateway_requests.Statement:
         statement = await self._gateway.wallet.create_statement(
-            subscriber_id=call.subscriber_id,
-            from_date=call.from_date,
-            to_date=call.to_date,
+            subscriber_id=request.subscriber_id,
+            from_date=request.from_date,
+            to_date=request.to_date,
             format="pdf",
         )
         return gateway_requests.Statement(
-            link=statement.statement_url or "", from_date=call.from_date, to_date=call.to_date
+            link=statement.statement_url or "", from_date=request.from_date, to_date=request.to_date
         )
 
-    async def _list_cards(self, call: gateway_requests.ListCards) -> list[Card]:
-        listed = self._gateway.cards.list(subscriber_id=call.subscriber_id)
-        return [_to_card(one) for one in (await listed.get_page()).data]
+    async def _list_cards(self, request: gateway_requests.ListCards) -> list[Card]:
+        listed = self._gateway.cards.list(subscriber_id=request.subscriber_id)
+        return [_to_card(item) for item in (await listed.get_page()).data]
 
-    async def _link_card(self, call: gateway_requests.LinkCard) -> Card:
+    async def _link_card(self, request: gateway_requests.LinkCard) -> Card:
         linked = await self._gateway.cards.link(
-            subscriber_id=call.subscriber_id, card_serial=call.card_serial, pin=call.pin
+            subscriber_id=request.subscriber_id, card_serial=request.card_serial, pin=request.pin
         )
         return _to_card(linked.card)
 
-    async def _block_card(self, call: gateway_requests.BlockCard) -> Card:
-        await self._require_own_card(call.subscriber_id, call.card_serial)
-        blocked = await self._gateway.cards.block(call.card_serial, reason=call.reason)
+    async def _block_card(self, request: gateway_requests.BlockCard) -> Card:
+        await self._require_own_card(request.subscriber_id, request.card_serial)
+        blocked = await self._gateway.cards.block(request.card_serial, reason=request.reason)
         return _to_card(blocked.card)
 
-    async def _unblock_card(self, call: gateway_requests.UnblockCard) -> Card:
-        await self._require_own_card(call.subscriber_id, call.card_serial)
-        await self._gateway.subscribers.verify_pin(call.subscriber_id, pin=call.pin)
-        unblocked = await self._gateway.cards.unblock(call.card_serial)
+    async def _unblock_card(self, request: gateway_requests.UnblockCard) -> Card:
+        await self._require_own_card(request.subscriber_id, request.card_serial)
+        await self._gateway.subscribers.verify_pin(request.subscriber_id, pin=request.pin)
+        unblocked = await self._gateway.cards.unblock(request.card_serial)
         return _to_card(unblocked.card)
 
-    async def _verify_pin(self, call: gateway_requests.VerifyPin) -> bool:
+    async def _verify_pin(self, request: gateway_requests.VerifyPin) -> bool:
         return (
-            await self._gateway.subscribers.verify_pin(call.subscriber_id, pin=call.pin)
+            await self._gateway.subscribers.verify_pin(request.subscriber_id, pin=request.pin)
         ).verified
 
-    async def _change_pin(self, call: gateway_requests.ChangePin) -> bool:
+    async def _change_pin(self, request: gateway_requests.ChangePin) -> bool:
         changed = await self._gateway.subscribers.change_pin(
-            call.subscriber_id, old_pin=call.old_pin, new_pin=call.new_pin
+            request.subscriber_id, old_pin=request.old_pin, new_pin=request.new_pin
         )
         return changed.success
 
-    async def _add_document(self, call: gateway_requests.AddDocument) -> str:
+    async def _add_document(self, request: gateway_requests.AddDocument) -> str:
         added = await self._gateway.subscribers.add_kyc_document(
-            call.subscriber_id, document_type=call.document_type, image=call.image.content
+            request.subscriber_id, document_type=request.document_type, image=request.image.content
         )
         return added.kyc_status
 
-    async def _request_support(self, call: gateway_requests.RequestSupport) -> bool:
+    async def _request_support(self, request: gateway_requests.RequestSupport) -> bool:
         await self._gateway.compliance.create_alert(
             alert_type=_SUPPORT_ALERT_TYPE,
             severity="LOW",
-            subscriber_id=call.subscriber_id,
-            details={"asked_by": call.phone or call.address},
+            subscriber_id=request.subscriber_id,
+            details={"asked_by": request.phone or request.address},
         )
         return True
 
@@ -247,12 +253,12 @@ class _CardNotOwnedError(Exception):
 
 
 def _map_error(
-    call: GatewayRequest, error: client.ApiError
+    request: GatewayRequest, error: client.ApiError
 ) -> RequestRejected | GatewayUnreachable:
     over_limit = isinstance(error, client.RateLimitedError) and error.details
     if isinstance(error, client.RetryableError) and not over_limit:
         # A 503 can come before or during the commit, so the transfer may have been executed.
-        may_have_moved = isinstance(call, gateway_requests.SendMoney) and error.status == 503
+        may_have_moved = isinstance(request, gateway_requests.SendMoney) and error.status == 503
         return GatewayUnreachable(uncertain=may_have_moved)
     if isinstance(error, client.ServerError):
         return GatewayUnreachable(uncertain=True)

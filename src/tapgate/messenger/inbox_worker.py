@@ -133,18 +133,18 @@ class InboxWorker:
         """Handle the oldest message; return whether there may be more."""
         services = self._services
         async with conversation_store.acquire(services.database, address, services.clock()) as held:
-            waiting = await self._claim_next(address)
-            if waiting is None or waiting.reserved:
+            message = await self._claim_next(address)
+            if message is None or message.reserved:
                 return False
-            if waiting.attempts > _MAX_ATTEMPTS:
-                await self._mark_failed(waiting)
+            if message.attempts > _MAX_ATTEMPTS:
+                await self._mark_failed(message)
                 return True
-            event = await self._build_event(waiting, late=waiting.sent_at < held.heard_until)
+            event = await self._build_event(message, is_late=message.sent_at < held.heard_until)
             turn = await runner.run_turn(services, held, event, "webhook")
             async with services.database.transaction() as tx:
-                await runner.save_turn(tx, services, held, turn, heard_until=waiting.sent_at)
-                await inbox.complete(tx, waiting.id, "handled")
-        services.withheld_texts.pop(waiting.id, None)
+                await runner.save_turn(tx, services, held, turn, heard_until=message.sent_at)
+                await inbox.complete(tx, message.id, "handled")
+        services.withheld_texts.pop(message.id, None)
         services.wake_sender()
         return True
 
@@ -174,13 +174,13 @@ class InboxWorker:
         )
         return None if row is None else msgspec.convert(dict(row), InboxMessage)
 
-    async def _build_event(self, waiting: InboxMessage, *, late: bool) -> Event:
-        match content := self._decode_content(waiting):
+    async def _build_event(self, message: InboxMessage, *, is_late: bool) -> Event:
+        match content := self._decode_content(message):
             case TextContent():
-                text = self._services.withheld_texts.get(waiting.id, content.body)
-                return TextMessage(text=text, is_late=late)
+                text = self._services.withheld_texts.get(message.id, content.body)
+                return TextMessage(text=text, is_late=is_late)
             case OptionTap():
-                return OptionChosen(id=content.id, is_late=late)
+                return OptionChosen(id=content.id, is_late=is_late)
             case ImageFile() | InlineImage():
                 return await self._load_image(content)
             case FlowReply():
@@ -190,10 +190,10 @@ class InboxWorker:
             case UnsupportedContent():
                 return UnsupportedMessage(kind=content.kind)
 
-    def _decode_content(self, waiting: InboxMessage) -> Content:
-        if waiting.sealed is not None:
-            return inbox.open_content(self._services.vault, waiting.id, waiting.sealed)
-        content: Content = msgspec.convert(waiting.content, Content)
+    def _decode_content(self, message: InboxMessage) -> Content:
+        if message.sealed is not None:
+            return inbox.open_content(self._services.vault, message.id, message.sealed)
+        content: Content = msgspec.convert(message.content, Content)
         return content
 
     async def _load_image(self, image: ImageFile | InlineImage) -> Event:
@@ -207,8 +207,8 @@ class InboxWorker:
         except (ImageError, MediaError) as error:
             return ImageRejected(reason=str(error))
 
-    async def _mark_failed(self, waiting: InboxMessage) -> None:
-        _log.error("inbox.attempts_exhausted", received_id=waiting.id, attempts=waiting.attempts)
-        self._services.withheld_texts.pop(waiting.id, None)
+    async def _mark_failed(self, message: InboxMessage) -> None:
+        _log.error("inbox.attempts_exhausted", received_id=message.id, attempts=message.attempts)
+        self._services.withheld_texts.pop(message.id, None)
         async with self._services.database.transaction() as tx:
-            await inbox.complete(tx, waiting.id, "failed")
+            await inbox.complete(tx, message.id, "failed")

@@ -22,12 +22,12 @@ _HASH_PURPOSE = "messenger code"
 
 
 async def perform(
-    services: Services, person: Person, call: SendOneTimeCode | VerifyOneTimeCode
+    services: Services, person: Person, request: SendOneTimeCode | VerifyOneTimeCode
 ) -> RequestSucceeded | RequestRejected:
-    if isinstance(call, SendOneTimeCode):
-        await send_code(services, person, call.phone)
+    if isinstance(request, SendOneTimeCode):
+        await send_code(services, person, request.phone)
         return RequestSucceeded(result=True)
-    right = await verify_code(services, person, call.phone, call.code)
+    right = await verify_code(services, person, request.phone, request.code)
     return (
         RequestRejected(code=Code.INVALID_OTP) if right is None else RequestSucceeded(result=right)
     )

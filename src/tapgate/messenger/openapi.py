@@ -85,7 +85,7 @@ class _Schemas:
 
     def __init__(self, routes: Sequence[Route]) -> None:
         inputs = dict.fromkeys(route.body for route in routes if _is_struct(route.body))
-        given = (one for route in routes for one in route.responses.values() if _is_struct(one))
+        given = (item for route in routes for item in route.responses.values() if _is_struct(item))
         outputs = dict.fromkeys([ErrorBody, *given])
         requests, responses = list(_iterate_structs(inputs)), list(_iterate_structs(outputs))
         self._references, self.components = build_components([*requests, *responses])
@@ -145,25 +145,25 @@ def _build_operation(route: Route, schemas: _Schemas) -> dict[str, Any]:
 def _build_parameters(route: Route) -> list[dict[str, Any]]:
     return [
         {
-            "name": one.name,
-            "in": one.location,
-            "description": one.description,
-            "required": one.required,
-            "schema": one.schema,
+            "name": item.name,
+            "in": item.location,
+            "description": item.description,
+            "required": item.required,
+            "schema": item.schema,
         }
-        for one in route.parameters
+        for item in route.parameters
     ]
 
 
 def _build_responses(route: Route, schemas: _Schemas) -> dict[str, Any]:
-    answers = {**_build_error_responses(route), **route.responses}
+    responses = {**_build_error_responses(route), **route.responses}
     return {
         str(status): {
             "description": _get_status_phrase(status),
             "headers": {"X-Request-ID": {"$ref": "#/components/headers/X-Request-ID"}},
             "content": schemas.render_content(kind),
         }
-        for status, kind in sorted(answers.items())
+        for status, kind in sorted(responses.items())
     }
 
 

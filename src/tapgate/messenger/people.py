@@ -103,4 +103,4 @@ async def _save_recipients(tx: asyncpg.Connection, person: Person, now: datetime
 
 
 def _remove_recipient(recipients: tuple[Recipient, ...], card_serial: str) -> tuple[Recipient, ...]:
-    return tuple(one for one in recipients if one.card_serial != card_serial)
+    return tuple(item for item in recipients if item.card_serial != card_serial)

@@ -78,18 +78,18 @@ class Retention:
         )
 
     async def delete_expired(self) -> None:
-        for kept in RETENTION_RULES:
-            while await self._delete_batch(kept) == BATCH_SIZE:
+        for stored in RETENTION_RULES:
+            while await self._delete_batch(stored) == BATCH_SIZE:
                 pass
 
-    async def _delete_batch(self, kept: RetentionRule) -> int:
-        table = f"messenger.{kept.table}"
+    async def _delete_batch(self, stored: RetentionRule) -> int:
+        table = f"messenger.{stored.table}"
         rows = await self._database.fetch(
-            f"""DELETE FROM {table} WHERE {kept.key_column} = ANY (ARRAY(
-                    SELECT {kept.key_column} FROM {table}
-                    WHERE {kept.age_column} < $1 AND {kept.condition}
-                    ORDER BY {kept.age_column} LIMIT {BATCH_SIZE} FOR UPDATE SKIP LOCKED))
+            f"""DELETE FROM {table} WHERE {stored.key_column} = ANY (ARRAY(
+                    SELECT {stored.key_column} FROM {table}
+                    WHERE {stored.age_column} < $1 AND {stored.condition}
+                    ORDER BY {stored.age_column} LIMIT {BATCH_SIZE} FOR UPDATE SKIP LOCKED))
                 RETURNING true""",
-            self._clock() - kept.max_age,
+            self._clock() - stored.max_age,
         )
         return len(rows)

@@ -88,7 +88,7 @@ async def submit_form(services: Services, form: Form, entered: FormSubmitted) ->
     """Run a turn for submitted form data; return None if the form is closed or outdated."""
     now = services.clock()
     async with conversation_store.acquire(
-        services.database, form.address, now, patience=_FORM_LEASE_TIMEOUT_SECONDS
+        services.database, form.address, now, timeout_seconds=_FORM_LEASE_TIMEOUT_SECONDS
     ) as held:
         if held.conversation.operation != form.operation or not await forms.is_open(
             services.database, form.token_hash, now
@@ -135,13 +135,13 @@ async def run_turn(
 
 
 async def _perform(
-    services: Services, person: Person, call: GatewayRequest
+    services: Services, person: Person, request: GatewayRequest
 ) -> RequestSucceeded | RequestRejected | GatewayUnreachable:
-    if isinstance(call, SendOneTimeCode | VerifyOneTimeCode):
-        return await one_time_codes.perform(services, person, call)
-    if isinstance(call, RequestSupport) and not await _can_request_support(services, person):
+    if isinstance(request, SendOneTimeCode | VerifyOneTimeCode):
+        return await one_time_codes.perform(services, person, request)
+    if isinstance(request, RequestSupport) and not await _can_request_support(services, person):
         return RequestSucceeded(result=True)  # an earlier request is already open
-    return await services.gateway.perform(call)
+    return await services.gateway.perform(request)
 
 
 async def _can_request_support(services: Services, person: Person) -> bool:
@@ -210,8 +210,8 @@ async def _add_intent(
         return event
     if conversation.stage == "await_pin" and may_contain_pin(event.text):
         return event
-    meaning = await services.resolve_intent(event.text, person.language)
-    return msgspec.structs.replace(event, intent=meaning)
+    intent = await services.resolve_intent(event.text, person.language)
+    return msgspec.structs.replace(event, intent=intent)
 
 
 def _build_context(services: Services, place: Channel) -> TurnContext:

@@ -32,7 +32,7 @@ class Gateway(Protocol):
     """Executes the conversation engine's requests; returns failures as events, never raises."""
 
     async def perform(
-        self, call: GatewayRequest
+        self, request: GatewayRequest
     ) -> RequestSucceeded | RequestRejected | GatewayUnreachable: ...
 
 

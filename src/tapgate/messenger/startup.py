@@ -53,9 +53,9 @@ def list_warnings(settings: Settings) -> list[str]:
     """Return warnings about missing settings that are not required to start."""
     lines = []
     if settings.messenger_app_secret is None:
-        meaning = "rejected" if settings.is_production else "not verified (fine in development)"
+        intent = "rejected" if settings.is_production else "not verified (fine in development)"
         lines.append(
-            f"Warning: TAPGATE_MESSENGER_APP_SECRET is not set: incoming webhooks are {meaning}."
+            f"Warning: TAPGATE_MESSENGER_APP_SECRET is not set: incoming webhooks are {intent}."
         )
     if settings.is_production and settings.messenger_bridge_token is None:
         lines.append("Warning: TAPGATE_MESSENGER_BRIDGE_TOKEN is not set: bridges are rejected.")

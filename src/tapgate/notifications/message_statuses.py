@@ -41,7 +41,7 @@ class ReportStatusesResponse(msgspec.Struct, kw_only=True):
 
 @endpoints.post("/api/v1/messages/statuses", access=Access(service=True))
 async def report_message_statuses(
-    call: RequestContext, body: StatusReports
+    request: RequestContext, body: StatusReports
 ) -> ReportStatusesResponse:
     """Report the delivery statuses of messages.
 
@@ -49,15 +49,15 @@ async def report_message_statuses(
     forward: `sent`, `failed`, `delivered`, `read`. Unknown messages are skipped. `updated` is the
     number of messages whose status changed.
     """
-    async with call.services.database.transaction() as tx:
-        changed = await _store_reports(tx, call, body.data)
+    async with request.services.database.transaction() as tx:
+        changed = await _store_reports(tx, request, body.data)
     for status in changed:
-        call.services.count_message_status(status)
+        request.services.count_message_status(status)
     return ReportStatusesResponse(updated=len(changed))
 
 
 async def _store_reports(
-    tx: asyncpg.Connection, call: RequestContext, reports: list[StatusReport]
+    tx: asyncpg.Connection, request: RequestContext, reports: list[StatusReport]
 ) -> list[str]:
     """Store the most advanced report per message; return the new status of each changed message."""
     furthest: dict[int, StatusReport] = {}
@@ -79,7 +79,7 @@ async def _store_reports(
         list(furthest),
         [report.status for report in furthest.values()],
         [report.error_code for report in furthest.values()],
-        call.services.clock(),
+        request.services.clock(),
         list(STATUS_ORDER),
     )
     return [row["delivery"] for row in rows]

@@ -106,7 +106,7 @@ async def enqueue_messages(
         [message.to for message in messages],
         [message.template for message in messages],
         [message.language for message in messages],
-        [_seal_parameters(services.vault, *one) for one in numbered],
+        [_seal_parameters(services.vault, *item) for item in numbered],
         [message.expires_at for message in messages],
         services.clock(),
     )
@@ -210,12 +210,12 @@ class MessageSender:
         try:
             body = self._encode_body(claim)
             async with asyncio.timeout(_REQUEST_TIMEOUT_SECONDS):
-                answer = await client.post(
+                response = await client.post(
                     self._url, content=body, headers=self._build_headers(claim)
                 )
         except (VaultError, httpx2.HTTPError, TimeoutError) as error:
             return type(error).__name__
-        return None if answer.is_success else f"status {answer.status_code}"
+        return None if response.is_success else f"status {response.status_code}"
 
     def _encode_body(self, claim: _ClaimedMessage) -> bytes:
         return msgspec.json.encode(

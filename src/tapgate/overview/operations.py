@@ -30,13 +30,13 @@ _verify_job: Final = ExclusiveJob(_LOCK_KEY)
 _ALERT_ROLES: Final = frozenset({"system_admin", "compliance_user"})
 
 
-async def get_overview(call: RequestContext, period: str) -> Overview:
-    services = call.services
+async def get_overview(request: RequestContext, period: str) -> Overview:
+    services = request.services
     settings, now = services.settings, services.clock()
     starts = periods.list_bucket_starts(period, now, settings.timezone)
-    figures = await load_rollups(services.database, period, starts)
+    rollups = await load_rollups(services.database, period, starts)
     alerts = None
-    if call.principal.role in _ALERT_ROLES:
+    if request.principal.role in _ALERT_ROLES:
         alerts = _build_alert_counts(await queries.count_unresolved_alerts(services.database))
     return Overview(
         currency=settings.currency,
@@ -44,10 +44,10 @@ async def get_overview(call: RequestContext, period: str) -> Overview:
         period=period,
         from_=clock.format_rfc3339(starts[0]),
         to=clock.format_rfc3339(now),
-        totals=totals.build_totals(figures, settings.currency),
-        buckets=totals.build_buckets(figures, starts, settings.currency),
-        by_type=totals.build_type_totals(figures, settings.currency),
-        declines=totals.count_declines(figures),
+        totals=totals.build_totals(rollups, settings.currency),
+        buckets=totals.build_buckets(rollups, starts, settings.currency),
+        by_type=totals.build_type_totals(rollups, settings.currency),
+        declines=totals.count_declines(rollups),
         standing=await get_snapshot(services),
         alerts=alerts,
         ledger=await _get_ledger_state(services.database),
@@ -57,12 +57,12 @@ async def get_overview(call: RequestContext, period: str) -> Overview:
     )
 
 
-async def verify_ledger(call: RequestContext) -> tuple[proofs.StoredProof, Proof]:
+async def verify_ledger(request: RequestContext) -> tuple[proofs.StoredProof, Proof]:
     """Verify the ledger and record the proof.
 
     Only one verification runs at a time across all processes, because it reads the whole ledger.
     """
-    services = call.services
+    services = request.services
     try:
         async with _verify_job.acquire_connection(services.database) as connection:
             began, started = services.clock(), perf_counter()
@@ -72,7 +72,7 @@ async def verify_ledger(call: RequestContext) -> tuple[proofs.StoredProof, Proof
                 recorded = await proofs.record(connection, proof, began=began, seconds=seconds)
                 await _trail.record(
                     connection,
-                    call,
+                    request,
                     None,
                     "verified",
                     result="success" if recorded.is_valid else "failure",

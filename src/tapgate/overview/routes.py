@@ -9,7 +9,7 @@ endpoints = Endpoints("Overview")
 
 
 @endpoints.get("/api/v1/overview", access=Access(roles="ACSF"))
-async def get_overview(call: RequestContext, query: OverviewQuery) -> Overview:
+async def get_overview(request: RequestContext, query: OverviewQuery) -> Overview:
     """Get the platform overview.
 
     Transaction counts and volumes are grouped by hour for the last 24 hours, or by day in the
@@ -21,11 +21,11 @@ async def get_overview(call: RequestContext, query: OverviewQuery) -> Overview:
     not list alerts. `engine` contains this node's latencies of ledger batches and of requests that
     move money.
     """
-    return await operations.get_overview(call, query.period)
+    return await operations.get_overview(request, query.period)
 
 
 @endpoints.post("/api/v1/ledger/verify", access=Access(roles="A"))
-async def verify_ledger(call: RequestContext) -> LedgerProof:
+async def verify_ledger(request: RequestContext) -> LedgerProof:
     """Verify the ledger.
 
     Runs the ledger checks of `tapgate verify` in one database snapshot and records the result.
@@ -35,4 +35,4 @@ async def verify_ledger(call: RequestContext) -> LedgerProof:
     If a check fails, the response is still 200, with `holds` false. For each claim, it contains
     the number of violations and some examples.
     """
-    return to_ledger_proof(*await operations.verify_ledger(call))
+    return to_ledger_proof(*await operations.verify_ledger(request))

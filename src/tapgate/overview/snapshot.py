@@ -51,19 +51,19 @@ async def get_snapshot(services: Services) -> PlatformSnapshot:
     The cost grows with the number of accounts and cards, so the result is cached and only one task
     per process computes it at a time.
     """
-    kept = _cache.setdefault(services.database, _CacheEntry())
+    stored = _cache.setdefault(services.database, _CacheEntry())
     now = services.clock()
-    if (known := kept.get_valid(now)) is not None:
+    if (known := stored.get_valid(now)) is not None:
         return known
-    async with kept.lock:
-        if (known := kept.get_valid(now)) is not None:
+    async with stored.lock:
+        if (known := stored.get_valid(now)) is not None:
             return known
         started = perf_counter()
         accounts, cards = await queries.load_snapshot(services.database, now)
         seconds = max(_CACHE_SECONDS, _IDLE_FACTOR * (perf_counter() - started))
-        kept.snapshot = _build_snapshot(accounts, cards, services.settings.currency, now)
-        kept.valid_from, kept.valid_until = now, now + timedelta(seconds=seconds)
-        return kept.snapshot
+        stored.snapshot = _build_snapshot(accounts, cards, services.settings.currency, now)
+        stored.valid_from, stored.valid_until = now, now + timedelta(seconds=seconds)
+        return stored.snapshot
 
 
 def _build_snapshot(
@@ -76,7 +76,7 @@ def _build_snapshot(
 
     def balance(kind: str) -> str:
         return money.format_decimal(
-            sum(one.balance for one in accounts if one.kind == kind), currency
+            sum(item.balance for item in accounts if item.kind == kind), currency
         )
 
     return PlatformSnapshot(
@@ -107,7 +107,7 @@ def _build_snapshot(
             agent_commissions=balance(chart.COMMISSION),
             settlements=balance(chart.SETTLEMENT),
             clearing=balance(chart.CLEARING),
-            under_review=money.format_decimal(sum(one.held for one in accounts), currency),
+            under_review=money.format_decimal(sum(entry.held for entry in accounts), currency),
         ),
     )
 
@@ -117,4 +117,4 @@ def _count_by_status(accounts: Iterable[AccountTotals], kind: str) -> Counter[st
 
     A subscriber has the status of the wallet account, an agent the status of the float account.
     """
-    return Counter({one.status: one.accounts for one in accounts if one.kind == kind})
+    return Counter({item.status: item.accounts for item in accounts if item.kind == kind})

@@ -23,9 +23,9 @@ class CreatedPartner(NamedTuple):
     webhook_secret: str
 
 
-async def create(call: RequestContext, new: NewPartner) -> CreatedPartner:
+async def create(request: RequestContext, new: NewPartner) -> CreatedPartner:
     """Create a partner with its signing key and webhook secret."""
-    services, currency = call.services, call.services.settings.currency
+    services, currency = request.services, request.services.settings.currency
     partner = Partner(
         id=services.new_id(),
         account_id=services.new_id(),
@@ -51,7 +51,7 @@ async def create(call: RequestContext, new: NewPartner) -> CreatedPartner:
         record = model.to_record(partner)
         await _trail.record(
             tx,
-            call,
+            request,
             record.id,
             "created",
             changes={
@@ -64,18 +64,20 @@ async def create(call: RequestContext, new: NewPartner) -> CreatedPartner:
     return CreatedPartner(partner, key, webhook_secret.secret)
 
 
-async def suspend(call: RequestContext, partner_id: int, reason: str | None) -> Partner:
+async def suspend(request: RequestContext, partner_id: int, reason: str | None) -> Partner:
     """Suspend a partner. When this returns, no process accepts its keys or webhooks."""
-    return await _change_status(call, partner_id, model.SUSPEND, reason)
+    return await _change_status(request, partner_id, model.SUSPEND, reason)
 
 
-async def activate(call: RequestContext, partner_id: int, reason: str | None) -> Partner:
-    return await _change_status(call, partner_id, model.ACTIVATE, reason)
+async def activate(request: RequestContext, partner_id: int, reason: str | None) -> Partner:
+    return await _change_status(request, partner_id, model.ACTIVATE, reason)
 
 
-async def rotate_webhook_secret(call: RequestContext, partner_id: int, grace_seconds: int) -> str:
+async def rotate_webhook_secret(
+    request: RequestContext, partner_id: int, grace_seconds: int
+) -> str:
     """Return a new webhook secret. The previous one stays valid until the grace period ends."""
-    services = call.services
+    services = request.services
     new = services.authenticator.webhook_secrets.create(partner_id)
     until = services.clock() + timedelta(seconds=grace_seconds) if grace_seconds else None
     async with services.database.transaction() as tx:
@@ -83,7 +85,7 @@ async def rotate_webhook_secret(call: RequestContext, partner_id: int, grace_sec
             raise model.not_found()
         await _trail.record(
             tx,
-            call,
+            request,
             ids.encode(ids.PARTNER, partner_id),
             "webhook_secret_rotated",
             changes={"grace_seconds": (None, grace_seconds)},
@@ -92,9 +94,9 @@ async def rotate_webhook_secret(call: RequestContext, partner_id: int, grace_sec
 
 
 async def _change_status(
-    call: RequestContext, partner_id: int, move: Transition[PartnerStatus], reason: str | None
+    request: RequestContext, partner_id: int, move: Transition[PartnerStatus], reason: str | None
 ) -> Partner:
-    services = call.services
+    services = request.services
     async with services.database.transaction() as tx:
         before = await queries.lock(tx, partner_id)
         after = model.apply_transition(before, move)
@@ -102,7 +104,7 @@ async def _change_status(
         record = model.to_record(after)
         await _trail.record(
             tx,
-            call,
+            request,
             record.id,
             move.event,
             reason=reason,

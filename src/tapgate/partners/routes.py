@@ -66,12 +66,12 @@ class PartnerDepositReceipt(Receipt, kw_only=True):
 
 
 @endpoints.post("/api/v1/admin/partners", access=_ACCESS, status=201)
-async def create_partner(call: RequestContext, body: NewPartner) -> PartnerCreated:
+async def create_partner(request: RequestContext, body: NewPartner) -> PartnerCreated:
     """Create a partner with its signing key and webhook secret.
 
     The secrets are returned only in this response.
     """
-    partner, key, webhook_secret = await operations.create(call, body)
+    partner, key, webhook_secret = await operations.create(request, body)
     return PartnerCreated(
         partner=to_record(partner),
         api_key_id=ids.encode(ids.KEY, key.id),
@@ -81,20 +81,20 @@ async def create_partner(call: RequestContext, body: NewPartner) -> PartnerCreat
 
 
 @endpoints.get("/api/v1/admin/partners", access=_ACCESS, heavy="search")
-async def list_partners(call: RequestContext, query: PartnerFilters) -> Page[PartnerRecord]:
+async def list_partners(request: RequestContext, query: PartnerFilters) -> Page[PartnerRecord]:
     """List partners, newest first.
 
     `search` is either a complete partner ID or a list of words. Each word must occur, ignoring
     case, in the name, and at least one word must have 3 or more characters.
     """
-    rows = await queries.list_page(call.services.database, query)
+    rows = await queries.list_page(request.services.database, query)
     return paginate(rows, query.limit, key=lambda row: row.id, show=to_record)
 
 
 @endpoints.get("/api/v1/admin/partners/{id}", access=_ACCESS, errors=(Code.PARTNER_NOT_FOUND,))
-async def get_partner(call: RequestContext, id: str) -> PartnerRecord:
+async def get_partner(request: RequestContext, id: str) -> PartnerRecord:
     """Get a partner."""
-    return to_record(await queries.get(call.services.database, decode_partner_id(id)))
+    return to_record(await queries.get(request.services.database, decode_partner_id(id)))
 
 
 @endpoints.post(
@@ -104,31 +104,31 @@ async def get_partner(call: RequestContext, id: str) -> PartnerRecord:
     errors=(Code.PARTNER_NOT_FOUND, Code.PARTNER_SUSPENDED),
 )
 async def fund_partner(
-    call: RequestContext, id: str, body: PartnerDeposit
+    request: RequestContext, id: str, body: PartnerDeposit
 ) -> Reply[PartnerDepositReceipt]:
     """Deposit money into a partner's account.
 
     The partner funds subscribers from this account.
     """
 
-    def receipt(shown: ReceiptFields) -> PartnerDepositReceipt:
+    def receipt(receipt_fields: ReceiptFields) -> PartnerDepositReceipt:
         return PartnerDepositReceipt(
-            message=shown.build_message("Partner funded"),
-            transaction_id=shown.transaction_id,
-            status=shown.status,
-            amount=shown.amount,
-            new_balance=shown.payee_balance,
+            message=receipt_fields.build_message("Partner funded"),
+            transaction_id=receipt_fields.transaction_id,
+            status=receipt_fields.status,
+            amount=receipt_fields.amount,
+            new_balance=receipt_fields.payee_balance,
         )
 
     command = Command(
         type=chart.PARTNER_DEPOSIT,
-        channel=get_channel(call.principal),
+        channel=get_channel(request.principal),
         payer=commands.CASH_PARTY,
         payee=commands.partner_party(decode_id(ids.PARTNER, id)),
-        amount=to_minor_units(call, body.amount),
-        idempotency_key=build_idempotency_key(call, body),
+        amount=to_minor_units(request, body.amount),
+        idempotency_key=build_idempotency_key(request, body),
     )
-    return await submit(call, command, receipt)
+    return await submit(request, command, receipt)
 
 
 @endpoints.post(
@@ -136,12 +136,14 @@ async def fund_partner(
     access=_ACCESS,
     errors=(Code.PARTNER_NOT_FOUND, Code.ALREADY_SUSPENDED),
 )
-async def suspend_partner(call: RequestContext, id: str, body: OptionalReason) -> PartnerResponse:
+async def suspend_partner(
+    request: RequestContext, id: str, body: OptionalReason
+) -> PartnerResponse:
     """Suspend a partner.
 
     Its keys and webhooks are rejected immediately.
     """
-    partner = await operations.suspend(call, decode_partner_id(id), body.reason)
+    partner = await operations.suspend(request, decode_partner_id(id), body.reason)
     return PartnerResponse(message="Partner suspended", partner=to_record(partner))
 
 
@@ -150,9 +152,11 @@ async def suspend_partner(call: RequestContext, id: str, body: OptionalReason) -
     access=_ACCESS,
     errors=(Code.PARTNER_NOT_FOUND, Code.NOT_SUSPENDED),
 )
-async def activate_partner(call: RequestContext, id: str, body: OptionalReason) -> PartnerResponse:
+async def activate_partner(
+    request: RequestContext, id: str, body: OptionalReason
+) -> PartnerResponse:
     """Reactivate a suspended partner."""
-    partner = await operations.activate(call, decode_partner_id(id), body.reason)
+    partner = await operations.activate(request, decode_partner_id(id), body.reason)
     return PartnerResponse(message="Partner activated", partner=to_record(partner))
 
 
@@ -162,7 +166,7 @@ async def activate_partner(call: RequestContext, id: str, body: OptionalReason) 
     errors=(Code.PARTNER_NOT_FOUND,),
 )
 async def rotate_partner_webhook_secret(
-    call: RequestContext, id: str, body: Rotation
+    request: RequestContext, id: str, body: Rotation
 ) -> PartnerWebhookSecret:
     """Rotate a partner's webhook secret.
 
@@ -171,6 +175,6 @@ async def rotate_partner_webhook_secret(
     secret immediately.
     """
     secret = await operations.rotate_webhook_secret(
-        call, decode_partner_id(id), body.grace_seconds or 0
+        request, decode_partner_id(id), body.grace_seconds or 0
     )
     return PartnerWebhookSecret(webhook_secret=secret)

@@ -42,14 +42,14 @@ class LookupCardResponse(msgspec.Struct, kw_only=True):
     holder_name: str | None
 
 
-async def verify_with_pin(call: RequestContext, serial: str, pin: str) -> VerifyCardResponse:
+async def verify_with_pin(request: RequestContext, serial: str, pin: str) -> VerifyCardResponse:
     """Verify a card and its PIN.
 
     The PIN is checked under the lock that every payment takes, and the failure count is stored
     whatever the verdict.
     """
-    _touch_terminal(call)
-    services = call.services
+    _touch_terminal(request)
+    services = request.services
     verdict = None
     async with services.database.transaction() as tx:
         card = await cards.lock(tx, serial)
@@ -65,31 +65,31 @@ async def verify_with_pin(call: RequestContext, serial: str, pin: str) -> Verify
             )
     if verdict is not None and verdict.code is not None:
         raise ApiError(verdict.code, details=verdict.details)
-    return _build_verify_response(call, card, wallet, with_balance=True)
+    return _build_verify_response(request, card, wallet, with_balance=True)
 
 
-async def verify_without_pin(call: RequestContext, serial: str) -> VerifyCardResponse:
-    card = await cards.get(call.services.database, serial)
-    wallet = await _get_wallet(call.services.database, card)
-    return _build_verify_response(call, card, wallet, with_balance=False)
+async def verify_without_pin(request: RequestContext, serial: str) -> VerifyCardResponse:
+    card = await cards.get(request.services.database, serial)
+    wallet = await _get_wallet(request.services.database, card)
+    return _build_verify_response(request, card, wallet, with_balance=False)
 
 
-async def look_up(call: RequestContext, identifier: str) -> LookupCardResponse:
-    _touch_terminal(call)
-    card = await cards.find(call.services.database, identifier)
+async def look_up(request: RequestContext, identifier: str) -> LookupCardResponse:
+    _touch_terminal(request)
+    card = await cards.find(request.services.database, identifier)
     if card is None:
         raise ApiError(Code.CARD_NOT_FOUND)
     return LookupCardResponse(
         card_serial=card.serial,
         card_type=card.type,
-        status=card.status_at(call.services.clock()),
-        holder_name=_get_display_name(card, await _get_wallet(call.services.database, card)),
+        status=card.status_at(request.services.clock()),
+        holder_name=_get_display_name(card, await _get_wallet(request.services.database, card)),
     )
 
 
-def _touch_terminal(call: RequestContext) -> None:
-    if call.principal.terminal_id is not None:
-        call.services.authenticator.terminals.touch(call.principal.terminal_id)
+def _touch_terminal(request: RequestContext) -> None:
+    if request.principal.terminal_id is not None:
+        request.services.authenticator.terminals.touch(request.principal.terminal_id)
 
 
 async def _get_wallet(reader: Database | asyncpg.Connection, card: Card) -> Wallet | None:
@@ -100,18 +100,18 @@ async def _get_wallet(reader: Database | asyncpg.Connection, card: Card) -> Wall
 
 
 def _build_verify_response(
-    call: RequestContext, card: Card, wallet: Wallet | None, *, with_balance: bool
+    request: RequestContext, card: Card, wallet: Wallet | None, *, with_balance: bool
 ) -> VerifyCardResponse:
     check = VerifyCardResponse(
         message="Card is not active",
         is_active=False,
         holder_name=_get_display_name(card, wallet),
     )
-    active = card.status_at(call.services.clock()) == "ACTIVE"
+    active = card.status_at(request.services.clock()) == "ACTIVE"
     if wallet is not None and wallet.status == "active" and active:
         check.message, check.is_active = "Card is active", True
         if with_balance:
-            check.balance = money.format_money(wallet.available, call.services.settings.currency)
+            check.balance = money.format_money(wallet.available, request.services.settings.currency)
     return check
 
 

@@ -58,28 +58,30 @@ class RefundReceipt(Receipt, kw_only=True):
     refundable_amount: str
 
 
-async def pay_at_terminal(call: RequestContext, body: PosPaymentRequest) -> Reply[PaymentReceipt]:
-    terminal_id, objection = await _resolve_terminal(call, body.terminal_id)
+async def pay_at_terminal(
+    request: RequestContext, body: PosPaymentRequest
+) -> Reply[PaymentReceipt]:
+    terminal_id, error_code = await _resolve_terminal(request, body.terminal_id)
     return await _submit_payment(
-        call,
+        request,
         body,
         type=chart.POS_PAYMENT,
         channel="pos",
         pin=body.pin,
         terminal_id=terminal_id,
-        objection=objection,
+        error_code=error_code,
     )
 
 
-async def pay_in_app(call: RequestContext, body: InAppPaymentRequest) -> Reply[PaymentReceipt]:
-    return await _submit_payment(call, body, type=chart.ONLINE_PAYMENT, channel="in_app")
+async def pay_in_app(request: RequestContext, body: InAppPaymentRequest) -> Reply[PaymentReceipt]:
+    return await _submit_payment(request, body, type=chart.ONLINE_PAYMENT, channel="in_app")
 
 
 async def _resolve_terminal(
-    call: RequestContext, named: str | None
+    request: RequestContext, named: str | None
 ) -> tuple[int | None, Code | None]:
     """Return the terminal of the caller's key, or else the named one if it is the caller's."""
-    caller, terminals = call.principal, call.services.authenticator.terminals
+    caller, terminals = request.principal, request.services.authenticator.terminals
     if caller.terminal_id is not None:
         terminals.touch(caller.terminal_id)
         return caller.terminal_id, None
@@ -87,51 +89,51 @@ async def _resolve_terminal(
         return None, None
     assert caller.processor_id is not None
     terminal_id = decode_id(ids.TERMINAL, named)
-    objection = await terminals.rejection(terminal_id, processor_id=caller.processor_id)
-    if objection is None:
+    error_code = await terminals.rejection(terminal_id, processor_id=caller.processor_id)
+    if error_code is None:
         terminals.touch(terminal_id)
-    return terminal_id, objection
+    return terminal_id, error_code
 
 
 async def _submit_payment(
-    call: RequestContext,
+    request: RequestContext,
     body: InAppPaymentRequest,
     *,
     type: str,
     channel: str,
     pin: str | None = None,
     terminal_id: int | None = None,
-    objection: Code | None = None,
+    error_code: Code | None = None,
 ) -> Reply[PaymentReceipt]:
-    def receipt(shown: ReceiptFields) -> PaymentReceipt:
+    def receipt(receipt_fields: ReceiptFields) -> PaymentReceipt:
         return PaymentReceipt(
-            message=shown.build_message("Payment approved"),
-            transaction_id=shown.transaction_id,
-            status=shown.status,
-            approval_code=calculate_approval_code(shown.internal_id)
-            if shown.status == "completed"
+            message=receipt_fields.build_message("Payment approved"),
+            transaction_id=receipt_fields.transaction_id,
+            status=receipt_fields.status,
+            approval_code=calculate_approval_code(receipt_fields.internal_id)
+            if receipt_fields.status == "completed"
             else None,
-            amount=shown.amount,
-            remaining_balance=shown.payer_balance,
-            fee_amount=shown.fee,
+            amount=receipt_fields.amount,
+            remaining_balance=receipt_fields.payer_balance,
+            fee_amount=receipt_fields.fee,
             metadata=body.metadata,
         )
 
-    processor_id = call.principal.processor_id
+    processor_id = request.principal.processor_id
     assert processor_id is not None
     command = Command(
         type=type,
         channel=channel,
         payer=commands.card_party(body.card_serial),
         payee=commands.processor_party(processor_id),
-        amount=to_minor_units(call, body.amount),
+        amount=to_minor_units(request, body.amount),
         payer_pin=pin,
         pin_policy="above_no_pin_limit",
-        idempotency_key=build_idempotency_key(call, body),
+        idempotency_key=build_idempotency_key(request, body),
         context=_build_context(body, terminal_id),
-        caller_error=objection,
+        caller_error=error_code,
     )
-    return await submit(call, command, receipt)
+    return await submit(request, command, receipt)
 
 
 def _build_context(body: InAppPaymentRequest, terminal_id: int | None) -> dict[str, Any] | None:
@@ -146,49 +148,49 @@ def _build_context(body: InAppPaymentRequest, terminal_id: int | None) -> dict[s
 
 
 async def refund(
-    call: RequestContext, body: RefundRequest, *, channel: str
+    request: RequestContext, body: RefundRequest, *, channel: str
 ) -> Reply[RefundReceipt]:
     """Refund a payment. Any key of the processor may refund payments taken with its other keys."""
 
-    def receipt(shown: ReceiptFields) -> RefundReceipt:
+    def receipt(receipt_fields: ReceiptFields) -> RefundReceipt:
         return RefundReceipt(
-            message=shown.build_message("Refund completed"),
-            transaction_id=shown.transaction_id,
-            status=shown.status,
+            message=receipt_fields.build_message("Refund completed"),
+            transaction_id=receipt_fields.transaction_id,
+            status=receipt_fields.status,
             original_transaction_id=body.original_transaction_id,
-            amount=shown.amount,
-            refundable_amount=shown.refundable_amount,
+            amount=receipt_fields.amount,
+            refundable_amount=receipt_fields.refundable_amount,
         )
 
-    processor_id = call.principal.processor_id
+    processor_id = request.principal.processor_id
     assert processor_id is not None
     command = Command(
         type=chart.REFUND,
         channel=channel,
         payer=commands.processor_party(processor_id),
         payee=commands.CASH_PARTY,  # ignored: the ledger credits the original payer
-        amount=None if body.amount is None else to_minor_units(call, body.amount),
+        amount=None if body.amount is None else to_minor_units(request, body.amount),
         original_id=decode_id(ids.TRANSACTION, body.original_transaction_id),
-        idempotency_key=build_idempotency_key(call, body),
+        idempotency_key=build_idempotency_key(request, body),
         context={"memo": body.reason},
-        before_commit=lambda tx, answer: _record_refund(tx, call, answer, body.reason),
+        before_commit=lambda tx, result: _record_refund(tx, request, result, body.reason),
     )
-    return await submit(call, command, receipt)
+    return await submit(request, command, receipt)
 
 
 async def _record_refund(
-    tx: Any, call: RequestContext, answer: TransactionResult, reason: str
+    tx: Any, request: RequestContext, result: TransactionResult, reason: str
 ) -> None:
     """Record the change to the refunded payment in the audit log."""
-    assert answer.original_id is not None
-    assert answer.refundable_amount is not None
-    paid = await tx.fetchval("SELECT amount FROM transactions WHERE id = $1", answer.original_id)
-    before, after = answer.refundable_amount + answer.amount, answer.refundable_amount
-    currency = call.services.settings.currency
+    assert result.original_id is not None
+    assert result.refundable_amount is not None
+    paid = await tx.fetchval("SELECT amount FROM transactions WHERE id = $1", result.original_id)
+    before, after = result.refundable_amount + result.amount, result.refundable_amount
+    currency = request.services.settings.currency
     await _trail.record(
         tx,
-        call,
-        ids.encode(ids.TRANSACTION, answer.original_id),
+        request,
+        ids.encode(ids.TRANSACTION, result.original_id),
         "refunded",
         reason=reason,
         changes={

@@ -65,33 +65,37 @@ class LookupCardRequest(msgspec.Struct, kw_only=True):
     requires=(require_idempotency_key,),
     errors=(Code.TERMINAL_NOT_FOUND, *_PIN_ERRORS, *_PAYMENT_ERRORS),
 )
-async def pay_at_terminal(call: RequestContext, body: PosPaymentRequest) -> Reply[PaymentReceipt]:
+async def pay_at_terminal(
+    request: RequestContext, body: PosPaymentRequest
+) -> Reply[PaymentReceipt]:
     """Take a payment by card.
 
     Requires a `request_id`. Above the no-PIN limit of the cardholder's KYC level, the PIN is
     required. The terminal is determined by the key, or by `terminal_id` if the key belongs to the
     processor.
     """
-    return await payments.pay_at_terminal(call, body)
+    return await payments.pay_at_terminal(request, body)
 
 
 @pos_endpoints.post(
     "/api/v1/pos/verify-card", access=_SIGNED, errors=(Code.CARD_NOT_FOUND, *_PIN_ERRORS)
 )
-async def verify_terminal_card(call: RequestContext, body: VerifyCardRequest) -> VerifyCardResponse:
+async def verify_terminal_card(
+    request: RequestContext, body: VerifyCardRequest
+) -> VerifyCardResponse:
     """Verify a card and its PIN before a payment.
 
     For a card that cannot be used, the response has `is_active: false` and no balance.
     """
-    return await cards.verify_with_pin(call, body.card_serial, body.pin)
+    return await cards.verify_with_pin(request, body.card_serial, body.pin)
 
 
 @pos_endpoints.post("/api/v1/pos/lookup-card", access=_SIGNED, errors=(Code.CARD_NOT_FOUND,))
 async def look_up_terminal_card(
-    call: RequestContext, body: LookupCardRequest
+    request: RequestContext, body: LookupCardRequest
 ) -> LookupCardResponse:
     """Look up a card by its serial or its NFC UID."""
-    return await cards.look_up(call, body.card_identifier)
+    return await cards.look_up(request, body.card_identifier)
 
 
 @pos_endpoints.post(
@@ -102,13 +106,13 @@ async def look_up_terminal_card(
     errors=_REFUND_ERRORS,
 )
 async def refund_terminal_payment(
-    call: RequestContext, body: RefundRequest
+    request: RequestContext, body: RefundRequest
 ) -> Reply[RefundReceipt]:
     """Refund a payment in full or in part.
 
     Requires a `request_id`. If `amount` is omitted, the entire remaining amount is refunded.
     """
-    return await payments.refund(call, body, channel="pos")
+    return await payments.refund(request, body, channel="pos")
 
 
 #: The short paths are aliases. Operation IDs are unique per path.
@@ -124,12 +128,14 @@ for _prefix, _suffix in _PREFIXES:
         errors=_PAYMENT_ERRORS,
         operation_id=f"pay_in_app{_suffix}",
     )
-    async def pay_in_app(call: RequestContext, body: InAppPaymentRequest) -> Reply[PaymentReceipt]:
+    async def pay_in_app(
+        request: RequestContext, body: InAppPaymentRequest
+    ) -> Reply[PaymentReceipt]:
         """Take a payment in an app.
 
         Requires a `request_id`. No PIN can be entered, so the no-PIN limits always apply.
         """
-        return await payments.pay_in_app(call, body)
+        return await payments.pay_in_app(request, body)
 
     @in_app_endpoints.post(
         f"{_prefix}/verify-card",
@@ -138,10 +144,10 @@ for _prefix, _suffix in _PREFIXES:
         operation_id=f"verify_in_app_card{_suffix}",
     )
     async def verify_in_app_card(
-        call: RequestContext, body: VerifyInAppCardRequest
+        request: RequestContext, body: VerifyInAppCardRequest
     ) -> VerifyCardResponse:
         """Verify a card before an in-app payment. The response has no balance."""
-        return await cards.verify_without_pin(call, body.card_serial)
+        return await cards.verify_without_pin(request, body.card_serial)
 
     @in_app_endpoints.post(
         f"{_prefix}/lookup-card",
@@ -150,10 +156,10 @@ for _prefix, _suffix in _PREFIXES:
         operation_id=f"look_up_in_app_card{_suffix}",
     )
     async def look_up_in_app_card(
-        call: RequestContext, body: LookupCardRequest
+        request: RequestContext, body: LookupCardRequest
     ) -> LookupCardResponse:
         """Look up a card by its serial or its NFC UID, from an app."""
-        return await cards.look_up(call, body.card_identifier)
+        return await cards.look_up(request, body.card_identifier)
 
     @in_app_endpoints.post(
         f"{_prefix}/refund",
@@ -164,10 +170,10 @@ for _prefix, _suffix in _PREFIXES:
         operation_id=f"refund_in_app_payment{_suffix}",
     )
     async def refund_in_app_payment(
-        call: RequestContext, body: RefundRequest
+        request: RequestContext, body: RefundRequest
     ) -> Reply[RefundReceipt]:
         """Refund an in-app payment in full or in part.
 
         Requires a `request_id`. If `amount` is omitted, the entire remaining amount is refunded.
         """
-        return await payments.refund(call, body, channel="in_app")
+        return await payments.refund(request, body, channel="in_app")

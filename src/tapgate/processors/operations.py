@@ -24,9 +24,9 @@ class CreatedProcessor(NamedTuple):
     key: NewHmacKey
 
 
-async def create(call: RequestContext, new: NewProcessor) -> CreatedProcessor:
+async def create(request: RequestContext, new: NewProcessor) -> CreatedProcessor:
     """Create a processor with its first signing key."""
-    services, now = call.services, call.services.clock()
+    services, now = request.services, request.services.clock()
     processor = Processor(
         id=services.new_id(),
         account_id=services.new_id(),
@@ -51,7 +51,7 @@ async def create(call: RequestContext, new: NewProcessor) -> CreatedProcessor:
         key = await services.authenticator.hmac_keys.create_for_processor(tx, processor.id)
         await _trail.record(
             tx,
-            call,
+            request,
             ids.encode(ids.PROCESSOR, processor.id),
             "created",
             changes={
@@ -63,19 +63,22 @@ async def create(call: RequestContext, new: NewProcessor) -> CreatedProcessor:
     return CreatedProcessor(processor, key)
 
 
-async def suspend(call: RequestContext, processor_id: int, reason: str) -> Processor:
+async def suspend(request: RequestContext, processor_id: int, reason: str) -> Processor:
     """Suspend a processor. When this returns, no process accepts its keys."""
-    return await _change_status(call, processor_id, model.SUSPEND, reason)
+    return await _change_status(request, processor_id, model.SUSPEND, reason)
 
 
-async def activate(call: RequestContext, processor_id: int, reason: str | None) -> Processor:
-    return await _change_status(call, processor_id, model.ACTIVATE, reason)
+async def activate(request: RequestContext, processor_id: int, reason: str | None) -> Processor:
+    return await _change_status(request, processor_id, model.ACTIVATE, reason)
 
 
 async def _change_status(
-    call: RequestContext, processor_id: int, move: Transition[ProcessorStatus], reason: str | None
+    request: RequestContext,
+    processor_id: int,
+    move: Transition[ProcessorStatus],
+    reason: str | None,
 ) -> Processor:
-    services = call.services
+    services = request.services
     async with services.database.transaction() as tx:
         before = await queries.lock(tx, processor_id)
         after = msgspec.structs.replace(
@@ -85,7 +88,7 @@ async def _change_status(
         record = model.to_record(after)
         await _trail.record(
             tx,
-            call,
+            request,
             record.id,
             move.event,
             reason=reason,

@@ -66,12 +66,12 @@ class ProcessorTransferReceipt(Receipt, kw_only=True):
 
 
 @endpoints.post("/api/v1/processors", access=Access(roles="A"), status=201)
-async def create_processor(call: RequestContext, body: NewProcessor) -> ProcessorCreated:
+async def create_processor(request: RequestContext, body: NewProcessor) -> ProcessorCreated:
     """Create a processor with its first signing key.
 
     The secret is returned only in this response.
     """
-    processor, key = await operations.create(call, body)
+    processor, key = await operations.create(request, body)
     record = to_record(processor)
     return ProcessorCreated(
         processor_id=record.id,
@@ -82,21 +82,23 @@ async def create_processor(call: RequestContext, body: NewProcessor) -> Processo
 
 
 @endpoints.get("/api/v1/processors", access=_READ_ACCESS, heavy="search")
-async def list_processors(call: RequestContext, query: ProcessorFilters) -> Page[ProcessorRecord]:
+async def list_processors(
+    request: RequestContext, query: ProcessorFilters
+) -> Page[ProcessorRecord]:
     """List processors, newest first.
 
     `search` is either a complete processor ID or a list of words. Each word must occur, ignoring
     case, in the name, phone number or email address, and at least one word must have 3 or more
     characters.
     """
-    rows = await queries.list_page(call.services.database, query)
+    rows = await queries.list_page(request.services.database, query)
     return paginate(rows, query.limit, key=lambda row: row.id, show=to_record)
 
 
 @endpoints.get("/api/v1/processors/{id}", access=_READ_ACCESS, errors=(Code.PROCESSOR_NOT_FOUND,))
-async def get_processor(call: RequestContext, id: str) -> ProcessorRecord:
+async def get_processor(request: RequestContext, id: str) -> ProcessorRecord:
     """Get a processor."""
-    return to_record(await queries.get(call.services.database, decode_processor_id(id)))
+    return to_record(await queries.get(request.services.database, decode_processor_id(id)))
 
 
 @endpoints.post(
@@ -104,12 +106,12 @@ async def get_processor(call: RequestContext, id: str) -> ProcessorRecord:
     access=_STATUS_ACCESS,
     errors=(Code.PROCESSOR_NOT_FOUND, Code.ALREADY_SUSPENDED),
 )
-async def suspend_processor(call: RequestContext, id: str, body: Reason) -> ProcessorResponse:
+async def suspend_processor(request: RequestContext, id: str, body: Reason) -> ProcessorResponse:
     """Suspend a processor.
 
     All of its keys are rejected immediately.
     """
-    processor = await operations.suspend(call, decode_processor_id(id), body.reason)
+    processor = await operations.suspend(request, decode_processor_id(id), body.reason)
     return ProcessorResponse(message="Processor suspended", processor=to_record(processor))
 
 
@@ -119,10 +121,10 @@ async def suspend_processor(call: RequestContext, id: str, body: Reason) -> Proc
     errors=(Code.PROCESSOR_NOT_FOUND, Code.NOT_SUSPENDED),
 )
 async def activate_processor(
-    call: RequestContext, id: str, body: OptionalReason
+    request: RequestContext, id: str, body: OptionalReason
 ) -> ProcessorResponse:
     """Reactivate a suspended processor."""
-    processor = await operations.activate(call, decode_processor_id(id), body.reason)
+    processor = await operations.activate(request, decode_processor_id(id), body.reason)
     return ProcessorResponse(message="Processor activated", processor=to_record(processor))
 
 
@@ -142,27 +144,27 @@ async def activate_processor(
     ),
 )
 async def transfer_from_processor(
-    call: RequestContext, id: str, body: ProcessorTransfer
+    request: RequestContext, id: str, body: ProcessorTransfer
 ) -> Reply[ProcessorTransferReceipt]:
     """Transfer money from a processor's settlement account to a subscriber."""
 
-    def receipt(shown: ReceiptFields) -> ProcessorTransferReceipt:
+    def receipt(receipt_fields: ReceiptFields) -> ProcessorTransferReceipt:
         return ProcessorTransferReceipt(
-            message=shown.build_message("Transfer completed"),
-            transaction_id=shown.transaction_id,
-            status=shown.status,
-            amount=shown.amount,
-            processor_balance=shown.payer_balance,
+            message=receipt_fields.build_message("Transfer completed"),
+            transaction_id=receipt_fields.transaction_id,
+            status=receipt_fields.status,
+            amount=receipt_fields.amount,
+            processor_balance=receipt_fields.payer_balance,
         )
 
-    await require_customer_access(call, body.subscriber_id)
+    await require_customer_access(request, body.subscriber_id)
     command = Command(
         type=chart.PROCESSOR_TRANSFER,
-        channel=get_channel(call.principal),
+        channel=get_channel(request.principal),
         payer=commands.processor_party(decode_id(ids.PROCESSOR, id)),
         payee=commands.subscriber_party(decode_id(ids.SUBSCRIBER, body.subscriber_id)),
-        amount=to_minor_units(call, body.amount),
-        idempotency_key=build_idempotency_key(call, body),
+        amount=to_minor_units(request, body.amount),
+        idempotency_key=build_idempotency_key(request, body),
         context=None if body.description is None else {"memo": body.description},
     )
-    return await submit(call, command, receipt)
+    return await submit(request, command, receipt)

@@ -34,13 +34,13 @@ class AsgiApp:
 
     async def _handle_http(self, request: "AsgiRequest", send: Send) -> None:
         try:
-            answer = await self.respond(request)
+            response = await self.respond(request)
         except ClientDisconnectedError:
             return
-        lines = answer.head.split(b"\r\n")[:-1]
+        lines = response.head.split(b"\r\n")[:-1]
         headers = [(name, value) for name, _, value in (line.partition(b": ") for line in lines)]
-        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-        body = b"" if request.method == "HEAD" else answer.body
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        body = b"" if request.method == "HEAD" else response.body
         await send({"type": "http.response.body", "body": body})
 
 

@@ -86,11 +86,11 @@ class FairLimit:
             raise unavailable(self._busy_message)
         if sum(map(len, self._waiters.values())) < self._max_queue:
             return
-        longest = max(self._waiters, key=lambda other: len(self._waiters[other]))
-        if len(self._waiters[longest]) <= own + 1:
+        max_length = max(self._waiters, key=lambda other: len(self._waiters[other]))
+        if len(self._waiters[max_length]) <= own + 1:
             raise unavailable(self._busy_message)
-        displaced = self._waiters[longest][-1]
-        self._remove_waiter(longest, displaced)
+        displaced = self._waiters[max_length][-1]
+        self._remove_waiter(max_length, displaced)
         if not displaced.done():  # a done waiter has just timed out
             displaced.set_exception(unavailable(self._busy_message))
 

@@ -125,13 +125,13 @@ class HttpProtocol(BoundedConnection):
         left = self._feed_parser(data)
         while left and self._discarded_bytes is None and not self.is_closed:
             left = self._feed_parser(left)
-        exchange = self._incoming
-        if exchange is not None and not exchange.is_complete and exchange is self._current:
-            self._set_receive_deadline(exchange)
+        request = self._incoming
+        if request is not None and not request.is_complete and request is self._current:
+            self._set_receive_deadline(request)
 
-    def _set_receive_deadline(self, exchange: HttpRequest) -> None:
-        if not exchange.has_responded and self._discarded_bytes is None:
-            slowest = _MIN_RATE_GRACE_SECONDS + exchange.received_bytes / _MIN_BYTES_PER_SECOND
+    def _set_receive_deadline(self, request: HttpRequest) -> None:
+        if not request.has_responded and self._discarded_bytes is None:
+            slowest = _MIN_RATE_GRACE_SECONDS + request.received_bytes / _MIN_BYTES_PER_SECOND
             end = self._started_at + min(_RECEIVE_TIMEOUT_SECONDS, slowest)
             self._deadline = min(end, self._loop.time() + _STALL_TIMEOUT_SECONDS)
 
@@ -193,40 +193,40 @@ class HttpProtocol(BoundedConnection):
         keep_alive = not self._is_http_1_0 and parser.should_keep_alive()
         path, query = split_target(self._url)
         method = parser.get_method().decode("latin-1")
-        exchange = HttpRequest(self, method, path, query, self._headers, self._peer, keep_alive)
-        self._incoming = exchange
+        request = HttpRequest(self, method, path, query, self._headers, self._peer, keep_alive)
+        self._incoming = request
         if self._can_start:
-            self._start(exchange)
+            self._start(request)
         else:
-            self._pipelined.append(exchange)
+            self._pipelined.append(request)
             if len(self._pipelined) > _MAX_PIPELINED_REQUESTS:
                 self._pause_reading()
 
     def on_body(self, body: bytes) -> None:
-        exchange = self._incoming
-        assert exchange is not None
-        held = exchange.held_bytes
-        exchange.append_body(body)
+        request = self._incoming
+        assert request is not None
+        held = request.held_bytes
+        request.append_body(body)
         self._body_bytes += len(body)
-        self._held_bytes += exchange.held_bytes - held
-        if exchange.has_responded:
-            if exchange.received_bytes > connection.LINGER_BYTES:
+        self._held_bytes += request.held_bytes - held
+        if request.has_responded:
+            if request.received_bytes > connection.LINGER_BYTES:
                 self._close()
             return
         if self._held_bytes > FREE_BODY_BYTES and not self._charge_budget():
-            exchange.reject_overloaded()
-        if exchange.received_bytes > _MAX_UNWANTED_BODY_BYTES and not exchange.is_body_wanted:
+            request.reject_overloaded()
+        if request.received_bytes > _MAX_UNWANTED_BODY_BYTES and not request.is_body_wanted:
             self._pause_reading()
 
     def on_message_complete(self) -> None:
-        exchange = self._incoming
-        if exchange is None:  # a protocol upgrade, see `_ignore_upgrade`
+        request = self._incoming
+        if request is None:  # a protocol upgrade, see `_ignore_upgrade`
             return
-        exchange.is_complete = True
-        exchange.wake_reader()
-        if exchange.has_responded:
+        request.is_complete = True
+        request.wake_reader()
+        if request.has_responded:
             self._close()
-        elif exchange is self._current:
+        elif request is self._current:
             # Only a request in progress has no deadline. A request that is queued until the client
             # reads earlier responses keeps its deadline.
             self._deadline = NO_DEADLINE
@@ -251,7 +251,7 @@ class HttpProtocol(BoundedConnection):
         self._is_draining = True
         self._pause_reading()
 
-    def _reject_malformed(self, sentence: str | None = None) -> None:
+    def _reject_malformed(self, message: str | None = None) -> None:
         """Send 400 and close. Earlier requests still get their responses."""
         self._is_draining = True
         current = self._current
@@ -259,10 +259,10 @@ class HttpProtocol(BoundedConnection):
             self._pause_reading()
             return
         if current is None or not current.has_responded:
-            error = ApiError(Code.INVALID_REQUEST, sentence or "The request is not valid HTTP/1.1.")
-            answer = self.render_error(error)
-            named = answer._replace(
-                head=answer.head + encode_header("x-request-id", secrets.token_hex(8))
+            error = ApiError(Code.INVALID_REQUEST, message or "The request is not valid HTTP/1.1.")
+            response = self.render_error(error)
+            named = response._replace(
+                head=response.head + encode_header("x-request-id", secrets.token_hex(8))
             )
             self._transport.write(
                 encode_response(named, self._server.default_headers, keep_alive=False)
@@ -277,25 +277,25 @@ class HttpProtocol(BoundedConnection):
 
     # Sending
 
-    def continue_body(self, exchange: HttpRequest) -> None:
+    def continue_body(self, request: HttpRequest) -> None:
         """Receive more of the body, which the application is waiting for."""
-        if not exchange.has_sent_continue:
-            exchange.has_sent_continue = True
-            self._set_receive_deadline(exchange)
-            if b"expect" in exchange.headers:
+        if not request.has_sent_continue:
+            request.has_sent_continue = True
+            self._set_receive_deadline(request)
+            if b"expect" in request.headers:
                 self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         self._resume_reading()
 
-    def _send_response(self, exchange: HttpRequest, answer: Response) -> None:
+    def _send_response(self, request: HttpRequest, response: Response) -> None:
         goes_on = not self._is_draining or bool(self._pipelined)
-        keep_alive = goes_on and exchange.keep_alive and exchange.is_complete
-        if exchange.method == "HEAD":
-            answer = answer._replace(body=b"")
-        data = encode_response(answer, self._server.default_headers, keep_alive=keep_alive)
-        exchange.has_responded = True
-        self._held_bytes -= exchange.held_bytes
-        exchange.held_bytes = 0
-        exchange.discard_body()
+        keep_alive = goes_on and request.keep_alive and request.is_complete
+        if request.method == "HEAD":
+            response = response._replace(body=b"")
+        data = encode_response(response, self._server.default_headers, keep_alive=keep_alive)
+        request.has_responded = True
+        self._held_bytes -= request.held_bytes
+        request.held_bytes = 0
+        request.discard_body()
         if self._charged_bytes:
             self._charge_budget()
         if self.is_closed:
@@ -304,14 +304,14 @@ class HttpProtocol(BoundedConnection):
         if keep_alive:
             self._current = None
             self._deadline = self._loop.time() + connection.IDLE_TIMEOUT_SECONDS
-            if answer.pause:
-                self._pause_reading_for(answer.pause)
+            if response.pause:
+                self._pause_reading_for(response.pause)
             else:
                 self._continue_reading()
-        elif exchange.is_complete:
+        elif request.is_complete:
             self._close()
         else:
-            exchange.received_bytes = 0
+            request.received_bytes = 0
             self._deadline = self._loop.time() + connection.LINGER_SECONDS
             self._resume_reading()
 
@@ -329,21 +329,21 @@ class HttpProtocol(BoundedConnection):
             self._start(self._pipelined.popleft())
             self._resume_reading()
 
-    def _start(self, exchange: HttpRequest) -> None:
-        self._current = exchange
+    def _start(self, request: HttpRequest) -> None:
+        self._current = request
         self._started_at = self._loop.time()
-        if exchange.is_complete:
+        if request.is_complete:
             self._deadline = NO_DEADLINE
-        exchange.task = self._loop.create_task(self._handle_request(exchange))
-        self._server.tasks.add(exchange.task)
+        request.task = self._loop.create_task(self._handle_request(request))
+        self._server.tasks.add(request.task)
 
-    async def _handle_request(self, exchange: HttpRequest) -> None:
+    async def _handle_request(self, request: HttpRequest) -> None:
         try:
-            self._send_response(exchange, await self._respond(exchange))
+            self._send_response(request, await self._respond(request))
         except ClientDisconnectedError:
             pass
         except Exception as error:
             _log.error("http.response_failed", failure=logs.describe_exception(error))
-        self._server.tasks.discard(exchange.task)
-        if not exchange.has_responded:
+        self._server.tasks.discard(request.task)
+        if not request.has_responded:
             self._transport.abort()

@@ -13,7 +13,7 @@ class BodySource(Protocol):
 
     is_closed: bool
 
-    def continue_body(self, exchange: "HttpRequest") -> None:
+    def continue_body(self, request: "HttpRequest") -> None:
         """Receive more of the request's body."""
 
 

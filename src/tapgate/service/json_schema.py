@@ -34,12 +34,12 @@ def build_components(kinds: Sequence[Any]) -> tuple[dict[Any, Schema], dict[str,
     A component has the name of its class. `Page[CardRecord]` becomes `CardPage`. Classes that share
     a name are qualified with their modules; see `require_unique_names`.
     """
-    made, found = msgspec.json.schema_components(kinds, ref_template=REF_PREFIX + "{name}")
+    created, found = msgspec.json.schema_components(kinds, ref_template=REF_PREFIX + "{name}")
     names = {name: _PAGE_NAME.sub(r"\1Page", name) for name in found}
     components = {names[name]: _rename_references(schema, names) for name, schema in found.items()}
     for name, schema in components.items():
         schema["title"] = name
-    references = [_rename_references(schema, names) for schema in made]
+    references = [_rename_references(schema, names) for schema in created]
     return dict(zip(kinds, references, strict=True)), components
 
 
@@ -103,7 +103,7 @@ def _use_type_list(schema: Schema) -> Schema:
 
 def _rename_references(part: Any, names: dict[str, str]) -> Any:
     if isinstance(part, list):
-        return [_rename_references(one, names) for one in part]
+        return [_rename_references(item, names) for item in part]
     if not isinstance(part, dict):
         return part
     renamed = {key: _rename_references(value, names) for key, value in part.items()}

@@ -112,11 +112,11 @@ def describe_exception(error: BaseException) -> dict[str, Any]:
         chain.insert(0, cause)
         cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
     return {
-        "types": [f"{type(one).__module__}.{type(one).__qualname__}" for one in chain],
+        "types": [f"{type(item).__module__}.{type(item).__qualname__}" for item in chain],
         "frames": [
             f"{frame.filename}:{frame.lineno} {frame.name}"
-            for one in chain
-            for frame in traceback.extract_tb(one.__traceback__)
+            for entry in chain
+            for frame in traceback.extract_tb(entry.__traceback__)
         ],
     }
 

@@ -51,8 +51,8 @@ def encode_without_upgrade(
     for name, value in headers.items():
         if name == b"connection":
             words = [word.strip() for word in value.lower().split(b",")]
-            kept = [word for word in words if word in (b"close", b"keep-alive")]
-            lines.append(b"connection: " + b", ".join(kept))
+            stored = [word for word in words if word in (b"close", b"keep-alive")]
+            lines.append(b"connection: " + b", ".join(stored))
         elif name != b"upgrade":
             lines.append(b"%b: %b" % (name, value))
     return b"\r\n".join(lines) + b"\r\n\r\n"

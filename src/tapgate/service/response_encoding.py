@@ -12,9 +12,9 @@ _STATUS_LINES = {
 
 
 def encode_response(
-    answer: Response, server_headers: Sequence[tuple[bytes, bytes]], *, keep_alive: bool
+    response: Response, server_headers: Sequence[tuple[bytes, bytes]], *, keep_alive: bool
 ) -> bytes:
-    status, head, body, _ = answer
+    status, head, body, _ = response
     return b"".join(
         (
             _STATUS_LINES.get(status) or b"HTTP/1.1 %d Other\r\n" % status,

@@ -195,8 +195,8 @@ class _Server(uvicorn.Server):
             "Too many connections. Try again shortly.",
             headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
         )
-        answer: Response = self._protocol_class.render_error(error)
-        return encode_response(answer, self.server_state.default_headers, keep_alive=False)
+        response: Response = self._protocol_class.render_error(error)
+        return encode_response(response, self.server_state.default_headers, keep_alive=False)
 
     async def _connect(
         self, connection: socket.socket, on_lost: Callable[[], None] | None = None

@@ -49,18 +49,18 @@ class SentMessage(msgspec.Struct, frozen=True, kw_only=True):
 def _json_handler(handler: JsonHandler) -> PageHandler:
     """Wrap a handler to return JSON, with errors as a `problem` message for the page."""
 
-    async def respond(visit: PageRequest) -> Reply[bytes]:
-        _require_role(visit)
+    async def respond(request: PageRequest) -> Reply[bytes]:
+        _require_role(request)
         try:
-            return visit.render_json(await handler(visit))
+            return request.render_json(await handler(request))
         except MessengerError as error:
-            return visit.render_json({"problem": str(error)})
+            return request.render_json({"problem": str(error)})
 
     return respond
 
 
-def _require_role(visit: PageRequest) -> None:
-    if visit.principal.role != _REQUIRED_ROLE:
+def _require_role(request: PageRequest) -> None:
+    if request.principal.role != _REQUIRED_ROLE:
         raise ApiError(
             Code.FORBIDDEN,
             "The phone simulator can act as any customer, so only system administrators can use it",
@@ -68,37 +68,37 @@ def _require_role(visit: PageRequest) -> None:
 
 
 @pages.get("/simulator/phone")
-async def render_phone_page(visit: PageRequest) -> Reply[bytes]:
-    _require_role(visit)
-    number = load_example_phone(visit.context.services.settings.data_dir)
-    people = [] if number is None else await _search_people(visit, number)
-    person = next((one for one in people if one["phone"] == number), None)
-    return visit.render("phone.html", person=person, title="Phone")
+async def render_phone_page(request: PageRequest) -> Reply[bytes]:
+    _require_role(request)
+    number = load_example_phone(request.context.services.settings.data_dir)
+    people = [] if number is None else await _search_people(request, number)
+    person = next((item for item in people if item["phone"] == number), None)
+    return request.render("phone.html", person=person, title="Phone")
 
 
 @pages.get("/simulator/phone/people")
 @_json_handler
-async def search_people(visit: PageRequest) -> Any:
-    return {"people": await _search_people(visit, visit.query.get("search") or "")}
+async def search_people(request: PageRequest) -> Any:
+    return {"people": await _search_people(request, request.query.get("search") or "")}
 
 
 @pages.get("/simulator/phone/messages")
 @_json_handler
-async def list_messages(visit: PageRequest) -> Any:
-    sent = await _create_messenger_client(visit).list_outbox(
-        _require_phone_number(visit.query.get("to"))
+async def list_messages(request: PageRequest) -> Any:
+    sent = await _create_messenger_client(request).list_outbox(
+        _require_phone_number(request.query.get("to"))
     )
     return {"messages": [_to_record(message) for message in reversed(sent)]}
 
 
 @pages.post("/simulator/phone/send")
 @_json_handler
-async def send_message(visit: PageRequest) -> Any:
+async def send_message(request: PageRequest) -> Any:
     try:
-        sent = msgspec.json.decode(visit.context.body, type=SentMessage)
+        sent = msgspec.json.decode(request.context.body, type=SentMessage)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise MessengerError("The message is not valid. Reload the page and try again.") from None
-    await _create_messenger_client(visit).deliver(
+    await _create_messenger_client(request).deliver(
         _require_phone_number(sent.sender), _build_provider_message(sent)
     )
     return {}
@@ -106,27 +106,29 @@ async def send_message(visit: PageRequest) -> Any:
 
 @pages.get("/simulator/phone/form-key")
 @_json_handler
-async def get_form_key(visit: PageRequest) -> Any:
-    return {"key": await _create_messenger_client(visit).get_form_key()}
+async def get_form_key(request: PageRequest) -> Any:
+    return {"key": await _create_messenger_client(request).get_form_key()}
 
 
 @pages.post("/simulator/phone/form")
 @_json_handler
-async def submit_form(visit: PageRequest) -> Any:
+async def submit_form(request: PageRequest) -> Any:
     """Forward the form request unchanged; the page has encrypted it for the messenger."""
-    status, body = await _create_messenger_client(visit).forward_form_request(visit.context.body)
+    status, body = await _create_messenger_client(request).forward_form_request(
+        request.context.body
+    )
     return {"status": status, "body": body}
 
 
-def _create_messenger_client(visit: PageRequest) -> MessengerClient:
-    return MessengerClient(visit.context.services.settings)
+def _create_messenger_client(request: PageRequest) -> MessengerClient:
+    return MessengerClient(request.context.services.settings)
 
 
-async def _search_people(visit: PageRequest, search: str) -> list[dict[str, str]]:
-    found = await search_records(visit, _SUBSCRIBERS_PATH, search, _MAX_RESULTS)
+async def _search_people(request: PageRequest, search: str) -> list[dict[str, str]]:
+    found = await search_records(request, _SUBSCRIBERS_PATH, search, _MAX_RESULTS)
     return [
-        {"name": f"{one['first_name']} {one['last_name']}", "phone": one["phone_number"]}
-        for one in found
+        {"name": f"{item['first_name']} {item['last_name']}", "phone": item["phone_number"]}
+        for item in found
     ]
 
 

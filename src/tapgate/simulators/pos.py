@@ -36,33 +36,33 @@ _MAX_PEOPLE: Final = 4
 
 
 @pages.get("/simulator/pos")
-async def render_terminal_page(visit: PageRequest) -> Reply[bytes]:
-    await visit.require_access(
+async def render_terminal_page(request: PageRequest) -> Reply[bytes]:
+    await request.require_access(
         f"POST {_KEYS_PATH}",
-        sentence="The POS simulator creates a signing key, which your role does not allow",
+        message="The POS simulator creates a signing key, which your role does not allow",
     )
-    merchants = await _list_merchants(visit)
-    settings = visit.context.services.settings
-    return visit.render(
+    merchants = await _list_merchants(request)
+    settings = request.context.services.settings
+    return request.render(
         "pos.html",
         merchants=[merchant for merchant in merchants if merchant["terminals"]],
         has_test_terminal=any(
             merchant["name"] == _SIMULATOR_MERCHANT_NAME for merchant in merchants
         ),
         decimals=money.get_decimals(settings.currency),
-        example=_load_example_person(visit),
+        example=_load_example_person(request),
     )
 
 
-async def _list_merchants(visit: PageRequest) -> list[dict[str, Any]]:
+async def _list_merchants(request: PageRequest) -> list[dict[str, Any]]:
     """Return the newest processors with their terminals, active ones first."""
-    processors = (await visit.get(_PROCESSORS_PATH))["data"]
+    processors = (await request.get(_PROCESSORS_PATH))["data"]
     lists = await asyncio.gather(
-        *(visit.get(build_path(_TERMINALS_PATH, {"id": one["id"]})) for one in processors)
+        *(request.get(build_path(_TERMINALS_PATH, {"id": item["id"]})) for item in processors)
     )
     merchants = [
-        {**one, "terminals": sorted(terminals["data"], key=_is_inactive)}
-        for one, terminals in zip(processors, lists, strict=True)
+        {**entry, "terminals": sorted(terminals["data"], key=_is_inactive)}
+        for entry, terminals in zip(processors, lists, strict=True)
     ]
     return sorted(merchants, key=_is_inactive)
 
@@ -71,64 +71,64 @@ def _is_inactive(record: dict[str, Any]) -> bool:
     return bool(record["status"] != "active")
 
 
-def _load_example_person(visit: PageRequest) -> examples.ExamplePerson | None:
+def _load_example_person(request: PageRequest) -> examples.ExamplePerson | None:
     """Return the demo's example person, whose PIN the demo prints; in development only."""
-    settings = visit.context.services.settings
+    settings = request.context.services.settings
     if settings.environment != DEVELOPMENT:
         return None
     return examples.load_example_person(settings.data_dir)
 
 
 @pages.post("/simulator/pos/terminals")
-async def create_terminal(visit: PageRequest) -> Reply[bytes]:
+async def create_terminal(request: PageRequest) -> Reply[bytes]:
     """Create a merchant with a terminal for testing, separate from existing merchants."""
-    created = await visit.send("POST", _PROCESSORS_PATH, _SIMULATOR_MERCHANT)
+    created = await request.send("POST", _PROCESSORS_PATH, _SIMULATOR_MERCHANT)
     path = build_path(_TERMINALS_PATH, {"id": created["processor_id"]})
-    await visit.send("POST", path, {"name": "Till 1"})
-    return visit.redirect(
+    await request.send("POST", path, {"name": "Till 1"})
+    return request.redirect(
         "/simulator/pos", f"Test terminal created for the merchant {_SIMULATOR_MERCHANT_NAME}."
     )
 
 
 @pages.post("/simulator/pos/keys")
-async def create_key(visit: PageRequest) -> Reply[bytes]:
+async def create_key(request: PageRequest) -> Reply[bytes]:
     """Create a signing key; only this response contains its secret."""
-    path = build_path(_KEYS_PATH, {"id": visit.form.get("processor_id") or "none"})
-    created = await visit.send("POST", path, {"terminal_id": visit.form.get("terminal_id")})
-    return visit.render_json(created)
+    path = build_path(_KEYS_PATH, {"id": request.form.get("processor_id") or "none"})
+    created = await request.send("POST", path, {"terminal_id": request.form.get("terminal_id")})
+    return request.render_json(created)
 
 
 @pages.post("/simulator/pos/keys/delete")
-async def delete_key(visit: PageRequest) -> Reply[bytes]:
+async def delete_key(request: PageRequest) -> Reply[bytes]:
     """Delete the key when the terminal is switched off, so that pages leave no keys behind."""
     names = {
-        "id": visit.form.get("processor_id") or "none",
-        "api_key_id": visit.form.get("api_key_id") or "none",
+        "id": request.form.get("processor_id") or "none",
+        "api_key_id": request.form.get("api_key_id") or "none",
     }
-    await visit.send("DELETE", build_path(_KEY_PATH, names))
-    return visit.render_json({"deleted": True})
+    await request.send("DELETE", build_path(_KEY_PATH, names))
+    return request.render_json({"deleted": True})
 
 
 @pages.get("/simulator/pos/cards")
-async def search_cards(visit: PageRequest) -> Reply[bytes]:
+async def search_cards(request: PageRequest) -> Reply[bytes]:
     """Search cards by serial, UID or cardholder name; active cards come first."""
-    search = visit.query.get("search")
+    search = request.query.get("search")
     if search is None:
-        found = await visit.get("/api/v1/cards", {"status": "ACTIVE", "limit": _MAX_CARDS})
-        return visit.render_json(_to_records(found["data"]))
+        found = await request.get("/api/v1/cards", {"status": "ACTIVE", "limit": _MAX_CARDS})
+        return request.render_json(_to_records(found["data"]))
     lists = await asyncio.gather(
-        search_records(visit, "/api/v1/cards", search, _MAX_CARDS),
-        _search_cards_by_holder(visit, search),
+        search_records(request, "/api/v1/cards", search, _MAX_CARDS),
+        _search_cards_by_holder(request, search),
     )
-    return visit.render_json(_to_records([*lists[0], *lists[1]]))
+    return request.render_json(_to_records([*lists[0], *lists[1]]))
 
 
-async def _search_cards_by_holder(visit: PageRequest, name: str) -> list[dict[str, Any]]:
-    people = await search_records(visit, "/api/v1/subscribers", name, _MAX_PEOPLE)
+async def _search_cards_by_holder(request: PageRequest, name: str) -> list[dict[str, Any]]:
+    people = await search_records(request, "/api/v1/subscribers", name, _MAX_PEOPLE)
     lists = await asyncio.gather(
         *(
-            visit.get("/api/v1/cards", {"subscriber_id": one["id"], "limit": _MAX_CARDS})
-            for one in people
+            request.get("/api/v1/cards", {"subscriber_id": item["id"], "limit": _MAX_CARDS})
+            for item in people
         )
     )
     return [card for found in lists for card in found["data"]]

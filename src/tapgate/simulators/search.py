@@ -7,11 +7,11 @@ from tapgate.errors import ApiError, Code
 
 
 async def search_records(
-    visit: PageRequest, path: str, search: str, limit: int
+    request: PageRequest, path: str, search: str, limit: int
 ) -> list[dict[str, Any]]:
     """Return the matching records, or none if the text is too short to search for."""
     try:
-        found = await visit.get(path, {"search": search, "limit": limit})
+        found = await request.get(path, {"search": search, "limit": limit})
     except ApiError as error:
         if error.code is not Code.VALIDATION_FAILED:
             raise

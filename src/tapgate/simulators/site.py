@@ -26,8 +26,8 @@ PAGES: Final[tuple[Pages, ...]] = (
 
 
 @_index_pages.get("/simulator")
-async def render_index(visit: PageRequest) -> Reply[bytes]:
-    return visit.render("simulators.html")
+async def render_index(request: PageRequest) -> Reply[bytes]:
+    return request.render("simulators.html")
 
 
 def build_simulator_site(settings: Settings) -> PageSite | None:

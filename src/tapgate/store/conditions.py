@@ -76,13 +76,13 @@ class Conditions:
         if number is not None:
             self.where(f"{id_column} = {{}}", number)
             return
-        words = [[one for one in spellings(word) if one] for word in text.split()]
+        words = [[item for item in spellings(word) if item] for word in text.split()]
         if not any(map(_is_indexed, words)):
             raise invalid_field("search", SEARCH_ERROR)
         for word in words:
             indexed = _is_indexed(word)
             found = [
-                self._build_match(f"{fold}({self.bind(one)})", column, indexed) for one in word
+                self._build_match(f"{fold}({self.bind(entry)})", column, indexed) for entry in word
             ]
             self.add(f"({' OR '.join(found) or 'false'})")
 

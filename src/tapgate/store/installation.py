@@ -24,7 +24,7 @@ async def check_installation(database: Database, *, secret_fingerprint: str, cur
     )
 
 
-async def _require_unchanged(database: Database, name: str, value: str, refusal: str) -> None:
+async def _require_unchanged(database: Database, name: str, value: str, reason: str) -> None:
     first = await database.fetchval(
         """INSERT INTO installation (name, value) VALUES ($1, $2)
            ON CONFLICT (name) DO UPDATE SET value = installation.value
@@ -33,4 +33,4 @@ async def _require_unchanged(database: Database, name: str, value: str, refusal:
         value,
     )
     if first != value:
-        raise SettingsError(refusal)
+        raise SettingsError(reason)

@@ -28,12 +28,12 @@ class Pool:
         self._is_closing = False
         self._all_released = asyncio.Event()
 
-    async def acquire(self, patience: float) -> asyncpg.Connection:
+    async def acquire(self, timeout_seconds: float) -> asyncpg.Connection:
         """Return a connection; raise TimeoutError if none becomes available in time."""
         self._require_open()
         connection = self._pop_idle()
         if connection is None:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(timeout_seconds):
                 while connection is None:
                     connection = await self._open_or_wait()
             if self._is_closing:  # closed while waiting: close() does not see this connection

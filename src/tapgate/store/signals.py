@@ -194,12 +194,12 @@ class Signals:
         self._ack_tasks.add(answering)
         answering.add_done_callback(self._ack_tasks.discard)
 
-    async def _send_ack(self, asker: str, answer: str) -> None:
+    async def _send_ack(self, asker: str, reply: str) -> None:
         with contextlib.suppress(*DATABASE_ERRORS):
-            await self._notify(asker, answer)
+            await self._notify(asker, reply)
 
-    def _on_ack(self, _connection: object, _pid: int, _channel: str, answer: str) -> None:
-        ticket, _, pid = answer.partition(" ")
+    def _on_ack(self, _connection: object, _pid: int, _channel: str, reply: str) -> None:
+        ticket, _, pid = reply.partition(" ")
         if ticket in self._acks:
             self._acks[ticket].add(int(pid))
             self._ack_received.set()

@@ -196,11 +196,11 @@ def _parse_hosts(
 ) -> Sequence[tuple[str | None, int | None]]:
     if location:
         split = [urlsplit(f"//{host}") for host in location.split(",")]
-        if not all(one.hostname for one in split):
+        if not all(item.hostname for item in split):
             raise _build_url_error("has an empty host")
         # `hostname` is lowercased, but the host may be a percent-encoded socket folder.
-        names = [unquote(_PORT_PATTERN.sub("", one.netloc)).strip("[]") for one in split]
-        ports = [one.port for one in split]
+        names = [unquote(_PORT_PATTERN.sub("", entry.netloc)).strip("[]") for entry in split]
+        ports = [element.port for element in split]
         if "port" in query and not any(ports):
             ports = _parse_ports(query["port"], len(names))
     else:
@@ -229,5 +229,5 @@ def _parse_number(name: str, text: str) -> int:
     return int(text)
 
 
-def _build_url_error(sentence: str) -> StoreError:
-    return StoreError(f"the database URL {sentence}")
+def _build_url_error(message: str) -> StoreError:
+    return StoreError(f"the database URL {message}")

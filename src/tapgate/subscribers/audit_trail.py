@@ -11,7 +11,7 @@ _trail = AuditTrail("subscriber")
 
 async def record_audit_entry(
     tx: asyncpg.Connection,
-    call: RequestContext,
+    request: RequestContext,
     subscriber_id: int,
     action: str,
     *,
@@ -21,7 +21,7 @@ async def record_audit_entry(
 ) -> None:
     await _trail.record(
         tx,
-        call,
+        request,
         ids.encode(ids.SUBSCRIBER, subscriber_id),
         action,
         result=result,

@@ -17,15 +17,15 @@ ONE_TIME_CODE_TEMPLATE = "one_time_code"
 
 
 async def send(
-    tx: asyncpg.Connection, call: RequestContext, subscriber: Subscriber, question: CodeRequest
+    tx: asyncpg.Connection, request: RequestContext, subscriber: Subscriber, question: CodeRequest
 ) -> None:
-    now = call.services.clock()
+    now = request.services.clock()
     code = await one_time_codes.issue(
-        tx, call.services.vault, question, subscriber.phone_number, now
+        tx, request.services.vault, question, subscriber.phone_number, now
     )
     await enqueue_message(
         tx,
-        call.services,
+        request.services,
         to=subscriber.phone_number,
         template=ONE_TIME_CODE_TEMPLATE,
         parameters=[code],
@@ -35,22 +35,22 @@ async def send(
 
 @asynccontextmanager
 async def redeem(
-    call: RequestContext, question: CodeRequest, code: str, action: str
+    request: RequestContext, question: CodeRequest, code: str, action: str
 ) -> AsyncIterator[asyncpg.Connection]:
     """Redeem a code and yield the database transaction for the action that it authorizes.
 
     A wrong code raises before the body runs, and the failure is recorded in the audit log.
     """
-    services = call.services
+    services = request.services
     try:
         async with one_time_codes.redeem(
             services.database, services.vault, question, code, services.clock()
         ) as tx:
             yield tx
-    except ApiError as refusal:
-        if refusal.code == Code.INVALID_OTP:
+    except ApiError as error:
+        if error.code == Code.INVALID_OTP:
             async with services.database.transaction() as tx:
                 await record_audit_entry(
-                    tx, call, question.subscriber_id, action, result="failure", reason=refusal.code
+                    tx, request, question.subscriber_id, action, result="failure", reason=error.code
                 )
         raise

@@ -43,7 +43,7 @@ class MessageRecord(msgspec.Struct, frozen=True, kw_only=True):
     errors=(Code.SUBSCRIBER_NOT_FOUND,),
 )
 async def list_subscriber_messages(
-    call: RequestContext, id: str, query: MessageFilters
+    request: RequestContext, id: str, query: MessageFilters
 ) -> Page[MessageRecord]:
     """List the messages sent to a subscriber.
 
@@ -55,16 +55,16 @@ async def list_subscriber_messages(
     subscriber that the caller may not access, only one-time codes are listed, so that staff can see
     whether a code arrived.
     """
-    subscriber = await queries.get(call.services.database, decode_subscriber_id(id))
+    subscriber = await queries.get(request.services.database, decode_subscriber_id(id))
     template = query.template
-    if not await _is_visible(call, subscriber):
+    if not await _is_visible(request, subscriber):
         if template not in (None, ONE_TIME_CODE_TEMPLATE):
             return Page(data=[], has_more=False, next_cursor=None)
         template = ONE_TIME_CODE_TEMPLATE
     rows = await message_statuses.list_page(
-        call.services.database,
+        request.services.database,
         subscriber.phone_number,
-        since=await queries.get_phone_number_owned_since(call.services.database, subscriber.id),
+        since=await queries.get_phone_number_owned_since(request.services.database, subscriber.id),
         template=template,
         before=query.before_id,
         limit=query.limit + 1,
@@ -72,10 +72,10 @@ async def list_subscriber_messages(
     return paginate(rows, query.limit, key=lambda row: int(row["id"]), show=_to_record)
 
 
-async def _is_visible(call: RequestContext, subscriber: Subscriber) -> bool:
+async def _is_visible(request: RequestContext, subscriber: Subscriber) -> bool:
     try:
         await require_subscriber_access(
-            call.services.database, call, subscriber.id, restricted=subscriber.restricted
+            request.services.database, request, subscriber.id, restricted=subscriber.restricted
         )
     except ApiError:
         return False

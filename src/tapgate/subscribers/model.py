@@ -257,12 +257,12 @@ def apply_update(subscriber: Subscriber, update: SubscriberUpdate) -> Subscriber
 
 
 def _get_given_fields(body: Registration | SubscriberUpdate) -> dict[str, Any]:
-    given = {
+    text = {
         name: value for name, value in msgspec.structs.asdict(body).items() if value is not None
     }
     if body.date_of_birth is not None:
-        given["date_of_birth"] = date.fromisoformat(body.date_of_birth)
-    return given
+        text["date_of_birth"] = date.fromisoformat(body.date_of_birth)
+    return text
 
 
 def require_plausible_birth_date(subscriber: Subscriber, today: date) -> None:

@@ -21,9 +21,9 @@ from tapgate.subscribers.pins import require_strong_pin
 from tapgate.subscribers.restriction import require_editable
 
 
-async def register(call: RequestContext, registration: Registration) -> Subscriber:
-    services = call.services
-    require_strong_pin(call, "pin", registration.pin)
+async def register(request: RequestContext, registration: Registration) -> Subscriber:
+    services = request.services
+    require_strong_pin(request, "pin", registration.pin)
     subscriber = model.build_subscriber(
         registration,
         id=services.new_id(),
@@ -31,7 +31,7 @@ async def register(call: RequestContext, registration: Registration) -> Subscrib
         currency=services.settings.currency,
         now=services.clock(),
     )
-    model.require_plausible_birth_date(subscriber, _get_today(call))
+    model.require_plausible_birth_date(subscriber, _get_today(request))
     async with services.database.transaction() as tx:
         await open_account(
             tx,
@@ -46,66 +46,68 @@ async def register(call: RequestContext, registration: Registration) -> Subscrib
         await queries.add(tx, subscriber)
         await set_pin(tx, subscriber.id, services.pin_verifier.hash(registration.pin))
         state = {"status": (None, subscriber.status.upper())}
-        await record_audit_entry(tx, call, subscriber.id, "created", changes=state)
+        await record_audit_entry(tx, request, subscriber.id, "created", changes=state)
         await publish(
             tx, services, "subscriber.created", model.to_record(subscriber, services.clock())
         )
     return subscriber
 
 
-async def update(call: RequestContext, subscriber_id: int, update: SubscriberUpdate) -> Subscriber:
+async def update(
+    request: RequestContext, subscriber_id: int, update: SubscriberUpdate
+) -> Subscriber:
     """Update a subscriber. If no value changes, the subscriber record is not written."""
-    async with call.services.database.transaction() as tx:
+    async with request.services.database.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
-        await require_editable(tx, call, before)
+        await require_editable(tx, request, before)
         after = model.apply_update(before, update)
-        model.require_plausible_birth_date(after, _get_today(call))
+        model.require_plausible_birth_date(after, _get_today(request))
         if model.is_kyc_decision(before, update):
-            await documents.mark_decided(tx, subscriber_id, call.services.clock())
+            await documents.mark_decided(tx, subscriber_id, request.services.clock())
         if after == before:
             return before
-        return await save(tx, call, before, after, action="updated")
+        return await save(tx, request, before, after, action="updated")
 
 
-async def block(call: RequestContext, subscriber_id: int, reason: str) -> Subscriber:
+async def block(request: RequestContext, subscriber_id: int, reason: str) -> Subscriber:
     """Block a subscriber.
 
     Blocking protects the subscriber, so it skips the check for restricted subscribers.
     """
-    async with call.services.database.transaction() as tx:
+    async with request.services.database.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
-        return await _change_status(tx, call, before, model.BLOCK, reason)
+        return await _change_status(tx, request, before, model.BLOCK, reason)
 
 
-async def unblock(call: RequestContext, subscriber_id: int, reason: str | None) -> Subscriber:
-    async with call.services.database.transaction() as tx:
+async def unblock(request: RequestContext, subscriber_id: int, reason: str | None) -> Subscriber:
+    async with request.services.database.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
-        await require_editable(tx, call, before)
-        return await _change_status(tx, call, before, model.UNBLOCK, reason)
+        await require_editable(tx, request, before)
+        return await _change_status(tx, request, before, model.UNBLOCK, reason)
 
 
-async def close(call: RequestContext, subscriber_id: int, reason: str) -> Subscriber:
+async def close(request: RequestContext, subscriber_id: int, reason: str) -> Subscriber:
     """Close a subscriber permanently. The wallet must be empty."""
-    async with call.services.database.transaction() as tx:
+    async with request.services.database.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
-        await require_editable(tx, call, before)
-        return await _change_status(tx, call, before, model.CLOSE, reason)
+        await require_editable(tx, request, before)
+        return await _change_status(tx, request, before, model.CLOSE, reason)
 
 
 async def _change_status(
     tx: asyncpg.Connection,
-    call: RequestContext,
+    request: RequestContext,
     before: Subscriber,
     move: Transition[AccountStatus],
     reason: str | None,
 ) -> Subscriber:
     after = model.apply_transition(before, move, reason)
-    return await save(tx, call, before, after, action=move.event, reason=reason)
+    return await save(tx, request, before, after, action=move.event, reason=reason)
 
 
 async def save(
     tx: asyncpg.Connection,
-    call: RequestContext,
+    request: RequestContext,
     before: Subscriber,
     after: Subscriber,
     *,
@@ -113,18 +115,18 @@ async def save(
     reason: str | None = None,
 ) -> Subscriber:
     """Store a change with its audit entry and events."""
-    now = call.services.clock()
+    now = request.services.clock()
     after = msgspec.structs.replace(after, updated_at=now)
     await queries.save(tx, after)
     if after.restricted and not before.restricted:
         await queries.delete_statement_links(tx, after.id)
-    shown = model.to_record(after, now)
-    changes = diff_records(model.to_record(before, now), shown)
-    await record_audit_entry(tx, call, after.id, action, reason=reason, changes=changes)
+    displayed = model.to_record(after, now)
+    changes = diff_records(model.to_record(before, now), displayed)
+    await record_audit_entry(tx, request, after.id, action, reason=reason, changes=changes)
     for event in model.list_events(before, after):
-        await publish(tx, call.services, event, shown)
+        await publish(tx, request.services, event, displayed)
     return after
 
 
-def _get_today(call: RequestContext) -> date:
-    return get_platform_day(call.services.clock(), call.services.settings.timezone)
+def _get_today(request: RequestContext) -> date:
+    return get_platform_day(request.services.clock(), request.services.settings.timezone)

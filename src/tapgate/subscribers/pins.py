@@ -18,85 +18,87 @@ from tapgate.subscribers.restriction import require_editable
 _MASKED_CHANGES = {"pin": (MASK, MASK)}
 
 
-async def verify_pin(call: RequestContext, subscriber_id: int, pin: str) -> None:
-    async with call.services.database.transaction() as tx:
-        subscriber = await _lock_subscriber(tx, call, subscriber_id)
-        verdict = await check_subscriber_pin(tx, call, subscriber, pin, "pin_verified")
+async def verify_pin(request: RequestContext, subscriber_id: int, pin: str) -> None:
+    async with request.services.database.transaction() as tx:
+        subscriber = await _lock_subscriber(tx, request, subscriber_id)
+        verdict = await check_subscriber_pin(tx, request, subscriber, pin, "pin_verified")
     _require_correct(verdict)
 
 
-async def change_pin(call: RequestContext, subscriber_id: int, old_pin: str, new_pin: str) -> None:
+async def change_pin(
+    request: RequestContext, subscriber_id: int, old_pin: str, new_pin: str
+) -> None:
     # This endpoint responds with 400 to every unacceptable new PIN.
-    require_strong_pin(call, "new_pin", new_pin, refusal=Code.INVALID_REQUEST)
+    require_strong_pin(request, "new_pin", new_pin, error=Code.INVALID_REQUEST)
     is_same = new_pin == old_pin
-    async with call.services.database.transaction() as tx:
-        subscriber = await _lock_subscriber(tx, call, subscriber_id)
-        verdict = await check_subscriber_pin(tx, call, subscriber, old_pin, "pin_changed")
+    async with request.services.database.transaction() as tx:
+        subscriber = await _lock_subscriber(tx, request, subscriber_id)
+        verdict = await check_subscriber_pin(tx, request, subscriber, old_pin, "pin_changed")
         if verdict.code is None and not is_same:
-            await set_pin(tx, subscriber.id, call.services.pin_verifier.hash(new_pin))
+            await set_pin(tx, subscriber.id, request.services.pin_verifier.hash(new_pin))
             await record_audit_entry(
-                tx, call, subscriber.id, "pin_changed", changes=_MASKED_CHANGES
+                tx, request, subscriber.id, "pin_changed", changes=_MASKED_CHANGES
             )
     _require_correct(verdict)
     if is_same:
         raise ApiError(Code.SAME_PIN)
 
 
-async def request_pin_reset(call: RequestContext, subscriber_id: int) -> None:
-    async with call.services.database.transaction() as tx:
+async def request_pin_reset(request: RequestContext, subscriber_id: int) -> None:
+    async with request.services.database.transaction() as tx:
         # Do not lock the account here: redeeming a code locks the code first and then the account,
         # so the opposite order could deadlock.
         subscriber = await queries.get(tx, subscriber_id)
-        await require_editable(tx, call, subscriber)
-        await codes.send(tx, call, subscriber, _build_reset_code_request(subscriber.id))
-        await record_audit_entry(tx, call, subscriber.id, "pin_reset_requested")
+        await require_editable(tx, request, subscriber)
+        await codes.send(tx, request, subscriber, _build_reset_code_request(subscriber.id))
+        await record_audit_entry(tx, request, subscriber.id, "pin_reset_requested")
 
 
-async def reset_pin(call: RequestContext, subscriber_id: int, code: str, new_pin: str) -> None:
+async def reset_pin(request: RequestContext, subscriber_id: int, code: str, new_pin: str) -> None:
     """Set a new PIN with a one-time code. This resets the failure count and ends a lock."""
-    require_strong_pin(call, "new_pin", new_pin)
-    database = call.services.database
-    await require_editable(database, call, await queries.get(database, subscriber_id))
+    require_strong_pin(request, "new_pin", new_pin)
+    database = request.services.database
+    await require_editable(database, request, await queries.get(database, subscriber_id))
     async with codes.redeem(
-        call, _build_reset_code_request(subscriber_id), code, "pin_reset"
+        request, _build_reset_code_request(subscriber_id), code, "pin_reset"
     ) as tx:
-        subscriber = await _lock_subscriber(tx, call, subscriber_id)
-        await set_pin(tx, subscriber.id, call.services.pin_verifier.hash(new_pin))
-        await record_audit_entry(tx, call, subscriber.id, "pin_reset", changes=_MASKED_CHANGES)
+        subscriber = await _lock_subscriber(tx, request, subscriber_id)
+        await set_pin(tx, subscriber.id, request.services.pin_verifier.hash(new_pin))
+        await record_audit_entry(tx, request, subscriber.id, "pin_reset", changes=_MASKED_CHANGES)
 
 
 def require_strong_pin(
-    call: RequestContext, field: str, pin: str, *, refusal: Code = Code.VALIDATION_FAILED
+    request: RequestContext, field: str, pin: str, *, error: Code = Code.VALIDATION_FAILED
 ) -> None:
     """Reject easily guessed PINs if the platform is configured to refuse them."""
-    if call.services.settings.refuse_weak_pins and is_weak_pin(pin):
-        sentence = "is too easy to guess"
-        raise ApiError(refusal, f"{field} {sentence}", details={"fields": {field: sentence}})
+    if request.services.settings.refuse_weak_pins and is_weak_pin(pin):
+        message = "is too easy to guess"
+        raise ApiError(error, f"{field} {message}", details={"fields": {field: message}})
 
 
 async def _lock_subscriber(
-    tx: asyncpg.Connection, call: RequestContext, subscriber_id: int
+    tx: asyncpg.Connection, request: RequestContext, subscriber_id: int
 ) -> Subscriber:
     """Lock the subscriber, so that concurrent PIN attempts from any channel are serialized."""
     subscriber = await queries.lock(tx, subscriber_id)
-    await require_editable(tx, call, subscriber)
+    await require_editable(tx, request, subscriber)
     return subscriber
 
 
 async def check_subscriber_pin(
-    tx: asyncpg.Connection, call: RequestContext, subscriber: Subscriber, pin: str, action: str
+    tx: asyncpg.Connection, request: RequestContext, subscriber: Subscriber, pin: str, action: str
 ) -> PinVerdict:
     """Check a PIN attempt for a subscriber that the caller has locked.
 
     A wrong PIN does not raise here, so that the failure count is always committed.
     """
-    services = call.services
+    services = request.services
     verdict = await check_pin(
         tx, subscriber.id, pin, services.pin_verifier.matches, services.clock(), services.new_id
     )
     if verdict.code is not None:
         await record_audit_entry(
-            tx, call, subscriber.id, action, result="failure", reason=verdict.code
+            tx, request, subscriber.id, action, result="failure", reason=verdict.code
         )
     return verdict
 

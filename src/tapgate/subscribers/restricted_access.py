@@ -10,30 +10,30 @@ from tapgate.subscribers.audit_trail import record_audit_entry
 ACCESS_LIFETIME = timedelta(minutes=15)
 
 
-async def request_access(call: RequestContext, subscriber_id: int) -> None:
-    async with call.services.database.transaction() as tx:
+async def request_access(request: RequestContext, subscriber_id: int) -> None:
+    async with request.services.database.transaction() as tx:
         subscriber = await queries.get(tx, subscriber_id)
-        await codes.send(tx, call, subscriber, _build_code_request(call, subscriber_id))
-        await record_audit_entry(tx, call, subscriber_id, "restricted_access_requested")
+        await codes.send(tx, request, subscriber, _build_code_request(request, subscriber_id))
+        await record_audit_entry(tx, request, subscriber_id, "restricted_access_requested")
 
 
-async def grant_access(call: RequestContext, subscriber_id: int, code: str) -> datetime:
+async def grant_access(request: RequestContext, subscriber_id: int, code: str) -> datetime:
     """Grant this admin access to the subscriber, and return when the access expires."""
-    await queries.get(call.services.database, subscriber_id)
-    question = _build_code_request(call, subscriber_id)
-    async with codes.redeem(call, question, code, "restricted_access_granted") as tx:
-        expires_at = call.services.clock() + ACCESS_LIFETIME
+    await queries.get(request.services.database, subscriber_id)
+    question = _build_code_request(request, subscriber_id)
+    async with codes.redeem(request, question, code, "restricted_access_granted") as tx:
+        expires_at = request.services.clock() + ACCESS_LIFETIME
         await tx.execute(
             """INSERT INTO restricted_access (admin_id, subscriber_id, expires_at)
                VALUES ($1, $2, $3)
                ON CONFLICT (admin_id, subscriber_id) DO UPDATE SET expires_at = $3""",
-            call.principal.admin_id,
+            request.principal.admin_id,
             subscriber_id,
             expires_at,
         )
-        await record_audit_entry(tx, call, subscriber_id, "restricted_access_granted")
+        await record_audit_entry(tx, request, subscriber_id, "restricted_access_granted")
     return expires_at
 
 
-def _build_code_request(call: RequestContext, subscriber_id: int) -> CodeRequest:
-    return CodeRequest("restricted_access", subscriber_id, asker=call.principal.id)
+def _build_code_request(request: RequestContext, subscriber_id: int) -> CodeRequest:
+    return CodeRequest("restricted_access", subscriber_id, asker=request.principal.id)

@@ -28,38 +28,40 @@ _REJECTION_MESSAGES: Final = {
 
 
 async def require_subscriber_access(
-    reader: Reader, call: RequestContext, subscriber_id: int, *, restricted: bool
+    reader: Reader, request: RequestContext, subscriber_id: int, *, restricted: bool
 ) -> None:
     """Raise `OTP_REQUIRED` if the subscriber is hidden from the caller."""
-    refusal = _REJECTION_MESSAGES.get(call.principal.kind)
-    if restricted and refusal is not None and await is_hidden_from(reader, call, subscriber_id):
-        raise ApiError(Code.OTP_REQUIRED, refusal)
+    reason = _REJECTION_MESSAGES.get(request.principal.kind)
+    if restricted and reason is not None and await is_hidden_from(reader, request, subscriber_id):
+        raise ApiError(Code.OTP_REQUIRED, reason)
 
 
 async def require_account_access(
-    reader: Reader, call: RequestContext, account_ids: Collection[int | None]
+    reader: Reader, request: RequestContext, account_ids: Collection[int | None]
 ) -> None:
     """Raise `OTP_REQUIRED` if the holder of any of these accounts is hidden from the caller."""
-    refusal = _REJECTION_MESSAGES.get(call.principal.kind)
-    if refusal is not None and await find_accounts_hidden_from(reader, call, account_ids):
-        raise ApiError(Code.OTP_REQUIRED, refusal)
+    reason = _REJECTION_MESSAGES.get(request.principal.kind)
+    if reason is not None and await find_accounts_hidden_from(reader, request, account_ids):
+        raise ApiError(Code.OTP_REQUIRED, reason)
 
 
-async def is_hidden_from(reader: Reader, call: RequestContext, subscriber_id: int) -> bool:
+async def is_hidden_from(reader: Reader, request: RequestContext, subscriber_id: int) -> bool:
     """Return whether a subscriber's personal data is hidden from the caller."""
-    return await is_hidden(reader, call.caller, call.services.clock(), subscriber_id)
+    return await is_hidden(reader, request.caller, request.services.clock(), subscriber_id)
 
 
 async def find_accounts_hidden_from(
-    reader: Reader, call: RequestContext, account_ids: Collection[int | None]
+    reader: Reader, request: RequestContext, account_ids: Collection[int | None]
 ) -> set[int]:
     """Return the subset of accounts whose holders are hidden from the caller."""
-    return await find_hidden_accounts(reader, call.caller, call.services.clock(), account_ids)
+    return await find_hidden_accounts(reader, request.caller, request.services.clock(), account_ids)
 
 
-async def require_editable(reader: Reader, call: RequestContext, subscriber: Subscriber) -> None:
+async def require_editable(reader: Reader, request: RequestContext, subscriber: Subscriber) -> None:
     """Reject a change if the subscriber is hidden from the caller or closed."""
-    await require_subscriber_access(reader, call, subscriber.id, restricted=subscriber.restricted)
+    await require_subscriber_access(
+        reader, request, subscriber.id, restricted=subscriber.restricted
+    )
     require_not_closed(subscriber)
 
 

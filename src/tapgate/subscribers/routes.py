@@ -84,14 +84,16 @@ class AccessGranted(msgspec.Struct, kw_only=True):
     expires_at: str
 
 
-def _to_record(call: RequestContext, subscriber: Subscriber) -> SubscriberRecord:
-    return to_record(subscriber, call.services.clock())
+def _to_record(request: RequestContext, subscriber: Subscriber) -> SubscriberRecord:
+    return to_record(subscriber, request.services.clock())
 
 
-async def _to_disclosed_record(call: RequestContext, subscriber: Subscriber) -> DisclosedSubscriber:
+async def _to_disclosed_record(
+    request: RequestContext, subscriber: Subscriber
+) -> DisclosedSubscriber:
     """Render the response to a change that may apply to a subscriber hidden from the caller."""
-    hidden = await is_hidden_from(call.services.database, call, subscriber.id)
-    return to_disclosed_record(_to_record(call, subscriber), hidden=hidden)
+    hidden = await is_hidden_from(request.services.database, request, subscriber.id)
+    return to_disclosed_record(_to_record(request, subscriber), hidden=hidden)
 
 
 @endpoints.post(
@@ -100,20 +102,20 @@ async def _to_disclosed_record(call: RequestContext, subscriber: Subscriber) -> 
     status=201,
     errors=(Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),
 )
-async def register_subscriber(call: RequestContext, body: Registration) -> SubscriberRegistered:
+async def register_subscriber(request: RequestContext, body: Registration) -> SubscriberRegistered:
     """Register a subscriber.
 
     The subscriber gets an empty wallet and starts as `ACTIVE` on KYC level 1. The phone number is
     stored in E.164 format. Phone numbers and identity document numbers are unique and stay reserved
     after a subscriber is closed.
     """
-    record = _to_record(call, await operations.register(call, body))
+    record = _to_record(request, await operations.register(request, body))
     return SubscriberRegistered(subscriber_id=record.id, subscriber=record)
 
 
 @endpoints.get("/api/v1/subscribers", access=_READ_ACCESS, heavy="search")
 async def list_subscribers(
-    call: RequestContext, query: SubscriberFilters
+    request: RequestContext, query: SubscriberFilters
 ) -> Page[SubscriberRecord]:
     """List subscribers.
 
@@ -122,24 +124,26 @@ async def list_subscribers(
     word must have 3 or more characters. Restricted subscribers that the caller may not access are
     omitted.
     """
-    services = call.services
-    rows = await queries.list_page(services.database, query, call.principal, services.clock())
+    services = request.services
+    rows = await queries.list_page(services.database, query, request.principal, services.clock())
     return paginate(
-        rows, query.limit, key=lambda row: row.id, show=lambda row: _to_record(call, row)
+        rows, query.limit, key=lambda row: row.id, show=lambda row: _to_record(request, row)
     )
 
 
 @endpoints.get("/api/v1/subscribers/{id}", access=_READ_ACCESS, errors=_READ_ERRORS)
-async def get_subscriber(call: RequestContext, id: str) -> SubscriberRecord:
+async def get_subscriber(request: RequestContext, id: str) -> SubscriberRecord:
     """Get a subscriber.
 
     API keys cannot access a restricted subscriber. Admins must first verify the one-time code of
     `restricted-access`. Otherwise the request fails with `OTP_REQUIRED`.
     """
-    database = call.services.database
+    database = request.services.database
     subscriber = await queries.get(database, decode_subscriber_id(id))
-    await require_subscriber_access(database, call, subscriber.id, restricted=subscriber.restricted)
-    return _to_record(call, subscriber)
+    await require_subscriber_access(
+        database, request, subscriber.id, restricted=subscriber.restricted
+    )
+    return _to_record(request, subscriber)
 
 
 @endpoints.get(
@@ -147,16 +151,16 @@ async def get_subscriber(call: RequestContext, id: str) -> SubscriberRecord:
     access=Access(roles="ACSF", service=True),
     errors=_READ_ERRORS,
 )
-async def get_limits(call: RequestContext, id: str) -> Limits:
+async def get_limits(request: RequestContext, id: str) -> Limits:
     """Get a subscriber's spending and balance limits, with current usage.
 
     Usage is what the ledger currently counts against the daily and monthly limits. Days and months
     follow the platform's time zone. Refunded amounts and payments rejected in review do not count.
     """
-    services = call.services
+    services = request.services
     subscriber = await queries.get(services.database, decode_subscriber_id(id))
     await require_subscriber_access(
-        services.database, call, subscriber.id, restricted=subscriber.restricted
+        services.database, request, subscriber.id, restricted=subscriber.restricted
     )
     allowance = await services.ledger.get_allowance(services.database, subscriber.id)
     assert allowance is not None, "every subscriber has a wallet"
@@ -170,7 +174,7 @@ async def get_limits(call: RequestContext, id: str) -> Limits:
     errors=(*_CHANGE_ERRORS, Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),
 )
 async def update_subscriber(
-    call: RequestContext, id: str, body: SubscriberUpdate
+    request: RequestContext, id: str, body: SubscriberUpdate
 ) -> DisclosedSubscriber:
     """Update a subscriber.
 
@@ -183,7 +187,7 @@ async def update_subscriber(
     `status_reason`.
     """
     return await _to_disclosed_record(
-        call, await operations.update(call, decode_subscriber_id(id), body)
+        request, await operations.update(request, decode_subscriber_id(id), body)
     )
 
 
@@ -193,7 +197,7 @@ async def update_subscriber(
     errors=(Code.SUBSCRIBER_NOT_FOUND, Code.ALREADY_BLOCKED, Code.NOT_CLOSABLE),
 )
 async def block_subscriber(
-    call: RequestContext, id: str, body: Reason
+    request: RequestContext, id: str, body: Reason
 ) -> DisclosedSubscriberResponse:
     """Block a subscriber.
 
@@ -202,8 +206,8 @@ async def block_subscriber(
     a one-time code; the response then contains only `id`, `restricted`, `status` and
     `status_reason`.
     """
-    subscriber = await operations.block(call, decode_subscriber_id(id), body.reason)
-    return DisclosedSubscriberResponse(subscriber=await _to_disclosed_record(call, subscriber))
+    subscriber = await operations.block(request, decode_subscriber_id(id), body.reason)
+    return DisclosedSubscriberResponse(subscriber=await _to_disclosed_record(request, subscriber))
 
 
 @endpoints.post(
@@ -212,37 +216,39 @@ async def block_subscriber(
     errors=(*_CHANGE_ERRORS, Code.NOT_BLOCKED),
 )
 async def unblock_subscriber(
-    call: RequestContext, id: str, body: OptionalReason
+    request: RequestContext, id: str, body: OptionalReason
 ) -> SubscriberResponse:
     """Unblock a subscriber.
 
     Cards that were active work again. Cards that were blocked individually stay blocked.
     """
-    subscriber = await operations.unblock(call, decode_subscriber_id(id), body.reason)
+    subscriber = await operations.unblock(request, decode_subscriber_id(id), body.reason)
     return SubscriberResponse(
-        message="Subscriber unblocked", subscriber=_to_record(call, subscriber)
+        message="Subscriber unblocked", subscriber=_to_record(request, subscriber)
     )
 
 
 @endpoints.post("/api/v1/subscribers/{id}/close", access=Access(roles="A"), errors=_CHANGE_ERRORS)
-async def close_subscriber(call: RequestContext, id: str, body: Reason) -> SubscriberResponse:
+async def close_subscriber(request: RequestContext, id: str, body: Reason) -> SubscriberResponse:
     """Close a subscriber permanently.
 
     The wallet must be empty and have no funds on hold. Otherwise the request fails with
     `NOT_CLOSABLE`. Later changes to a closed subscriber fail with the same code.
     """
-    subscriber = await operations.close(call, decode_subscriber_id(id), body.reason)
-    return SubscriberResponse(message="Subscriber closed", subscriber=_to_record(call, subscriber))
+    subscriber = await operations.close(request, decode_subscriber_id(id), body.reason)
+    return SubscriberResponse(
+        message="Subscriber closed", subscriber=_to_record(request, subscriber)
+    )
 
 
 @endpoints.post("/api/v1/subscribers/{id}/verify-pin", access=_PIN_ACCESS, errors=_PIN_ERRORS)
-async def verify_pin(call: RequestContext, id: str, body: PinVerification) -> PinVerified:
+async def verify_pin(request: RequestContext, id: str, body: PinVerification) -> PinVerified:
     """Verify the PIN.
 
     Wrong PINs count together with wrong PINs at terminals. The third consecutive failure locks the
     PIN for 30 minutes, and a correct PIN resets the count.
     """
-    await pins.verify_pin(call, decode_subscriber_id(id), body.pin)
+    await pins.verify_pin(request, decode_subscriber_id(id), body.pin)
     return PinVerified()
 
 
@@ -252,25 +258,25 @@ async def verify_pin(call: RequestContext, id: str, body: PinVerification) -> Pi
     errors=(*_PIN_ERRORS, Code.SAME_PIN),
     invalid_is_400=True,
 )
-async def change_pin(call: RequestContext, id: str, body: PinChange) -> SuccessResponse:
+async def change_pin(request: RequestContext, id: str, body: PinChange) -> SuccessResponse:
     """Change the PIN.
 
     A wrong old PIN counts as a failure, as in `verify-pin`. A malformed or unacceptable PIN returns
     400. `SAME_PIN` is returned only if the old PIN is correct.
     """
-    await pins.change_pin(call, decode_subscriber_id(id), body.old_pin, body.new_pin)
+    await pins.change_pin(request, decode_subscriber_id(id), body.old_pin, body.new_pin)
     return SuccessResponse(message="PIN changed")
 
 
 @endpoints.post("/api/v1/subscribers/{id}/reset-pin", access=_RESET_ACCESS, errors=_CHANGE_ERRORS)
-async def request_pin_reset(call: RequestContext, id: str) -> SuccessResponse:
+async def request_pin_reset(request: RequestContext, id: str) -> SuccessResponse:
     """Request a PIN reset.
 
     Sends a 6-digit one-time code to the subscriber's phone. The code is valid for 5 minutes and 3
     attempts, and replaces any previous code. A phone number receives at most 1 code per minute and
     5 per hour across all endpoints. Further requests get 429 with `Retry-After`.
     """
-    await pins.request_pin_reset(call, decode_subscriber_id(id))
+    await pins.request_pin_reset(request, decode_subscriber_id(id))
     return SuccessResponse(message="A one-time code was sent to the subscriber's phone")
 
 
@@ -279,13 +285,13 @@ async def request_pin_reset(call: RequestContext, id: str) -> SuccessResponse:
     access=_RESET_ACCESS,
     errors=(*_CHANGE_ERRORS, Code.INVALID_OTP),
 )
-async def reset_pin(call: RequestContext, id: str, body: PinReset) -> SuccessResponse:
+async def reset_pin(request: RequestContext, id: str, body: PinReset) -> SuccessResponse:
     """Set a new PIN with the one-time code.
 
     The old PIN is not required, and a PIN lock ends. A code is invalid after three wrong attempts,
     after it expires, or once it is used. Request a new code in that case.
     """
-    await pins.reset_pin(call, decode_subscriber_id(id), body.otp, body.new_pin)
+    await pins.reset_pin(request, decode_subscriber_id(id), body.otp, body.new_pin)
     return SuccessResponse(message="PIN reset")
 
 
@@ -294,14 +300,14 @@ async def reset_pin(call: RequestContext, id: str, body: PinReset) -> SuccessRes
     access=_ANY_ADMIN,
     errors=(Code.SUBSCRIBER_NOT_FOUND,),
 )
-async def request_restricted_access(call: RequestContext, id: str) -> SuccessResponse:
+async def request_restricted_access(request: RequestContext, id: str) -> SuccessResponse:
     """Request access to a restricted subscriber.
 
     Sends a one-time code to the subscriber's phone that only this admin can use. The code is valid
     for 5 minutes and 3 attempts. A phone number receives at most 1 code per minute and 5 per hour
     across all endpoints. Further requests get 429 with `Retry-After`.
     """
-    await restricted_access.request_access(call, decode_subscriber_id(id))
+    await restricted_access.request_access(request, decode_subscriber_id(id))
     return SuccessResponse(message="A one-time code was sent to the subscriber's phone")
 
 
@@ -311,12 +317,12 @@ async def request_restricted_access(call: RequestContext, id: str) -> SuccessRes
     errors=(Code.SUBSCRIBER_NOT_FOUND, Code.INVALID_OTP),
 )
 async def verify_restricted_access(
-    call: RequestContext, id: str, body: OneTimeCodeVerification
+    request: RequestContext, id: str, body: OneTimeCodeVerification
 ) -> AccessGranted:
     """Unlock a restricted subscriber with the one-time code.
 
     Until `expires_at`, 15 minutes from now, this admin can view and change the subscriber like any
     other.
     """
-    expires_at = await restricted_access.grant_access(call, decode_subscriber_id(id), body.otp)
+    expires_at = await restricted_access.grant_access(request, decode_subscriber_id(id), body.otp)
     return AccessGranted(expires_at=clock.format_rfc3339(expires_at))

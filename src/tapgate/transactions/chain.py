@@ -26,14 +26,14 @@ class TransactionChain(msgspec.Struct, frozen=True, kw_only=True):
     replays: ReplaySummary
 
 
-async def get_chain(call: RequestContext, transaction: Transaction) -> TransactionChain:
+async def get_chain(request: RequestContext, transaction: Transaction) -> TransactionChain:
     """Return the chain as shown to admins."""
-    database, original_id = call.services.database, transaction.original_id
+    database, original_id = request.services.database, transaction.original_id
     original = None if original_id is None else await queries.get(database, original_id)
     refunds = await queries.list_refunds(database, transaction.id, limit=MAX_REFUNDS)
     related = refunds if original is None else [original, *refunds]
     hidden = await find_accounts_hidden_from(
-        database, call, {account for one in related for account in one.account_ids}
+        database, request, {account for item in related for account in item.account_ids}
     )
     return TransactionChain(
         original=None if original is None else to_record(original, full=True, hidden=hidden),

@@ -36,14 +36,14 @@ class CustomerMoneyRequest(MoneyRequest, kw_only=True):
 
 
 async def require_customer_access(
-    call: RequestContext, subscriber_id: str | None, card_serial: str | None = None
+    request: RequestContext, subscriber_id: str | None, card_serial: str | None = None
 ) -> None:
     """Require access to the subscriber of a request that carries no subscriber PIN.
 
     The receipt or the decline reveals the balance, and not every caller may see the balance of a
     restricted subscriber.
     """
-    row = await call.services.database.fetchrow(
+    row = await request.services.database.fetchrow(
         """SELECT id, restricted FROM subscribers
            WHERE id = coalesce((SELECT subscriber_id FROM cards WHERE serial = $1), $2)""",
         card_serial,
@@ -51,5 +51,5 @@ async def require_customer_access(
     )
     if row is not None:
         await require_subscriber_access(
-            call.services.database, call, row["id"], restricted=row["restricted"]
+            request.services.database, request, row["id"], restricted=row["restricted"]
         )

@@ -31,7 +31,7 @@ _TRANSACTION_ERRORS = (Code.TRANSACTION_NOT_FOUND, Code.OTP_REQUIRED)
 
 @endpoints.get("/api/v1/transactions", access=_READ, errors=(Code.OTP_REQUIRED,))
 async def list_transactions(
-    call: RequestContext, query: TransactionFilters
+    request: RequestContext, query: TransactionFilters
 ) -> Page[TransactionRecord]:
     """List transactions, newest first.
 
@@ -45,7 +45,7 @@ async def list_transactions(
     the list omits them. Filtering by the `user_id` or `card_serial` of a restricted subscriber
     requires the code and otherwise fails with `OTP_REQUIRED`.
     """
-    return await _list_page(call, query)
+    return await _list_page(request, query)
 
 
 @endpoints.get(
@@ -55,7 +55,7 @@ async def list_transactions(
     media=("text/csv",),
     heavy=True,
 )
-async def export_transactions(call: RequestContext, query: ExportFilters) -> Reply[bytes]:
+async def export_transactions(request: RequestContext, query: ExportFilters) -> Reply[bytes]:
     """Export transactions as CSV, newest first.
 
     Returns the same transactions as the list with the same filters, at most 50,000 per file. If
@@ -64,8 +64,8 @@ async def export_transactions(call: RequestContext, query: ExportFilters) -> Rep
     `masked`, is `true` for a transaction of a restricted subscriber, whose names, card and memo are
     empty. A file with such a row has the header `X-Masked: true`.
     """
-    services = call.services
-    export = await export_csv(lambda filters: _list_page(call, filters), query)
+    services = request.services
+    export = await export_csv(lambda filters: _list_page(request, filters), query)
     day = get_platform_day(services.clock(), services.settings.timezone)
     headers = {"Content-Disposition": f'attachment; filename="transactions-{day}.csv"'}
     if export.next_cursor is not None:
@@ -75,36 +75,36 @@ async def export_transactions(call: RequestContext, query: ExportFilters) -> Rep
     return Reply(export.content, headers=headers, content_type=csv_files.CONTENT_TYPE)
 
 
-async def _list_page(call: RequestContext, query: TransactionFilters) -> Page[TransactionRecord]:
+async def _list_page(request: RequestContext, query: TransactionFilters) -> Page[TransactionRecord]:
     scope, own_accounts = TransactionQuery(), []
     if query.user_id is not None:
-        own_accounts = await _list_visible_account_ids(call, query.user_id)
+        own_accounts = await _list_visible_account_ids(request, query.user_id)
         scope.include_accounts(own_accounts)
         if not own_accounts:
             return Page([], has_more=False, next_cursor=None)
     if query.card_serial is not None:
-        account_id = await queries.get_card_account_id(call.services.database, query.card_serial)
-        await require_account_access(call.services.database, call, [account_id])
+        account_id = await queries.get_card_account_id(request.services.database, query.card_serial)
+        await require_account_access(request.services.database, request, [account_id])
         if own_accounts:
             scope.filter_by_card(query.card_serial)
         else:
             scope.include_card(query.card_serial, account_id)
-    return await _build_page(call, scope, query, own_accounts, full=_can_see_full_names(call))
+    return await _build_page(request, scope, query, own_accounts, full=_can_see_full_names(request))
 
 
 @endpoints.get("/api/v1/transactions/{id}", access=_READ, errors=_TRANSACTION_ERRORS)
-async def get_transaction(call: RequestContext, id: str) -> TransactionRecord:
+async def get_transaction(request: RequestContext, id: str) -> TransactionRecord:
     """Get a transaction.
 
     For admins, a restricted subscriber's transaction is masked, as in the list, until a one-time
     code is verified. For API keys, the request fails with `OTP_REQUIRED`.
     """
-    transaction, hidden = await _get_visible_transaction(call, id)
-    return to_record(transaction, full=_can_see_full_names(call), hidden=hidden)
+    transaction, hidden = await _get_visible_transaction(request, id)
+    return to_record(transaction, full=_can_see_full_names(request), hidden=hidden)
 
 
 @endpoints.get("/api/v1/transactions/{id}/entries", access=_ANY_ADMIN, errors=_TRANSACTION_ERRORS)
-async def list_transaction_entries(call: RequestContext, id: str) -> TransactionEntries:
+async def list_transaction_entries(request: RequestContext, id: str) -> TransactionEntries:
     """List the ledger entries of a transaction.
 
     Entries are in posting order. Each moves one amount from the debited account to the credited
@@ -112,20 +112,20 @@ async def list_transaction_entries(call: RequestContext, id: str) -> Transaction
     the accounts of the payer and the payee. If a restricted subscriber takes part, `masked` is
     `true`, and names and balances are null.
     """
-    transaction, hidden = await _get_visible_transaction(call, id)
-    return await get_entries(call.services.database, transaction, masked=bool(hidden))
+    transaction, hidden = await _get_visible_transaction(request, id)
+    return await get_entries(request.services.database, transaction, masked=bool(hidden))
 
 
 @endpoints.get("/api/v1/transactions/{id}/chain", access=_ANY_ADMIN, errors=_TRANSACTION_ERRORS)
-async def get_transaction_chain(call: RequestContext, id: str) -> TransactionChain:
+async def get_transaction_chain(request: RequestContext, id: str) -> TransactionChain:
     """Get the related records of a transaction.
 
     `original` is the payment that a refund belongs to. `refunds` are the first 1,000 refunds of a
     payment, oldest first, including declined ones. `replays` counts the repeated requests that
     received the original response; it is updated about once a second.
     """
-    transaction, _ = await _get_visible_transaction(call, id)
-    return await get_chain(call, transaction)
+    transaction, _ = await _get_visible_transaction(request, id)
+    return await get_chain(request, transaction)
 
 
 @endpoints.get(
@@ -134,7 +134,7 @@ async def get_transaction_chain(call: RequestContext, id: str) -> TransactionCha
     errors=(Code.PROCESSOR_NOT_FOUND, Code.OTP_REQUIRED),
 )
 async def list_processor_transactions(
-    call: RequestContext, id: str, query: TransactionFilters
+    request: RequestContext, id: str, query: TransactionFilters
 ) -> Page[TransactionRecord]:
     """List a processor's transactions, newest first.
 
@@ -143,60 +143,64 @@ async def list_processor_transactions(
     transactions.
     """
     scope = TransactionQuery()
-    own_accounts = await _list_visible_account_ids(call, id) if id.startswith(ids.PROCESSOR) else []
+    own_accounts = (
+        await _list_visible_account_ids(request, id) if id.startswith(ids.PROCESSOR) else []
+    )
     if not own_accounts:
         raise ApiError(Code.PROCESSOR_NOT_FOUND)
     scope.include_accounts(own_accounts)
     if query.user_id is not None:
-        scope.filter_by_accounts(await _list_visible_account_ids(call, query.user_id))
+        scope.filter_by_accounts(await _list_visible_account_ids(request, query.user_id))
     if query.card_serial is not None:
-        account_id = await queries.get_card_account_id(call.services.database, query.card_serial)
-        await require_account_access(call.services.database, call, [account_id])
+        account_id = await queries.get_card_account_id(request.services.database, query.card_serial)
+        await require_account_access(request.services.database, request, [account_id])
         scope.filter_by_card(query.card_serial)
-    return await _build_page(call, scope, query, own_accounts, full=False)
+    return await _build_page(request, scope, query, own_accounts, full=False)
 
 
-async def _get_visible_transaction(call: RequestContext, id: str) -> tuple[Transaction, set[int]]:
+async def _get_visible_transaction(
+    request: RequestContext, id: str
+) -> tuple[Transaction, set[int]]:
     """Return a transaction and its accounts whose holders are hidden from the caller.
 
     Admins get such a transaction masked. Other callers get an error.
     """
-    database = call.services.database
+    database = request.services.database
     transaction = await queries.get(database, decode_transaction_id(id))
-    if call.principal.kind != "admin":
-        await require_account_access(database, call, transaction.account_ids)
-    return transaction, await find_accounts_hidden_from(database, call, transaction.account_ids)
+    if request.principal.kind != "admin":
+        await require_account_access(database, request, transaction.account_ids)
+    return transaction, await find_accounts_hidden_from(database, request, transaction.account_ids)
 
 
-async def _list_visible_account_ids(call: RequestContext, user_id: str) -> list[int]:
+async def _list_visible_account_ids(request: RequestContext, user_id: str) -> list[int]:
     """Return the accounts of a user the caller may see; empty if the user does not exist."""
     user = parse_user_id(user_id)
     if user is None:
         return []
-    accounts = await queries.list_account_ids(call.services.database, user)
-    await require_account_access(call.services.database, call, accounts)
+    accounts = await queries.list_account_ids(request.services.database, user)
+    await require_account_access(request.services.database, request, accounts)
     return accounts
 
 
 async def _build_page(
-    call: RequestContext,
+    request: RequestContext,
     scope: TransactionQuery,
     query: TransactionFilters,
     own_accounts: list[int],
     *,
     full: bool,
 ) -> Page[TransactionRecord]:
-    services = call.services
+    services = request.services
     rows = await queries.list_page(
         services.database,
         scope,
         query,
-        call.principal,
+        request.principal,
         now=services.clock(),
         zone=services.settings.timezone,
     )
     hidden = await find_accounts_hidden_from(
-        services.database, call, {account for row in rows for account in row.account_ids}
+        services.database, request, {account for row in rows for account in row.account_ids}
     )
     return paginate(
         rows,
@@ -206,6 +210,6 @@ async def _build_page(
     )
 
 
-def _can_see_full_names(call: RequestContext) -> bool:
+def _can_see_full_names(request: RequestContext) -> bool:
     """Return whether the caller sees full names: only admins, who work for the platform, do."""
-    return call.principal.kind == "admin"
+    return request.principal.kind == "admin"

@@ -61,15 +61,15 @@ ReceiptT = TypeVar("ReceiptT", bound=Receipt)
 class ReceiptFields:
     """A ledger result, formatted for receipts."""
 
-    def __init__(self, answer: TransactionResult, currency: str) -> None:
-        self._result = answer
+    def __init__(self, result: TransactionResult, currency: str) -> None:
+        self._result = result
         self._currency = currency
-        self.internal_id = answer.transaction_id
-        self.transaction_id = ids.encode(ids.TRANSACTION, answer.transaction_id)
-        self.status = answer.status
-        self.amount = self.format_money(answer.amount)
-        self.fee = self.format_money(answer.fee)
-        self.payee_name = answer.payee_name
+        self.internal_id = result.transaction_id
+        self.transaction_id = ids.encode(ids.TRANSACTION, result.transaction_id)
+        self.status = result.status
+        self.amount = self.format_money(result.amount)
+        self.fee = self.format_money(result.fee)
+        self.payee_name = result.payee_name
 
     @property
     def commission(self) -> str:
@@ -119,27 +119,27 @@ class ReceiptFields:
 
 
 async def submit(
-    call: RequestContext, command: Command, show: Callable[[ReceiptFields], ReceiptT]
+    request: RequestContext, command: Command, show: Callable[[ReceiptFields], ReceiptT]
 ) -> Reply[ReceiptT]:
     """Submit a command and return its receipt, or the original one for a replay. Raise declines."""
     # Before the ledger commits, so that a failure here results in a 503 with nothing executed.
-    is_payee_hidden = not has_full_disclosure(call.caller) and await _is_payee_hidden(
-        call, command.payee
+    is_payee_hidden = not has_full_disclosure(request.caller) and await _is_payee_hidden(
+        request, command.payee
     )
-    outcome = await call.services.ledger.submit(command)
+    outcome = await request.services.ledger.submit(command)
     if is_payee_hidden:
         outcome = _redact_payee(outcome)
-    shown = ReceiptFields(outcome.require_accepted(), call.services.settings.currency)
-    return Reply(show(shown), headers=_REPLAYED_HEADERS if outcome.replayed else {})
+    receipt_fields = ReceiptFields(outcome.require_accepted(), request.services.settings.currency)
+    return Reply(show(receipt_fields), headers=_REPLAYED_HEADERS if outcome.replayed else {})
 
 
-async def _is_payee_hidden(call: RequestContext, payee: Party) -> bool:
+async def _is_payee_hidden(request: RequestContext, payee: Party) -> bool:
     """Return whether the payee is a restricted subscriber hidden from the caller.
 
     The payer is not checked: a payment by a restricted subscriber includes their PIN, and requests
     without it are rejected earlier.
     """
-    audience = (call.services.database, call.caller, call.services.clock())
+    audience = (request.services.database, request.caller, request.services.clock())
     match payee:
         case Party(by="account", key=int(account_id)):
             return bool(await find_hidden_accounts(*audience, [account_id]))
@@ -152,33 +152,35 @@ async def _is_payee_hidden(call: RequestContext, payee: Party) -> bool:
 
 def _redact_payee(outcome: Outcome) -> Outcome:
     """Remove the payee's name and balance, which `used` of MAX_BALANCE_EXCEEDED also reveals."""
-    details, answer = outcome.details, outcome.result
+    details, result = outcome.details, outcome.result
     if outcome.code == Code.MAX_BALANCE_EXCEEDED and details is not None:
         details = {name: value for name, value in details.items() if name != "used"}
-    if answer is not None:
-        answer = msgspec.structs.replace(answer, payee_name=None, payee_available=None)
-    return msgspec.structs.replace(outcome, result=answer, details=details)
+    if result is not None:
+        result = msgspec.structs.replace(result, payee_name=None, payee_available=None)
+    return msgspec.structs.replace(outcome, result=result, details=details)
 
 
-def build_idempotency_key(call: RequestContext, body: MoneyRequest) -> ScopedIdempotencyKey | None:
+def build_idempotency_key(
+    request: RequestContext, body: MoneyRequest
+) -> ScopedIdempotencyKey | None:
     """Return the idempotency key of a request, if it has one."""
-    request_id = idempotency.get_idempotency_key(call, body)
+    request_id = idempotency.get_idempotency_key(request, body)
     if request_id is None:
         return None
-    caller = call.principal
+    caller = request.principal
     return ScopedIdempotencyKey(
         caller.idempotency_scope,
         request_id,
-        _calculate_fingerprint(call, body),
+        _calculate_fingerprint(request, body),
         caller.lookup_scopes,
     )
 
 
-def _calculate_fingerprint(call: RequestContext, body: MoneyRequest) -> bytes:
+def _calculate_fingerprint(request: RequestContext, body: MoneyRequest) -> bytes:
     asked = msgspec.structs.asdict(body)
     for name in _FINGERPRINT_EXCLUDED_FIELDS:
         asked.pop(name, None)
-    path = call.path.removeprefix("/api/v1").encode()
+    path = request.path.removeprefix("/api/v1").encode()
     encoded = msgspec.json.encode(asked, order="deterministic")
     return hashlib.blake2b(path + b"\n" + encoded, digest_size=16).digest()
 
@@ -188,9 +190,9 @@ def get_channel(caller: Principal) -> str:
     return _CHANNEL_BY_PRINCIPAL[caller.kind]
 
 
-def to_minor_units(call: RequestContext, amount: str) -> int:
+def to_minor_units(request: RequestContext, amount: str) -> int:
     """Convert an amount that was validated on parsing to minor units."""
-    return money.parse(amount, call.services.settings.currency)
+    return money.parse(amount, request.services.settings.currency)
 
 
 def decode_id(prefix: str, public_id: str | None) -> int:

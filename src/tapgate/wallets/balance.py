@@ -36,10 +36,10 @@ class Balance(msgspec.Struct, kw_only=True):
     access=Access(scope="balance:read", roles="ACSF", service=True),
     errors=(*_NOT_FOUND_CODES.values(), Code.ACCOUNT_NOT_FOUND, Code.OTP_REQUIRED),
 )
-async def get_balance(call: RequestContext, user_id: str) -> Balance:
+async def get_balance(request: RequestContext, user_id: str) -> Balance:
     """Get the balance of a subscriber, an agent (the float), a processor or a partner."""
     user = parse_user_id(user_id)
-    services = call.services
+    services = request.services
     row = None
     if user is not None:
         row = await services.database.fetchrow(
@@ -51,7 +51,9 @@ async def get_balance(call: RequestContext, user_id: str) -> Balance:
         )
     if user is None or row is None:
         raise ApiError(_NOT_FOUND_CODES.get(user_id[:4], Code.ACCOUNT_NOT_FOUND))
-    await require_subscriber_access(services.database, call, user.id, restricted=row["restricted"])
+    await require_subscriber_access(
+        services.database, request, user.id, restricted=row["restricted"]
+    )
 
     def shown(minor: int) -> str:
         return money.format_decimal(minor, row["currency"])

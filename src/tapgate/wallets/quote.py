@@ -45,7 +45,7 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
     access=Access(scope="payments:write", roles="AF", service=True),
     errors=(Code.CURRENCY_NOT_SUPPORTED, Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED),
 )
-async def create_quote(call: RequestContext, body: QuoteRequest) -> Quote:
+async def create_quote(request: RequestContext, body: QuoteRequest) -> Quote:
     """Get a quote for a payment.
 
     `total` is the amount debited from the sender's wallet. With `sender_id`, `reasons` lists the
@@ -54,13 +54,13 @@ async def create_quote(call: RequestContext, body: QuoteRequest) -> Quote:
     `INSUFFICIENT_FUNDS` and `MAX_BALANCE_EXCEEDED`. A quote moves no money and does not count
     toward limits.
     """
-    services, currency = call.services, call.services.settings.currency
-    amount, sender_id = to_minor_units(call, body.amount), None
+    services, currency = request.services, request.services.settings.currency
+    amount, sender_id = to_minor_units(request, body.amount), None
     if body.sender_id is not None:
         sender = await subscribers.get(services.database, decode_subscriber_id(body.sender_id))
         # A series of quotes would reveal the balance by bisection.
         await require_subscriber_access(
-            services.database, call, sender.id, restricted=sender.restricted
+            services.database, request, sender.id, restricted=sender.restricted
         )
         sender_id = sender.id
     assessment = await services.ledger.assess(
@@ -70,9 +70,9 @@ async def create_quote(call: RequestContext, body: QuoteRequest) -> Quote:
     if assessment.insufficient_funds is not None:
         objections.append(assessment.insufficient_funds)
     reasons = [
-        str(objection.code)
-        for objection in objections
-        if objection.code not in _BALANCE_CODES or _can_read_balance(call)
+        str(rejection.code)
+        for rejection in objections
+        if rejection.code not in _BALANCE_CODES or _can_read_balance(request)
     ]
     paid_by_sender = assessment.fee if assessment.fee_payer == "sender" else 0
     return Quote(
@@ -85,6 +85,6 @@ async def create_quote(call: RequestContext, body: QuoteRequest) -> Quote:
     )
 
 
-def _can_read_balance(call: RequestContext) -> bool:
-    caller = call.principal
+def _can_read_balance(request: RequestContext) -> bool:
+    caller = request.principal
     return caller.kind != "api_key" or "balance:read" in caller.scopes

@@ -71,7 +71,7 @@ class P2pReceipt(Receipt, kw_only=True):
         *_DECLINE_CODES,
     ),
 )
-async def transfer_p2p(call: RequestContext, body: P2pTransferRequest) -> Reply[P2pReceipt]:
+async def transfer_p2p(request: RequestContext, body: P2pTransferRequest) -> Reply[P2pReceipt]:
     """Send money to the holder of a card.
 
     The money is credited to the wallet that the card spends from. The sender pays the fee in
@@ -80,29 +80,31 @@ async def transfer_p2p(call: RequestContext, body: P2pTransferRequest) -> Reply[
     it to the recipient or returns it to the sender.
     """
 
-    def receipt(shown: ReceiptFields) -> P2pReceipt:
+    def receipt(receipt_fields: ReceiptFields) -> P2pReceipt:
         return P2pReceipt(
-            message=shown.build_message("Transfer completed"),
-            transaction_id=shown.transaction_id,
-            status=shown.status,
-            amount=shown.amount,
-            fee_amount=shown.fee,
-            sender_new_balance=shown.payer_balance,
-            recipient=Recipient(name=shown.payee_name, card_serial=body.recipient_card_serial),
+            message=receipt_fields.build_message("Transfer completed"),
+            transaction_id=receipt_fields.transaction_id,
+            status=receipt_fields.status,
+            amount=receipt_fields.amount,
+            fee_amount=receipt_fields.fee,
+            sender_new_balance=receipt_fields.payer_balance,
+            recipient=Recipient(
+                name=receipt_fields.payee_name, card_serial=body.recipient_card_serial
+            ),
         )
 
     command = Command(
         type=chart.TRANSFER_P2P,
-        channel=get_channel(call.principal),
+        channel=get_channel(request.principal),
         payer=commands.subscriber_party(decode_id(ids.SUBSCRIBER, body.sender_id)),
         payee=commands.card_party(body.recipient_card_serial),
-        amount=to_minor_units(call, body.amount),
+        amount=to_minor_units(request, body.amount),
         payer_pin=body.pin,
         pin_policy="required",
-        idempotency_key=build_idempotency_key(call, body),
+        idempotency_key=build_idempotency_key(request, body),
         context=None if body.memo is None else {"memo": body.memo},
     )
-    return await submit(call, command, receipt)
+    return await submit(request, command, receipt)
 
 
 class TransferRequest(MoneyRequest, kw_only=True):
@@ -137,42 +139,42 @@ class TransferReceipt(Receipt, kw_only=True):
         *_DECLINE_CODES,
     ),
 )
-async def transfer_funds(call: RequestContext, body: TransferRequest) -> Reply[TransferReceipt]:
+async def transfer_funds(request: RequestContext, body: TransferRequest) -> Reply[TransferReceipt]:
     """Move money from one account to another.
 
     An API key can transfer only between subscribers' accounts, and requires the PIN. A system_admin
     or finance_user can transfer between any accounts.
     """
 
-    def receipt(shown: ReceiptFields) -> TransferReceipt:
-        from_balance, to_balance = shown.balances
+    def receipt(receipt_fields: ReceiptFields) -> TransferReceipt:
+        from_balance, to_balance = receipt_fields.balances
         return TransferReceipt(
-            message=shown.build_message("Transfer completed"),
-            transaction_id=shown.transaction_id,
-            status=shown.status,
-            amount=shown.amount,
+            message=receipt_fields.build_message("Transfer completed"),
+            transaction_id=receipt_fields.transaction_id,
+            status=receipt_fields.status,
+            amount=receipt_fields.amount,
             from_balance=from_balance,
             to_balance=to_balance,
         )
 
-    by_key = call.principal.kind == "api_key"
+    by_key = request.principal.kind == "api_key"
     payer, payee = (
         decode_id(ids.ACCOUNT, account) for account in (body.from_account_id, body.to_account_id)
     )
     # The receipt reveals balances, and not every caller may see a restricted subscriber's balance.
     # With the PIN, the payment is the subscriber's own, so access to the payer is not checked.
     told = [payee] if body.pin is not None else [payer, payee]
-    await require_account_access(call.services.database, call, told)
+    await require_account_access(request.services.database, request, told)
     command = Command(
         type=chart.TRANSFER,
-        channel=get_channel(call.principal),
+        channel=get_channel(request.principal),
         payer=commands.account_party(payer),
         payee=commands.account_party(payee),
-        amount=to_minor_units(call, body.amount),
+        amount=to_minor_units(request, body.amount),
         payer_pin=body.pin,
         pin_policy="required" if by_key else "if_given",
         wallets_only=by_key,
-        idempotency_key=build_idempotency_key(call, body),
+        idempotency_key=build_idempotency_key(request, body),
         context=None if body.description is None else {"memo": body.description},
     )
-    return await submit(call, command, receipt)
+    return await submit(request, command, receipt)

@@ -13,27 +13,27 @@ _CLOSED_PORT_URL = "http://127.0.0.1:9/"
 
 
 @register_recipe(f"POST {V1}/compliance/alerts")
-async def prepare_alert_report(here: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites(body={"subscriber_id": here.subscriber.id})
+async def prepare_alert_report(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites(body={"subscriber_id": subjects.subscriber.id})
 
 
 @register_recipe(
     f"GET {V1}/compliance/alerts/{{id}}",
     *(f"POST {V1}/compliance/alerts/{{id}}/{verb}" for verb in ("investigate", "resolve")),
 )
-async def prepare_alert(here: RequestSubjects, _: Caller) -> Prerequisites:
+async def prepare_alert(subjects: RequestSubjects, _: Caller) -> Prerequisites:
     return Prerequisites(
-        {"id": await here.fixtures.create_alert()}, {"transaction_decision": ABSENT}
+        {"id": await subjects.fixtures.create_alert()}, {"transaction_decision": ABSENT}
     )
 
 
 @register_recipe(f"PUT {V1}/compliance/rules/{{id}}")
-async def prepare_rule_update(here: RequestSubjects, _: Caller) -> Prerequisites:
-    chosen = here.rng.choice(here.fixtures.rules)
+async def prepare_rule_update(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    chosen = subjects.rng.choice(subjects.fixtures.rules)
     amounts = {"threshold": chosen["threshold"], "window_seconds": chosen["window_seconds"]}
-    kept = {name: ABSENT if value is None else value for name, value in amounts.items()}
+    stored = {name: ABSENT if value is None else value for name, value in amounts.items()}
     also = {name: chosen[name] for name in ("transaction_types", "subject", "action")}
-    return Prerequisites({"id": chosen["id"]}, {**kept, **also})
+    return Prerequisites({"id": chosen["id"]}, {**stored, **also})
 
 
 _NEW_RULE_BODY = {
@@ -53,77 +53,77 @@ async def prepare_new_rule(_here: RequestSubjects, _: Caller) -> Prerequisites:
 
 
 @register_recipe(f"DELETE {V1}/compliance/rules/{{id}}")
-async def prepare_rule_deletion(here: RequestSubjects, _: Caller) -> Prerequisites:
+async def prepare_rule_deletion(subjects: RequestSubjects, _: Caller) -> Prerequisites:
     return Prerequisites(
         {
             "id": require_success(
-                await here.fixtures.admin.post("compliance/rules", **_NEW_RULE_BODY)
+                await subjects.fixtures.admin.post("compliance/rules", **_NEW_RULE_BODY)
             )["id"]
         }
     )
 
 
 @register_recipe(f"PUT {V1}/account-rules/{{kyc_level}}")
-async def prepare_kyc_level(here: RequestSubjects, _: Caller) -> Prerequisites:
-    chosen = here.rng.choice(list(here.fixtures.kyc_levels))
-    return Prerequisites({"kyc_level": chosen}, dict(here.fixtures.kyc_levels[chosen]))
+async def prepare_kyc_level(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    chosen = subjects.rng.choice(list(subjects.fixtures.kyc_levels))
+    return Prerequisites({"kyc_level": chosen}, dict(subjects.fixtures.kyc_levels[chosen]))
 
 
 @register_recipe(f"PUT {V1}/fee-rules")
-async def prepare_fee_rules(here: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites(body={"data": here.fixtures.fees})
+async def prepare_fee_rules(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites(body={"data": subjects.fixtures.fees})
 
 
 @register_recipe(f"PUT {V1}/fee-rules/{{type}}")
-async def prepare_fee_rules_of_type(here: RequestSubjects, _: Caller) -> Prerequisites:
-    kind = here.rng.choice(here.fixtures.fees)["type"]
+async def prepare_fee_rules_of_type(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    kind = subjects.rng.choice(subjects.fixtures.fees)["type"]
     return Prerequisites(
-        {"type": kind}, {"data": [s for s in here.fixtures.fees if s["type"] == kind]}
+        {"type": kind}, {"data": [s for s in subjects.fixtures.fees if s["type"] == kind]}
     )
 
 
 @register_recipe(f"PUT {V1}/commission-rules")
-async def prepare_commission_rules(here: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites(body={"data": here.fixtures.commissions})
+async def prepare_commission_rules(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites(body={"data": subjects.fixtures.commissions})
 
 
 @register_recipe(f"POST {V1}/admin/users")
-async def prepare_new_admin(here: RequestSubjects, _: Caller) -> Prerequisites:
+async def prepare_new_admin(subjects: RequestSubjects, _: Caller) -> Prerequisites:
     return Prerequisites(
-        body={"email": f"new{here.fixtures.next_number()}@example.com", "password": _PASSWORD}
+        body={"email": f"new{subjects.fixtures.next_number()}@example.com", "password": _PASSWORD}
     )
 
 
 @register_recipe(f"POST {V1}/admin/login")
-async def prepare_login(here: RequestSubjects, _: Caller) -> Prerequisites:
-    email = f"login{here.fixtures.next_number()}@example.com"
-    await _create_admin(here, email)
+async def prepare_login(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    email = f"login{subjects.fixtures.next_number()}@example.com"
+    await _create_admin(subjects, email)
     return Prerequisites(body={"email": email, "password": _PASSWORD})
 
 
 @register_recipe(f"POST {V1}/admin/refresh")
-async def prepare_refresh_token(here: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites(body={"refresh_token": (await _log_in(here))["refresh_token"]})
+async def prepare_refresh_token(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites(body={"refresh_token": (await _log_in(subjects))["refresh_token"]})
 
 
 @register_recipe(f"POST {V1}/admin/logout")
-async def prepare_session(here: RequestSubjects, _: Caller) -> Prerequisites:
+async def prepare_session(subjects: RequestSubjects, _: Caller) -> Prerequisites:
     return Prerequisites(
-        caller=Caller("leaving admin", BearerAuth((await _log_in(here))["token"], ""))
+        caller=Caller("leaving admin", BearerAuth((await _log_in(subjects))["token"], ""))
     )
 
 
 @register_recipe(f"POST {V1}/admin/users/{{id}}/disable")
-async def prepare_admin(here: RequestSubjects, _: Caller) -> Prerequisites:
+async def prepare_admin(subjects: RequestSubjects, _: Caller) -> Prerequisites:
     return Prerequisites(
-        {"id": await _create_admin(here, f"spare{here.fixtures.next_number()}@example.com")}
+        {"id": await _create_admin(subjects, f"spare{subjects.fixtures.next_number()}@example.com")}
     )
 
 
 @register_recipe(f"POST {V1}/admin/users/{{id}}/enable")
-async def prepare_disabled_admin(here: RequestSubjects, caller: Caller) -> Prerequisites:
-    ready = await prepare_admin(here, caller)
-    require_success(await here.fixtures.admin.post(f"admin/users/{ready.path['id']}/disable"))
+async def prepare_disabled_admin(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
+    ready = await prepare_admin(subjects, caller)
+    require_success(await subjects.fixtures.admin.post(f"admin/users/{ready.path['id']}/disable"))
     return ready
 
 
@@ -131,12 +131,12 @@ async def prepare_disabled_admin(here: RequestSubjects, caller: Caller) -> Prere
     *(f"{method} {V1}/admin/api-keys/{{id}}" for method in ("GET", "PUT", "DELETE")),
     f"POST {V1}/admin/api-keys/{{id}}/rotate",
 )
-async def prepare_api_key(here: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites({"id": (await here.fixtures.admin.create_app("balance:read")).id})
+async def prepare_api_key(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites({"id": (await subjects.fixtures.admin.create_app("balance:read")).id})
 
 
 @register_recipe(f"POST {V1}/admin/webhook-endpoints")
-async def prepare_new_endpoint(here: RequestSubjects, _: Caller) -> Prerequisites:
+async def prepare_new_endpoint(subjects: RequestSubjects, _: Caller) -> Prerequisites:
     return Prerequisites(body={"url": _CLOSED_PORT_URL, "events": ["processor.suspended"]})
 
 
@@ -146,50 +146,52 @@ async def prepare_new_endpoint(here: RequestSubjects, _: Caller) -> Prerequisite
     f"DELETE {V1}/admin/webhook-endpoints/{{id}}",
     f"GET {V1}/admin/webhook-endpoints/{{id}}/deliveries",
 )
-async def prepare_endpoint(here: RequestSubjects, _: Caller) -> Prerequisites:
-    made = {"url": _CLOSED_PORT_URL, "events": ["processor.suspended"]}
-    created = require_success(await here.fixtures.admin.post("admin/webhook-endpoints", **made))
+async def prepare_endpoint(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    built = {"url": _CLOSED_PORT_URL, "events": ["processor.suspended"]}
+    created = require_success(
+        await subjects.fixtures.admin.post("admin/webhook-endpoints", **built)
+    )
     return Prerequisites({"id": created["id"]})
 
 
 @register_recipe(f"PUT {V1}/admin/webhook-endpoints/{{id}}")
-async def prepare_endpoint_update(here: RequestSubjects, caller: Caller) -> Prerequisites:
-    ready = await prepare_endpoint(here, caller)
+async def prepare_endpoint_update(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
+    ready = await prepare_endpoint(subjects, caller)
     return Prerequisites(ready.path, {"url": _CLOSED_PORT_URL, "events": ["*"], "status": "paused"})
 
 
 @register_recipe(f"POST {V1}/admin/webhook-endpoints/{{id}}/rotate-secret")
-async def prepare_secret_rotation(here: RequestSubjects, caller: Caller) -> Prerequisites:
-    ready = await prepare_endpoint(here, caller)
+async def prepare_secret_rotation(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
+    ready = await prepare_endpoint(subjects, caller)
     return Prerequisites(ready.path, {"grace_seconds": 60})
 
 
 @register_recipe(f"POST {V1}/admin/webhook-endpoints/{{id}}/deliveries/{{delivery_id}}/redeliver")
-async def prepare_delivery(here: RequestSubjects, caller: Caller) -> Prerequisites:
-    ready = await prepare_endpoint(here, caller)
-    await prepare_suspended_processor(here, caller)
+async def prepare_delivery(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
+    ready = await prepare_endpoint(subjects, caller)
+    await prepare_suspended_processor(subjects, caller)
     place = f"admin/webhook-endpoints/{ready.path['id']}/deliveries"
-    ready.path["delivery_id"] = require_success(await here.fixtures.admin.get(place))["data"][0][
-        "id"
-    ]
+    ready.path["delivery_id"] = require_success(await subjects.fixtures.admin.get(place))["data"][
+        0
+    ]["id"]
     return ready
 
 
 @register_recipe("GET /docs/{file}")
-async def prepare_docs_file(here: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites({"file": here.rng.choice(["swagger-ui.css", "start.js"])})
+async def prepare_docs_file(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites({"file": subjects.rng.choice(["swagger-ui.css", "start.js"])})
 
 
-async def _create_admin(here: RequestSubjects, email: str) -> str:
+async def _create_admin(subjects: RequestSubjects, email: str) -> str:
     person = {"email": email, "password": _PASSWORD, "name": "Spare", "role": ROLES_BY_LETTER["S"]}
-    return str(require_success(await here.fixtures.admin.post("admin/users", **person))["id"])
+    return str(require_success(await subjects.fixtures.admin.post("admin/users", **person))["id"])
 
 
-async def _log_in(here: RequestSubjects) -> Values:
-    email = f"session{here.fixtures.next_number()}@example.com"
-    await _create_admin(here, email)
+async def _log_in(subjects: RequestSubjects) -> Values:
+    email = f"session{subjects.fixtures.next_number()}@example.com"
+    await _create_admin(subjects, email)
     return require_success(
-        await here.fixtures.admin.client.post(
+        await subjects.fixtures.admin.client.post(
             f"{V1}/admin/login", json={"email": email, "password": _PASSWORD}
         )
     )

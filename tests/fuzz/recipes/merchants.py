@@ -10,14 +10,14 @@ from journeys.api_caller import new_phone_number, require_success
 
 
 @register_recipe(*(f"POST {path}/refund" for path in (f"{V1}/pos", f"{V1}/payment", "/payment")))
-async def prepare_payment(here: RequestSubjects, caller: Caller) -> Prerequisites:
-    order = {
-        "request_id": f"fuzz-pay-{here.fixtures.next_number()}",
-        "card_serial": here.subscriber.card,
+async def prepare_payment(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
+    payload = {
+        "request_id": f"fuzz-pay-{subjects.fixtures.next_number()}",
+        "card_serial": subjects.subscriber.card,
     }
-    paid = await here.fixtures.admin.client.post(
+    paid = await subjects.fixtures.admin.client.post(
         f"{V1}/pos/payment",
-        json=order | {"amount": "20", "pin": PIN},
+        json=payload | {"amount": "20", "pin": PIN},
         auth=caller.auth or httpx2.Auth(),
     )
     body = paid.json()
@@ -29,45 +29,47 @@ async def prepare_payment(here: RequestSubjects, caller: Caller) -> Prerequisite
     *(f"GET {V1}/processors/{{id}}{what}" for what in ("", "/terminals", "/keys")),
     f"GET {V1}/processors/{{id}}/transactions",
 )
-async def prepare_processor(here: RequestSubjects, _: Caller) -> Prerequisites:
-    found = await here.fixtures.create_processor()
+async def prepare_processor(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    found = await subjects.fixtures.create_processor()
     return Prerequisites({"id": found.merchant.id})
 
 
 @register_recipe(f"POST {V1}/processors/{{id}}/activate")
-async def prepare_suspended_processor(here: RequestSubjects, caller: Caller) -> Prerequisites:
-    ready = await prepare_processor(here, caller)
+async def prepare_suspended_processor(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
+    ready = await prepare_processor(subjects, caller)
     require_success(
-        await here.fixtures.admin.post(f"processors/{ready.path['id']}/suspend", reason="fuzzing")
+        await subjects.fixtures.admin.post(
+            f"processors/{ready.path['id']}/suspend", reason="fuzzing"
+        )
     )
     return ready
 
 
 @register_recipe(f"POST {V1}/processors/{{id}}/transfer")
-async def prepare_funded_processor(here: RequestSubjects, _: Caller) -> Prerequisites:
-    found = await here.fixtures.create_processor()
-    person = await here.fixtures.create_customer()
+async def prepare_funded_processor(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    found = await subjects.fixtures.create_processor()
+    person = await subjects.fixtures.create_customer()
     require_success(await found.merchant.server.pay("20", person.card, PIN))
     return Prerequisites({"id": found.merchant.id}, {"amount": "5"})
 
 
 @register_recipe(f"POST {V1}/processors/{{id}}/terminals/{{terminal_id}}/block")
-async def prepare_terminal(here: RequestSubjects, _: Caller) -> Prerequisites:
-    found = await here.fixtures.create_processor()
+async def prepare_terminal(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    found = await subjects.fixtures.create_processor()
     return Prerequisites({"id": found.merchant.id, "terminal_id": found.terminal})
 
 
 @register_recipe(f"POST {V1}/processors/{{id}}/terminals/{{terminal_id}}/unblock")
-async def prepare_blocked_terminal(here: RequestSubjects, caller: Caller) -> Prerequisites:
-    ready = await prepare_terminal(here, caller)
+async def prepare_blocked_terminal(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
+    ready = await prepare_terminal(subjects, caller)
     place = f"processors/{ready.path['id']}/terminals/{ready.path['terminal_id']}"
-    require_success(await here.fixtures.admin.post(f"{place}/block"))
+    require_success(await subjects.fixtures.admin.post(f"{place}/block"))
     return ready
 
 
 @register_recipe(f"DELETE {V1}/processors/{{id}}/keys/{{api_key_id}}")
-async def prepare_signing_key(here: RequestSubjects, _: Caller) -> Prerequisites:
-    found = await here.fixtures.create_processor()
+async def prepare_signing_key(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    found = await subjects.fixtures.create_processor()
     return Prerequisites({"id": found.merchant.id, "api_key_id": found.key})
 
 
@@ -78,45 +80,47 @@ async def prepare_signing_key(here: RequestSubjects, _: Caller) -> Prerequisites
     ),
     *(f"GET {V1}/admin/partners/{{id}}{what}" for what in ("", "/keys")),
 )
-async def prepare_partner(here: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites({"id": (await here.fixtures.admin.create_partner()).id})
+async def prepare_partner(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites({"id": (await subjects.fixtures.admin.create_partner()).id})
 
 
 @register_recipe(f"DELETE {V1}/admin/partners/{{id}}/keys/{{api_key_id}}")
-async def prepare_partner_key(here: RequestSubjects, caller: Caller) -> Prerequisites:
-    ready = await prepare_partner(here, caller)
+async def prepare_partner_key(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
+    ready = await prepare_partner(subjects, caller)
     created = require_success(
-        await here.fixtures.admin.post(f"admin/partners/{ready.path['id']}/keys")
+        await subjects.fixtures.admin.post(f"admin/partners/{ready.path['id']}/keys")
     )
     return Prerequisites({**ready.path, "api_key_id": created["api_key_id"]})
 
 
 @register_recipe(f"POST {V1}/admin/partners/{{id}}/activate")
-async def prepare_suspended_partner(here: RequestSubjects, caller: Caller) -> Prerequisites:
-    ready = await prepare_partner(here, caller)
-    require_success(await here.fixtures.admin.post(f"admin/partners/{ready.path['id']}/suspend"))
+async def prepare_suspended_partner(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
+    ready = await prepare_partner(subjects, caller)
+    require_success(
+        await subjects.fixtures.admin.post(f"admin/partners/{ready.path['id']}/suspend")
+    )
     return ready
 
 
 @register_recipe(f"POST {V1}/wallet/fund-from-partner")
-async def prepare_top_up(here: RequestSubjects, caller: Caller) -> Prerequisites:
+async def prepare_top_up(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
     if "partner_id" in caller.values:
-        return Prerequisites(body={"subscriber_id": here.subscriber.id, "card_serial": ABSENT})
-    bank = here.fixtures.bank.id
+        return Prerequisites(body={"subscriber_id": subjects.subscriber.id, "card_serial": ABSENT})
+    bank = subjects.fixtures.bank.id
     return Prerequisites(
-        body={"subscriber_id": here.subscriber.id, "card_serial": ABSENT, "partner_id": bank}
+        body={"subscriber_id": subjects.subscriber.id, "card_serial": ABSENT, "partner_id": bank}
     )
 
 
 @register_recipe(f"POST {V1}/webhooks/partners/{{partner_id}}")
-async def prepare_partner_webhook(here: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites(body={"phone_number": here.subscriber.phone, "card_serial": ABSENT})
+async def prepare_partner_webhook(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites(body={"phone_number": subjects.subscriber.phone, "card_serial": ABSENT})
 
 
 @register_recipe(f"POST {V1}/agents")
-async def prepare_new_agent(here: RequestSubjects, _: Caller) -> Prerequisites:
-    top = (await here.fixtures.agents.acquire(here.rng)).super_agent
-    chosen = here.rng.choice(
+async def prepare_new_agent(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    top = (await subjects.fixtures.agents.acquire(subjects.rng)).super_agent
+    chosen = subjects.rng.choice(
         [{"agent_type": "super_agent"}, {"agent_type": "sub_agent", "parent_agent_id": top}]
     )
     return Prerequisites(body={"phone_number": new_phone_number(), "pin": PIN, **chosen})
@@ -127,58 +131,60 @@ async def prepare_new_agent(here: RequestSubjects, _: Caller) -> Prerequisites:
     *(f"GET {V1}/agents/{{id}}{what}" for what in ("", "/balance")),
     f"POST {V1}/agents/{{id}}/fund",
 )
-async def prepare_agent(here: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites({"id": await here.fixtures.create_agent()})
+async def prepare_agent(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites({"id": await subjects.fixtures.create_agent()})
 
 
 @register_recipe(f"POST {V1}/agents/{{id}}/activate")
-async def prepare_suspended_agent(here: RequestSubjects, caller: Caller) -> Prerequisites:
-    ready = await prepare_agent(here, caller)
+async def prepare_suspended_agent(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
+    ready = await prepare_agent(subjects, caller)
     require_success(
-        await here.fixtures.admin.post(f"agents/{ready.path['id']}/suspend", reason="fuzzing")
+        await subjects.fixtures.admin.post(f"agents/{ready.path['id']}/suspend", reason="fuzzing")
     )
     return ready
 
 
 @register_recipe(*(f"POST {V1}/agents/{verb}" for verb in ("cashin", "cashout")))
-async def prepare_cash_operation(here: RequestSubjects, _: Caller) -> Prerequisites:
-    top = (await here.fixtures.agents.acquire(here.rng)).super_agent
+async def prepare_cash_operation(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    top = (await subjects.fixtures.agents.acquire(subjects.rng)).super_agent
     return Prerequisites(
-        body={"agent_id": top, "subscriber_id": here.subscriber.id, "card_serial": ABSENT}
+        body={"agent_id": top, "subscriber_id": subjects.subscriber.id, "card_serial": ABSENT}
     )
 
 
 @register_recipe(f"POST {V1}/agents/transfer")
-async def prepare_float_transfer(here: RequestSubjects, _: Caller) -> Prerequisites:
-    found = await here.fixtures.agents.acquire(here.rng)
+async def prepare_float_transfer(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    found = await subjects.fixtures.agents.acquire(subjects.rng)
     return Prerequisites(body={"from_agent_id": found.super_agent, "to_agent_id": found.sub_agent})
 
 
 @register_recipe(f"POST {V1}/agents/{{id}}/payout-commission")
-async def prepare_commission_payout(here: RequestSubjects, _: Caller) -> Prerequisites:
-    found = await here.fixtures.create_agent_pair()
-    order = {"agent_id": found.super_agent, "amount": "200", "agent_pin": PIN}
-    person = await here.fixtures.app.register_customer()
-    require_success(await here.fixtures.app.post("agents/cashin", subscriber_id=person.id, **order))
+async def prepare_commission_payout(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    found = await subjects.fixtures.create_agent_pair()
+    body = {"agent_id": found.super_agent, "amount": "200", "agent_pin": PIN}
+    person = await subjects.fixtures.app.register_customer()
+    require_success(
+        await subjects.fixtures.app.post("agents/cashin", subscriber_id=person.id, **body)
+    )
     return Prerequisites({"id": found.super_agent})
 
 
 @register_recipe(f"POST {V1}/wallet/account-statement")
-async def prepare_statement(here: RequestSubjects, _: Caller) -> Prerequisites:
+async def prepare_statement(subjects: RequestSubjects, _: Caller) -> Prerequisites:
     return Prerequisites(body={"pin": ABSENT})
 
 
 @register_recipe(f"GET {V1}/statements/{{token}}")
-async def prepare_statement_link(here: RequestSubjects, _: Caller) -> Prerequisites:
+async def prepare_statement_link(subjects: RequestSubjects, _: Caller) -> Prerequisites:
     days = {"from_date": "2026-01-01", "to_date": "2026-01-31"}
-    kind = here.rng.choice(["csv", "pdf"])
-    drawn = await here.fixtures.app.post(
-        "wallet/account-statement", subscriber_id=here.subscriber.id, format=kind, **days
+    kind = subjects.rng.choice(["csv", "pdf"])
+    drawn = await subjects.fixtures.app.post(
+        "wallet/account-statement", subscriber_id=subjects.subscriber.id, format=kind, **days
     )
     return Prerequisites({"token": require_success(drawn)["statement_url"].rpartition("/")[2]})
 
 
 @register_recipe(*(f"GET {V1}/transactions/{{id}}{part}" for part in ("", "/entries", "/chain")))
-async def prepare_transaction(here: RequestSubjects, _: Caller) -> Prerequisites:
-    found = require_success(await here.fixtures.admin.get("transactions", limit=20))["data"]
-    return Prerequisites({"id": here.rng.choice(found)["id"]})
+async def prepare_transaction(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    found = require_success(await subjects.fixtures.admin.get("transactions", limit=20))["data"]
+    return Prerequisites({"id": subjects.rng.choice(found)["id"]})

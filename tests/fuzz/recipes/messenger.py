@@ -9,18 +9,20 @@ from tapgate.subscribers.kyc_documents.model import ImageRule
 
 
 @register_recipe(f"POST {V1}/webhooks/messaging/flows", f"POST {V1}/simulator/flows")
-async def prepare_ping(here: RequestSubjects, _: Caller) -> Prerequisites:
+async def prepare_ping(subjects: RequestSubjects, _: Caller) -> Prerequisites:
     sealed = FlowClient(build_flow_key()[1]).encrypt({"version": "3.0", "action": "ping"})
     return Prerequisites(content=(sealed, "application/json"))
 
 
 @register_recipe(f"POST {V1}/external/messaging")
-async def prepare_message(here: RequestSubjects, _: Caller) -> Prerequisites:
-    words = here.rng.choice(["menu", "balance", "send 5 to 076 123456", "1", "history", "français"])
-    chosen = here.rng.choice(
+async def prepare_message(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    words = subjects.rng.choice(
+        ["menu", "balance", "send 5 to 076 123456", "1", "history", "français"]
+    )
+    chosen = subjects.rng.choice(
         [
             {"message": words, "hasMedia": False, "media": ABSENT},
             {"hasMedia": True, "media": {"data": ImageRule.example, "mimetype": "image/png"}},
         ]
     )
-    return Prerequisites(body={"from": here.subscriber.phone, **chosen})
+    return Prerequisites(body={"from": subjects.subscriber.phone, **chosen})

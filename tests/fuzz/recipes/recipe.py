@@ -28,8 +28,8 @@ RECIPES: dict[str, Recipe] = {}
 
 
 def register_recipe(*names: str) -> Callable[[Recipe], Recipe]:
-    def add(made: Recipe) -> Recipe:
-        RECIPES.update(dict.fromkeys(names, made))
-        return made
+    def add(created: Recipe) -> Recipe:
+        RECIPES.update(dict.fromkeys(names, created))
+        return created
 
     return add

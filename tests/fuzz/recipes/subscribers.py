@@ -14,13 +14,13 @@ _SINGLE_USE_ACTIONS = ("block", "close", "change-pin", "reset-pin", "kyc-documen
 
 
 @register_recipe(f"POST {V1}/subscribers")
-async def prepare_registration(here: RequestSubjects, _: Caller) -> Prerequisites:
+async def prepare_registration(subjects: RequestSubjects, _: Caller) -> Prerequisites:
     return Prerequisites(body={"phone_number": new_phone_number(), "pin": PIN})
 
 
 @register_recipe(f"PUT {V1}/subscribers/{{id}}")
-async def prepare_update(here: RequestSubjects, _: Caller) -> Prerequisites:
-    person = await here.fixtures.app.register_customer()
+async def prepare_update(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    person = await subjects.fixtures.app.register_customer()
     decided = ("kyc_level", "kyc_status", "restricted")
     return Prerequisites(
         {"id": person.id}, {"phone_number": new_phone_number(), **dict.fromkeys(decided, ABSENT)}
@@ -28,90 +28,93 @@ async def prepare_update(here: RequestSubjects, _: Caller) -> Prerequisites:
 
 
 @register_recipe(*(f"POST {V1}/subscribers/{{id}}/{verb}" for verb in _SINGLE_USE_ACTIONS))
-async def prepare_subscriber(here: RequestSubjects, _: Caller) -> Prerequisites:
-    return Prerequisites({"id": (await here.fixtures.app.register_customer()).id})
+async def prepare_subscriber(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    return Prerequisites({"id": (await subjects.fixtures.app.register_customer()).id})
 
 
 @register_recipe(f"POST {V1}/subscribers/{{id}}/unblock")
-async def prepare_blocked_subscriber(here: RequestSubjects, _: Caller) -> Prerequisites:
-    person = await here.fixtures.app.register_customer()
+async def prepare_blocked_subscriber(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    person = await subjects.fixtures.app.register_customer()
     require_success(
-        await here.fixtures.admin.post(f"subscribers/{person.id}/block", reason="fuzzing")
+        await subjects.fixtures.admin.post(f"subscribers/{person.id}/block", reason="fuzzing")
     )
     return Prerequisites({"id": person.id})
 
 
 @register_recipe(f"POST {V1}/subscribers/{{id}}/reset-pin/confirm")
-async def prepare_pin_reset(here: RequestSubjects, _: Caller) -> Prerequisites:
-    person = await here.fixtures.app.register_customer()
-    require_success(await here.fixtures.admin.post(f"subscribers/{person.id}/reset-pin"))
-    return Prerequisites({"id": person.id}, {"otp": await here.fixtures.wait_for_code(person)})
+async def prepare_pin_reset(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    person = await subjects.fixtures.app.register_customer()
+    require_success(await subjects.fixtures.admin.post(f"subscribers/{person.id}/reset-pin"))
+    return Prerequisites({"id": person.id}, {"otp": await subjects.fixtures.wait_for_code(person)})
 
 
 @register_recipe(f"POST {V1}/subscribers/{{id}}/restricted-access")
-async def prepare_restricted_subscriber(here: RequestSubjects, _: Caller) -> Prerequisites:
-    person = await here.fixtures.app.register_customer()
-    require_success(await here.fixtures.admin.put(f"subscribers/{person.id}", restricted=True))
+async def prepare_restricted_subscriber(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    person = await subjects.fixtures.app.register_customer()
+    require_success(await subjects.fixtures.admin.put(f"subscribers/{person.id}", restricted=True))
     return Prerequisites({"id": person.id})
 
 
 @register_recipe(f"POST {V1}/subscribers/{{id}}/restricted-access/verify")
-async def prepare_access_code(here: RequestSubjects, caller: Caller) -> Prerequisites:
-    person = await here.fixtures.app.register_customer()
+async def prepare_access_code(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
+    person = await subjects.fixtures.app.register_customer()
     ready = Prerequisites({"id": person.id})
-    require_success(await here.fixtures.admin.put(f"subscribers/{person.id}", restricted=True))
-    asked = await here.fixtures.admin.client.post(
+    require_success(await subjects.fixtures.admin.put(f"subscribers/{person.id}", restricted=True))
+    response = await subjects.fixtures.admin.client.post(
         f"{V1}/subscribers/{person.id}/restricted-access", auth=caller.auth or httpx2.Auth()
     )
-    if not asked.is_success:
+    if not response.is_success:
         return ready
-    ready.body["otp"] = await here.fixtures.wait_for_code(person)
+    ready.body["otp"] = await subjects.fixtures.wait_for_code(person)
     return ready
 
 
 @register_recipe(f"GET {V1}/subscribers/{{id}}/kyc-documents/{{document_id}}")
-async def prepare_kyc_document(here: RequestSubjects, _: Caller) -> Prerequisites:
-    person = await here.fixtures.app.register_customer()
+async def prepare_kyc_document(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    person = await subjects.fixtures.app.register_customer()
     picture = {"document_type": "selfie", "image": ImageRule.example}
-    added = await here.fixtures.app.post(f"subscribers/{person.id}/kyc-documents", **picture)
+    added = await subjects.fixtures.app.post(f"subscribers/{person.id}/kyc-documents", **picture)
     return Prerequisites({"id": person.id, "document_id": require_success(added)["document_id"]})
 
 
 @register_recipe(f"POST {V1}/cards/link")
-async def prepare_unlinked_card(here: RequestSubjects, _: Caller) -> Prerequisites:
-    person = await here.fixtures.app.register_customer()
+async def prepare_unlinked_card(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    person = await subjects.fixtures.app.register_customer()
     return Prerequisites(
-        body={"subscriber_id": person.id, "card_serial": await here.fixtures.take_card()}
+        body={"subscriber_id": person.id, "card_serial": await subjects.fixtures.take_card()}
     )
 
 
 @register_recipe(f"POST {V1}/cards/child")
-async def prepare_parent_card(here: RequestSubjects, _: Caller) -> Prerequisites:
-    person = await here.fixtures.create_customer()
+async def prepare_parent_card(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    person = await subjects.fixtures.create_customer()
     return Prerequisites(
-        body={"parent_subscriber_id": person.id, "card_serial": await here.fixtures.take_card()}
+        body={"parent_subscriber_id": person.id, "card_serial": await subjects.fixtures.take_card()}
     )
 
 
 @register_recipe(f"POST {V1}/cards/{{serial}}/block")
-async def prepare_linked_card(here: RequestSubjects, _: Caller) -> Prerequisites:
-    person, serial = await here.fixtures.app.register_customer(), await here.fixtures.take_card()
-    await here.fixtures.app.link_card(serial, person)
+async def prepare_linked_card(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    person, serial = (
+        await subjects.fixtures.app.register_customer(),
+        await subjects.fixtures.take_card(),
+    )
+    await subjects.fixtures.app.link_card(serial, person)
     return Prerequisites({"serial": serial})
 
 
 @register_recipe(f"POST {V1}/cards/{{serial}}/unblock")
-async def prepare_blocked_card(here: RequestSubjects, caller: Caller) -> Prerequisites:
-    ready = await prepare_linked_card(here, caller)
+async def prepare_blocked_card(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
+    ready = await prepare_linked_card(subjects, caller)
     require_success(
-        await here.fixtures.admin.post(f"cards/{ready.path['serial']}/block", reason="fraud")
+        await subjects.fixtures.admin.post(f"cards/{ready.path['serial']}/block", reason="fraud")
     )
     return ready
 
 
 @register_recipe(f"POST {V1}/cards/upload-csv")
-async def prepare_card_file(here: RequestSubjects, _: Caller) -> Prerequisites:
-    number = here.fixtures.next_number()
+async def prepare_card_file(subjects: RequestSubjects, _: Caller) -> Prerequisites:
+    number = subjects.fixtures.next_number()
     rows = f"Serial No.,MAC Address\r\nUP-{number},\r\nUP-{number}-2,nonsense\r\n"
     body = (
         '--edge\r\nContent-Disposition: form-data; name="file"; filename="cards.csv"\r\n'

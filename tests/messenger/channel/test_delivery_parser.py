@@ -115,7 +115,9 @@ def test_messages_keep_their_order_across_entries_and_changes() -> None:
             "changes": [
                 {
                     "value": {
-                        "messages": [build_message("text", {"body": "x"}, id=one) for one in group]
+                        "messages": [
+                            build_message("text", {"body": "x"}, id=item) for item in group
+                        ]
                     }
                 }
                 for group in groups
@@ -123,7 +125,7 @@ def test_messages_keep_their_order_across_entries_and_changes() -> None:
         }
 
     body = json.dumps({"entry": [entry(("a", "b"), ("c",)), entry(("d",))]}).encode()
-    assert [one.message_id for one in parse_messages(body)] == ["a", "b", "c", "d"]
+    assert [message.message_id for message in parse_messages(body)] == ["a", "b", "c", "d"]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +170,7 @@ def test_body_that_is_not_a_json_object_is_malformed(body: bytes) -> None:
 def test_message_without_an_id_or_sender_is_skipped(missing: str, value: object) -> None:
     good = build_message("text", {"body": "hi"}, id="good")
     bad = build_message("text", {"body": "hi"}) | {missing: value}
-    assert [one.message_id for one in parse_messages(build_delivery(bad, good))] == ["good"]
+    assert [message.message_id for message in parse_messages(build_delivery(bad, good))] == ["good"]
 
 
 def test_group_messages_and_other_webhook_fields_are_skipped() -> None:
@@ -203,8 +205,8 @@ def test_group_messages_and_other_webhook_fields_are_skipped() -> None:
 def test_sender_address_and_user_id_are_resolved(
     sender: dict[str, str], contacts: list[dict[str, str]], address: str, user_id: str | None
 ) -> None:
-    said = {"id": "1", "timestamp": "1", "type": "text", "text": {"body": "hi"}} | sender
-    (received,) = parse_messages(build_delivery(said, contacts=contacts))
+    rule = {"id": "1", "timestamp": "1", "type": "text", "text": {"body": "hi"}} | sender
+    (received,) = parse_messages(build_delivery(rule, contacts=contacts))
     assert (received.address, received.user_id) == (address, user_id)
 
 
@@ -282,9 +284,10 @@ def test_mutated_delivery_yields_only_storable_messages(data: st.DataObject) -> 
 @pytest.mark.parametrize("kind", ["reaction", "edit", "revoke", "deleted"])
 def test_reactions_edits_and_deletions_are_skipped(kind: str) -> None:
     part = {"message_id": "wamid.1", "emoji": "👍"}
-    kept = build_message("text", {"body": "hi"}, id="kept")
+    stored = build_message("text", {"body": "hi"}, id="kept")
     assert [
-        one.message_id for one in parse_messages(build_delivery(build_message(kind, part), kept))
+        message.message_id
+        for message in parse_messages(build_delivery(build_message(kind, part), stored))
     ] == ["kept"]
 
 

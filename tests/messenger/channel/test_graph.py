@@ -73,8 +73,8 @@ class FakeGraphServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             self.requests.append((await reader.readuntil(b"\r\n\r\n")).decode())
-            answer = self.responses.pop(0) if self.responses else b""
-            writer.write(answer)
+            response = self.responses.pop(0) if self.responses else b""
+            writer.write(response)
             await writer.drain()
         except ConnectionError:
             pass
@@ -83,10 +83,10 @@ class FakeGraphServer:
 
 
 @pytest.fixture
-async def impostor() -> AsyncIterator[FakeGraphServer]:
-    impostor = FakeGraphServer()
-    async with impostor.listen():
-        yield impostor
+async def fake_graph_server() -> AsyncIterator[FakeGraphServer]:
+    fake_graph_server = FakeGraphServer()
+    async with fake_graph_server.listen():
+        yield fake_graph_server
 
 
 async def test_message_is_sent(graph: GraphClient, provider: Provider) -> None:
@@ -145,27 +145,27 @@ async def test_wrong_phone_number_id_is_reported_as_misconfiguration(url: str) -
     ],
 )
 async def test_unexpected_response_is_retryable_depending_on_its_status(
-    impostor: FakeGraphServer, status: int, body: bytes, retry: bool
+    fake_graph_server: FakeGraphServer, status: int, body: bytes, retry: bool
 ) -> None:
-    impostor.enqueue_response(status, body, f"Location: {impostor.url}/elsewhere")
-    async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
+    fake_graph_server.enqueue_response(status, body, f"Location: {fake_graph_server.url}/elsewhere")
+    async with GraphClient(fake_graph_server.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(GraphError) as raised:
             await graph.send(HELLO_PAYLOADS)
     assert raised.value.is_retryable is retry
-    assert len(impostor.requests) == 1
+    assert len(fake_graph_server.requests) == 1
 
 
 @pytest.mark.parametrize("body", [b"{}", b"nonsense", b'{"messages": [{}]}', b'{"messages": 1}'])
 async def test_success_response_without_a_message_id_counts_as_sent(
-    impostor: FakeGraphServer, body: bytes
+    fake_graph_server: FakeGraphServer, body: bytes
 ) -> None:
-    impostor.enqueue_response(200, body)
-    async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
+    fake_graph_server.enqueue_response(200, body)
+    async with GraphClient(fake_graph_server.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         assert await graph.send(HELLO_PAYLOADS) == ""
 
 
-async def test_connection_failure_is_retryable(impostor: FakeGraphServer) -> None:
-    async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
+async def test_connection_failure_is_retryable(fake_graph_server: FakeGraphServer) -> None:
+    async with GraphClient(fake_graph_server.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         # The server closes the connection without a response.
         with pytest.raises(GraphError) as raised:
             await graph.send(HELLO_PAYLOADS)
@@ -179,9 +179,11 @@ async def test_connection_failure_is_retryable(impostor: FakeGraphServer) -> Non
         assert media.value.is_retryable
 
 
-async def test_errors_contain_neither_the_message_nor_the_token(impostor: FakeGraphServer) -> None:
-    impostor.enqueue_response(400, b'{"error": {"code": 131009, "message": "Hello"}}')
-    async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
+async def test_errors_contain_neither_the_message_nor_the_token(
+    fake_graph_server: FakeGraphServer,
+) -> None:
+    fake_graph_server.enqueue_response(400, b'{"error": {"code": 131009, "message": "Hello"}}')
+    async with GraphClient(fake_graph_server.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(GraphError) as raised:
             await graph.send(HELLO_PAYLOADS)
     assert "Hello" not in repr(raised.value)
@@ -225,14 +227,16 @@ def _fetch_media(url: str, **others: Any) -> bytes:
 
 
 async def test_media_larger_than_its_stated_size_is_aborted_during_the_download(
-    impostor: FakeGraphServer,
+    fake_graph_server: FakeGraphServer,
 ) -> None:
-    impostor.enqueue_response(200, _fetch_media(impostor.url + "/file", file_size=10))
+    fake_graph_server.enqueue_response(
+        200, _fetch_media(fake_graph_server.url + "/file", file_size=10)
+    )
     # Announces more than it sends: a client that reads to the end would block forever.
-    impostor.responses.append(
+    fake_graph_server.responses.append(
         b"HTTP/1.1 200 X\r\nContent-Length: 99999999\r\n\r\n" + b"x" * 2_000_000
     )
-    async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
+    async with GraphClient(fake_graph_server.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(MediaError, match="is too large"):
             await graph.fetch_media("1", limit=1_000_000)
 
@@ -250,21 +254,23 @@ async def test_media_larger_than_its_stated_size_is_aborted_during_the_download(
         "",
     ],
 )
-async def test_token_is_not_sent_to_another_host(impostor: FakeGraphServer, elsewhere: str) -> None:
-    impostor.enqueue_response(200, _fetch_media(elsewhere))
-    async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
+async def test_token_is_not_sent_to_another_host(
+    fake_graph_server: FakeGraphServer, elsewhere: str
+) -> None:
+    fake_graph_server.enqueue_response(200, _fetch_media(elsewhere))
+    async with GraphClient(fake_graph_server.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(MediaError, match="cannot be fetched from"):
             await graph.fetch_media("1")
-    assert len(impostor.requests) == 1
+    assert len(fake_graph_server.requests) == 1
 
 
-async def test_redirect_is_not_followed(impostor: FakeGraphServer) -> None:
-    impostor.enqueue_response(200, _fetch_media(impostor.url + "/file"))
-    impostor.enqueue_response(302, b"", f"Location: {impostor.url}/elsewhere")
-    async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
+async def test_redirect_is_not_followed(fake_graph_server: FakeGraphServer) -> None:
+    fake_graph_server.enqueue_response(200, _fetch_media(fake_graph_server.url + "/file"))
+    fake_graph_server.enqueue_response(302, b"", f"Location: {fake_graph_server.url}/elsewhere")
+    async with GraphClient(fake_graph_server.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(MediaError):
             await graph.fetch_media("1")
-    assert len(impostor.requests) == 2
+    assert len(fake_graph_server.requests) == 2
 
 
 async def test_expired_media_url_is_reported_as_missing(

@@ -30,12 +30,12 @@ def test_replies_are_joined_into_one_text() -> None:
 
 
 def test_all_options_are_numbered_regardless_of_the_list_page() -> None:
-    options = tuple(Option(id=str(one), title=f"Card {one}") for one in range(1, 31))
+    options = tuple(Option(id=str(item), title=f"Card {item}") for item in range(1, 31))
     more = Option(id="m", title="More")
     text = render_plain_text(
         [OptionList(text="", options=options, button="b", more=more, start=18)]
     )
-    assert text.split("\n") == [f"{one}. Card {one}" for one in range(1, 31)]
+    assert text.split("\n") == [f"{entry}. Card {entry}" for entry in range(1, 31)]
 
 
 def test_form_renders_as_its_text_without_the_token() -> None:

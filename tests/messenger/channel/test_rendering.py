@@ -35,7 +35,7 @@ def _render_single(message: OutgoingMessage) -> Payload:
 def _build_offer(options: int, start: int = 0) -> OptionList:
     return OptionList(
         text="What next?",
-        options=tuple(Option(id=f"o{one}", title=f"Option {one}") for one in range(options)),
+        options=tuple(Option(id=f"o{item}", title=f"Option {item}") for item in range(options)),
         button="Choose",
         more=MORE_OPTION,
         start=start,
@@ -73,8 +73,8 @@ def test_up_to_three_options_render_as_buttons() -> None:
         "body": {"text": "What next?"},
         "action": {
             "buttons": [
-                {"type": "reply", "reply": {"id": f"o{one}", "title": f"Option {one}"}}
-                for one in range(3)
+                {"type": "reply", "reply": {"id": f"o{item}", "title": f"Option {item}"}}
+                for item in range(3)
             ]
         },
     }
@@ -85,7 +85,9 @@ def test_more_than_three_options_render_as_a_list() -> None:
     assert interactive["type"] == "list"
     assert interactive["action"] == {
         "button": "Choose",
-        "sections": [{"rows": [{"id": f"o{one}", "title": f"Option {one}"} for one in range(4)]}],
+        "sections": [
+            {"rows": [{"id": f"o{item}", "title": f"Option {item}"} for item in range(4)]}
+        ],
     }
 
 
@@ -98,8 +100,8 @@ def test_more_than_three_options_render_as_a_list() -> None:
     ],
 )
 def test_options_that_do_not_fit_buttons_render_as_a_list(options: tuple[Option, ...]) -> None:
-    offer = OptionList(text="?", options=options, button="Choose", more=MORE_OPTION)
-    assert _render_single(offer)["interactive"]["type"] == "list"
+    option_list = OptionList(text="?", options=options, button="Choose", more=MORE_OPTION)
+    assert _render_single(option_list)["interactive"]["type"] == "list"
 
 
 def test_truncated_title_is_repeated_in_full_in_the_description() -> None:
@@ -109,10 +111,10 @@ def test_truncated_title_is_repeated_in_full_in_the_description() -> None:
         Option(id="b", title=title, description="d" * 73),
         Option(id="c", title="Short\nand two lines"),
     )
-    offer = OptionList(
+    option_list = OptionList(
         text="?", options=options, button="Choose one of all these", more=MORE_OPTION
     )
-    action = _render_single(offer)["interactive"]["action"]
+    action = _render_single(option_list)["interactive"]["action"]
     assert action["button"] == "Choose one of all t…"
     assert action["sections"][0]["rows"] == [
         {"id": "a", "title": "Aminata Kamara-Williams…", "description": title},
@@ -122,10 +124,10 @@ def test_truncated_title_is_repeated_in_full_in_the_description() -> None:
 
 
 def test_eleven_options_are_paginated_with_a_more_option() -> None:
-    assert [one.id for one in select_visible_options(_build_offer(10))] == [
-        f"o{one}" for one in range(10)
+    assert [item.id for item in select_visible_options(_build_offer(10))] == [
+        f"o{entry}" for entry in range(10)
     ]
-    assert [one.id for one in select_visible_options(_build_offer(11))] == [
+    assert [element.id for element in select_visible_options(_build_offer(11))] == [
         *(f"o{one}" for one in range(9)),
         "more:1",
     ]

@@ -82,49 +82,55 @@ class FakeGateway:
     @property
     def payments(self) -> list[PaymentRecord]:
         return [
-            PaymentRecord(request_id, call.card_serial, call.amount)
-            for request_id, (call, outcome) in self.payments_by_request_id.items()
+            PaymentRecord(request_id, request.card_serial, request.amount)
+            for request_id, (request, outcome) in self.payments_by_request_id.items()
             if isinstance(outcome, RequestSucceeded)
         ]
 
-    def handle(self, call: gateway_requests.GatewayRequest) -> GatewayOutcome:
-        self.calls.append(call)
-        if self.overrides.get(type(call)):
-            return self.overrides[type(call)].pop(0)
-        outcome = self._handle(call)
-        if type(call) in self.lost_responses:
-            self.lost_responses.remove(type(call))
+    def handle(self, request: gateway_requests.GatewayRequest) -> GatewayOutcome:
+        self.calls.append(request)
+        if self.overrides.get(type(request)):
+            return self.overrides[type(request)].pop(0)
+        outcome = self._handle(request)
+        if type(request) in self.lost_responses:
+            self.lost_responses.remove(type(request))
             return GatewayUnreachable(uncertain=True)
         return outcome
 
-    def _handle(self, call: gateway_requests.GatewayRequest) -> GatewayOutcome:
-        match call:
+    def _handle(self, request: gateway_requests.GatewayRequest) -> GatewayOutcome:
+        match request:
             case gateway_requests.SendMoney():
-                return self._send_money(call)
+                return self._send_money(request)
             case (
                 gateway_requests.LinkCard()
                 | gateway_requests.UnblockCard()
                 | gateway_requests.VerifyPin()
                 | gateway_requests.ChangePin()
             ):
-                old = call.old_pin if isinstance(call, gateway_requests.ChangePin) else call.pin
-                return self._check_pin(old) or RequestSucceeded(result=self._handle_pin_call(call))
-        return RequestSucceeded(result=self._handle_read(call))
+                old = (
+                    request.old_pin
+                    if isinstance(request, gateway_requests.ChangePin)
+                    else request.pin
+                )
+                return self._check_pin(old) or RequestSucceeded(
+                    result=self._handle_pin_call(request)
+                )
+        return RequestSucceeded(result=self._handle_read(request))
 
-    def _send_money(self, call: gateway_requests.SendMoney) -> GatewayOutcome:
-        if call.request_id in self.payments_by_request_id:
-            before, outcome = self.payments_by_request_id[call.request_id]
-            same = (before.card_serial, before.amount) == (call.card_serial, call.amount)
+    def _send_money(self, request: gateway_requests.SendMoney) -> GatewayOutcome:
+        if request.request_id in self.payments_by_request_id:
+            before, outcome = self.payments_by_request_id[request.request_id]
+            same = (before.card_serial, before.amount) == (request.card_serial, request.amount)
             return outcome if same else RequestRejected(code="DUPLICATE_REQUEST")
-        wrong = self._check_pin(call.pin)
+        wrong = self._check_pin(request.pin)
         if wrong is not None:
             return wrong
-        outcome = self._build_receipt(call)
-        self.payments_by_request_id[call.request_id] = (call, outcome)
+        outcome = self._build_receipt(request)
+        self.payments_by_request_id[request.request_id] = (request, outcome)
         return outcome
 
-    def _build_receipt(self, call: gateway_requests.SendMoney) -> GatewayOutcome:
-        amount = money.parse(call.amount, "SLE")
+    def _build_receipt(self, request: gateway_requests.SendMoney) -> GatewayOutcome:
+        amount = money.parse(request.amount, "SLE")
         fee = money.apply_rate(amount, 1_500)
         if amount + fee > self.balance:
             return RequestRejected(code="INSUFFICIENT_FUNDS")
@@ -152,8 +158,8 @@ class FakeGateway:
         left = MAX_PIN_ATTEMPTS - self.failures
         return RequestRejected(code="INVALID_PIN", details={"attempts_remaining": left})
 
-    def _handle_pin_call(self, call: gateway_requests.GatewayRequest) -> Any:
-        match call:
+    def _handle_pin_call(self, request: gateway_requests.GatewayRequest) -> Any:
+        match request:
             case gateway_requests.LinkCard(card_serial=serial):
                 return gateway_requests.Card(
                     serial=serial, type="PARENT", status="ACTIVE", holder_name=None
@@ -170,8 +176,8 @@ class FakeGateway:
         self.cards[self.cards.index(card)] = changed
         return changed
 
-    def _handle_read(self, call: gateway_requests.GatewayRequest) -> Any:  # noqa: PLR0911, PLR0912 - one per call
-        match call:
+    def _handle_read(self, request: gateway_requests.GatewayRequest) -> Any:  # noqa: PLR0911, PLR0912 - one per call
+        match request:
             case gateway_requests.FindSubscriber():
                 return self.subscriber
             case gateway_requests.RegisterSubscriber(first_name=first_name, pin=pin):
@@ -181,9 +187,9 @@ class FakeGateway:
                 )
                 return self.subscriber
             case gateway_requests.GetBalance():
-                shown = money.format_decimal(self.balance, "SLE")
+                text = money.format_decimal(self.balance, "SLE")
                 return gateway_requests.Balance(
-                    balance=shown, available=shown, held="0.00", currency="SLE"
+                    balance=text, available=text, held="0.00", currency="SLE"
                 )
             case gateway_requests.GetLimits(kyc_level=level):
                 return gateway_requests.Limits(
@@ -312,9 +318,9 @@ class ConversationDriver:
         return self(OptionChosen(id=self.get_option_id(value), is_late=late))
 
     def get_option_id(self, value: str) -> str:
-        offer = self.last_offer
-        assert offer is not None
-        return next(o.id for o in offer.options if o.id.partition("#")[0] == value)
+        options = self.last_offer
+        assert options is not None
+        return next(o.id for o in options.options if o.id.partition("#")[0] == value)
 
     def submit_pin_form(self, pin: str | None = PIN, new_pin: str | None = None) -> str:
         form = next(reply for reply in reversed(self.replies) if isinstance(reply, PinRequest))
@@ -332,7 +338,7 @@ class ConversationDriver:
         return "\n".join(format_reply(reply) for reply in self.replies)
 
     def list_calls(self, kind: type) -> list[Any]:
-        return [call for call in self.gateway.calls if isinstance(call, kind)]
+        return [request for request in self.gateway.calls if isinstance(request, kind)]
 
 
 def build_text_message(
@@ -373,5 +379,5 @@ def apply_effect(person: Person, effect: Effect) -> Person:
         case SaveRecipient(recipient=recipient):
             return change(recipients=(*person.recipients, recipient))
         case RemoveRecipient(card_serial=serial):
-            kept = tuple(r for r in person.recipients if r.card_serial != serial)
-            return change(recipients=kept)
+            stored = tuple(r for r in person.recipients if r.card_serial != serial)
+            return change(recipients=stored)

@@ -17,10 +17,10 @@ from tapgate.messenger.model.people import Recipient
 
 
 def build_driver(*texts: str, language: str = "en", **setting: object) -> ConversationDriver:
-    story = ConversationDriver(language, **setting)
+    chat = ConversationDriver(language, **setting)
     for text in texts:
-        story(resolve_text_message(text))
-    return story
+        chat(resolve_text_message(text))
+    return chat
 
 
 # Options in words
@@ -44,18 +44,18 @@ def build_driver(*texts: str, language: str = "en", **setting: object) -> Conver
     ],
 )
 def test_document_type_can_be_given_in_words(language, text, document):
-    story = build_driver("kyc", text, language=language)
-    assert story.conversation.facts["type"] == document
-    assert story.conversation.piece == "picture"
+    chat = build_driver("kyc", text, language=language)
+    assert chat.conversation.facts["type"] == document
+    assert chat.conversation.piece == "picture"
 
 
 def test_next_document_type_can_be_given_in_words():
-    story = build_driver("kyc", "passport")
-    story.send_image()
-    story(resolve_text_message("selfie"))
-    assert story.conversation.facts["type"] == "selfie"
-    story.send_image()
-    assert "We'll check" in story(resolve_text_message("that's all"))
+    chat = build_driver("kyc", "passport")
+    chat.send_image()
+    chat(resolve_text_message("selfie"))
+    assert chat.conversation.facts["type"] == "selfie"
+    chat.send_image()
+    assert "We'll check" in chat(resolve_text_message("that's all"))
 
 
 @pytest.mark.parametrize(
@@ -72,15 +72,15 @@ def test_next_document_type_can_be_given_in_words():
     ],
 )
 def test_block_reason_can_be_given_in_words(language, text, reason):
-    story = build_driver("block", "TG-0001", text, language=language)
-    assert story.conversation.facts["reason"] == reason
-    assert story.conversation.stage == "confirm"
+    chat = build_driver("block", "TG-0001", text, language=language)
+    assert chat.conversation.facts["reason"] == reason
+    assert chat.conversation.stage == "confirm"
 
 
 def test_text_resembling_the_current_command_does_not_restart_it():
-    story = build_driver("kyc", "i want to verify my identity")
-    assert "canceled" not in story.reply_text
-    assert story.conversation.piece == "type"
+    chat = build_driver("kyc", "i want to verify my identity")
+    assert "canceled" not in chat.reply_text
+    assert chat.conversation.piece == "type"
 
 
 def test_global_keywords_take_precedence_over_options():
@@ -93,34 +93,34 @@ def test_global_keywords_take_precedence_over_options():
 
 @pytest.mark.parametrize(("language", "yes"), [("en", "yes"), ("en", "ok"), ("fr", "oui")])
 def test_yes_accepts_the_offer_to_register(language, yes):
-    story = ConversationDriver(language)
-    story.gateway.subscriber = None
-    story("balance")
-    story(resolve_text_message(yes))
-    assert story.conversation.command == "register"
-    assert story.conversation.piece == "names"
+    chat = ConversationDriver(language)
+    chat.gateway.subscriber = None
+    chat("balance")
+    chat(resolve_text_message(yes))
+    assert chat.conversation.command == "register"
+    assert chat.conversation.piece == "names"
 
 
 def test_yes_accepts_the_only_suggested_command():
-    story = ConversationDriver()
+    chat = ConversationDriver()
     event = TextMessage(text="the plastic", intent=Intent(candidates=("cards",)))
-    assert "Did you mean this?" in story(event)
-    assert "TG-0001" in story("yes")
+    assert "Did you mean this?" in chat(event)
+    assert "TG-0001" in chat("yes")
 
 
 def test_yes_never_starts_a_payment():
-    story = ConversationDriver()
-    story(TextMessage(text="the thing", intent=Intent(candidates=("send",))))
-    assert "not waiting for a yes or no" in story("yes")
-    assert story.conversation.stage == "idle"
+    chat = ConversationDriver()
+    chat(TextMessage(text="the thing", intent=Intent(candidates=("send",))))
+    assert "not waiting for a yes or no" in chat("yes")
+    assert chat.conversation.stage == "idle"
 
 
 def test_yes_applies_only_to_the_last_question():
-    story = ConversationDriver()
-    story.gateway.subscriber = None
-    story("balance")
-    story("help")
-    assert "not waiting for a yes or no" in story("yes")
+    chat = ConversationDriver()
+    chat.gateway.subscriber = None
+    chat("balance")
+    chat("help")
+    assert "not waiting for a yes or no" in chat("yes")
 
 
 # Payment commands
@@ -136,9 +136,9 @@ def test_yes_applies_only_to_the_last_question():
     ],
 )
 def test_recipient_without_a_command_starts_a_payment(text, call):
-    story = build_driver(text)
-    assert call in story.gateway.calls
-    assert story.conversation.piece == "amount"
+    chat = build_driver(text)
+    assert call in chat.gateway.calls
+    assert chat.conversation.piece == "amount"
 
 
 @pytest.mark.parametrize("text", ["covid-19", "5k", "12345678", "wi-fi"])
@@ -158,59 +158,59 @@ def test_text_that_is_not_a_recipient_starts_nothing(text):
     ],
 )
 def test_complete_send_command_goes_straight_to_confirmation(text):
-    story = build_driver(text)
-    assert story.conversation.stage == "confirm"
-    assert story.conversation.facts["amount"] == "10.00"
-    assert story.conversation.facts["payee_card"] == "AM-1001"
+    chat = build_driver(text)
+    assert chat.conversation.stage == "confirm"
+    assert chat.conversation.facts["amount"] == "10.00"
+    assert chat.conversation.facts["payee_card"] == "AM-1001"
 
 
 def test_unknown_lowercase_serial_is_also_looked_up_in_uppercase():
-    story = build_driver("send money", "xx-9999")
-    assert [call.card_serial for call in story.list_calls(gateway_requests.FindPayeeByCard)] == [
+    chat = build_driver("send money", "xx-9999")
+    assert [call.card_serial for call in chat.list_calls(gateway_requests.FindPayeeByCard)] == [
         "xx-9999",
         "XX-9999",
     ]
-    assert "can't find a card" in story.reply_text
+    assert "can't find a card" in chat.reply_text
 
 
 def test_new_send_command_replaces_the_one_awaiting_an_amount():
-    story = build_driver("send money", "AM-1001", "50000")
-    assert "50,750.00 SLE" in story.reply_text
-    assert "750.00 SLE" in story.reply_text
-    story(resolve_text_message("send 5 to AM-2002"))
-    assert story.conversation.stage == "confirm"
-    assert story.conversation.facts["payee_card"] == "AM-2002"
-    assert "5.00 SLE" in story.reply_text
+    chat = build_driver("send money", "AM-1001", "50000")
+    assert "50,750.00 SLE" in chat.reply_text
+    assert "750.00 SLE" in chat.reply_text
+    chat(resolve_text_message("send 5 to AM-2002"))
+    assert chat.conversation.stage == "confirm"
+    assert chat.conversation.facts["payee_card"] == "AM-2002"
+    assert "5.00 SLE" in chat.reply_text
 
 
 def test_new_send_command_by_name_replaces_the_one_awaiting_an_amount():
-    story = ConversationDriver()
-    kept = (Recipient(name="Mohamed K.", card_serial="AM-7007"),)
-    story.person = msgspec.structs.replace(story.person, recipients=kept)
+    chat = ConversationDriver()
+    stored = (Recipient(name="Mohamed K.", card_serial="AM-7007"),)
+    chat.person = msgspec.structs.replace(chat.person, recipients=stored)
     for text in ("send money", "AM-1001", "send 5 to mohamed"):
-        story(resolve_text_message(text))
-    assert story.conversation.facts["payee_card"] == "AM-7007"
-    assert story.conversation.stage == "confirm"
+        chat(resolve_text_message(text))
+    assert chat.conversation.facts["payee_card"] == "AM-7007"
+    assert chat.conversation.stage == "confirm"
 
 
 def test_option_title_within_a_longer_sentence_is_not_chosen():
-    story = build_driver("menu")
-    story(TextMessage(text="has my money been send"))
-    assert story.conversation.stage == "idle"
+    chat = build_driver("menu")
+    chat(TextMessage(text="has my money been send"))
+    assert chat.conversation.stage == "idle"
 
 
 def test_new_send_command_replaces_the_one_awaiting_confirmation():
-    story = build_driver("send 5 to AM-1001", "send 7 to AM-2002")
-    assert story.conversation.stage == "confirm"
-    assert story.conversation.facts["payee_card"] == "AM-2002"
+    chat = build_driver("send 5 to AM-1001", "send 7 to AM-2002")
+    assert chat.conversation.stage == "confirm"
+    assert chat.conversation.facts["payee_card"] == "AM-2002"
 
 
 @pytest.mark.parametrize("text", ["16", "99", "12345"])
 def test_number_outside_the_list_is_rejected(text):
-    story = build_driver("menu", text)
-    assert "isn't on the list" in story.reply_text
-    assert story.conversation.stage == "idle"
-    assert story.last_offer is not None
+    chat = build_driver("menu", text)
+    assert "isn't on the list" in chat.reply_text
+    assert chat.conversation.stage == "idle"
+    assert chat.last_offer is not None
 
 
 def test_number_without_a_question_starts_nothing():
@@ -220,65 +220,65 @@ def test_number_without_a_question_starts_nothing():
 
 @pytest.mark.parametrize("so_far", [[], ["menu"], ["send 5 to AM-1001"]])
 def test_number_is_never_matched_to_a_guessed_command(so_far):
-    story = build_driver(*so_far)
-    before = story.conversation
+    chat = build_driver(*so_far)
+    before = chat.conversation
     for command in ("send", "balance", "cancel"):
-        story(TextMessage(text="99", intent=Intent(command=command)))
-        assert (story.conversation.stage, story.conversation.facts) == (before.stage, before.facts)
+        chat(TextMessage(text="99", intent=Intent(command=command)))
+        assert (chat.conversation.stage, chat.conversation.facts) == (before.stage, before.facts)
 
 
 @pytest.mark.parametrize("text", ["it was not stolen", "i do not know"])
 def test_text_that_names_no_option_repeats_the_question(text):
-    story = build_driver("block", "TG-0001", text)
-    assert story.conversation.piece == "reason"
+    chat = build_driver("block", "TG-0001", text)
+    assert chat.conversation.piece == "reason"
 
 
 def test_number_at_the_confirmation_does_not_change_the_payment():
-    story = build_driver("send 5 to AM-1001", "10")
-    assert story.conversation.stage == "confirm"
-    assert story.conversation.facts["amount"] == "5.00"
-    assert "canceled" not in story.reply_text
+    chat = build_driver("send 5 to AM-1001", "10")
+    assert chat.conversation.stage == "confirm"
+    assert chat.conversation.facts["amount"] == "5.00"
+    assert "canceled" not in chat.reply_text
 
 
 @pytest.mark.parametrize(
     "text", ["send 5 to AM-1001 3434", "send 5 to 076222222 3434", "pay 5 to am-1001, 3434"]
 )
 def test_send_command_followed_by_a_pin_is_rejected(text):
-    story = build_driver(text)
-    assert "looks like a PIN" in story.reply_text
-    assert story.conversation.stage == "idle"
-    story = build_driver("send money", "AM-1001", text)
-    assert "looks like a PIN" in story.reply_text
-    assert story.conversation.piece == "amount"
+    chat = build_driver(text)
+    assert "looks like a PIN" in chat.reply_text
+    assert chat.conversation.stage == "idle"
+    chat = build_driver("send money", "AM-1001", text)
+    assert "looks like a PIN" in chat.reply_text
+    assert chat.conversation.piece == "amount"
 
 
 @pytest.mark.parametrize(("language", "text"), [("en", "send 8 to mum"), ("fr", "envoie 8 à mum")])
 def test_unknown_recipient_name_asks_for_the_recipient_and_keeps_the_amount(language, text):
-    story = build_driver(text, language=language)
-    assert "mum" in story.reply_text
-    assert story.conversation.piece == "to"
-    story("AM-1001")
-    assert story.conversation.facts["amount"] == "8.00"
+    chat = build_driver(text, language=language)
+    assert "mum" in chat.reply_text
+    assert chat.conversation.piece == "to"
+    chat("AM-1001")
+    assert chat.conversation.facts["amount"] == "8.00"
 
 
 def test_saved_recipient_is_found_by_name_in_a_send_command():
-    story = ConversationDriver()
-    kept = (
+    chat = ConversationDriver()
+    stored = (
         Recipient(name="Mohamed K.", card_serial="AM-7007"),
         Recipient(name="Fatu B.", card_serial="AM-8008"),
     )
-    story.person = msgspec.structs.replace(story.person, recipients=kept)
-    story(resolve_text_message("send 8 to Mohamed"))
-    assert story.conversation.stage == "confirm"
-    assert story.conversation.facts["payee_card"] == "AM-7007"
+    chat.person = msgspec.structs.replace(chat.person, recipients=stored)
+    chat(resolve_text_message("send 8 to Mohamed"))
+    assert chat.conversation.stage == "confirm"
+    assert chat.conversation.facts["payee_card"] == "AM-7007"
 
 
 def test_ambiguous_recipient_name_asks_for_the_recipient():
-    story = ConversationDriver()
-    kept = tuple(Recipient(name="Mohamed K.", card_serial=f"AM-{n}") for n in range(2))
-    story.person = msgspec.structs.replace(story.person, recipients=kept)
-    story(resolve_text_message("send 8 to Mohamed"))
-    assert story.conversation.piece == "to"
+    chat = ConversationDriver()
+    stored = tuple(Recipient(name="Mohamed K.", card_serial=f"AM-{n}") for n in range(2))
+    chat.person = msgspec.structs.replace(chat.person, recipients=stored)
+    chat(resolve_text_message("send 8 to Mohamed"))
+    assert chat.conversation.piece == "to"
 
 
 @pytest.mark.parametrize("text", ["send 1k to AM-1001", "send $5", "send 5 USD to AM-1001"])
@@ -302,22 +302,22 @@ def test_abbreviated_amount_is_rejected():
     ],
 )
 def test_clear_command_at_the_pin_question_cancels_the_payment(text, command):
-    story = build_driver("send 5 to AM-1001", "yes", text)
-    assert "canceled: *Send money*" in story.reply_text
-    assert story.conversation.command == command
+    chat = build_driver("send 5 to AM-1001", "yes", text)
+    assert "canceled: *Send money*" in chat.reply_text
+    assert chat.conversation.command == command
 
 
 @pytest.mark.parametrize("text", ["send money to my brother", "zzz", "hmm"])
 def test_unclear_text_at_the_pin_question_keeps_it_open(text):
-    story = build_driver("send 5 to AM-1001", "yes", text)
-    assert story.conversation.is_awaiting_pin
+    chat = build_driver("send 5 to AM-1001", "yes", text)
+    assert chat.conversation.is_awaiting_pin
 
 
 def test_pin_change_with_only_the_old_pin_asks_for_both():
-    story = build_driver("change pin", PIN)
-    assert "both" in story.reply_text
-    assert "exactly" not in story.reply_text
-    assert story.conversation.is_awaiting_pin
+    chat = build_driver("change pin", PIN)
+    assert "both" in chat.reply_text
+    assert "exactly" not in chat.reply_text
+    assert chat.conversation.is_awaiting_pin
 
 
 @pytest.mark.parametrize(
@@ -333,18 +333,18 @@ def test_pin_change_with_only_the_old_pin_asks_for_both():
     ],
 )
 def test_forgotten_pin_offers_support(language, text):
-    story = build_driver(text, language=language)
-    assert story.conversation.stage == "idle"
-    assert story.last_offer.options[0].id == "cmd:person"
-    assert story.list_calls(gateway_requests.RequestSupport) == []
-    story("yes")
-    assert len(story.list_calls(gateway_requests.RequestSupport)) == 1
+    chat = build_driver(text, language=language)
+    assert chat.conversation.stage == "idle"
+    assert chat.last_offer.options[0].id == "cmd:person"
+    assert chat.list_calls(gateway_requests.RequestSupport) == []
+    chat("yes")
+    assert len(chat.list_calls(gateway_requests.RequestSupport)) == 1
 
 
 def test_forgotten_pin_at_the_pin_question_cancels_and_offers_support():
-    story = build_driver("send 5 to AM-1001", "yes", "i forgot my pin")
-    assert "canceled" in story.reply_text
-    assert story.last_offer.options[0].id == "cmd:person"
+    chat = build_driver("send 5 to AM-1001", "yes", "i forgot my pin")
+    assert "canceled" in chat.reply_text
+    assert chat.last_offer.options[0].id == "cmd:person"
 
 
 def test_pin_change_request_is_not_treated_as_a_forgotten_pin():
@@ -354,21 +354,21 @@ def test_pin_change_request_is_not_treated_as_a_forgotten_pin():
 
 @pytest.mark.parametrize("event", [TextMessage(text=PIN), TextMessage(text=None)])
 def test_pin_after_expiry_is_answered_with_the_expiry_notice_only(event):
-    story = ConversationDriver()
-    story.conversation = Conversation(lapsed=True)
-    answer = story(event)
-    assert "timed out" in answer
-    assert "didn't ask" not in answer
-    assert len(story.replies) == 1
-    assert not story.conversation.lapsed
+    chat = ConversationDriver()
+    chat.conversation = Conversation(lapsed=True)
+    reply = chat(event)
+    assert "timed out" in reply
+    assert "didn't ask" not in reply
+    assert len(chat.replies) == 1
+    assert not chat.conversation.lapsed
 
 
 @pytest.mark.parametrize(("language", "long"), [("en", "30 minutes"), ("fr", "30 minutes")])
 def test_pin_lockout_message_states_its_duration(language, long):
-    story = build_driver("send 5 to AM-1001", "yes", language=language)
+    chat = build_driver("send 5 to AM-1001", "yes", language=language)
     for _ in range(3):
-        story(WRONG_PIN)
-    assert long in story.reply_text
+        chat(WRONG_PIN)
+    assert long in chat.reply_text
 
 
 # Small talk
@@ -389,26 +389,26 @@ def test_pin_lockout_message_states_its_duration(language, long):
     ],
 )
 def test_small_talk_gets_a_single_friendly_reply(language, text, friendly):
-    story = build_driver(text, language=language)
-    assert friendly in story.reply_text
-    assert len(story.replies) == 1
-    assert "not waiting for a yes or no" not in story.reply_text
-    assert story.gateway.calls == []
+    chat = build_driver(text, language=language)
+    assert friendly in chat.reply_text
+    assert len(chat.replies) == 1
+    assert "not waiting for a yes or no" not in chat.reply_text
+    assert chat.gateway.calls == []
 
 
 def test_thanks_do_not_end_a_payment():
-    story = build_driver("send 5 to AM-1001", "thank you")
-    assert story.conversation.stage == "confirm"
+    chat = build_driver("send 5 to AM-1001", "thank you")
+    assert chat.conversation.stage == "confirm"
 
 
 @pytest.mark.parametrize(("language", "hello"), [("en", "hello"), ("en", "hi"), ("fr", "bonjour")])
 @pytest.mark.parametrize("so_far", [["send 5 to AM-1001"], ["send 5 to AM-1001", "yes"], ["kyc"]])
 def test_greeting_does_not_interrupt_a_command(language, hello, so_far):
-    story = build_driver(*so_far, language=language)
-    before = story.conversation
-    story(resolve_text_message(hello))
-    assert (story.conversation.stage, story.conversation.piece) == (before.stage, before.piece)
-    assert "canceled" not in story.reply_text
+    chat = build_driver(*so_far, language=language)
+    before = chat.conversation
+    chat(resolve_text_message(hello))
+    assert (chat.conversation.stage, chat.conversation.piece) == (before.stage, before.piece)
+    assert "canceled" not in chat.reply_text
 
 
 def test_menu_cancels_the_command_in_progress():
@@ -424,11 +424,11 @@ def test_negated_send_request_does_not_start_or_continue_a_payment(text):
 @pytest.mark.parametrize("kind", ["reaction", "sticker"])
 def test_sticker_gets_a_single_reply_and_keeps_the_stage(kind):
     for so_far in ([], ["send 5 to AM-1001"], ["send 5 to AM-1001", "yes"]):
-        story = build_driver(*so_far)
-        stage = story.conversation.stage
-        story(UnsupportedMessage(kind=kind))
-        assert len(story.replies) == 1
-        assert story.conversation.stage == stage
+        chat = build_driver(*so_far)
+        stage = chat.conversation.stage
+        chat(UnsupportedMessage(kind=kind))
+        assert len(chat.replies) == 1
+        assert chat.conversation.stage == stage
 
 
 # Support requests
@@ -444,18 +444,18 @@ def test_sticker_gets_a_single_reply_and_keeps_the_stage(kind):
     ],
 )
 def test_guessed_support_request_requires_confirmation(text):
-    story = build_driver(text)
-    assert story.list_calls(gateway_requests.RequestSupport) == []
-    assert story.conversation.stage == "confirm"
-    story("yes")
-    assert len(story.list_calls(gateway_requests.RequestSupport)) == 1
+    chat = build_driver(text)
+    assert chat.list_calls(gateway_requests.RequestSupport) == []
+    assert chat.conversation.stage == "confirm"
+    chat("yes")
+    assert len(chat.list_calls(gateway_requests.RequestSupport)) == 1
 
 
 def test_explicit_support_request_is_sent_without_confirmation():
     assert len(build_driver("talk to a person").list_calls(gateway_requests.RequestSupport)) == 1
-    story = build_driver("menu")
-    story.choose_option("cmd:person")
-    assert len(story.list_calls(gateway_requests.RequestSupport)) == 1
+    chat = build_driver("menu")
+    chat.choose_option("cmd:person")
+    assert len(chat.list_calls(gateway_requests.RequestSupport)) == 1
 
 
 @pytest.mark.parametrize(
@@ -467,11 +467,11 @@ def test_explicit_support_request_is_sent_without_confirmation():
     ],
 )
 def test_request_to_reverse_a_payment_offers_support(language, text):
-    story = build_driver(text, language=language)
-    assert story.last_offer.options[0].id == "cmd:person"
-    assert story.list_calls(gateway_requests.RequestSupport) == []
-    story("yes")
-    assert len(story.list_calls(gateway_requests.RequestSupport)) == 1
+    chat = build_driver(text, language=language)
+    assert chat.last_offer.options[0].id == "cmd:person"
+    assert chat.list_calls(gateway_requests.RequestSupport) == []
+    chat("yes")
+    assert len(chat.list_calls(gateway_requests.RequestSupport)) == 1
 
 
 @pytest.mark.parametrize(
@@ -485,42 +485,42 @@ def test_request_to_reverse_a_payment_offers_support(language, text):
     ],
 )
 def test_block_reason_in_the_first_message_is_not_asked_for_again(text, reason):
-    story = ConversationDriver()
-    story.gateway.cards = story.gateway.cards[:1]
-    story(resolve_text_message(text))
-    assert story.conversation.stage == "confirm"
-    assert story.conversation.facts["reason"] == reason
-    assert story.gateway.cards[0].status == "ACTIVE"
+    chat = ConversationDriver()
+    chat.gateway.cards = chat.gateway.cards[:1]
+    chat(resolve_text_message(text))
+    assert chat.conversation.stage == "confirm"
+    assert chat.conversation.facts["reason"] == reason
+    assert chat.gateway.cards[0].status == "ACTIVE"
 
 
 # Other
 
 
 def test_extra_image_is_not_accepted_as_a_document():
-    story = build_driver("kyc", "selfie")
-    story.send_image()
-    answer = story.send_image()
-    assert len(story.replies) == 1
-    assert "I got it" not in answer
-    assert "id_front" in {option.id.partition("#")[0] for option in story.last_offer.options}
+    chat = build_driver("kyc", "selfie")
+    chat.send_image()
+    reply = chat.send_image()
+    assert len(chat.replies) == 1
+    assert "I got it" not in reply
+    assert "id_front" in {option.id.partition("#")[0] for option in chat.last_offer.options}
 
 
 def test_repeated_question_keeps_its_option_ids():
-    story = build_driver("send 5 to AM-1001")
-    first = story.get_option_id("yes")
-    story("hm?")
-    assert story.get_option_id("yes") == first
-    story(OptionChosen(id=first))
-    assert story.conversation.is_awaiting_pin
+    chat = build_driver("send 5 to AM-1001")
+    first = chat.get_option_id("yes")
+    chat("hm?")
+    assert chat.get_option_id("yes") == first
+    chat(OptionChosen(id=first))
+    assert chat.conversation.is_awaiting_pin
 
 
 def test_repeated_send_command_gets_new_option_ids():
-    story = build_driver("send 5 to AM-1001")
-    first = story.get_option_id("yes")
-    story("cancel")
-    story(resolve_text_message("send 5 to AM-1001"))
-    assert "expired" in story(OptionChosen(id=first))
-    assert story.conversation.stage == "confirm"
+    chat = build_driver("send 5 to AM-1001")
+    first = chat.get_option_id("yes")
+    chat("cancel")
+    chat(resolve_text_message("send 5 to AM-1001"))
+    assert "expired" in chat(OptionChosen(id=first))
+    assert chat.conversation.stage == "confirm"
 
 
 @pytest.mark.parametrize(
@@ -532,7 +532,7 @@ def test_repeated_send_command_gets_new_option_ids():
     ],
 )
 def test_fee_question_offers_send_and_keeps_the_pin_question_open(language, text):
-    story = build_driver(text, language=language)
-    assert story.last_offer.options[0].id == "cmd:send"
-    story = build_driver("send 5 to AM-1001", "yes", text, language=language)
-    assert story.conversation.is_awaiting_pin
+    chat = build_driver(text, language=language)
+    assert chat.last_offer.options[0].id == "cmd:send"
+    chat = build_driver("send 5 to AM-1001", "yes", text, language=language)
+    assert chat.conversation.is_awaiting_pin

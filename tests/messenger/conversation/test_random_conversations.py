@@ -117,11 +117,11 @@ class ConfirmingGateway(FakeGateway):
         super().__init__()
         self.confirmed: dict[str, tuple[str, str]] = {}
 
-    def handle(self, call: gateway_requests.GatewayRequest) -> GatewayOutcome:
-        if isinstance(call, gateway_requests.SendMoney):
-            card, amount = self.confirmed[call.request_id]
-            assert (call.card_serial, call.amount) == (card, amount)
-        return super().handle(call)
+    def handle(self, request: gateway_requests.GatewayRequest) -> GatewayOutcome:
+        if isinstance(request, gateway_requests.SendMoney):
+            card, amount = self.confirmed[request.request_id]
+            assert (request.card_serial, request.amount) == (card, amount)
+        return super().handle(request)
 
 
 class RandomConversation(RuleBasedStateMachine):
@@ -148,10 +148,10 @@ class RandomConversation(RuleBasedStateMachine):
     # Actions of the person
 
     @rule(text=TEXTS, meaning=INTENTS, late=st.booleans(), dies=st.booleans())
-    def send_text(self, text, meaning, late, dies):
-        command = keywords.match_command(text) or meaning.command
-        meaning = msgspec.structs.replace(meaning, command=command)
-        self.handle_event(TextMessage(text=text, intent=meaning, is_late=late), dies=dies)
+    def send_text(self, text, intent, late, dies):
+        command = keywords.match_command(text) or intent.command
+        intent = msgspec.structs.replace(intent, command=command)
+        self.handle_event(TextMessage(text=text, intent=intent, is_late=late), dies=dies)
 
     @rule(
         amount=st.sampled_from(["5", "20"]),
@@ -320,7 +320,7 @@ class RandomConversation(RuleBasedStateMachine):
             event(f"payments: {len(self.gateway.payments)}")
 
     def list_payment_calls(self) -> list[gateway_requests.GatewayRequest]:
-        return [call for call in self.gateway.calls if isinstance(call, PIN_CALLS)]
+        return [request for request in self.gateway.calls if isinstance(request, PIN_CALLS)]
 
     @invariant()
     def check_payments_were_confirmed(self):
@@ -339,8 +339,12 @@ def is_clear_yes(event: Event) -> bool:
 
 
 def check_no_secret(step: EngineOutput) -> None:
-    kept = [msgspec.json.encode(step.conversation).decode(), repr(step.request), repr(step.effects)]
-    for text in [*kept, *map(format_reply, step.replies)]:
+    stored = [
+        msgspec.json.encode(step.conversation).decode(),
+        repr(step.request),
+        repr(step.effects),
+    ]
+    for text in [*stored, *map(format_reply, step.replies)]:
         for secret in (PIN, WRONG_PIN):
             assert secret not in text
 
@@ -348,21 +352,21 @@ def check_no_secret(step: EngineOutput) -> None:
 def check_state_transition(before: Conversation, step: EngineOutput) -> None:
     """Check the conversation state and the transition that led to it."""
     now = step.conversation
-    piece = SCRIPTS[now.command].get_step(now.piece) if now.command else None
+    current_step = SCRIPTS[now.command].get_step(now.piece) if now.command else None
     assert (now.stage == "executing") == (step.request is not None)
     match now.stage:
         case "idle":
             assert (now.command, now.piece, now.operation, now.facts) == (None, None, None, {})
         case "collecting":
-            assert isinstance(piece, AskStep | RequestStep)
+            assert isinstance(current_step, AskStep | RequestStep)
         case "confirm":
-            assert isinstance(piece, ConfirmStep)
+            assert isinstance(current_step, ConfirmStep)
             assert now.operation
             assert now.offer
         case "await_pin":
-            assert isinstance(piece, PinStep)
+            assert isinstance(current_step, PinStep)
             assert now.operation
-    if piece is not None and piece.name == "sent" and now.command == "send":
+    if current_step is not None and current_step.name == "sent" and now.command == "send":
         # A payment's PIN is requested only after a yes, and stays bound to that operation.
         assert (before.stage, before.piece) == ("confirm", "confirmed") or before.piece == "sent"
         assert before.operation == now.operation
@@ -382,9 +386,9 @@ def check_replies(step: EngineOutput) -> None:
         assert len(reply.text) <= 1024
         ids = [option.id for option in reply.options]
         assert len(set(ids)) == len(ids) > 0
-        longest = 20 if len(ids) <= 3 else 24
+        max_length = 20 if len(ids) <= 3 else 24
         for option in (*reply.options, reply.more):
-            assert 0 < len(option.title) <= longest
+            assert 0 < len(option.title) <= max_length
             assert len(option.description) <= 72
             assert len(option.id) <= 200
 

@@ -41,18 +41,18 @@ def test_bold_markers_are_balanced():
 @pytest.mark.parametrize(("language", "key"), ALL_KEYS)
 def test_text_fits_its_length_limit(language, key):
     text = texts.TEXTS[language][key]
-    longest = 900
+    max_length = 900
     if key.startswith(
         ("title.", "choose", "more", "retry", "confirm.", "pin.button", "code.resend")
     ) or key.startswith(("period.", "send.save_contact", "language.e", "language.f")):
-        longest = 20
+        max_length = 20
     elif key.startswith(
         ("description.", "document.description", "block.permanent", "block.temporary")
     ):
-        longest = 72
+        max_length = 72
     elif key.startswith(("reason.", "document.", "kyc.finish")):
-        longest = 24
-    assert 0 < len(text) <= longest
+        max_length = 24
+    assert 0 < len(text) <= max_length
 
 
 def test_every_referenced_key_exists():
@@ -68,11 +68,11 @@ def test_every_referenced_key_exists():
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("code", Code)
 def test_every_error_code_has_a_message(language, code):
-    story = ConversationDriver(language)
-    scene = Turn(story.person, story.conversation, story.build_settings())
-    sentence = error_messages.render_rejection(scene, RequestRejected(code=code))
-    assert sentence
-    assert code not in sentence
+    chat = ConversationDriver(language)
+    turn = Turn(chat.person, chat.conversation, chat.build_settings())
+    message = error_messages.render_rejection(turn, RequestRejected(code=code))
+    assert message
+    assert code not in message
 
 
 def test_amount_error_codes_have_their_own_messages():

@@ -80,18 +80,18 @@ async def graph(provider: Provider) -> AsyncIterator[httpx2.AsyncClient]:
         yield client
 
 
-async def _send_text(graph: httpx2.AsyncClient, **said: Any) -> str:
-    answer = await graph.post(f"/_fake/users/+{PHONE}/say", json=said)
-    assert answer.status_code == 200
-    return str(answer.json()["message_id"])
+async def _send_text(graph: httpx2.AsyncClient, **rule: Any) -> str:
+    response = await graph.post(f"/_fake/users/+{PHONE}/say", json=rule)
+    assert response.status_code == 200
+    return str(response.json()["message_id"])
 
 
 async def _send_and_get_error(graph: httpx2.AsyncClient, message: Any = TEXT) -> int:
     """Send a message and return the error code, or 0 on success."""
-    answer = await graph.post(f"/v23.0/{PHONE_NUMBER_ID}/messages", json=message)
-    if answer.status_code == 200:
+    response = await graph.post(f"/v23.0/{PHONE_NUMBER_ID}/messages", json=message)
+    if response.status_code == 200:
         return 0
-    error = answer.json()["error"]
+    error = response.json()["error"]
     assert set(error) >= {"message", "type", "code", "error_data", "fbtrace_id"}
     assert str(error["code"]) in error["message"]
     return int(error["code"])
@@ -105,8 +105,8 @@ async def test_accepted_message_is_recorded_and_its_status_delivered(
     graph: httpx2.AsyncClient, webhook: WebhookServer
 ) -> None:
     await _send_text(graph, text="hi")
-    answer = await graph.post(f"/{PHONE_NUMBER_ID}/messages", json=TEXT)
-    taken = answer.json()
+    response = await graph.post(f"/{PHONE_NUMBER_ID}/messages", json=TEXT)
+    taken = response.json()
     assert taken["contacts"] == [{"input": PHONE, "wa_id": PHONE}]
     message_id = taken["messages"][0]["id"]
     (sent,) = (await graph.get(f"/_fake/sent?to=+{PHONE}")).json()["data"]
@@ -122,10 +122,10 @@ async def test_accepted_message_is_recorded_and_its_status_delivered(
 
 async def test_wrong_token_or_phone_number_id_is_rejected(graph: httpx2.AsyncClient) -> None:
     headers = {"Authorization": "Bearer another"}
-    answer = await graph.post(f"/{PHONE_NUMBER_ID}/messages", json=TEXT, headers=headers)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (401, 190)
-    answer = await graph.post("/1/messages", json=TEXT)
-    assert (answer.status_code, answer.json()["error"]["error_subcode"]) == (400, 33)
+    response = await graph.post(f"/{PHONE_NUMBER_ID}/messages", json=TEXT, headers=headers)
+    assert (response.status_code, response.json()["error"]["code"]) == (401, 190)
+    response = await graph.post("/1/messages", json=TEXT)
+    assert (response.status_code, response.json()["error"]["error_subcode"]) == (400, 33)
 
 
 async def test_free_form_message_is_allowed_only_within_24_hours(
@@ -152,8 +152,15 @@ async def test_messages_to_one_recipient_are_rate_limited(
 async def test_messages_across_recipients_are_rate_limited(
     graph: httpx2.AsyncClient, clock: FakeClock
 ) -> None:
-    messages = [TEMPLATE | {"to": f"2327600000{one}"} for one in range(6)]
-    assert [await _send_and_get_error(graph, one) for one in messages] == [0, 0, 0, 0, 0, 130429]
+    messages = [TEMPLATE | {"to": f"2327600000{item}"} for item in range(6)]
+    assert [await _send_and_get_error(graph, entry) for entry in messages] == [
+        0,
+        0,
+        0,
+        0,
+        0,
+        130429,
+    ]
     clock.advance(seconds=1)
     assert await _send_and_get_error(graph, messages[5]) == 0
 
@@ -186,7 +193,7 @@ def _build_list(*rows: dict[str, str], button: str = "Menu") -> dict[str, Any]:
 
 
 def _build_options(count: int) -> list[dict[str, str]]:
-    return [{"id": str(one), "title": str(one)} for one in range(count)]
+    return [{"id": str(item), "title": str(item)} for item in range(count)]
 
 
 FLOW_PARAMETERS = {
@@ -279,7 +286,7 @@ async def test_deliveries_are_signed_and_repeated_until_acknowledged(
     async with asyncio.timeout(30):
         while len(webhook.received) < 3:
             await asyncio.sleep(0.01)
-    assert {one.message_id for one in _parse_messages(webhook)} == {message_id}
+    assert {message.message_id for message in _parse_messages(webhook)} == {message_id}
     for body, signature in webhook.received:
         assert signature.startswith("sha256=")
         assert signing.verify_webhook(GRAPH_APP_SECRET.encode(), signature, body)
@@ -288,12 +295,12 @@ async def test_deliveries_are_signed_and_repeated_until_acknowledged(
 async def test_held_messages_are_delivered_together_in_reverse_order(
     graph: httpx2.AsyncClient, webhook: WebhookServer
 ) -> None:
-    said = [await _send_text(graph, text=text, hold=True) for text in ("one", "two", "three")]
+    output = [await _send_text(graph, text=text, hold=True) for text in ("one", "two", "three")]
     assert webhook.received == []
-    answer = await graph.post("/_fake/deliver", json={"order": "reversed", "together": True})
-    assert answer.json() == {"delivered": 3}
+    response = await graph.post("/_fake/deliver", json={"order": "reversed", "together": True})
+    assert response.json() == {"delivered": 3}
     assert len(webhook.received) == 1
-    assert [one.message_id for one in _parse_messages(webhook)] == said[::-1]
+    assert [message.message_id for message in _parse_messages(webhook)] == output[::-1]
 
 
 async def test_user_actions_are_delivered_as_messages(
@@ -310,11 +317,11 @@ async def test_user_actions_are_delivered_as_messages(
     await _send_text(graph, image=media_id)
     await graph.post(f"/_fake/users/{PHONE}/change-number", json={"to": "23276000000"})
     messages = _parse_messages(webhook)
-    assert {one.address for one in messages} == {f"+{PHONE}"}
+    assert {message.address for message in messages} == {f"+{PHONE}"}
     image = messages[4].content
     assert isinstance(image, ImageFile)
     assert (image.media_id, image.mime_type) == (media_id, "image/png")
-    assert [one.content for one in messages if one.content != image] == [
+    assert [sent.content for sent in messages if sent.content != image] == [
         TextContent(body="hi"),
         OptionTap(id="menu:send"),
         OptionTap(id="stop"),
@@ -347,8 +354,8 @@ async def test_media_requires_the_token_and_expires(
 
 
 async def test_malformed_request_is_rejected(graph: httpx2.AsyncClient) -> None:
-    answer = await graph.post(f"/{PHONE_NUMBER_ID}/messages", content=b"{nonsense")
-    assert (answer.status_code, answer.json()["error"]["code"]) == (400, 100)
+    response = await graph.post(f"/{PHONE_NUMBER_ID}/messages", content=b"{nonsense")
+    assert (response.status_code, response.json()["error"]["code"]) == (400, 100)
     assert (await graph.post("/_fake/nothing")).status_code == 404
     assert (await graph.post(f"/_fake/users/{PHONE}/say", json={"txt": "hi"})).status_code == 400
 

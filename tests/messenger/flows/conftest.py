@@ -5,5 +5,5 @@ from tapgate.store.database import Database
 
 
 @pytest.fixture
-def stage(database: Database) -> FlowDriver:
+def flow_driver(database: Database) -> FlowDriver:
     return FlowDriver(database)

@@ -125,7 +125,7 @@ def test_decrypted_request_is_not_in_the_repr() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "message"),
     [
         ("-----BEGIN PRIVATE KEY-----\nnonsense\n-----END PRIVATE KEY-----", "must be an RSA"),
         (PUBLIC_PEM, "must be an RSA"),
@@ -140,6 +140,6 @@ def test_decrypted_request_is_not_in_the_repr() -> None:
     ],
     ids=["nonsense", "public", "elliptic", "short", "encrypted"],
 )
-def test_unusable_private_key_is_reported_by_its_setting(text: str, sentence: str) -> None:
-    with pytest.raises(SettingsError, match="TAPGATE_MESSENGER_FLOW_PRIVATE_KEY " + sentence):
+def test_unusable_private_key_is_reported_by_its_setting(text: str, message: str) -> None:
+    with pytest.raises(SettingsError, match="TAPGATE_MESSENGER_FLOW_PRIVATE_KEY " + message):
         FlowKey(text)

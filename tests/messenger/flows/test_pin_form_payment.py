@@ -55,13 +55,13 @@ class ChatDriver:
         )
 
     async def perform(
-        self, call: GatewayRequest
+        self, request: GatewayRequest
     ) -> RequestSucceeded | RequestRejected | GatewayUnreachable:
         await asyncio.sleep(0.01)  # simulates network latency
         return (
             GatewayUnreachable(uncertain=False)
             if self.is_unreachable
-            else self.gateway.handle(call)
+            else self.gateway.handle(request)
         )
 
     async def send_text(self, text: str) -> None:
@@ -122,26 +122,26 @@ async def test_concurrent_submissions_pay_once(
     # Submissions wait for each other, so the lease timeout must hold on a slow machine.
     monkeypatch.setattr(runner, "_FORM_LEASE_TIMEOUT_SECONDS", 30.0)
     token = await chat.drive_to_pin_form()
-    answers = await asyncio.gather(*(chat.submit_pin(token, PIN) for _ in range(4)))
-    assert sorted(status for status, _ in answers) == [200, 427, 427, 427]
+    responses = await asyncio.gather(*(chat.submit_pin(token, PIN) for _ in range(4)))
+    assert sorted(status for status, _ in responses) == [200, 427, 427, 427]
     assert len(chat.gateway.payments) == 1
 
 
 async def test_wrong_pin_is_shown_on_the_screen_and_not_in_the_chat(chat: ChatDriver) -> None:
     token = await chat.drive_to_pin_form()
     before = len(await chat.list_sent())
-    status, answer = await chat.submit_pin(token, WRONG_PIN)
-    assert (status, answer["screen"]) == (200, "PIN")
-    assert "You have 2 tries left" in answer["data"]["error_message"]
+    status, response = await chat.submit_pin(token, WRONG_PIN)
+    assert (status, response["screen"]) == (200, "PIN")
+    assert "You have 2 tries left" in response["data"]["error_message"]
     assert len(await chat.list_sent()) == before
     assert await chat.submit_pin(token, PIN) == build_success(token)
 
 
 async def test_form_stays_usable_while_the_gateway_is_unreachable(chat: ChatDriver) -> None:
     token, chat.is_unreachable = await chat.drive_to_pin_form(), True
-    status, answer = await chat.submit_pin(token, PIN)
-    assert (status, answer["screen"]) == (200, "PIN")
-    assert answer["data"]["error_message"]
+    status, response = await chat.submit_pin(token, PIN)
+    assert (status, response["screen"]) == (200, "PIN")
+    assert response["data"]["error_message"]
     chat.is_unreachable = False
     assert await chat.submit_pin(token, PIN) == build_success(token)
     assert len(chat.gateway.payments) == 1

@@ -32,7 +32,7 @@ def get_screen(form: str) -> dict[str, Any]:
 
 
 def list_components(form: str, kind: str) -> list[dict[str, Any]]:
-    return [one for one in get_screen(form)["layout"]["children"] if one["type"] == kind]
+    return [item for item in get_screen(form)["layout"]["children"] if item["type"] == kind]
 
 
 def test_published_flows_match_the_forms() -> None:
@@ -56,10 +56,10 @@ def test_screen_declares_and_uses_exactly_the_rendered_data(form: str) -> None:
     declared = get_screen(form)["data"]
     used = set(re.findall(r"\$\{data\.(\w+)\}", json.dumps(get_screen(form)["layout"])))
     for language in LANGUAGES:
-        answer = screens.render_screen(build_form(form, language))
-        assert answer["screen"] == get_screen(form)["id"]
-        assert set(answer["data"]) == set(declared) == used
-        assert all(isinstance(value, str) and value for value in answer["data"].values())
+        response = screens.render_screen(build_form(form, language))
+        assert response["screen"] == get_screen(form)["id"]
+        assert set(response["data"]) == set(declared) == used
+        assert all(isinstance(value, str) and value for value in response["data"].values())
     assert all(field["type"] == "string" and field["__example__"] for field in declared.values())
 
 
@@ -79,12 +79,12 @@ def test_screen_submits_exactly_the_parsed_fields(form: str) -> None:
 
 
 def test_screen_texts_fit_the_client_limits() -> None:
-    longest = {"heading": 80, "button": 35, "hint": 80, "text": 4096}
+    max_length = {"heading": 80, "button": 35, "hint": 80, "text": 4096}
     for form in FORMS:
         for language in LANGUAGES:
             data = screens.render_screen(build_form(form, language, "x" * 9000))["data"]
             for name, value in data.items():
-                assert len(value) <= longest.get(name, 20), (language, name)
+                assert len(value) <= max_length.get(name, 20), (language, name)
 
 
 def test_error_message_is_present_only_on_error() -> None:

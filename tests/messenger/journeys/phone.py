@@ -87,10 +87,10 @@ class Phone:
             "object": "whatsapp_business_account",
             "entry": [{"id": "1022", "changes": [{"value": value, "field": "messages"}]}],
         }
-        answer = await self.client.post(
+        response = await self.client.post(
             self._delivery_path, content=json.dumps(body), auth=self._auth
         )
-        assert answer.status_code == 200, answer.text
+        assert response.status_code == 200, response.text
 
     async def wait_until_handled(self) -> None:
         """Wait until every delivered message has been processed."""
@@ -158,16 +158,16 @@ class Phone:
         body = other_side.encrypt(
             {"version": "3.0", "action": action, "flow_token": token, **fields}
         )
-        answer = await self.client.post(self._flow_path, content=body, auth=self._auth)
-        return answer.status_code, other_side.decrypt(answer.text)
+        response = await self.client.post(self._flow_path, content=body, auth=self._auth)
+        return response.status_code, other_side.decrypt(response.text)
 
     # The compatibility endpoint
 
     async def send_by_bridge(self, body: str) -> str:
-        answer = await self.post_to_bridge(message=body, messageType="text")
-        assert answer.status_code == 200, answer.text
-        assert answer.json()["status"] == "success"
-        return str(answer.json()["answer"])
+        response = await self.post_to_bridge(message=body, messageType="text")
+        assert response.status_code == 200, response.text
+        assert response.json()["status"] == "success"
+        return str(response.json()["answer"])
 
     async def post_to_bridge(self, **fields: Any) -> httpx2.Response:
         body = {"event": "message", "from": self.number, "phoneE164": self.number, **fields}

@@ -35,9 +35,9 @@ def build_flow_key() -> tuple[str, str]:
 
 
 class ServicesDriver:
-    def __init__(self, world: Harness, database_url: str) -> None:
-        self.harness = world
-        self.gateway = world.client
+    def __init__(self, harness: Harness, database_url: str) -> None:
+        self.harness = harness
+        self.gateway = harness.client
         self._database_url = database_url
 
     @contextlib.asynccontextmanager
@@ -56,10 +56,10 @@ class ServicesDriver:
     async def list_sent_texts(self) -> tuple[str, list[str]]:
         """Return all texts sent to people, and the one-time codes among them."""
         services = self.harness.services
-        kept = await services.database.fetch(
+        stored = await services.database.fetch(
             "SELECT id, content FROM messenger.outbox WHERE content IS NOT NULL"
         )
-        told = [open_message(services.vault, row["id"], row["content"]) for row in kept]
+        told = [open_message(services.vault, row["id"], row["content"]) for row in stored]
         codes = [
             code
             for message in told
@@ -69,23 +69,23 @@ class ServicesDriver:
         return "\n".join(map(str, told)), codes
 
     async def get_balance(self, subscriber_id: str) -> str:
-        answer = await self.gateway.get(
+        response = await self.gateway.get(
             f"/api/v1/balance/{subscriber_id}", auth=self.harness.get_service_auth()
         )
-        return str(answer.json()["balance"])
+        return str(response.json()["balance"])
 
     async def list_transfers(self, subscriber_id: str) -> list[dict[str, Any]]:
-        answer = await self.gateway.get(
+        response = await self.gateway.get(
             f"/api/v1/transactions?user_id={subscriber_id}&type=transfer_p2p",
             auth=self.harness.get_service_auth(),
         )
-        data: list[dict[str, Any]] = answer.json()["data"]
+        data: list[dict[str, Any]] = response.json()["data"]
         return data
 
 
 class MessengerDriver:
-    def __init__(self, world: Harness, services: Services, client: httpx2.AsyncClient) -> None:
-        self._harness = world
+    def __init__(self, harness: Harness, services: Services, client: httpx2.AsyncClient) -> None:
+        self._harness = harness
         self.services = services
         self.client = client
 

@@ -16,17 +16,17 @@ from tapgate.messenger.channel.plain_text import render_plain_text
 from tapgate.messenger.model.replies import OptionList, PinForm, TextReply
 
 
-async def count_waiting(town: ServicesDriver) -> int:
-    count: int = await town.harness.services.database.fetchval(
+async def count_waiting(services_driver: ServicesDriver) -> int:
+    count: int = await services_driver.harness.services.database.fetchval(
         "SELECT count(*) FROM messenger.received WHERE status = 'waiting'"
     )
     return count
 
 
 async def test_documented_delivery_body_is_processed(
-    town: ServicesDriver, messenger: MessengerDriver
+    services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
-    subscriber = await town.harness.create_subscriber(balance="1234.50")
+    subscriber = await services_driver.harness.create_subscriber(balance="1234.50")
     digits = subscriber["phone_number"].removeprefix("+")
     body = {
         "object": "whatsapp_business_account",
@@ -57,33 +57,33 @@ async def test_documented_delivery_body_is_processed(
             }
         ],
     }
-    answer = await messenger.client.post(WEBHOOK_PATH, content=json.dumps(body))
-    assert (answer.status_code, answer.json()) == (200, {"status": "success"})
+    response = await messenger.client.post(WEBHOOK_PATH, content=json.dumps(body))
+    assert (response.status_code, response.json()) == (200, {"status": "success"})
     phone = messenger.create_phone(subscriber["phone_number"])
     await phone.wait_until_handled()
     assert any("1,234.50 SLE" in getattr(reply, "text", "") for reply in await phone.read_replies())
 
 
 async def test_two_messages_in_one_delivery_are_both_answered(
-    town: ServicesDriver, messenger: MessengerDriver
+    services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
-    subscriber = await town.harness.create_subscriber(balance="1234.50")
+    subscriber = await services_driver.harness.create_subscriber(balance="1234.50")
     phone = messenger.create_phone(subscriber["phone_number"])
     await phone.deliver(
         phone.build_message(build_text("balance")), phone.build_message(build_text("limits"))
     )
     await phone.wait_until_handled()
-    said = " ".join(getattr(reply, "text", "") for reply in await phone.read_replies())
-    assert "1,234.50 SLE" in said
-    assert "100,000.00 SLE" in said
+    output = " ".join(getattr(reply, "text", "") for reply in await phone.read_replies())
+    assert "1,234.50 SLE" in output
+    assert "100,000.00 SLE" in output
 
 
 async def test_messages_of_several_people_in_one_delivery_are_all_answered(
-    town: ServicesDriver, messenger: MessengerDriver
+    services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     phones = [
         messenger.create_phone(
-            (await town.harness.create_subscriber(balance=amount))["phone_number"]
+            (await services_driver.harness.create_subscriber(balance=amount))["phone_number"]
         )
         for amount in ("11.00", "22.00")
     ]
@@ -91,20 +91,23 @@ async def test_messages_of_several_people_in_one_delivery_are_all_answered(
     for phone, amount in zip(phones, ("11.00 SLE", "22.00 SLE"), strict=True):
         await phone.wait_until_handled()
         (reply,) = [
-            one for one in await phone.read_replies() if isinstance(one, TextReply | OptionList)
+            item for item in await phone.read_replies() if isinstance(item, TextReply | OptionList)
         ]
         assert amount in reply.text
 
 
 async def test_message_delivered_50_times_concurrently_to_two_processes_acts_once(
-    town: ServicesDriver, messenger: MessengerDriver
+    services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
-    world = town.harness
-    sender = await world.create_subscriber(balance="1000.00")
-    recipient = await world.create_subscriber()
-    serial = await world.create_card(recipient["id"])
+    harness = services_driver.harness
+    sender = await harness.create_subscriber(balance="1000.00")
+    recipient = await harness.create_subscriber()
+    serial = await harness.create_card(recipient["id"])
     settings: dict[str, Any] = {"messenger_flow_private_key": None, "messenger_text_pin": True}
-    async with town.run_messenger(**settings) as one, town.run_messenger(**settings) as two:
+    async with (
+        services_driver.run_messenger(**settings) as one,
+        services_driver.run_messenger(**settings) as two,
+    ):
         phone, other = (each.create_phone(sender["phone_number"]) for each in (one, two))
         await phone.send_text(f"send 100 to {serial}")
         await phone.read_replies()
@@ -115,7 +118,7 @@ async def test_message_delivered_50_times_concurrently_to_two_processes_acts_onc
             )
             await phone.wait_until_handled()
         replies = await phone.read_replies()
-    assert await town.get_balance(recipient["id"]) == "100.00"
+    assert await services_driver.get_balance(recipient["id"]) == "100.00"
     receipts = [one for one in replies if "txn_" in getattr(one, "text", "")]
     assert len(receipts) == 1
     assert (
@@ -135,82 +138,84 @@ class HangingTransport(httpx2.AsyncBaseTransport):
         raise AssertionError
 
 
-async def test_acknowledged_message_is_processed_after_a_restart(town: ServicesDriver) -> None:
-    subscriber = await town.harness.create_subscriber(balance="77.00")
+async def test_acknowledged_message_is_processed_after_a_restart(
+    services_driver: ServicesDriver,
+) -> None:
+    subscriber = await services_driver.harness.create_subscriber(balance="77.00")
     deaf = HangingTransport()
-    async with town.run_messenger(http=deaf) as first:
+    async with services_driver.run_messenger(http=deaf) as first:
         phone = first.create_phone(subscriber["phone_number"])
         await phone.deliver(phone.build_message(build_text("balance")))
         await deaf.request_received.wait()
         # The messenger stops here, while the message is being processed.
-    assert await count_waiting(town) == 1
-    async with town.run_messenger() as second:
+    assert await count_waiting(services_driver) == 1
+    async with services_driver.run_messenger() as second:
         phone = second.create_phone(subscriber["phone_number"])
         await phone.wait_until_handled()
         assert any("77.00 SLE" in getattr(one, "text", "") for one in await phone.read_replies())
 
 
 async def test_text_that_may_contain_a_pin_is_requested_again_after_a_crash(
-    town: ServicesDriver,
+    services_driver: ServicesDriver,
 ) -> None:
     settings: dict[str, Any] = {"messenger_flow_private_key": None, "messenger_text_pin": True}
-    world = town.harness
+    harness = services_driver.harness
     sender, recipient = (
-        await world.create_subscriber(balance="1000.00"),
-        await world.create_subscriber(),
+        await harness.create_subscriber(balance="1000.00"),
+        await harness.create_subscriber(),
     )
-    serial = await world.create_card(recipient["id"])
-    async with town.run_messenger(**settings) as first:
+    serial = await harness.create_card(recipient["id"])
+    async with services_driver.run_messenger(**settings) as first:
         phone = first.create_phone(sender["phone_number"])
         await phone.send_text(f"send 100 to {serial}")
         await phone.send_text("yes")
     deaf = HangingTransport()
-    async with town.run_messenger(http=deaf, **settings) as dying:
+    async with services_driver.run_messenger(http=deaf, **settings) as dying:
         phone.client = dying.client
         await phone.deliver(phone.build_message(build_text(PIN)))
         await deaf.request_received.wait()
         await phone.read_replies()
-    async with town.run_messenger(**settings) as second:
+    async with services_driver.run_messenger(**settings) as second:
         await second.services.database.execute(
             "UPDATE messenger.received SET reserved_until = now() - interval '1 second'"
         )
         phone.client = second.client
         await phone.wait_until_handled()
         assert await phone.read_replies()
-        assert await town.get_balance(recipient["id"]) == "0.00"
+        assert await services_driver.get_balance(recipient["id"]) == "0.00"
         await phone.send_text(PIN)
-    assert await town.get_balance(recipient["id"]) == "100.00"
+    assert await services_driver.get_balance(recipient["id"]) == "100.00"
 
 
 class LostReceiptTransport(httpx2.AsyncBaseTransport):
     """Gateway transport that executes a payment but loses its response."""
 
-    def __init__(self, town: ServicesDriver) -> None:
-        self._gateway = httpx2.ASGITransport(create_app(town.harness.services))
+    def __init__(self, services_driver: ServicesDriver) -> None:
+        self._gateway = httpx2.ASGITransport(create_app(services_driver.harness.services))
         self.paid = asyncio.Event()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        answer = await self._gateway.handle_async_request(request)
+        response = await self._gateway.handle_async_request(request)
         if request.url.path.endswith("/transfer-p2p"):
             self.paid.set()
             await asyncio.get_running_loop().create_future()
-        return answer
+        return response
 
 
 @pytest.mark.parametrize("way", ["text", "form"])
 async def test_payment_executed_during_a_crash_is_not_reported_as_cancelled(
-    town: ServicesDriver, way: str
+    services_driver: ServicesDriver, way: str
 ) -> None:
     text_pins: dict[str, Any] = {"messenger_flow_private_key": None, "messenger_text_pin": True}
     settings = text_pins if way == "text" else {}
-    world = town.harness
+    harness = services_driver.harness
     sender, recipient = (
-        await world.create_subscriber(balance="1000.00"),
-        await world.create_subscriber(),
+        await harness.create_subscriber(balance="1000.00"),
+        await harness.create_subscriber(),
     )
-    serial = await world.create_card(recipient["id"])
-    unheard = LostReceiptTransport(town)
-    async with town.run_messenger(http=unheard, **settings) as dying:
+    serial = await harness.create_card(recipient["id"])
+    unheard = LostReceiptTransport(services_driver)
+    async with services_driver.run_messenger(http=unheard, **settings) as dying:
         phone = dying.create_phone(sender["phone_number"])
         await phone.send_text(f"send 100 to {serial}")
         await phone.send_text("yes")
@@ -222,7 +227,7 @@ async def test_payment_executed_during_a_crash_is_not_reported_as_cancelled(
             await unheard.paid.wait()
             entering.cancel()
             await asyncio.gather(entering, return_exceptions=True)
-    async with town.run_messenger(**settings) as second:
+    async with services_driver.run_messenger(**settings) as second:
         phone.client = second.client
         await second.services.database.execute(
             "UPDATE messenger.received SET reserved_until = now() - interval '1 second'"
@@ -234,33 +239,33 @@ async def test_payment_executed_during_a_crash_is_not_reported_as_cancelled(
             await phone.read_replies(everything=True)
         )
         assert "may have gone through" in await phone.send_text("cancel")
-    assert await town.get_balance(recipient["id"]) == "100.00"
+    assert await services_driver.get_balance(recipient["id"]) == "100.00"
 
 
-async def test_unreachable_gateway_still_gets_a_reply(town: ServicesDriver) -> None:
+async def test_unreachable_gateway_still_gets_a_reply(services_driver: ServicesDriver) -> None:
     class Down(httpx2.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
             raise httpx2.ConnectError("refused")
 
-    subscriber = await town.harness.create_subscriber()
-    async with town.run_messenger(http=Down()) as messenger:
+    subscriber = await services_driver.harness.create_subscriber()
+    async with services_driver.run_messenger(http=Down()) as messenger:
         phone = messenger.create_phone(subscriber["phone_number"])
-        answer = await phone.post_to_bridge(message="balance")
-        assert answer.status_code == 500
-        assert answer.json()["status"] == "error"
-        assert "Traceback" not in answer.text
-        assert answer.json()["answer"]
-        said = await phone.send_text("balance")
-        assert said
+        response = await phone.post_to_bridge(message="balance")
+        assert response.status_code == 500
+        assert response.json()["status"] == "error"
+        assert "Traceback" not in response.text
+        assert response.json()["answer"]
+        output = await phone.send_text("balance")
+        assert output
         # Help does not require the gateway.
         assert "status" not in await phone.send_by_bridge("help")
 
 
 async def test_rate_limit_reached_on_the_bridge_gets_one_webhook_notice(
-    town: ServicesDriver,
+    services_driver: ServicesDriver,
 ) -> None:
-    subscriber = await town.harness.create_subscriber()
-    async with town.run_messenger(messenger_rate=2) as messenger:
+    subscriber = await services_driver.harness.create_subscriber()
+    async with services_driver.run_messenger(messenger_rate=2) as messenger:
         phone = messenger.create_phone(subscriber["phone_number"])
         await phone.send_by_bridge("help")
         await phone.send_by_bridge("help")
@@ -272,21 +277,23 @@ async def test_rate_limit_reached_on_the_bridge_gets_one_webhook_notice(
 
 
 async def test_message_without_text_gets_a_reply(
-    town: ServicesDriver, messenger: MessengerDriver
+    services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
-    phone = messenger.create_phone((await town.harness.create_subscriber())["phone_number"])
+    phone = messenger.create_phone(
+        (await services_driver.harness.create_subscriber())["phone_number"]
+    )
     for nothing in ({}, {"message": None}, {"message": " "}):
-        answer = await phone.post_to_bridge(**nothing)
-        assert (answer.status_code, answer.json()["status"]) == (200, "success")
-        assert answer.json()["answer"]
+        response = await phone.post_to_bridge(**nothing)
+        assert (response.status_code, response.json()["status"]) == (200, "success")
+        assert response.json()["answer"]
 
 
 @pytest.mark.parametrize("where", ["webhook", "bridge"])
 async def test_message_over_the_rate_limit_is_not_processed(
-    town: ServicesDriver, where: str
+    services_driver: ServicesDriver, where: str
 ) -> None:
-    subscriber = await town.harness.create_subscriber(balance="77.00")
-    async with town.run_messenger(messenger_rate=3) as messenger:
+    subscriber = await services_driver.harness.create_subscriber(balance="77.00")
+    async with services_driver.run_messenger(messenger_rate=3) as messenger:
         phone = messenger.create_phone(subscriber["phone_number"])
         for _ in range(3):
             assert "77.00" in await (
@@ -294,10 +301,10 @@ async def test_message_over_the_rate_limit_is_not_processed(
             )("balance")
         await phone.read_replies()
         if where == "bridge":
-            answer = await phone.post_to_bridge(message="balance")
-            assert answer.status_code == 429
-            assert answer.json()["status"] == "error"
-            assert 1 <= answer.json()["retryAfter"] <= 60
+            response = await phone.post_to_bridge(message="balance")
+            assert response.status_code == 429
+            assert response.json()["status"] == "error"
+            assert 1 <= response.json()["retryAfter"] <= 60
             return
         over = [phone.build_message(build_text("balance")) for _ in range(4)]
         for message in (*over, *over):
@@ -309,15 +316,15 @@ async def test_message_over_the_rate_limit_is_not_processed(
 
 
 async def test_message_with_a_future_timestamp_does_not_make_later_messages_late(
-    town: ServicesDriver,
+    services_driver: ServicesDriver,
 ) -> None:
-    world = town.harness
+    harness = services_driver.harness
     sender, recipient = (
-        await world.create_subscriber(balance="1000.00"),
-        await world.create_subscriber(),
+        await harness.create_subscriber(balance="1000.00"),
+        await harness.create_subscriber(),
     )
-    serial = await world.create_card(recipient["id"])
-    async with town.run_messenger() as messenger:
+    serial = await harness.create_card(recipient["id"])
+    async with services_driver.run_messenger() as messenger:
         phone = messenger.create_phone(sender["phone_number"])
         await phone.deliver(phone.build_message(build_text("balance"), timestamp="99999999999"))
         await phone.wait_until_handled()
@@ -326,9 +333,11 @@ async def test_message_with_a_future_timestamp_does_not_make_later_messages_late
         assert await phone.get_last(PinForm)
 
 
-async def test_number_change_is_processed_over_the_rate_limit(town: ServicesDriver) -> None:
-    subscriber = await town.harness.create_subscriber(balance="77.00")
-    async with town.run_messenger(messenger_rate=1) as messenger:
+async def test_number_change_is_processed_over_the_rate_limit(
+    services_driver: ServicesDriver,
+) -> None:
+    subscriber = await services_driver.harness.create_subscriber(balance="77.00")
+    async with services_driver.run_messenger(messenger_rate=1) as messenger:
         phone = messenger.create_phone(subscriber["phone_number"])
         await phone.send_text("balance")
         await phone.deliver(phone.build_message({"type": "system", "system": {"body": "changed"}}))
@@ -338,29 +347,29 @@ async def test_number_change_is_processed_over_the_rate_limit(town: ServicesDriv
 
 
 async def test_unreadable_message_does_not_block_later_messages(
-    town: ServicesDriver,
+    services_driver: ServicesDriver,
 ) -> None:
     """The message may have been stored by another version of the program."""
-    subscriber = await town.harness.create_subscriber(balance="77.00")
-    async with town.run_messenger(http=HangingTransport()) as first:
+    subscriber = await services_driver.harness.create_subscriber(balance="77.00")
+    async with services_driver.run_messenger(http=HangingTransport()) as first:
         phone = first.create_phone(subscriber["phone_number"])
         await phone.deliver(phone.build_message(build_text("balance")))
-    await town.harness.services.database.execute(
+    await services_driver.harness.services.database.execute(
         """UPDATE messenger.received
            SET content = '{"type": "Hologram"}', attempts = 5, reserved_until = now()"""
     )
-    async with town.run_messenger() as second:
+    async with services_driver.run_messenger() as second:
         phone.client = second.client
         assert "77.00" in await phone.send_text("balance")
 
 
 async def test_blocked_conversations_do_not_starve_others(
-    town: ServicesDriver, monkeypatch: pytest.MonkeyPatch
+    services_driver: ServicesDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More addresses than one sweep loads are blocked by leases of another process."""
     monkeypatch.setattr(inbox_worker, "_MAX_ADDRESSES_PER_SWEEP", 2)
-    database = town.harness.services.database
-    subscriber = await town.harness.create_subscriber(balance="77.00")
+    database = services_driver.harness.services.database
+    subscriber = await services_driver.harness.create_subscriber(balance="77.00")
     stuck, last = ["+100000001", "+100000002"], subscriber["phone_number"]
     for row_id, address in enumerate([*stuck, last]):
         await database.execute(
@@ -376,19 +385,19 @@ async def test_blocked_conversations_do_not_starve_others(
            SELECT unnest($1::text[]), 1, now() + interval '1 hour'""",
         stuck,
     )
-    async with town.run_messenger() as messenger:
+    async with services_driver.run_messenger() as messenger:
         phone = messenger.create_phone(last)
         await phone.wait_until_handled()
         assert "77.00" in render_plain_text(await phone.read_replies())
 
 
 async def test_concurrent_deliveries_of_the_same_messages_do_not_deadlock(
-    town: ServicesDriver, messenger: MessengerDriver
+    services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
-    phones = [messenger.create_phone(town.harness.new_phone_number()) for _ in range(4)]
+    phones = [messenger.create_phone(services_driver.harness.new_phone_number()) for _ in range(4)]
     messages = [phone.build_message(build_text("help")) for _ in range(5) for phone in phones]
     await asyncio.gather(
-        *(phones[0].deliver(*order) for _ in range(5) for order in (messages, messages[::-1]))
+        *(phones[0].deliver(*body) for _ in range(5) for body in (messages, messages[::-1]))
     )
     for phone in phones:
         await phone.wait_until_handled()
@@ -397,9 +406,9 @@ async def test_concurrent_deliveries_of_the_same_messages_do_not_deadlock(
 
 
 async def test_messages_with_equal_timestamps_are_processed_in_delivery_order(
-    town: ServicesDriver, messenger: MessengerDriver
+    services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
-    phone = messenger.create_phone(town.harness.new_phone_number())
+    phone = messenger.create_phone(services_driver.harness.new_phone_number())
     moment = {"timestamp": "1749416383"}
     await phone.deliver(
         phone.build_message(build_text("register"), id="wamid.z", **moment),
@@ -415,8 +424,8 @@ class ConcurrencyCountingTransport(httpx2.AsyncBaseTransport):
     The first request waits until a second one arrives.
     """
 
-    def __init__(self, town: ServicesDriver) -> None:
-        self._gateway = httpx2.ASGITransport(create_app(town.harness.services))
+    def __init__(self, services_driver: ServicesDriver) -> None:
+        self._gateway = httpx2.ASGITransport(create_app(services_driver.harness.services))
         self._current = self.max_concurrent = 0
         self._two_concurrent = asyncio.Event()
 
@@ -433,12 +442,14 @@ class ConcurrencyCountingTransport(httpx2.AsyncBaseTransport):
 
 
 async def test_concurrent_conversations_are_limited(
-    town: ServicesDriver, monkeypatch: pytest.MonkeyPatch
+    services_driver: ServicesDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inbox_worker, "_MAX_CONCURRENT_CONVERSATIONS", 2)
-    crowded = ConcurrencyCountingTransport(town)
-    async with town.run_messenger(http=crowded) as messenger:
-        phones = [messenger.create_phone(town.harness.new_phone_number()) for _ in range(6)]
+    crowded = ConcurrencyCountingTransport(services_driver)
+    async with services_driver.run_messenger(http=crowded) as messenger:
+        phones = [
+            messenger.create_phone(services_driver.harness.new_phone_number()) for _ in range(6)
+        ]
         await phones[0].deliver(*(phone.build_message(build_text("balance")) for phone in phones))
         for phone in phones:
             await phone.wait_until_handled()

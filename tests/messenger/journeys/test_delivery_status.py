@@ -17,41 +17,42 @@ from tapgate.notifications.messages import SERVICE_NAME
 
 
 async def send_code(
-    town: ServicesDriver,
+    services_driver: ServicesDriver,
     messenger: MessengerDriver,
     record: dict[str, Any],
     channel_id: str = "wamid.code",
 ) -> None:
     """Have the gateway send a code that the messenger accepts and the provider acknowledges."""
-    world = town.harness
+    harness = services_driver.harness
     url = f"/api/v1/subscribers/{record['id']}/reset-pin"
-    assert (await world.client.post(url, auth=world.get_service_auth())).status_code == 200
-    message_id = (await get_message(town, record))["message_id"]
-    answer = await messenger.client.post(
+    assert (await harness.client.post(url, auth=harness.get_service_auth())).status_code == 200
+    message_id = (await get_message(services_driver, record))["message_id"]
+    response = await messenger.client.post(
         "/api/v1/messages/template",
         json={"to": record["phone_number"], "template": "one_time_code", "parameters": ["1"]},
         headers={"Idempotency-Key": message_id},
-        auth=world.get_service_auth(SERVICE_NAME),
+        auth=harness.get_service_auth(SERVICE_NAME),
     )
-    assert answer.status_code == 202
+    assert response.status_code == 202
     services = messenger.services
     (claim,) = await claims.claim(services.database, now=services.clock(), limit=1)
     await claims.complete(services.database, claim, [channel_id], services.clock(), keep=False)
 
 
-async def get_message(town: ServicesDriver, record: dict[str, Any]) -> dict[str, Any]:
-    answer = await town.gateway.get(
-        f"/api/v1/subscribers/{record['id']}/messages", auth=await town.harness.create_admin("S")
+async def get_message(services_driver: ServicesDriver, record: dict[str, Any]) -> dict[str, Any]:
+    response = await services_driver.gateway.get(
+        f"/api/v1/subscribers/{record['id']}/messages",
+        auth=await services_driver.harness.create_admin("S"),
     )
-    found: dict[str, Any] = answer.json()["data"][0]
+    found: dict[str, Any] = response.json()["data"][0]
     return found
 
 
 async def wait_for_status(
-    town: ServicesDriver, record: dict[str, Any], status: str
+    services_driver: ServicesDriver, record: dict[str, Any], status: str
 ) -> dict[str, Any]:
     async with asyncio.timeout(30):
-        while (found := await get_message(town, record))["status"] != status:
+        while (found := await get_message(services_driver, record))["status"] != status:
             await asyncio.sleep(0.05)
     return found
 
@@ -59,40 +60,42 @@ async def wait_for_status(
 async def deliver_status(messenger: MessengerDriver, status: str, **fields: Any) -> None:
     report = {"id": "wamid.code", "status": status, "timestamp": "1749416383", **fields}
     body = {"entry": [{"changes": [{"field": "messages", "value": {"statuses": [report]}}]}]}
-    answer = await messenger.client.post(WEBHOOK_PATH, content=json.dumps(body))
-    assert answer.status_code == 200
+    response = await messenger.client.post(WEBHOOK_PATH, content=json.dumps(body))
+    assert response.status_code == 200
 
 
 async def test_failed_code_is_visible_to_support_staff(
-    town: ServicesDriver, messenger: MessengerDriver
+    services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
-    record = await town.harness.create_subscriber()
-    await send_code(town, messenger, record)
-    await wait_for_status(town, record, "sent")
+    record = await services_driver.harness.create_subscriber()
+    await send_code(services_driver, messenger, record)
+    await wait_for_status(services_driver, record, "sent")
     await deliver_status(messenger, "failed", errors=[{"code": 131026, "title": "Undeliverable"}])
-    assert (await wait_for_status(town, record, "failed"))["error_code"] == "131026"
+    assert (await wait_for_status(services_driver, record, "failed"))["error_code"] == "131026"
     await deliver_status(messenger, "sent")
     await deliver_status(messenger, "delivered")
-    assert (await wait_for_status(town, record, "delivered"))["error_code"] is None
+    assert (await wait_for_status(services_driver, record, "delivered"))["error_code"] is None
     assert (
         await messenger.services.database.fetchval("SELECT count(*) FROM messenger.received") == 0
     )
 
 
 async def test_status_report_is_retried_until_the_gateway_accepts_it(
-    town: ServicesDriver, messenger: MessengerDriver
+    services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
-    record = await town.harness.create_subscriber()
+    record = await services_driver.harness.create_subscriber()
     clock = FakeClock()
     clock.now = messenger.services.clock()
     away = httpx2.MockTransport(lambda _: httpx2.Response(503))
-    here = httpx2.ASGITransport(create_app(town.harness.services))
-    secret = ServiceSecret("messenger", town.harness.services.settings.service_secrets["messenger"])
-    await send_code(town, messenger, record)
+    here = httpx2.ASGITransport(create_app(services_driver.harness.services))
+    secret = ServiceSecret(
+        "messenger", services_driver.harness.services.settings.service_secrets["messenger"]
+    )
+    await send_code(services_driver, messenger, record)
     await wait_for_status(
-        town, record, "sent"
+        services_driver, record, "sent"
     )  # by the messenger's own reporter, which is then disabled
-    database = town.harness.services.database
+    database = services_driver.harness.services.database
     await database.execute("UPDATE messages SET delivery = NULL")
     await database.execute(
         "UPDATE messenger.outbox SET report_at = $1", clock() + LEASE_DURATION * 100
@@ -103,34 +106,39 @@ async def test_status_report_is_retried_until_the_gateway_accepts_it(
             "http://gateway", secret, retries=NO_RETRIES, http=transport
         ) as gateway:
             await StatusReporter(database, gateway, clock).report_due()
-        assert (await get_message(town, record))["status"] == status
+        assert (await get_message(services_driver, record))["status"] == status
     clock.now += LEASE_DURATION
     async with AsyncTapgateClient("http://gateway", secret, http=here) as gateway:
         await StatusReporter(database, gateway, clock).report_due()
-    assert (await get_message(town, record))["status"] == "sent"
+    assert (await get_message(services_driver, record))["status"] == "sent"
     assert await database.fetchval("SELECT report_at FROM messenger.outbox") is None
 
 
 async def test_rejected_status_report_does_not_block_other_reports(
-    town: ServicesDriver, messenger: MessengerDriver
+    services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
-    bad, good = await town.harness.create_subscriber(), await town.harness.create_subscriber()
+    bad, good = (
+        await services_driver.harness.create_subscriber(),
+        await services_driver.harness.create_subscriber(),
+    )
     clock = FakeClock()
     clock.now = messenger.services.clock() + LEASE_DURATION * 100
-    secret = ServiceSecret("messenger", town.harness.services.settings.service_secrets["messenger"])
+    secret = ServiceSecret(
+        "messenger", services_driver.harness.services.settings.service_secrets["messenger"]
+    )
     for record, channel_id in ((bad, "wamid.bad"), (good, "wamid.good")):
-        await send_code(town, messenger, record, channel_id)
-        await wait_for_status(town, record, "sent")
-    database = town.harness.services.database
+        await send_code(services_driver, messenger, record, channel_id)
+        await wait_for_status(services_driver, record, "sent")
+    database = services_driver.harness.services.database
     await database.execute("UPDATE messages SET delivery = NULL")
     await database.execute(
         """UPDATE messenger.statuses SET status = 'failed', error_code = ' '
            WHERE channel_message_id = 'wamid.bad'"""
     )
     await database.execute("UPDATE messenger.outbox SET report_at = $1", clock())
-    here = httpx2.ASGITransport(create_app(town.harness.services))
+    here = httpx2.ASGITransport(create_app(services_driver.harness.services))
     async with AsyncTapgateClient("http://gateway", secret, http=here) as gateway:
         await StatusReporter(database, gateway, clock).report_due()
-    assert (await get_message(town, good))["status"] == "sent"
-    assert (await get_message(town, bad))["status"] == "queued"
+    assert (await get_message(services_driver, good))["status"] == "sent"
+    assert (await get_message(services_driver, bad))["status"] == "queued"
     assert set(await database.fetch("SELECT report_at FROM messenger.outbox")) == {(None,)}

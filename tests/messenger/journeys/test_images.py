@@ -43,38 +43,40 @@ def build_media(content: bytes, announced: str, mimetype: str | None = None) -> 
     return {"data": data, "mimetype": mimetype or announced, "filename": "id", "size": len(content)}
 
 
-async def list_documents(town: ServicesDriver, subscriber_id: str) -> list[dict[str, Any]]:
-    answer = await town.gateway.get(
+async def list_documents(
+    services_driver: ServicesDriver, subscriber_id: str
+) -> list[dict[str, Any]]:
+    response = await services_driver.gateway.get(
         f"/api/v1/subscribers/{subscriber_id}/kyc-documents",
-        auth=await town.harness.create_admin("C"),
+        auth=await services_driver.harness.create_admin("C"),
     )
-    data: list[dict[str, Any]] = answer.json()["data"]
+    data: list[dict[str, Any]] = response.json()["data"]
     return data
 
 
 @pytest.mark.parametrize(("content", "kind"), [(JPEG, "image/jpeg"), (PNG, "image/png")])
 async def test_jpeg_and_png_are_forwarded_as_kyc_documents(
-    town: ServicesDriver, messenger: MessengerDriver, content: bytes, kind: str
+    services_driver: ServicesDriver, messenger: MessengerDriver, content: bytes, kind: str
 ) -> None:
-    subscriber = await town.harness.create_subscriber()
+    subscriber = await services_driver.harness.create_subscriber()
     phone = messenger.create_phone(subscriber["phone_number"])
     await phone.send_by_bridge("kyc")
     await phone.send_by_bridge("1")
-    answer = await phone.post_to_bridge(
+    response = await phone.post_to_bridge(
         messageType="image", hasMedia=True, media=build_media(content, kind)
     )
-    assert answer.json()["status"] == "success", answer.text
-    (document,) = await list_documents(town, subscriber["id"])
+    assert response.json()["status"] == "success", response.text
+    (document,) = await list_documents(services_driver, subscriber["id"])
     assert document["document_type"] == "id_front"
 
 
 @pytest.mark.parametrize(
-    ("language", "said"), [("english", "several photos"), ("français", "plusieurs photos")]
+    ("language", "output"), [("english", "several photos"), ("français", "plusieurs photos")]
 )
 async def test_limit_per_document_is_explained_in_the_chat(
-    town: ServicesDriver, messenger: MessengerDriver, language: str, said: str
+    services_driver: ServicesDriver, messenger: MessengerDriver, language: str, output: str
 ) -> None:
-    subscriber = await town.harness.create_subscriber()
+    subscriber = await services_driver.harness.create_subscriber()
     phone = messenger.create_phone(subscriber["phone_number"])
     sent = {"messageType": "image", "hasMedia": True, "media": build_media(PNG, "image/png")}
     await phone.send_by_bridge("language")
@@ -82,21 +84,21 @@ async def test_limit_per_document_is_explained_in_the_chat(
     for _ in range(5):
         await phone.send_by_bridge("kyc")
         await phone.send_by_bridge("1")
-        answer = await phone.post_to_bridge(**sent)
-        assert answer.status_code == 200
-    assert said in answer.json()["answer"]
-    assert len(await list_documents(town, subscriber["id"])) == 4
+        response = await phone.post_to_bridge(**sent)
+        assert response.status_code == 200
+    assert output in response.json()["answer"]
+    assert len(await list_documents(services_driver, subscriber["id"])) == 4
     # Another document type is still accepted.
     await phone.send_by_bridge("3")
-    assert said not in (await phone.post_to_bridge(**sent)).json()["answer"]
-    assert len(await list_documents(town, subscriber["id"])) == 5
+    assert output not in (await phone.post_to_bridge(**sent)).json()["answer"]
+    assert len(await list_documents(services_driver, subscriber["id"])) == 5
 
 
 async def test_daily_limit_is_explained_in_the_chat(
-    town: ServicesDriver, messenger: MessengerDriver
+    services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
-    subscriber = await town.harness.create_subscriber()
-    await town.harness.services.database.execute(
+    subscriber = await services_driver.harness.create_subscriber()
+    await services_driver.harness.services.database.execute(
         """INSERT INTO kyc_documents (id, subscriber_id, document_type, media_type, image,
                                       created_at, decided_at)
            SELECT n, s.id, 'selfie', 'image/png', '', now(), now()
@@ -107,9 +109,9 @@ async def test_daily_limit_is_explained_in_the_chat(
     await phone.send_by_bridge("kyc")
     await phone.send_by_bridge("1")
     sent = {"messageType": "image", "hasMedia": True, "media": build_media(PNG, "image/png")}
-    answer = await phone.post_to_bridge(**sent)
-    assert "in one day" in answer.json()["answer"]
-    assert len(await list_documents(town, subscriber["id"])) == 20
+    response = await phone.post_to_bridge(**sent)
+    assert "in one day" in response.json()["answer"]
+    assert len(await list_documents(services_driver, subscriber["id"])) == 20
 
 
 REJECTED_MEDIA = {
@@ -127,16 +129,16 @@ REJECTED_MEDIA = {
 
 @pytest.mark.parametrize("name", REJECTED_MEDIA)
 async def test_invalid_image_is_rejected_with_a_clear_error(
-    town: ServicesDriver, messenger: MessengerDriver, name: str
+    services_driver: ServicesDriver, messenger: MessengerDriver, name: str
 ) -> None:
-    subscriber = await town.harness.create_subscriber()
+    subscriber = await services_driver.harness.create_subscriber()
     phone = messenger.create_phone(subscriber["phone_number"])
     await phone.send_by_bridge("kyc")
     await phone.send_by_bridge("1")
-    answer = await phone.post_to_bridge(
+    response = await phone.post_to_bridge(
         messageType="image", hasMedia=True, media=REJECTED_MEDIA[name]
     )
-    assert answer.status_code == 400
-    assert answer.json()["status"] == "error"
-    assert "media.data" in answer.json()["error"]
-    assert await list_documents(town, subscriber["id"]) == []
+    assert response.status_code == 400
+    assert response.json()["status"] == "error"
+    assert "media.data" in response.json()["error"]
+    assert await list_documents(services_driver, subscriber["id"]) == []

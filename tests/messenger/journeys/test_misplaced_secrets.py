@@ -20,15 +20,21 @@ MESSAGES_WITH_PIN = (
 
 
 @pytest.fixture(autouse=True)
-def _looked_for(watch: LeakDetector) -> None:
-    watch.add_secret("a pin", PIN)
+def _detect_leaks(leak_detector: LeakDetector) -> None:
+    leak_detector.add_secret("a pin", PIN)
 
 
 @pytest.mark.parametrize("before", ["register", "send money", "change pin"])
-async def test_pin_in_a_chat_message_does_not_leak(town: ServicesDriver, before: str) -> None:
-    known = await town.harness.create_subscriber(balance="77.00")
-    number = town.harness.new_phone_number() if before == "register" else known["phone_number"]
-    async with town.run_messenger(messenger_rate=1000) as messenger:
+async def test_pin_in_a_chat_message_does_not_leak(
+    services_driver: ServicesDriver, before: str
+) -> None:
+    known = await services_driver.harness.create_subscriber(balance="77.00")
+    number = (
+        services_driver.harness.new_phone_number()
+        if before == "register"
+        else known["phone_number"]
+    )
+    async with services_driver.run_messenger(messenger_rate=1000) as messenger:
         phone = messenger.create_phone(number)
         for slip in MESSAGES_WITH_PIN:
             await phone.send_text(before)
@@ -38,9 +44,9 @@ async def test_pin_in_a_chat_message_does_not_leak(town: ServicesDriver, before:
 
 
 async def test_pin_in_other_message_fields_does_not_leak(
-    messenger: MessengerDriver, town: ServicesDriver
+    messenger: MessengerDriver, services_driver: ServicesDriver
 ) -> None:
-    phone = messenger.create_phone(town.harness.new_phone_number())
+    phone = messenger.create_phone(services_driver.harness.new_phone_number())
     media = {"data": "AAAA", "mimetype": f"image/{PIN}", "filename": f"pin {PIN}.png", "size": 3}
     for fields in (
         {"message": "kyc", "messageType": PIN},
@@ -62,15 +68,15 @@ async def test_pin_in_other_message_fields_does_not_leak(
 
 
 async def test_secrets_in_malformed_requests_do_not_leak(
-    messenger: MessengerDriver, watch: LeakDetector
+    messenger: MessengerDriver, leak_detector: LeakDetector
 ) -> None:
     token = "canary-verify-token-51d0"
-    watch.add_secret("a verify token", token)
+    leak_detector.add_secret("a verify token", token)
     query = {"hub.mode": "subscribe", "hub.verify_token": token, "hub.challenge": "1"}
     assert (await messenger.client.get(WEBHOOK_PATH, params=query)).status_code == 403
     for path in (WEBHOOK_PATH, FLOWS_PATH, BRIDGE_PATH, f"{BRIDGE_PATH}/{PIN}"):
         for body in (f'{{"pin": "{PIN}', f'["{PIN}"]', f'{{"message": {PIN}}}', f"pin={PIN}"):
-            answer = await messenger.client.post(
+            response = await messenger.client.post(
                 f"{path}?pin={PIN}", content=body, headers={"Authorization": f"Bearer {token}"}
             )
-            assert answer.status_code < 500, answer.text
+            assert response.status_code < 500, response.text

@@ -35,9 +35,9 @@ async def get_pending_code(messenger: MessengerDriver, number: str) -> str:
 
 
 async def test_hidden_number_is_verified_by_a_one_time_code(
-    town: ServicesDriver, messenger: MessengerDriver
+    services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
-    subscriber = await town.harness.create_subscriber(balance="77.00")
+    subscriber = await services_driver.harness.create_subscriber(balance="77.00")
     ada = create_hidden_number_phone(messenger, "ada-1")
     assert "77.00" not in await send_text(ada, "balance")
     assert "77.00" not in await send_text(ada, subscriber["phone_number"])
@@ -53,9 +53,9 @@ async def test_hidden_number_is_verified_by_a_one_time_code(
 
 
 async def test_code_allows_three_attempts_and_is_not_resent_repeatedly(
-    town: ServicesDriver, messenger: MessengerDriver
+    services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
-    subscriber = await town.harness.create_subscriber(balance="77.00")
+    subscriber = await services_driver.harness.create_subscriber(balance="77.00")
     eve = create_hidden_number_phone(messenger, "eve-2")
     await send_text(eve, "balance")
     await send_text(eve, subscriber["phone_number"])
@@ -66,11 +66,13 @@ async def test_code_allows_three_attempts_and_is_not_resent_repeatedly(
     for _ in range(3):
         await send_text(eve, "balance")
         await send_text(eve, subscriber["phone_number"])
-    sent = await town.harness.services.database.fetchval(
+    sent = await services_driver.harness.services.database.fetchval(
         "SELECT count(*) FROM messenger.outbox WHERE address = $1", subscriber["phone_number"]
     )
     assert sent == 1
-    codes = await town.harness.services.database.fetchrow("SELECT * FROM messenger.codes")
+    codes = await services_driver.harness.services.database.fetchrow(
+        "SELECT * FROM messenger.codes"
+    )
     assert code.encode() not in codes["code_hash"]
 
 
@@ -91,13 +93,15 @@ async def test_codes_per_phone_number_are_limited_per_hour(messenger: MessengerD
 
 
 async def test_gateway_codes_and_chat_codes_share_one_limit(
-    town: ServicesDriver, messenger: MessengerDriver
+    services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
-    subscriber = await town.harness.create_subscriber()
+    subscriber = await services_driver.harness.create_subscriber()
     url = f"/api/v1/subscribers/{subscriber['id']}/reset-pin"
     eve = Person(address="user:eve", phone=None)
     count = "SELECT count(*) FROM messenger.outbox"
-    assert (await town.gateway.post(url, auth=town.harness.get_service_auth())).status_code == 200
+    assert (
+        await services_driver.gateway.post(url, auth=services_driver.harness.get_service_auth())
+    ).status_code == 200
     await one_time_codes.send_code(messenger.services, eve, subscriber["phone_number"])
     assert await messenger.services.database.fetchval(count) == 0
     clock = FakeClock()
@@ -105,7 +109,9 @@ async def test_gateway_codes_and_chat_codes_share_one_limit(
     messenger.services.clock = clock
     await one_time_codes.send_code(messenger.services, eve, subscriber["phone_number"])
     assert await messenger.services.database.fetchval(count) == 1
-    assert (await town.gateway.post(url, auth=town.harness.get_service_auth())).status_code == 429
+    assert (
+        await services_driver.gateway.post(url, auth=services_driver.harness.get_service_auth())
+    ).status_code == 429
 
 
 async def test_codes_requested_by_one_user_are_limited_across_phone_numbers(
@@ -124,9 +130,9 @@ def build_number_change(phone: Phone) -> dict[str, Any]:
 
 
 async def test_number_change_revokes_trust_until_the_pin_is_entered(
-    town: ServicesDriver, messenger: MessengerDriver
+    services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
-    subscriber = await town.harness.create_subscriber(balance="77.00")
+    subscriber = await services_driver.harness.create_subscriber(balance="77.00")
     phone = messenger.create_phone(subscriber["phone_number"])
     assert "77.00" in await phone.send_text("balance")
     await phone.deliver(build_number_change(phone))
@@ -140,16 +146,16 @@ async def test_number_change_revokes_trust_until_the_pin_is_entered(
 
 
 async def test_former_phone_number_no_longer_accesses_the_wallet(
-    town: ServicesDriver, messenger: MessengerDriver
+    services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
-    subscriber = await town.harness.create_subscriber(balance="77.00")
+    subscriber = await services_driver.harness.create_subscriber(balance="77.00")
     old = messenger.create_phone(subscriber["phone_number"])
     assert "77.00" in await old.send_text("balance")
-    answer = await town.gateway.put(
+    response = await services_driver.gateway.put(
         f"/api/v1/subscribers/{subscriber['id']}",
-        json={"phone_number": town.harness.new_phone_number()},
-        auth=await town.harness.create_admin("A"),
+        json={"phone_number": services_driver.harness.new_phone_number()},
+        auth=await services_driver.harness.create_admin("A"),
     )
-    assert answer.status_code == 200
+    assert response.status_code == 200
     await old.send_text("cancel")
     assert "77.00" not in await old.send_text("balance")

@@ -83,7 +83,7 @@ class ProviderUser:
                 await asyncio.sleep(0.02)
         sent = self._provider.list_sent_to(self.number)
         new, self._read_count = sent[self._read_count :], len(sent)
-        return "\n".join(json.dumps(one.message, ensure_ascii=False) for one in new)
+        return "\n".join(json.dumps(message.message, ensure_ascii=False) for message in new)
 
     async def submit_form(self, **fields: str) -> tuple[int, dict[str, Any]]:
         """Submit the newest form, and close it on success."""
@@ -103,16 +103,16 @@ class ProviderUser:
         )
         signature = "sha256=" + signing.webhook_signature(GRAPH_APP_SECRET.encode(), body)
         async with httpx2.AsyncClient(trust_env=False, timeout=30) as client:
-            answer = await client.post(
+            response = await client.post(
                 self._running.messenger + FLOWS_PATH,
                 content=body,
                 headers={"X-Hub-Signature-256": signature},
             )
-        screen = other_side.decrypt(answer.text)
+        screen = other_side.decrypt(response.text)
         if screen.get("screen") == "SUCCESS":
             params = screen["data"]["extension_message_response"]["params"]
             await self._provider.send_user_message(self.wa_id, UserMessage(flow=params))
-        return answer.status_code, screen
+        return response.status_code, screen
 
 
 def list_options(message: dict[str, Any]) -> list[dict[str, Any]]:
@@ -122,41 +122,43 @@ def list_options(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-async def stage(
-    watch: LeakDetector, folder: Path, database_url: str, database: Database
+async def running_services(
+    leak_detector: LeakDetector, public_tmp_path: Path, database_url: str, database: Database
 ) -> AsyncIterator[tuple[RunningServices, Provider, AsyncTapgateClient]]:
     port = free_port()
     for secret in (ACCESS_TOKEN, GRAPH_APP_SECRET, VERIFY_TOKEN, BRIDGE_TOKEN):
-        watch.add_secret("a secret of the channel", secret)
+        leak_detector.add_secret("a secret of the channel", secret)
     callback = f"http://127.0.0.1:{port}/api/v1/webhooks/messaging"
     async with (
-        run_provider(callback) as (made, graph_url),
+        run_provider(callback) as (created, graph_url),
         run_services(
-            folder, database_url, messenger_port=port, graph_url=graph_url, workers=2
+            public_tmp_path, database_url, messenger_port=port, graph_url=graph_url, workers=2
         ) as running,
         AsyncTapgateClient(running.gateway, Login(ADMIN["email"], ADMIN["password"])) as gateway,
     ):
-        watch.add_settings_secrets(load_settings({"TAPGATE_DATA_DIR": str(folder / "data")}))
-        yield running, made, gateway
-        watch.add_processes()
+        leak_detector.add_settings_secrets(
+            load_settings({"TAPGATE_DATA_DIR": str(public_tmp_path / "data")})
+        )
+        yield running, created, gateway
+        leak_detector.add_processes()
         for service in (running.gateway, running.messenger):
             async with httpx2.AsyncClient(trust_env=False, timeout=30) as client:
                 metrics = await client.get(f"{service}/metrics")
-            watch.add_source(f"metrics of {service}", metrics.content)
-    watch.add_source("logs", running.read_log())
-    watch.add_folder(folder / "data")
+            leak_detector.add_source(f"metrics of {service}", metrics.content)
+    leak_detector.add_source("logs", running.read_log())
+    leak_detector.add_folder(public_tmp_path / "data")
 
 
 async def test_full_wallet_journey_in_the_chat(
-    stage: tuple[RunningServices, Provider, AsyncTapgateClient],
-    folder: Path,
+    running_services: tuple[RunningServices, Provider, AsyncTapgateClient],
+    public_tmp_path: Path,
     database_url: str,
     database: Database,
-    watch: LeakDetector,
+    leak_detector: LeakDetector,
 ) -> None:
-    running, made, gateway = stage
-    mary = ProviderUser("+23276100001", made, running, database)
-    john = ProviderUser("+23276100002", made, running, database)
+    running, created, gateway = running_services
+    mary = ProviderUser("+23276100001", created, running, database)
+    john = ProviderUser("+23276100002", created, running, database)
 
     # Both register with a form, each in their own language.
     await mary.send_text("hello")
@@ -171,7 +173,7 @@ async def test_full_wallet_journey_in_the_chat(
     await john.send_text("oui")
     assert (await john.submit_form(new_pin=NEW_PIN, repeated_pin=NEW_PIN))[1]["screen"] == "SUCCESS"
     await john.read_replies()
-    subscribers = {one.phone_number: one async for one in gateway.subscribers.list()}
+    subscribers = {item.phone_number: item async for item in gateway.subscribers.list()}
     assert set(subscribers) == {mary.number, john.number}
 
     # John links a card, and Mary's wallet is funded.
@@ -192,9 +194,9 @@ async def test_full_wallet_journey_in_the_chat(
     assert "1,000.00 SLE" in await mary.send_text("balance", copies=3)
     await mary.send_text("send money", copies=3)
     await mary.send_text(john.number, copies=3)
-    shown = await mary.send_text("200", copies=3)
+    text = await mary.send_text("200", copies=3)
     for part in ("John K.", "200.00 SLE", "3.00 SLE", "203.00 SLE"):
-        assert part in shown
+        assert part in text
     await mary.send_text("yes", copies=3)
     status, screen = await mary.submit_form(pin=WRONG_PIN)
     assert (status, screen["screen"]) == (200, "PIN")
@@ -206,8 +208,10 @@ async def test_full_wallet_journey_in_the_chat(
     assert "money_received" in await wait_for_notification(john)
     await gateway.subscribers.request_pin_reset(subscribers[john.number].id)
     assert "one_time_code" in await wait_for_notification(john)
-    status, said = await run_command(folder, database_url, "messages", "--to", john.number)
-    assert (status, "one_time_code: " in said) == (0, True)
+    status, output = await run_command(
+        public_tmp_path, database_url, "messages", "--to", john.number
+    )
+    assert (status, "one_time_code: " in output) == (0, True)
 
     assert "200.00 SLE" in await john.send_text("solde")
 
@@ -224,28 +228,28 @@ async def test_full_wallet_journey_in_the_chat(
     Image.new("RGB", (50, 50)).save(picture, "PNG")
     await mary.send_text("kyc")
     await mary.send_text("1")
-    await mary.send_message(UserMessage(image=made.media.add(picture.getvalue(), "image/png")))
+    await mary.send_message(UserMessage(image=created.media.add(picture.getvalue(), "image/png")))
     documents = gateway.subscribers.list_kyc_documents(subscribers[mary.number].id)
-    assert [one.document_type async for one in documents] == ["id_front"]
+    assert [entry.document_type async for entry in documents] == ["id_front"]
     await john.send_text("langue")
     await john.send_text("1")
     assert "Your latest transactions" in await john.send_text("balance")
 
     # Kill the messenger after the acknowledgment, while the paused gateway does not respond.
     running.send_signal("gateway", signal.SIGSTOP)
-    await made.send_user_message(mary.wa_id, UserMessage(text="balance"))
+    await created.send_user_message(mary.wa_id, UserMessage(text="balance"))
     await wait_until(lambda: has_pending_work(database, mary.number))
     running.send_signal("messenger", signal.SIGKILL)
     running.send_signal("gateway", signal.SIGCONT)
     assert "797.00 SLE" in await mary.read_replies()
 
     # The ledger verifies; the leak detector searches for the PINs at teardown.
-    assert (await run_command(folder, database_url, "verify"))[0] == 0
-    assert all(pin in watch.secrets for pin in (PIN, NEW_PIN, WRONG_PIN))
-    watch.add_source("dump", dump_database(database_url))
-    sent = json.dumps([one.message for one in made.sent], ensure_ascii=False)
+    assert (await run_command(public_tmp_path, database_url, "verify"))[0] == 0
+    assert all(pin in leak_detector.secrets for pin in (PIN, NEW_PIN, WRONG_PIN))
+    leak_detector.add_source("dump", dump_database(database_url))
+    sent = json.dumps([message.message for message in created.sent], ensure_ascii=False)
     assert len(sent) > 1000, "there is something to search"
-    watch.add_pin_source("what the provider got", sent)
+    leak_detector.add_pin_source("what the provider got", sent)
 
 
 async def wait_for_notification(person: ProviderUser) -> str:
@@ -282,9 +286,9 @@ async def run_command(folder: Path, database_url: str, *words: str) -> tuple[int
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    said, _ = await process.communicate()
+    output, _ = await process.communicate()
     assert process.returncode is not None
-    return process.returncode, said.decode()
+    return process.returncode, output.decode()
 
 
 def dump_database(database_url: str) -> str:

@@ -14,35 +14,37 @@ from tapgate.messenger.model.replies import OptionList, PinForm
 
 
 @pytest.fixture
-async def pair(town: ServicesDriver) -> dict[str, Any]:
-    world = town.harness
-    sender = await world.create_subscriber(balance="1000.00")
-    recipient = await world.create_subscriber(first_name="Mary", last_name="Sesay")
+async def sender_and_recipient(services_driver: ServicesDriver) -> dict[str, Any]:
+    harness = services_driver.harness
+    sender = await harness.create_subscriber(balance="1000.00")
+    recipient = await harness.create_subscriber(first_name="Mary", last_name="Sesay")
     return {
         "sender": sender,
         "recipient": recipient,
-        "serial": await world.create_card(recipient["id"]),
+        "serial": await harness.create_card(recipient["id"]),
     }
 
 
 async def get_balances_and_count(
-    town: ServicesDriver, pair: dict[str, Any]
+    services_driver: ServicesDriver, pair: dict[str, Any]
 ) -> tuple[str, str, int]:
     """Return both balances and the number of transfers."""
     sender, recipient = pair["sender"]["id"], pair["recipient"]["id"]
     return (
-        await town.get_balance(sender),
-        await town.get_balance(recipient),
-        len(await town.list_transfers(sender)),
+        await services_driver.get_balance(sender),
+        await services_driver.get_balance(recipient),
+        len(await services_driver.list_transfers(sender)),
     )
 
 
 async def test_payment_over_the_webhook_with_a_pin_form(
-    town: ServicesDriver, messenger: MessengerDriver, pair: dict[str, Any]
+    services_driver: ServicesDriver,
+    messenger: MessengerDriver,
+    sender_and_recipient: dict[str, Any],
 ) -> None:
-    phone = messenger.create_phone(pair["sender"]["phone_number"])
+    phone = messenger.create_phone(sender_and_recipient["sender"]["phone_number"])
     await phone.send_text("send money")
-    await phone.send_text(pair["serial"])
+    await phone.send_text(sender_and_recipient["serial"])
     confirmation = await phone.send_text("500")
     for part in ("Mary S.", "500.00 SLE", "7.50 SLE", "507.50 SLE"):
         assert part in confirmation
@@ -54,31 +56,43 @@ async def test_payment_over_the_webhook_with_a_pin_form(
     status, screen = await phone.submit_form({"pin": WRONG_PIN})
     assert (status, screen["screen"]) == (200, "PIN")
     assert "2" in screen["data"]["error_message"]
-    assert await get_balances_and_count(town, pair) == ("1000.00", "0.00", 0)
+    assert await get_balances_and_count(services_driver, sender_and_recipient) == (
+        "1000.00",
+        "0.00",
+        0,
+    )
 
     form = await phone.get_last(PinForm)
     status, screen = await phone.submit_form({"pin": PIN})
     assert (status, screen["screen"]) == (200, "SUCCESS")
     assert PIN not in split_words(str(screen))
     await phone.read_replies()
-    assert await get_balances_and_count(town, pair) == ("492.50", "500.00", 1)
-    (transfer,) = await town.list_transfers(pair["sender"]["id"])
+    assert await get_balances_and_count(services_driver, sender_and_recipient) == (
+        "492.50",
+        "500.00",
+        1,
+    )
+    (transfer,) = await services_driver.list_transfers(sender_and_recipient["sender"]["id"])
     assert transfer["channel"] == "messaging"
 
     # Repeating the form, the yes and the PIN has no effect.
-    status, answer = await phone.submit_form({"pin": PIN}, form.token)
+    status, response = await phone.submit_form({"pin": PIN}, form.token)
     assert status == 427
-    assert answer["error_msg"]
+    assert response["error_msg"]
     await phone.send_text("yes")
     await phone.send_text(PIN)
-    assert await get_balances_and_count(town, pair) == ("492.50", "500.00", 1)
+    assert await get_balances_and_count(services_driver, sender_and_recipient) == (
+        "492.50",
+        "500.00",
+        1,
+    )
 
 
 async def test_receipt_is_sent_in_the_chat(
-    messenger: MessengerDriver, pair: dict[str, Any]
+    messenger: MessengerDriver, sender_and_recipient: dict[str, Any]
 ) -> None:
-    phone = messenger.create_phone(pair["sender"]["phone_number"])
-    await phone.send_text(f"send 500 to {pair['serial']}")
+    phone = messenger.create_phone(sender_and_recipient["sender"]["phone_number"])
+    await phone.send_text(f"send 500 to {sender_and_recipient['serial']}")
     await phone.send_text("yes")
     await phone.read_replies()
     await phone.submit_form({"pin": PIN})
@@ -88,68 +102,96 @@ async def test_receipt_is_sent_in_the_chat(
 
 
 async def test_payment_over_the_compatibility_endpoint(
-    town: ServicesDriver, messenger: MessengerDriver, pair: dict[str, Any]
+    services_driver: ServicesDriver,
+    messenger: MessengerDriver,
+    sender_and_recipient: dict[str, Any],
 ) -> None:
-    phone = messenger.create_phone(pair["sender"]["phone_number"])
+    phone = messenger.create_phone(sender_and_recipient["sender"]["phone_number"])
     assert "1,000.00 SLE" in await phone.send_by_bridge("balance")
     await phone.send_by_bridge("send money")
-    await phone.send_by_bridge(pair["recipient"]["phone_number"])
+    await phone.send_by_bridge(sender_and_recipient["recipient"]["phone_number"])
     confirmation = await phone.send_by_bridge("500")
     for part in ("Mary S.", "500.00 SLE", "7.50 SLE", "507.50 SLE"):
         assert part in confirmation
     await phone.send_by_bridge("yes")
     await phone.send_by_bridge("yes")
-    assert await get_balances_and_count(town, pair) == ("1000.00", "0.00", 0)
+    assert await get_balances_and_count(services_driver, sender_and_recipient) == (
+        "1000.00",
+        "0.00",
+        0,
+    )
     receipt = await phone.send_by_bridge(PIN)
     assert "492.50 SLE" in receipt
     assert PIN not in split_words(receipt)
     for repeated in (PIN, "yes", PIN):
-        answer = await phone.send_by_bridge(repeated)
-        assert PIN not in split_words(answer)
-    assert await get_balances_and_count(town, pair) == ("492.50", "500.00", 1)
+        reply = await phone.send_by_bridge(repeated)
+        assert PIN not in split_words(reply)
+    assert await get_balances_and_count(services_driver, sender_and_recipient) == (
+        "492.50",
+        "500.00",
+        1,
+    )
 
 
 async def test_concurrent_confirmations_and_pins_pay_once(
-    town: ServicesDriver, messenger: MessengerDriver, pair: dict[str, Any]
+    services_driver: ServicesDriver,
+    messenger: MessengerDriver,
+    sender_and_recipient: dict[str, Any],
 ) -> None:
-    phone = messenger.create_phone(pair["sender"]["phone_number"])
-    await phone.send_by_bridge(f"send 100 to {pair['serial']}")
+    phone = messenger.create_phone(sender_and_recipient["sender"]["phone_number"])
+    await phone.send_by_bridge(f"send 100 to {sender_and_recipient['serial']}")
     await asyncio.gather(*(phone.send_by_bridge("yes") for _ in range(5)))
     await asyncio.gather(*(phone.send_by_bridge(PIN) for _ in range(5)))
-    assert await get_balances_and_count(town, pair) == ("898.50", "100.00", 1)
+    assert await get_balances_and_count(services_driver, sender_and_recipient) == (
+        "898.50",
+        "100.00",
+        1,
+    )
 
 
 async def test_concurrent_form_submissions_pay_once(
-    town: ServicesDriver,
+    services_driver: ServicesDriver,
     messenger: MessengerDriver,
-    pair: dict[str, Any],
+    sender_and_recipient: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Submissions wait for each other, so the lease timeout must hold on a slow machine.
     monkeypatch.setattr(runner, "_FORM_LEASE_TIMEOUT_SECONDS", 30.0)
-    phone = messenger.create_phone(pair["sender"]["phone_number"])
-    await phone.send_text(f"send 100 to {pair['serial']}")
+    phone = messenger.create_phone(sender_and_recipient["sender"]["phone_number"])
+    await phone.send_text(f"send 100 to {sender_and_recipient['serial']}")
     await phone.send_text("yes")
-    answers = await asyncio.gather(*(phone.submit_form({"pin": PIN}) for _ in range(6)))
-    assert sorted(status for status, _ in answers) == [200, 427, 427, 427, 427, 427]
-    assert await get_balances_and_count(town, pair) == ("898.50", "100.00", 1)
+    responses = await asyncio.gather(*(phone.submit_form({"pin": PIN}) for _ in range(6)))
+    assert sorted(status for status, _ in responses) == [200, 427, 427, 427, 427, 427]
+    assert await get_balances_and_count(services_driver, sender_and_recipient) == (
+        "898.50",
+        "100.00",
+        1,
+    )
 
 
 async def test_conversation_continues_across_both_endpoints(
-    town: ServicesDriver, messenger: MessengerDriver, pair: dict[str, Any]
+    services_driver: ServicesDriver,
+    messenger: MessengerDriver,
+    sender_and_recipient: dict[str, Any],
 ) -> None:
-    phone = messenger.create_phone(pair["sender"]["phone_number"])
-    await phone.send_text(f"send 100 to {pair['serial']}")
+    phone = messenger.create_phone(sender_and_recipient["sender"]["phone_number"])
+    await phone.send_text(f"send 100 to {sender_and_recipient['serial']}")
     await phone.send_text("yes")
     assert "SLE" in await phone.send_by_bridge(PIN)
-    assert await get_balances_and_count(town, pair) == ("898.50", "100.00", 1)
+    assert await get_balances_and_count(services_driver, sender_and_recipient) == (
+        "898.50",
+        "100.00",
+        1,
+    )
 
 
 async def test_saved_recipient_is_offered_for_the_next_payment(
-    town: ServicesDriver, messenger: MessengerDriver, pair: dict[str, Any]
+    services_driver: ServicesDriver,
+    messenger: MessengerDriver,
+    sender_and_recipient: dict[str, Any],
 ) -> None:
-    phone = messenger.create_phone(pair["sender"]["phone_number"])
-    await phone.send_by_bridge(f"send 100 to {pair['serial']}")
+    phone = messenger.create_phone(sender_and_recipient["sender"]["phone_number"])
+    await phone.send_by_bridge(f"send 100 to {sender_and_recipient['serial']}")
     await phone.send_by_bridge("yes")
     await phone.send_by_bridge(PIN)
     await phone.send_by_bridge("1")  # save the recipient, the first option
@@ -159,66 +201,83 @@ async def test_saved_recipient_is_offered_for_the_next_payment(
     await phone.send_by_bridge("50")
     await phone.send_by_bridge("yes")
     await phone.send_by_bridge(PIN)
-    assert (await get_balances_and_count(town, pair))[1:] == ("150.00", 2)
+    assert (await get_balances_and_count(services_driver, sender_and_recipient))[1:] == (
+        "150.00",
+        2,
+    )
 
 
 async def test_webhook_payment_is_impossible_without_forms_and_text_pins(
-    town: ServicesDriver, pair: dict[str, Any]
+    services_driver: ServicesDriver, sender_and_recipient: dict[str, Any]
 ) -> None:
-    async with town.run_messenger(messenger_flow_private_key=None) as messenger:
-        phone = messenger.create_phone(pair["sender"]["phone_number"])
-        await phone.send_text(f"send 100 to {pair['serial']}")
+    async with services_driver.run_messenger(messenger_flow_private_key=None) as messenger:
+        phone = messenger.create_phone(sender_and_recipient["sender"]["phone_number"])
+        await phone.send_text(f"send 100 to {sender_and_recipient['serial']}")
         await phone.send_text("yes")
         await phone.send_text(PIN)
-    assert await get_balances_and_count(town, pair) == ("1000.00", "0.00", 0)
+    assert await get_balances_and_count(services_driver, sender_and_recipient) == (
+        "1000.00",
+        "0.00",
+        0,
+    )
 
 
 async def test_text_pin_over_the_webhook_pays_when_enabled(
-    town: ServicesDriver, pair: dict[str, Any]
+    services_driver: ServicesDriver, sender_and_recipient: dict[str, Any]
 ) -> None:
-    async with town.run_messenger(
+    async with services_driver.run_messenger(
         messenger_flow_private_key=None, messenger_text_pin=True
     ) as messenger:
-        phone = messenger.create_phone(pair["sender"]["phone_number"])
-        await phone.send_text(f"send 100 to {pair['serial']}")
+        phone = messenger.create_phone(sender_and_recipient["sender"]["phone_number"])
+        await phone.send_text(f"send 100 to {sender_and_recipient['serial']}")
         await phone.send_text("yes")
         assert "898.50 SLE" in await phone.send_text(PIN)
         stored = await messenger.services.database.fetch(
             "SELECT content, withheld FROM messenger.received"
         )
         assert [row["withheld"] for row in stored].count(True) == 1
-    assert await get_balances_and_count(town, pair) == ("898.50", "100.00", 1)
+    assert await get_balances_and_count(services_driver, sender_and_recipient) == (
+        "898.50",
+        "100.00",
+        1,
+    )
 
 
 async def test_deliveries_out_of_order_do_not_pay_twice(
-    town: ServicesDriver, pair: dict[str, Any]
+    services_driver: ServicesDriver, sender_and_recipient: dict[str, Any]
 ) -> None:
-    async with town.run_messenger(
+    async with services_driver.run_messenger(
         messenger_flow_private_key=None, messenger_text_pin=True
     ) as messenger:
-        phone = messenger.create_phone(pair["sender"]["phone_number"])
-        order = phone.build_message(build_text(f"send 100 to {pair['serial']}"))
+        phone = messenger.create_phone(sender_and_recipient["sender"]["phone_number"])
+        body = phone.build_message(build_text(f"send 100 to {sender_and_recipient['serial']}"))
         yes, pin = phone.build_message(build_text("yes")), phone.build_message(build_text(PIN))
-        await phone.deliver(order)
+        await phone.deliver(body)
         await phone.wait_until_handled()
-        for message in (pin, yes, pin, order, yes, pin):
+        for message in (pin, yes, pin, body, yes, pin):
             await phone.deliver(message)
             await phone.wait_until_handled()
-        assert (await get_balances_and_count(town, pair))[2] == 0
+        assert (await get_balances_and_count(services_driver, sender_and_recipient))[2] == 0
         # Late messages are requested again, and then the payment is executed once.
         await phone.send_text("yes")
         await phone.send_text(PIN)
         await phone.deliver(yes, pin)
         await phone.wait_until_handled()
-    assert await get_balances_and_count(town, pair) == ("898.50", "100.00", 1)
+    assert await get_balances_and_count(services_driver, sender_and_recipient) == (
+        "898.50",
+        "100.00",
+        1,
+    )
 
 
 async def test_late_yes_does_not_confirm_another_payment(
-    town: ServicesDriver, messenger: MessengerDriver, pair: dict[str, Any]
+    services_driver: ServicesDriver,
+    messenger: MessengerDriver,
+    sender_and_recipient: dict[str, Any],
 ) -> None:
-    phone = messenger.create_phone(pair["sender"]["phone_number"])
+    phone = messenger.create_phone(sender_and_recipient["sender"]["phone_number"])
     late = phone.build_message(build_text("yes"))
-    await phone.send_text(f"send 900 to {pair['serial']}")
+    await phone.send_text(f"send 900 to {sender_and_recipient['serial']}")
     await phone.deliver(late)
     await phone.wait_until_handled()
     with pytest.raises(AssertionError, match="no PinForm"):
@@ -226,14 +285,16 @@ async def test_late_yes_does_not_confirm_another_payment(
 
 
 async def test_button_of_an_earlier_question_has_expired(
-    town: ServicesDriver, messenger: MessengerDriver, pair: dict[str, Any]
+    services_driver: ServicesDriver,
+    messenger: MessengerDriver,
+    sender_and_recipient: dict[str, Any],
 ) -> None:
-    phone = messenger.create_phone(pair["sender"]["phone_number"])
-    await phone.send_text(f"send 900 to {pair['serial']}")
+    phone = messenger.create_phone(sender_and_recipient["sender"]["phone_number"])
+    await phone.send_text(f"send 900 to {sender_and_recipient['serial']}")
     old = await phone.get_last(OptionList)
     await phone.send_text("cancel")
-    await phone.send_text(f"send 5 to {pair['serial']}")
-    answer = await phone.send(
+    await phone.send_text(f"send 5 to {sender_and_recipient['serial']}")
+    reply = await phone.send(
         {
             "type": "interactive",
             "interactive": {
@@ -242,6 +303,6 @@ async def test_button_of_an_earlier_question_has_expired(
             },
         }
     )
-    assert "expired" in answer.lower()
+    assert "expired" in reply.lower()
     with pytest.raises(AssertionError, match="no PinForm"):
         await phone.get_last(PinForm)

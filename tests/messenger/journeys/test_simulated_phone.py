@@ -16,20 +16,20 @@ def build_image_message(picture: dict[str, Any]) -> dict[str, Any]:
     return {"type": "image", "image": {"data": picture["data"], "mime_type": picture["mimetype"]}}
 
 
-async def test_simulated_phone_sends_money_with_a_pin_form(town: ServicesDriver) -> None:
-    world = town.harness
+async def test_simulated_phone_sends_money_with_a_pin_form(services_driver: ServicesDriver) -> None:
+    harness = services_driver.harness
     sender, recipient = (
-        await world.create_subscriber(balance="1000.00"),
-        await world.create_subscriber(),
+        await harness.create_subscriber(balance="1000.00"),
+        await harness.create_subscriber(),
     )
-    serial = await world.create_card(recipient["id"])
-    async with town.run_messenger(**APP_SECRET) as messenger:
-        answer = await messenger.client.get(
-            f"{SIMULATOR_PATH}/form-key", auth=world.get_service_auth()
+    serial = await harness.create_card(recipient["id"])
+    async with services_driver.run_messenger(**APP_SECRET) as messenger:
+        response = await messenger.client.get(
+            f"{SIMULATOR_PATH}/form-key", auth=harness.get_service_auth()
         )
-        assert answer.json() == {"public_pem": build_flow_key()[1]}
+        assert response.json() == {"public_pem": build_flow_key()[1]}
         phone = messenger.create_phone(sender["phone_number"]).use_simulator(
-            world.get_service_auth()
+            harness.get_service_auth()
         )
         await phone.send_text(f"send 100 to {serial}")
         await phone.tap_option("Yes")
@@ -37,66 +37,70 @@ async def test_simulated_phone_sends_money_with_a_pin_form(town: ServicesDriver)
         assert (status, screen["screen"]) == (200, "PIN")
         status, screen = await phone.submit_form({"pin": PIN})
         assert (status, screen["screen"]) == (200, "SUCCESS")
-    assert await town.get_balance(recipient["id"]) == "100.00"
+    assert await services_driver.get_balance(recipient["id"]) == "100.00"
 
 
-async def test_simulated_image_is_stored_as_a_kyc_document(town: ServicesDriver) -> None:
-    subscriber = await town.harness.create_subscriber()
-    async with town.run_messenger(**APP_SECRET) as messenger:
+async def test_simulated_image_is_stored_as_a_kyc_document(services_driver: ServicesDriver) -> None:
+    subscriber = await services_driver.harness.create_subscriber()
+    async with services_driver.run_messenger(**APP_SECRET) as messenger:
         phone = messenger.create_phone(subscriber["phone_number"]).use_simulator(
-            town.harness.get_service_auth()
+            services_driver.harness.get_service_auth()
         )
         await phone.send_text("kyc")
         await phone.send_text("1")
         assert "can't use that photo" in await phone.send(
             build_image_message(build_media(b"%PDF-1.7 ...", "image/jpeg"))
         )
-        assert await list_documents(town, subscriber["id"]) == []
+        assert await list_documents(services_driver, subscriber["id"]) == []
         await phone.send(build_image_message(build_media(JPEG, "image/jpeg")))
-        (document,) = await list_documents(town, subscriber["id"])
+        (document,) = await list_documents(services_driver, subscriber["id"])
         assert document["document_type"] == "id_front"
-        kept = await messenger.services.database.fetchval(
+        stored = await messenger.services.database.fetchval(
             "SELECT count(*) FROM messenger.received WHERE sealed IS NOT NULL"
         )
-        assert kept == 0
+        assert stored == 0
 
 
-async def test_simulated_image_sent_as_a_document_is_accepted(town: ServicesDriver) -> None:
-    subscriber = await town.harness.create_subscriber()
-    async with town.run_messenger(**APP_SECRET) as messenger:
+async def test_simulated_image_sent_as_a_document_is_accepted(
+    services_driver: ServicesDriver,
+) -> None:
+    subscriber = await services_driver.harness.create_subscriber()
+    async with services_driver.run_messenger(**APP_SECRET) as messenger:
         phone = messenger.create_phone(subscriber["phone_number"]).use_simulator(
-            town.harness.get_service_auth()
+            services_driver.harness.get_service_auth()
         )
         await phone.send_text("kyc")
         await phone.send_text("1")
         for content, kind in ((b"%PDF-1.7 ...", "application/pdf"), (PNG, "image/png")):
             sent = build_image_message(build_media(content, kind))
             await phone.send({"type": "document", "document": sent["image"]})
-    (document,) = await list_documents(town, subscriber["id"])
+    (document,) = await list_documents(services_driver, subscriber["id"])
     assert document["document_type"] == "id_front"
 
 
-async def test_inline_image_over_the_webhook_is_ignored(town: ServicesDriver) -> None:
-    subscriber = await town.harness.create_subscriber()
-    async with town.run_messenger() as messenger:
+async def test_inline_image_over_the_webhook_is_ignored(services_driver: ServicesDriver) -> None:
+    subscriber = await services_driver.harness.create_subscriber()
+    async with services_driver.run_messenger() as messenger:
         phone = messenger.create_phone(subscriber["phone_number"])
         await phone.send_text("kyc")
         await phone.send_text("1")
         await phone.send(build_image_message(build_media(PNG, "image/png")))
-    assert await list_documents(town, subscriber["id"]) == []
+    assert await list_documents(services_driver, subscriber["id"]) == []
 
 
 @pytest.mark.parametrize(
     "path", [f"{SIMULATOR_PATH}/deliveries", f"{SIMULATOR_PATH}/flows", WEBHOOK_PATH]
 )
-async def test_simulator_and_webhook_require_a_credential(town: ServicesDriver, path: str) -> None:
-    async with town.run_messenger(**APP_SECRET) as messenger:
+async def test_simulator_and_webhook_require_a_credential(
+    services_driver: ServicesDriver, path: str
+) -> None:
+    async with services_driver.run_messenger(**APP_SECRET) as messenger:
         assert (await messenger.client.post(path, json={})).status_code == 401
 
 
-async def test_form_key_is_null_without_forms(town: ServicesDriver) -> None:
-    async with town.run_messenger(messenger_flow_private_key=None) as messenger:
-        answer = await messenger.client.get(
-            f"{SIMULATOR_PATH}/form-key", auth=town.harness.get_service_auth()
+async def test_form_key_is_null_without_forms(services_driver: ServicesDriver) -> None:
+    async with services_driver.run_messenger(messenger_flow_private_key=None) as messenger:
+        response = await messenger.client.get(
+            f"{SIMULATOR_PATH}/form-key", auth=services_driver.harness.get_service_auth()
         )
-        assert answer.json() == {"public_pem": None}
+        assert response.json() == {"public_pem": None}

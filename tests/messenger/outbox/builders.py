@@ -73,4 +73,4 @@ class SenderDriver(OutboxDriver):
 
     def list_delivered_texts(self, phone: str = PHONE) -> list[str]:
         """Return the texts delivered to a phone."""
-        return [one.message["text"]["body"] for one in self.provider.list_sent_to(phone)]
+        return [message.message["text"]["body"] for message in self.provider.list_sent_to(phone)]

@@ -37,7 +37,7 @@ async def graph(provider: Provider) -> AsyncIterator[GraphClient]:
 
 
 @pytest.fixture
-def stage(
+def sender_driver(
     database: Database, clock: FakeClock, provider: Provider, graph: GraphClient
 ) -> SenderDriver:
     return SenderDriver(database, clock, provider, graph)

@@ -98,14 +98,14 @@ async def test_recent_messages_are_listed_newest_first(outbox: OutboxDriver) -> 
     await outbox.enqueue(TEMPLATE)
     await outbox.enqueue("not theirs", OTHER_PHONE)
     rows = await outbox.list_rows()
-    shown = msgspec.to_builtins(await list_recent(outbox.database, outbox.vault, PHONE))
+    text = msgspec.to_builtins(await list_recent(outbox.database, outbox.vault, PHONE))
     created = [format_rfc3339(row["created_at"]) for row in rows]
     tapped_on = [{"type": "reply", "reply": {"id": "a", "title": "Balance"}}]
-    assert [one.pop("payloads")[-1]["type"] for one in shown[::2]] == ["template", "text"]
-    (payload,) = shown[1].pop("payloads")
+    assert [item.pop("payloads")[-1]["type"] for item in text[::2]] == ["template", "text"]
+    (payload,) = text[1].pop("payloads")
     assert payload["to"] == PHONE.removeprefix("+")
     assert payload["interactive"]["action"] == {"buttons": tapped_on}
-    assert shown == [
+    assert text == [
         {
             "message_id": ids.encode("msg_", rows[2]["id"]),
             "to": PHONE,
@@ -136,12 +136,12 @@ async def test_recent_messages_are_listed_newest_first(outbox: OutboxDriver) -> 
 async def test_message_that_cannot_be_rendered_is_still_listed(outbox: OutboxDriver) -> None:
     twins = (Option(id="a", title="Balance"), Option(id="a", title="History"))
     await outbox.enqueue(OptionList(text="What next?", options=twins, button="b", more=MORE_OPTION))
-    (shown,) = await list_recent(outbox.database, outbox.vault, PHONE)
-    assert shown.payloads is None
-    assert shown.text == "What next?\n\n1. Balance\n2. History"
+    (message,) = await list_recent(outbox.database, outbox.vault, PHONE)
+    assert message.payloads is None
+    assert message.text == "What next?\n\n1. Balance\n2. History"
 
 
 async def test_message_that_cannot_be_opened_is_still_listed(outbox: OutboxDriver) -> None:
     await outbox.enqueue("Hello")
-    (shown,) = await list_recent(outbox.database, Vault("another key"), PHONE)
-    assert shown.text is None
+    (message,) = await list_recent(outbox.database, Vault("another key"), PHONE)
+    assert message.text is None

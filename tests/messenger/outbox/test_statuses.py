@@ -41,8 +41,8 @@ async def record_statuses(outbox: OutboxDriver, *reports: DeliveryStatus) -> Non
 
 async def test_message_is_queued_until_it_is_sent(outbox: OutboxDriver) -> None:
     await outbox.enqueue(CODE_TEMPLATE)
-    (shown,) = await list_recent(outbox.database, outbox.vault, PHONE)
-    assert (shown.status, shown.language) == ("queued", "fr")
+    (message,) = await list_recent(outbox.database, outbox.vault, PHONE)
+    assert (message.status, message.language) == ("queued", "fr")
     (claim,) = await claims.claim(outbox.database, now=outbox.clock(), limit=1)
     await claims.complete(outbox.database, claim, ["wamid.1"], outbox.clock(), keep=True)
     assert await get_status(outbox) == "sent"
@@ -53,14 +53,14 @@ async def test_reports_in_any_order_end_with_the_most_advanced_status(
     outbox: OutboxDriver, order: tuple[str, ...]
 ) -> None:
     await mark_sent(outbox, "wamid.1")
-    for one in order * 2:
-        await record_statuses(outbox, build_status(one))
+    for item in order * 2:
+        await record_statuses(outbox, build_status(item))
     assert await get_status(outbox) == "read"
 
 
 async def test_status_never_moves_backward(outbox: OutboxDriver) -> None:
     await mark_sent(outbox, "wamid.1")
-    for one, shown in (
+    for item, text in (
         ("sent", "sent"),
         ("failed", "failed"),
         ("sent", "failed"),
@@ -69,8 +69,8 @@ async def test_status_never_moves_backward(outbox: OutboxDriver) -> None:
         ("read", "read"),
         ("failed", "read"),
     ):
-        await record_statuses(outbox, build_status(one))
-        assert await get_status(outbox) == shown
+        await record_statuses(outbox, build_status(item))
+        assert await get_status(outbox) == text
 
 
 async def test_report_that_arrives_before_the_channel_id_is_recorded_counts(
@@ -120,19 +120,19 @@ async def test_parallel_reports_end_with_the_most_advanced_status(outbox: Outbox
     await mark_sent(outbox, *ids, message=TextReply(text="long"))
     await asyncio.gather(
         *(
-            record_statuses(outbox, *(build_status(one, channel_id) for channel_id in order))
-            for one in ("sent", "failed", "delivered", "read")
+            record_statuses(outbox, *(build_status(item, channel_id) for channel_id in order))
+            for item in ("sent", "failed", "delivered", "read")
             for order in (ids, ids[::-1])
         )
     )
     assert await get_status(outbox) == "read"
 
 
-async def test_message_rejected_by_the_provider_is_failed(stage: SenderDriver) -> None:
-    await stage.enqueue(CODE_TEMPLATE)
-    stage.provider.failures.append(PlannedFailure(code=131026))
-    await stage.create_sender().send_due()
-    assert await get_status(stage) == "failed"
+async def test_message_rejected_by_the_provider_is_failed(sender_driver: SenderDriver) -> None:
+    await sender_driver.enqueue(CODE_TEMPLATE)
+    sender_driver.provider.failures.append(PlannedFailure(code=131026))
+    await sender_driver.create_sender().send_due()
+    assert await get_status(sender_driver) == "failed"
 
 
 async def test_only_gateway_messages_are_scheduled_for_reporting(outbox: OutboxDriver) -> None:

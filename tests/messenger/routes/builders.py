@@ -48,7 +48,7 @@ class FakeGateway:
         self.is_unreachable = False
 
     async def perform(
-        self, call: GatewayRequest
+        self, request: GatewayRequest
     ) -> RequestSucceeded | RequestRejected | GatewayUnreachable:
         return (
             GatewayUnreachable(uncertain=False)
@@ -100,10 +100,10 @@ async def run_messenger_app(
         resolve_intent=resolve_nothing,
         throttle=throttle,
     )
-    made = MessengerApp(services, gateway, App(services))
+    app = MessengerApp(services, gateway, App(services))
     try:
-        async with made.client:
-            yield made
+        async with app.client:
+            yield app
     finally:
         await throttle.close()
         await database.close()
@@ -122,5 +122,5 @@ def build_delivery(message_id: str, text: str = "menu", phone: str = PHONE) -> d
     return {"object": "account", "entry": [{"id": "1", "changes": [{"value": value}]}]}
 
 
-def build_error(sentence: str) -> dict[str, str]:
-    return {"error": sentence, "status": "error"}
+def build_error(message: str) -> dict[str, str]:
+    return {"error": message, "status": "error"}

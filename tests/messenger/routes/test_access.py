@@ -116,17 +116,19 @@ def list_credentials(messenger: MessengerApp) -> list[Credential]:
 
 
 @pytest.fixture
-async def locked(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
-    async with run_messenger_app(tmp_path, database_url, **ALL_SECRETS) as made:
-        yield made
+async def protected_messenger(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
+    async with run_messenger_app(tmp_path, database_url, **ALL_SECRETS) as app:
+        yield app
 
 
 @pytest.fixture
-async def locked_in_production(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
+async def protected_production_messenger(
+    tmp_path: Path, database_url: str
+) -> AsyncIterator[MessengerApp]:
     async with run_messenger_app(
         tmp_path, database_url, **(PRODUCTION_ENVIRON | ALL_SECRETS)
-    ) as made:
-        yield made
+    ) as app:
+        yield app
 
 
 def get_expected_status(route: Route) -> int:
@@ -143,44 +145,46 @@ async def send(messenger: MessengerApp, route: Route, auth: Any) -> httpx2.Respo
 async def assert_all_routes_reject(messenger: MessengerApp) -> None:
     for route in ROUTES:
         for credential in list_credentials(messenger):
-            answer = await send(messenger, route, credential.auth)
-            case = (route_name(route), credential.name, answer.text)
+            response = await send(messenger, route, credential.auth)
+            case = (route_name(route), credential.name, response.text)
             if messenger.services.settings.is_production and not route.in_production:
-                assert (answer.status_code, answer.json()) == (404, build_error("Not found")), case
-            elif route.access is PUBLIC:
-                assert answer.status_code in (200, 503), case
-            elif route.access in credential.accepted_routes:
-                assert answer.status_code not in (401, 403, BAD_FLOW_SIGNATURE), case
-                assert answer.status_code != 500, case
-            else:
-                assert answer.status_code == get_expected_status(route), case
-                assert (
-                    route.access is HANDSHAKE or answer.status_code in route.access.error_statuses
+                assert (response.status_code, response.json()) == (404, build_error("Not found")), (
+                    case
                 )
-                assert set(answer.json()) == {"error", "status"}, case
+            elif route.access is PUBLIC:
+                assert response.status_code in (200, 503), case
+            elif route.access in credential.accepted_routes:
+                assert response.status_code not in (401, 403, BAD_FLOW_SIGNATURE), case
+                assert response.status_code != 500, case
+            else:
+                assert response.status_code == get_expected_status(route), case
+                assert (
+                    route.access is HANDSHAKE or response.status_code in route.access.error_statuses
+                )
+                assert set(response.json()) == {"error", "status"}, case
 
 
-async def test_only_the_declared_credential_is_accepted(locked: MessengerApp) -> None:
-    await assert_all_routes_reject(locked)
+async def test_only_the_declared_credential_is_accepted(protected_messenger: MessengerApp) -> None:
+    await assert_all_routes_reject(protected_messenger)
 
 
 async def test_only_the_declared_credential_is_accepted_in_production(
-    locked_in_production: MessengerApp,
+    protected_production_messenger: MessengerApp,
 ) -> None:
-    await assert_all_routes_reject(locked_in_production)
+    await assert_all_routes_reject(protected_production_messenger)
 
 
 async def test_unset_secrets_are_not_required_outside_production(
     messenger: MessengerApp,
 ) -> None:
     for route in ROUTES:
-        answer = await send(messenger, route, None)
+        response = await send(messenger, route, None)
         if route.access in (BRIDGE, CHANNEL, FLOW):
-            assert answer.status_code not in (401, 403, BAD_FLOW_SIGNATURE), route_name(route)
+            assert response.status_code not in (401, 403, BAD_FLOW_SIGNATURE), route_name(route)
 
 
 async def test_routes_with_unset_secrets_are_closed_in_production(
-    in_production: MessengerApp,
+    production_messenger: MessengerApp,
 ) -> None:
     """Also for signatures and tokens that an empty secret would validate."""
     empty = [
@@ -193,8 +197,8 @@ async def test_routes_with_unset_secrets_are_closed_in_production(
     for route in ROUTES:
         if route.access in (BRIDGE, CHANNEL, FLOW):
             for auth in empty:
-                answer = await send(in_production, route, auth)
-                assert answer.status_code == 403, (route_name(route), answer.text)
+                response = await send(production_messenger, route, auth)
+                assert response.status_code == 403, (route_name(route), response.text)
                 assert 403 in route.access.error_statuses
 
 
@@ -213,11 +217,13 @@ async def test_routes_with_unset_secrets_are_closed_in_production(
     ],
 )
 async def test_handshake_requires_the_verify_token(
-    locked: MessengerApp, query: str, status: int
+    protected_messenger: MessengerApp, query: str, status: int
 ) -> None:
-    answer = await locked.client.get(f"/api/v1/webhooks/messaging?{query.replace(' ', '%20')}")
-    assert answer.status_code == status
-    assert (answer.text == "c") == (status == 200)
+    response = await protected_messenger.client.get(
+        f"/api/v1/webhooks/messaging?{query.replace(' ', '%20')}"
+    )
+    assert response.status_code == status
+    assert (response.text == "c") == (status == 200)
 
 
 def test_routes_and_their_access_match_the_specification() -> None:

@@ -42,9 +42,9 @@ def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def limited(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
-    async with run_messenger_app(tmp_path, database_url, **RATE_LIMIT_ENVIRON) as made:
-        yield made
+async def limited_messenger(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
+    async with run_messenger_app(tmp_path, database_url, **RATE_LIMIT_ENVIRON) as app:
+        yield app
 
 
 async def exhaust_burst(messenger: MessengerApp) -> None:
@@ -52,20 +52,20 @@ async def exhaust_burst(messenger: MessengerApp) -> None:
         assert (await messenger.client.get(HEALTH_PATH)).status_code == 200
 
 
-def assert_limited(answer: httpx2.Response) -> None:
-    assert answer.status_code == 429, answer.text
-    assert answer.json() == build_error("Too many requests") | {"retryAfter": 1}
-    assert answer.headers["retry-after"] == "1"
+def assert_limited(response: httpx2.Response) -> None:
+    assert response.status_code == 429, response.text
+    assert response.json() == build_error("Too many requests") | {"retryAfter": 1}
+    assert response.headers["retry-after"] == "1"
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
 async def test_every_route_limits_callers_without_a_credential(
-    limited: MessengerApp, route: Route
+    limited_messenger: MessengerApp, route: Route
 ) -> None:
-    send = limited.client.request
-    answers = [await send(route.method, route.path, content=b"{}") for _ in range(BURST + 1)]
-    assert [answer.status_code == 429 for answer in answers] == [False] * BURST + [True]
-    assert_limited(answers[-1])
+    send = limited_messenger.client.request
+    responses = [await send(route.method, route.path, content=b"{}") for _ in range(BURST + 1)]
+    assert [response.status_code == 429 for response in responses] == [False] * BURST + [True]
+    assert_limited(responses[-1])
 
 
 @pytest.mark.parametrize("path", [BRIDGE_PATH, WEBHOOK_PATH, f"{WEBHOOK_PATH}/flows"])
@@ -76,36 +76,44 @@ async def test_anonymous_callers_are_limited_where_no_secret_is_set(
         name: RATE_LIMIT_ENVIRON[name] for name in ("TAPGATE_RATE_LIMIT", "TAPGATE_RATE_BURST")
     }
     async with run_messenger_app(tmp_path, database_url, **open_to_all) as messenger:
-        answers = [await messenger.client.post(path, content=b"{}") for _ in range(BURST + 1)]
-    assert [answer.status_code == 429 for answer in answers] == [False] * BURST + [True]
+        responses = [await messenger.client.post(path, content=b"{}") for _ in range(BURST + 1)]
+    assert [response.status_code == 429 for response in responses] == [False] * BURST + [True]
 
 
-async def test_parallel_guesses_do_not_exceed_the_limit(limited: MessengerApp) -> None:
+async def test_parallel_guesses_do_not_exceed_the_limit(limited_messenger: MessengerApp) -> None:
     guesses = (
-        limited.client.post(BRIDGE_PATH, json=MESSAGE_BODY, auth=BearerAuth(f"guess {number}", ""))
+        limited_messenger.client.post(
+            BRIDGE_PATH, json=MESSAGE_BODY, auth=BearerAuth(f"guess {number}", "")
+        )
         for number in range(50)
     )
-    statuses = [answer.status_code for answer in await asyncio.gather(*guesses)]
+    statuses = [response.status_code for response in await asyncio.gather(*guesses)]
     assert (statuses.count(401), statuses.count(429)) == (BURST, 50 - BURST)
 
 
-async def test_signed_deliveries_are_never_limited_by_address(limited: MessengerApp) -> None:
+async def test_signed_deliveries_are_never_limited_by_address(
+    limited_messenger: MessengerApp,
+) -> None:
     """A 429 would make the provider redeliver for days."""
-    await exhaust_burst(limited)
+    await exhaust_burst(limited_messenger)
     for number in range(3 * BURST):
         body = encoded(build_delivery(f"wamid.{number}"))
-        assert (await limited.deliver(body, APP_SECRET)).status_code == 200
-    assert_limited(await limited.deliver(body, "another secret"))
+        assert (await limited_messenger.deliver(body, APP_SECRET)).status_code == 200
+    assert_limited(await limited_messenger.deliver(body, "another secret"))
 
 
-async def test_callers_with_a_credential_are_not_limited_by_address(limited: MessengerApp) -> None:
-    await exhaust_burst(limited)
+async def test_callers_with_a_credential_are_not_limited_by_address(
+    limited_messenger: MessengerApp,
+) -> None:
+    await exhaust_burst(limited_messenger)
     for _ in range(3 * BURST):
-        sent = await limited.client.post(
-            TEMPLATE_PATH, json=CODE_BODY, auth=limited.get_service_auth()
+        sent = await limited_messenger.client.post(
+            TEMPLATE_PATH, json=CODE_BODY, auth=limited_messenger.get_service_auth()
         )
-        said = await limited.client.post(BRIDGE_PATH, json=MESSAGE_BODY, auth=BearerAuth(TOKEN, ""))
-        assert (sent.status_code, said.status_code) == (202, 200)
+        output = await limited_messenger.client.post(
+            BRIDGE_PATH, json=MESSAGE_BODY, auth=BearerAuth(TOKEN, "")
+        )
+        assert (sent.status_code, output.status_code) == (202, 200)
 
 
 async def test_addresses_are_limited_independently(tmp_path: Path, database_url: str) -> None:
@@ -113,11 +121,13 @@ async def test_addresses_are_limited_independently(tmp_path: Path, database_url:
     async with run_messenger_app(tmp_path, database_url, **proxied) as messenger:
         for address in ("192.0.2.1", "192.0.2.2", "2001:db8::1"):
             headers = {"X-Forwarded-For": address}
-            answers = [
+            responses = [
                 await messenger.client.get(HEALTH_PATH, headers=headers) for _ in range(BURST + 1)
             ]
-            assert_limited(answers[-1])
-            assert answers[-2].status_code == 200
+            assert_limited(responses[-1])
+            assert responses[-2].status_code == 200
         # An IPv6 network counts as one address.
-        answer = await messenger.client.get(HEALTH_PATH, headers={"X-Forwarded-For": "2001:db8::2"})
-        assert_limited(answer)
+        response = await messenger.client.get(
+            HEALTH_PATH, headers={"X-Forwarded-For": "2001:db8::2"}
+        )
+        assert_limited(response)

@@ -45,21 +45,21 @@ class LogCapture:
 
 
 @pytest.fixture
-def lines() -> Iterator[LogCapture]:
+def log_capture() -> Iterator[LogCapture]:
     gc.collect()  # keeps warnings about garbage of other tests out of the captured log
-    kept = logging.root.handlers[:], logging.root.level, structlog.get_config()
+    stored = logging.root.handlers[:], logging.root.level, structlog.get_config()
     lines = LogCapture()
     logs.configure(lines)
     yield lines
     logs._stream = None
-    logging.root.handlers[:], logging.root.level = kept[0], kept[1]
-    structlog.configure(**kept[2])
+    logging.root.handlers[:], logging.root.level = stored[0], stored[1]
+    structlog.configure(**stored[2])
 
 
 async def test_health_reports_ok(messenger: MessengerApp) -> None:
-    answer = await messenger.client.get(HEALTH_PATH)
-    assert answer.status_code == 200
-    assert answer.json() == {
+    response = await messenger.client.get(HEALTH_PATH)
+    assert response.status_code == 200
+    assert response.json() == {
         "status": "ok",
         "service": "tapgate-messenger",
         "version": "1.0.0",
@@ -76,10 +76,10 @@ async def test_health_counts_active_conversations(messenger: MessengerApp) -> No
     assert (await messenger.client.get(HEALTH_PATH)).json()["activeConversations"] == 1
 
 
-async def test_health_returns_503_without_the_database(without_database: MessengerApp) -> None:
-    answer = await without_database.client.get(HEALTH_PATH)
-    assert answer.status_code == 503
-    assert answer.json() == {
+async def test_health_returns_503_without_the_database(offline_messenger: MessengerApp) -> None:
+    response = await offline_messenger.client.get(HEALTH_PATH)
+    assert response.status_code == 503
+    assert response.json() == {
         "status": "error",
         "service": "tapgate-messenger",
         "version": "1.0.0",
@@ -88,9 +88,9 @@ async def test_health_returns_503_without_the_database(without_database: Messeng
 
 
 @pytest.mark.parametrize("path", ["/", "/api/v1/health", f"{HEALTH_PATH}/", "/%68ealth", "/docs"])
-async def test_unknown_path_returns_404(without_database: MessengerApp, path: str) -> None:
-    answer = await without_database.client.get(path)
-    assert (answer.status_code, answer.json()) == (404, build_error("Not found"))
+async def test_unknown_path_returns_404(offline_messenger: MessengerApp, path: str) -> None:
+    response = await offline_messenger.client.get(path)
+    assert (response.status_code, response.json()) == (404, build_error("Not found"))
 
 
 @pytest.mark.parametrize(
@@ -105,16 +105,16 @@ async def test_unknown_path_returns_404(without_database: MessengerApp, path: st
     ],
 )
 async def test_unsupported_method_returns_405(
-    without_database: MessengerApp, method: str, path: str, allowed: str
+    offline_messenger: MessengerApp, method: str, path: str, allowed: str
 ) -> None:
-    answer = await without_database.client.request(method, path)
-    assert (answer.status_code, answer.json()) == (405, build_error("Method not allowed"))
-    assert answer.headers["allow"] == allowed
+    response = await offline_messenger.client.request(method, path)
+    assert (response.status_code, response.json()) == (405, build_error("Method not allowed"))
+    assert response.headers["allow"] == allowed
 
 
 async def test_head_returns_no_body(messenger: MessengerApp) -> None:
-    answer = await messenger.client.head(HEALTH_PATH)
-    assert (answer.status_code, answer.content) == (200, b"")
+    response = await messenger.client.head(HEALTH_PATH)
+    assert (response.status_code, response.content) == (200, b"")
 
 
 BODY_LIMITS_KIB = {
@@ -127,12 +127,12 @@ BODY_LIMITS_KIB = {
 
 @pytest.mark.parametrize(("path", "kibibytes"), BODY_LIMITS_KIB.items())
 async def test_body_over_the_route_limit_is_rejected(
-    without_database: MessengerApp, path: str, kibibytes: int
+    offline_messenger: MessengerApp, path: str, kibibytes: int
 ) -> None:
-    answer = await without_database.client.post(path, content=b"x" * (kibibytes * 1024 + 1))
-    assert (answer.status_code, answer.json()) == (413, build_error("Request body too large"))
-    answer = await without_database.client.post(path, content=b"x" * kibibytes * 1024)
-    assert answer.status_code in (400, 401, 421, 503)
+    response = await offline_messenger.client.post(path, content=b"x" * (kibibytes * 1024 + 1))
+    assert (response.status_code, response.json()) == (413, build_error("Request body too large"))
+    response = await offline_messenger.client.post(path, content=b"x" * kibibytes * 1024)
+    assert response.status_code in (400, 401, 421, 503)
 
 
 def test_other_routes_accept_at_most_16_kibibytes() -> None:
@@ -165,27 +165,27 @@ async def test_missing_credential_is_rejected_before_the_body_is_read(
 ) -> None:
     secrets = {"TAPGATE_MESSENGER_BRIDGE_TOKEN": "b", "TAPGATE_MESSENGER_APP_SECRET": "a"}
     async with run_messenger_app(tmp_path, database_url, **secrets) as messenger:
-        answer = await App(messenger.services).respond(UnreadableRequest("POST", path))
-    assert answer.status == status
+        response = await App(messenger.services).respond(UnreadableRequest("POST", path))
+    assert response.status == status
 
 
 async def test_request_id_is_echoed_or_generated(messenger: MessengerApp) -> None:
-    async def echoed(given: str) -> str:
-        answer = await messenger.client.get(
-            HEALTH_PATH, headers={"X-Request-ID": given.encode("latin-1")}
+    async def echoed(value: str) -> str:
+        response = await messenger.client.get(
+            HEALTH_PATH, headers={"X-Request-ID": value.encode("latin-1")}
         )
-        return answer.headers["x-request-id"]
+        return response.headers["x-request-id"]
 
     for good in ("a", "A.b_c-9", "x" * 128):
         assert await echoed(good) == good
-    made = {await echoed(bad) for bad in ("", "x" * 129, "a b", "é", "a/b")}
-    assert len(made) == 5
+    created = {await echoed(bad) for bad in ("", "x" * 129, "a b", "é", "a/b")}
+    assert len(created) == 5
     for path in ("/nowhere", HEALTH_PATH):
         assert (await messenger.client.post(path)).headers["x-request-id"]
 
 
 async def test_one_log_line_per_request_without_request_content(
-    messenger: MessengerApp, lines: LogCapture
+    messenger: MessengerApp, log_capture: LogCapture
 ) -> None:
     await messenger.client.post(BRIDGE_PATH, json=MESSAGE_BODY, headers={"X-Request-ID": "traced"})
     query = "?hub.mode=subscribe&hub.verify_token=canary&hub.challenge=canary"
@@ -194,7 +194,7 @@ async def test_one_log_line_per_request_without_request_content(
         TEMPLATE_PATH, json={"to": PHONE}, auth=messenger.get_service_auth()
     )
     await messenger.client.get("/canary")
-    found = [line for line in lines.read_records() if line["event"] == "request"]
+    found = [line for line in log_capture.read_records() if line["event"] == "request"]
     assert [(line["method"], line["endpoint"], line["status"]) for line in found] == [
         ("POST", BRIDGE_PATH, 200),
         ("GET", WEBHOOK_PATH, 403),
@@ -204,31 +204,31 @@ async def test_one_log_line_per_request_without_request_content(
     assert found[0]["request_id"] == "traced"
     assert [line["principal"] for line in found] == [None, None, "gateway", None]
     for secret in (b"canary", PHONE[1:].encode(), b"menu"):
-        assert secret not in lines.chunks
+        assert secret not in log_capture.chunks
 
 
 @pytest.mark.parametrize("path", [HEALTH_PATH, "/openapi.json", "/nothing", WEBHOOK_PATH])
 async def test_every_response_has_security_headers(messenger: MessengerApp, path: str) -> None:
-    answer = await messenger.client.get(path)
-    assert answer.headers.get_list("x-content-type-options") == ["nosniff"]
-    (policy,) = answer.headers.get_list("content-security-policy")
+    response = await messenger.client.get(path)
+    assert response.headers.get_list("x-content-type-options") == ["nosniff"]
+    (policy,) = response.headers.get_list("content-security-policy")
     assert policy == "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
-    assert answer.headers["cache-control"] == "no-store"
+    assert response.headers["cache-control"] == "no-store"
 
 
 async def test_client_address_is_taken_from_a_trusted_proxy(
-    tmp_path: Path, database_url: str, lines: LogCapture
+    tmp_path: Path, database_url: str, log_capture: LogCapture
 ) -> None:
     for trusted, expected in (("127.0.0.1", "203.0.113.7"), ("10.0.0.0/8", "127.0.0.1")):
         async with run_messenger_app(
             tmp_path, database_url, TAPGATE_TRUSTED_PROXIES=trusted
         ) as messenger:
             await messenger.client.get("/nothing", headers={"X-Forwarded-For": "203.0.113.7"})
-        assert lines.read_records()[-1]["ip"] == expected
+        assert log_capture.read_records()[-1]["ip"] == expected
 
 
 async def test_unexpected_failure_reveals_no_details(
-    messenger: MessengerApp, lines: LogCapture
+    messenger: MessengerApp, log_capture: LogCapture
 ) -> None:
     async def broken(_request: Request) -> Response:
         """Fail."""
@@ -238,29 +238,29 @@ async def test_unexpected_failure_reveals_no_details(
     app = App(messenger.services, [route])
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx2.AsyncClient(transport=transport, base_url="http://messenger") as client:
-        answer = await client.get("/broken")
-    assert (answer.status_code, answer.json()) == (500, build_error("Internal error"))
-    assert answer.headers["x-request-id"]
-    failed, request = lines.read_records()
+        response = await client.get("/broken")
+    assert (response.status_code, response.json()) == (500, build_error("Internal error"))
+    assert response.headers["x-request-id"]
+    failed, request = log_capture.read_records()
     assert failed["event"] == "request.failed"
     assert failed["failure"]["types"] == ["builtins.RuntimeError"]
     assert any("test_app.py" in frame for frame in failed["failure"]["frames"])
     assert (request["status"], request["level"]) == (500, "error")
-    assert b"canary" not in lines.chunks
+    assert b"canary" not in log_capture.chunks
 
 
 async def test_overload_returns_503_with_retry_after(
-    messenger: MessengerApp, lines: LogCapture, monkeypatch: pytest.MonkeyPatch
+    messenger: MessengerApp, log_capture: LogCapture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(overload, "MAX_CONCURRENT_REQUESTS", 0)
-    answer = await messenger.client.post(BRIDGE_PATH, json=MESSAGE_BODY)
-    assert answer.status_code == 503
-    assert answer.json() == build_error(
+    response = await messenger.client.post(BRIDGE_PATH, json=MESSAGE_BODY)
+    assert response.status_code == 503
+    assert response.json() == build_error(
         "The messenger is temporarily unavailable. Try again in a few seconds."
     )
-    assert answer.headers["retry-after"] == str(overload.RETRY_AFTER_SECONDS)
+    assert response.headers["retry-after"] == str(overload.RETRY_AFTER_SECONDS)
     assert (await messenger.client.get(HEALTH_PATH)).status_code == 200
-    assert [(line["event"], line["status"]) for line in lines.read_records()] == [
+    assert [(line["event"], line["status"]) for line in log_capture.read_records()] == [
         ("request", 503),
         ("request", 200),
     ]
@@ -268,13 +268,13 @@ async def test_overload_returns_503_with_retry_after(
     assert (await messenger.client.post(BRIDGE_PATH, json=MESSAGE_BODY)).status_code == 200
 
 
-async def test_database_outage_returns_503(without_database: MessengerApp) -> None:
+async def test_database_outage_returns_503(offline_messenger: MessengerApp) -> None:
     code = {"to": PHONE, "template": "code", "parameters": []}
-    answer = await without_database.client.post(
-        TEMPLATE_PATH, json=code, auth=without_database.get_service_auth()
+    response = await offline_messenger.client.post(
+        TEMPLATE_PATH, json=code, auth=offline_messenger.get_service_auth()
     )
-    assert answer.status_code == 503
-    assert answer.json() == build_error(
+    assert response.status_code == 503
+    assert response.json() == build_error(
         "The messenger is temporarily unavailable. Try again in a few seconds."
     )
 

@@ -24,10 +24,10 @@ ALL_SECRETS = {
 
 
 @pytest.fixture
-async def closed(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
+async def protected_messenger(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
     """Messenger with all secrets set."""
-    async with run_messenger_app(tmp_path, database_url, **ALL_SECRETS) as made:
-        yield made
+    async with run_messenger_app(tmp_path, database_url, **ALL_SECRETS) as app:
+        yield app
 
 
 def build_head(path: str, *lines: bytes) -> bytes:
@@ -41,9 +41,9 @@ def build_head(path: str, *lines: bytes) -> bytes:
 )
 @pytest.mark.parametrize("framing", [b"Content-Length: 100", b"Transfer-Encoding: chunked"])
 async def test_credential_is_checked_before_the_body_arrives(
-    closed: MessengerApp, path: str, status: int, framing: bytes
+    protected_messenger: MessengerApp, path: str, status: int, framing: bytes
 ) -> None:
-    app = App(closed.services)
+    app = App(protected_messenger.services)
     assert (
         await cost_meter.send_request(MessengerHttpProtocol, app, [build_head(path, framing)])
         == status
@@ -56,8 +56,8 @@ async def test_credential_is_checked_before_the_body_arrives(
     )
 
 
-async def test_signed_delivery_waits_for_its_body(closed: MessengerApp) -> None:
-    app = App(closed.services)
+async def test_signed_delivery_waits_for_its_body(protected_messenger: MessengerApp) -> None:
+    app = App(protected_messenger.services)
     signed = build_head(
         WEBHOOK_PATH, b"Content-Length: 2", b"X-Hub-Signature-256: sha256=" + b"0" * 64
     )
@@ -66,9 +66,9 @@ async def test_signed_delivery_waits_for_its_body(closed: MessengerApp) -> None:
 
 
 async def test_request_without_a_host_or_with_an_endless_trailer_is_rejected(
-    closed: MessengerApp,
+    protected_messenger: MessengerApp,
 ) -> None:
-    app = App(closed.services)
+    app = App(protected_messenger.services)
     assert (
         await cost_meter.send_request(MessengerHttpProtocol, app, [b"GET /health HTTP/1.1\r\n\r\n"])
         == 400

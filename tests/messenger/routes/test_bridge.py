@@ -28,11 +28,11 @@ def build_image_data_uri(kind: str = "JPEG", prefix: str = "data:image/jpeg;base
 
 
 async def test_message_gets_a_reply(messenger: MessengerApp) -> None:
-    answer = await messenger.post_message(
+    response = await messenger.post_message(
         message="menu", unknown="ignored", messageType=None, media=None
     )
-    assert answer.status_code == 200
-    body = answer.json()
+    assert response.status_code == 200
+    body = response.json()
     assert body.keys() == {"answer", "status"}
     assert body["status"] == "success"
     assert body["answer"]
@@ -41,17 +41,17 @@ async def test_message_gets_a_reply(messenger: MessengerApp) -> None:
 @pytest.mark.parametrize("field", ["event", "from", "phoneE164"])
 @pytest.mark.parametrize("value", ["absent", None, ""])
 async def test_missing_field_is_named(
-    without_database: MessengerApp, field: str, value: str | None
+    offline_messenger: MessengerApp, field: str, value: str | None
 ) -> None:
     body = {**MESSAGE_BODY, field: value}
     if value == "absent":
         del body[field]
-    answer = await without_database.client.post(BRIDGE_PATH, json=body)
-    assert (answer.status_code, answer.json()) == (400, build_error(f"{field} is required"))
+    response = await offline_messenger.client.post(BRIDGE_PATH, json=body)
+    assert (response.status_code, response.json()) == (400, build_error(f"{field} is required"))
 
 
 @pytest.mark.parametrize(
-    ("fields", "sentence"),
+    ("fields", "message"),
     [
         ({"event": "status"}, "event must be message"),
         ({"event": 1}, "event must be a string"),
@@ -76,10 +76,10 @@ async def test_missing_field_is_named(
     ],
 )
 async def test_invalid_field_is_named(
-    without_database: MessengerApp, fields: dict[str, Any], sentence: str
+    offline_messenger: MessengerApp, fields: dict[str, Any], message: str
 ) -> None:
-    answer = await without_database.post_message(**fields)
-    assert (answer.status_code, answer.json()) == (400, build_error(sentence))
+    response = await offline_messenger.post_message(**fields)
+    assert (response.status_code, response.json()) == (400, build_error(message))
 
 
 @pytest.mark.parametrize(
@@ -95,14 +95,14 @@ async def test_invalid_field_is_named(
     ],
 )  # fmt: skip
 async def test_invalid_phone_number_is_rejected(
-    without_database: MessengerApp, phone: str, problem: str
+    offline_messenger: MessengerApp, phone: str, problem: str
 ) -> None:
-    answer = await without_database.post_message(phoneE164=phone)
-    assert (answer.status_code, answer.json()) == (400, build_error(f"phoneE164 {problem}"))
+    response = await offline_messenger.post_message(phoneE164=phone)
+    assert (response.status_code, response.json()) == (400, build_error(f"phoneE164 {problem}"))
 
 
 @pytest.mark.parametrize(
-    ("body", "sentence"),
+    ("body", "message"),
     [
         (b"", "The body is not JSON"),
         (b"{", "The body is not JSON"),
@@ -115,10 +115,10 @@ async def test_invalid_phone_number_is_rejected(
     ],
 )
 async def test_body_that_is_not_a_json_object_is_rejected(
-    without_database: MessengerApp, body: bytes, sentence: str
+    offline_messenger: MessengerApp, body: bytes, message: str
 ) -> None:
-    answer = await without_database.client.post(BRIDGE_PATH, content=body)
-    assert (answer.status_code, answer.json()) == (400, build_error(sentence))
+    response = await offline_messenger.client.post(BRIDGE_PATH, content=body)
+    assert (response.status_code, response.json()) == (400, build_error(message))
 
 
 async def test_image_is_accepted(messenger: MessengerApp) -> None:
@@ -129,13 +129,13 @@ async def test_image_is_accepted(messenger: MessengerApp) -> None:
         "size": 600,
     }
     for fields in ({"hasMedia": True}, {}, {"message": None, "messageType": "image"}):
-        answer = await messenger.post_message(**fields, media=media)
-        assert (answer.status_code, answer.json()["status"]) == (200, "success")
+        response = await messenger.post_message(**fields, media=media)
+        assert (response.status_code, response.json()["status"]) == (200, "success")
 
 
 async def test_media_is_ignored_when_has_media_is_false(messenger: MessengerApp) -> None:
-    answer = await messenger.post_message(hasMedia=False, media={"data": "no picture at all"})
-    assert answer.status_code == 200
+    response = await messenger.post_message(hasMedia=False, media={"data": "no picture at all"})
+    assert response.status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -154,9 +154,9 @@ async def test_media_is_ignored_when_has_media_is_false(messenger: MessengerApp)
 async def test_invalid_image_is_rejected_without_echoing_it(
     messenger: MessengerApp, media: dict[str, str]
 ) -> None:
-    answer = await messenger.post_message(hasMedia=True, media=media)
-    body = answer.json()
-    assert answer.status_code == 400
+    response = await messenger.post_message(hasMedia=True, media=media)
+    body = response.json()
+    assert response.status_code == 400
     assert body.keys() == {"error", "status"}
     assert body["status"] == "error"
     assert body["error"].startswith("media.data ")
@@ -165,9 +165,9 @@ async def test_invalid_image_is_rejected_without_echoing_it(
 
 async def test_body_limit_allows_for_an_image(messenger: MessengerApp) -> None:
     for size, status in ((7 * 1024 * 1024, 400), (9 * 1024 * 1024, 413)):
-        answer = await messenger.post_message(hasMedia=True, media={"data": "x" * size})
-        assert answer.status_code == status
-    assert answer.json() == build_error("Request body too large")
+        response = await messenger.post_message(hasMedia=True, media={"data": "x" * size})
+        assert response.status_code == status
+    assert response.json() == build_error("Request body too large")
 
 
 async def test_rate_limit_is_shared_by_all_processes(tmp_path: Path, database_url: str) -> None:
@@ -177,8 +177,8 @@ async def test_rate_limit_is_shared_by_all_processes(tmp_path: Path, database_ur
         run_messenger_app(tmp_path, database_url, **rate) as one,
         run_messenger_app(tmp_path, database_url, **rate) as other,
     ):
-        answers = [await process.post_message() for process in (one, other, one)]
-        assert [answer.status_code for answer in answers] == [200, 200, 200]
+        responses = [await process.post_message() for process in (one, other, one)]
+        assert [response.status_code for response in responses] == [200, 200, 200]
         for process in (one, other):
             refused = await process.post_message()
             body = refused.json()
@@ -201,20 +201,20 @@ async def test_invalid_message_does_not_count_toward_the_rate_limit(
 
 async def test_unreachable_gateway_returns_500_with_a_reply(messenger: MessengerApp) -> None:
     messenger.gateway.is_unreachable = True
-    answer = await messenger.post_message(message="balance")
-    body = answer.json()
-    assert answer.status_code == 500
+    response = await messenger.post_message(message="balance")
+    body = response.json()
+    assert response.status_code == 500
     assert body.keys() == {"error", "answer", "status"}
     assert (body["error"], body["status"]) == ("Internal error", "error")
     assert body["answer"]
 
 
 async def test_unavailable_database_returns_500_with_a_reply(
-    without_database: MessengerApp,
+    offline_messenger: MessengerApp,
 ) -> None:
-    answer = await without_database.post_message()
-    assert answer.status_code == 500
-    assert answer.json() == {
+    response = await offline_messenger.post_message()
+    assert response.status_code == 500
+    assert response.json() == {
         "error": "Internal error",
         "answer": "Tapgate is unavailable right now. Please try again in a few minutes. If you were"
         " sending money, check your history first.\n\n"
@@ -232,23 +232,25 @@ async def test_configured_token_is_required(tmp_path: Path, database_url: str) -
         for authorization in (None, "", "let me in", "Bearer", "Bearer let me", "Basic let me in",
                               "Bearer let me inn", "Bearer \xff"):  # fmt: skip
             headers = {} if authorization is None else {"Authorization": authorization}
-            answer = await messenger.client.post(
+            response = await messenger.client.post(
                 BRIDGE_PATH,
                 json=MESSAGE_BODY,
                 headers={name: value.encode("latin-1") for name, value in headers.items()},
             )
-            assert (answer.status_code, answer.json()) == (401, build_error(wanted))
-            assert answer.headers["www-authenticate"] == "Bearer"
+            assert (response.status_code, response.json()) == (401, build_error(wanted))
+            assert response.headers["www-authenticate"] == "Bearer"
         for scheme in ("Bearer", "bearer"):
             headers = {"Authorization": f"{scheme} let me in"}
-            answer = await messenger.client.post(BRIDGE_PATH, json=MESSAGE_BODY, headers=headers)
-            assert answer.status_code == 200
+            response = await messenger.client.post(BRIDGE_PATH, json=MESSAGE_BODY, headers=headers)
+            assert response.status_code == 200
 
 
-async def test_production_without_a_token_returns_403(in_production: MessengerApp) -> None:
-    answer = await in_production.post_message()
-    assert answer.status_code == 403
-    assert answer.json() == build_error("TAPGATE_MESSENGER_BRIDGE_TOKEN must be set in production")
+async def test_production_without_a_token_returns_403(production_messenger: MessengerApp) -> None:
+    response = await production_messenger.post_message()
+    assert response.status_code == 403
+    assert response.json() == build_error(
+        "TAPGATE_MESSENGER_BRIDGE_TOKEN must be set in production"
+    )
 
 
 async def test_each_phone_has_one_conversation(messenger: MessengerApp) -> None:
@@ -261,8 +263,8 @@ async def test_each_phone_has_one_conversation(messenger: MessengerApp) -> None:
 async def test_number_with_a_trunk_zero_is_the_same_person(messenger: MessengerApp) -> None:
     """The gateway stores the number without its country's trunk zero."""
     for phone in ("+442079460958", "+4402079460958"):
-        answer = await messenger.post_message(phoneE164=phone)
-        assert answer.status_code == 200, json.dumps(answer.json())
+        response = await messenger.post_message(phoneE164=phone)
+        assert response.status_code == 200, json.dumps(response.json())
     found = await messenger.services.database.fetch("SELECT address FROM messenger.conversations")
     assert [row["address"] for row in found] == ["+442079460958"]
 
@@ -271,7 +273,7 @@ async def test_number_with_a_trunk_zero_is_the_same_person(messenger: MessengerA
 async def test_reactions_edits_and_deletions_get_an_empty_reply(
     messenger: MessengerApp, kind: str
 ) -> None:
-    answer = await messenger.post_message(messageType=kind, message="👍")
-    assert (answer.status_code, answer.json()) == (200, {"answer": "", "status": "success"})
+    response = await messenger.post_message(messageType=kind, message="👍")
+    assert (response.status_code, response.json()) == (200, {"answer": "", "status": "success"})
     count = "SELECT count(*) FROM messenger.conversations"
     assert await messenger.services.database.fetchval(count) == 0

@@ -49,43 +49,43 @@ many_examples = settings(max_examples=150)
 
 
 @pytest.fixture
-async def generous(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
+async def unthrottled_messenger(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
     """Messenger with a rate limit above the number of examples."""
-    async with run_messenger_app(tmp_path, database_url, TAPGATE_MESSENGER_RATE="1000000") as made:
-        yield made
+    async with run_messenger_app(tmp_path, database_url, TAPGATE_MESSENGER_RATE="1000000") as app:
+        yield app
 
 
 def encode_json(value: object) -> bytes:
     return json.dumps(value).encode()
 
 
-def assert_valid_response(answer: httpx2.Response) -> None:
-    assert answer.status_code < 500, answer.text
-    assert answer.headers["x-request-id"]
-    if answer.status_code >= 400 and answer.headers["content-type"] == "application/json":
-        body = answer.json()
+def assert_valid_response(response: httpx2.Response) -> None:
+    assert response.status_code < 500, response.text
+    assert response.headers["x-request-id"]
+    if response.status_code >= 400 and response.headers["content-type"] == "application/json":
+        body = response.json()
         assert body.keys() == {"error", "status"}
         assert body["status"] == "error"
-        assert CANARY not in answer.text
+        assert CANARY not in response.text
 
 
 @many_examples
 @given(content=(near_messages | values).map(encode_json) | st.binary(max_size=60))
 async def test_any_bridge_body_gets_a_valid_response(
-    generous: MessengerApp, content: bytes
+    unthrottled_messenger: MessengerApp, content: bytes
 ) -> None:
-    assert_valid_response(await generous.client.post(BRIDGE_PATH, content=content))
+    assert_valid_response(await unthrottled_messenger.client.post(BRIDGE_PATH, content=content))
 
 
 @many_examples
 @given(content=(near_codes | values).map(encode_json) | st.binary(max_size=60))
 async def test_any_template_body_gets_a_valid_response(
-    generous: MessengerApp, content: bytes
+    unthrottled_messenger: MessengerApp, content: bytes
 ) -> None:
-    answer = await generous.client.post(
-        TEMPLATE_PATH, content=content, auth=generous.get_service_auth()
+    response = await unthrottled_messenger.client.post(
+        TEMPLATE_PATH, content=content, auth=unthrottled_messenger.get_service_auth()
     )
-    assert_valid_response(answer)
+    assert_valid_response(response)
 
 
 def change_delivery(where: list[str | int], value: object) -> bytes:
@@ -122,16 +122,20 @@ places = st.sampled_from(
 
 @many_examples
 @given(content=st.builds(change_delivery, places, values) | st.binary(max_size=60))
-async def test_any_delivery_gets_a_valid_response(generous: MessengerApp, content: bytes) -> None:
-    answer = await generous.client.post(WEBHOOK_PATH, content=content)
-    assert_valid_response(answer)
-    assert answer.status_code in (200, 400)
+async def test_any_delivery_gets_a_valid_response(
+    unthrottled_messenger: MessengerApp, content: bytes
+) -> None:
+    response = await unthrottled_messenger.client.post(WEBHOOK_PATH, content=content)
+    assert_valid_response(response)
+    assert response.status_code in (200, 400)
 
 
 @many_examples
 @given(content=values.map(encode_json) | st.binary(max_size=60))
-async def test_any_flow_body_gets_a_valid_response(generous: MessengerApp, content: bytes) -> None:
-    assert_valid_response(await generous.client.post(FLOWS_PATH, content=content))
+async def test_any_flow_body_gets_a_valid_response(
+    unthrottled_messenger: MessengerApp, content: bytes
+) -> None:
+    assert_valid_response(await unthrottled_messenger.client.post(FLOWS_PATH, content=content))
 
 
 #: Values that an HTTP server passes on: no line breaks, no NUL.
@@ -156,11 +160,11 @@ headers = st.dictionaries(
 
 
 @pytest.fixture
-async def guarded(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
+async def protected_messenger(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
     """Messenger that requires every credential."""
     secrets = {"TAPGATE_MESSENGER_BRIDGE_TOKEN": "b", "TAPGATE_MESSENGER_APP_SECRET": "a"}
-    async with run_messenger_app(tmp_path, database_url, **secrets) as made:
-        yield made
+    async with run_messenger_app(tmp_path, database_url, **secrets) as app:
+        yield app
 
 
 @many_examples
@@ -171,12 +175,12 @@ async def guarded(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerA
     headers=headers,
 )  # fmt: skip
 async def test_any_headers_get_a_valid_response(
-    guarded: MessengerApp, route: tuple[str, str], headers: dict[str, bytes]
+    protected_messenger: MessengerApp, route: tuple[str, str], headers: dict[str, bytes]
 ) -> None:
-    answer = await guarded.client.request(*route, headers=headers)
-    assert_valid_response(answer)
+    response = await protected_messenger.client.request(*route, headers=headers)
+    assert_valid_response(response)
     if route != ("GET", HEALTH_PATH):
-        assert answer.status_code in (401, 403, 432)
+        assert response.status_code in (401, 403, 432)
 
 
 queries = st.lists(
@@ -192,7 +196,13 @@ queries = st.lists(
 
 @many_examples
 @given(query=queries)
-async def test_any_query_gets_a_valid_response(generous: MessengerApp, query: str) -> None:
+async def test_any_query_gets_a_valid_response(
+    unthrottled_messenger: MessengerApp, query: str
+) -> None:
     for path in (WEBHOOK_PATH, OUTBOX_PATH, HEALTH_PATH):
         url = httpx2.URL(f"http://messenger{path}").copy_with(query=query.encode())
-        assert_valid_response(await generous.client.get(url, auth=generous.get_service_auth()))
+        assert_valid_response(
+            await unthrottled_messenger.client.get(
+                url, auth=unthrottled_messenger.get_service_auth()
+            )
+        )

@@ -32,33 +32,33 @@ async def send_template(
 
 
 async def list_outbox(messenger: MessengerApp, to: str = PHONE) -> list[dict[str, Any]]:
-    answer = await messenger.client.get(
+    response = await messenger.client.get(
         OUTBOX_PATH, params={"to": to}, auth=messenger.get_service_auth("messenger")
     )
-    assert answer.status_code == 200, answer.text
-    body = answer.json()
+    assert response.status_code == 200, response.text
+    body = response.json()
     assert body.keys() == {"data"}
-    shown: list[dict[str, Any]] = body["data"]
-    return shown
+    text: list[dict[str, Any]] = body["data"]
+    return text
 
 
 async def test_template_is_accepted_and_listed_in_the_outbox(messenger: MessengerApp) -> None:
-    answers = [await send_template(messenger, parameters=[word]) for word in ("first", "second")]
-    assert [answer.status_code for answer in answers] == [202, 202]
-    names = [answer.json()["message_id"] for answer in answers]
-    assert all(answer.json().keys() == {"message_id"} for answer in answers)
+    responses = [await send_template(messenger, parameters=[word]) for word in ("first", "second")]
+    assert [response.status_code for response in responses] == [202, 202]
+    names = [http_response.json()["message_id"] for http_response in responses]
+    assert all(answer.json().keys() == {"message_id"} for answer in responses)
     assert all(ids.decode(ids.MESSAGE, name) is not None for name in names)
-    shown = await list_outbox(messenger)
-    assert [one.pop("message_id") for one in shown] == names[::-1]
-    assert all(one.pop("created_at").endswith("Z") for one in shown)
-    assert [one.pop("payloads")[0]["type"] for one in shown] == ["template", "template"]
+    text = await list_outbox(messenger)
+    assert [item.pop("message_id") for item in text] == names[::-1]
+    assert all(entry.pop("created_at").endswith("Z") for entry in text)
+    assert [element.pop("payloads")[0]["type"] for element in text] == ["template", "template"]
     about = {
         "to": PHONE,
         "template": "one_time_code",
         "language": "en",
         "status": "queued",
     }
-    assert shown == [about | {"parameters": ["second"]}, about | {"parameters": ["first"]}]
+    assert text == [about | {"parameters": ["second"]}, about | {"parameters": ["first"]}]
     assert await list_outbox(messenger, "+23276999999") == []
 
 
@@ -87,15 +87,15 @@ async def test_idempotency_keys_are_scoped_to_the_caller(messenger: MessengerApp
 @pytest.mark.parametrize("field", ["to", "template", "parameters"])
 @pytest.mark.parametrize("is_null", [True, False])
 async def test_missing_field_is_named(
-    without_database: MessengerApp, field: str, is_null: bool
+    offline_messenger: MessengerApp, field: str, is_null: bool
 ) -> None:
     body: dict[str, Any] = {name: value for name, value in CODE_BODY.items() if name != field}
     if is_null:
         body[field] = None
-    answer = await without_database.client.post(
-        TEMPLATE_PATH, json=body, auth=without_database.get_service_auth()
+    response = await offline_messenger.client.post(
+        TEMPLATE_PATH, json=body, auth=offline_messenger.get_service_auth()
     )
-    assert (answer.status_code, answer.json()) == (400, build_error(f"{field} is required"))
+    assert (response.status_code, response.json()) == (400, build_error(f"{field} is required"))
 
 
 E164_ERROR = "must be a phone number in E.164 format, such as +23276123456"
@@ -105,7 +105,7 @@ PARAMETERS_ERROR = "parameters must have at most 1024 characters each, and no NU
 
 
 @pytest.mark.parametrize(
-    ("fields", "status", "sentence"),
+    ("fields", "status", "message"),
     [
         ({"to": 1}, 400, "to must be a string"),
         ({"template": []}, 400, "template must be a string"),
@@ -128,10 +128,10 @@ PARAMETERS_ERROR = "parameters must have at most 1024 characters each, and no NU
     ],
 )
 async def test_invalid_field_is_named(
-    without_database: MessengerApp, fields: dict[str, Any], status: int, sentence: str
+    offline_messenger: MessengerApp, fields: dict[str, Any], status: int, message: str
 ) -> None:
-    answer = await send_template(without_database, **fields)
-    assert (answer.status_code, answer.json()) == (status, build_error(sentence))
+    response = await send_template(offline_messenger, **fields)
+    assert (response.status_code, response.json()) == (status, build_error(message))
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "en_US", "fil"])
@@ -141,26 +141,26 @@ async def test_language_code_is_accepted(messenger: MessengerApp, language: str)
 
 @pytest.mark.parametrize("key", ["", "x" * 65, "with space"])
 async def test_invalid_idempotency_key_is_rejected(
-    without_database: MessengerApp, key: str
+    offline_messenger: MessengerApp, key: str
 ) -> None:
-    answer = await send_template(without_database, key)
-    sentence = "Idempotency-Key must be 1 to 64 ASCII characters"
-    assert (answer.status_code, answer.json()) == (422, build_error(sentence))
+    response = await send_template(offline_messenger, key)
+    message = "Idempotency-Key must be 1 to 64 ASCII characters"
+    assert (response.status_code, response.json()) == (422, build_error(message))
 
 
 @pytest.mark.parametrize(
     ("method", "path"), [("POST", TEMPLATE_PATH), ("GET", f"{OUTBOX_PATH}?to=%2B232")]
 )
 async def test_service_signature_is_required(
-    without_database: MessengerApp, method: str, path: str
+    offline_messenger: MessengerApp, method: str, path: str
 ) -> None:
     async def refused(auth: httpx2.Auth | None = None, **headers: str) -> str:
-        answer = await without_database.client.request(method, path, auth=auth, headers=headers)
-        body = answer.json()
-        assert (answer.status_code, body.keys()) == (401, {"error", "status"})
+        response = await offline_messenger.client.request(method, path, auth=auth, headers=headers)
+        body = response.json()
+        assert (response.status_code, body.keys()) == (401, {"error", "status"})
         assert body["status"] == "error"
-        sentence: str = body["error"]
-        return sentence
+        message: str = body["error"]
+        return message
 
     unknown = "The service is unknown, or the signature is invalid"
     assert await refused() == "X-Service-Name is missing"
@@ -187,8 +187,8 @@ async def test_signature_covers_the_query(messenger: MessengerApp) -> None:
             "X-Service-Timestamp": timestamp,
             "X-Service-Signature": signature,
         }
-        answer = await messenger.client.get(f"{OUTBOX_PATH}?to={quote(PHONE)}", headers=headers)
-        assert answer.status_code == status
+        response = await messenger.client.get(f"{OUTBOX_PATH}?to={quote(PHONE)}", headers=headers)
+        assert response.status_code == status
 
 
 @pytest.mark.parametrize("written", ["%2B23276123456", "+23276123456", "%2023276123456"])
@@ -196,14 +196,14 @@ async def test_plus_sign_in_the_query_is_accepted_in_any_encoding(
     messenger: MessengerApp, written: str
 ) -> None:
     await send_template(messenger)
-    answer = await messenger.client.get(
+    response = await messenger.client.get(
         f"{OUTBOX_PATH}?to={written}", auth=messenger.get_service_auth()
     )
-    assert len(answer.json()["data"]) == 1
+    assert len(response.json()["data"]) == 1
 
 
 @pytest.mark.parametrize(
-    ("query", "sentence"),
+    ("query", "message"),
     [
         ("", "to is required"),
         ("?to=", "to is required"),
@@ -215,20 +215,20 @@ async def test_plus_sign_in_the_query_is_accepted_in_any_encoding(
     ],
 )
 async def test_invalid_outbox_recipient_is_rejected(
-    without_database: MessengerApp, query: str, sentence: str
+    offline_messenger: MessengerApp, query: str, message: str
 ) -> None:
-    answer = await without_database.client.get(
-        OUTBOX_PATH + query, auth=without_database.get_service_auth()
+    response = await offline_messenger.client.get(
+        OUTBOX_PATH + query, auth=offline_messenger.get_service_auth()
     )
-    assert (answer.status_code, answer.json()) == (400, build_error(sentence))
+    assert (response.status_code, response.json()) == (400, build_error(message))
 
 
 async def test_outbox_does_not_exist_in_production(tmp_path: Path, database_url: str) -> None:
     async with run_messenger_app(tmp_path, database_url, **PRODUCTION_ENVIRON) as messenger:
         assert (await send_template(messenger)).status_code == 202
         for auth in (None, messenger.get_service_auth()):
-            answer = await messenger.client.get(f"{OUTBOX_PATH}?to={quote(PHONE)}", auth=auth)
-            assert (answer.status_code, answer.json()) == (404, build_error("Not found"))
+            response = await messenger.client.get(f"{OUTBOX_PATH}?to={quote(PHONE)}", auth=auth)
+            assert (response.status_code, response.json()) == (404, build_error("Not found"))
         described = (await messenger.client.get("/openapi.json")).json()["paths"]
         assert OUTBOX_PATH not in described
         assert TEMPLATE_PATH in described

@@ -32,9 +32,9 @@ HANDSHAKE_QUERY = {
 
 @pytest.fixture
 async def document(messenger: MessengerApp) -> dict[str, Any]:
-    answer = await messenger.client.get("/openapi.json")
-    assert answer.headers["content-type"] == "application/json"
-    found: dict[str, Any] = answer.json()
+    response = await messenger.client.get("/openapi.json")
+    assert response.headers["content-type"] == "application/json"
+    found: dict[str, Any] = response.json()
     return found
 
 
@@ -134,7 +134,7 @@ async def test_responses_match_their_schemas(
     messenger: MessengerApp, document: dict[str, Any]
 ) -> None:
     client, service = messenger.client, messenger.get_service_auth()
-    answers = [
+    responses = [
         await client.post(BRIDGE_PATH, json=MESSAGE_BODY),
         await client.post(BRIDGE_PATH, json={}),
         await client.post(BRIDGE_PATH, content=b"x" * (9 << 20)),
@@ -151,10 +151,10 @@ async def test_responses_match_their_schemas(
         await client.get(HEALTH_PATH),
     ]
     messenger.gateway.is_unreachable = True
-    answers.append(await client.post(BRIDGE_PATH, json=MESSAGE_BODY | {"message": "balance"}))
-    for answer in answers:
-        operation = document["paths"][answer.request.url.path][answer.request.method.lower()]
-        media, _, _ = answer.headers["content-type"].partition(";")
-        schema = operation["responses"][str(answer.status_code)]["content"][media]["schema"]
-        body = answer.text if media == "text/plain" else answer.json()
+    responses.append(await client.post(BRIDGE_PATH, json=MESSAGE_BODY | {"message": "balance"}))
+    for response in responses:
+        operation = document["paths"][response.request.url.path][response.request.method.lower()]
+        media, _, _ = response.headers["content-type"].partition(";")
+        schema = operation["responses"][str(response.status_code)]["content"][media]["schema"]
+        body = response.text if media == "text/plain" else response.json()
         OAS31Validator({**schema, "components": document["components"]}).validate(body)

@@ -41,14 +41,14 @@ async def list_received_ids(messenger: MessengerApp) -> list[str]:
 
 @pytest.mark.parametrize("challenge", ["1158201444", "<script>alert(1)</script>", "a b+é"])
 async def test_handshake_returns_the_challenge_unchanged(
-    without_database: MessengerApp, challenge: str
+    offline_messenger: MessengerApp, challenge: str
 ) -> None:
-    answer = await send_handshake(
-        without_database, mode="subscribe", verify_token="dev-verify-token", challenge=challenge
+    response = await send_handshake(
+        offline_messenger, mode="subscribe", verify_token="dev-verify-token", challenge=challenge
     )
-    assert (answer.status_code, answer.text) == (200, challenge)
-    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
-    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert (response.status_code, response.text) == (200, challenge)
+    assert response.headers["content-type"] == "text/plain; charset=utf-8"
+    assert response.headers["x-content-type-options"] == "nosniff"
 
 
 @pytest.mark.parametrize(
@@ -64,52 +64,52 @@ async def test_handshake_returns_the_challenge_unchanged(
     ],
 )
 async def test_invalid_handshake_returns_403(
-    without_database: MessengerApp, query: dict[str, str]
+    offline_messenger: MessengerApp, query: dict[str, str]
 ) -> None:
-    answer = await send_handshake(without_database, **query)
-    assert (answer.status_code, answer.json()) == (403, HANDSHAKE_ERROR)
+    response = await send_handshake(offline_messenger, **query)
+    assert (response.status_code, response.json()) == (403, HANDSHAKE_ERROR)
 
 
 async def test_handshake_with_a_missing_or_oversized_challenge_returns_400(
-    without_database: MessengerApp,
+    offline_messenger: MessengerApp,
 ) -> None:
     right = {"mode": "subscribe", "verify_token": "dev-verify-token"}
-    missing = await send_handshake(without_database, **right)
+    missing = await send_handshake(offline_messenger, **right)
     assert (missing.status_code, missing.json()) == (400, build_error("hub.challenge is required"))
-    endless = await send_handshake(without_database, **right, challenge="1" * 1025)
-    sentence = "hub.challenge must have at most 1024 characters"
-    assert (endless.status_code, endless.json()) == (400, build_error(sentence))
+    endless = await send_handshake(offline_messenger, **right, challenge="1" * 1025)
+    message = "hub.challenge must have at most 1024 characters"
+    assert (endless.status_code, endless.json()) == (400, build_error(message))
 
 
 async def test_empty_verify_token_never_matches(tmp_path: Path, database_url: str) -> None:
     async with run_messenger_app(
         tmp_path, database_url, TAPGATE_MESSENGER_VERIFY_TOKEN=""
     ) as messenger:
-        answer = await send_handshake(messenger, mode="subscribe", verify_token="", challenge="1")
-    assert (answer.status_code, answer.json()) == (403, HANDSHAKE_ERROR)
+        response = await send_handshake(messenger, mode="subscribe", verify_token="", challenge="1")
+    assert (response.status_code, response.json()) == (403, HANDSHAKE_ERROR)
 
 
 async def test_delivery_is_stored_once_and_acknowledged(messenger: MessengerApp) -> None:
     body = msgspec.json.encode(build_delivery("wamid.1"))
     for _ in range(2):
-        answer = await messenger.deliver(body)
-        assert (answer.status_code, answer.json()) == (200, {"status": "success"})
+        response = await messenger.deliver(body)
+        assert (response.status_code, response.json()) == (200, {"status": "success"})
     assert await list_received_ids(messenger) == ["wamid.1"]
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"entry": []}', b'{"entry": 7}', b'{"entry": [{}]}'])
 async def test_delivery_without_messages_is_acknowledged(
-    without_database: MessengerApp, body: bytes
+    offline_messenger: MessengerApp, body: bytes
 ) -> None:
-    answer = await without_database.deliver(body)
-    assert (answer.status_code, answer.json()) == (200, {"status": "success"})
+    response = await offline_messenger.deliver(body)
+    assert (response.status_code, response.json()) == (200, {"status": "success"})
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[]", b"null", b"[" * 100_000])
-async def test_malformed_delivery_returns_400(without_database: MessengerApp, body: bytes) -> None:
-    answer = await without_database.deliver(body)
-    sentence = "The body must be a JSON object"
-    assert (answer.status_code, answer.json()) == (400, build_error(sentence))
+async def test_malformed_delivery_returns_400(offline_messenger: MessengerApp, body: bytes) -> None:
+    response = await offline_messenger.deliver(body)
+    message = "The body must be a JSON object"
+    assert (response.status_code, response.json()) == (400, build_error(message))
 
 
 async def test_message_over_the_rate_limit_is_acknowledged_but_throttled(
@@ -120,8 +120,8 @@ async def test_message_over_the_rate_limit_is_acknowledged_but_throttled(
         assert (await messenger.post_message()).status_code == 200
         for number in range(4):
             body = msgspec.json.encode(build_delivery(f"wamid.{number}"))
-            answer = await messenger.deliver(body)
-            assert (answer.status_code, answer.json()) == (200, {"status": "success"})
+            response = await messenger.deliver(body)
+            assert (response.status_code, response.json()) == (200, {"status": "success"})
         assert (await messenger.post_message()).status_code == 429
         database = messenger.services.database
         rows = await database.fetch("SELECT status FROM messenger.received ORDER BY message_id")
@@ -129,13 +129,13 @@ async def test_message_over_the_rate_limit_is_acknowledged_but_throttled(
         assert await database.fetchval("SELECT count(*) FROM messenger.outbox") == 1
 
 
-async def test_delivery_that_cannot_be_stored_returns_503(without_database: MessengerApp) -> None:
-    answer = await without_database.deliver(msgspec.json.encode(build_delivery("wamid.1")))
-    assert answer.status_code == 503
-    assert answer.json() == build_error(
+async def test_delivery_that_cannot_be_stored_returns_503(offline_messenger: MessengerApp) -> None:
+    response = await offline_messenger.deliver(msgspec.json.encode(build_delivery("wamid.1")))
+    assert response.status_code == 503
+    assert response.json() == build_error(
         "The messenger is temporarily unavailable. Try again in a few seconds."
     )
-    assert answer.headers["retry-after"] == "1"
+    assert response.headers["retry-after"] == "1"
 
 
 async def test_configured_app_secret_requires_a_valid_signature(
@@ -153,8 +153,8 @@ async def test_configured_app_secret_requires_a_valid_signature(
         for signature in ("", "sha256=", right, f"sha1={right}", f"sha256={right[:-1]}",
                           f"sha256={right[::-1]}", "sha256=\xff"):  # fmt: skip
             headers = {"X-Hub-Signature-256": signature.encode("latin-1")}
-            answer = await messenger.client.post(WEBHOOK_PATH, content=body, headers=headers)
-            assert (answer.status_code, answer.json()) == (401, wrong), signature
+            response = await messenger.client.post(WEBHOOK_PATH, content=body, headers=headers)
+            assert (response.status_code, response.json()) == (401, wrong), signature
         assert (await messenger.deliver(body, "another secret")).status_code == 401
         assert await list_received_ids(messenger) == []
         assert (await messenger.deliver(body, SECRET)).status_code == 200
@@ -163,19 +163,19 @@ async def test_configured_app_secret_requires_a_valid_signature(
 
 @pytest.mark.parametrize("path", [WEBHOOK_PATH, FLOWS_PATH])
 async def test_production_without_an_app_secret_returns_403(
-    in_production: MessengerApp, path: str
+    production_messenger: MessengerApp, path: str
 ) -> None:
-    answer = await in_production.client.post(path, content=b"{}")
-    assert answer.status_code == 403
-    assert answer.json() == build_error("TAPGATE_MESSENGER_APP_SECRET must be set in production")
+    response = await production_messenger.client.post(path, content=b"{}")
+    assert response.status_code == 403
+    assert response.json() == build_error("TAPGATE_MESSENGER_APP_SECRET must be set in production")
 
 
 async def test_signed_delivery_is_accepted_in_production(tmp_path: Path, database_url: str) -> None:
     async with run_messenger_app(
         tmp_path, database_url, **PRODUCTION_ENVIRON, TAPGATE_MESSENGER_APP_SECRET=SECRET
     ) as messenger:
-        answer = await messenger.deliver(msgspec.json.encode(build_delivery("wamid.1")), SECRET)
-    assert answer.status_code == 200
+        response = await messenger.deliver(msgspec.json.encode(build_delivery("wamid.1")), SECRET)
+    assert response.status_code == 200
 
 
 async def test_flow_with_an_invalid_signature_returns_432(
@@ -195,11 +195,11 @@ async def test_flow_with_an_invalid_signature_returns_432(
         )
 
 
-async def test_flow_that_cannot_be_decrypted_returns_421(without_database: MessengerApp) -> None:
+async def test_flow_that_cannot_be_decrypted_returns_421(offline_messenger: MessengerApp) -> None:
     for body in (b"", b"{}", b"[]", b"\xff", b'{"encrypted_flow_data": 1}'):
-        answer = await without_database.client.post(FLOWS_PATH, content=body)
-        assert answer.status_code == 421, body
-        assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+        response = await offline_messenger.client.post(FLOWS_PATH, content=body)
+        assert response.status_code == 421, body
+        assert response.headers["content-type"] == "text/plain; charset=utf-8"
 
 
 @pytest.mark.parametrize("kind", ["reaction", "edit", "revoke", "deleted"])
@@ -209,8 +209,8 @@ async def test_reactions_edits_and_deletions_are_acknowledged_and_ignored(
     body = build_delivery("wamid.1")
     message = body["entry"][0]["changes"][0]["value"]["messages"][0]
     message |= {"type": kind, kind: {"message_id": "wamid.0", "emoji": "👍"}}
-    answer = await messenger.deliver(msgspec.json.encode(body))
-    assert (answer.status_code, answer.json()) == (200, {"status": "success"})
+    response = await messenger.deliver(msgspec.json.encode(body))
+    assert (response.status_code, response.json()) == (200, {"status": "success"})
     assert await list_received_ids(messenger) == []
     count = await messenger.services.database.fetchval("SELECT count(*) FROM messenger.outbox")
     assert count == 0
@@ -226,8 +226,8 @@ async def test_messages_to_another_number_are_acknowledged_and_ignored(
             value = body["entry"][0]["changes"][0]["value"]
             value["metadata"] = {"phone_number_id": number}
             value["statuses"] = [{"id": f"sent.{number}", "status": "read"}]
-            answer = await messenger.deliver(msgspec.json.encode(body))
-            assert answer.status_code == 200
+            response = await messenger.deliver(msgspec.json.encode(body))
+            assert response.status_code == 200
         assert await list_received_ids(messenger) == ["wamid.1065"]
         rows = await messenger.services.database.fetch("SELECT * FROM messenger.statuses")
         assert [row["channel_message_id"] for row in rows] == ["sent.1065"]
@@ -240,8 +240,8 @@ async def test_parallel_deliveries_do_not_exceed_the_rate_of_a_phone(
     now, readings = system_clock(), itertools.count()
     messenger.services.clock = lambda: now - timedelta(milliseconds=next(readings) * 37 % 60)
     bodies = [msgspec.json.encode(build_delivery(f"wamid.{number}")) for number in range(60)]
-    answers = await asyncio.gather(*(messenger.deliver(body) for body in bodies))
-    assert {answer.status_code for answer in answers} == {200}
+    responses = await asyncio.gather(*(messenger.deliver(body) for body in bodies))
+    assert {response.status_code for response in responses} == {200}
     rows = await messenger.services.database.fetch("SELECT status FROM messenger.received")
     assert Counter(row["status"] for row in rows) == {"waiting": 30, "throttled": 30}
     count = await messenger.services.database.fetchval("SELECT count(*) FROM messenger.outbox")

@@ -32,12 +32,14 @@ def test_held_out_texts_rarely_resolve_to_a_wrong_money_command(
     money_by_mistake: list[str] = []
     for language, samples in SAMPLES.items():
         for text, expected in samples:
-            meaning = resolve(text, language if language_known else None)
-            outcomes[classify_outcome(meaning, expected)] += 1
-            if meaning.command in MONEY_COMMANDS and meaning.command != expected:
+            intent = resolve(text, language if language_known else None)
+            outcomes[classify_outcome(intent, expected)] += 1
+            if intent.command in MONEY_COMMANDS and intent.command != expected:
                 money_by_mistake.append(text)
     whose = "with the language known" if language_known else "with the language not known"
-    figures = ", ".join(f"{outcomes[one]} {one}" for one in ("right", "asked", "nothing", "wrong"))
+    figures = ", ".join(
+        f"{outcomes[item]} {item}" for item in ("right", "asked", "nothing", "wrong")
+    )
     record_property(
         "figure",
         f"Of {outcomes.total()} held-out texts, {whose}: {figures}; "
@@ -46,10 +48,10 @@ def test_held_out_texts_rarely_resolve_to_a_wrong_money_command(
     assert len(money_by_mistake) <= 1, money_by_mistake
 
 
-def classify_outcome(meaning: Intent, expected: Command | None) -> Outcome:
+def classify_outcome(intent: Intent, expected: Command | None) -> Outcome:
     """Classify an intent; an unneeded question counts as `asked`, since it starts nothing."""
-    if meaning.command is not None:
-        return "right" if meaning.command == expected else "wrong"
+    if intent.command is not None:
+        return "right" if intent.command == expected else "wrong"
     if expected is None:
-        return "asked" if meaning.candidates else "right"
-    return "asked" if expected in meaning.candidates else "nothing"
+        return "asked" if intent.candidates else "right"
+    return "asked" if expected in intent.candidates else "nothing"

@@ -21,7 +21,7 @@ WriteResponse = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 @asynccontextmanager
 async def run_model_server(
-    answer: WriteResponse,
+    reply: WriteResponse,
 ) -> AsyncIterator[tuple[str, list[dict[str, Any]]]]:
     asked: list[dict[str, Any]] = []
     done = asyncio.Event()
@@ -31,9 +31,9 @@ async def run_model_server(
             head = await reader.readuntil(b"\r\n\r\n")
             length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
             asked.append(msgspec.json.decode(await reader.readexactly(length)))
-            await answer(writer)
+            await reply(writer)
             await writer.drain()
-            if answer is never_respond:
+            if reply is never_respond:
                 await done.wait()
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
@@ -63,19 +63,21 @@ async def never_respond(writer: asyncio.StreamWriter) -> None:
 
 
 async def resolve_with_model(
-    answer: WriteResponse, text: str = UNKNOWN_TEXT, patience: float = 30.0
+    reply: WriteResponse, text: str = UNKNOWN_TEXT, timeout_seconds: float = 30.0
 ) -> Any:
     async with (
-        run_model_server(answer) as (url, asked),
+        run_model_server(reply) as (url, asked),
         httpx2.AsyncClient(trust_env=False) as client,
     ):
-        meaning = await LanguageModel(url, client, patience=patience).resolve_intent(text, "en")
-        return meaning, asked
+        intent = await LanguageModel(url, client, timeout_seconds=timeout_seconds).resolve_intent(
+            text, "en"
+        )
+        return intent, asked
 
 
 async def test_model_can_name_a_command() -> None:
-    meaning, asked = await resolve_with_model(respond_with(b'{"command": "limits"}'))
-    assert meaning.command == "limits"
+    intent, asked = await resolve_with_model(respond_with(b'{"command": "limits"}'))
+    assert intent.command == "limits"
     assert asked[0]["text"] == UNKNOWN_TEXT
     assert asked[0]["language"] == "en"
     assert "balance" in asked[0]["commands"]
@@ -83,7 +85,7 @@ async def test_model_can_name_a_command() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "reply",
     [
         respond_with(b'{"command": "yes"}'),
         respond_with(b'{"command": "no"}'),
@@ -103,16 +105,16 @@ async def test_model_can_name_a_command() -> None:
         respond_with(b"", "Location: http://127.0.0.1:9/", status="302 Found"),
     ],
 )
-async def test_invalid_model_response_falls_back_to_the_resolver(answer: WriteResponse) -> None:
-    meaning, asked = await resolve_with_model(answer)
+async def test_invalid_model_response_falls_back_to_the_resolver(reply: WriteResponse) -> None:
+    intent, asked = await resolve_with_model(reply)
     assert len(asked) == 1
-    assert meaning == OFFLINE_INTENT
+    assert intent == OFFLINE_INTENT
 
 
 async def test_model_timeout_or_connection_failure_falls_back_to_the_resolver() -> None:
-    for patience in (0.05, 1.0, 30.0):
-        meaning, asked = await resolve_with_model(never_respond, patience=patience)
-        assert meaning == OFFLINE_INTENT
+    for timeout_seconds in (0.05, 1.0, 30.0):
+        intent, asked = await resolve_with_model(never_respond, timeout_seconds=timeout_seconds)
+        assert intent == OFFLINE_INTENT
         if asked:  # the request was sent before the timeout
             break
     assert len(asked) == 1
@@ -125,9 +127,9 @@ async def test_model_timeout_or_connection_failure_falls_back_to_the_resolver() 
 
 @pytest.mark.parametrize("text", ["my pin is 4071", "4 0 7 1", "yes", "Menu", "oui", "send money"])
 async def test_text_with_a_pin_or_keyword_is_not_sent_to_the_model(text: str) -> None:
-    meaning, asked = await resolve_with_model(respond_with(b'{"command": "limits"}'), text)
+    intent, asked = await resolve_with_model(respond_with(b'{"command": "limits"}'), text)
     assert asked == []
-    assert meaning == resolve(text, "en")
+    assert intent == resolve(text, "en")
 
 
 async def test_digits_are_masked_before_they_are_sent_to_the_model() -> None:

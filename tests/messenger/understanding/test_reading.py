@@ -86,9 +86,9 @@ def test_amount_follows_the_decimals_of_its_currency() -> None:
 
 @given(st.integers(1, 10**11), st.sampled_from([",", " ", "'"]), st.sampled_from(["SLE", "XOF"]))
 def test_amount_with_grouped_digits_is_parsed(minor: int, sign: str, currency: str) -> None:
-    shown = money.format_money(minor, currency).removesuffix(f" {currency}")
-    shown = shown.removesuffix(".00").replace(",", sign)
-    read = reading.parse_amount(f"{shown} {currency}", currency)
+    text = money.format_money(minor, currency).removesuffix(f" {currency}")
+    text = text.removesuffix(".00").replace(",", sign)
+    read = reading.parse_amount(f"{text} {currency}", currency)
     assert read is not None
     assert money.parse(read, currency) == minor
 
@@ -97,9 +97,9 @@ def test_amount_with_grouped_digits_is_parsed(minor: int, sign: str, currency: s
 def test_arbitrary_text_yields_only_valid_values(text: str) -> None:
     read = reading.parse_amount(text, "SLE")
     assert read is None or money.parse(read, "SLE") > 0
-    order = reading.parse_transfer(text, OWN_PHONE, "SLE")
-    assert order.amount is None or money.parse(order.amount, "SLE") > 0
-    assert order.phone is None or order.card_serial is None
+    transfer = reading.parse_transfer(text, OWN_PHONE, "SLE")
+    assert transfer.amount is None or money.parse(transfer.amount, "SLE") > 0
+    assert transfer.phone is None or transfer.card_serial is None
     reading.parse_payee(text, None)
     reading.parse_person_names(text)
     reading.parse_list_number(text)

@@ -18,22 +18,22 @@ from tapgate.messenger.understanding.resolver import Resolver, match_literal, re
 MONEY_COMMANDS = {"send", "yes"}
 
 
-def classify_outcome(meaning: Intent, right: frozenset[str]) -> str:
-    if meaning.command is not None:
-        return "right" if meaning.command in right else "wrong"
+def classify_outcome(intent: Intent, right: frozenset[str]) -> str:
+    if intent.command is not None:
+        return "right" if intent.command in right else "wrong"
     if right == {"none"}:
-        return "asked" if meaning.candidates else "right"
-    return "asked" if right.intersection(meaning.candidates) else "missed"
+        return "asked" if intent.candidates else "right"
+    return "asked" if right.intersection(intent.candidates) else "missed"
 
 
-def is_wrong_money_command(meaning: Intent, right: frozenset[str]) -> bool:
-    return meaning.command in MONEY_COMMANDS and meaning.command not in right
+def is_wrong_money_command(intent: Intent, right: frozenset[str]) -> bool:
+    return intent.command in MONEY_COMMANDS and intent.command not in right
 
 
 def test_labeled_texts_meet_the_accuracy_thresholds(capsys: pytest.CaptureFixture[str]) -> None:
     found = [(resolve(text, None), right) for text, right in SAMPLES]
-    counts = Counter(classify_outcome(meaning, right) for meaning, right in found)
-    money = sum(is_wrong_money_command(meaning, right) for meaning, right in found)
+    counts = Counter(classify_outcome(intent, right) for intent, right in found)
+    money = sum(is_wrong_money_command(found_intent, right) for found_intent, right in found)
     with capsys.disabled():
         print(f"\nlabelled texts ({len(SAMPLES)}): {dict(counts)}, wrong money actions: {money}")
     assert money == 0
@@ -69,10 +69,10 @@ def test_left_out_phrases_meet_the_accuracy_thresholds(capsys: pytest.CaptureFix
             [phrase for phrase in samples if normalize_text(phrase.text) not in held],
         )
         for phrase in samples[fold::5]:
-            meaning = known.resolve(phrase.text, None)
+            intent = known.resolve(phrase.text, None)
             right = frozenset(meant[normalize_text(phrase.text)])
-            counts[classify_outcome(meaning, right)] += 1
-            money += is_wrong_money_command(meaning, right)
+            counts[classify_outcome(intent, right)] += 1
+            money += is_wrong_money_command(intent, right)
     total = counts.total()
     with capsys.disabled():
         print(f"\nleft-out phrases ({total}): {dict(counts)}, wrong money actions: {money}")
@@ -196,11 +196,11 @@ def test_phrases_of_yes_no_and_send_belong_to_one_command() -> None:
 
 @given(st.text(max_size=200))
 def test_arbitrary_text_resolves_without_guessing_yes_or_no(text: str) -> None:
-    meaning = resolve(text, None)
-    assert len(meaning.candidates) <= 3
-    assert not {"yes", "no"} & set(meaning.candidates)
-    if meaning.command in {"yes", "no"}:
-        assert match_literal(text, None) == meaning
+    intent = resolve(text, None)
+    assert len(intent.candidates) <= 3
+    assert not {"yes", "no"} & set(intent.candidates)
+    if intent.command in {"yes", "no"}:
+        assert match_literal(text, None) == intent
 
 
 @given(st.sampled_from([text for text, _ in SAMPLES]), st.sampled_from(["!", " 😀", " ", "..."]))
@@ -239,7 +239,7 @@ def test_known_word_has_its_language(word: str, language: str) -> None:
 
 
 def test_random_words_have_no_language() -> None:
-    chance = random.Random(1)
+    rng = random.Random(1)
     letters = "bcdfghjklmnpqrstvwz" + "aeiou" * 3
-    words = ["".join(chance.choices(letters, k=chance.randint(5, 10))) for _ in range(2000)]
+    words = ["".join(rng.choices(letters, k=rng.randint(5, 10))) for _ in range(2000)]
     assert [word for word in words if resolve(word, None).language] == []

@@ -117,14 +117,14 @@ def _parse_expiry(services: Services, expires_at: str) -> datetime | None:
     return moment
 
 
-def _is_same_time(stored: datetime | None, given: str) -> bool:
+def _is_same_time(stored: datetime | None, value: str) -> bool:
     """Return whether the given time is the stored one as shown in responses.
 
     The stored time may be in the past, and resubmitting it unchanged is allowed.
     """
-    if stored is None or not given:
+    if stored is None or not value:
         return False
-    return clock.format_rfc3339(stored) == clock.format_rfc3339(datetime.fromisoformat(given))
+    return clock.format_rfc3339(stored) == clock.format_rfc3339(datetime.fromisoformat(value))
 
 
 async def _lock_key(tx: asyncpg.Connection, services: Services, key_id: int) -> ApiKey:

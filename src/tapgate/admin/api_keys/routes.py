@@ -15,7 +15,7 @@ _ACCESS = Access(roles="A")
 
 
 @endpoints.post(_PATH, access=_ACCESS, status=201)
-async def create_api_key(call: RequestContext, body: NewApiKey) -> ApiKeyWithSecret:
+async def create_api_key(request: RequestContext, body: NewApiKey) -> ApiKeyWithSecret:
     """Create an API key.
 
     `key` is returned only in this response. Later responses contain only its `prefix`. It starts
@@ -26,48 +26,50 @@ async def create_api_key(call: RequestContext, body: NewApiKey) -> ApiKeyWithSec
     `allowed_ips` (networks in CIDR notation) is set, requests from other addresses get 403
     `FORBIDDEN`. Without `expires_at` the key does not expire.
     """
-    admin_id = call.principal.admin_id
+    admin_id = request.principal.admin_id
     assert admin_id is not None, "only admins can access this endpoint"
-    key, secret = await operations.create(call.services, call.origin, body, created_by=admin_id)
+    key, secret = await operations.create(
+        request.services, request.origin, body, created_by=admin_id
+    )
     return model.to_record_with_secret(key, secret)
 
 
 @endpoints.get(_PATH, access=_ACCESS)
-async def list_api_keys(call: RequestContext, query: PageQuery) -> Page[ApiKeyRecord]:
+async def list_api_keys(request: RequestContext, query: PageQuery) -> Page[ApiKeyRecord]:
     """List API keys.
 
     Newest first, without deleted keys and without the secrets. `last_used_at` is accurate to within
     a minute.
     """
-    keys = await call.services.authenticator.api_keys.list_page(
+    keys = await request.services.authenticator.api_keys.list_page(
         before=query.before_id, limit=query.limit + 1
     )
     return paginate(keys, query.limit, lambda key: key.id, model.to_record)
 
 
 @endpoints.get(f"{_PATH}/{{id}}", access=_ACCESS, errors=(Code.NOT_FOUND,))
-async def get_api_key(call: RequestContext, id: str) -> ApiKeyRecord:
+async def get_api_key(request: RequestContext, id: str) -> ApiKeyRecord:
     """Get an API key."""
-    key = await call.services.authenticator.api_keys.get(model.decode_id(id))
+    key = await request.services.authenticator.api_keys.get(model.decode_id(id))
     if key is None:
         raise model.not_found()
     return model.to_record(key)
 
 
 @endpoints.put(f"{_PATH}/{{id}}", access=_ACCESS, errors=(Code.NOT_FOUND,))
-async def update_api_key(call: RequestContext, id: str, body: ApiKeyChanges) -> ApiKeyRecord:
+async def update_api_key(request: RequestContext, id: str, body: ApiKeyChanges) -> ApiKeyRecord:
     """Update an API key.
 
     Omitted fields keep their value. An empty string resets `rate_limit`, `burst` and `expires_at`
     to their defaults, and an empty list removes the `allowed_ips` restriction. The change takes
     effect immediately in every process.
     """
-    key = await operations.update(call.services, call.origin, model.decode_id(id), body)
+    key = await operations.update(request.services, request.origin, model.decode_id(id), body)
     return model.to_record(key)
 
 
 @endpoints.post(f"{_PATH}/{{id}}/rotate", access=_ACCESS, errors=(Code.NOT_FOUND,))
-async def rotate_api_key(call: RequestContext, id: str, body: Rotation) -> ApiKeyWithSecret:
+async def rotate_api_key(request: RequestContext, id: str, body: Rotation) -> ApiKeyWithSecret:
     """Rotate an API key.
 
     `key` is the new key and is returned only in this response. The ID, settings and idempotency
@@ -75,15 +77,15 @@ async def rotate_api_key(call: RequestContext, id: str, body: Rotation) -> ApiKe
     Another rotation invalidates it immediately.
     """
     key, secret = await operations.rotate(
-        call.services, call.origin, model.decode_id(id), body.grace_seconds or 0
+        request.services, request.origin, model.decode_id(id), body.grace_seconds or 0
     )
     return model.to_record_with_secret(key, secret)
 
 
 @endpoints.delete(f"{_PATH}/{{id}}", access=_ACCESS, errors=(Code.NOT_FOUND,))
-async def delete_api_key(call: RequestContext, id: str) -> None:
+async def delete_api_key(request: RequestContext, id: str) -> None:
     """Delete an API key.
 
     Every process rejects the key immediately.
     """
-    await operations.delete(call.services, call.origin, model.decode_id(id))
+    await operations.delete(request.services, request.origin, model.decode_id(id))

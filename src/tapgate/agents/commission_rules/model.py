@@ -60,7 +60,7 @@ def from_request(rules: CommissionRules, currency: str) -> list[StoredRule]:
             problems[f"data[{place}].tier"] = f"is a duplicate for {rule.type}"
         seen.add((rule.type, rule.tier))
     if problems:
-        message = "; ".join(f"{path} {sentence}" for path, sentence in problems.items())
+        message = "; ".join(f"{path} {text}" for path, text in problems.items())
         raise ApiError(Code.VALIDATION_FAILED, message, details={"fields": problems})
     return [
         StoredRule(

@@ -9,9 +9,9 @@ from tapgate.edge.request_context import RequestContext
 from tapgate.ledger import rules
 
 
-async def replace(call: RequestContext, wanted: CommissionRules) -> CommissionRules:
+async def replace(request: RequestContext, wanted: CommissionRules) -> CommissionRules:
     """Replace all rules. When this returns, every process applies the new ones."""
-    services = call.services
+    services = request.services
     currency = services.settings.currency
     stored = model.from_request(wanted, currency)
     async with services.database.transaction() as tx:
@@ -24,7 +24,7 @@ async def replace(call: RequestContext, wanted: CommissionRules) -> CommissionRu
         await record(
             tx,
             services,
-            call.origin,
+            request.origin,
             event="commission_rules.replaced",
             resource_type="commission_rules",
             resource_id="commission_rules",

@@ -9,14 +9,16 @@ endpoints = Endpoints("Commission rules")
 
 
 @endpoints.get("/api/v1/commission-rules", access=Access(roles="AF"))
-async def get_commission_rules(call: RequestContext) -> CommissionRules:
+async def get_commission_rules(request: RequestContext) -> CommissionRules:
     """Get the commission rules."""
-    rules = await queries.list_rules(call.services.database)
-    return to_record(rules, call.services.settings.currency)
+    rules = await queries.list_rules(request.services.database)
+    return to_record(rules, request.services.settings.currency)
 
 
 @endpoints.put("/api/v1/commission-rules", access=Access(roles="A"))
-async def replace_commission_rules(call: RequestContext, body: CommissionRules) -> CommissionRules:
+async def replace_commission_rules(
+    request: RequestContext, body: CommissionRules
+) -> CommissionRules:
     """Replace the commission rules.
 
     The request contains the complete set of rules, in the format in which they are returned. A tier
@@ -28,4 +30,4 @@ async def replace_commission_rules(call: RequestContext, body: CommissionRules) 
     Commission is rounded half up, and the rounding error is carried over to the agent's next
     commission. Splitting an amount therefore earns nothing extra.
     """
-    return await operations.replace(call, body)
+    return await operations.replace(request, body)

@@ -74,8 +74,8 @@ class MessengerClient:
                 self.url + _MESSAGING_PATH, content=msgspec.json.encode(body)
             )
         except (httpx2.ConnectError, httpx2.ConnectTimeout):
-            sentence = f"cannot connect to the messenger at {self.url}: start it with `make run`"
-            raise ChatError(sentence) from None
+            text = f"cannot connect to the messenger at {self.url}: start it with `make run`"
+            raise ChatError(text) from None
         except httpx2.TimeoutException:
             raise ChatError(f"the messenger timed out: {_OUTCOME_UNKNOWN_TEXT}") from None
         except httpx2.HTTPError:
@@ -85,14 +85,14 @@ class MessengerClient:
         if not response.is_success:
             raise ChatError(self._describe_error(response))
         try:
-            answer = msgspec.json.decode(response.content, type=_MessengerResponse)
+            http_response = msgspec.json.decode(response.content, type=_MessengerResponse)
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise ChatError(self._describe_wrong_service()) from None
-        return _strip_control_characters(answer.answer)
+        return _strip_control_characters(http_response.answer)
 
     def _describe_error(self, response: httpx2.Response) -> str:
-        said = _decode_error(response.content)
-        why = " ".join(_strip_control_characters(said.error).split())[:_MAX_ERROR_LENGTH]
+        text = _decode_error(response.content)
+        why = " ".join(_strip_control_characters(text.error).split())[:_MAX_ERROR_LENGTH]
         match response.status_code:
             case 401:
                 return (
@@ -106,7 +106,7 @@ class MessengerClient:
                 )
             case 429:
                 wait = (
-                    _DEFAULT_RETRY_AFTER_SECONDS if said.retry_after is None else said.retry_after
+                    _DEFAULT_RETRY_AFTER_SECONDS if text.retry_after is None else text.retry_after
                 )
                 return f"too many messages: try again in {wait} seconds"
             case status if status >= 500:

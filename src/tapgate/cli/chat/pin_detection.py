@@ -30,10 +30,10 @@ def asks_for_pin(answer: str) -> bool:
     lines = (line for line in answer.splitlines() if not _MENU_OPTION_PATTERN.match(line))
     sentences = (part.strip(" *_") for line in lines for part in _SENTENCE_END_PATTERN.split(line))
     return any(
-        _PIN_PATTERN.search(sentence)
-        and _PROMPT_PATTERN.search(sentence)
-        and not _WARNING_PATTERN.search(sentence)
-        for sentence in sentences
+        _PIN_PATTERN.search(message)
+        and _PROMPT_PATTERN.search(message)
+        and not _WARNING_PATTERN.search(message)
+        for message in sentences
     )
 
 

@@ -87,12 +87,12 @@ class PlainScreen:
 
 def render_bold(text: str) -> Text:
     """Render `*text*` in bold, as messaging apps do."""
-    shown, end = Text(), 0
+    displayed, end = Text(), 0
     for found in _BOLD_PATTERN.finditer(text):
-        shown.append(text[end : found.start()])
-        shown.append(found[1], "bold")
+        displayed.append(text[end : found.start()])
+        displayed.append(found[1], "bold")
         end = found.end()
-    return shown.append(text[end:])
+    return displayed.append(text[end:])
 
 
 def _load_readline() -> ModuleType | None:

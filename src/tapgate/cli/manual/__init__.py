@@ -45,19 +45,21 @@ def build_openapi_document() -> dict[str, Any]:
 def _inline_enums(document: dict[str, Any]) -> dict[str, Any]:
     """Return the document with enums inlined, so pages list their values where they are used."""
     schemas = document["components"]["schemas"]
-    enums = {f"#/components/schemas/{name}": one for name, one in schemas.items() if "enum" in one}
+    enums = {
+        f"#/components/schemas/{name}": item for name, item in schemas.items() if "enum" in item
+    }
 
     def inlined(part: Any) -> Any:
         if isinstance(part, list):
-            return [inlined(one) for one in part]
+            return [inlined(entry) for entry in part]
         if not isinstance(part, dict):
             return part
         found = enums.get(part["$ref"]) if isinstance(part.get("$ref"), str) else None
         rest = {name: inlined(value) for name, value in part.items() if not found or name != "$ref"}
         return {"type": "string", "enum": found["enum"], **rest} if found else rest
 
-    made: dict[str, Any] = inlined(document)
-    return made
+    created: dict[str, Any] = inlined(document)
+    return created
 
 
 def render_access_page() -> str:
@@ -68,16 +70,16 @@ def render_access_page() -> str:
 def render_pages(document: dict[str, Any], index: str) -> dict[str, str]:
     """Return all pages by file name. `index` is the current text of the index page."""
     document = _inline_enums(document)
-    by_tag: dict[str, list[Operation]] = {one["name"]: [] for one in document["tags"]}
+    by_tag: dict[str, list[Operation]] = {item["name"]: [] for item in document["tags"]}
     for operation in _list_operations(document):
         by_tag[operation.spec["tags"][0]].append(operation)
     schemas = document["components"]["schemas"]
-    made = {
+    created = {
         _get_file_name(tag): _render_page(tag, operations, Schemas(schemas))
         for tag, operations in by_tag.items()
     }
     by_hand = index.partition(f"\n{OPERATIONS_HEADING}\n")[0].rstrip()
-    return made | {INDEX_FILE: f"{by_hand}\n\n{_render_index(by_tag)}\n"}
+    return created | {INDEX_FILE: f"{by_hand}\n\n{_render_index(by_tag)}\n"}
 
 
 def write_access_page(file: Path) -> list[str]:
@@ -93,17 +95,17 @@ def write_pages(folder: Path) -> list[str]:
     """Write changed pages, delete obsolete ones, and return the names of both."""
     folder.mkdir(parents=True, exist_ok=True)
     index = folder / INDEX_FILE
-    made = render_pages(
+    created = render_pages(
         build_openapi_document(), index.read_text() if index.exists() else "# API reference\n"
     )
     changed = []
-    for name, text in made.items():
+    for name, text in created.items():
         file = folder / name
         if not file.exists() or file.read_text() != text:
             file.write_text(text)
             changed.append(name)
     for file in sorted(folder.glob("*.md")):
-        if file.name not in made:
+        if file.name not in created:
             file.unlink()
             changed.append(file.name)
     return changed
@@ -124,7 +126,7 @@ def _render_page(tag: str, operations: list[Operation], schemas: Schemas) -> str
     anchors = AnchorRegistry()
     anchors.add(tag)
     sections = [(operation, anchors.add(operation.summary)) for operation in operations]
-    roots = [one for each in operations for one in (each.body, each.response) if one is not None]
+    roots = [item for each in operations for item in (each.body, each.response) if item is not None]
     objects = schemas.find_shared(roots)
     for name in objects:
         title = schemas.get_title(name)

@@ -30,13 +30,13 @@ class Operation(NamedTuple):
     def body(self) -> Schema | None:
         """Return the schema of the request body, if it has one."""
         content = self.spec.get("requestBody", {}).get("content", {})
-        return next((one["schema"] for one in content.values() if "schema" in one), None)
+        return next((item["schema"] for item in content.values() if "schema" in item), None)
 
     @property
     def response(self) -> Schema | None:
         """Return the schema of the success response, if it has one."""
         content = self._success_response.get("content", {})
-        return next((one["schema"] for one in content.values()), None)
+        return next((item["schema"] for item in content.values()), None)
 
     @property
     def _success_response(self) -> dict[str, Any]:
@@ -55,9 +55,11 @@ class Operation(NamedTuple):
             yield _IDEMPOTENCY_NOTE
         for place in ("path", "query"):
             fields = [
-                schemas.build_field(one["name"], one["schema"], required=one.get("required", False))
-                for one in self.spec["parameters"]
-                if one.get("in") == place
+                schemas.build_field(
+                    item["name"], item["schema"], required=item.get("required", False)
+                )
+                for item in self.spec["parameters"]
+                if item.get("in") == place
             ]
             if fields:
                 yield f"**{place.capitalize()}**"
@@ -73,14 +75,14 @@ class Operation(NamedTuple):
             return
         media = self.spec["requestBody"]["content"]
         limit = str(self.spec["requestBody"]["description"])
-        shown = "" if limit == _DEFAULT_BODY_LIMIT else f", {limit[0].lower()}{limit[1:]}"
+        displayed = "" if limit == _DEFAULT_BODY_LIMIT else f", {limit[0].lower()}{limit[1:]}"
         names = [] if self.body is None else schemas.list_names(self.body)
         kinds = (
             ""
             if list(media) == ["application/json"]
             else f" ({' or '.join(map(format_code, media))})"
         )
-        yield f"**Body**{kinds}{shown}"
+        yield f"**Body**{kinds}{displayed}"
         if not names:
             yield "The content of a file."
         for name in names:

@@ -59,7 +59,9 @@ class Schemas:
                 if name not in known:
                     known.add(name)
                     members = self._components[name].get("properties", {}).values()
-                    waiting += [(below, True) for one in members for below in _list_ref_names(one)]
+                    waiting += [
+                        (below, True) for item in members for below in _list_ref_names(item)
+                    ]
         return [name for name in inside if used[name] > 1]
 
     def get_title(self, name: str) -> str:
@@ -81,7 +83,7 @@ class Schemas:
                 if below not in self.links:
                     dots = (
                         "[]."
-                        if "array" in (one.get("type") for one in _list_alternatives(schema))
+                        if "array" in (item.get("type") for item in _list_alternatives(schema))
                         else "."
                     )
                     yield from self.list_fields(below, prefix + member + dots)
@@ -92,7 +94,7 @@ class Schemas:
 
     def render_type(self, schema: Schema) -> str:
         """Describe the type in words, with links to objects described elsewhere."""
-        words = [self._render_plain_type(one) for one in _list_alternatives(schema)]
+        words = [self._render_plain_type(item) for item in _list_alternatives(schema)]
         return " or ".join([*words, *(["null"] if _is_nullable(schema) else [])])
 
     def _render_plain_type(self, schema: Schema) -> str:
@@ -113,14 +115,14 @@ def link_to_anchor(title: str, anchor: str) -> str:
 def _list_alternatives(schema: Schema) -> list[Schema]:
     """Return the alternatives of a schema without null."""
     if isinstance(schema.get("type"), list):
-        return [{**schema, "type": one} for one in schema["type"] if one != "null"]
-    return [one for one in schema.get("anyOf", [schema]) if one.get("type") != "null"]
+        return [{**schema, "type": item} for item in schema["type"] if item != "null"]
+    return [entry for entry in schema.get("anyOf", [schema]) if entry.get("type") != "null"]
 
 
 def _is_nullable(schema: Schema) -> bool:
     if isinstance(schema.get("type"), list):
         return "null" in schema["type"]
-    return any(one.get("type") == "null" for one in schema.get("anyOf", []))
+    return any(item.get("type") == "null" for item in schema.get("anyOf", []))
 
 
 def _get_ref_name(schema: Schema) -> str:
@@ -129,15 +131,15 @@ def _get_ref_name(schema: Schema) -> str:
 
 def _list_ref_names(schema: Schema) -> Iterator[str]:
     """Yield the names of the objects that a schema refers to."""
-    for one in _list_alternatives(schema):
-        if "$ref" in one:
-            yield _get_ref_name(one)
-        elif "items" in one:
-            yield from _list_ref_names(one["items"])
+    for item in _list_alternatives(schema):
+        if "$ref" in item:
+            yield _get_ref_name(item)
+        elif "items" in item:
+            yield from _list_ref_names(item["items"])
 
 
 def _render_rule(schema: Schema) -> str:
-    words = [word for one in _list_alternatives(schema) for word in _list_rules(one)]
+    words = [word for item in _list_alternatives(schema) for word in _list_rules(item)]
     default = schema.get("default")
     if default is not None:
         words.append(f"default {format_code(default)}")

@@ -78,19 +78,19 @@ class ApiError(TapgateError):
         if code is not None:
             ApiError._classes_by_code[code] = cls
 
-    def __init__(self, refusal: ErrorResponse) -> None:
-        super().__init__(refusal.request_id)
-        self.args = (refusal,)
-        self.status = refusal.status
-        self.code = refusal.code
-        self.error = refusal.error
-        self.message = refusal.message
-        self.details = refusal.details
-        self.retry_after = refusal.retry_after
+    def __init__(self, error: ErrorResponse) -> None:
+        super().__init__(error.request_id)
+        self.args = (error,)
+        self.status = error.status
+        self.code = error.code
+        self.error = error.error
+        self.message = error.message
+        self.details = error.details
+        self.retry_after = error.retry_after
 
     def __str__(self) -> str:
-        said = self.error if self.message is None else f"{self.error}: {self.message}"
-        return f"{self.code} ({self.status}) {said} [{self.request_id}]"
+        text = self.error if self.message is None else f"{self.error}: {self.message}"
+        return f"{self.code} ({self.status}) {text} [{self.request_id}]"
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.code})"
@@ -166,7 +166,5 @@ def get_class_for_status(status: int) -> type[ApiError]:
     return _CLASS_BY_STATUS.get(status, BadRequestError if status < 500 else ServerError)
 
 
-def build_api_error(refusal: ErrorResponse) -> ApiError:
-    return ApiError._classes_by_code.get(refusal.code, get_class_for_status(refusal.status))(
-        refusal
-    )
+def build_api_error(error: ErrorResponse) -> ApiError:
+    return ApiError._classes_by_code.get(error.code, get_class_for_status(error.status))(error)

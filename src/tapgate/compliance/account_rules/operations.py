@@ -9,10 +9,10 @@ from tapgate.ledger.rules import AccountRule
 
 
 async def update(
-    call: RequestContext, kyc_level: int, update: model.AccountRuleUpdate
+    request: RequestContext, kyc_level: int, update: model.AccountRuleUpdate
 ) -> AccountRule:
     """Update a rule. When this returns, every process applies the new rule."""
-    services = call.services
+    services = request.services
     currency = services.settings.currency
     async with services.database.transaction() as tx:
         before = await queries.lock(tx, kyc_level)
@@ -23,7 +23,7 @@ async def update(
         await record(
             tx,
             services,
-            call.origin,
+            request.origin,
             event="account_rule.updated",
             resource_type="account_rule",
             resource_id=str(kyc_level),

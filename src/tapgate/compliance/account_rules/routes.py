@@ -19,7 +19,7 @@ endpoints = Endpoints("Account rules")
     access=Access(scope="subscribers:read", roles="ACSF", service=True),
     errors=(Code.RULE_NOT_FOUND,),
 )
-async def get_account_rule(call: RequestContext, kyc_level: str) -> AccountRuleRecord:
+async def get_account_rule(request: RequestContext, kyc_level: str) -> AccountRuleRecord:
     """Get the limits of a KYC level.
 
     The limits cover the wallet balance (`max_balance`) and the amount sent per transaction, per day
@@ -29,8 +29,8 @@ async def get_account_rule(call: RequestContext, kyc_level: str) -> AccountRuleR
     A payment up to `no_pin_limit` needs no PIN. Payments without a PIN on one card are limited to
     five times that amount per day.
     """
-    rule = await queries.get(call.services.database, parse_level(kyc_level))
-    return to_record(rule, call.services.settings.currency)
+    rule = await queries.get(request.services.database, parse_level(kyc_level))
+    return to_record(rule, request.services.settings.currency)
 
 
 @endpoints.put(
@@ -39,7 +39,7 @@ async def get_account_rule(call: RequestContext, kyc_level: str) -> AccountRuleR
     errors=(Code.RULE_NOT_FOUND, Code.CURRENCY_NOT_SUPPORTED),
 )
 async def update_account_rule(
-    call: RequestContext, kyc_level: str, body: AccountRuleUpdate
+    request: RequestContext, kyc_level: str, body: AccountRuleUpdate
 ) -> AccountRuleRecord:
     """Update the limits of a KYC level.
 
@@ -47,5 +47,5 @@ async def update_account_rule(
     process applies the new limits from the next payment. If `no_pin_limit` is zero, every payment
     requires the PIN.
     """
-    rule = await operations.update(call, parse_level(kyc_level), body)
-    return to_record(rule, call.services.settings.currency)
+    rule = await operations.update(request, parse_level(kyc_level), body)
+    return to_record(rule, request.services.settings.currency)

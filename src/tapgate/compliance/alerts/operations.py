@@ -16,12 +16,12 @@ _trail = AuditTrail("alert")
 _transaction_trail = AuditTrail("transaction")
 
 
-async def create(call: RequestContext, new: NewAlert) -> tuple[Alert, bool]:
+async def create(request: RequestContext, new: NewAlert) -> tuple[Alert, bool]:
     """Create an alert, or count another occurrence of a matching open one.
 
     Returns the alert and whether it is new.
     """
-    services = call.services
+    services = request.services
     now = services.clock()
     async with services.database.transaction() as tx:
         subscriber_id, transaction_id, rule_id = await queries.resolve_subject(tx, new)
@@ -45,24 +45,26 @@ async def create(call: RequestContext, new: NewAlert) -> tuple[Alert, bool]:
         alert = await queries.add(tx, asked, model.get_open_key(new))
         if alert.id != asked.id:
             more = {"occurrences": (alert.occurrences - 1, alert.occurrences)}
-            await _record_audit_entry(tx, call, alert, "repeated", changes=more)
+            await _record_audit_entry(tx, request, alert, "repeated", changes=more)
             return alert, False
         await _record_audit_entry(
-            tx, call, alert, "created", changes={"status": (None, alert.status)}
+            tx, request, alert, "created", changes={"status": (None, alert.status)}
         )
         await publish(tx, services, "alert.created", model.to_record(alert))
     return alert, True
 
 
-async def investigate(call: RequestContext, alert_id: int, investigation: Investigation) -> Alert:
+async def investigate(
+    request: RequestContext, alert_id: int, investigation: Investigation
+) -> Alert:
     """Mark an alert as under investigation. The note is stored in the audit log."""
-    async with call.services.database.transaction() as tx:
+    async with request.services.database.transaction() as tx:
         before = await queries.lock(tx, alert_id)
-        after = model.mark_investigating(before, call.services.clock())
+        after = model.mark_investigating(before, request.services.clock())
         await queries.save(tx, after)
         await _record_audit_entry(
             tx,
-            call,
+            request,
             after,
             "investigated",
             reason=investigation.note,
@@ -71,20 +73,22 @@ async def investigate(call: RequestContext, alert_id: int, investigation: Invest
     return after
 
 
-async def resolve(call: RequestContext, alert_id: int, resolution: Resolution) -> tuple[Alert, str]:
+async def resolve(
+    request: RequestContext, alert_id: int, resolution: Resolution
+) -> tuple[Alert, str]:
     """Resolve an alert. Returns it with a message about the outcome of any held transaction."""
-    database = call.services.database
+    database = request.services.database
     alert = await queries.get(database, alert_id)
     model.require_unresolved(alert)
     model.require_transaction_decision(alert, resolution)
     if alert.review:
-        return await _resolve_review(call, alert, resolution)
+        return await _resolve_review(request, alert, resolution)
     async with database.transaction() as tx:
-        return await _resolve_alert(tx, call, alert_id, resolution, {}), "Alert resolved"
+        return await _resolve_alert(tx, request, alert_id, resolution, {}), "Alert resolved"
 
 
 async def _resolve_review(
-    call: RequestContext, alert: Alert, resolution: Resolution
+    request: RequestContext, alert: Alert, resolution: Resolution
 ) -> tuple[Alert, str]:
     """Resolve an alert that holds a transaction.
 
@@ -95,50 +99,50 @@ async def _resolve_review(
     release = resolution.transaction_decision == "release"
     closed = alert
 
-    async def close(tx: asyncpg.Connection, answer: TransactionResult) -> None:
+    async def close(tx: asyncpg.Connection, result: TransactionResult) -> None:
         nonlocal closed
         # The alert cannot be resolved yet: resolving it requires the review decision being applied
         # here.
         closed = await _resolve_alert(
-            tx, call, alert.id, resolution, _build_decision_changes(resolution, answer.status)
+            tx, request, alert.id, resolution, _build_decision_changes(resolution, result.status)
         )
         await _transaction_trail.record(
             tx,
-            call,
-            ids.encode(ids.TRANSACTION, answer.transaction_id),
-            answer.status,
+            request,
+            ids.encode(ids.TRANSACTION, result.transaction_id),
+            result.status,
             reason=resolution.resolution_notes,
-            changes={"status": ("under_review", answer.status)},
+            changes={"status": ("under_review", result.status)},
         )
 
-    outcome = await call.services.ledger.submit(
+    outcome = await request.services.ledger.submit(
         ReviewDecision(transaction_id=alert.transaction_id, release=release, before_commit=close)
     )
     if outcome.code == Code.ALREADY_RESOLVED:
-        return await _resolve_decided_review(call, alert, resolution)
+        return await _resolve_decided_review(request, alert, resolution)
     return closed, _build_message(release, outcome.require_accepted())
 
 
 async def _resolve_decided_review(
-    call: RequestContext, alert: Alert, resolution: Resolution
+    request: RequestContext, alert: Alert, resolution: Resolution
 ) -> tuple[Alert, str]:
     """Resolve an alert whose transaction is no longer under review.
 
     Either a concurrent request has just resolved the alert, which raises `ALREADY_RESOLVED`, or the
     transaction was decided without the alert. In the second case only the alert is resolved.
     """
-    async with call.services.database.transaction() as tx:
+    async with request.services.database.transaction() as tx:
         status = await queries.get_transaction_status(tx, alert.transaction_id)
-        closed = await _resolve_alert(tx, call, alert.id, resolution, {})
+        closed = await _resolve_alert(tx, request, alert.id, resolution, {})
     return closed, f"Alert resolved. The transaction was decided earlier: {status}."
 
 
-def _build_message(release: bool, answer: TransactionResult) -> str:
+def _build_message(release: bool, result: TransactionResult) -> str:
     if not release:
         return "Alert resolved. The transaction was rejected and its funds returned to the sender."
-    if answer.status == "completed":
+    if result.status == "completed":
         return "Alert resolved. The transaction was released."
-    code = (answer.details or {}).get("failure_code")
+    code = (result.details or {}).get("failure_code")
     return (
         f"Alert resolved. The transaction could not be released ({code})."
         " Its funds were returned to the sender."
@@ -154,19 +158,19 @@ def _build_decision_changes(resolution: Resolution, status: str) -> Changes:
 
 async def _resolve_alert(
     tx: asyncpg.Connection,
-    call: RequestContext,
+    request: RequestContext,
     alert_id: int,
     resolution: Resolution,
     fate: Changes,
 ) -> Alert:
-    services = call.services
+    services = request.services
     before = await queries.lock(tx, alert_id)
     model.require_unresolved(before)
-    after = model.mark_resolved(before, resolution, call.principal.admin_id, services.clock())
+    after = model.mark_resolved(before, resolution, request.principal.admin_id, services.clock())
     await queries.save(tx, after)
     await _record_audit_entry(
         tx,
-        call,
+        request,
         after,
         "resolved",
         reason=resolution.resolution_notes,
@@ -182,7 +186,7 @@ def _get_changes(before: Alert, after: Alert) -> Changes:
 
 async def _record_audit_entry(
     tx: asyncpg.Connection,
-    call: RequestContext,
+    request: RequestContext,
     alert: Alert,
     action: str,
     *,
@@ -191,7 +195,7 @@ async def _record_audit_entry(
 ) -> None:
     await _trail.record(
         tx,
-        call,
+        request,
         alert.public_id,
         action,
         reason=reason,

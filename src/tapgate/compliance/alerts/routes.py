@@ -30,15 +30,17 @@ endpoints = Endpoints("Compliance")
 _ACCESS = Access(roles="AC")
 
 
-async def _to_record(call: RequestContext, alert: Alert) -> AlertRecord:
-    return to_record(alert, masked=alert.id in await _find_masked(call, [alert]))
+async def _to_record(request: RequestContext, alert: Alert) -> AlertRecord:
+    return to_record(alert, masked=alert.id in await _find_masked(request, [alert]))
 
 
-async def _find_masked(call: RequestContext, alerts: Sequence[Alert]) -> set[int]:
+async def _find_masked(request: RequestContext, alerts: Sequence[Alert]) -> set[int]:
     """Return the ids of the alerts that concern a subscriber hidden from the caller."""
-    services = call.services
+    services = request.services
     subjects = {Subject("alert", alert.public_id): alert.id for alert in alerts}
-    hidden = await find_hidden_subjects(services.database, call.caller, services.clock(), subjects)
+    hidden = await find_hidden_subjects(
+        services.database, request.caller, services.clock(), subjects
+    )
     return {subjects[subject] for subject in hidden}
 
 
@@ -62,30 +64,30 @@ class AlertResponse(msgspec.Struct, kw_only=True):
     other_statuses=(200,),
     errors=(Code.SUBSCRIBER_NOT_FOUND, Code.TRANSACTION_NOT_FOUND, Code.RULE_NOT_FOUND),
 )
-async def create_alert(call: RequestContext, body: NewAlert) -> Reply[AlertCreated]:
+async def create_alert(request: RequestContext, body: NewAlert) -> Reply[AlertCreated]:
     """Create an alert.
 
     If an open alert of the same rule already exists for the subscriber, no new alert is created.
     The same applies to an open `SUPPORT_REQUEST` with the same `details.asked_by`. Instead, the
     existing alert's `occurrences` increases and the response status is 200.
     """
-    alert, new = await operations.create(call, body)
-    record = await _to_record(call, alert)
+    alert, new = await operations.create(request, body)
+    record = await _to_record(request, alert)
     message = "Alert created" if new else "Alert is already open. Its occurrence count increased."
-    answer = AlertCreated(message=message, alert_id=record.id, alert=record)
-    return Reply(answer, status=201 if new else 200)
+    response = AlertCreated(message=message, alert_id=record.id, alert=record)
+    return Reply(response, status=201 if new else 200)
 
 
 @endpoints.get("/api/v1/compliance/alerts", access=_ACCESS)
-async def list_alerts(call: RequestContext, query: AlertFilters) -> Page[AlertRecord]:
+async def list_alerts(request: RequestContext, query: AlertFilters) -> Page[AlertRecord]:
     """List alerts, newest first.
 
     An alert that concerns a restricted subscriber has `masked: true` until the admin verifies a
     one-time code. Then `details` contains only the fields written by a compliance rule, and
     `resolution_notes` is null.
     """
-    rows = await queries.list_page(call.services.database, query)
-    masked = await _find_masked(call, rows)
+    rows = await queries.list_page(request.services.database, query)
+    masked = await _find_masked(request, rows)
     return paginate(
         rows,
         query.limit,
@@ -95,9 +97,11 @@ async def list_alerts(call: RequestContext, query: AlertFilters) -> Page[AlertRe
 
 
 @endpoints.get("/api/v1/compliance/alerts/{id}", access=_ACCESS, errors=(Code.ALERT_NOT_FOUND,))
-async def get_alert(call: RequestContext, id: str) -> AlertRecord:
+async def get_alert(request: RequestContext, id: str) -> AlertRecord:
     """Get an alert."""
-    return await _to_record(call, await queries.get(call.services.database, decode_alert_id(id)))
+    return await _to_record(
+        request, await queries.get(request.services.database, decode_alert_id(id))
+    )
 
 
 @endpoints.post(
@@ -105,13 +109,15 @@ async def get_alert(call: RequestContext, id: str) -> AlertRecord:
     access=_ACCESS,
     errors=(Code.ALERT_NOT_FOUND, Code.ALREADY_RESOLVED),
 )
-async def investigate_alert(call: RequestContext, id: str, body: Investigation) -> AlertResponse:
+async def investigate_alert(request: RequestContext, id: str, body: Investigation) -> AlertResponse:
     """Investigate an alert.
 
     Starts the investigation, or adds a note to an ongoing one.
     """
-    alert = await operations.investigate(call, decode_alert_id(id), body)
-    return AlertResponse(message="Alert under investigation", alert=await _to_record(call, alert))
+    alert = await operations.investigate(request, decode_alert_id(id), body)
+    return AlertResponse(
+        message="Alert under investigation", alert=await _to_record(request, alert)
+    )
 
 
 @endpoints.post(
@@ -119,12 +125,12 @@ async def investigate_alert(call: RequestContext, id: str, body: Investigation) 
     access=_ACCESS,
     errors=(Code.ALERT_NOT_FOUND, Code.ALREADY_RESOLVED),
 )
-async def resolve_alert(call: RequestContext, id: str, body: Resolution) -> AlertResponse:
+async def resolve_alert(request: RequestContext, id: str, body: Resolution) -> AlertResponse:
     """Resolve an alert.
 
     An alert that holds a transaction for review requires `transaction_decision`. Other alerts do
     not accept it. If a released transaction cannot be credited to the receiver, it fails and its
     funds are released to the sender. `message` describes the outcome.
     """
-    alert, message = await operations.resolve(call, decode_alert_id(id), body)
-    return AlertResponse(message=message, alert=await _to_record(call, alert))
+    alert, message = await operations.resolve(request, decode_alert_id(id), body)
+    return AlertResponse(message=message, alert=await _to_record(request, alert))

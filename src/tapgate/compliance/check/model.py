@@ -66,19 +66,17 @@ def build_result(assessment: Assessment) -> ComplianceCheckResult:
     subscriber, MEDIUM for a limit. Each additional finding raises the score within the level.
     """
     violations, severities = [], []
-    for objection in assessment.rejections:
-        violations.append(Violation(str(objection.code), TABLE[objection.code][1]))
-        if objection.code == Code.SUBSCRIBER_BLOCKED:
+    for rejection in assessment.rejections:
+        violations.append(Violation(str(rejection.code), TABLE[rejection.code][1]))
+        if rejection.code == Code.SUBSCRIBER_BLOCKED:
             severities.append(_BLOCKED_SEVERITY)
-        elif objection.code != Code.COMPLIANCE_REJECTED:  # its rules are in `matches`
+        elif rejection.code != Code.COMPLIANCE_REJECTED:  # its rules are in `matches`
             severities.append(_LIMIT_SEVERITY)
     for match in assessment.matches:
         severities.append(match.rule.severity)
         if match.rule.action in _ACTION_TEXTS:
-            sentence = (
-                f"Over the threshold of a compliance rule. {_ACTION_TEXTS[match.rule.action]}"
-            )
-            violations.append(Violation(match.rule.type, sentence))
+            message = f"Over the threshold of a compliance rule. {_ACTION_TEXTS[match.rule.action]}"
+            violations.append(Violation(match.rule.type, message))
     level, score = _rate_risk(severities)
     return ComplianceCheckResult(
         allowed=not assessment.rejections, risk_level=level, score=score, violations=violations

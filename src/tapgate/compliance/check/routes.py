@@ -22,7 +22,7 @@ endpoints = Endpoints("Compliance")
     errors=(Code.CURRENCY_NOT_SUPPORTED, Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED),
 )
 async def check_compliance(
-    call: RequestContext, body: ComplianceCheckRequest
+    request: RequestContext, body: ComplianceCheckRequest
 ) -> ComplianceCheckResult:
     """Check a transaction without executing it.
 
@@ -33,10 +33,10 @@ async def check_compliance(
     `risk_level` is the highest severity among them. `score` is 0 if there are none, and otherwise
     10 to 29 (LOW), 30 to 59 (MEDIUM), 60 to 84 (HIGH) or 85 to 100 (CRITICAL).
     """
-    services = call.services
+    services = request.services
     subscriber = await subscribers.get(services.database, decode_subscriber_id(body.subscriber_id))
     await require_subscriber_access(
-        services.database, call, subscriber.id, restricted=subscriber.restricted
+        services.database, request, subscriber.id, restricted=subscriber.restricted
     )
     assessment = await services.ledger.assess(
         services.database,

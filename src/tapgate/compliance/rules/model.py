@@ -164,7 +164,7 @@ def build_rule(rule_id: int, new: NewRule, currency: str) -> StoredRule:
 def apply_update(rule: StoredRule, update: RuleUpdate, currency: str) -> StoredRule:
     """Return the updated rule, or raise an error that names the invalid field."""
     _require_currency(update.currency, currency)
-    given: dict[str, Any] = {
+    text: dict[str, Any] = {
         name: value
         for name in ("name", "subject", "window_seconds", "action", "severity", "status")
         if (value := getattr(update, name)) is not None
@@ -172,17 +172,17 @@ def apply_update(rule: StoredRule, update: RuleUpdate, currency: str) -> StoredR
     if update.window_seconds is not None and rule.window_seconds is None:
         raise _build_window_error(rule.type)
     if update.transaction_types is not None:
-        given["transaction_types"] = list(dict.fromkeys(update.transaction_types))
+        text["transaction_types"] = list(dict.fromkeys(update.transaction_types))
     if update.threshold is not None:
         read = _parse_count if rule.is_count_rule else _parse_amount
-        given["threshold"] = read(update.threshold, currency)
-    after = msgspec.structs.replace(rule, **given)
+        text["threshold"] = read(update.threshold, currency)
+    after = msgspec.structs.replace(rule, **text)
     _require_consistent(after, update)
     return after
 
 
-def _require_currency(given: str | None, currency: str) -> None:
-    if given not in (None, currency):
+def _require_currency(value: str | None, currency: str) -> None:
+    if value not in (None, currency):
         raise ApiError(Code.CURRENCY_NOT_SUPPORTED)
 
 
@@ -215,11 +215,11 @@ def _require_consistent(rule: StoredRule, given: NewRule | RuleUpdate) -> None:
 
 def _parse_amount(threshold: str | int, currency: str) -> int:
     if not isinstance(threshold, str):
-        sentence = "must be a string"
+        message = "must be a string"
         raise ApiError(
             Code.INVALID_REQUEST,
-            f"threshold {sentence}",
-            details={"fields": {"threshold": sentence}},
+            f"threshold {message}",
+            details={"fields": {"threshold": message}},
         )
     try:
         return money.parse(threshold, currency, allow_zero=True)

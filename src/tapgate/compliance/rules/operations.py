@@ -11,51 +11,51 @@ from tapgate.ledger import rules
 from tapgate.store.signals import Ticket
 
 
-async def create(call: RequestContext, new: NewRule) -> StoredRule:
+async def create(request: RequestContext, new: NewRule) -> StoredRule:
     """Store a rule. When this returns, every process applies it."""
-    services = call.services
+    services = request.services
     rule = model.build_rule(services.new_id(), new, services.settings.currency)
     async with services.database.transaction() as tx:
         model.require_below_limit(await queries.lock_and_count(tx))
         await queries.insert(tx, rule)
-        ticket = await _record_and_signal(tx, call, "created", None, rule)
+        ticket = await _record_and_signal(tx, request, "created", None, rule)
     await services.signals.wait_for_acks(ticket)
     return rule
 
 
-async def delete(call: RequestContext, rule_id: int) -> None:
+async def delete(request: RequestContext, rule_id: int) -> None:
     """Delete a rule. Its alerts are kept, and transactions that it holds stay under review."""
-    services = call.services
+    services = request.services
     async with services.database.transaction() as tx:
         rule = await queries.lock(tx, rule_id)
         await queries.delete(tx, rule_id)
-        ticket = await _record_and_signal(tx, call, "deleted", rule, None)
+        ticket = await _record_and_signal(tx, request, "deleted", rule, None)
     await services.signals.wait_for_acks(ticket)
 
 
-async def update(call: RequestContext, rule_id: int, update: RuleUpdate) -> StoredRule:
+async def update(request: RequestContext, rule_id: int, update: RuleUpdate) -> StoredRule:
     """Update a rule. When this returns, every process applies the new rule."""
-    services = call.services
+    services = request.services
     async with services.database.transaction() as tx:
         before = await queries.lock(tx, rule_id)
         after = model.apply_update(before, update, services.settings.currency)
         if after == before:
             return before
         await queries.save(tx, after)
-        ticket = await _record_and_signal(tx, call, "updated", before, after)
+        ticket = await _record_and_signal(tx, request, "updated", before, after)
     await services.signals.wait_for_acks(ticket)
     return after
 
 
 async def _record_and_signal(
     tx: asyncpg.Connection,
-    call: RequestContext,
+    request: RequestContext,
     action: str,
     before: StoredRule | None,
     after: StoredRule | None,
 ) -> Ticket:
     """Write the audit entry and signal every process to reload the rules."""
-    services = call.services
+    services = request.services
     currency = services.settings.currency
     was, now = _to_fields(before, currency), _to_fields(after, currency)
     rule = after or before
@@ -63,7 +63,7 @@ async def _record_and_signal(
     await record(
         tx,
         services,
-        call.origin,
+        request.origin,
         event=f"compliance_rule.{action}",
         resource_type="compliance_rule",
         resource_id=rule.public_id,

@@ -25,34 +25,34 @@ _ACCESS = Access(roles="AC")
     status=201,
     errors=(Code.CURRENCY_NOT_SUPPORTED,),
 )
-async def create_rule(call: RequestContext, body: NewRule) -> RuleRecord:
+async def create_rule(request: RequestContext, body: NewRule) -> RuleRecord:
     """Create a rule.
 
     `subject` selects whose transactions the rule screens: the paying subscriber (`payer`), the
     receiving subscriber (`payee`) or the participating agent (`agent`). Each of the
     `transaction_types` must involve that subject. At most 100 rules can exist.
     """
-    rule = await operations.create(call, body)
-    return to_record(rule, call.services.settings.currency)
+    rule = await operations.create(request, body)
+    return to_record(rule, request.services.settings.currency)
 
 
 @endpoints.get("/api/v1/compliance/rules", access=_ACCESS)
-async def list_rules(call: RequestContext, query: PageQuery) -> Page[RuleRecord]:
+async def list_rules(request: RequestContext, query: PageQuery) -> Page[RuleRecord]:
     """List the compliance rules, newest first."""
-    currency = call.services.settings.currency
+    currency = request.services.settings.currency
 
     def show(rule: StoredRule) -> RuleRecord:
         return to_record(rule, currency)
 
-    rows = await queries.list_page(call.services.database, query)
+    rows = await queries.list_page(request.services.database, query)
     return paginate(rows, query.limit, key=lambda rule: rule.id, show=show)
 
 
 @endpoints.get("/api/v1/compliance/rules/{id}", access=_ACCESS, errors=(Code.RULE_NOT_FOUND,))
-async def get_rule(call: RequestContext, id: str) -> RuleRecord:
+async def get_rule(request: RequestContext, id: str) -> RuleRecord:
     """Get a rule."""
-    rule = await queries.get(call.services.database, decode_rule_id(id))
-    return to_record(rule, call.services.settings.currency)
+    rule = await queries.get(request.services.database, decode_rule_id(id))
+    return to_record(rule, request.services.settings.currency)
 
 
 @endpoints.put(
@@ -60,20 +60,20 @@ async def get_rule(call: RequestContext, id: str) -> RuleRecord:
     access=_ACCESS,
     errors=(Code.RULE_NOT_FOUND, Code.CURRENCY_NOT_SUPPORTED),
 )
-async def update_rule(call: RequestContext, id: str, body: RuleUpdate) -> RuleRecord:
+async def update_rule(request: RequestContext, id: str, body: RuleUpdate) -> RuleRecord:
     """Update a rule.
 
     Omitted fields keep their value. The threshold is a count for `TRANSACTION_COUNT` and
     `PIN_FAILURES`, and an amount for all other types. The rule matches values above the threshold.
     """
-    rule = await operations.update(call, decode_rule_id(id), body)
-    return to_record(rule, call.services.settings.currency)
+    rule = await operations.update(request, decode_rule_id(id), body)
+    return to_record(rule, request.services.settings.currency)
 
 
 @endpoints.delete("/api/v1/compliance/rules/{id}", access=_ACCESS, errors=(Code.RULE_NOT_FOUND,))
-async def delete_rule(call: RequestContext, id: str) -> None:
+async def delete_rule(request: RequestContext, id: str) -> None:
     """Delete a rule.
 
     Its alerts are kept and retain the rule's ID. Transactions that it holds remain under review.
     """
-    await operations.delete(call, decode_rule_id(id))
+    await operations.delete(request, decode_rule_id(id))

@@ -168,62 +168,66 @@ class AgentTree(NamedTuple):
 
 
 @pages.get("/console/agents")
-async def list_agents(visit: PageRequest) -> Reply[bytes]:
+async def list_agents(request: PageRequest) -> Reply[bytes]:
     """Render agent trees, or a flat list if any filter is set."""
-    filters = visit.query.pick("search", "agent_type", "status", "parent_agent_id", "cursor")
+    filters = request.query.pick("search", "agent_type", "status", "parent_agent_id", "cursor")
     if filters.keys() - {"cursor"}:
-        found = await visit.get(_LIST_PATH, filters)
-        return _render_list(visit, found, trees=None)
-    found = await visit.get(
+        found = await request.get(_LIST_PATH, filters)
+        return _render_list(request, found, trees=None)
+    found = await request.get(
         _LIST_PATH, {**filters, "agent_type": "super_agent", "limit": _TREES_PER_PAGE}
     )
-    trees = await asyncio.gather(*(_load_tree(visit, agent) for agent in found["data"]))
-    return _render_list(visit, found, trees=trees)
+    trees = await asyncio.gather(*(_load_tree(request, agent) for agent in found["data"]))
+    return _render_list(request, found, trees=trees)
 
 
-def _render_list(visit: PageRequest, found: Any, trees: list[AgentTree] | None) -> Reply[bytes]:
-    return visit.render(
-        "agents/list.html", found=found, trees=trees, float_low=_get_float_low(visit)
+def _render_list(request: PageRequest, found: Any, trees: list[AgentTree] | None) -> Reply[bytes]:
+    return request.render(
+        "agents/list.html", found=found, trees=trees, float_low=_get_float_low(request)
     )
 
 
-async def _load_tree(visit: PageRequest, agent: dict[str, Any]) -> AgentTree:
-    found = await visit.get(_LIST_PATH, {"parent_agent_id": agent["id"], "limit": _MAX_SUB_AGENTS})
+async def _load_tree(request: PageRequest, agent: dict[str, Any]) -> AgentTree:
+    found = await request.get(
+        _LIST_PATH, {"parent_agent_id": agent["id"], "limit": _MAX_SUB_AGENTS}
+    )
     return AgentTree(agent, found["data"], not found["has_more"])
 
 
 @pages.get("/console/agents/{id}")
-async def show_agent(visit: PageRequest, id: str) -> Reply[bytes]:
-    record = await visit.get(build_path(_ITEM_PATH, {"id": id}))
+async def show_agent(request: PageRequest, id: str) -> Reply[bytes]:
+    record = await request.get(build_path(_ITEM_PATH, {"id": id}))
     tree, parent, history, audit = await asyncio.gather(
-        _load_tree(visit, record),
-        _load_parent(visit, record),
-        visit.get("/api/v1/transactions", {"user_id": id, "limit": _RECENT_LIMIT}),
-        visit.get_if_allowed(
+        _load_tree(request, record),
+        _load_parent(request, record),
+        request.get("/api/v1/transactions", {"user_id": id, "limit": _RECENT_LIMIT}),
+        request.get_if_allowed(
             "GET /api/v1/audit/logs",
             "/api/v1/audit/logs",
             {"resource_id": id, "limit": _RECENT_LIMIT},
         ),
     )
-    return visit.render(
+    return request.render(
         "agents/agent.html",
         agent=record,
         tree=tree,
         parent=parent,
         history=history,
         audit=audit,
-        float_low=_get_float_low(visit),
+        float_low=_get_float_low(request),
     )
 
 
-async def _load_parent(visit: PageRequest, agent: Mapping[str, Any]) -> Any:
+async def _load_parent(request: PageRequest, agent: Mapping[str, Any]) -> Any:
     parent_id = agent["parent_agent_id"]
-    return None if parent_id is None else await visit.get(build_path(_ITEM_PATH, {"id": parent_id}))
+    return (
+        None if parent_id is None else await request.get(build_path(_ITEM_PATH, {"id": parent_id}))
+    )
 
 
-def _get_float_low(visit: PageRequest) -> int:
+def _get_float_low(request: PageRequest) -> int:
     """Return the low-float threshold, in whole currency units.
 
     An agent below it may soon be unable to take cash in.
     """
-    return visit.context.services.settings.float_low
+    return request.context.services.settings.float_low

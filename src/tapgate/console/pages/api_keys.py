@@ -101,6 +101,6 @@ ACTIONS = (
 
 
 @pages.get("/console/api-keys")
-async def list_api_keys(visit: PageRequest) -> Reply[bytes]:
-    found = await visit.get(_LIST_PATH, visit.query.pick("cursor"))
-    return visit.render("api_keys/list.html", found=found, scope_descriptions=SCOPE_DESCRIPTIONS)
+async def list_api_keys(request: PageRequest) -> Reply[bytes]:
+    found = await request.get(_LIST_PATH, request.query.pick("cursor"))
+    return request.render("api_keys/list.html", found=found, scope_descriptions=SCOPE_DESCRIPTIONS)

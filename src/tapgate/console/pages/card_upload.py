@@ -28,7 +28,7 @@ _ACCESS_CODES: Final = (Code.UNAUTHORIZED, Code.FORBIDDEN)
 @pages.get("/console/cards/upload")
 async def show_upload_form(request: PageRequest) -> Reply[bytes]:
     await request.require_access(
-        f"POST {_UPLOAD_PATH}", sentence="Only system administrators can upload cards"
+        f"POST {_UPLOAD_PATH}", message="Only system administrators can upload cards"
     )
     example = csv_files.render_csv(_EXAMPLE_ROWS)
     return request.render(
@@ -62,17 +62,17 @@ def _format_error(error: ApiError) -> str:
     fields = (error.details or {}).get("fields", {})
     if not fields:
         return error.message or f"{error.error}."
-    return " ".join(f"The {name} {sentence}." for name, sentence in fields.items())
+    return " ".join(f"The {name} {message}." for name, message in fields.items())
 
 
 def _encode_errors(errors: Sequence[dict[str, Any]]) -> bytes:
     rows = (
         (
-            str(one["row"]),
-            csv_files.escape_formulas(one["serial"]),
-            csv_files.escape_formulas(one["error"]),
+            str(item["row"]),
+            csv_files.escape_formulas(item["serial"]),
+            csv_files.escape_formulas(item["error"]),
         )
-        for one in errors
+        for item in errors
     )
     return csv_files.render_csv([("Row", "Serial No.", "Error"), *rows])
 

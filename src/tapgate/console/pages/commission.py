@@ -75,11 +75,11 @@ def _render_form(
 ) -> Reply[bytes]:
     fields = {} if error is None else (error.details or {}).get("fields", {})
     field_errors = {}
-    for path, sentence in fields.items():
+    for path, message in fields.items():
         place, _, name = path.removeprefix("data[").partition("].")
         if place.isdigit() and int(place) < len(rules):
             rule = rules[int(place)]
-            field_errors[f"{name}_{rule['type']}_{rule['tier']}"] = sentence
+            field_errors[f"{name}_{rule['type']}_{rule['tier']}"] = message
     return request.render(
         "limits/commission.html",
         action=_CHANGE_ACTION,

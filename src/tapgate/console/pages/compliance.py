@@ -207,6 +207,8 @@ async def _load_visible(
     request: PageRequest, path: str, public_ids: Iterable[str | None]
 ) -> dict[str, Any]:
     """Load the records that are visible to this admin, by id."""
-    wanted = list(dict.fromkeys(one for one in public_ids if one is not None))
-    found = await asyncio.gather(*(_load_if_visible(request, path, one) for one in wanted))
-    return {one: record for one, record in zip(wanted, found, strict=True) if record is not None}
+    wanted = list(dict.fromkeys(item for item in public_ids if item is not None))
+    found = await asyncio.gather(*(_load_if_visible(request, path, entry) for entry in wanted))
+    return {
+        element: record for element, record in zip(wanted, found, strict=True) if record is not None
+    }

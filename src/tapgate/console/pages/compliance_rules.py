@@ -217,9 +217,9 @@ def describe_rule(rule: dict[str, Any]) -> str:
     """Return one sentence that says what a rule matches and what it does."""
     action = _ACTION_TEXTS[rule["action"]]
     threshold = rule["threshold"]
-    one, many, total = _SUBJECT_TEXTS[rule["subject"]]
+    item, many, total = _SUBJECT_TEXTS[rule["subject"]]
     if rule["type"] == "AMOUNT_THRESHOLD":
-        return f"{one} over {format_amount(threshold, rule['currency'])}: {action}."
+        return f"{item} over {format_amount(threshold, rule['currency'])}: {action}."
     span = _format_duration(rule["window_seconds"])
     if rule["type"] == "CUMULATIVE_AMOUNT":
         limit = format_amount(threshold, rule["currency"])

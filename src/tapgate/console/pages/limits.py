@@ -203,8 +203,8 @@ def _map_field_errors(form: _FeeForm, error: ApiError | None) -> dict[str, str]:
     """Map the API's errors, which refer to submitted steps, to the fields of the form."""
     fields = {} if error is None else (error.details or {}).get("fields", {})
     found = {}
-    for path, sentence in fields.items():
+    for path, message in fields.items():
         place, _, name = path.removeprefix("data[").partition("].")
         is_last = place == str(len(form.steps))
-        found[f"{name}_{_LAST_STEP if is_last else place}"] = sentence
+        found[f"{name}_{_LAST_STEP if is_last else place}"] = message
     return found

@@ -106,44 +106,44 @@ ACTIONS = (
 
 
 @pages.get("/console/partners")
-async def list_partners(visit: PageRequest) -> Reply[bytes]:
-    filters = visit.query.pick("search", "status", "cursor")
-    return visit.render("partners/list.html", found=await visit.get(_LIST_PATH, filters))
+async def list_partners(request: PageRequest) -> Reply[bytes]:
+    filters = request.query.pick("search", "status", "cursor")
+    return request.render("partners/list.html", found=await request.get(_LIST_PATH, filters))
 
 
 @pages.get("/console/partners/{id}")
-async def show_partner(visit: PageRequest, id: str) -> Reply[bytes]:
-    record = await visit.get(build_path(_ITEM_PATH, {"id": id}))
+async def show_partner(request: PageRequest, id: str) -> Reply[bytes]:
+    record = await request.get(build_path(_ITEM_PATH, {"id": id}))
     history, keys, audit = await asyncio.gather(
-        visit.get("/api/v1/transactions", {"user_id": id, "limit": _RECENT_LIMIT}),
-        visit.get(build_path(_KEYS_PATH, {"id": id}), {"limit": _RECENT_LIMIT}),
-        visit.get_if_allowed(
+        request.get("/api/v1/transactions", {"user_id": id, "limit": _RECENT_LIMIT}),
+        request.get(build_path(_KEYS_PATH, {"id": id}), {"limit": _RECENT_LIMIT}),
+        request.get_if_allowed(
             "GET /api/v1/audit/logs",
             "/api/v1/audit/logs",
             {"resource_id": id, "limit": _RECENT_LIMIT},
         ),
     )
-    return visit.render(
+    return request.render(
         "partners/partner.html",
         partner=record,
         history=history,
         keys=keys,
         audit=audit,
-        webhook_url=_build_webhook_url(visit, id),
+        webhook_url=_build_webhook_url(request, id),
     )
 
 
 @pages.get("/console/partners/{id}/keys")
-async def list_keys(visit: PageRequest, id: str) -> Reply[bytes]:
+async def list_keys(request: PageRequest, id: str) -> Reply[bytes]:
     """List all keys of a partner; its own page shows only some of them."""
     record, found = await asyncio.gather(
-        visit.get(build_path(_ITEM_PATH, {"id": id})),
-        visit.get(build_path(_KEYS_PATH, {"id": id}), visit.query.pick("cursor")),
+        request.get(build_path(_ITEM_PATH, {"id": id})),
+        request.get(build_path(_KEYS_PATH, {"id": id}), request.query.pick("cursor")),
     )
-    return visit.render("partners/keys.html", partner=record, found=found)
+    return request.render("partners/keys.html", partner=record, found=found)
 
 
-def _build_webhook_url(visit: PageRequest, id: str) -> str:
+def _build_webhook_url(request: PageRequest, id: str) -> str:
     """Return the URL to which the partner sends its top-ups."""
     path = build_path("/api/v1/webhooks/partners/{partner_id}", {"partner_id": id})
-    return f"{visit.context.services.settings.public_url}{path}"
+    return f"{request.context.services.settings.public_url}{path}"

@@ -141,35 +141,35 @@ ACTIONS = (
 
 
 @pages.get("/console/processors")
-async def list_processors(visit: PageRequest) -> Reply[bytes]:
-    filters = visit.query.pick("search", "status", "cursor")
-    return visit.render("processors/list.html", found=await visit.get(_LIST_PATH, filters))
+async def list_processors(request: PageRequest) -> Reply[bytes]:
+    filters = request.query.pick("search", "status", "cursor")
+    return request.render("processors/list.html", found=await request.get(_LIST_PATH, filters))
 
 
 @pages.get("/console/processors/{id}")
-async def show_processor(visit: PageRequest, id: str) -> Reply[bytes]:
+async def show_processor(request: PageRequest, id: str) -> Reply[bytes]:
     params = {"id": id}
     path = build_path(_ITEM_PATH, params)
-    record = await visit.get(path)
+    record = await request.get(path)
     terminals, keys, history, audit = await asyncio.gather(
-        visit.get_if_allowed(
+        request.get_if_allowed(
             f"GET {_TERMINALS_PATH}", build_path(_TERMINALS_PATH, params), {"limit": _PREVIEW_LIMIT}
         ),
-        visit.get_if_allowed(
+        request.get_if_allowed(
             f"GET {_KEYS_PATH}", build_path(_KEYS_PATH, params), {"limit": _PREVIEW_LIMIT}
         ),
-        visit.get(f"{path}/transactions", {"limit": _RECENT_LIMIT}),
-        visit.get_if_allowed(
+        request.get(f"{path}/transactions", {"limit": _RECENT_LIMIT}),
+        request.get_if_allowed(
             "GET /api/v1/audit/logs",
             "/api/v1/audit/logs",
             {"resource_id": id, "limit": _RECENT_LIMIT},
         ),
     )
-    return visit.render(
+    return request.render(
         "processors/processor.html",
         processor=record,
         terminals=terminals,
-        terminal_names={one["id"]: one["name"] for one in (terminals or {}).get("data", ())},
+        terminal_names={item["id"]: item["name"] for item in (terminals or {}).get("data", ())},
         keys=keys,
         history=history,
         audit=audit,
@@ -177,21 +177,21 @@ async def show_processor(visit: PageRequest, id: str) -> Reply[bytes]:
 
 
 @pages.get("/console/processors/{id}/terminals")
-async def list_terminals(visit: PageRequest, id: str) -> Reply[bytes]:
-    return await _render_sublist(visit, id, _TERMINALS_PATH, "processors/terminals.html")
+async def list_terminals(request: PageRequest, id: str) -> Reply[bytes]:
+    return await _render_sublist(request, id, _TERMINALS_PATH, "processors/terminals.html")
 
 
 @pages.get("/console/processors/{id}/keys")
-async def list_keys(visit: PageRequest, id: str) -> Reply[bytes]:
-    return await _render_sublist(visit, id, _KEYS_PATH, "processors/keys.html")
+async def list_keys(request: PageRequest, id: str) -> Reply[bytes]:
+    return await _render_sublist(request, id, _KEYS_PATH, "processors/keys.html")
 
 
 async def _render_sublist(
-    visit: PageRequest, id: str, endpoint: str, template: str
+    request: PageRequest, id: str, endpoint: str, template: str
 ) -> Reply[bytes]:
     """Render all terminals or keys of a processor; its own page shows only some of them."""
     record, found = await asyncio.gather(
-        visit.get(build_path(_ITEM_PATH, {"id": id})),
-        visit.get(build_path(endpoint, {"id": id}), visit.query.pick("cursor")),
+        request.get(build_path(_ITEM_PATH, {"id": id})),
+        request.get(build_path(endpoint, {"id": id}), request.query.pick("cursor")),
     )
-    return visit.render(template, processor=record, found=found)
+    return request.render(template, processor=record, found=found)

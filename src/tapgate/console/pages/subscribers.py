@@ -209,9 +209,9 @@ async def list_subscribers(request: PageRequest) -> Reply[bytes]:
 
 @pages.get("/console/subscribers/{id}")
 async def show_subscriber(request: PageRequest, id: str) -> Reply[bytes]:
-    one = build_path(_ITEM_PATH, {"id": id})
+    item = build_path(_ITEM_PATH, {"id": id})
     try:
-        record = await request.get(one)
+        record = await request.get(item)
     except ApiError as error:
         if error.code is not Code.OTP_REQUIRED:
             raise
@@ -223,8 +223,8 @@ async def show_subscriber(request: PageRequest, id: str) -> Reply[bytes]:
         request.get(build_path("/api/v1/balance/{id}", {"id": id})),
         request.get("/api/v1/cards", {"subscriber_id": id}),
         request.get("/api/v1/transactions", {"user_id": id, "limit": _RECENT_LIMIT}),
-        request.get(f"{one}/limits"),
-        request.get_if_allowed(f"GET {_ITEM_PATH}/kyc-documents", f"{one}/kyc-documents"),
+        request.get(f"{item}/limits"),
+        request.get_if_allowed(f"GET {_ITEM_PATH}/kyc-documents", f"{item}/kyc-documents"),
         request.get_if_allowed(
             "GET /api/v1/compliance/alerts", "/api/v1/compliance/alerts", alert_filters
         ),

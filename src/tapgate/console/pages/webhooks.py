@@ -146,22 +146,22 @@ ACTIONS = (
 
 
 @pages.get("/console/webhooks")
-async def list_webhooks(visit: PageRequest) -> Reply[bytes]:
-    found = await visit.get(_LIST_PATH, visit.query.pick("cursor"))
-    return visit.render("webhooks/list.html", found=found)
+async def list_webhooks(request: PageRequest) -> Reply[bytes]:
+    found = await request.get(_LIST_PATH, request.query.pick("cursor"))
+    return request.render("webhooks/list.html", found=found)
 
 
 @pages.get("/console/webhooks/{id}")
-async def show_webhook(visit: PageRequest, id: str) -> Reply[bytes]:
+async def show_webhook(request: PageRequest, id: str) -> Reply[bytes]:
     """Render an endpoint; a fragment request gets its deliveries, or only the next page's rows."""
-    params, page_query = {"id": id}, visit.query.pick("cursor")
+    params, page_query = {"id": id}, request.query.pick("cursor")
     endpoint, deliveries = await asyncio.gather(
-        visit.get(build_path(_ITEM_PATH, params)),
-        visit.get(build_path(_DELIVERIES_PATH, params), page_query),
+        request.get(build_path(_ITEM_PATH, params)),
+        request.get(build_path(_DELIVERIES_PATH, params), page_query),
     )
     partial = "webhooks/delivery_rows.html" if page_query else "webhooks/deliveries.html"
-    return visit.render(
-        partial if visit.is_partial else "webhooks/webhook.html",
+    return request.render(
+        partial if request.is_partial else "webhooks/webhook.html",
         endpoint=endpoint,
         found=deliveries,
         retry_delays=_RETRY_DELAY_TEXTS,

@@ -62,9 +62,9 @@ def parse_delivery(
     """
     contents = _INLINE_CONTENT_PARSERS if pictures_inside else _CONTENT_PARSERS
     values = [
-        one
-        for one in _iterate_values(_decode_delivery(body))
-        if _is_for_number(one, phone_number_id)
+        item
+        for item in _iterate_values(_decode_delivery(body))
+        if _is_for_number(item, phone_number_id)
     ]
     messages = [
         received
@@ -288,15 +288,15 @@ def _as_object(value: object) -> dict[str, Any]:
 
 
 def _as_objects(value: object) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _parse_identifier(value: object, longest: int) -> str | None:
+def _parse_identifier(value: object, max_length: int) -> str | None:
     """Return an identifier, or None if it is too long: a truncated one names something else."""
     if not isinstance(value, str):
         return None
     text = _strip_unstorable(value)
-    return text if 0 < len(text) <= longest else None
+    return text if 0 < len(text) <= max_length else None
 
 
 def _strip_unstorable(text: str) -> str:

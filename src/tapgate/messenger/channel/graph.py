@@ -115,13 +115,13 @@ class GraphClient:
         """Send a payload; return the provider's message id, or "" if the response has none."""
         try:
             async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
-                answer = await self._request("POST", self._messages_url, payload)
+                response = await self._request("POST", self._messages_url, payload)
         except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, _TooLargeError) as error:
             raise GraphError(type(error).__name__, is_retryable=True) from None
-        if 200 <= answer.status < 300:
+        if 200 <= response.status < 300:
             self._has_logged_misconfiguration = False
-            return _get_message_id(answer.fields)
-        problem = _build_error(answer)
+            return _get_message_id(response.fields)
+        problem = _build_error(response)
         if problem.is_misconfigured:
             self._log_misconfiguration(problem.code)
         raise problem
@@ -135,22 +135,22 @@ class GraphClient:
         with _map_media_errors():
             async with asyncio.timeout(_MEDIA_TIMEOUT_SECONDS):
                 found = await self._get_media_info(media_id, limit)
-                answer = await self._request(
+                response = await self._request(
                     "GET", self._require_trusted_url(found.get("url")), limit=limit
                 )
-        if answer.status != 200:
-            raise _build_media_error(answer.status)
-        _require_hash(answer.content, sha256, found.get("sha256"))
-        return answer.content
+        if response.status != 200:
+            raise _build_media_error(response.status)
+        _require_hash(response.content, sha256, found.get("sha256"))
+        return response.content
 
     async def _get_media_info(self, media_id: str, limit: int) -> dict[str, Any]:
-        answer = await self._request("GET", f"{self._url}/{media_id}")
-        if answer.status != 200:
-            raise _build_media_error(answer.status)
-        size = answer.fields.get("file_size")
+        response = await self._request("GET", f"{self._url}/{media_id}")
+        if response.status != 200:
+            raise _build_media_error(response.status)
+        size = response.fields.get("file_size")
         if isinstance(size, int) and size > limit:
             raise _TooLargeError
-        return answer.fields
+        return response.fields
 
     def _require_trusted_url(self, url: object) -> str:
         """Return the media URL if the access token may be sent there, else raise `MediaError`."""
@@ -206,19 +206,19 @@ def _get_message_id(fields: dict[str, Any]) -> str:
     return ""
 
 
-def _build_error(answer: _Response) -> GraphError:
-    told = answer.fields.get("error")
+def _build_error(response: _Response) -> GraphError:
+    told = response.fields.get("error")
     error = told if isinstance(told, dict) else {}
     code = error.get("code")
     if not isinstance(code, int) or isinstance(code, bool):
-        return _build_status_error(answer.status)
+        return _build_status_error(response.status)
     misconfigured = (
         code in _MISCONFIGURED_CODES
         or code in _PERMISSION_CODES
         or (code, error.get("error_subcode")) == _NO_SUCH_OBJECT
-        or answer.status in _MISCONFIGURED_STATUSES
+        or response.status in _MISCONFIGURED_STATUSES
     )
-    retry = misconfigured or code in _TRANSIENT_CODES or answer.status >= 500
+    retry = misconfigured or code in _TRANSIENT_CODES or response.status >= 500
     return GraphError(str(code), is_retryable=retry, is_misconfigured=misconfigured)
 
 
@@ -249,8 +249,8 @@ def _build_media_error(status: int) -> MediaError:
 
 def _require_hash(content: bytes, *told: object) -> None:
     digest = hashlib.sha256(content).digest()
-    for one in told:
-        if isinstance(one, str) and one and _decode_digest(one) != digest:
+    for item in told:
+        if isinstance(item, str) and item and _decode_digest(item) != digest:
             raise MediaError("is not the one that was sent")
 
 

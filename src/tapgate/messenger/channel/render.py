@@ -58,13 +58,13 @@ def render_payloads(message: OutgoingMessage, address: str) -> list[Payload]:
     return [_build_envelope(address) | part for part in _render_parts(message)]
 
 
-def select_visible_options(offer: OptionList) -> tuple[Option, ...]:
+def select_visible_options(options: OptionList) -> tuple[Option, ...]:
     """Return the options of the page at `start`, ending with "more" if others follow."""
-    start = offer.start if 0 <= offer.start < len(offer.options) else 0
-    rest = offer.options[start:]
+    start = options.start if 0 <= options.start < len(options.options) else 0
+    rest = options.options[start:]
     if len(rest) <= _MAX_ROWS:
         return rest
-    return (*rest[:OPTIONS_PER_PAGE], offer.more)
+    return (*rest[:OPTIONS_PER_PAGE], options.more)
 
 
 def _build_envelope(address: str) -> Payload:
@@ -92,22 +92,22 @@ def _render_texts(texts: Sequence[str]) -> list[Payload]:
     return [{"type": "text", "text": {"body": text, "preview_url": False}} for text in texts]
 
 
-def _render_option_list(offer: OptionList) -> list[Payload]:
-    options = select_visible_options(offer)
+def _render_option_list(option_list: OptionList) -> list[Payload]:
+    options = select_visible_options(option_list)
     if not options:
-        return _render_texts(_split_text(offer.text, _MAX_TEXT_LENGTH))
+        return _render_texts(_split_text(option_list.text, _MAX_TEXT_LENGTH))
     if len({option.id for option in options}) < len(options):
         raise RenderError("two options with one id")
     if _can_use_buttons(options):
         return _render_interactive(
-            offer.text, "button", {"buttons": [_render_button(one) for one in options]}
+            option_list.text, "button", {"buttons": [_render_button(item) for item in options]}
         )
     rows = [_render_row(option) for option in options]
     action = {
-        "button": _truncate_line(offer.button, _MAX_BUTTON_TITLE_LENGTH),
+        "button": _truncate_line(option_list.button, _MAX_BUTTON_TITLE_LENGTH),
         "sections": [{"rows": rows}],
     }
-    return _render_interactive(offer.text, "list", action)
+    return _render_interactive(option_list.text, "list", action)
 
 
 def _can_use_buttons(options: Sequence[Option]) -> bool:
@@ -141,8 +141,8 @@ def _render_row(option: Option) -> Payload:
     return row
 
 
-def _require_id(option: Option, longest: int) -> str:
-    if not 0 < len(option.id) <= longest:
+def _require_id(option: Option, max_length: int) -> str:
+    if not 0 < len(option.id) <= max_length:
         raise RenderError("an id that the channel does not take")
     return option.id
 
@@ -196,33 +196,33 @@ def _render_template(template: Template) -> Payload:
     return {"type": "template", "template": content}
 
 
-def _truncate_line(text: str, longest: int) -> str:
+def _truncate_line(text: str, max_length: int) -> str:
     """Return a single non-blank line; the provider rejects line breaks and blank texts."""
-    return _truncate(_to_single_line(text), longest) or _ELLIPSIS
+    return _truncate(_to_single_line(text), max_length) or _ELLIPSIS
 
 
 def _to_single_line(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
 
 
-def _truncate(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1].rstrip() + _ELLIPSIS
+def _truncate(text: str, max_length: int) -> str:
+    return text if len(text) <= max_length else text[: max_length - 1].rstrip() + _ELLIPSIS
 
 
-def _split_text(text: str, longest: int) -> list[str]:
+def _split_text(text: str, max_length: int) -> list[str]:
     """Split the text into one or more non-blank pieces of at most `longest` characters."""
     rest, pieces = text.strip(), []
-    while len(rest) > longest:
-        end = _find_split(rest, longest)
+    while len(rest) > max_length:
+        end = _find_split(rest, max_length)
         pieces.append(rest[:end].rstrip())
         rest = rest[end:].lstrip()
     return [*pieces, rest or _ELLIPSIS]
 
 
-def _find_split(text: str, longest: int) -> int:
+def _find_split(text: str, max_length: int) -> int:
     """Return the split position, never in the first half, so that pieces are not too short."""
     for mark in _SPLIT_MARKS:
-        place = text.rfind(mark, longest // 2, longest + 1)
+        place = text.rfind(mark, max_length // 2, max_length + 1)
         if place != -1:
             return place
-    return longest
+    return max_length

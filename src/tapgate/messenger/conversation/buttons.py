@@ -18,36 +18,38 @@ from tapgate.messenger.model.people import SaveRecipient
 _PAGE_SIZE: Final = 9
 
 
-def handle(scene: Turn, event: OptionChosen) -> None:
-    offer = scene.conversation.offer
+def handle(turn: Turn, event: OptionChosen) -> None:
+    options = turn.conversation.offer
     kind, _, command = event.id.partition(":")
     if kind == "cmd" and command in SCRIPTS:
-        interpreter.begin_command(scene, msgspec.convert(command, Command))
-    elif offer is not None and event.id == offer.more.id:
-        start = offer.start + _PAGE_SIZE
-        following = msgspec.structs.replace(offer, start=start if start < len(offer.options) else 0)
-        scene.update(offer=following)
-        scene.replies.append(following)
-    elif offer is None or event.id not in {option.id for option in offer.options}:
-        scene.add_reply("expired")
-        interpreter.repeat_question(scene)
-    elif event.is_late and scene.conversation.stage == "confirm":
-        scene.add_reply("late")
-        interpreter.repeat_question(scene)
-    elif scene.conversation.stage == "idle":
-        _save_recipient(scene)
+        interpreter.begin_command(turn, msgspec.convert(command, Command))
+    elif options is not None and event.id == options.more.id:
+        start = options.start + _PAGE_SIZE
+        following = msgspec.structs.replace(
+            options, start=start if start < len(options.options) else 0
+        )
+        turn.update(offer=following)
+        turn.replies.append(following)
+    elif options is None or event.id not in {option.id for option in options.options}:
+        turn.add_reply("expired")
+        interpreter.repeat_question(turn)
+    elif event.is_late and turn.conversation.stage == "confirm":
+        turn.add_reply("late")
+        interpreter.repeat_question(turn)
+    elif turn.conversation.stage == "idle":
+        _save_recipient(turn)
     else:
-        interpreter.choose_option(scene, event.id.rpartition("#")[0])
+        interpreter.choose_option(turn, event.id.rpartition("#")[0])
 
 
-def _save_recipient(scene: Turn) -> None:
+def _save_recipient(turn: Turn) -> None:
     """Save the recipient of the last payment: the only non-command option offered while idle."""
-    met = scene.conversation.met
-    scene.update(met=None, offer=None)
+    met = turn.conversation.met
+    turn.update(met=None, offer=None)
     if met is None:
-        scene.add_reply("expired")
-        interpreter.repeat_question(scene)
+        turn.add_reply("expired")
+        interpreter.repeat_question(turn)
         return
-    scene.effects.append(SaveRecipient(recipient=met))
+    turn.effects.append(SaveRecipient(recipient=met))
     first_name = met.name.partition(" ")[0]
-    scene.suggest_commands(scene.translate("send.contact_saved", name=first_name), "send", "menu")
+    turn.suggest_commands(turn.translate("send.contact_saved", name=first_name), "send", "menu")

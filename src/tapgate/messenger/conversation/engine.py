@@ -30,18 +30,18 @@ _RequestOutcome = RequestSucceeded | RequestRejected | GatewayUnreachable
 def process_event(
     person: Person, conversation: Conversation, event: Event, setting: TurnContext
 ) -> EngineOutput:
-    scene = Turn(person, conversation, setting)
+    turn = Turn(person, conversation, setting)
     if not isinstance(event, _RequestOutcome):
         if conversation.lapsed and _is_pin_for_lapsed_conversation(event):
-            scene.update(lapsed=False)
-            scene.suggest_commands(scene.translate("lapsed.pin"), "history", "menu")
-            return scene.to_output()
-        _notify_if_lapsed(scene)
+            turn.update(lapsed=False)
+            turn.suggest_commands(turn.translate("lapsed.pin"), "history", "menu")
+            return turn.to_output()
+        _notify_if_lapsed(turn)
         if conversation.stage == "executing" and not isinstance(event, NumberChanged):
             # The previous turn ended before the outcome of its gateway request was processed.
             event = GatewayUnreachable(uncertain=True)
-    _handle(scene, event)
-    return scene.to_output()
+    _handle(turn, event)
+    return turn.to_output()
 
 
 def build_rate_limit_reply(person: Person, wait_seconds: int) -> TextReply:
@@ -51,35 +51,35 @@ def build_rate_limit_reply(person: Person, wait_seconds: int) -> TextReply:
     )
 
 
-def _handle(scene: Turn, event: Event) -> None:
+def _handle(turn: Turn, event: Event) -> None:
     match event:
         case RequestSucceeded() | RequestRejected() | GatewayUnreachable():
-            interpreter.handle(scene, event)
+            interpreter.handle(turn, event)
         case TextMessage():
-            text_input.handle(scene, event)
+            text_input.handle(turn, event)
         case OptionChosen():
-            buttons.handle(scene, event)
+            buttons.handle(turn, event)
         case FormSubmitted():
-            _handle_form_submitted(scene, event)
+            _handle_form_submitted(turn, event)
         case FormClosed():
-            _handle_form_closed(scene)
+            _handle_form_closed(turn)
         case ImageReceived():
-            _handle_image_received(scene, event)
+            _handle_image_received(turn, event)
         case ImageRejected():
-            scene.add_reply("picture.rejected")
-            interpreter.repeat_question(scene)
+            turn.add_reply("picture.rejected")
+            interpreter.repeat_question(turn)
         case NumberChanged():
-            _handle_number_changed(scene)
+            _handle_number_changed(turn)
         case UnsupportedMessage():
-            interpreter.reply_and_repeat_question(scene, "unsupported_message")
+            interpreter.reply_and_repeat_question(turn, "unsupported_message")
         case _:
             assert_never(event)
 
 
-def _notify_if_lapsed(scene: Turn) -> None:
-    if scene.conversation.lapsed:
-        scene.update(lapsed=False)
-        scene.add_reply("lapsed")
+def _notify_if_lapsed(turn: Turn) -> None:
+    if turn.conversation.lapsed:
+        turn.update(lapsed=False)
+        turn.add_reply("lapsed")
 
 
 def _is_pin_for_lapsed_conversation(event: Event) -> bool:
@@ -92,60 +92,60 @@ def _is_pin_for_lapsed_conversation(event: Event) -> bool:
     return isinstance(event, FormSubmitted)
 
 
-def _handle_form_submitted(scene: Turn, event: FormSubmitted) -> None:
-    piece = interpreter.get_current_step(scene)
-    if not isinstance(piece, PinStep) or event.operation != scene.conversation.operation:
-        scene.add_reply("form.expired")
-        interpreter.repeat_question(scene)
+def _handle_form_submitted(turn: Turn, event: FormSubmitted) -> None:
+    step = interpreter.get_current_step(turn)
+    if not isinstance(step, PinStep) or event.operation != turn.conversation.operation:
+        turn.add_reply("form.expired")
+        interpreter.repeat_question(turn)
         return
-    scene.update(form_answered=True)
-    pin = event.new_pin if piece.form == "new_pin" and event.new_pin else event.pin
-    new_pin = event.new_pin if piece.form == "change_pin" else pin
+    turn.update(form_answered=True)
+    pin = event.new_pin if step.form == "new_pin" and event.new_pin else event.pin
+    new_pin = event.new_pin if step.form == "change_pin" else pin
     if (
         pin is None
         or new_pin is None
         or not (PIN_PATTERN.fullmatch(pin) and PIN_PATTERN.fullmatch(new_pin))
     ):
-        scene.add_reply("not_understood.pin")
-        interpreter.repeat_question(scene)
+        turn.add_reply("not_understood.pin")
+        interpreter.repeat_question(turn)
         return
-    interpreter.submit_pin(scene, piece, PinInput(pin=pin, new_pin=new_pin))
+    interpreter.submit_pin(turn, step, PinInput(pin=pin, new_pin=new_pin))
 
 
-def _handle_form_closed(scene: Turn) -> None:
+def _handle_form_closed(turn: Turn) -> None:
     """Handle a closed form.
 
     The event follows `FormSubmitted`, whose outcome was already reported, or replaces it when the
     user closes the form without submitting.
     """
-    answered = scene.conversation.form_answered
-    scene.update(form_answered=False)
-    if scene.conversation.is_awaiting_pin and not answered:
-        scene.add_reply("form.closed")
-        interpreter.repeat_question(scene)
+    answered = turn.conversation.form_answered
+    turn.update(form_answered=False)
+    if turn.conversation.is_awaiting_pin and not answered:
+        turn.add_reply("form.closed")
+        interpreter.repeat_question(turn)
 
 
-def _handle_image_received(scene: Turn, event: ImageReceived) -> None:
-    piece = interpreter.get_current_step(scene)
-    if isinstance(piece, AskStep) and piece.parse_image is not None:
-        interpreter.apply_answer(scene, piece, piece.parse_image(scene, event.image))
+def _handle_image_received(turn: Turn, event: ImageReceived) -> None:
+    step = interpreter.get_current_step(turn)
+    if isinstance(step, AskStep) and step.parse_image is not None:
+        interpreter.apply_answer(turn, step, step.parse_image(turn, event.image))
         return
-    if piece is None:
-        scene.add_reply("picture.choose_type")
-        interpreter.begin_command(scene, "kyc")
+    if step is None:
+        turn.add_reply("picture.choose_type")
+        interpreter.begin_command(turn, "kyc")
         return
-    if scene.conversation.command == "kyc" and isinstance(piece, AskStep):
-        scene.ask(scene.translate("picture.choose_type"), piece.choices(scene))
+    if turn.conversation.command == "kyc" and isinstance(step, AskStep):
+        turn.ask(turn.translate("picture.choose_type"), step.choices(turn))
         return
-    scene.add_reply("picture.not_expected")
-    interpreter.repeat_question(scene)
+    turn.add_reply("picture.not_expected")
+    interpreter.repeat_question(turn)
 
 
-def _handle_number_changed(scene: Turn) -> None:
+def _handle_number_changed(turn: Turn) -> None:
     """Reset identity and trust: the number may have a different holder now."""
-    scene.update(
+    turn.update(
         subscriber=None, met=None, trusted=False, phone=None, offer=None, form_answered=False
     )
-    scene.end_command()
-    scene.effects.append(SetTrusted(trusted=False))
-    scene.add_reply("number_changed")
+    turn.end_command()
+    turn.effects.append(SetTrusted(trusted=False))
+    turn.add_reply("number_changed")

@@ -23,23 +23,23 @@ AMOUNT_ERROR_CODES: Final = frozenset(
 )
 
 
-def render_rejection(scene: Turn, refused: RequestRejected) -> str:
-    if refused.code == Code.ACCOUNT_LOCKED:
-        return _render_locked(scene, refused.details.get("locked_until"))
-    if refused.details.get("party") == "receiver":
-        return scene.translate("error.receiver")
-    return render_code(scene, refused.code)
+def render_rejection(turn: Turn, error: RequestRejected) -> str:
+    if error.code == Code.ACCOUNT_LOCKED:
+        return _render_locked(turn, error.details.get("locked_until"))
+    if error.details.get("party") == "receiver":
+        return turn.translate("error.receiver")
+    return render_code(turn, error.code)
 
 
-def render_code(scene: Turn, code: str) -> str:
+def render_code(turn: Turn, code: str) -> str:
     """Return the text for an error code, or a general one for codes not expected in a chat."""
     key = f"error.{code}"
-    return scene.translate(key if texts.has_text(key) else "error.general")
+    return turn.translate(key if texts.has_text(key) else "error.general")
 
 
-def _render_locked(scene: Turn, until: object) -> str:
+def _render_locked(turn: Turn, until: object) -> str:
     try:
         moment = datetime.fromisoformat(str(until))
-        return scene.translate("pin.locked_until", until=scene.format_datetime(moment))
+        return turn.translate("pin.locked_until", until=turn.format_datetime(moment))
     except ValueError:
-        return scene.translate("error.ACCOUNT_LOCKED")
+        return turn.translate("error.ACCOUNT_LOCKED")

@@ -33,242 +33,240 @@ _UNREACHABLE_BY_CODE: Final[Mapping[str, GatewayUnreachable]] = {
 }
 
 
-def begin_command(scene: Turn, command: Command, said: str = "") -> None:
+def begin_command(turn: Turn, command: Command, text: str = "") -> None:
     """Start a command from its first step. Cancels a command in progress and notifies the user."""
     script = SCRIPTS[command]
-    abandon_command(scene)
-    scene.update(met=None, suggested=None)
-    if scene.context.pin_entry_mode == "none" and script.needs_pin(scene):
-        scene.suggest_commands(scene.translate("pin.unavailable"), "person", "menu")
+    abandon_command(turn)
+    turn.update(met=None, suggested=None)
+    if turn.context.pin_entry_mode == "none" and script.needs_pin(turn):
+        turn.suggest_commands(turn.translate("pin.unavailable"), "person", "menu")
         return
-    scene.update(command=command, stage="collecting", piece=None)
-    script.on_begin(scene, said)
-    advance(scene)
+    turn.update(command=command, stage="collecting", piece=None)
+    script.on_begin(turn, text)
+    advance(turn)
 
 
-def abandon_command(scene: Turn) -> bool:
+def abandon_command(turn: Turn) -> bool:
     """Cancel the command in progress. Return False if there is none."""
-    conversation = scene.conversation
+    conversation = turn.conversation
     if conversation.command is None:
         return False
     # A request waiting for a retry needs no cancellation notice: nothing has started.
-    if not isinstance(get_current_step(scene), RequestStep):
-        what = scene.translate(f"title.{conversation.command}")
-        scene.add_reply(SCRIPTS[conversation.command].get_cancel_key(scene), what=what)
-    scene.end_command()
-    scene.update(offer=None)
+    if not isinstance(get_current_step(turn), RequestStep):
+        what = turn.translate(f"title.{conversation.command}")
+        turn.add_reply(SCRIPTS[conversation.command].get_cancel_key(turn), what=what)
+    turn.end_command()
+    turn.update(offer=None)
     return True
 
 
-def get_current_step(scene: Turn) -> Step | None:
+def get_current_step(turn: Turn) -> Step | None:
     """Return the current step of the command in progress, or None."""
-    command = scene.conversation.command
-    return None if command is None else SCRIPTS[command].get_step(scene.conversation.piece)
+    command = turn.conversation.command
+    return None if command is None else SCRIPTS[command].get_step(turn.conversation.piece)
 
 
-def advance(scene: Turn) -> None:
-    command = scene.conversation.command
+def advance(turn: Turn) -> None:
+    command = turn.conversation.command
     assert command is not None
-    while (piece := SCRIPTS[command].get_first_open_step(scene)) is not None:
-        given = piece.infer_answer(scene) if isinstance(piece, AskStep) else None
-        if given is None:
-            start_step(scene, piece)
+    while (step := SCRIPTS[command].get_first_open_step(turn)) is not None:
+        value = step.infer_answer(turn) if isinstance(step, AskStep) else None
+        if value is None:
+            start_step(turn, step)
             return
-        scene.set_facts(**{piece.name: given})
-    scene.end_command()
+        turn.set_facts(**{step.name: value})
+    turn.end_command()
 
 
-def start_step(scene: Turn, piece: Step) -> None:
-    scene.update(piece=piece.name)
-    match piece:
+def start_step(turn: Turn, step: Step) -> None:
+    turn.update(piece=step.name)
+    match step:
         case RequestStep():
-            _send_request(scene, piece, piece.build_request(scene))
+            _send_request(turn, step, step.build_request(turn))
         case AskStep():
-            scene.update(stage="collecting")
-            scene.ask(piece.prompt(scene), piece.choices(scene))
+            turn.update(stage="collecting")
+            turn.ask(step.prompt(turn), step.choices(turn))
         case ConfirmStep():
             # Assign the operation id here, so it is persisted well before the PIN arrives.
-            scene.update(
-                stage="confirm", operation=scene.context.new_operation_id, form_answered=False
+            turn.update(
+                stage="confirm", operation=turn.context.new_operation_id, form_answered=False
             )
-            choices = [Choice(name, scene.translate(f"confirm.{name}")) for name in ("yes", "no")]
-            scene.ask(piece.prompt(scene), choices)
+            choices = [Choice(name, turn.translate(f"confirm.{name}")) for name in ("yes", "no")]
+            turn.ask(step.prompt(turn), choices)
         case PinStep():
-            _ask_pin(scene, piece)
+            _ask_pin(turn, step)
 
 
-def repeat_question(scene: Turn) -> None:
+def repeat_question(turn: Turn) -> None:
     """Repeat the open question. Without one, suggest commands."""
-    match get_current_step(scene):
+    match get_current_step(turn):
         case None:
-            scene.end_command()
-            scene.suggest_commands(scene.translate("what_next"), "menu", "help")
+            turn.end_command()
+            turn.suggest_commands(turn.translate("what_next"), "menu", "help")
         case RequestStep():
-            _offer_retry(scene)
-        case piece:
-            start_step(scene, piece)
+            _offer_retry(turn)
+        case step:
+            start_step(turn, step)
 
 
-def reply_and_repeat_question(scene: Turn, key: str) -> None:
+def reply_and_repeat_question(turn: Turn, key: str) -> None:
     """Reply and repeat the open question, in a single message if it fits."""
-    repeat_question(scene)
-    scene.prepend_to_last_reply(key)
+    repeat_question(turn)
+    turn.prepend_to_last_reply(key)
 
 
-def apply_answer(scene: Turn, piece: Step, taken: Claimed) -> bool:
+def apply_answer(turn: Turn, step: Step, taken: Claimed) -> bool:
     """Apply a parsed answer and continue. Return False if it was not understood."""
     match taken:
         case None:
             return False
         case "end":
-            scene.end_command()
+            turn.end_command()
         case Mapping():
-            scene.set_facts(**taken)
-            advance(scene)
-        case call:
-            _send_request(scene, piece, call)
+            turn.set_facts(**taken)
+            advance(turn)
+        case request:
+            _send_request(turn, step, request)
     return True
 
 
-def choose_option(scene: Turn, value: str) -> None:
+def choose_option(turn: Turn, value: str) -> None:
     """Apply the chosen option to the open question."""
-    match get_current_step(scene):
-        case ConfirmStep() as piece if value == "yes":
-            apply_answer(scene, piece, {piece.name: value})
+    match get_current_step(turn):
+        case ConfirmStep() as step if value == "yes":
+            apply_answer(turn, step, {step.name: value})
         case ConfirmStep():
-            cancel_command(scene)
-        case AskStep() as piece:
+            cancel_command(turn)
+        case AskStep() as step:
             taken = (
-                {piece.name: value}
-                if piece.parse_option is None
-                else piece.parse_option(scene, value)
+                {step.name: value} if step.parse_option is None else step.parse_option(turn, value)
             )
-            if not apply_answer(scene, piece, taken):
-                repeat_question(scene)
-        case RequestStep() as piece:
-            start_step(scene, piece)
+            if not apply_answer(turn, step, taken):
+                repeat_question(turn)
+        case RequestStep() as step:
+            start_step(turn, step)
         case _:
-            repeat_question(scene)
+            repeat_question(turn)
 
 
-def cancel_command(scene: Turn) -> None:
-    if not abandon_command(scene):
-        scene.add_reply("nothing_to_cancel")
-    scene.suggest_commands(scene.translate("what_next"), "menu", "help")
+def cancel_command(turn: Turn) -> None:
+    if not abandon_command(turn):
+        turn.add_reply("nothing_to_cancel")
+    turn.suggest_commands(turn.translate("what_next"), "menu", "help")
 
 
-def submit_pin(scene: Turn, piece: PinStep, pins: PinInput) -> None:
+def submit_pin(turn: Turn, step: PinStep, pins: PinInput) -> None:
     """Send the request of a PIN step with the PIN the user entered."""
-    _send_request(scene, piece, piece.build_request(scene, pins))
+    _send_request(turn, step, step.build_request(turn, pins))
 
 
-def handle(scene: Turn, outcome: RequestSucceeded | RequestRejected | GatewayUnreachable) -> None:
+def handle(turn: Turn, outcome: RequestSucceeded | RequestRejected | GatewayUnreachable) -> None:
     """Handle the outcome of the gateway request."""
-    piece = get_current_step(scene)
-    if piece is None or scene.conversation.stage != "executing":
-        scene.end_command()
-        scene.suggest_commands(scene.translate("error.general"), "menu", "person")
+    step = get_current_step(turn)
+    if step is None or turn.conversation.stage != "executing":
+        turn.end_command()
+        turn.suggest_commands(turn.translate("error.general"), "menu", "person")
         return
     if isinstance(outcome, RequestRejected) and not _is_operation_limit(outcome):
         outcome = _UNREACHABLE_BY_CODE.get(outcome.code) or outcome
     match outcome:
         case RequestSucceeded(result=result):
-            _go_to_next(scene, piece, piece.on_success(scene, result))
+            _go_to_next(turn, step, step.on_success(turn, result))
         case RequestRejected():
-            _go_to_next(scene, piece, _handle_rejection(scene, piece, outcome))
+            _go_to_next(turn, step, _handle_rejection(turn, step, outcome))
         case GatewayUnreachable(uncertain=uncertain):
-            _handle_unreachable(scene, piece, uncertain=uncertain)
+            _handle_unreachable(turn, step, uncertain=uncertain)
 
 
-def _is_operation_limit(refused: RequestRejected) -> bool:
+def _is_operation_limit(error: RequestRejected) -> bool:
     """Return whether the operation's own limit was hit, not the caller's request rate limit."""
-    return refused.code == Code.RATE_LIMITED and "limit" in refused.details
+    return error.code == Code.RATE_LIMITED and "limit" in error.details
 
 
-def _send_request(scene: Turn, piece: Step, call: GatewayRequest) -> None:
-    scene.update(stage="executing", piece=piece.name, offer=None)
-    scene.request = call
+def _send_request(turn: Turn, step: Step, request: GatewayRequest) -> None:
+    turn.update(stage="executing", piece=step.name, offer=None)
+    turn.request = request
 
 
-def _go_to_next(scene: Turn, piece: Step, go: Next) -> None:
+def _go_to_next(turn: Turn, step: Step, go: Next) -> None:
     if go == "end":
-        scene.end_command()
+        turn.end_command()
         return
     if go == "on":
-        scene.set_facts(**{piece.name: scene.facts.get(piece.name, "done")})
+        turn.set_facts(**{step.name: turn.facts.get(step.name, "done")})
         # The following steps need their own confirmation and operation id.
-        scene.update(operation=None, uncertain=False)
-    advance(scene)
+        turn.update(operation=None, uncertain=False)
+    advance(turn)
 
 
-def _handle_rejection(scene: Turn, piece: Step, refused: RequestRejected) -> Next:
-    if isinstance(piece, PinStep) and refused.code == Code.INVALID_PIN:
-        return _handle_wrong_pin(scene, refused.details)
-    go = piece.on_rejection(scene, refused)
+def _handle_rejection(turn: Turn, step: Step, error: RequestRejected) -> Next:
+    if isinstance(step, PinStep) and error.code == Code.INVALID_PIN:
+        return _handle_wrong_pin(turn, error.details)
+    go = step.on_rejection(turn, error)
     if go is None:
-        scene.suggest_commands(error_messages.render_rejection(scene, refused), "menu", "person")
+        turn.suggest_commands(error_messages.render_rejection(turn, error), "menu", "person")
         return "end"
     return go
 
 
-def _handle_wrong_pin(scene: Turn, details: Mapping[str, Any]) -> Next:
+def _handle_wrong_pin(turn: Turn, details: Mapping[str, Any]) -> Next:
     left = details.get("attempts_remaining")
     if left == 0:
-        _warn_if_uncertain(scene)
-        scene.suggest_commands(scene.translate("pin.locked_now"), "menu", "person")
+        _warn_if_uncertain(turn)
+        turn.suggest_commands(turn.translate("pin.locked_now"), "menu", "person")
         return "end"
     if left == 1:
-        scene.add_reply("pin.wrong.last_try")
+        turn.add_reply("pin.wrong.last_try")
     elif isinstance(left, int):
-        scene.add_reply("pin.wrong", left=left)
+        turn.add_reply("pin.wrong", left=left)
     else:
-        scene.add_reply("error.INVALID_PIN")
+        turn.add_reply("error.INVALID_PIN")
     return "back"
 
 
-def _warn_if_uncertain(scene: Turn) -> None:
+def _warn_if_uncertain(turn: Turn) -> None:
     """Warn the user before abandoning a payment whose outcome is unknown."""
-    if scene.conversation.uncertain:
-        scene.add_reply("send.outcome_unknown")
+    if turn.conversation.uncertain:
+        turn.add_reply("send.outcome_unknown")
 
 
-def _handle_unreachable(scene: Turn, piece: Step, *, uncertain: bool) -> None:
-    if isinstance(piece, PinStep) and piece.moves_money and uncertain:
-        scene.update(uncertain=True)
-    if isinstance(piece, RequestStep):
-        _offer_retry(scene)
+def _handle_unreachable(turn: Turn, step: Step, *, uncertain: bool) -> None:
+    if isinstance(step, PinStep) and step.moves_money and uncertain:
+        turn.update(uncertain=True)
+    if isinstance(step, RequestStep):
+        _offer_retry(turn)
         return
-    uncertain = uncertain or scene.conversation.uncertain
-    scene.add_reply(piece.uncertain_key if uncertain else "unreachable")
-    start_step(scene, piece)
+    uncertain = uncertain or turn.conversation.uncertain
+    turn.add_reply(step.uncertain_key if uncertain else "unreachable")
+    start_step(turn, step)
 
 
-def _offer_retry(scene: Turn) -> None:
-    scene.update(stage="collecting")
-    again = Choice("again", scene.translate("retry"))
-    scene.ask(scene.translate("unreachable"), [again, scene.build_command_choice("menu")])
+def _offer_retry(turn: Turn) -> None:
+    turn.update(stage="collecting")
+    again = Choice("again", turn.translate("retry"))
+    turn.ask(turn.translate("unreachable"), [again, turn.build_command_choice("menu")])
 
 
-def _ask_pin(scene: Turn, piece: PinStep) -> None:
-    if scene.context.pin_entry_mode == "none":
-        _warn_if_uncertain(scene)
-        scene.suggest_commands(scene.translate("pin.unavailable"), "person", "menu")
-        scene.end_command()
+def _ask_pin(turn: Turn, step: PinStep) -> None:
+    if turn.context.pin_entry_mode == "none":
+        _warn_if_uncertain(turn)
+        turn.suggest_commands(turn.translate("pin.unavailable"), "person", "menu")
+        turn.end_command()
         return
-    if scene.conversation.operation is None:
-        scene.update(operation=scene.context.new_operation_id, form_answered=False)
-    scene.update(stage="await_pin")
-    text = piece.prompt(scene)
-    if scene.context.pin_entry_mode == "text":
-        scene.ask(f"{text}\n\n{scene.translate(f'pin.text.{piece.form}')}")
+    if turn.conversation.operation is None:
+        turn.update(operation=turn.context.new_operation_id, form_answered=False)
+    turn.update(stage="await_pin")
+    text = step.prompt(turn)
+    if turn.context.pin_entry_mode == "text":
+        turn.ask(f"{text}\n\n{turn.translate(f'pin.text.{step.form}')}")
         return
-    assert scene.conversation.operation is not None
-    scene.update(offer=None)
-    scene.replies.append(
+    assert turn.conversation.operation is not None
+    turn.update(offer=None)
+    turn.replies.append(
         PinRequest(
             text=text,
-            button=scene.translate("pin.button"),
-            form=piece.form,
-            operation=scene.conversation.operation,
+            button=turn.translate("pin.button"),
+            form=step.form,
+            operation=turn.conversation.operation,
         )
     )

@@ -55,14 +55,16 @@ _SYNONYM_WORDS: Final = {
 }
 
 
-def match_option(offer: OptionList, text: str) -> Option | None:
+def match_option(options: OptionList, text: str) -> Option | None:
     """Return the option that the text names, or None if none or several match."""
-    called = [option for option in offer.options if option.title.casefold() == text.casefold()]
+    called = [option for option in options.options if option.title.casefold() == text.casefold()]
     if not called and NUMBER_PLACEHOLDER not in normalize_text(text):
-        said = _extract_words(text)
-        called = [option for option in offer.options if said and said in _get_synonyms(option)]
+        message = _extract_words(text)
+        called = [
+            option for option in options.options if message and message in _get_synonyms(option)
+        ]
     if not called:
-        values = {option.id.rpartition("#")[0]: option for option in offer.options}
+        values = {option.id.rpartition("#")[0]: option for option in options.options}
         told = find_mentioned_value(text, _VALUES_MATCHED_IN_SENTENCES & values.keys())
         return None if told is None else values[told]
     return called[0] if len(called) == 1 else None

@@ -35,15 +35,15 @@ class PinInput(SecretStruct, frozen=True, kw_only=True):
     new_pin: str
 
 
-def always(scene: Turn) -> bool:
+def always(turn: Turn) -> bool:
     return True
 
 
-def proceed(scene: Turn, result: Any) -> Next:
+def proceed(turn: Turn, result: Any) -> Next:
     return "on"
 
 
-def use_default_message(scene: Turn, refused: RequestRejected) -> Next | None:
+def use_default_message(turn: Turn, error: RequestRejected) -> Next | None:
     """Return None: reply with the default message for the error code and end the command."""
     return None
 
@@ -61,7 +61,7 @@ def is_pin_not_serial(text: str) -> bool:
     return may_contain_pin(text) and (not is_serial or mentions_secret(text))
 
 
-def no_choices(scene: Turn) -> list[Choice]:
+def no_choices(turn: Turn) -> list[Choice]:
     return []
 
 
@@ -79,8 +79,8 @@ class Step:
     on_success: Callable[[Turn, Any], Next] = proceed
     on_rejection: Callable[[Turn, RequestRejected], Next | None] = use_default_message
 
-    def is_open(self, scene: Turn) -> bool:
-        return self.name not in scene.facts and self.is_needed(scene)
+    def is_open(self, turn: Turn) -> bool:
+        return self.name not in turn.facts and self.is_needed(turn)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ class AskStep(Step):
     prompt: Callable[[Turn], str]
     choices: Callable[[Turn], list[Choice]] = no_choices
     #: Returns an answer known without asking, for example the only choice.
-    infer_answer: Callable[[Turn], str | None] = lambda scene: None
+    infer_answer: Callable[[Turn], str | None] = lambda turn: None
     parse_text: Callable[[Turn, str], Claimed] | None = None
     parse_option: Callable[[Turn, str], Claimed] | None = None
     parse_image: Callable[[Turn, EncodedImage], Claimed] | None = None
@@ -134,15 +134,15 @@ class Script:
 
     command: Command
     steps: tuple[Step, ...]
-    on_begin: Callable[[Turn, str], None] = lambda scene, text: None
+    on_begin: Callable[[Turn, str], None] = lambda turn, text: None
     #: Returns the text key of the reply when the command is canceled.
-    get_cancel_key: Callable[[Turn], str] = lambda scene: "canceled"
+    get_cancel_key: Callable[[Turn], str] = lambda turn: "canceled"
 
     def get_step(self, name: str | None) -> Step | None:
-        return next((piece for piece in self.steps if piece.name == name), None)
+        return next((step for step in self.steps if step.name == name), None)
 
-    def needs_pin(self, scene: Turn) -> bool:
-        return any(isinstance(piece, PinStep) and piece.is_needed(scene) for piece in self.steps)
+    def needs_pin(self, turn: Turn) -> bool:
+        return any(isinstance(step, PinStep) and step.is_needed(turn) for step in self.steps)
 
-    def get_first_open_step(self, scene: Turn) -> Step | None:
-        return next((piece for piece in self.steps if piece.is_open(scene)), None)
+    def get_first_open_step(self, turn: Turn) -> Step | None:
+        return next((step for step in self.steps if step.is_open(turn)), None)

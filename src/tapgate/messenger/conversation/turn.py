@@ -136,10 +136,10 @@ class Turn:
 
     def prepend_to_last_reply(self, key: str) -> None:
         """Put a text before the last reply, in the same message if it fits."""
-        said, last = self.translate(key), self.replies[-1]
-        together = f"{said}\n\n{'' if isinstance(last, DocumentReply) else last.text}"
+        text, last = self.translate(key), self.replies[-1]
+        together = f"{text}\n\n{'' if isinstance(last, DocumentReply) else last.text}"
         if isinstance(last, DocumentReply) or len(together) > _MAX_BODY_LENGTH:
-            self.replies.insert(-1, TextReply(text=said))
+            self.replies.insert(-1, TextReply(text=text))
         else:
             self.replies[-1] = msgspec.structs.replace(last, text=together)
 
@@ -147,14 +147,14 @@ class Turn:
         """Ask a question. Options of a different previous question expire."""
         choices = tuple(choices)
         number = self.conversation.question
-        offer = self._build_option_list(text, choices, number)
+        options = self._build_option_list(text, choices, number)
         before = self.conversation.offer
-        if before is None or offer != msgspec.structs.replace(before, start=0):
+        if before is None or options != msgspec.structs.replace(before, start=0):
             # Based on the clock, so it increases even if the previous conversation was deleted.
             number = max(number + 1, int(self.context.now.timestamp()))
-            offer = self._build_option_list(text, choices, number)
-        self.update(question=number, offer=offer, suggested=None)
-        self.replies.append(offer or TextReply(text=text))
+            options = self._build_option_list(text, choices, number)
+        self.update(question=number, offer=options, suggested=None)
+        self.replies.append(options or TextReply(text=text))
 
     def suggest_commands(self, text: str, *commands: Command, yes: Command | None = None) -> None:
         """Reply and offer next commands. `yes` is the command that answering yes starts."""

@@ -18,14 +18,14 @@ async def main() -> None:
     parser.add_argument("--app-secret", help="secret that signs deliveries")
     parser.add_argument("--access-token", default="fake-access-token")
     parser.add_argument("--phone-number-id", default="100000000000000")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     provider = Provider(
-        access_token=given.access_token,
-        phone_number_id=given.phone_number_id,
-        callback=given.callback,
-        app_secret=given.app_secret,
+        access_token=arguments.access_token,
+        phone_number_id=arguments.phone_number_id,
+        callback=arguments.callback,
+        app_secret=arguments.app_secret,
     )
-    async with serve(provider, given.port) as url:
+    async with serve(provider, arguments.port) as url:
         print(f"The fake provider listens on {url}.", flush=True)
         await asyncio.get_running_loop().create_future()
 

@@ -82,8 +82,8 @@ class App(AsgiApp):
     async def _control_user(self, who: str, action: str, body: bytes) -> dict[str, str]:
         match action:
             case "say":
-                said = msgspec.json.decode(body, type=UserMessage)
-                return {"message_id": await self._provider.send_user_message(who, said)}
+                message = msgspec.json.decode(body, type=UserMessage)
+                return {"message_id": await self._provider.send_user_message(who, message)}
             case "change-number":
                 to = _strip_plus(msgspec.json.decode(body, type=_ChangeNumberBody).to)
                 return {"message_id": await self._provider.change_number(who, to)}

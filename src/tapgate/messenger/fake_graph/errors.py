@@ -49,5 +49,5 @@ def build_missing_error(name: str) -> GraphApiError:
     return GraphApiError(131008, f"Parameter '{name}' is mandatory")
 
 
-def build_invalid_error(name: str, sentence: str) -> GraphApiError:
-    return GraphApiError(131009, f"Parameter '{name}' {sentence}")
+def build_invalid_error(name: str, message: str) -> GraphApiError:
+    return GraphApiError(131009, f"Parameter '{name}' {message}")

@@ -32,8 +32,8 @@ class MediaStore:
 
     def get_file(self, media_id: str) -> MediaFile:
         if media_id not in self._files:
-            sentence = f"Object with ID '{media_id}' does not exist"
-            raise GraphApiError(100, sentence, subcode=33)
+            message = f"Object with ID '{media_id}' does not exist"
+            raise GraphApiError(100, message, subcode=33)
         return self._files[media_id]
 
     def create_url(self, media_id: str, origin: str, now: datetime) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def _validate_template(template: dict[str, Any]) -> None:
 
 def _has_copy_button(template: dict[str, Any]) -> bool:
     """Return whether the template has a button with the same code as the body."""
-    parameters = {one["type"]: one["parameters"] for one in template.get("components", ())}
+    parameters = {item["type"]: item["parameters"] for item in template.get("components", ())}
     return "body" in parameters and parameters.get("button") == parameters["body"][:1]
 
 
@@ -101,8 +101,8 @@ def _validate_interactive(interactive: dict[str, Any]) -> None:
     kind = interactive.get("type")
     if kind not in _INTERACTIVE_VALIDATORS:
         raise build_invalid_error("interactive.type", "is not supported")
-    longest, judge = _INTERACTIVE_VALIDATORS[kind]
-    _require_string(_require_object(interactive.get("body"), "body"), "text", longest)
+    max_length, judge = _INTERACTIVE_VALIDATORS[kind]
+    _require_string(_require_object(interactive.get("body"), "body"), "text", max_length)
     for name in ("header", "footer"):
         if name in interactive:
             _require_string(_require_object(interactive[name], name), "text", 60)
@@ -121,7 +121,9 @@ def _validate_buttons(action: dict[str, Any]) -> None:
 
 def _validate_rows(action: dict[str, Any]) -> None:
     _require_string(action, "button", 20)
-    sections = [_require_object(one, "section") for one in _require_list(action, "sections", 1, 10)]
+    sections = [
+        _require_object(item, "section") for item in _require_list(action, "sections", 1, 10)
+    ]
     for section in sections:
         _require_string(section, "title", 24, optional=len(sections) == 1)
     rows = [
@@ -186,7 +188,7 @@ def _require_list(holder: dict[str, Any], name: str, least: int, most: int) -> l
 
 
 def _require_string(
-    holder: dict[str, Any], name: str, longest: int, *, optional: bool = False
+    holder: dict[str, Any], name: str, max_length: int, *, optional: bool = False
 ) -> str:
     value = holder.get(name)
     if value is None and optional:
@@ -195,8 +197,8 @@ def _require_string(
         raise build_missing_error(name)
     if not isinstance(value, str) or not value.strip():
         raise build_invalid_error(name, "must be a non-empty string")
-    if len(value) > longest:
-        raise build_invalid_error(name, f"must have at most {longest} characters")
+    if len(value) > max_length:
+        raise build_invalid_error(name, f"must have at most {max_length} characters")
     return value
 
 

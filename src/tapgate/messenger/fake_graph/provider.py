@@ -91,16 +91,18 @@ class Provider:
         """Return the messages sent to an address, with or without a leading `+`."""
         return [sent for sent in self.sent if sent.to == address.removeprefix("+")]
 
-    async def send_user_message(self, who: str, said: UserMessage) -> str:
+    async def send_user_message(self, who: str, user_message: UserMessage) -> str:
         """Deliver a user's message and return its id, which all copies share."""
         now = self.clock()
         self._policy.get_user(who, now).last_message_at = now
         message = {
             "id": _new_message_id(),
             "timestamp": to_unix_seconds(now),
-            **self._build_content(said),
+            **self._build_content(user_message),
         }
-        await self._deliver(self._build_user_value(who, message), said.copies, hold=said.hold)
+        await self._deliver(
+            self._build_user_value(who, message), user_message.copies, hold=user_message.hold
+        )
         return str(message["id"])
 
     async def change_number(self, who: str, to: str) -> str:
@@ -117,7 +119,7 @@ class Provider:
         held, self._held = self._held, []
         if order == "reversed":
             held.reverse()
-        for delivery in [held] if together and held else [[one] for one in held]:
+        for delivery in [held] if together and held else [[item] for item in held]:
             await self.webhooks.deliver(delivery)
         return len(held)
 
@@ -153,20 +155,20 @@ class Provider:
         }
         return build_value(self.phone_number_id, statuses=[status])
 
-    def _build_content(self, said: UserMessage) -> dict[str, Any]:
-        if said.text is not None:
-            return {"type": "text", "text": {"body": said.text}}
-        if said.tap is not None:
-            return self._build_tap(said.tap)
-        if said.button is not None:
-            return {"type": "button", "button": {"payload": said.button, "text": said.button}}
-        if said.image is not None:
-            return {"type": "image", "image": self._build_image(said.image)}
-        if said.flow is not None:
-            response = msgspec.json.encode(said.flow).decode()
+    def _build_content(self, message: UserMessage) -> dict[str, Any]:
+        if message.text is not None:
+            return {"type": "text", "text": {"body": message.text}}
+        if message.tap is not None:
+            return self._build_tap(message.tap)
+        if message.button is not None:
+            return {"type": "button", "button": {"payload": message.button, "text": message.button}}
+        if message.image is not None:
+            return {"type": "image", "image": self._build_image(message.image)}
+        if message.flow is not None:
+            response = msgspec.json.encode(message.flow).decode()
             reply = {"name": "flow", "body": "Sent", "response_json": response}
             return {"type": "interactive", "interactive": {"type": "nfm_reply", "nfm_reply": reply}}
-        return said.message or {"type": "unsupported"}
+        return message.message or {"type": "unsupported"}
 
     def _build_tap(self, tapped: str) -> dict[str, Any]:
         """Return the reply for a tapped option, from the latest message with this option id."""

@@ -86,6 +86,6 @@ class MessagePolicy:
         wanted = self._rules.templates.get(template["name"])
         if wanted is None:
             raise GraphApiError(132001, "Template name does not exist", status=404)
-        given = sum(len(one.get("parameters", ())) for one in template.get("components", ()))
+        given = sum(len(item.get("parameters", ())) for item in template.get("components", ()))
         if given != wanted:
             raise GraphApiError(132000, f"Expected {wanted} parameters, got {given}")

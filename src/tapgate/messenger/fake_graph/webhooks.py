@@ -72,10 +72,10 @@ class WebhookSender:
         if self._client is None:
             self._client = httpx2.AsyncClient(timeout=10.0, trust_env=False)
         try:
-            answer = await self._client.post(str(self.callback), content=body, headers=headers)
+            response = await self._client.post(str(self.callback), content=body, headers=headers)
         except httpx2.HTTPError:
             return None
-        return answer.status_code
+        return response.status_code
 
 
 def build_value(phone_number_id: str, **parts: Any) -> dict[str, Any]:

@@ -85,15 +85,15 @@ class FlowKey:
         except (InvalidTag, ValueError, RecursionError):
             # Not chained: the exception's message may contain decrypted data.
             raise DecryptionError from None
-        return DecryptedRequest(request, lambda answer: _encrypt(aes_key, vector, answer))
+        return DecryptedRequest(request, lambda response: _encrypt(aes_key, vector, response))
 
 
 def flip_bits(vector: bytes) -> bytes:
     return bytes(byte ^ 0xFF for byte in vector)
 
 
-def _encrypt(aes_key: bytes, vector: bytes, answer: dict[str, Any]) -> str:
-    plain = msgspec.json.encode(answer)
+def _encrypt(aes_key: bytes, vector: bytes, response: dict[str, Any]) -> str:
+    plain = msgspec.json.encode(response)
     return base64.b64encode(AESGCM(aes_key).encrypt(flip_bits(vector), plain, None)).decode()
 
 

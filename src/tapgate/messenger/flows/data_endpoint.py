@@ -68,8 +68,8 @@ async def handle(services: S, body: bytes, enter: SubmitForm[S]) -> tuple[int, s
         opened = services.flow_key.decrypt(body)
     except DecryptionError as no:
         return no.status, ""
-    status, answer = await _respond(services, opened.request, enter)
-    return status, opened.encrypt_response(answer)
+    status, response = await _respond(services, opened.request, enter)
+    return status, opened.encrypt_response(response)
 
 
 async def _respond(services: S, request: dict[str, Any], enter: SubmitForm[S]) -> FlowResponse:

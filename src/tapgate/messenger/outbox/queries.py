@@ -62,23 +62,23 @@ def _open_content(vault: Vault, row_id: int, content: bytes | None) -> OutgoingM
 def _to_record(
     message: OutgoingMessage | None, address: str, row: Mapping[str, Any]
 ) -> OutboxMessage:
-    shown = OutboxMessage(
+    outbox_message = OutboxMessage(
         message_id=ids.encode(ids.MESSAGE, row["id"]),
         to=address,
         status=row["status"],
         created_at=format_rfc3339(row["created_at"]),
     )
     if message is None:
-        return shown
-    shown = replace(shown, payloads=_render_payloads(message, address))
+        return outbox_message
+    outbox_message = replace(outbox_message, payloads=_render_payloads(message, address))
     if isinstance(message, Template):
         return replace(
-            shown,
+            outbox_message,
             template=message.name,
             language=message.language,
             parameters=message.parameters,
         )
-    return replace(shown, text=render_plain_text((message,)))
+    return replace(outbox_message, text=render_plain_text((message,)))
 
 
 def _render_payloads(message: OutgoingMessage, address: str) -> list[dict[str, Any]] | None:

@@ -98,7 +98,7 @@ async def link_channel_ids(
                (channel_message_id, outbox_id, status, updated_at)
            SELECT id, $2, 'sent', $3 FROM unnest($1::text[]) AS id
            ON CONFLICT (channel_message_id) DO UPDATE SET outbox_id = excluded.outbox_id""",
-        sorted({one for one in channel_ids if one != "-"}),
+        sorted({item for item in channel_ids if item != "-"}),
         outbox_id,
         now,
     )

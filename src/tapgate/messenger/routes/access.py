@@ -19,8 +19,8 @@ BAD_FLOW_SIGNATURE: Final = 432
 _HUB_SIGNATURE_PATTERN: Final = re.compile(r"sha256=[0-9a-fA-F]{64}", re.ASCII)
 
 
-def is_equal_constant_time(given: str, expected: str) -> bool:
-    return hmac.compare_digest(given.encode(errors="replace"), expected.encode())
+def is_equal_constant_time(value: str, expected: str) -> bool:
+    return hmac.compare_digest(value.encode(errors="replace"), expected.encode())
 
 
 def _check_bridge(request: Request) -> str | None:
@@ -30,8 +30,8 @@ def _check_bridge(request: Request) -> str | None:
         if settings.is_production:
             raise HttpError(403, "TAPGATE_MESSENGER_BRIDGE_TOKEN must be set in production")
         return None
-    scheme, _, given = (request.header(b"authorization") or "").partition(" ")
-    if scheme.lower() != "bearer" or not is_equal_constant_time(given.strip(), token):
+    scheme, _, value = (request.header(b"authorization") or "").partition(" ")
+    if scheme.lower() != "bearer" or not is_equal_constant_time(value.strip(), token):
         raise HttpError(
             401,
             "Authorization must be Bearer followed by the bridge token",

@@ -113,10 +113,10 @@ async def receive_bridge_message(request: Request) -> Response:
             "bridge.failed", request_id=request.request_id, failure=logs.describe_exception(error)
         )
         return _render_failure(_UNAVAILABLE_TEXT)
-    answer = render_plain_text(talk.replies)
+    reply = render_plain_text(talk.replies)
     if talk.has_failed:
-        return _render_failure(answer or _UNAVAILABLE_TEXT)
-    return render_json(200, BridgeResponse(answer=answer, status="success"))
+        return _render_failure(reply or _UNAVAILABLE_TEXT)
+    return render_json(200, BridgeResponse(answer=reply, status="success"))
 
 
 def _validate_message(message: BridgeMessage) -> str:
@@ -166,6 +166,6 @@ async def _require_within_rate(services: Services, phone: str) -> None:
         raise HttpError(429, "Too many messages", retry_after=wait)
 
 
-def _render_failure(answer: str) -> Response:
-    body = BridgeErrorResponse(error="Internal error", answer=answer, status="error")
+def _render_failure(reply: str) -> Response:
+    body = BridgeErrorResponse(error="Internal error", answer=reply, status="error")
     return render_json(500, body)

@@ -106,33 +106,33 @@ def _validate_body(body: TemplateMessage) -> tuple[str, Template]:
         f"parameters must have at most {MAX_PARAMETERS} items",
     )
     _require(
-        all(len(one) <= MAX_PARAMETER_LENGTH and "\0" not in one for one in body.parameters),
+        all(len(item) <= MAX_PARAMETER_LENGTH and "\0" not in item for item in body.parameters),
         f"parameters must have at most {MAX_PARAMETER_LENGTH} characters each, and no NUL",
     )
     parameters = tuple(body.parameters)
     return to, Template(name=body.template, language=language, parameters=parameters)
 
 
-def _require(condition: object, sentence: str) -> None:
+def _require(condition: object, message: str) -> None:
     if not condition:
-        raise HttpError(422, sentence)
+        raise HttpError(422, message)
 
 
 def _get_idempotency_key(request: Request) -> str | None:
     """Return the idempotency key, prefixed with the service, so that services do not collide."""
-    given = request.header(b"idempotency-key")
-    if given is None:
+    value = request.header(b"idempotency-key")
+    if value is None:
         return None
     _require(
-        _KEY_PATTERN.fullmatch(given),
+        _KEY_PATTERN.fullmatch(value),
         f"Idempotency-Key must be 1 to {MAX_KEY_LENGTH} ASCII characters",
     )
-    return f"{request.principal}:{given}"
+    return f"{request.principal}:{value}"
 
 
 def _parse_recipient(query: bytes) -> str:
     """Return the `to` parameter; a leading space is an unencoded `+`."""
-    given = parsing.parse_query(query).get("to", "")
-    if not given.strip():
+    value = parsing.parse_query(query).get("to", "")
+    if not value.strip():
         raise HttpError(400, "to is required")
-    return parsing.parse_phone(f"+{given[1:]}" if given.startswith(" ") else given, "to")
+    return parsing.parse_phone(f"+{value[1:]}" if value.startswith(" ") else value, "to")

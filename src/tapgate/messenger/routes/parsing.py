@@ -102,5 +102,5 @@ def _describe_error(message: str) -> str:
     return f"{path} must be {must_be}" if must_be else f"{path} is out of range"
 
 
-def _reject(sentence: str) -> NoReturn:
-    raise HttpError(400, sentence) from None
+def _reject(message: str) -> NoReturn:
+    raise HttpError(400, message) from None

@@ -43,14 +43,14 @@ class HttpError(Exception):
     def __init__(
         self,
         status: int,
-        sentence: str,
+        message: str,
         *,
         retry_after: int | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(status)
         self.status = status
-        self.message = sentence
+        self.message = message
         self.retry_after = retry_after
         self.headers = headers or {}
 
@@ -131,12 +131,12 @@ def render_text(status: int, text: str) -> Response:
     return _build_response(status, text.encode(), TEXT_MEDIA_TYPE, {})
 
 
-def render_http_error(refusal: HttpError) -> Response:
-    body = ErrorBody(error=refusal.message, status="error", retryAfter=refusal.retry_after)
-    headers = dict(refusal.headers)
-    if refusal.retry_after is not None:
-        headers["Retry-After"] = str(refusal.retry_after)
-    return render_json(refusal.status, body, headers)
+def render_http_error(error: HttpError) -> Response:
+    body = ErrorBody(error=error.message, status="error", retryAfter=error.retry_after)
+    headers = dict(error.headers)
+    if error.retry_after is not None:
+        headers["Retry-After"] = str(error.retry_after)
+    return render_json(error.status, body, headers)
 
 
 def _build_response(status: int, body: bytes, media: str, headers: Mapping[str, str]) -> Response:

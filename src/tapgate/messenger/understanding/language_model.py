@@ -46,11 +46,11 @@ class LanguageModel:
         url: str,
         client: httpx2.AsyncClient,
         *,
-        patience: float = MODEL_TIMEOUT_SECONDS,
+        timeout_seconds: float = MODEL_TIMEOUT_SECONDS,
     ) -> None:
         self._url = url
         self._client = client
-        self._timeout = patience
+        self._timeout = timeout_seconds
 
     async def resolve_intent(self, text: str, language: Language | None) -> Intent:
         known = resolver.match_literal(text, language)
@@ -74,7 +74,7 @@ class LanguageModel:
         }
         try:
             async with asyncio.timeout(self._timeout):
-                answer = await self._request(msgspec.json.encode(question))
+                response = await self._request(msgspec.json.encode(question))
         except (
             httpx2.HTTPError,
             httpx2.InvalidURL,
@@ -84,7 +84,7 @@ class LanguageModel:
         ) as error:
             _log.info("messenger.model_failed", problem=type(error).__name__)
             return None
-        return None if answer.command in _EXCLUDED_COMMANDS else answer.command
+        return None if response.command in _EXCLUDED_COMMANDS else response.command
 
     async def _request(self, question: bytes) -> _ModelResponse:
         """Send the request and decode the response, reading at most `_MAX_RESPONSE_BYTES`."""

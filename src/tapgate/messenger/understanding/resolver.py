@@ -88,9 +88,9 @@ class Resolver:
         core = _COURTESY_PATTERN.sub("", spelled).strip()
         if core and core != spelled:
             # "Hello, my balance please" matches a command only without its courtesies.
-            meaning = self._resolve_core(core, text, language)
-            if meaning.command is not None:
-                return meaning
+            intent = self._resolve_core(core, text, language)
+            if intent.command is not None:
+                return intent
         return self._resolve_by_similarity(spelled, text)
 
     def _resolve_core(self, core: str, text: str, language: Language | None) -> Intent:

@@ -72,11 +72,11 @@ def _normalize_character(sign: str) -> str:
     if digit is not None:
         return str(digit)
     parts = unicodedata.normalize("NFKD", sign).lower()
-    kept = "".join(part for part in parts if not unicodedata.combining(part))
-    if len(kept) == 1:
-        return kept
+    stored = "".join(part for part in parts if not unicodedata.combining(part))
+    if len(stored) == 1:
+        return stored
     # Invisible characters become spaces. "㊿" and similar characters expand to digits.
-    return kept if any(part.isdigit() for part in kept) else " "
+    return stored if any(part.isdigit() for part in stored) else " "
 
 
 def _has_digits_near_secret_word(seen: str) -> bool:

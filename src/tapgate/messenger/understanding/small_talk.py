@@ -72,20 +72,22 @@ _QUESTION_PATTERN = re.compile(
 def classify_small_talk(text: str) -> SmallTalk | None:  # noqa: PLR0911 - one return per class
     if len(text) > MAX_LENGTH:
         return None
-    said = normalize_text(text)
-    if said in _GREETINGS:
+    message = normalize_text(text)
+    if message in _GREETINGS:
         return "greeting"
-    if said in _FAREWELLS:
+    if message in _FAREWELLS:
         return "farewell"
-    if _THANKS_PATTERN.fullmatch(said):
+    if _THANKS_PATTERN.fullmatch(message):
         return "thanks"
-    is_card_gone = _CARD_PATTERN.search(said) and _LOST_PATTERN.search(said)
-    if _FORGOTTEN_PIN_PATTERN.search(said) and not is_card_gone:
+    is_card_gone = _CARD_PATTERN.search(message) and _LOST_PATTERN.search(message)
+    if _FORGOTTEN_PIN_PATTERN.search(message) and not is_card_gone:
         return "forgotten_pin"
-    if _REVERSAL_PATTERN.search(said):
+    if _REVERSAL_PATTERN.search(message):
         return "take_back"
-    if _PHONE_PATTERN.search(said) and _LOST_PATTERN.search(said) and not is_card_gone:
+    if _PHONE_PATTERN.search(message) and _LOST_PATTERN.search(message) and not is_card_gone:
         return "lost_phone"
-    if _FEES_PATTERN.search(said) and (_QUESTION_PATTERN.search(said) or len(said.split()) == 1):
+    if _FEES_PATTERN.search(message) and (
+        _QUESTION_PATTERN.search(message) or len(message.split()) == 1
+    ):
         return "fees"
     return None

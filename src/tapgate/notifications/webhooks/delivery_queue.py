@@ -74,39 +74,39 @@ async def claim(
     return [ClaimedDelivery(**{**row, **events[row["event_id"]], **to}) for row in claimed]
 
 
-async def is_endpoint_unchanged(database: Database, due: ClaimedDelivery) -> bool:
+async def is_endpoint_unchanged(database: Database, delivery: ClaimedDelivery) -> bool:
     """Return whether the endpoint is unchanged since the delivery was claimed."""
     found: bool = await database.fetchval(
         f"""SELECT EXISTS (SELECT FROM webhook_endpoints
                            WHERE {_SAME_ENDPOINT} AND secret = $4)""",
-        *_get_endpoint_values(due),
-        due.secret,
+        *_get_endpoint_values(delivery),
+        delivery.secret,
     )
     return found
 
 
-async def release(database: Database, due: ClaimedDelivery, now: datetime) -> None:
+async def release(database: Database, delivery: ClaimedDelivery, now: datetime) -> None:
     """Undo a claim when nothing was sent."""
     await database.execute(
         f"""UPDATE deliveries SET attempts = attempts - 1, next_attempt_at = $4
             WHERE {_STILL_CLAIMED}""",
-        *_get_claim_values(due),
+        *_get_claim_values(delivery),
         now,
     )
 
 
 async def store_event_data(database: Database, event_id: int, data: dict[str, Any]) -> str:
     """Store the event's data unless another process already has; return the stored data."""
-    kept: str = await database.fetchval(
+    stored: str = await database.fetchval(
         """UPDATE events SET data = coalesce(data, $2) WHERE id = $1 RETURNING data::text""",
         event_id,
         data,
     )
-    return kept
+    return stored
 
 
 async def mark_delivered(
-    database: Database, due: ClaimedDelivery, outcome: AttemptResult, now: datetime
+    database: Database, delivery: ClaimedDelivery, outcome: AttemptResult, now: datetime
 ) -> None:
     await database.execute(
         """WITH succeeded AS (
@@ -115,16 +115,16 @@ async def mark_delivered(
            UPDATE deliveries SET status = 'delivered', next_attempt_at = NULL, ended_at = $2,
                   last_status = $3, duration_ms = $4, response = $5
            WHERE id = $1 AND status = 'pending'""",
-        due.id,
+        delivery.id,
         now,
         *_get_result_values(outcome),
-        due.endpoint_id,
+        delivery.endpoint_id,
     )
 
 
 async def record_failed_attempt(
     database: Database,
-    due: ClaimedDelivery,
+    delivery: ClaimedDelivery,
     outcome: AttemptResult,
     now: datetime,
     retry_at: datetime | None,
@@ -141,7 +141,7 @@ async def record_failed_attempt(
                 next_attempt_at = CASE WHEN {_SAME_LEASE} THEN $7 ELSE next_attempt_at END,
                 ended_at = CASE WHEN {_SAME_LEASE} AND $7 IS NULL THEN $8 ELSE ended_at END
             WHERE {_LATEST_ATTEMPT}""",
-        *_get_claim_values(due),
+        *_get_claim_values(delivery),
         *_get_result_values(outcome),
         retry_at,
         now,
@@ -149,7 +149,7 @@ async def record_failed_attempt(
 
 
 async def mark_endpoint_failing(
-    database: Database, due: ClaimedDelivery, now: datetime, *, max_gap: timedelta
+    database: Database, delivery: ClaimedDelivery, now: datetime, *, max_gap: timedelta
 ) -> datetime | None:
     """Record a failed attempt; return the start of the endpoint's current failure streak.
 
@@ -162,7 +162,7 @@ async def mark_endpoint_failing(
                 failing_since = CASE WHEN failing_since IS NOT NULL AND last_failure_at >= $5
                                      THEN failing_since ELSE $4 END
             WHERE {_SAME_ENDPOINT} RETURNING failing_since""",
-        *_get_endpoint_values(due),
+        *_get_endpoint_values(delivery),
         now,
         now - max_gap,
     )
@@ -171,7 +171,7 @@ async def mark_endpoint_failing(
 
 async def disable_endpoint(
     tx: asyncpg.Connection,
-    due: ClaimedDelivery,
+    delivery: ClaimedDelivery,
     reason: str,
     now: datetime,
     *,
@@ -184,7 +184,7 @@ async def disable_endpoint(
                 failing_since = NULL
             WHERE {_SAME_ENDPOINT} AND ($6::timestamptz IS NULL OR failing_since = $6)
             RETURNING id, url, events, status, status_reason, status_changed_at""",
-        *_get_endpoint_values(due),
+        *_get_endpoint_values(delivery),
         reason,
         now,
         if_failing_since,
@@ -201,12 +201,12 @@ _STILL_CLAIMED = f"{_LATEST_ATTEMPT} AND {_SAME_LEASE}"
 _SAME_ENDPOINT = f"id = $1 AND url = $2 AND status_changed_at = $3 AND {_IS_ACTIVE}"
 
 
-def _get_claim_values(due: ClaimedDelivery) -> tuple[int, int, datetime]:
-    return due.id, due.attempts, due.next_attempt_at
+def _get_claim_values(delivery: ClaimedDelivery) -> tuple[int, int, datetime]:
+    return delivery.id, delivery.attempts, delivery.next_attempt_at
 
 
-def _get_endpoint_values(due: ClaimedDelivery) -> tuple[int, str, datetime]:
-    return due.endpoint_id, due.url, due.status_changed_at
+def _get_endpoint_values(delivery: ClaimedDelivery) -> tuple[int, str, datetime]:
+    return delivery.endpoint_id, delivery.url, delivery.status_changed_at
 
 
 def _get_result_values(outcome: AttemptResult) -> tuple[int | None, int | None, str | None]:

@@ -83,13 +83,13 @@ def _parse_int(text: str) -> int | str:
 
 
 def _redact_subscriber(record: dict[str, Any]) -> dict[str, Any]:
-    kept = ("id", "status", "status_reason")
-    return {name: record[name] for name in kept} | {"restricted": True}
+    stored = ("id", "status", "status_reason")
+    return {name: record[name] for name in stored} | {"restricted": True}
 
 
 def _redact_card(record: dict[str, Any]) -> dict[str, Any]:
-    kept = ("serial", "status", "status_reason", "subscriber_id")
-    return {name: record[name] for name in kept} | {"restricted": True}
+    stored = ("serial", "status", "status_reason", "subscriber_id")
+    return {name: record[name] for name in stored} | {"restricted": True}
 
 
 def _redact_transaction(record: dict[str, Any]) -> dict[str, Any]:

@@ -248,13 +248,13 @@ def build_headers(
     delivery_id: int, secrets: list[str], body: bytes, now: datetime
 ) -> dict[str, str]:
     """Return the Standard Webhooks headers of one attempt, with one signature per secret."""
-    shown, timestamp = ids.encode(ids.DELIVERY, delivery_id), int(now.timestamp())
+    displayed, timestamp = ids.encode(ids.DELIVERY, delivery_id), int(now.timestamp())
     signatures = (
-        signing.standard_webhook_signature(secret, shown, timestamp, body) for secret in secrets
+        signing.standard_webhook_signature(secret, displayed, timestamp, body) for secret in secrets
     )
     return {
         "Content-Type": "application/json",
-        "webhook-id": shown,
+        "webhook-id": displayed,
         "webhook-timestamp": str(timestamp),
         "webhook-signature": " ".join(signatures),
     }

@@ -40,8 +40,8 @@ _delivery_trail = AuditTrail("webhook_delivery")
 _LOOKUP_TIMEOUT_SECONDS = 2.0
 
 
-async def create(call: RequestContext, new: NewWebhookEndpoint) -> WebhookEndpointWithSecret:
-    services = call.services
+async def create(request: RequestContext, new: NewWebhookEndpoint) -> WebhookEndpointWithSecret:
+    services = request.services
     if services.settings.is_production:
         await _require_public_url(new.url)
     endpoint_id, secret = services.new_id(), signing.new_standard_secret()
@@ -56,7 +56,7 @@ async def create(call: RequestContext, new: NewWebhookEndpoint) -> WebhookEndpoi
         )
         await _record_audit_entry(
             tx,
-            call,
+            request,
             endpoint_id,
             "created",
             {"url": (None, model.strip_query(row["url"])), "events": (None, row["events"])},
@@ -68,10 +68,10 @@ async def create(call: RequestContext, new: NewWebhookEndpoint) -> WebhookEndpoi
 
 
 async def update(
-    call: RequestContext, endpoint_id: int, update: WebhookEndpointUpdate
+    request: RequestContext, endpoint_id: int, update: WebhookEndpointUpdate
 ) -> WebhookEndpointRecord:
     """Update the endpoint; return once every process uses the new settings."""
-    services = call.services
+    services = request.services
     if update.url is not None and services.settings.is_production:
         await _require_public_url(update.url)
     async with services.database.transaction() as tx:
@@ -92,20 +92,20 @@ async def update(
             now=services.clock(),
         )
         changes = diff_records(model.to_audit_record(before), model.to_audit_record(after))
-        await _record_audit_entry(tx, call, endpoint_id, "updated", changes)
+        await _record_audit_entry(tx, request, endpoint_id, "updated", changes)
         ticket = await _signal_change(tx, services)
     await services.signals.wait_for_acks(ticket)
     return model.to_record(after)
 
 
 async def rotate_secret(
-    call: RequestContext, endpoint_id: int, grace_seconds: int
+    request: RequestContext, endpoint_id: int, grace_seconds: int
 ) -> WebhookEndpointWithSecret:
     """Replace the secret.
 
     The old secret also signs until the grace period ends. An even older one stops signing now.
     """
-    services = call.services
+    services = request.services
     secret, now = signing.new_standard_secret(), services.clock()
     async with services.database.transaction() as tx:
         row = await queries.rotate_secret(
@@ -115,7 +115,7 @@ async def rotate_secret(
             previous_expires_at=_get_grace_end(now, grace_seconds),
         )
         changes = {"grace_seconds": (None, grace_seconds)}
-        await _record_audit_entry(tx, call, endpoint_id, "secret_rotated", changes)
+        await _record_audit_entry(tx, request, endpoint_id, "secret_rotated", changes)
         ticket = await services.signals.publish(tx, ENDPOINTS_CHANGED, "")
     await services.signals.wait_for_acks(ticket)
     return model.to_record_with_secret(row, secret)
@@ -123,7 +123,7 @@ async def rotate_secret(
 
 async def disable(
     services: Services,
-    due: ClaimedDelivery,
+    delivery: ClaimedDelivery,
     reason: StatusReason,
     *,
     if_failing_since: datetime | None = None,
@@ -131,7 +131,7 @@ async def disable(
     """Disable the endpoint of a failed attempt, unless it has changed since the attempt."""
     async with services.database.transaction() as tx:
         row = await delivery_queue.disable_endpoint(
-            tx, due, reason, services.clock(), if_failing_since=if_failing_since
+            tx, delivery, reason, services.clock(), if_failing_since=if_failing_since
         )
         if row is None:
             return False
@@ -152,15 +152,15 @@ async def disable(
     return True
 
 
-async def delete(call: RequestContext, endpoint_id: int) -> None:
-    services = call.services
+async def delete(request: RequestContext, endpoint_id: int) -> None:
+    services = request.services
     async with services.database.transaction() as tx:
         now = services.clock()
         row = await queries.delete(tx, endpoint_id, now)
         await delivery_queue.fail_for_deleted_endpoints(tx, now)
         await _record_audit_entry(
             tx,
-            call,
+            request,
             endpoint_id,
             "deleted",
             {"url": (model.strip_query(row["url"]), None), "events": (row["events"], None)},
@@ -169,9 +169,9 @@ async def delete(call: RequestContext, endpoint_id: int) -> None:
     await services.signals.wait_for_acks(ticket)
 
 
-async def send_test_event(call: RequestContext, endpoint_id: int) -> asyncpg.Record:
+async def send_test_event(request: RequestContext, endpoint_id: int) -> asyncpg.Record:
     """Enqueue a test event for one endpoint, regardless of its subscriptions."""
-    services = call.services
+    services = request.services
     async with services.database.transaction() as tx:
         await queries.get(tx, endpoint_id)
         row = await queries.insert_event(
@@ -182,20 +182,20 @@ async def send_test_event(call: RequestContext, endpoint_id: int) -> asyncpg.Rec
             data={"webhook_endpoint_id": ids.encode(ids.WEBHOOK_ENDPOINT, endpoint_id)},
             now=services.clock(),
         )
-        await _record_audit_entry(tx, call, endpoint_id, "tested", {})
+        await _record_audit_entry(tx, request, endpoint_id, "tested", {})
     return row
 
 
-async def redeliver(call: RequestContext, endpoint_id: int, delivery_id: int) -> asyncpg.Record:
+async def redeliver(request: RequestContext, endpoint_id: int, delivery_id: int) -> asyncpg.Record:
     """Make a delivery due now, with the same id and a fresh retry schedule."""
-    services = call.services
+    services = request.services
     async with services.database.transaction() as tx:
         await queries.get(tx, endpoint_id)
         before = await queries.lock_delivery(tx, endpoint_id, delivery_id)
         row = await queries.requeue(tx, delivery_id, services.clock())
         await _delivery_trail.record(
             tx,
-            call,
+            request,
             ids.encode(ids.DELIVERY, delivery_id),
             "redelivered",
             changes={"status": (before["status"], row["status"])},
@@ -217,18 +217,18 @@ async def _require_public_url(url: str) -> None:
     try:
         async with asyncio.timeout(_LOOKUP_TIMEOUT_SECONDS):
             await require_public(url, resolve_with_system)
-    except TargetRejectedError as refusal:
-        raise invalid_field("url", str(refusal)) from None
+    except TargetRejectedError as error:
+        raise invalid_field("url", str(error)) from None
     except OSError:  # includes TimeoutError
         return
 
 
 async def _record_audit_entry(
-    tx: asyncpg.Connection, call: RequestContext, endpoint_id: int, action: str, changes: Changes
+    tx: asyncpg.Connection, request: RequestContext, endpoint_id: int, action: str, changes: Changes
 ) -> None:
     await _endpoint_trail.record(
         tx,
-        call,
+        request,
         ids.encode(ids.WEBHOOK_ENDPOINT, endpoint_id),
         action,
         changes=changes,

@@ -23,36 +23,36 @@ _ACCESS = Access(roles="A")
 
 @endpoints.post("/api/v1/admin/webhook-endpoints", access=_ACCESS, status=201)
 async def create_webhook_endpoint(
-    call: RequestContext, body: NewWebhookEndpoint
+    request: RequestContext, body: NewWebhookEndpoint
 ) -> WebhookEndpointWithSecret:
     """Create a webhook endpoint.
 
     The response contains the signing secret, which cannot be retrieved later. `*` subscribes to
     all events. In production, the URL must begin with https:// and resolve to public addresses.
     """
-    return await operations.create(call, body)
+    return await operations.create(request, body)
 
 
 @endpoints.get("/api/v1/admin/webhook-endpoints", access=_ACCESS)
 async def list_webhook_endpoints(
-    call: RequestContext, query: PageQuery
+    request: RequestContext, query: PageQuery
 ) -> Page[WebhookEndpointRecord]:
     """List webhook endpoints, newest first."""
     rows = await queries.list_page(
-        call.services.database, before=query.before_id, limit=query.limit + 1
+        request.services.database, before=query.before_id, limit=query.limit + 1
     )
     return paginate(rows, query.limit, lambda row: int(row["id"]), model.to_record)
 
 
 @endpoints.get("/api/v1/admin/webhook-endpoints/{id}", access=_ACCESS, errors=(Code.NOT_FOUND,))
-async def get_webhook_endpoint(call: RequestContext, id: str) -> WebhookEndpointRecord:
+async def get_webhook_endpoint(request: RequestContext, id: str) -> WebhookEndpointRecord:
     """Get a webhook endpoint."""
-    return model.to_record(await queries.get(call.services.database, _decode_endpoint_id(id)))
+    return model.to_record(await queries.get(request.services.database, _decode_endpoint_id(id)))
 
 
 @endpoints.put("/api/v1/admin/webhook-endpoints/{id}", access=_ACCESS, errors=(Code.NOT_FOUND,))
 async def update_webhook_endpoint(
-    call: RequestContext, id: str, body: WebhookEndpointUpdate
+    request: RequestContext, id: str, body: WebhookEndpointUpdate
 ) -> WebhookEndpointRecord:
     """Update, pause or reactivate a webhook endpoint.
 
@@ -60,7 +60,7 @@ async def update_webhook_endpoint(
     Setting it to `active` resumes a paused endpoint and re-enables a disabled one. After the
     response, only requests already in flight still use the old settings.
     """
-    return await operations.update(call, _decode_endpoint_id(id), body)
+    return await operations.update(request, _decode_endpoint_id(id), body)
 
 
 @endpoints.post(
@@ -69,7 +69,7 @@ async def update_webhook_endpoint(
     errors=(Code.NOT_FOUND,),
 )
 async def rotate_webhook_secret(
-    call: RequestContext, id: str, body: SecretRotation
+    request: RequestContext, id: str, body: SecretRotation
 ) -> WebhookEndpointWithSecret:
     """Rotate the secret of a webhook endpoint.
 
@@ -77,7 +77,7 @@ async def rotate_webhook_secret(
     each request is signed with both the new and the old secret. Another rotation during this
     period ends the older secret immediately.
     """
-    return await operations.rotate_secret(call, _decode_endpoint_id(id), body.grace_seconds)
+    return await operations.rotate_secret(request, _decode_endpoint_id(id), body.grace_seconds)
 
 
 @endpoints.post(
@@ -86,22 +86,22 @@ async def rotate_webhook_secret(
     status=201,
     errors=(Code.NOT_FOUND,),
 )
-async def send_test_event(call: RequestContext, id: str) -> WebhookDelivery:
+async def send_test_event(request: RequestContext, id: str) -> WebhookDelivery:
     """Send a test event to a webhook endpoint.
 
     `webhook.test` is sent to this endpoint only, regardless of its subscriptions. It is signed,
     retried and listed among the deliveries like any other event.
     """
-    return model.to_delivery(await operations.send_test_event(call, _decode_endpoint_id(id)))
+    return model.to_delivery(await operations.send_test_event(request, _decode_endpoint_id(id)))
 
 
 @endpoints.delete("/api/v1/admin/webhook-endpoints/{id}", access=_ACCESS, errors=(Code.NOT_FOUND,))
-async def delete_webhook_endpoint(call: RequestContext, id: str) -> None:
+async def delete_webhook_endpoint(request: RequestContext, id: str) -> None:
     """Delete a webhook endpoint.
 
     Pending deliveries fail without further attempts.
     """
-    await operations.delete(call, _decode_endpoint_id(id))
+    await operations.delete(request, _decode_endpoint_id(id))
 
 
 @endpoints.get(
@@ -109,17 +109,19 @@ async def delete_webhook_endpoint(call: RequestContext, id: str) -> None:
     access=_ACCESS,
     errors=(Code.NOT_FOUND,),
 )
-async def list_deliveries(call: RequestContext, id: str, query: PageQuery) -> Page[WebhookDelivery]:
+async def list_deliveries(
+    request: RequestContext, id: str, query: PageQuery
+) -> Page[WebhookDelivery]:
     """List the deliveries to a webhook endpoint, newest first.
 
     `response` is null if the event concerns a restricted subscriber hidden from the caller.
     """
-    endpoint_id, database = _decode_endpoint_id(id), call.services.database
+    endpoint_id, database = _decode_endpoint_id(id), request.services.database
     await queries.get(database, endpoint_id)
     rows = await queries.list_deliveries(
         database, endpoint_id, before=query.before_id, limit=query.limit + 1
     )
-    hidden = await find_hidden_responses(call.services, call.caller, rows)
+    hidden = await find_hidden_responses(request.services, request.caller, rows)
     return paginate(
         rows,
         query.limit,
@@ -133,7 +135,7 @@ async def list_deliveries(call: RequestContext, id: str, query: PageQuery) -> Pa
     access=_ACCESS,
     errors=(Code.NOT_FOUND,),
 )
-async def redeliver_event(call: RequestContext, id: str, delivery_id: str) -> WebhookDelivery:
+async def redeliver_event(request: RequestContext, id: str, delivery_id: str) -> WebhookDelivery:
     """Redeliver an event under the same ID, regardless of its delivery status.
 
     If the endpoint is paused or disabled, the delivery stays queued until the endpoint is active.
@@ -142,13 +144,13 @@ async def redeliver_event(call: RequestContext, id: str, delivery_id: str) -> We
     endpoint_id = _decode_endpoint_id(id)
     if number is None:
         raise model.delivery_not_found()
-    row = await operations.redeliver(call, endpoint_id, number)
-    hidden = await find_hidden_responses(call.services, call.caller, [row])
+    row = await operations.redeliver(request, endpoint_id, number)
+    hidden = await find_hidden_responses(request.services, request.caller, [row])
     return model.to_delivery(row, hide_response=number in hidden)
 
 
-def _decode_endpoint_id(shown: str) -> int:
-    number = ids.decode(ids.WEBHOOK_ENDPOINT, shown)
+def _decode_endpoint_id(displayed: str) -> int:
+    number = ids.decode(ids.WEBHOOK_ENDPOINT, displayed)
     if number is None:
         raise model.endpoint_not_found()
     return number

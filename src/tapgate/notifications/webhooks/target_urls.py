@@ -79,8 +79,8 @@ class TargetUrlRule(Rule):
         TEXT_RULE.check(value)
         try:
             parse_url(value)
-        except TargetRejectedError as refusal:
-            raise InvalidValueError(str(refusal)) from None
+        except TargetRejectedError as error:
+            raise InvalidValueError(str(error)) from None
         return value
 
     def to_json_schema(self) -> dict[str, Any]:

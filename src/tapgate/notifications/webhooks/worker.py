@@ -95,8 +95,8 @@ class WebhookWorker:
                 else []
             )
             self._has_more_due |= len(claimed) == room
-            for due in claimed:
-                self._start_attempt(due, generation)
+            for delivery in claimed:
+                self._start_attempt(delivery, generation)
 
     async def wait_until_idle(self) -> None:
         """Return when no attempt is in progress."""
@@ -116,46 +116,48 @@ class WebhookWorker:
             MAX_CONCURRENT_ATTEMPTS_PER_ENDPOINT - self._attempts_per_endpoint[endpoint_id],
         )
 
-    def _start_attempt(self, due: ClaimedDelivery, generation: int) -> None:
-        attempt = asyncio.create_task(self._run_attempt(due, generation))
+    def _start_attempt(self, delivery: ClaimedDelivery, generation: int) -> None:
+        attempt = asyncio.create_task(self._run_attempt(delivery, generation))
         self._attempts.add(attempt)
-        self._attempts_per_endpoint[due.endpoint_id] += 1
+        self._attempts_per_endpoint[delivery.endpoint_id] += 1
 
         def ended(attempt: asyncio.Task[None]) -> None:
             self._attempts.discard(attempt)
-            self._attempts_per_endpoint[due.endpoint_id] -= 1
+            self._attempts_per_endpoint[delivery.endpoint_id] -= 1
             self._attempts_per_endpoint += Counter()  # removes zero counts
             if self._has_more_due:
                 self._capacity_available.set()
 
         attempt.add_done_callback(ended)
 
-    async def _run_attempt(self, due: ClaimedDelivery, generation: int) -> None:
+    async def _run_attempt(self, delivery: ClaimedDelivery, generation: int) -> None:
         try:
             try:
-                outcome = await self._send(due, generation)
+                outcome = await self._send(delivery, generation)
             except _EndpointChangedError:
-                await delivery_queue.release(self._database, due, self._services.clock())
+                await delivery_queue.release(self._database, delivery, self._services.clock())
             else:
-                await self._record_result(due, outcome)
+                await self._record_result(delivery, outcome)
         except Exception as error:
             # No result is recorded: the delivery is due again when the lease expires.
             _log.warning(
                 "webhooks.attempt_not_recorded",
-                delivery_id=ids.encode(ids.DELIVERY, due.id),
+                delivery_id=ids.encode(ids.DELIVERY, delivery.id),
                 error=type(error).__name__,
             )
 
-    async def _send(self, due: ClaimedDelivery, generation: int) -> AttemptResult:
+    async def _send(self, delivery: ClaimedDelivery, generation: int) -> AttemptResult:
         async def before_write() -> None:
-            await self._require_unchanged(due, generation)
+            await self._require_unchanged(delivery, generation)
 
         try:
             now = self._services.clock()
-            data = await redact_event_data(self._services, due.event, await self._load_data(due))
-            body = model.encode_body(due.event, due.occurred_at, data)
-            headers = model.build_headers(due.id, self._open_secrets(due, now), body, now)
-            found = await self._sender.send(due.url, headers, body, before_write)
+            data = await redact_event_data(
+                self._services, delivery.event, await self._load_data(delivery)
+            )
+            body = model.encode_body(delivery.event, delivery.occurred_at, data)
+            headers = model.build_headers(delivery.id, self._open_secrets(delivery, now), body, now)
+            found = await self._sender.send(delivery.url, headers, body, before_write)
         except _EndpointChangedError:
             raise
         except NoResponseError as error:
@@ -175,79 +177,81 @@ class WebhookWorker:
             ),
         )
 
-    async def _require_unchanged(self, due: ClaimedDelivery, generation: int) -> None:
+    async def _require_unchanged(self, delivery: ClaimedDelivery, generation: int) -> None:
         if self._services.signals.is_listening:
             unchanged = generation == self._generation
         else:  # changes are not signaled to this process
-            unchanged = await delivery_queue.is_endpoint_unchanged(self._database, due)
+            unchanged = await delivery_queue.is_endpoint_unchanged(self._database, delivery)
         if not unchanged:
             raise _EndpointChangedError
 
-    async def _record_result(self, due: ClaimedDelivery, outcome: AttemptResult) -> None:
+    async def _record_result(self, delivery: ClaimedDelivery, outcome: AttemptResult) -> None:
         now = self._services.clock()
         if outcome.problem is None:
-            await delivery_queue.mark_delivered(self._database, due, outcome, now)
+            await delivery_queue.mark_delivered(self._database, delivery, outcome, now)
             return
         gone = outcome.status == _GONE_STATUS and await self._disable_endpoint(
-            due, StatusReason.GONE
+            delivery, StatusReason.GONE
         )
-        failures = due.attempts - due.attempts_before
+        failures = delivery.attempts - delivery.attempts_before
         pause = None if gone else model.get_retry_delay(failures, outcome.retry_after)
         _log.info(
             "webhooks.delivery_failed" if pause is None else "webhooks.retry_scheduled",
-            delivery_id=ids.encode(ids.DELIVERY, due.id),
-            attempts=due.attempts,
+            delivery_id=ids.encode(ids.DELIVERY, delivery.id),
+            attempts=delivery.attempts,
             problem=outcome.problem,
         )
         retry_at = None if pause is None else now + pause
-        await delivery_queue.record_failed_attempt(self._database, due, outcome, now, retry_at)
+        await delivery_queue.record_failed_attempt(self._database, delivery, outcome, now, retry_at)
         if not outcome.is_internal and not gone:
-            await self._record_failure(due, now)
+            await self._record_failure(delivery, now)
 
-    async def _record_failure(self, due: ClaimedDelivery, now: datetime) -> None:
+    async def _record_failure(self, delivery: ClaimedDelivery, now: datetime) -> None:
         """Disable an endpoint that has failed for too long."""
         since = await delivery_queue.mark_endpoint_failing(
-            self._database, due, now, max_gap=model.MAX_FAILURE_GAP
+            self._database, delivery, now, max_gap=model.MAX_FAILURE_GAP
         )
         if since is not None and now - since >= model.DISABLE_AFTER:
-            await self._disable_endpoint(due, StatusReason.FAILING, if_failing_since=since)
+            await self._disable_endpoint(delivery, StatusReason.FAILING, if_failing_since=since)
 
     async def _disable_endpoint(
         self,
-        due: ClaimedDelivery,
+        delivery: ClaimedDelivery,
         reason: StatusReason,
         *,
         if_failing_since: datetime | None = None,
     ) -> bool:
         disabled = await operations.disable(
-            self._services, due, reason, if_failing_since=if_failing_since
+            self._services, delivery, reason, if_failing_since=if_failing_since
         )
         if disabled:
             _log.warning(
                 "webhooks.endpoint_disabled",
-                endpoint_id=ids.encode(ids.WEBHOOK_ENDPOINT, due.endpoint_id),
+                endpoint_id=ids.encode(ids.WEBHOOK_ENDPOINT, delivery.endpoint_id),
                 reason=reason.name.lower(),
             )
         return disabled
 
-    async def _load_data(self, due: ClaimedDelivery) -> str:
-        if due.data is not None:
-            return due.data
-        look_up = self._record_loaders.get(get_resource_type(due.event))
-        if look_up is None or due.subject_id is None:
+    async def _load_data(self, delivery: ClaimedDelivery) -> str:
+        if delivery.data is not None:
+            return delivery.data
+        look_up = self._record_loaders.get(get_resource_type(delivery.event))
+        if look_up is None or delivery.subject_id is None:
             raise RecordUnavailableError
         try:
-            record = await look_up(self._services, due.subject_id)
+            record = await look_up(self._services, delivery.subject_id)
         except ApiError as error:
             raise RecordUnavailableError from error
         return await delivery_queue.store_event_data(
-            self._database, due.event_id, build_event_data(due.event, record)
+            self._database, delivery.event_id, build_event_data(delivery.event, record)
         )
 
-    def _open_secrets(self, due: ClaimedDelivery, now: datetime) -> list[str]:
+    def _open_secrets(self, delivery: ClaimedDelivery, now: datetime) -> list[str]:
         """Return the endpoint's secret, and the previous one during its grace period."""
-        sealed = [due.secret]
-        if due.previous_secret is not None and due.previous_secret_expires_at is not None:
-            sealed += [due.previous_secret] if now < due.previous_secret_expires_at else []
-        context = model.build_secret_context(due.endpoint_id)
+        sealed = [delivery.secret]
+        if delivery.previous_secret is not None and delivery.previous_secret_expires_at is not None:
+            sealed += (
+                [delivery.previous_secret] if now < delivery.previous_secret_expires_at else []
+            )
+        context = model.build_secret_context(delivery.endpoint_id)
         return [self._services.vault.open(secret, context).decode() for secret in sealed]

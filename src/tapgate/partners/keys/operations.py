@@ -10,24 +10,24 @@ from tapgate.partners import queries as partners
 _trail = AuditTrail("signing_key")
 
 
-async def create(call: RequestContext, partner_id: int) -> NewHmacKey:
-    services = call.services
+async def create(request: RequestContext, partner_id: int) -> NewHmacKey:
+    services = request.services
     async with services.database.transaction() as tx:
         await partners.require_exists(tx, partner_id)
         key = await services.authenticator.hmac_keys.create_for_partner(tx, partner_id)
         changes = {"partner_id": (None, ids.encode(ids.PARTNER, partner_id))}
-        await _trail.record(tx, call, ids.encode(ids.KEY, key.id), "created", changes=changes)
+        await _trail.record(tx, request, ids.encode(ids.KEY, key.id), "created", changes=changes)
     return key
 
 
-async def delete(call: RequestContext, partner_id: int, key_id: int) -> None:
+async def delete(request: RequestContext, partner_id: int, key_id: int) -> None:
     """Delete a key, even the last one. When this returns, no process accepts it."""
-    services = call.services
+    services = request.services
     async with services.database.transaction() as tx:
         await partners.require_exists(tx, partner_id)
         ticket = await services.authenticator.hmac_keys.delete(tx, key_id, owner_id=partner_id)
         if ticket is None:
             raise ApiError(Code.NOT_FOUND, "The partner has no such key.")
         changes = {"partner_id": (ids.encode(ids.PARTNER, partner_id), None)}
-        await _trail.record(tx, call, ids.encode(ids.KEY, key_id), "deleted", changes=changes)
+        await _trail.record(tx, request, ids.encode(ids.KEY, key_id), "deleted", changes=changes)
     await services.signals.wait_for_acks(ticket)

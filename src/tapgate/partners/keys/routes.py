@@ -32,22 +32,22 @@ def _to_record(key: SigningKey) -> PartnerKeyRecord:
 
 
 @endpoints.post(_PATH, access=_ACCESS, status=201, errors=(Code.PARTNER_NOT_FOUND,))
-async def create_partner_key(call: RequestContext, id: str) -> SigningKeyCreated:
+async def create_partner_key(request: RequestContext, id: str) -> SigningKeyCreated:
     """Create an additional signing key for a partner.
 
     Existing keys remain valid until they are deleted. All keys of a partner share its idempotency
     keys. The secret is returned only in this response.
     """
-    key = await operations.create(call, decode_partner_id(id))
+    key = await operations.create(request, decode_partner_id(id))
     return SigningKeyCreated(api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret)
 
 
 @endpoints.get(_PATH, access=_ACCESS, errors=(Code.PARTNER_NOT_FOUND,))
 async def list_partner_keys(
-    call: RequestContext, id: str, query: PageQuery
+    request: RequestContext, id: str, query: PageQuery
 ) -> Page[PartnerKeyRecord]:
     """List a partner's signing keys, newest first, without deleted keys."""
-    services, partner_id = call.services, decode_partner_id(id)
+    services, partner_id = request.services, decode_partner_id(id)
     await queries.require_exists(services.database, partner_id)
     keys = await services.authenticator.hmac_keys.list_page(
         partner_id, before=query.before_id, limit=query.limit + 1
@@ -58,9 +58,9 @@ async def list_partner_keys(
 @endpoints.delete(
     f"{_PATH}/{{api_key_id}}", access=_ACCESS, errors=(Code.PARTNER_NOT_FOUND, Code.NOT_FOUND)
 )
-async def delete_partner_key(call: RequestContext, id: str, api_key_id: str) -> None:
+async def delete_partner_key(request: RequestContext, id: str, api_key_id: str) -> None:
     """Delete a partner's signing key.
 
     Every process rejects the key immediately, even if it is the last one.
     """
-    await operations.delete(call, decode_partner_id(id), decode_id(ids.KEY, api_key_id))
+    await operations.delete(request, decode_partner_id(id), decode_id(ids.KEY, api_key_id))

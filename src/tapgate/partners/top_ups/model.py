@@ -46,11 +46,11 @@ class TopUpReceipt(Receipt, kw_only=True):
     new_balance: str | None
 
 
-def build_receipt(shown: ReceiptFields) -> TopUpReceipt:
+def build_receipt(receipt_fields: ReceiptFields) -> TopUpReceipt:
     return TopUpReceipt(
-        message=shown.build_message("Wallet funded"),
-        transaction_id=shown.transaction_id,
-        status=shown.status,
-        amount=shown.amount,
-        new_balance=shown.visible_payee_balance,
+        message=receipt_fields.build_message("Wallet funded"),
+        transaction_id=receipt_fields.transaction_id,
+        status=receipt_fields.status,
+        amount=receipt_fields.amount,
+        new_balance=receipt_fields.visible_payee_balance,
     )

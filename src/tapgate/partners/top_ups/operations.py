@@ -29,39 +29,39 @@ _SIGNATURE_HEADER = "X-Webhook-Signature"
 
 
 async def fund_by_webhook(
-    call: RequestContext, partner: str, raw_body: bytes
+    request: RequestContext, partner: str, raw_body: bytes
 ) -> Reply[TopUpReceipt]:
     """Fund a subscriber by webhook. The signature is verified before the body is parsed."""
     partner_id = decode_id(ids.PARTNER, partner)
-    await _require_valid_signature(call, partner_id, raw_body)
-    body: WebhookTopUp = _get_body_reader(call.services.settings.currency).decode(raw_body)
+    await _require_valid_signature(request, partner_id, raw_body)
+    body: WebhookTopUp = _get_body_reader(request.services.settings.currency).decode(raw_body)
     return await _submit_top_up(
-        call,
+        request,
         partner_id,
         body.reference,
         body.amount,
-        await _resolve_payee(call, body),
+        await _resolve_payee(request, body),
         channel="partner",
     )
 
 
-async def fund_by_request(call: RequestContext, body: FundFromPartner) -> Reply[TopUpReceipt]:
-    request = build_idempotency_key(call, body)
-    partner_id = _get_paying_partner_id(call, body)
-    await require_customer_access(call, body.subscriber_id, body.card_serial)
+async def fund_by_request(context: RequestContext, body: FundFromPartner) -> Reply[TopUpReceipt]:
+    request = build_idempotency_key(context, body)
+    partner_id = _get_paying_partner_id(context, body)
+    await require_customer_access(context, body.subscriber_id, body.card_serial)
     return await _submit_top_up(
-        call,
+        context,
         partner_id,
         body.partner_reference,
         body.amount,
         body.customer,
-        channel=get_channel(call.principal),
+        channel=get_channel(context.principal),
         request=request,
     )
 
 
 async def _submit_top_up(
-    call: RequestContext,
+    context: RequestContext,
     partner_id: int,
     reference: str,
     amount: str,
@@ -75,24 +75,26 @@ async def _submit_top_up(
         channel=channel,
         payer=commands.partner_party(partner_id),
         payee=payee,
-        amount=to_minor_units(call, amount),
+        amount=to_minor_units(context, amount),
         idempotency_key=request,
         reference=PartnerReference(partner_id, reference),
     )
-    return await submit(call, command, build_receipt)
+    return await submit(context, command, build_receipt)
 
 
-async def _require_valid_signature(call: RequestContext, partner_id: int, raw_body: bytes) -> None:
+async def _require_valid_signature(
+    request: RequestContext, partner_id: int, raw_body: bytes
+) -> None:
     """Require a valid webhook signature.
 
     An unknown partner and a wrong signature cause the same work and the same response, so that
     partner ids cannot be probed.
     """
-    services = call.services
+    services = request.services
     sender = await queries.get_webhook_source(services.database, partner_id)
     sealed = [] if sender is None else sender.get_valid_secrets(services.clock())
     genuine = services.authenticator.webhook_secrets.is_valid_signature(
-        partner_id, sealed, call.get_header(_SIGNATURE_HEADER.lower().encode()), raw_body
+        partner_id, sealed, request.get_header(_SIGNATURE_HEADER.lower().encode()), raw_body
     )
     if sender is None or not genuine:
         raise ApiError(
@@ -108,17 +110,17 @@ def _get_body_reader(currency: str) -> BodyDecoder:
     return BodyDecoder(WebhookTopUp, currency)
 
 
-async def _resolve_payee(call: RequestContext, body: WebhookTopUp) -> Party:
+async def _resolve_payee(request: RequestContext, body: WebhookTopUp) -> Party:
     if body.card_serial is not None:
         return commands.card_party(body.card_serial)
     assert body.phone_number is not None
-    found = await queries.find_subscriber_by_phone(call.services.database, body.phone_number)
+    found = await queries.find_subscriber_by_phone(request.services.database, body.phone_number)
     return commands.subscriber_party(found or 0)
 
 
-def require_partner(call: RequestContext, body: FundFromPartner) -> None:
+def require_partner(request: RequestContext, body: FundFromPartner) -> None:
     """Require `partner_id` unless the request is signed by a partner, who then pays."""
-    if call.principal.partner_id is None and body.partner_id is None:
+    if request.principal.partner_id is None and body.partner_id is None:
         raise ApiError(
             Code.INVALID_REQUEST,
             "partner_id is required",
@@ -126,8 +128,8 @@ def require_partner(call: RequestContext, body: FundFromPartner) -> None:
         )
 
 
-def _get_paying_partner_id(call: RequestContext, body: FundFromPartner) -> int:
-    own, named = call.principal.partner_id, decode_id(ids.PARTNER, body.partner_id)
+def _get_paying_partner_id(request: RequestContext, body: FundFromPartner) -> int:
+    own, named = request.principal.partner_id, decode_id(ids.PARTNER, body.partner_id)
     if own is not None and body.partner_id is not None and named != own:
         raise invalid_field("partner_id", "must be the partner that signs the request")
     return named if own is None else own

@@ -28,7 +28,7 @@ _DECLINE_CODES = (
     requires=(operations.require_partner,),
     errors=(Code.PARTNER_NOT_FOUND, Code.OTP_REQUIRED, *_DECLINE_CODES),
 )
-async def fund_from_partner(call: RequestContext, body: FundFromPartner) -> Reply[TopUpReceipt]:
+async def fund_from_partner(request: RequestContext, body: FundFromPartner) -> Reply[TopUpReceipt]:
     """Fund a subscriber from a partner's account.
 
     Provide either `subscriber_id` or `card_serial`. `partner_id` is required unless the partner
@@ -37,7 +37,7 @@ async def fund_from_partner(call: RequestContext, body: FundFromPartner) -> Repl
     A `partner_reference` identifies one top-up, whether it is sent by request or by webhook.
     Repeating the same top-up returns the original response.
     """
-    return await operations.fund_by_request(call, body)
+    return await operations.fund_by_request(request, body)
 
 
 @endpoints.post(
@@ -47,7 +47,7 @@ async def fund_from_partner(call: RequestContext, body: FundFromPartner) -> Repl
     errors=(Code.UNAUTHORIZED, Code.CURRENCY_NOT_SUPPORTED, *_DECLINE_CODES),
 )
 async def receive_partner_webhook(
-    call: RequestContext, partner_id: str, body: bytes
+    request: RequestContext, partner_id: str, body: bytes
 ) -> Reply[TopUpReceipt]:
     """Fund a subscriber through a partner's webhook.
 
@@ -58,4 +58,4 @@ async def receive_partner_webhook(
     A `reference` identifies one top-up. A repeated delivery returns the original response and moves
     no money.
     """
-    return await operations.fund_by_webhook(call, partner_id, body)
+    return await operations.fund_by_webhook(request, partner_id, body)

@@ -13,9 +13,9 @@ from tapgate.processors.terminals import queries as terminals
 _trail = AuditTrail("signing_key")
 
 
-async def create(call: RequestContext, processor_id: int, terminal_id: int | None) -> NewHmacKey:
+async def create(request: RequestContext, processor_id: int, terminal_id: int | None) -> NewHmacKey:
     """Create a signing key for the processor, or for one of its terminals."""
-    services = call.services
+    services = request.services
     async with services.database.transaction() as tx:
         await processors.require_exists(tx, processor_id)
         if terminal_id is not None:
@@ -26,29 +26,29 @@ async def create(call: RequestContext, processor_id: int, terminal_id: int | Non
         changes: Changes = {"processor_id": (None, ids.encode(ids.PROCESSOR, processor_id))}
         if terminal_id is not None:
             changes = {**changes, "terminal_id": (None, ids.encode(ids.TERMINAL, terminal_id))}
-        await _record_audit_entry(tx, call, key.id, "created", changes)
+        await _record_audit_entry(tx, request, key.id, "created", changes)
     return key
 
 
-async def delete(call: RequestContext, processor_id: int, key_id: int) -> None:
+async def delete(request: RequestContext, processor_id: int, key_id: int) -> None:
     """Delete a key, even the last one. When this returns, no process accepts it."""
-    services = call.services
+    services = request.services
     async with services.database.transaction() as tx:
         await processors.require_exists(tx, processor_id)
         ticket = await services.authenticator.hmac_keys.delete(tx, key_id, owner_id=processor_id)
         if ticket is None:
             raise ApiError(Code.NOT_FOUND, "The processor has no such key.")
         changes = {"processor_id": (ids.encode(ids.PROCESSOR, processor_id), None)}
-        await _record_audit_entry(tx, call, key_id, "deleted", changes)
+        await _record_audit_entry(tx, request, key_id, "deleted", changes)
     await services.signals.wait_for_acks(ticket)
 
 
 async def _record_audit_entry(
-    tx: asyncpg.Connection, call: RequestContext, key_id: int, action: str, changes: Changes
+    tx: asyncpg.Connection, request: RequestContext, key_id: int, action: str, changes: Changes
 ) -> None:
     await _trail.record(
         tx,
-        call,
+        request,
         ids.encode(ids.KEY, key_id),
         action,
         changes=changes,

@@ -48,7 +48,7 @@ def _to_record(key: SigningKey) -> SigningKeyRecord:
     errors=(Code.PROCESSOR_NOT_FOUND, Code.TERMINAL_NOT_FOUND),
 )
 async def create_signing_key(
-    call: RequestContext, id: str, body: NewSigningKey
+    request: RequestContext, id: str, body: NewSigningKey
 ) -> SigningKeyCreated:
     """Create an additional signing key.
 
@@ -58,19 +58,19 @@ async def create_signing_key(
     """
     named = body.terminal_id
     terminal_id = None if named is None else decode_id(ids.TERMINAL, named)
-    key = await operations.create(call, processors.decode_processor_id(id), terminal_id)
+    key = await operations.create(request, processors.decode_processor_id(id), terminal_id)
     return SigningKeyCreated(api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret)
 
 
 @endpoints.get("/api/v1/processors/{id}/keys", access=_ACCESS, errors=(Code.PROCESSOR_NOT_FOUND,))
 async def list_signing_keys(
-    call: RequestContext, id: str, query: PageQuery
+    request: RequestContext, id: str, query: PageQuery
 ) -> Page[SigningKeyRecord]:
     """List the signing keys of a processor and its terminals.
 
     Newest first, without deleted keys.
     """
-    services, processor_id = call.services, processors.decode_processor_id(id)
+    services, processor_id = request.services, processors.decode_processor_id(id)
     await processor_queries.require_exists(services.database, processor_id)
     keys = await services.authenticator.hmac_keys.list_page(
         processor_id, before=query.before_id, limit=query.limit + 1
@@ -83,11 +83,11 @@ async def list_signing_keys(
     access=_ACCESS,
     errors=(Code.PROCESSOR_NOT_FOUND, Code.NOT_FOUND),
 )
-async def delete_signing_key(call: RequestContext, id: str, api_key_id: str) -> None:
+async def delete_signing_key(request: RequestContext, id: str, api_key_id: str) -> None:
     """Delete a signing key.
 
     It is rejected immediately, even if it is the last one.
     """
     await operations.delete(
-        call, processors.decode_processor_id(id), decode_id(ids.KEY, api_key_id)
+        request, processors.decode_processor_id(id), decode_id(ids.KEY, api_key_id)
     )

@@ -22,9 +22,9 @@ class AddedTerminal(NamedTuple):
     key: NewHmacKey
 
 
-async def add(call: RequestContext, processor_id: int, new: NewTerminal) -> AddedTerminal:
+async def add(request: RequestContext, processor_id: int, new: NewTerminal) -> AddedTerminal:
     """Add a terminal with its own signing key."""
-    services = call.services
+    services = request.services
     terminal = Terminal(
         id=services.new_id(),
         processor_id=processor_id,
@@ -43,38 +43,38 @@ async def add(call: RequestContext, processor_id: int, new: NewTerminal) -> Adde
             field: (None, getattr(record, field))
             for field in ("processor_id", "name", "status", "api_key_id")
         }
-        await _record_audit_entry(tx, call, terminal, "created", changes=changes)
+        await _record_audit_entry(tx, request, terminal, "created", changes=changes)
     return AddedTerminal(terminal, key)
 
 
 async def block(
-    call: RequestContext, processor_id: int, terminal_id: int, reason: str | None
+    request: RequestContext, processor_id: int, terminal_id: int, reason: str | None
 ) -> Terminal:
     """Block a terminal. When this returns, no process accepts its keys."""
-    return await _change_status(call, processor_id, terminal_id, model.BLOCK, reason)
+    return await _change_status(request, processor_id, terminal_id, model.BLOCK, reason)
 
 
 async def unblock(
-    call: RequestContext, processor_id: int, terminal_id: int, reason: str | None
+    request: RequestContext, processor_id: int, terminal_id: int, reason: str | None
 ) -> Terminal:
-    return await _change_status(call, processor_id, terminal_id, model.UNBLOCK, reason)
+    return await _change_status(request, processor_id, terminal_id, model.UNBLOCK, reason)
 
 
 async def _change_status(
-    call: RequestContext,
+    request: RequestContext,
     processor_id: int,
     terminal_id: int,
     move: Transition[TerminalStatus],
     reason: str | None,
 ) -> Terminal:
-    services = call.services
+    services = request.services
     async with services.database.transaction() as tx:
         await processors.require_exists(tx, processor_id)
         before = await queries.lock(tx, terminal_id, processor_id=processor_id)
         after = model.apply_transition(before, move)
         await queries.save_state(tx, after)
         changes = diff_records(model.to_record(before), model.to_record(after))
-        await _record_audit_entry(tx, call, after, move.event, reason=reason, changes=changes)
+        await _record_audit_entry(tx, request, after, move.event, reason=reason, changes=changes)
         ticket = await services.authenticator.hmac_keys.publish_owner_change(tx)
     await services.signals.wait_for_acks(ticket)
     return after
@@ -82,7 +82,7 @@ async def _change_status(
 
 async def _record_audit_entry(
     tx: asyncpg.Connection,
-    call: RequestContext,
+    request: RequestContext,
     terminal: Terminal,
     action: str,
     *,
@@ -91,7 +91,7 @@ async def _record_audit_entry(
 ) -> None:
     await _trail.record(
         tx,
-        call,
+        request,
         model.to_record(terminal).id,
         action,
         reason=reason,

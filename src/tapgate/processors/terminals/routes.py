@@ -39,12 +39,12 @@ class TerminalResponse(msgspec.Struct, kw_only=True):
     status=201,
     errors=(Code.PROCESSOR_NOT_FOUND,),
 )
-async def add_terminal(call: RequestContext, id: str, body: NewTerminal) -> TerminalAdded:
+async def add_terminal(request: RequestContext, id: str, body: NewTerminal) -> TerminalAdded:
     """Add a terminal with its own signing key.
 
     The secret is returned only in this response.
     """
-    terminal, key = await operations.add(call, processors.decode_processor_id(id), body)
+    terminal, key = await operations.add(request, processors.decode_processor_id(id), body)
     return TerminalAdded(
         terminal=to_record(terminal), api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret
     )
@@ -53,12 +53,14 @@ async def add_terminal(call: RequestContext, id: str, body: NewTerminal) -> Term
 @endpoints.get(
     "/api/v1/processors/{id}/terminals", access=_ACCESS, errors=(Code.PROCESSOR_NOT_FOUND,)
 )
-async def list_terminals(call: RequestContext, id: str, query: PageQuery) -> Page[TerminalRecord]:
+async def list_terminals(
+    request: RequestContext, id: str, query: PageQuery
+) -> Page[TerminalRecord]:
     """List a processor's terminals, newest first.
 
     `api_key_id` is the terminal's newest key that is not deleted.
     """
-    database, processor_id = call.services.database, processors.decode_processor_id(id)
+    database, processor_id = request.services.database, processors.decode_processor_id(id)
     await processor_queries.require_exists(database, processor_id)
     rows = await queries.list_page(
         database, processor_id, before=query.before_id, limit=query.limit + 1
@@ -72,14 +74,17 @@ async def list_terminals(call: RequestContext, id: str, query: PageQuery) -> Pag
     errors=(Code.PROCESSOR_NOT_FOUND, Code.TERMINAL_NOT_FOUND, Code.ALREADY_BLOCKED),
 )
 async def block_terminal(
-    call: RequestContext, id: str, terminal_id: str, body: OptionalReason
+    request: RequestContext, id: str, terminal_id: str, body: OptionalReason
 ) -> TerminalResponse:
     """Block a terminal.
 
     Its keys are rejected immediately.
     """
     terminal = await operations.block(
-        call, processors.decode_processor_id(id), decode_id(ids.TERMINAL, terminal_id), body.reason
+        request,
+        processors.decode_processor_id(id),
+        decode_id(ids.TERMINAL, terminal_id),
+        body.reason,
     )
     return TerminalResponse(message="Terminal blocked", terminal=to_record(terminal))
 
@@ -90,10 +95,13 @@ async def block_terminal(
     errors=(Code.PROCESSOR_NOT_FOUND, Code.TERMINAL_NOT_FOUND, Code.NOT_BLOCKED),
 )
 async def unblock_terminal(
-    call: RequestContext, id: str, terminal_id: str, body: OptionalReason
+    request: RequestContext, id: str, terminal_id: str, body: OptionalReason
 ) -> TerminalResponse:
     """Unblock a terminal."""
     terminal = await operations.unblock(
-        call, processors.decode_processor_id(id), decode_id(ids.TERMINAL, terminal_id), body.reason
+        request,
+        processors.decode_processor_id(id),
+        decode_id(ids.TERMINAL, terminal_id),
+        body.reason,
     )
     return TerminalResponse(message="Terminal unblocked", terminal=to_record(terminal))

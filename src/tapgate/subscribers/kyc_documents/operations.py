@@ -29,61 +29,63 @@ picture_threads: Final = BoundedThreadPool("images", at_once=2, most=MAX_PENDING
 
 
 async def add(
-    call: RequestContext, subscriber_id: int, new: NewDocument
+    request: RequestContext, subscriber_id: int, new: NewDocument
 ) -> tuple[Document, Subscriber]:
     """Store a document and set the KYC status to pending, because it requires a KYC decision."""
-    services = call.services
-    await _precheck_limits(call, subscriber_id, new.document_type)
+    services = request.services
+    await _precheck_limits(request, subscriber_id, new.document_type)
     document = Document(services.new_id(), new.document_type, services.clock())
-    sealed = await picture_threads.run(_decode_and_seal, call, document.id, new.image)
+    sealed = await picture_threads.run(_decode_and_seal, request, document.id, new.image)
     async with services.database.transaction() as tx:
         before = await subscribers.lock(tx, subscriber_id)
-        await require_editable(tx, call, before)
-        refusal = await limits.get_limit_error(
-            tx, subscriber_id, new.document_type, services.clock()
-        )
-        if refusal is not None:
-            raise refusal
+        await require_editable(tx, request, before)
+        error = await limits.get_limit_error(tx, subscriber_id, new.document_type, services.clock())
+        if error is not None:
+            raise error
         await queries.add(tx, document, subscriber_id, sealed)
         changes = {new.document_type: (None, encode_document_id(document.id))}
-        await record_audit_entry(tx, call, subscriber_id, "kyc_document_added", changes=changes)
+        await record_audit_entry(tx, request, subscriber_id, "kyc_document_added", changes=changes)
         after = msgspec.structs.replace(before, kyc_status="PENDING")
         if after != before:
-            after = await save(tx, call, before, after, action="updated")
+            after = await save(tx, request, before, after, action="updated")
     return document, after
 
 
-async def _precheck_limits(call: RequestContext, subscriber_id: int, document_type: str) -> None:
+async def _precheck_limits(request: RequestContext, subscriber_id: int, document_type: str) -> None:
     """Reject uploads over a limit before the expensive decoding.
 
     The limits are checked again under the lock.
     """
-    database = call.services.database
-    refusal = await limits.get_limit_error(
-        database, subscriber_id, document_type, call.services.clock()
+    database = request.services.database
+    error = await limits.get_limit_error(
+        database, subscriber_id, document_type, request.services.clock()
     )
-    if refusal is not None:
-        await require_editable(database, call, await subscribers.get(database, subscriber_id))
-        raise refusal
+    if error is not None:
+        await require_editable(database, request, await subscribers.get(database, subscriber_id))
+        raise error
 
 
-async def view_picture(call: RequestContext, subscriber_id: int, document_id: int) -> EncodedImage:
+async def view_picture(
+    request: RequestContext, subscriber_id: int, document_id: int
+) -> EncodedImage:
     """Return the decrypted image of a document, and record the access in the audit log."""
-    async with call.services.database.transaction() as tx:
+    async with request.services.database.transaction() as tx:
         subscriber = await subscribers.get(tx, subscriber_id)
-        await require_subscriber_access(tx, call, subscriber.id, restricted=subscriber.restricted)
+        await require_subscriber_access(
+            tx, request, subscriber.id, restricted=subscriber.restricted
+        )
         sealed = await queries.get_sealed_picture(tx, subscriber_id, document_id)
         reason = encode_document_id(document_id)
-        await record_audit_entry(tx, call, subscriber_id, "kyc_document_seen", reason=reason)
+        await record_audit_entry(tx, request, subscriber_id, "kyc_document_seen", reason=reason)
     context = build_seal_context(document_id)
-    content = await asyncio.to_thread(call.services.vault.open, sealed.content, context)
+    content = await asyncio.to_thread(request.services.vault.open, sealed.content, context)
     return EncodedImage(sealed.media_type, content)
 
 
-def _decode_and_seal(call: RequestContext, document_id: int, image: str) -> EncodedImage:
+def _decode_and_seal(request: RequestContext, document_id: int, image: str) -> EncodedImage:
     try:
         picture = decode_data_uri(image)
     except ImageError as error:
         raise invalid_field("image", str(error)) from None
-    sealed = call.services.vault.seal(picture.content, build_seal_context(document_id))
+    sealed = request.services.vault.seal(picture.content, build_seal_context(document_id))
     return EncodedImage(picture.media_type, sealed)

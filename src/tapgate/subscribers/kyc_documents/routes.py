@@ -39,7 +39,7 @@ class DocumentAdded(msgspec.Struct, kw_only=True):
     body_limit=8 * MEBIBYTE,
     errors=(*_READ_ERRORS, Code.NOT_CLOSABLE),
 )
-async def add_kyc_document(call: RequestContext, id: str, body: NewDocument) -> DocumentAdded:
+async def add_kyc_document(request: RequestContext, id: str, body: NewDocument) -> DocumentAdded:
     """Add a KYC document.
 
     The image is decoded, rotated upright and encoded again without metadata. The subscriber's KYC
@@ -47,7 +47,7 @@ async def add_kyc_document(call: RequestContext, id: str, body: NewDocument) -> 
     documents are accepted in 24 hours. Over a limit, the request fails with 429, and
     `details.limit` is `undecided_per_type` or `per_day`.
     """
-    document, subscriber = await operations.add(call, read_subscriber_id(id), body)
+    document, subscriber = await operations.add(request, read_subscriber_id(id), body)
     return DocumentAdded(
         document_id=encode_document_id(document.id),
         document_type=document.document_type,
@@ -57,15 +57,17 @@ async def add_kyc_document(call: RequestContext, id: str, body: NewDocument) -> 
 
 @endpoints.get("/api/v1/subscribers/{id}/kyc-documents", access=_ACCESS, errors=_READ_ERRORS)
 async def list_kyc_documents(
-    call: RequestContext, id: str, query: PageQuery
+    request: RequestContext, id: str, query: PageQuery
 ) -> Page[DocumentRecord]:
     """List the KYC documents of a subscriber.
 
     Newest first, without the images.
     """
-    database = call.services.database
+    database = request.services.database
     subscriber = await subscribers.get(database, read_subscriber_id(id))
-    await require_subscriber_access(database, call, subscriber.id, restricted=subscriber.restricted)
+    await require_subscriber_access(
+        database, request, subscriber.id, restricted=subscriber.restricted
+    )
     rows = await queries.list_page(database, subscriber.id, query)
     return paginate(rows, query.limit, key=lambda row: row.id, show=to_record)
 
@@ -76,11 +78,13 @@ async def list_kyc_documents(
     media=("image/jpeg", "image/png"),
     errors=(*_READ_ERRORS, Code.NOT_FOUND),
 )
-async def get_kyc_document_image(call: RequestContext, id: str, document_id: str) -> Reply[bytes]:
+async def get_kyc_document_image(
+    request: RequestContext, id: str, document_id: str
+) -> Reply[bytes]:
     """Get the image of a KYC document."""
     subscriber_id = read_subscriber_id(id)
     number = decode_document_id(document_id)
-    picture = await operations.view_picture(call, subscriber_id, number)
+    picture = await operations.view_picture(request, subscriber_id, number)
     name = f"{encode_document_id(number)}.{picture.media_type.removeprefix('image/')}"
     return Reply(
         picture.content,

@@ -71,7 +71,7 @@ def parse_fee_rules(rules: FeeRules, currency: str) -> list[StoredFeeStep]:
         ladder = [(place, step) for place, step in enumerate(steps) if step.type == kind]
         problems |= _validate_steps(kind, ladder)
     if problems:
-        message = "; ".join(f"{path} {sentence}" for path, sentence in problems.items())
+        message = "; ".join(f"{path} {text}" for path, text in problems.items())
         raise ApiError(Code.VALIDATION_FAILED, message, details={"fields": problems})
     return steps
 

@@ -9,27 +9,29 @@ from tapgate.wallets.fee_rules import model, queries
 from tapgate.wallets.fee_rules.model import FeeRules
 
 
-async def replace(call: RequestContext, fee_rules: FeeRules, kind: str | None = None) -> FeeRules:
+async def replace(
+    request: RequestContext, fee_rules: FeeRules, kind: str | None = None
+) -> FeeRules:
     """Replace the rules of one type, or all rules.
 
     When this returns, every process applies the new rules.
     """
-    services = call.services
+    services = request.services
     currency = services.settings.currency
     wanted = model.parse_fee_rules(fee_rules, currency)
     async with services.database.transaction() as tx:
         await queries.lock(tx)
         steps = await queries.list_steps(tx)
         before = model.to_record(steps, currency)
-        kept = [step for step in steps if kind is not None and step.type != kind]
-        await queries.replace_all(tx, kept + wanted)
+        stored = [step for step in steps if kind is not None and step.type != kind]
+        await queries.replace_all(tx, stored + wanted)
         after = model.to_record(await queries.list_steps(tx), currency)
         if after == before:
             return before
         await record(
             tx,
             services,
-            call.origin,
+            request.origin,
             event="fee_rules.replaced",
             resource_type="fee_rules",
             resource_id="fee_rules",

@@ -10,14 +10,14 @@ endpoints = Endpoints("Fee rules")
 
 
 @endpoints.get("/api/v1/fee-rules", access=Access(roles="AF"))
-async def get_fee_rules(call: RequestContext) -> FeeRules:
+async def get_fee_rules(request: RequestContext) -> FeeRules:
     """Get the fee rules."""
-    steps = await queries.list_steps(call.services.database)
-    return to_record(steps, call.services.settings.currency)
+    steps = await queries.list_steps(request.services.database)
+    return to_record(steps, request.services.settings.currency)
 
 
 @endpoints.put("/api/v1/fee-rules", access=Access(roles="A"))
-async def replace_fee_rules(call: RequestContext, body: FeeRules) -> FeeRules:
+async def replace_fee_rules(request: RequestContext, body: FeeRules) -> FeeRules:
     """Replace all fee rules.
 
     The body has the same format as the response. The steps of a type are ordered by `up_to`, and
@@ -25,15 +25,15 @@ async def replace_fee_rules(call: RequestContext, body: FeeRules) -> FeeRules:
     amount. Refunds, commission payouts and deposits by the platform have no fee. The fee for a
     payment is paid by the receiver.
     """
-    return await operations.replace(call, body)
+    return await operations.replace(request, body)
 
 
 @endpoints.put("/api/v1/fee-rules/{type}", access=Access(roles="A"), errors=(Code.RULE_NOT_FOUND,))
-async def replace_fee_rules_of_type(call: RequestContext, type: str, body: FeeRules) -> FeeRules:
+async def replace_fee_rules_of_type(request: RequestContext, type: str, body: FeeRules) -> FeeRules:
     """Replace the fee rules of one transaction type.
 
     The body contains the steps of this type, in the same format as the response. The rules of all
     other types are unchanged. Without steps, the type has no fee. Returns all rules.
     """
     require_single_type(body, type)
-    return await operations.replace(call, body, type)
+    return await operations.replace(request, body, type)

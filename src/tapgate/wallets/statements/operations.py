@@ -38,18 +38,18 @@ class StatementLink(NamedTuple):
 
 
 async def build_statement(
-    call: RequestContext, request: StatementRequest
+    context: RequestContext, request: StatementRequest
 ) -> tuple[Subscriber, Statement]:
     period = parse_period(request)
-    services = call.services
+    services = context.services
     subscriber = await subscribers.get(
         services.database, decode_subscriber_id(request.subscriber_id)
     )
     await require_subscriber_access(
-        services.database, call, subscriber.id, restricted=subscriber.restricted
+        services.database, context, subscriber.id, restricted=subscriber.restricted
     )
     if request.pin is not None:
-        await pins.verify_pin(call, subscriber.id, request.pin)
+        await pins.verify_pin(context, subscriber.id, request.pin)
     zone = services.settings.timezone
     generated_at = services.clock()
     books = await queries.load_activity(
@@ -72,10 +72,10 @@ async def build_statement(
 
 
 async def issue_file(
-    call: RequestContext, subscriber: Subscriber, statement: Statement, format: FileFormat
+    request: RequestContext, subscriber: Subscriber, statement: Statement, format: FileFormat
 ) -> StatementLink:
     """Render and store a file, so that later transactions do not change an issued statement."""
-    services = call.services
+    services = request.services
     packed = await rendering_threads.run(_render_compressed, statement, format)
     sealed = services.vault.seal(packed, _get_seal_context(statement.id))
     link = StatementLink(secrets.token_urlsafe(32), statement.generated_at + LINK_LIFETIME)
@@ -83,7 +83,7 @@ async def issue_file(
         # The subscriber may have become restricted during rendering. Under the lock, either this
         # check rejects the file or the restriction deletes it.
         restricted = await subscribers.lock_restriction(tx, subscriber.id)
-        await require_subscriber_access(tx, call, subscriber.id, restricted=restricted)
+        await require_subscriber_access(tx, request, subscriber.id, restricted=restricted)
         if await queries.count_files(tx, subscriber.id) >= MAX_FILES:
             raise ApiError(
                 Code.RATE_LIMITED,
@@ -99,7 +99,7 @@ async def issue_file(
             created_at=statement.generated_at,
             expires_at=link.expires_at,
         )
-        await record_audit_entry(tx, call, subscriber.id, "statement_issued")
+        await record_audit_entry(tx, request, subscriber.id, "statement_issued")
     return link
 
 

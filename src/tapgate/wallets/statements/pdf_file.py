@@ -218,8 +218,8 @@ class _PdfRenderer:
 
     def _format_amount(self, minor: int) -> str:
         """Format an amount as `1,234.50`."""
-        sign, shown = ("-", -minor) if minor < 0 else ("", minor)
-        whole, point, fraction = self._statement.format_amount(shown).partition(".")
+        sign, displayed = ("-", -minor) if minor < 0 else ("", minor)
+        whole, point, fraction = self._statement.format_amount(displayed).partition(".")
         return f"{sign}{int(whole):,}{point}{fraction}"
 
 

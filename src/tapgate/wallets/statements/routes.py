@@ -34,7 +34,7 @@ _CONTENT_TYPES = {"csv": csv_file.CONTENT_TYPE, "pdf": pdf_file.CONTENT_TYPE}
     ),
     heavy=True,
 )
-async def create_statement(call: RequestContext, body: StatementRequest) -> StatementRecord:
+async def create_statement(request: RequestContext, body: StatementRequest) -> StatementRecord:
     """Create an account statement for a subscriber.
 
     The period includes both dates, in the platform's time zone, and has at most 366 days. Entries
@@ -42,14 +42,16 @@ async def create_statement(call: RequestContext, body: StatementRequest) -> Stat
     downloaded for 24 hours with its link, which requires no other credential. A subscriber can have
     at most 100 files at a time. Further requests fail with `RATE_LIMITED`.
     """
-    subscriber, statement = await operations.build_statement(call, body)
+    subscriber, statement = await operations.build_statement(request, body)
     record = to_record(statement)
     if body.format == "json":
         # In a thread, because thousands of entries would block the event loop.
         record.entries = await asyncio.to_thread(to_entry_records, statement)
         return record
-    link = await operations.issue_file(call, subscriber, statement, cast(FileFormat, body.format))
-    record.statement_url = f"{call.services.settings.public_url}{_FILES_PATH}/{link.token}"
+    link = await operations.issue_file(
+        request, subscriber, statement, cast(FileFormat, body.format)
+    )
+    record.statement_url = f"{request.services.settings.public_url}{_FILES_PATH}/{link.token}"
     record.expires_at = clock.format_rfc3339(link.expires_at)
     return record
 
@@ -61,9 +63,9 @@ async def create_statement(call: RequestContext, body: StatementRequest) -> Stat
     media=("text/csv", "application/pdf"),
     heavy=True,
 )
-async def download_statement(call: RequestContext, token: str) -> Reply[bytes]:
+async def download_statement(request: RequestContext, token: str) -> Reply[bytes]:
     """Download a statement file (CSV or PDF) with its link."""
-    found = await operations.fetch_file(call.services, token)
+    found = await operations.fetch_file(request.services, token)
     if found is None:
         raise ApiError(Code.NOT_FOUND, "The statement does not exist or the link has expired.")
     file, content = found

@@ -54,10 +54,10 @@ def truncate_to_width(text: str, font: str, size: float, width: float) -> str:
     if pdfmetrics.stringWidth(text, font, size) <= width:
         return text
     room = width - pdfmetrics.stringWidth(_ELLIPSIS, font, size)
-    kept = ""
+    stored = ""
     for letter in text:
         room -= pdfmetrics.stringWidth(letter, font, size)
         if room < 0:
             break
-        kept += letter
-    return kept.rstrip() + _ELLIPSIS
+        stored += letter
+    return stored.rstrip() + _ELLIPSIS

@@ -32,26 +32,26 @@ _PERMANENT_REASONS: Final = ("lost", "stolen", "damaged")
 _BLOCK_REASONS: Final = (*_PERMANENT_REASONS, "customer_request")
 
 
-def _build_list_cards_request(scene: Turn) -> ListCards:
-    return ListCards(subscriber_id=scene.subscriber.id)
+def _build_list_cards_request(turn: Turn) -> ListCards:
+    return ListCards(subscriber_id=turn.subscriber.id)
 
 
-def _reply_with_cards(scene: Turn, cards: list[Card]) -> Next:
+def _reply_with_cards(turn: Turn, cards: list[Card]) -> Next:
     if not cards:
-        scene.suggest_commands(scene.translate("cards.none"), "link", "menu")
+        turn.suggest_commands(turn.translate("cards.none"), "link", "menu")
         return "end"
     lines = [
-        f"• {card.serial} · {_describe_card(scene, card)}" for card in cards[:_MAX_LISTED_CARDS]
+        f"• {card.serial} · {_describe_card(turn, card)}" for card in cards[:_MAX_LISTED_CARDS]
     ]
-    scene.suggest_commands("\n".join([scene.translate("cards"), *lines]), "link", "block", "menu")
+    turn.suggest_commands("\n".join([turn.translate("cards"), *lines]), "link", "block", "menu")
     return "end"
 
 
-def _describe_card(scene: Turn, card: Card) -> str:
+def _describe_card(turn: Turn, card: Card) -> str:
     key = f"card.{card.status}"
-    parts = [scene.translate(key) if texts.has_text(key) else card.status.lower()]
+    parts = [turn.translate(key) if texts.has_text(key) else card.status.lower()]
     if card.type == "CHILD":
-        parts.append(scene.translate("card.child"))
+        parts.append(turn.translate("card.child"))
         parts.extend(
             [rendering.truncate(card.holder_name, _MAX_NAME_LENGTH)] if card.holder_name else []
         )
@@ -61,39 +61,39 @@ def _describe_card(scene: Turn, card: Card) -> str:
 def _build_card_filter(statuses: tuple[str, ...], none: str) -> Callable[[Turn, list[Card]], Next]:
     """Build a response handler that stores the cards with one of the statuses to choose from."""
 
-    def told(scene: Turn, cards: list[Card]) -> Next:
+    def told(turn: Turn, cards: list[Card]) -> Next:
         fitting = tuple(card for card in cards if card.status in statuses)
-        scene.update(cards=fitting)
+        turn.update(cards=fitting)
         if fitting:
             return "on"
-        scene.suggest_commands(scene.translate(none), "cards", "menu")
+        turn.suggest_commands(turn.translate(none), "cards", "menu")
         return "end"
 
     return told
 
 
-def _list_card_choices(scene: Turn) -> list[Choice]:
+def _list_card_choices(turn: Turn) -> list[Choice]:
     return [
-        Choice(card.serial, card.serial, _describe_card(scene, card))
-        for card in scene.conversation.cards
+        Choice(card.serial, card.serial, _describe_card(turn, card))
+        for card in turn.conversation.cards
     ]
 
 
-def _get_only_card(scene: Turn) -> str | None:
-    cards = scene.conversation.cards
+def _get_only_card(turn: Turn) -> str | None:
+    cards = turn.conversation.cards
     return cards[0].serial if len(cards) == 1 else None
 
 
-def _parse_card(scene: Turn, text: str) -> Claimed:
+def _parse_card(turn: Turn, text: str) -> Claimed:
     serial = reading.parse_card_serial(text)
-    known = {card.serial.upper(): card.serial for card in scene.conversation.cards}
+    known = {card.serial.upper(): card.serial for card in turn.conversation.cards}
     return {"card": known[serial.upper()]} if serial and serial.upper() in known else None
 
 
 def _build_card_question(prompt: str) -> AskStep:
     return AskStep(
         name="card",
-        prompt=lambda scene: scene.translate(prompt),
+        prompt=lambda turn: turn.translate(prompt),
         choices=_list_card_choices,
         infer_answer=_get_only_card,
         parse_text=_parse_card,
@@ -102,71 +102,69 @@ def _build_card_question(prompt: str) -> AskStep:
     )
 
 
-def _parse_serial(scene: Turn, text: str) -> Claimed:
+def _parse_serial(turn: Turn, text: str) -> Claimed:
     serial = reading.parse_card_serial(text)
     return None if serial is None else {"serial": serial}
 
 
-def _begin_link(scene: Turn, said: str) -> None:
+def _begin_link(turn: Turn, text: str) -> None:
     """Take the serial from the opening text, for example "Link card AB-1234"."""
-    serial = reading.parse_card_serial(said.rsplit(maxsplit=1)[-1]) if said.split() else None
+    serial = reading.parse_card_serial(text.rsplit(maxsplit=1)[-1]) if text.split() else None
     if serial is not None:
-        scene.set_facts(serial=serial)
+        turn.set_facts(serial=serial)
 
 
-def _build_link_request(scene: Turn, pins: PinInput) -> LinkCard:
+def _build_link_request(turn: Turn, pins: PinInput) -> LinkCard:
     return LinkCard(
-        subscriber_id=scene.subscriber.id, card_serial=scene.facts["serial"], pin=pins.pin
+        subscriber_id=turn.subscriber.id, card_serial=turn.facts["serial"], pin=pins.pin
     )
 
 
-def _handle_linked(scene: Turn, card: Card) -> Next:
-    scene.suggest_commands(scene.translate("link.done", card=card.serial), "cards", "menu")
+def _handle_linked(turn: Turn, card: Card) -> Next:
+    turn.suggest_commands(turn.translate("link.done", card=card.serial), "cards", "menu")
     return "end"
 
 
-def _begin_block(scene: Turn, said: str) -> None:
+def _begin_block(turn: Turn, text: str) -> None:
     """Take the reason from the opening text, for example "My card was stolen"."""
-    reason = option_matching.find_mentioned_value(said, _PERMANENT_REASONS)
+    reason = option_matching.find_mentioned_value(text, _PERMANENT_REASONS)
     if reason is not None:
-        scene.set_facts(reason=reason)
+        turn.set_facts(reason=reason)
 
 
-def _render_block_confirmation(scene: Turn) -> str:
+def _render_block_confirmation(turn: Turn) -> str:
     key = (
-        "block.confirm_permanent"
-        if scene.facts["reason"] in _PERMANENT_REASONS
-        else "block.confirm"
+        "block.confirm_permanent" if turn.facts["reason"] in _PERMANENT_REASONS else "block.confirm"
     )
-    return scene.translate(key, card=scene.facts["card"])
+    return turn.translate(key, card=turn.facts["card"])
 
 
-def _build_block_request(scene: Turn) -> BlockCard:
+def _build_block_request(turn: Turn) -> BlockCard:
     return BlockCard(
-        subscriber_id=scene.subscriber.id,
-        card_serial=scene.facts["card"],
-        reason=scene.facts["reason"],
+        subscriber_id=turn.subscriber.id,
+        card_serial=turn.facts["card"],
+        reason=turn.facts["reason"],
     )
 
 
-def _handle_blocked(scene: Turn, card: Card) -> Next:
-    if scene.facts["reason"] in _PERMANENT_REASONS:
-        scene.suggest_commands(
-            scene.translate("block.done_permanent", card=card.serial), "link", "menu"
+def _handle_blocked(turn: Turn, card: Card) -> Next:
+    if turn.facts["reason"] in _PERMANENT_REASONS:
+        turn.suggest_commands(
+            turn.translate("block.done_permanent", card=card.serial), "link", "menu"
         )
     else:
-        scene.suggest_commands(scene.translate("block.done", card=card.serial), "unblock", "menu")
+        turn.suggest_commands(turn.translate("block.done", card=card.serial), "unblock", "menu")
     return "end"
 
 
-def _build_unblock_request(scene: Turn, pins: PinInput) -> UnblockCard:
+def _build_unblock_request(turn: Turn, pins: PinInput) -> UnblockCard:
     return UnblockCard(
-        subscriber_id=scene.subscriber.id, card_serial=scene.facts["card"], pin=pins.pin
+        subscriber_id=turn.subscriber.id, card_serial=turn.facts["card"], pin=pins.pin
     )
 
 
-def _handle_unblocked(scene: Turn, card: Card) -> Next:
-    scene.suggest_commands(scene.translate("unblock.done", card=card.serial), "cards", "menu")
+def _handle_unblocked(turn: Turn, card: Card) -> Next:
+    turn.suggest_commands(turn.translate("unblock.done", card=card.serial), "cards", "menu")
     return "end"
 
 
@@ -187,14 +185,14 @@ SCRIPTS: Final = (
             *SUBSCRIBER_STEPS,
             AskStep(
                 name="serial",
-                prompt=lambda scene: scene.translate("link.serial"),
+                prompt=lambda turn: turn.translate("link.serial"),
                 parse_text=_parse_serial,
                 looks_like_pin=is_pin_not_serial,
                 not_understood_key="not_understood.serial",
             ),
             PinStep(
                 name="linked",
-                prompt=lambda scene: scene.translate("link.pin", card=scene.facts["serial"]),
+                prompt=lambda turn: turn.translate("link.pin", card=turn.facts["serial"]),
                 build_request=_build_link_request,
                 on_success=_handle_linked,
             ),
@@ -214,12 +212,12 @@ SCRIPTS: Final = (
             _build_card_question("block.card"),
             AskStep(
                 name="reason",
-                prompt=lambda scene: scene.translate("block.reason", card=scene.facts["card"]),
-                choices=lambda scene: [
+                prompt=lambda turn: turn.translate("block.reason", card=turn.facts["card"]),
+                choices=lambda turn: [
                     Choice(
                         reason,
-                        scene.translate(f"reason.{reason}"),
-                        scene.translate(
+                        turn.translate(f"reason.{reason}"),
+                        turn.translate(
                             "block.permanent" if reason in _PERMANENT_REASONS else "block.temporary"
                         ),
                     )
@@ -244,7 +242,7 @@ SCRIPTS: Final = (
             _build_card_question("unblock.card"),
             PinStep(
                 name="unblocked",
-                prompt=lambda scene: scene.translate("unblock.pin", card=scene.facts["card"]),
+                prompt=lambda turn: turn.translate("unblock.pin", card=turn.facts["card"]),
                 build_request=_build_unblock_request,
                 on_success=_handle_unblocked,
             ),

@@ -28,42 +28,42 @@ _CODE_PATTERN: Final = re.compile(r"[0-9]{6}")
 _DIGIT_GAP_PATTERN: Final = re.compile(r"(?<=[0-9])[\s-]+(?=[0-9])")
 
 
-def _is_phone_unknown(scene: Turn) -> bool:
-    return scene.person.phone is None
+def _is_phone_unknown(turn: Turn) -> bool:
+    return turn.person.phone is None
 
 
-def _parse_phone(scene: Turn, text: str) -> Claimed:
+def _parse_phone(turn: Turn, text: str) -> Claimed:
     phone = reading.parse_phone(text, None)
     return None if phone is None else {"phone": phone}
 
 
-def _parse_code(scene: Turn, text: str) -> Claimed:
+def _parse_code(turn: Turn, text: str) -> Claimed:
     figures = re.findall(r"[0-9]+", _DIGIT_GAP_PATTERN.sub("", text))
     if len(figures) != 1 or not _CODE_PATTERN.fullmatch(figures[0]):
         return None
-    return VerifyOneTimeCode(phone=scene.facts["phone"], code=figures[0])
+    return VerifyOneTimeCode(phone=turn.facts["phone"], code=figures[0])
 
 
-def _parse_code_option(scene: Turn, value: str) -> Claimed:
+def _parse_code_option(turn: Turn, value: str) -> Claimed:
     """Go back to request a new code or to enter a different phone number."""
-    scene.clear_facts("code_sent", *(["phone"] if value == "phone" else []))
+    turn.clear_facts("code_sent", *(["phone"] if value == "phone" else []))
     return {}
 
 
-def _handle_code_checked(scene: Turn, is_right: bool) -> Next:
+def _handle_code_checked(turn: Turn, is_right: bool) -> Next:
     if not is_right:
-        scene.add_reply("code.wrong")
+        turn.add_reply("code.wrong")
         return "back"
-    scene.set_verified_phone(scene.facts["phone"])
-    scene.add_reply("code.correct")
+    turn.set_verified_phone(turn.facts["phone"])
+    turn.add_reply("code.correct")
     return "on"
 
 
-def _handle_code_rejected(scene: Turn, refused: RequestRejected) -> Next | None:
-    if refused.code != Code.INVALID_OTP:
+def _handle_code_rejected(turn: Turn, error: RequestRejected) -> Next | None:
+    if error.code != Code.INVALID_OTP:
         return None
-    scene.add_reply("code.expired")
-    scene.clear_facts("phone", "code_sent")
+    turn.add_reply("code.expired")
+    turn.clear_facts("phone", "code_sent")
     return "back"
 
 
@@ -72,22 +72,22 @@ PHONE_STEPS: Final = (
     AskStep(
         name="phone",
         is_needed=_is_phone_unknown,
-        prompt=lambda scene: scene.translate("phone.ask"),
+        prompt=lambda turn: turn.translate("phone.ask"),
         parse_text=_parse_phone,
         not_understood_key="not_understood.phone",
     ),
     RequestStep(
         name="code_sent",
         is_needed=_is_phone_unknown,
-        build_request=lambda scene: SendOneTimeCode(phone=scene.facts["phone"]),
+        build_request=lambda turn: SendOneTimeCode(phone=turn.facts["phone"]),
     ),
     AskStep(
         name="code",
         is_needed=_is_phone_unknown,
-        prompt=lambda scene: scene.translate("code.ask"),
-        choices=lambda scene: [
-            Choice("code", scene.translate("code.resend")),
-            Choice("phone", scene.translate("code.other_phone")),
+        prompt=lambda turn: turn.translate("code.ask"),
+        choices=lambda turn: [
+            Choice("code", turn.translate("code.resend")),
+            Choice("phone", turn.translate("code.other_phone")),
         ],
         parse_text=_parse_code,
         parse_option=_parse_code_option,
@@ -99,30 +99,28 @@ PHONE_STEPS: Final = (
 )
 
 
-def build_subscriber_request(scene: Turn) -> FindSubscriber:
-    return FindSubscriber(phone=scene.phone)
+def build_subscriber_request(turn: Turn) -> FindSubscriber:
+    return FindSubscriber(phone=turn.phone)
 
 
-def _handle_subscriber(scene: Turn, found: Subscriber | None) -> Next:
-    scene.update(subscriber=found)
+def _handle_subscriber(turn: Turn, found: Subscriber | None) -> Next:
+    turn.update(subscriber=found)
     if found is None:
-        scene.suggest_commands(
-            scene.translate("not_registered"), "register", "help", yes="register"
-        )
+        turn.suggest_commands(turn.translate("not_registered"), "register", "help", yes="register")
         return "end"
     if found.status.upper() != "ACTIVE":
-        scene.suggest_commands(scene.translate("not_active"), "person", "menu")
+        turn.suggest_commands(turn.translate("not_active"), "person", "menu")
         return "end"
     return "on"
 
 
-def _handle_pin_verified(scene: Turn, result: object) -> Next:
-    scene.mark_trusted()
+def _handle_pin_verified(turn: Turn, result: object) -> Next:
+    turn.mark_trusted()
     return "on"
 
 
-def _build_verify_pin_request(scene: Turn, pins: PinInput) -> VerifyPin:
-    return VerifyPin(subscriber_id=scene.subscriber.id, pin=pins.pin)
+def _build_verify_pin_request(turn: Turn, pins: PinInput) -> VerifyPin:
+    return VerifyPin(subscriber_id=turn.subscriber.id, pin=pins.pin)
 
 
 #: For all wallet commands: identify the subscriber, and ask for the PIN once if the person is
@@ -134,8 +132,8 @@ SUBSCRIBER_STEPS: Final = (
     ),
     PinStep(
         name="trust",
-        is_needed=lambda scene: not scene.person.trusted,
-        prompt=lambda scene: scene.translate("trust.ask"),
+        is_needed=lambda turn: not turn.person.trusted,
+        prompt=lambda turn: turn.translate("trust.ask"),
         build_request=_build_verify_pin_request,
         on_success=_handle_pin_verified,
     ),

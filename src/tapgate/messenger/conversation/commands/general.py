@@ -41,61 +41,61 @@ _LANGUAGE_NAMES: Final = {
 }
 
 
-def _reply_with_menu(scene: Turn, said: str) -> None:
-    subscriber = scene.conversation.subscriber
+def _reply_with_menu(turn: Turn, message: str) -> None:
+    subscriber = turn.conversation.subscriber
     commands: Iterable[Command] = _MENU_COMMANDS if subscriber else (*_MENU_COMMANDS, "register")
-    if subscriber is not None and scene.person.trusted:
-        text = scene.translate("menu.named", name=subscriber.first_name)
+    if subscriber is not None and turn.person.trusted:
+        text = turn.translate("menu.named", name=subscriber.first_name)
     else:
-        text = scene.translate("menu")
-    scene.suggest_commands(text, *commands)
+        text = turn.translate("menu")
+    turn.suggest_commands(text, *commands)
 
 
-def _reply_with_help(scene: Turn, said: str) -> None:
-    scene.suggest_commands(scene.translate("help"), "menu", "person")
+def _reply_with_help(turn: Turn, text: str) -> None:
+    turn.suggest_commands(turn.translate("help"), "menu", "person")
 
 
-def _list_language_choices(scene: Turn) -> list[Choice]:
-    return [Choice(language, scene.translate(f"language.{language}")) for language in LANGUAGES]
+def _list_language_choices(turn: Turn) -> list[Choice]:
+    return [Choice(language, turn.translate(f"language.{language}")) for language in LANGUAGES]
 
 
-def _set_language(scene: Turn, value: str) -> Claimed:
-    scene.set_language(msgspec.convert(value, Language))
-    scene.suggest_commands(scene.translate("language.set"), "menu", "help")
+def _set_language(turn: Turn, value: str) -> Claimed:
+    turn.set_language(msgspec.convert(value, Language))
+    turn.suggest_commands(turn.translate("language.set"), "menu", "help")
     return "end"
 
 
-def _parse_language(scene: Turn, text: str) -> Claimed:
+def _parse_language(turn: Turn, text: str) -> Claimed:
     spoken = set(text.casefold().split())
     return next(
-        (_set_language(scene, key) for key, names in _LANGUAGE_NAMES.items() if spoken & names),
+        (_set_language(turn, key) for key, names in _LANGUAGE_NAMES.items() if spoken & names),
         None,
     )
 
 
-def _begin_language(scene: Turn, said: str) -> None:
+def _begin_language(turn: Turn, text: str) -> None:
     """Take the language from the opening text, for example "Speak French"."""
-    if _parse_language(scene, said) is not None:
-        scene.set_facts(language=scene.language)
+    if _parse_language(turn, text) is not None:
+        turn.set_facts(language=turn.language)
 
 
-def _begin_support(scene: Turn, said: str) -> None:
+def _begin_support(turn: Turn, text: str) -> None:
     """Require confirmation for a guessed intent, so support is not contacted by mistake."""
-    if said and keywords.match_command(said) != "person":
-        scene.set_facts(guessed="yes")
+    if text and keywords.match_command(text) != "person":
+        turn.set_facts(guessed="yes")
 
 
-def _build_support_request(scene: Turn) -> RequestSupport:
-    subscriber = scene.conversation.subscriber
+def _build_support_request(turn: Turn) -> RequestSupport:
+    subscriber = turn.conversation.subscriber
     return RequestSupport(
-        phone=scene.person.phone,
-        address=scene.person.address,
+        phone=turn.person.phone,
+        address=turn.person.address,
         subscriber_id=None if subscriber is None else subscriber.id,
     )
 
 
-def _handle_support_requested(scene: Turn, result: object) -> Next:
-    scene.suggest_commands(scene.translate("support.requested"), "menu")
+def _handle_support_requested(turn: Turn, result: object) -> Next:
+    turn.suggest_commands(turn.translate("support.requested"), "menu")
     return "end"
 
 
@@ -108,7 +108,7 @@ SCRIPTS: Final = (
         steps=(
             AskStep(
                 name="language",
-                prompt=lambda scene: scene.translate("language.ask"),
+                prompt=lambda turn: turn.translate("language.ask"),
                 choices=_list_language_choices,
                 parse_option=_set_language,
                 parse_text=_parse_language,
@@ -121,8 +121,8 @@ SCRIPTS: Final = (
         steps=(
             ConfirmStep(
                 name="confirmed",
-                is_needed=lambda scene: "guessed" in scene.facts,
-                prompt=lambda scene: scene.translate("support.confirm"),
+                is_needed=lambda turn: "guessed" in turn.facts,
+                prompt=lambda turn: turn.translate("support.confirm"),
             ),
             RequestStep(
                 name="person",

@@ -35,132 +35,132 @@ from tapgate.messenger.understanding.secret_detection import has_pin_after_trans
 _MAX_NAME_LENGTH: Final = 24
 
 
-def _begin_transfer(scene: Turn, said: str) -> None:
+def _begin_transfer(turn: Turn, text: str) -> None:
     """Take recipient and amount from the opening text, for example "Send 500 to 076123456"."""
-    ordered = _parse_transfer_facts(scene, said)
-    name = None if "to" in ordered else reading.parse_payee_name(said)
+    ordered = _parse_transfer_facts(turn, text)
+    name = None if "to" in ordered else reading.parse_payee_name(text)
     if name is not None:
         ordered["unknown"] = rendering.truncate(name, _MAX_NAME_LENGTH)
-    if "amount" not in ordered and reading.has_unsupported_amount(said, scene.context.currency):
-        scene.add_reply("not_understood.amount", currency=scene.context.currency)
-    scene.set_facts(**ordered)
+    if "amount" not in ordered and reading.has_unsupported_amount(text, turn.context.currency):
+        turn.add_reply("not_understood.amount", currency=turn.context.currency)
+    turn.set_facts(**ordered)
 
 
-def _parse_transfer_facts(scene: Turn, text: str) -> dict[str, str]:
-    order = reading.parse_transfer(text, scene.person.phone, scene.context.currency)
+def _parse_transfer_facts(turn: Turn, text: str) -> dict[str, str]:
+    transfer = reading.parse_transfer(text, turn.person.phone, turn.context.currency)
     facts = {}
-    if order.amount is not None:
-        facts["amount"] = order.amount
-    if order.phone is not None:
-        facts["to"] = f"phone:{order.phone}"
-    elif order.card_serial is not None:
-        facts["to"] = f"card:{order.card_serial}"
-    elif text.startswith(("0", "+")) and (phone := reading.parse_phone(text, scene.person.phone)):
+    if transfer.amount is not None:
+        facts["amount"] = transfer.amount
+    if transfer.phone is not None:
+        facts["to"] = f"phone:{transfer.phone}"
+    elif transfer.card_serial is not None:
+        facts["to"] = f"card:{transfer.card_serial}"
+    elif text.startswith(("0", "+")) and (phone := reading.parse_phone(text, turn.person.phone)):
         facts["to"] = f"phone:{phone}"
     elif (name := reading.parse_payee_name(text)) is not None:
-        facts |= _find_recipient_by_name(scene, name) or {}
+        facts |= _find_recipient_by_name(turn, name) or {}
     return facts
 
 
-def _list_recipient_choices(scene: Turn) -> list[Choice]:
+def _list_recipient_choices(turn: Turn) -> list[Choice]:
     return [
-        Choice(f"card:{kept.card_serial}", kept.name, kept.card_serial)
-        for kept in scene.person.recipients
+        Choice(f"card:{stored.card_serial}", stored.name, stored.card_serial)
+        for stored in turn.person.recipients
     ]
 
 
-def _find_recipient_by_name(scene: Turn, text: str) -> dict[str, str] | None:
+def _find_recipient_by_name(turn: Turn, text: str) -> dict[str, str] | None:
     """Return the saved recipient with this name, or None if none or several have it."""
-    named = [kept for kept in scene.person.recipients if _has_name(kept, text)]
+    named = [stored for stored in turn.person.recipients if _has_name(stored, text)]
     return {"to": f"card:{named[0].card_serial}"} if len(named) == 1 else None
 
 
-def _render_recipient_question(scene: Turn) -> str:
-    if "unknown" in scene.facts:
-        return scene.translate("send.recipient_unknown", name=scene.facts["unknown"])
-    return scene.translate("send.recipient" if scene.person.recipients else "send.recipient_new")
+def _render_recipient_question(turn: Turn) -> str:
+    if "unknown" in turn.facts:
+        return turn.translate("send.recipient_unknown", name=turn.facts["unknown"])
+    return turn.translate("send.recipient" if turn.person.recipients else "send.recipient_new")
 
 
-def _parse_recipient(scene: Turn, text: str) -> Claimed:
-    named = _find_recipient_by_name(scene, text)
+def _parse_recipient(turn: Turn, text: str) -> Claimed:
+    named = _find_recipient_by_name(turn, text)
     if named is not None:
         return named
-    ordered = _parse_transfer_facts(scene, text)
+    ordered = _parse_transfer_facts(turn, text)
     if "to" in ordered:
         return ordered
-    phone = reading.parse_phone(text, scene.person.phone)
+    phone = reading.parse_phone(text, turn.person.phone)
     if phone is not None:
         return {"to": f"phone:{phone}"}
     serial = reading.parse_card_serial(text)
     return None if serial is None else {"to": f"card:{serial}"}
 
 
-def _has_name(kept: Recipient, text: str) -> bool:
-    name, said = kept.name.casefold(), text.strip().casefold()
-    return said in (name, name.split()[0] if name.split() else name)
+def _has_name(stored: Recipient, text: str) -> bool:
+    name, message = stored.name.casefold(), text.strip().casefold()
+    return message in (name, name.split()[0] if name.split() else name)
 
 
-def _build_payee_request(scene: Turn) -> GatewayRequest:
-    kind, _, value = scene.facts["to"].partition(":")
+def _build_payee_request(turn: Turn) -> GatewayRequest:
+    kind, _, value = turn.facts["to"].partition(":")
     return FindPayeeByPhone(phone=value) if kind == "phone" else FindPayeeByCard(card_serial=value)
 
 
-def _handle_payee(scene: Turn, payee: Payee | None) -> Next:
+def _handle_payee(turn: Turn, payee: Payee | None) -> Next:
     if payee is None:
-        return _handle_payee_not_found(scene)
-    if payee.subscriber_id == scene.subscriber.id:
-        scene.add_reply("send.recipient_self")
+        return _handle_payee_not_found(turn)
+    if payee.subscriber_id == turn.subscriber.id:
+        turn.add_reply("send.recipient_self")
     elif payee.card_serial is None:
-        scene.add_reply("send.no_card", name=payee.name)
+        turn.add_reply("send.no_card", name=payee.name)
     else:
-        scene.set_facts(payee_name=payee.name, payee_card=payee.card_serial)
+        turn.set_facts(payee_name=payee.name, payee_card=payee.card_serial)
         return "on"
-    scene.clear_facts("to", "unknown")
+    turn.clear_facts("to", "unknown")
     return "back"
 
 
-def _handle_payee_not_found(scene: Turn) -> Next:
-    kind, _, value = scene.facts["to"].partition(":")
-    is_kept = any(kept.card_serial == value for kept in scene.person.recipients)
+def _handle_payee_not_found(turn: Turn) -> Next:
+    kind, _, value = turn.facts["to"].partition(":")
+    is_kept = any(stored.card_serial == value for stored in turn.person.recipients)
     if kind == "card" and value != value.upper() and not is_kept:
         # Serial lookup is case-sensitive, but people type serials in lower case.
-        scene.set_facts(to=f"card:{value.upper()}")
+        turn.set_facts(to=f"card:{value.upper()}")
         return "back"
     if is_kept:
-        scene.remove_recipient(value)
-        scene.add_reply("send.recipient_removed")
+        turn.remove_recipient(value)
+        turn.add_reply("send.recipient_removed")
     else:
-        scene.add_reply(f"send.not_found.{kind}")
-    scene.clear_facts("to", "unknown")
+        turn.add_reply(f"send.not_found.{kind}")
+    turn.clear_facts("to", "unknown")
     return "back"
 
 
-def _handle_payee_rejected(scene: Turn, refused: RequestRejected) -> Next | None:
+def _handle_payee_rejected(turn: Turn, error: RequestRejected) -> Next | None:
     """Ask for another recipient if this card or phone number cannot be paid."""
-    if refused.code in (Code.CARD_NOT_FOUND, Code.SUBSCRIBER_NOT_FOUND):
-        return _handle_payee_not_found(scene)
-    if refused.code in (Code.CARD_NOT_ACTIVE, Code.VALIDATION_FAILED):
-        scene.add_reply("error.receiver")
-        scene.clear_facts("to")
+    if error.code in (Code.CARD_NOT_FOUND, Code.SUBSCRIBER_NOT_FOUND):
+        return _handle_payee_not_found(turn)
+    if error.code in (Code.CARD_NOT_ACTIVE, Code.VALIDATION_FAILED):
+        turn.add_reply("error.receiver")
+        turn.clear_facts("to")
         return "back"
     return None
 
 
-def _parse_amount(scene: Turn, text: str) -> Claimed:
+def _parse_amount(turn: Turn, text: str) -> Claimed:
     """Parse an amount, or a complete transfer that replaces the one in progress."""
-    amount = reading.parse_amount(text, scene.context.currency)
+    amount = reading.parse_amount(text, turn.context.currency)
     if amount is not None:
         return {"amount": amount}
-    ordered = _parse_transfer_facts(scene, text)
+    ordered = _parse_transfer_facts(turn, text)
     if "to" not in ordered:
         return None
-    scene.clear_facts("payee", "payee_name", "payee_card", "no")
+    turn.clear_facts("payee", "payee_name", "payee_card", "no")
     return ordered
 
 
-def _handle_quote(scene: Turn, quoted: TransferQuote) -> Next:
+def _handle_quote(turn: Turn, quoted: TransferQuote) -> Next:
     if quoted.allowed:
-        scene.set_facts(
+        turn.set_facts(
             amount=quoted.amount,
             fee=quoted.fee_amount,
             total=quoted.total,
@@ -168,62 +168,62 @@ def _handle_quote(scene: Turn, quoted: TransferQuote) -> Next:
         )
         return "on"
     reasons = quoted.reasons or ("",)
-    text = "\n".join(dict.fromkeys(error_messages.render_code(scene, reason) for reason in reasons))
+    text = "\n".join(dict.fromkeys(error_messages.render_code(turn, reason) for reason in reasons))
     if Code.INSUFFICIENT_FUNDS in reasons:
-        shown = (quoted.fee_amount, quoted.total)
-        fee, total = (scene.format_money(part, quoted.currency) for part in shown)
-        text = f"{text} {scene.translate('send.total_with_fee', fee=fee, total=total)}"
-    return _handle_transfer_not_allowed(scene, text, reasons)
+        displayed = (quoted.fee_amount, quoted.total)
+        fee, total = (turn.format_money(part, quoted.currency) for part in displayed)
+        text = f"{text} {turn.translate('send.total_with_fee', fee=fee, total=total)}"
+    return _handle_transfer_not_allowed(turn, text, reasons)
 
 
-def _handle_transfer_not_allowed(scene: Turn, text: str, reasons: tuple[str, ...]) -> Next:
+def _handle_transfer_not_allowed(turn: Turn, text: str, reasons: tuple[str, ...]) -> Next:
     if not error_messages.AMOUNT_ERROR_CODES.issuperset(reasons):
-        scene.suggest_commands(text, "person", "menu")
+        turn.suggest_commands(text, "person", "menu")
         return "end"
-    scene.clear_facts("amount")
-    scene.set_facts(no=text)
+    turn.clear_facts("amount")
+    turn.set_facts(no=text)
     return "back"
 
 
-def _render_amount_question(scene: Turn) -> str:
+def _render_amount_question(turn: Turn) -> str:
     """Ask for the amount. After a rejected amount, state the reason and ask for another."""
-    question = scene.translate("send.amount", name=scene.facts["payee_name"])
-    no = scene.facts.get("no")
-    return question if no is None else f"{no}\n\n{scene.translate('send.other_amount')}"
+    question = turn.translate("send.amount", name=turn.facts["payee_name"])
+    no = turn.facts.get("no")
+    return question if no is None else f"{no}\n\n{turn.translate('send.other_amount')}"
 
 
-def _handle_quote_rejected(scene: Turn, refused: RequestRejected) -> Next | None:
-    if refused.code not in error_messages.AMOUNT_ERROR_CODES:
+def _handle_quote_rejected(turn: Turn, error: RequestRejected) -> Next | None:
+    if error.code not in error_messages.AMOUNT_ERROR_CODES:
         return None
     return _handle_transfer_not_allowed(
-        scene, error_messages.render_rejection(scene, refused), (refused.code,)
+        turn, error_messages.render_rejection(turn, error), (error.code,)
     )
 
 
-def _get_summary_fields(scene: Turn) -> dict[str, str]:
-    facts = scene.facts
+def _get_summary_fields(turn: Turn) -> dict[str, str]:
+    facts = turn.facts
     return {
         "name": facts["payee_name"],
         "card": facts["payee_card"],
-        "amount": scene.format_money(facts["amount"], facts["currency"]),
-        "fee": scene.format_money(facts["fee"], facts["currency"]),
-        "total": scene.format_money(facts["total"], facts["currency"]),
+        "amount": turn.format_money(facts["amount"], facts["currency"]),
+        "fee": turn.format_money(facts["fee"], facts["currency"]),
+        "total": turn.format_money(facts["total"], facts["currency"]),
     }
 
 
-def _build_send_request(scene: Turn, pins: PinInput) -> SendMoney:
-    assert scene.conversation.operation is not None
+def _build_send_request(turn: Turn, pins: PinInput) -> SendMoney:
+    assert turn.conversation.operation is not None
     return SendMoney(
-        request_id=scene.conversation.operation,
-        sender_id=scene.subscriber.id,
-        card_serial=scene.facts["payee_card"],
-        amount=scene.facts["amount"],
+        request_id=turn.conversation.operation,
+        sender_id=turn.subscriber.id,
+        card_serial=turn.facts["payee_card"],
+        amount=turn.facts["amount"],
         pin=pins.pin,
     )
 
 
-def _handle_sent(scene: Turn, receipt: Receipt) -> Next:
-    text = scene.translate(
+def _handle_sent(turn: Turn, receipt: Receipt) -> Next:
+    text = turn.translate(
         f"send.{receipt.status}",
         amount=receipt.amount,
         fee=receipt.fee_amount,
@@ -231,41 +231,41 @@ def _handle_sent(scene: Turn, receipt: Receipt) -> Next:
         balance=receipt.new_balance,
         transaction=receipt.transaction_id,
     )
-    met = Recipient(name=receipt.recipient_name, card_serial=scene.facts["payee_card"])
-    if any(kept.card_serial == met.card_serial for kept in scene.person.recipients):
-        scene.suggest_commands(text, "balance", "menu")
+    met = Recipient(name=receipt.recipient_name, card_serial=turn.facts["payee_card"])
+    if any(stored.card_serial == met.card_serial for stored in turn.person.recipients):
+        turn.suggest_commands(text, "balance", "menu")
     else:
-        scene.update(met=met)
-        keep = Choice("keep", scene.translate("send.save_contact"))
-        scene.ask(text, [keep, scene.build_command_choice("menu")])
+        turn.update(met=met)
+        keep = Choice("keep", turn.translate("send.save_contact"))
+        turn.ask(text, [keep, turn.build_command_choice("menu")])
     return "end"
 
 
-def _handle_send_rejected(scene: Turn, refused: RequestRejected) -> Next:
+def _handle_send_rejected(turn: Turn, error: RequestRejected) -> Next:
     """End the command: the decline consumed the operation's id, so a retry needs a new one."""
-    reason = error_messages.render_rejection(scene, refused)
-    if _is_certainly_unpaid(scene, refused):
-        text = scene.translate("send.declined", reason=reason)
+    reason = error_messages.render_rejection(turn, error)
+    if _is_certainly_unpaid(turn, error):
+        text = turn.translate("send.declined", reason=reason)
     else:
-        text = f"{reason}\n\n{scene.translate('send.outcome_unknown')}"
-    scene.suggest_commands(text, "send", "history", "person")
+        text = f"{reason}\n\n{turn.translate('send.outcome_unknown')}"
+    turn.suggest_commands(text, "send", "history", "person")
     return "end"
 
 
-def _is_certainly_unpaid(scene: Turn, refused: RequestRejected) -> bool:
+def _is_certainly_unpaid(turn: Turn, error: RequestRejected) -> bool:
     """Return whether it is certain that no money moved.
 
     Some rejections, such as a locked PIN, say nothing about an earlier attempt that got no
     response.
     """
-    if refused.code == Code.DUPLICATE_REQUEST:
+    if error.code == Code.DUPLICATE_REQUEST:
         return False
-    is_recorded = refused.code in error_messages.AMOUNT_ERROR_CODES or "party" in refused.details
-    return is_recorded or not scene.conversation.uncertain
+    is_recorded = error.code in error_messages.AMOUNT_ERROR_CODES or "party" in error.details
+    return is_recorded or not turn.conversation.uncertain
 
 
-def _get_cancel_key(scene: Turn) -> str:
-    return "send.outcome_unknown" if scene.conversation.uncertain else "canceled"
+def _get_cancel_key(turn: Turn) -> str:
+    return "send.outcome_unknown" if turn.conversation.uncertain else "canceled"
 
 
 SCRIPTS: Final = (
@@ -279,7 +279,7 @@ SCRIPTS: Final = (
                 name="to",
                 prompt=_render_recipient_question,
                 choices=_list_recipient_choices,
-                parse_option=lambda scene, value: {"to": value},
+                parse_option=lambda turn, value: {"to": value},
                 parse_text=_parse_recipient,
                 looks_like_pin=is_pin_not_serial,
                 not_understood_key="not_understood.recipient",
@@ -299,19 +299,19 @@ SCRIPTS: Final = (
             ),
             RequestStep(
                 name="quote",
-                build_request=lambda scene: QuoteTransfer(
-                    sender_id=scene.subscriber.id, amount=scene.facts["amount"]
+                build_request=lambda turn: QuoteTransfer(
+                    sender_id=turn.subscriber.id, amount=turn.facts["amount"]
                 ),
                 on_success=_handle_quote,
                 on_rejection=_handle_quote_rejected,
             ),
             ConfirmStep(
                 name="confirmed",
-                prompt=lambda scene: scene.translate("send.confirm", **_get_summary_fields(scene)),
+                prompt=lambda turn: turn.translate("send.confirm", **_get_summary_fields(turn)),
             ),
             PinStep(
                 name="sent",
-                prompt=lambda scene: scene.translate("send.pin", **_get_summary_fields(scene)),
+                prompt=lambda turn: turn.translate("send.pin", **_get_summary_fields(turn)),
                 build_request=_build_send_request,
                 on_success=_handle_sent,
                 on_rejection=_handle_send_rejected,

@@ -28,66 +28,66 @@ _LINK_LIFETIME: Final = timedelta(hours=24)
 _MAX_KYC_LEVEL: Final = 3
 
 
-def _reply_with_balance(scene: Turn, read: Balance) -> Next:
-    available = scene.format_money(read.available, read.currency)
+def _reply_with_balance(turn: Turn, read: Balance) -> Next:
+    available = turn.format_money(read.available, read.currency)
     if read.available == read.balance:
-        text = scene.translate("balance", available=available)
+        text = turn.translate("balance", available=available)
     else:
-        text = scene.translate(
+        text = turn.translate(
             "balance.held",
             available=available,
-            balance=scene.format_money(read.balance, read.currency),
-            held=scene.format_money(read.held, read.currency),
+            balance=turn.format_money(read.balance, read.currency),
+            held=turn.format_money(read.held, read.currency),
         )
-    scene.suggest_commands(text, "send", "history", "menu")
+    turn.suggest_commands(text, "send", "history", "menu")
     return "end"
 
 
-def _reply_with_history(scene: Turn, movements: list[TransactionSummary]) -> Next:
+def _reply_with_history(turn: Turn, movements: list[TransactionSummary]) -> Next:
     if not movements:
-        scene.suggest_commands(scene.translate("history.none"), "menu")
+        turn.suggest_commands(turn.translate("history.none"), "menu")
         return "end"
     lines = [
-        _format_transaction(scene, movement) for movement in movements[:_MAX_LISTED_TRANSACTIONS]
+        _format_transaction(turn, movement) for movement in movements[:_MAX_LISTED_TRANSACTIONS]
     ]
-    scene.suggest_commands("\n".join([scene.translate("history"), *lines]), "statement", "menu")
+    turn.suggest_commands("\n".join([turn.translate("history"), *lines]), "statement", "menu")
     return "end"
 
 
-def _format_transaction(scene: Turn, movement: TransactionSummary) -> str:
+def _format_transaction(turn: Turn, movement: TransactionSummary) -> str:
     """Format a transaction as `+ 500.00 SLE · Aminata K. · 3 Jan 2026, 14:05`."""
     sign = "+" if movement.direction == "credit" else "−"
-    parts = [f"{sign} {scene.format_money(movement.amount, movement.currency)}"]
+    parts = [f"{sign} {turn.format_money(movement.amount, movement.currency)}"]
     parts.append(
         rendering.truncate(movement.counterparty_name or "", _MAX_NAME_LENGTH)
-        or _get_type_label(scene, movement.type)
+        or _get_type_label(turn, movement.type)
     )
-    parts.append(scene.format_datetime(movement.at))
+    parts.append(turn.format_datetime(movement.at))
     if texts.has_text(f"status.{movement.status}"):
-        parts.append(scene.translate(f"status.{movement.status}"))
+        parts.append(turn.translate(f"status.{movement.status}"))
     return " · ".join(parts)
 
 
-def _get_type_label(scene: Turn, kind: str) -> str:
+def _get_type_label(turn: Turn, kind: str) -> str:
     key = f"type.{kind}"
-    return scene.translate(key if texts.has_text(key) else "type.other")
+    return turn.translate(key if texts.has_text(key) else "type.other")
 
 
-def _reply_with_limits(scene: Turn, limits: Limits) -> Next:
-    shown = {
-        name: scene.format_money(getattr(limits, name), limits.currency)
+def _reply_with_limits(turn: Turn, limits: Limits) -> Next:
+    displayed = {
+        name: turn.format_money(getattr(limits, name), limits.currency)
         for name in ("max_transaction", "daily_limit", "monthly_limit", "max_balance")
     }
-    text = scene.translate("limits", level=limits.kyc_level, **shown)
+    text = turn.translate("limits", level=limits.kyc_level, **displayed)
     if limits.kyc_level < _MAX_KYC_LEVEL:
-        scene.suggest_commands(f"{text}\n\n{scene.translate('limits.raise')}", "kyc", "menu")
+        turn.suggest_commands(f"{text}\n\n{turn.translate('limits.raise')}", "kyc", "menu")
     else:
-        scene.suggest_commands(text, "menu")
+        turn.suggest_commands(text, "menu")
     return "end"
 
 
-def _parse_period_option(scene: Turn, value: str) -> Claimed:
-    today = scene.context.now.date()
+def _parse_period_option(turn: Turn, value: str) -> Claimed:
+    today = turn.context.now.date()
     first = today.replace(day=1)
     match value:
         case "this_month":
@@ -100,33 +100,34 @@ def _parse_period_option(scene: Turn, value: str) -> Claimed:
     return None
 
 
-def _parse_period(scene: Turn, text: str) -> Claimed:
-    period = reading.parse_period(text, scene.context.now.date())
+def _parse_period(turn: Turn, text: str) -> Claimed:
+    period = reading.parse_period(text, turn.context.now.date())
     return None if period is None else _build_period_facts(*period)
 
 
-def _begin_statement(scene: Turn, said: str) -> None:
+def _begin_statement(turn: Turn, text: str) -> None:
     """Take the period from the opening text, for example "Statement for March 2026"."""
-    period = reading.parse_period(said, scene.context.now.date())
+    period = reading.parse_period(text, turn.context.now.date())
     if period is not None:
-        scene.set_facts(**_build_period_facts(*period))
+        turn.set_facts(**_build_period_facts(*period))
 
 
 def _build_period_facts(first: date, last: date) -> dict[str, str]:
     return {"period": "given", "from_date": first.isoformat(), "to_date": last.isoformat()}
 
 
-def _reply_with_statement(scene: Turn, made: Statement) -> Next:
+def _reply_with_statement(turn: Turn, created: Statement) -> Next:
     first, last = (
-        rendering.format_iso_date(text, scene.language) for text in (made.from_date, made.to_date)
+        rendering.format_iso_date(text, turn.language)
+        for text in (created.from_date, created.to_date)
     )
-    if scene.context.can_send_documents:
-        caption = scene.translate("statement.file", first=first, last=last)
-        filename = f"statement-{made.from_date}-{made.to_date}.pdf"
-        scene.replies.append(DocumentReply(link=made.link, filename=filename, caption=caption))
+    if turn.context.can_send_documents:
+        caption = turn.translate("statement.file", first=first, last=last)
+        filename = f"statement-{created.from_date}-{created.to_date}.pdf"
+        turn.replies.append(DocumentReply(link=created.link, filename=filename, caption=caption))
     else:
-        until = scene.format_datetime(scene.context.now + _LINK_LIFETIME)
-        scene.add_reply("statement.link", first=first, last=last, link=made.link, until=until)
+        until = turn.format_datetime(turn.context.now + _LINK_LIFETIME)
+        turn.add_reply("statement.link", first=first, last=last, link=created.link, until=until)
     return "end"
 
 
@@ -137,7 +138,7 @@ SCRIPTS: Final = (
             *SUBSCRIBER_STEPS,
             RequestStep(
                 name="balance",
-                build_request=lambda scene: GetBalance(subscriber_id=scene.subscriber.id),
+                build_request=lambda turn: GetBalance(subscriber_id=turn.subscriber.id),
                 on_success=_reply_with_balance,
             ),
         ),
@@ -148,8 +149,8 @@ SCRIPTS: Final = (
             *SUBSCRIBER_STEPS,
             RequestStep(
                 name="history",
-                build_request=lambda scene: ListTransactions(
-                    subscriber_id=scene.subscriber.id, limit=_MAX_LISTED_TRANSACTIONS
+                build_request=lambda turn: ListTransactions(
+                    subscriber_id=turn.subscriber.id, limit=_MAX_LISTED_TRANSACTIONS
                 ),
                 on_success=_reply_with_history,
             ),
@@ -162,9 +163,9 @@ SCRIPTS: Final = (
             *SUBSCRIBER_STEPS,
             AskStep(
                 name="period",
-                prompt=lambda scene: scene.translate("statement.period"),
-                choices=lambda scene: [
-                    Choice(period, scene.translate(f"period.{period}"))
+                prompt=lambda turn: turn.translate("statement.period"),
+                choices=lambda turn: [
+                    Choice(period, turn.translate(f"period.{period}"))
                     for period in ("this_month", "last_month", "last_90")
                 ],
                 parse_option=_parse_period_option,
@@ -173,10 +174,10 @@ SCRIPTS: Final = (
             ),
             RequestStep(
                 name="statement",
-                build_request=lambda scene: CreateStatement(
-                    subscriber_id=scene.subscriber.id,
-                    from_date=scene.facts["from_date"],
-                    to_date=scene.facts["to_date"],
+                build_request=lambda turn: CreateStatement(
+                    subscriber_id=turn.subscriber.id,
+                    from_date=turn.facts["from_date"],
+                    to_date=turn.facts["to_date"],
                 ),
                 on_success=_reply_with_statement,
             ),
@@ -188,7 +189,7 @@ SCRIPTS: Final = (
             *SUBSCRIBER_STEPS,
             RequestStep(
                 name="limits",
-                build_request=lambda scene: GetLimits(kyc_level=scene.subscriber.kyc_level),
+                build_request=lambda turn: GetLimits(kyc_level=turn.subscriber.kyc_level),
                 on_success=_reply_with_limits,
             ),
         ),

@@ -43,9 +43,9 @@ def parse_amount(text: str, currency: str) -> str | None:
 
     Return None if the text is not an amount or is ambiguous.
     """
-    said = _strip_fillers(normalize_digits(text).lower())
-    rest = _strip_currency(said, currency)
-    if _DIGITS_PATTERN.fullmatch(rest) and len(rest) > _MAX_BARE_DIGITS and rest == said:
+    message = _strip_fillers(normalize_digits(text).lower())
+    rest = _strip_currency(message, currency)
+    if _DIGITS_PATTERN.fullmatch(rest) and len(rest) > _MAX_BARE_DIGITS and rest == message:
         return None
     figure = _parse_figure(rest, currency)
     if figure is None:

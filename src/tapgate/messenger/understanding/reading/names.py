@@ -42,11 +42,11 @@ def _is_name(word: str) -> bool:
 
 def parse_list_number(text: str) -> int | None:
     """Parse the number of a list item: `"2"`, `"2."`, `"number 2"` and `"deux"` are all 2."""
-    said = normalize_digits(text).lower()
-    match = _NUMBER_PATTERN.fullmatch(said)
+    message = normalize_digits(text).lower()
+    match = _NUMBER_PATTERN.fullmatch(message)
     if match is not None:
         return int(match[1])
-    words = said.strip(" .!").split()
+    words = message.strip(" .!").split()
     if words and words[0] in {"the", "number", "option", "le", "la", "numéro", "numero"}:
         words = words[1:]
     return _NUMBER_WORDS.get(words[0]) if len(words) == 1 else None

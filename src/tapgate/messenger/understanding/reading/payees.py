@@ -18,20 +18,20 @@ _MIN_PHONE_DIGITS, _MAX_PHONE_DIGITS = 7, 15
 
 def parse_phone(text: str, own_phone: str | None) -> str | None:
     """Return a phone number in E.164. A local number belongs to the country of `own_phone`."""
-    shown = _strip_fillers(text).rstrip(".!")
-    if not _PHONE_PATTERN.fullmatch(shown):
+    displayed = _strip_fillers(text).rstrip(".!")
+    if not _PHONE_PATTERN.fullmatch(displayed):
         return None
-    if shown.startswith("00"):
-        shown = "+" + shown[2:]
+    if displayed.startswith("00"):
+        displayed = "+" + displayed[2:]
     region = _get_region(own_phone)
-    if region is None and not shown.startswith("+"):
+    if region is None and not displayed.startswith("+"):
         return None
     try:
-        number = phonenumbers.parse(shown, region)
+        number = phonenumbers.parse(displayed, region)
     except phonenumbers.NumberParseException:
         return None
     if not phonenumbers.is_possible_number(number):
-        return _parse_without_plus(shown)
+        return _parse_without_plus(displayed)
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
 
 
@@ -40,21 +40,21 @@ def parse_card_serial(text: str) -> str | None:
 
     A serial contains a digit. A phone number or a short number is not a serial.
     """
-    shown = _strip_fillers(text).rstrip(".!")
-    if not _SERIAL_PATTERN.fullmatch(shown) or not any(sign.isdigit() for sign in shown):
+    displayed = _strip_fillers(text).rstrip(".!")
+    if not _SERIAL_PATTERN.fullmatch(displayed) or not any(sign.isdigit() for sign in displayed):
         return None
-    if any(sign.isalpha() for sign in shown):
-        return shown if shown[0] != "-" and shown[-1] != "-" else None
+    if any(sign.isalpha() for sign in displayed):
+        return displayed if displayed[0] != "-" and displayed[-1] != "-" else None
     # Only digits: a serial only if it is too long for a phone number.
-    return shown if shown.isdigit() and len(shown) > _MAX_PHONE_DIGITS else None
+    return displayed if displayed.isdigit() and len(displayed) > _MAX_PHONE_DIGITS else None
 
 
-def _parse_without_plus(shown: str) -> str | None:
+def _parse_without_plus(displayed: str) -> str | None:
     """Parse an international number without its plus sign, such as `23276123456`."""
-    if shown.startswith(("+", "0")):
+    if displayed.startswith(("+", "0")):
         return None
     try:
-        number = phonenumbers.parse("+" + shown)
+        number = phonenumbers.parse("+" + displayed)
     except phonenumbers.NumberParseException:
         return None
     if not phonenumbers.is_valid_number(number):

@@ -36,12 +36,12 @@ def parse_period(text: str, today: date) -> Period | None:
 
     Return None if the text names no period or is ambiguous.
     """
-    said = normalize_digits(text).lower()
+    message = normalize_digits(text).lower()
     try:
-        if _DAY_PATTERN.search(said) or _YEAR_MONTH_PATTERN.search(said):
-            found = _parse_dates(said, today)
+        if _DAY_PATTERN.search(message) or _YEAR_MONTH_PATTERN.search(message):
+            found = _parse_dates(message, today)
         else:
-            found = _parse_relative(said, today) or _parse_named(said, today)
+            found = _parse_relative(message, today) or _parse_named(message, today)
     except (ValueError, OverflowError):
         return None
     if found is None or found[0] > found[1] or found[0] > today:
@@ -49,14 +49,14 @@ def parse_period(text: str, today: date) -> Period | None:
     return found[0], min(found[1], today)
 
 
-def _parse_dates(said: str, today: date) -> Period | None:
-    days = [_to_date(match) for match in _DAY_PATTERN.finditer(said)]
+def _parse_dates(text: str, today: date) -> Period | None:
+    days = [_to_date(match) for match in _DAY_PATTERN.finditer(text)]
     if len(days) == 2:
         return days[0], days[1]
-    if len(days) == 1 and not re.search(r"\b(?:until|till|before|jusqu|avant)", said):
-        since = re.search(r"\b(?:since|from|depuis|à partir|a partir)\b", said)
+    if len(days) == 1 and not re.search(r"\b(?:until|till|before|jusqu|avant)", text):
+        since = re.search(r"\b(?:since|from|depuis|à partir|a partir)\b", text)
         return days[0], today if since else days[0]
-    months = [(int(y), int(m)) for y, m in _YEAR_MONTH_PATTERN.findall(said)] if not days else []
+    months = [(int(y), int(m)) for y, m in _YEAR_MONTH_PATTERN.findall(text)] if not days else []
     return _build_month(*months[0]) if len(months) == 1 else None
 
 
@@ -67,26 +67,26 @@ def _to_date(match: re.Match[str]) -> date:
     return date(int(year_last), int(month_second), int(day_first))
 
 
-def _parse_relative(said: str, today: date) -> Period | None:
-    months = _LAST_MONTHS_PATTERN.search(said)
+def _parse_relative(text: str, today: date) -> Period | None:
+    months = _LAST_MONTHS_PATTERN.search(text)
     if months is not None:
         count = int(months[1] or months[2])
         return (_subtract_months(today, count), today) if 1 <= count <= 24 else None
-    days = _LAST_DAYS_PATTERN.search(said)
+    days = _LAST_DAYS_PATTERN.search(text)
     if days is not None:
         count = int(days[1] or days[2])
         return (today - timedelta(days=count - 1), today) if count >= 1 else None
     return None
 
 
-def _parse_named(said: str, today: date) -> Period | None:
-    words = normalize_text(said)
+def _parse_named(text: str, today: date) -> Period | None:
+    words = normalize_text(text)
     for name, found in _build_common_periods(today).items():
         if re.search(rf"\b{name}\b", words):
             return found
     polite = words.replace("may i ", "")
     months = [_MONTH_NUMBERS[word] for word in polite.split() if word in _MONTH_NUMBERS]
-    years = [int(year) for year in _YEAR_PATTERN.findall(said)]
+    years = [int(year) for year in _YEAR_PATTERN.findall(text)]
     if len(years) > 1 or not 1 <= len(months) <= 2:
         return _build_year(years[0]) if len(years) == 1 and not months else None
     last_year = years[0] if years else _get_latest_year(months[-1], today)

@@ -66,12 +66,12 @@ def parse_transfer(text: str, own_phone: str | None, currency: str) -> ParsedTra
     if not payees:
         return _parse_without_preposition(what, whom, own_phone, currency)
     payee = payees[0] if len(payees) == 1 else ParsedPayee()
-    said = what
+    message = what
     if len(whom) == 1 and not _FIGURE_PATTERN.search(what):
         # The amount may follow the payee, as in "Send to CARD-1 500".
-        said = _PAYEE_PATTERN.sub(" ; ", whom[0], count=1)
+        message = _PAYEE_PATTERN.sub(" ; ", whom[0], count=1)
     return ParsedTransfer(
-        amount=_parse_single_amount(said, currency),
+        amount=_parse_single_amount(message, currency),
         phone=payee.phone,
         card_serial=payee.card_serial,
     )
@@ -108,9 +108,9 @@ def parse_payee_name(text: str) -> str | None:
 
 def has_unsupported_amount(text: str, currency: str) -> bool:
     """Return whether an amount is abbreviated, has a unit word or another currency: "1k", "$5"."""
-    said = normalize_digits(text).lower()
-    around = re.findall(r"[$€£]\s?[0-9]|[0-9]\s?[$€£]|[0-9](?:[0-9.,]*[0-9])?\s?(?:k|m)\b", said)
-    words = said.split()
+    message = normalize_digits(text).lower()
+    around = re.findall(r"[$€£]\s?[0-9]|[0-9]\s?[$€£]|[0-9](?:[0-9.,]*[0-9])?\s?(?:k|m)\b", message)
+    words = message.split()
     beside = [word for word, number in pairwise(words) if number[0].isdigit()]
     beside += [word for number, word in pairwise(words) if number[-1].isdigit()]
     return bool(around) or any(is_other_unit(word, currency) for word in beside)
