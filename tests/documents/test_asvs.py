@@ -54,7 +54,7 @@ def test_summary_matches_the_rows() -> None:
     summary = dict(re.findall(r"^\| (yes|operator|n\.a\.|no|all) \| (\d+) \|$", ASVS, re.MULTILINE))
     text = {response: int(count) for response, count in summary.items()}
     assert text == {**counts, "all": len(REQUIREMENT_IDS)}
-    noes = [f"- {number} {asks}" for numbers, asks, response_text, _ in ROWS if response_text == "no"
+    noes = [f"- {number} {asks}" for numbers, asks, verdict, _ in ROWS if verdict == "no"
             for number in numbers]  # fmt: skip
     assert ASVS.endswith("\n".join(noes) + "\n")
     assert f"The {len(noes)} requirements that Tapgate does not meet:" in ASVS

@@ -90,7 +90,10 @@ def test_messenger_starts_standalone_with_a_database_url(
             connection.sendall(b"not HTTP\r\n\r\n")
             head, _, body = connection.makefile("rb").read().partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 400 ")
-        assert json.loads(body) == {"error": "This is not HTTP/1.1", "status": "error"}
+        assert json.loads(body) == {
+            "error": "The request is not valid HTTP/1.1.",
+            "status": "error",
+        }
     assert lines == [
         "Warning: TAPGATE_MESSENGER_APP_SECRET is not set: incoming webhooks are not verified (fine"
         " in development).",

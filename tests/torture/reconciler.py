@@ -162,7 +162,10 @@ class Reconciler:
                 moved.get(row["id"], {}),
             )
             if expected != entries:
-                what = f"acknowledged {acknowledgment}, which moves {expected}, but its entries move {entries}"
+                what = (
+                    f"acknowledged {acknowledgment}, which moves {expected},"
+                    f" but its entries move {entries}"
+                )
                 self._findings.add("wrong values", name, what)
 
     def _reconcile_row(
