@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from canary.watch import detect_leaks
 from conftest import ScratchDatabases, build_database_url
 from gateway.processes import run_gateway
 from journeys.admin import Admin
 from journeys.clients import open_client
 from journeys.deployment import Deployment
+from secret_leaks.detector import detect_leaks
 
 #: PostgreSQL accepts any password here.
 _DATABASE_PASSWORD = "canary-of-the-database-4c1f"

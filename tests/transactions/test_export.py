@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from field.test_exports import FORMULA_PAYLOADS, is_safe_cell, split_cells
+from failure_modes.test_formula_injection import FORMULA_PAYLOADS, is_safe_cell, split_cells
 from harness import BearerAuth, Harness
 from tapgate import ids
 from tapgate.ledger import chart

@@ -2,10 +2,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from canary.fixtures import leak_detector, settings
-from canary.watch import LeakDetector
 from harness import Harness
 from messenger.journeys.services_driver import MessengerDriver, ServicesDriver, build_flow_key
+from secret_leaks.detector import LeakDetector
+from secret_leaks.fixtures import leak_detector, settings
 
 __all__ = ["leak_detector", "settings"]
 

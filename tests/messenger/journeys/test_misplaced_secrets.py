@@ -2,9 +2,9 @@
 
 import pytest
 
-from canary.watch import LeakDetector
 from messenger.journeys.phone import BRIDGE_PATH, FLOWS_PATH, WEBHOOK_PATH
 from messenger.journeys.services_driver import MessengerDriver, ServicesDriver
+from secret_leaks.detector import LeakDetector
 
 PIN = "4826"
 MESSAGES_WITH_PIN = (

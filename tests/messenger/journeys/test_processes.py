@@ -18,7 +18,6 @@ import httpx2
 import pytest
 from PIL import Image
 
-from canary.watch import LeakDetector
 from gateway.processes import ADMIN, TAPGATE_EXECUTABLE
 from messenger.journeys.phone import FLOWS_PATH
 from messenger.journeys.processes import (
@@ -32,6 +31,7 @@ from messenger.journeys.processes import (
     run_services,
 )
 from messenger.journeys.services_driver import build_flow_key
+from secret_leaks.detector import LeakDetector
 from tapgate import signing
 from tapgate.client import AsyncTapgateClient, Login
 from tapgate.messenger.fake_graph.provider import Provider, UserMessage

@@ -13,11 +13,11 @@ import httpx2
 import msgspec
 import pytest
 
-from canary.overhearing import is_secret_field
-from canary.watch import LeakDetector
 from edge.log_capture import LogCapture
 from gateway.test_hostile_input import ENDPOINTS_WITH_BODY, build_path, create_caller, list_fields
 from harness import PIN, Harness
+from secret_leaks.capture import is_secret_field
+from secret_leaks.detector import LeakDetector
 from tapgate.edge.endpoint import Endpoint
 
 MISPLACED_PIN = "4826"

@@ -54,11 +54,11 @@ def prose(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("folder", ["src", "tests", "bench", "tools"])
-def test_prose_avoids_phrases_of_the_former_style(public_tmp_path: str) -> None:
+def test_prose_avoids_phrases_of_the_former_style(folder: str) -> None:
     lines = [
         line
         for path in SOURCES
-        if path.is_relative_to(ROOT / public_tmp_path) and path != Path(__file__)
+        if path.is_relative_to(ROOT / folder) and path != Path(__file__)
         for line in prose(path)
     ]
     found = [line for line in lines if PHRASES.search(line)]

@@ -13,12 +13,12 @@ import asyncpg
 import httpx2
 import pytest
 
-from canary import exceptions, places
-from canary.overhearing import TrafficRecorder, record_traffic
-from canary.places import Source
-from canary.register import SecretSet
-from canary.watch import detect_leaks
 from messenger.journeys.services_driver import build_flow_key
+from secret_leaks import allowlist, sources
+from secret_leaks.capture import TrafficRecorder, record_traffic
+from secret_leaks.detector import detect_leaks
+from secret_leaks.secrets import SecretSet
+from secret_leaks.sources import Source
 
 PASSWORD = 'Tr0ub4dor "&/ß3'
 API_KEY = "svc_test_" + "a1B2c3D4e5F6g7H8" * 3
@@ -91,7 +91,7 @@ PLANTING_STATEMENTS = {
 
 
 async def test_secret_in_the_database_is_found(database_url: str) -> None:
-    async with places.log_all_statements(database_url) as log:
+    async with sources.log_all_statements(database_url) as log:
         connection = await asyncpg.connect(database_url)
         try:
             await connection.execute("CREATE TABLE planted (text text)")
@@ -103,19 +103,19 @@ async def test_secret_in_the_database_is_found(database_url: str) -> None:
                     start = log.stat().st_size
                     with contextlib.suppress(asyncpg.DivisionByZeroError):
                         await connection.execute(statement, secret)
-                    written[statement] = places.read_log_since(log, start)
+                    written[statement] = sources.read_log_since(log, start)
                 assert all(
                     list_leak_sources(build_secret_set(secret), [place])
                     for place in written.values()
                 ), secret
-                looked_at = await places.read_database(database_url)
+                looked_at = await sources.read_database(database_url)
                 assert list_leak_sources(build_secret_set(secret), looked_at) >= set(
                     PLANTING_STATEMENTS.values()
                 ) - {""}
             quoted = await connection.fetchval("SELECT quote_literal($1::text)", PASSWORD)
             await connection.execute(f"ALTER TABLE planted ALTER text SET DEFAULT {quoted}")
             assert "the schema" in list_leak_sources(
-                build_secret_set(PASSWORD), await places.read_database(database_url)
+                build_secret_set(PASSWORD), await sources.read_database(database_url)
             )
         finally:
             await connection.close()
@@ -133,21 +133,21 @@ def list_leak_sources(register: SecretSet, looked_at: list[Source]) -> set[str]:
 def test_secret_in_a_file_is_found(tmp_path: Path, secret: str) -> None:
     (tmp_path / "left").mkdir()
     (tmp_path / "left" / "behind.txt").write_text(f"it is {secret}\n")
-    assert list_leak_sources(build_secret_set(secret), [*places.read_files(tmp_path)]) == {
+    assert list_leak_sources(build_secret_set(secret), [*sources.read_files(tmp_path)]) == {
         "file left/behind.txt"
     }
 
 
-@pytest.mark.parametrize("name", exceptions.ALLOWED_IN_FILES)
+@pytest.mark.parametrize("name", allowlist.ALLOWED_IN_FILES)
 def test_file_with_allowed_secrets_must_be_readable_only_by_its_owner(
     tmp_path: Path, name: str
 ) -> None:
     (tmp_path / name).write_text(API_KEY)
     (tmp_path / name).chmod(0o640)
     with pytest.raises(AssertionError, match="open to others"):
-        list(places.read_files(tmp_path))
+        list(sources.read_files(tmp_path))
     (tmp_path / name).chmod(0o600)
-    assert list(places.read_files(tmp_path)) == []
+    assert list(sources.read_files(tmp_path)) == []
 
 
 async def test_secret_in_a_command_line_or_environment_is_found(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ async def test_secret_in_a_command_line_or_environment_is_found(tmp_path: Path) 
     try:
         assert process.stdout is not None
         assert await process.stdout.readline() == b"here\n"
-        looked_at = list(places.read_processes())
+        looked_at = list(sources.read_processes())
     finally:
         process.kill()
         await process.communicate()

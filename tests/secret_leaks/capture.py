@@ -12,8 +12,8 @@ from typing import Any
 import httpx2
 import msgspec
 
-from canary import exceptions
-from canary.register import SecretSet
+from secret_leaks import allowlist
+from secret_leaks.secrets import SecretSet
 from tapgate.gateway import ENDPOINT_GROUPS
 from tapgate.messenger.flows.flow_client import FlowClient
 
@@ -62,7 +62,7 @@ class TrafficRecorder:
         secret = value.rpartition("/")[2] if name == "statement_url" else value
         again = secret in self.secrets
         self.secrets.add(name, secret)
-        may_be = (shown_by, name) in exceptions.ALLOWED_IN_RESPONSES and not again
+        may_be = (shown_by, name) in allowlist.ALLOWED_IN_RESPONSES and not again
         return _REDACTED if may_be else value
 
     def record_response(self, response: httpx2.Response) -> None:

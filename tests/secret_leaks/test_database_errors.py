@@ -3,9 +3,9 @@
 import httpx2
 import pytest
 
-from canary.watch import LeakDetector
 from edge.log_capture import LogCapture
 from harness import PIN, Harness
+from secret_leaks.detector import LeakDetector
 from tapgate.store import StoreError
 from tapgate.store.database import Database
 from tapgate.store.migrate import migrate

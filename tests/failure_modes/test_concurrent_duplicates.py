@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from field.market import TwoGateways
+from failure_modes.two_gateways import TwoGateways
 from gateway.money_requests import CASES, ROUTES, count_entries, count_transactions, send_case
 from journeys.actors import new_request_id
 from journeys.api_caller import require_success

@@ -4,10 +4,10 @@ import contextlib
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 
-from canary import places
-from canary.overhearing import TrafficRecorder, record_traffic
-from canary.places import Source
-from canary.register import Leak, SecretSet
+from secret_leaks import sources
+from secret_leaks.capture import TrafficRecorder, record_traffic
+from secret_leaks.secrets import Leak, SecretSet
+from secret_leaks.sources import Source
 from tapgate.settings import Settings
 
 
@@ -43,17 +43,17 @@ class LeakDetector:
 
     def add_processes(self) -> None:
         """Add the child processes that are running now."""
-        self._sources += places.read_processes()
+        self._sources += sources.read_processes()
 
     def add_folder(self, folder: Path) -> None:
         """Add a folder that is read at the end, when all files are written."""
         self._folders.append(folder)
 
     async def find_leaks(self) -> list[Leak]:
-        looked_at = [*self._sources, *await places.read_database(self._database_url)]
+        looked_at = [*self._sources, *await sources.read_database(self._database_url)]
         looked_at.append(Source("answers", b"\n".join(self._recorder.responses)))
         for folder in self._folders:
-            looked_at += places.read_files(folder)
+            looked_at += sources.read_files(folder)
         return _search_sources(self.secrets, looked_at) + _search_sources(
             self.secrets.filter_by_suffix("pin"), self._pin_sources
         )
@@ -64,11 +64,11 @@ async def detect_leaks(database_url: str) -> AsyncIterator[LeakDetector]:
     """Fail if any secret recorded inside the block appears outside its allowed places."""
     with record_traffic() as recorder:
         watch = LeakDetector(recorder, database_url)
-        async with places.log_all_statements(database_url) as log:
+        async with sources.log_all_statements(database_url) as log:
             start = log.stat().st_size
             yield watch
             found = await watch.find_leaks()
-        found += _search_sources(watch.secrets, [places.read_log_since(log, start)])
+        found += _search_sources(watch.secrets, [sources.read_log_since(log, start)])
     assert not found, format_leaks(found)
 
 

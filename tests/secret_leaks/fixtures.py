@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from canary.watch import LeakDetector, detect_leaks
+from secret_leaks.detector import LeakDetector, detect_leaks
 from tapgate.settings import Settings
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import strategies as st
 
 from audit.builders import assert_seals
-from field.market import TwoGateways
-from field.two_ledgers import TwoLedgers
+from failure_modes.two_gateways import TwoGateways
+from failure_modes.two_ledgers import TwoLedgers
 from harness import Harness
 from journeys.api_caller import require_success
 from ledger.builders import FakeClock, require_balanced_books

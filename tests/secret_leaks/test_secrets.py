@@ -2,7 +2,7 @@
 
 import pytest
 
-from canary.register import SecretSet
+from secret_leaks.secrets import SecretSet
 
 
 def build_secret_set(secret: str) -> SecretSet:

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from compliance.builders import list_alerts, resolve_alert, update_rule
-from field.market import TwoGateways
+from failure_modes.two_gateways import TwoGateways
 from harness import PIN
 from journeys.actors import Agent, Customer, Merchant
 from journeys.api_caller import require_error, require_error_details, require_success

@@ -17,7 +17,7 @@ from client.flaky_server import (
     FlakyServer,
     build_response,
 )
-from field.market import TwoGateways
+from failure_modes.two_gateways import TwoGateways
 from gateway.money_requests import CASES, ROUTES, count_entries, count_transactions, send_case
 from harness import PIN, BearerAuth
 from journeys.actors import new_request_id

@@ -6,8 +6,8 @@ from typing import Any, get_args, get_origin
 
 import msgspec
 
-from canary import exceptions
-from canary.overhearing import is_secret_field
+from secret_leaks import allowlist
+from secret_leaks.capture import is_secret_field
 from tapgate.gateway import ENDPOINT_GROUPS
 
 
@@ -32,19 +32,19 @@ def test_allowed_responses_match_the_endpoints_that_return_secrets() -> None:
         for field in list_fields(endpoint.response_type)
         if is_secret_field(field)
     }
-    assert showing == set(exceptions.ALLOWED_IN_RESPONSES)
+    assert showing == set(allowlist.ALLOWED_IN_RESPONSES)
 
 
 def test_allowed_environment_variables_are_documented_settings() -> None:
     documented = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
-    for environment in exceptions.ALLOWED_IN_ENVIRONMENTS.values():
+    for environment in allowlist.ALLOWED_IN_ENVIRONMENTS.values():
         assert all(f"`{name}`" in documented for name in environment)
 
 
 def test_every_exception_has_a_reason() -> None:
     tables = (
-        exceptions.ALLOWED_IN_RESPONSES,
-        exceptions.ALLOWED_IN_FILES,
-        *exceptions.ALLOWED_IN_ENVIRONMENTS.values(),
+        allowlist.ALLOWED_IN_RESPONSES,
+        allowlist.ALLOWED_IN_FILES,
+        *allowlist.ALLOWED_IN_ENVIRONMENTS.values(),
     )
     assert all(reason for table in tables for reason in table.values())

@@ -1,6 +1,6 @@
 """Files and tests referenced in documents exist.
 
-docs/failures.md must reference every test of tests/field.
+docs/failures.md must reference every test of tests/failure_modes.
 """
 
 import ast
@@ -12,7 +12,7 @@ import pytest
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-FAILURE_MODE_TESTS = sorted(TESTS.glob("field/test_*.py"))
+FAILURE_MODE_TESTS = sorted(TESTS.glob("failure_modes/test_*.py"))
 FAILURES_DOC = ROOT / "docs" / "failures.md"
 
 #: A path relative to the project, or a Python file relative to the package; `::` names a test.
@@ -60,7 +60,7 @@ def test_broken_references_are_detected() -> None:
 
 
 @pytest.mark.parametrize("path", FAILURE_MODE_TESTS, ids=lambda path: path.name)
-def test_every_field_test_is_referenced(path: Path) -> None:
+def test_every_failure_mode_test_is_referenced(path: Path) -> None:
     own = str(path.relative_to(ROOT))
     named = {name for file, name in REFERENCE.findall(FAILURES_DOC.read_text()) if file == own}
     assert "" in named or list_tests(path) <= named

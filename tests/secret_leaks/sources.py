@@ -12,7 +12,7 @@ import asyncpg
 import msgspec
 import psutil
 
-from canary import exceptions
+from secret_leaks import allowlist
 
 
 class Source(NamedTuple):
@@ -129,8 +129,8 @@ def read_processes() -> Iterator[Source]:
                 continue  # the process is exiting
             yield Source(f"command line of {words[:3]}", " ".join(words).encode())
             ran = words[2] if words[1:2] == ["-m"] else ""
-            if ran in exceptions.ALLOWED_IN_ENVIRONMENTS or "postgres" in words[0]:
-                allowed = exceptions.ALLOWED_IN_ENVIRONMENTS.get(ran, {})
+            if ran in allowlist.ALLOWED_IN_ENVIRONMENTS or "postgres" in words[0]:
+                allowed = allowlist.ALLOWED_IN_ENVIRONMENTS.get(ran, {})
                 value = [f"{name}={text}" for name, text in environ.items() if name not in allowed]
                 yield Source(f"environment of {ran or 'PostgreSQL'}", "\n".join(value).encode())
 
@@ -140,7 +140,7 @@ def read_files(folder: Path) -> Iterator[Source]:
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
         if path.is_file() and "pgdata" not in inside.parts:
-            if str(inside) in exceptions.ALLOWED_IN_FILES:
+            if str(inside) in allowlist.ALLOWED_IN_FILES:
                 assert path.stat().st_mode & 0o077 == 0, f"{inside} is open to others"
             else:
                 yield Source(f"file {inside}", path.read_bytes())

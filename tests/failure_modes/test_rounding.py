@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from field.market import TwoGateways
+from failure_modes.two_gateways import TwoGateways
 from harness import Harness
 from journeys.actors import new_request_id
 from journeys.api_caller import require_error, require_success

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from compliance.builders import list_alerts, resolve_alert, update_rule
-from field.market import TwoGateways
+from failure_modes.two_gateways import TwoGateways
 from journeys.actors import Customer, Merchant, Terminal, new_request_id
 from journeys.api_caller import require_error, require_success
 from journeys.concurrency import Client, PendingResponse, SendRequest, count_outcomes

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from field.market import TwoGateways
+from failure_modes.two_gateways import TwoGateways
 from harness import PIN
 from journeys.api_caller import require_error, require_success
 from journeys.concurrency import PendingResponse, count_outcomes

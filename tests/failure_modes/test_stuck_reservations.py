@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from compliance.builders import list_alerts, resolve_alert, update_rule
-from field.market import TwoGateways
-from field.two_ledgers import TwoLedgers
+from failure_modes.two_gateways import TwoGateways
+from failure_modes.two_ledgers import TwoLedgers
 from journeys.actors import Customer, new_request_id
 from journeys.api_caller import require_error, require_success
 from ledger import load_process

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from field.market import TwoGateways
+from failure_modes.two_gateways import TwoGateways
 from gateway.money_requests import CASES, ROUTES, count_entries, send_case
 from harness import PIN, WRONG_PIN, HmacAuth
 from journeys.actors import new_request_id

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from field.market import TwoGateways
-from field.two_ledgers import TwoLedgers
+from failure_modes.two_gateways import TwoGateways
+from failure_modes.two_ledgers import TwoLedgers
 from harness import PIN
 from journeys.api_caller import require_error, require_error_details
 from journeys.concurrency import Client, PendingResponse, SendRequest, count_outcomes

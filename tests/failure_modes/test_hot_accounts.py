@@ -3,7 +3,7 @@
 import itertools
 from decimal import ROUND_HALF_UP, Decimal
 
-from field.market import TwoGateways
+from failure_modes.two_gateways import TwoGateways
 from harness import PIN
 from journeys.api_caller import require_success
 from journeys.concurrency import Client, PendingResponse, SendRequest, count_outcomes

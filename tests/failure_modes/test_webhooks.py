@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from field.market import TwoGateways
+from failure_modes.two_gateways import TwoGateways
 from harness import PIN
 from journeys.api_caller import require_success
 from journeys.concurrency import SendRequest, count_outcomes

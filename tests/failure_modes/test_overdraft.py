@@ -5,7 +5,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
 
-from field.market import TwoGateways
+from failure_modes.two_gateways import TwoGateways
 from harness import PIN
 from journeys.concurrency import Client, PendingResponse, SendRequest, count_outcomes
 from tapgate import ids
