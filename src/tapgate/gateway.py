@@ -193,10 +193,10 @@ async def open_services(
             timezone=settings.timezone,
             clock=clock,
             new_id=new_id,
-            is_right_pin=pins.matches,
-            float_low=settings.float_low * 10 ** money.get_decimals(settings.currency),
+            is_correct_pin=pins.matches,
+            low_float_threshold=settings.float_low * 10 ** money.get_decimals(settings.currency),
             receipt_kinds=KINDS_BY_SETTING[settings.receipts],
-            carried_one=recent.add_batch,
+            on_batch=recent.add_batch,
         )
         stack.push_async_callback(ledger.stop)
         throttle = Throttle(settings)

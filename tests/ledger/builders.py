@@ -80,7 +80,7 @@ class LedgerDriver:
             timezone=ZoneInfo(timezone),
             clock=clock,
             new_id=new_id,
-            is_right_pin=is_correct_pin,
+            is_correct_pin=is_correct_pin,
         )
         ledger_driver = cls(database, ledger, clock)
         ledger_driver.signals = signals

@@ -103,7 +103,7 @@ async def main(plan: LoadPlan) -> None:
         timezone=ZoneInfo("UTC"),
         clock=system_clock,
         new_id=ids.IdGenerator(plan.slot),
-        is_right_pin=is_correct_pin,
+        is_correct_pin=is_correct_pin,
     )
     rng = random.Random(plan.seed)
     commands = [build_random_command(plan, rng, number) for number in range(plan.command_count)]

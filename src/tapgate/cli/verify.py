@@ -39,10 +39,12 @@ async def _verify_and_record(connection: asyncpg.Connection) -> tuple[Proof, boo
 
     A read-only replica can be verified too, but cannot store the result.
     """
-    began, started = system_clock(), perf_counter()
+    started_at, started = system_clock(), perf_counter()
     proof = await verify(connection)
     try:
-        await proofs.record(connection, proof, began=began, seconds=perf_counter() - started)
+        await proofs.record(
+            connection, proof, started_at=started_at, seconds=perf_counter() - started
+        )
     except (asyncpg.ReadOnlySQLTransactionError, asyncpg.InsufficientPrivilegeError):
         return proof, False
     return proof, True

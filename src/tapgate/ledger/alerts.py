@@ -65,7 +65,7 @@ async def raise_alerts(
     """Write the alerts for rule matches and return the IDs of the new ones.
 
     There is one open alert per rule and subject: a further match increments its occurrences.
-    A match that requires review gets an alert of its own for each transaction.
+    A match that requires review gets a separate alert for each transaction.
     """
     reviews: dict[int | None, _PendingAlert] = {}
     others: dict[tuple[int, int], _PendingAlert] = {}
@@ -75,8 +75,8 @@ async def raise_alerts(
         else:
             subject = (match.rule.id, match.subject_id)
             others[subject] = _add_occurrence(others.get(subject), match)
-    agents = [one for one in others.values() if _is_about_agent(one.match)]
-    subscribers = [one for one in others.values() if not _is_about_agent(one.match)]
+    agents = [alert for alert in others.values() if _is_about_agent(alert.match)]
+    subscribers = [alert for alert in others.values() if not _is_about_agent(alert.match)]
     return [
         *await _write_alerts(tx, _INSERT_PER_TRANSACTION, list(reviews.values()), now, new_id),
         *await _write_alerts(tx, _UPSERT_PER_SUBSCRIBER, subscribers, now, new_id),
@@ -93,15 +93,15 @@ def _add_occurrence(earlier: _PendingAlert | None, match: RuleMatch) -> _Pending
 
 
 async def _write_alerts(
-    tx: Any, sql: str, noticed: Sequence[_PendingAlert], now: datetime, new_id: IdGenerator
+    tx: Any, sql: str, alerts: Sequence[_PendingAlert], now: datetime, new_id: IdGenerator
 ) -> list[int]:
-    if not noticed:
+    if not alerts:
         return []
-    created = [new_id() for _ in noticed]
-    matches = [item.match for item in noticed]
+    new_ids = [new_id() for _ in alerts]
+    matches = [alert.match for alert in alerts]
     rows = await tx.fetch(
         sql,
-        created,
+        new_ids,
         [None if _is_about_agent(match) else match.subject_id for match in matches],
         [match.subject_id if _is_about_agent(match) else None for match in matches],
         [match.transaction_id for match in matches],
@@ -109,12 +109,12 @@ async def _write_alerts(
         [match.rule.type for match in matches],
         [match.rule.severity for match in matches],
         [match.details for match in matches],
-        [entry.occurrences for entry in noticed],
+        [alert.occurrences for alert in alerts],
         matches[0].needs_review,
         now,
     )
     written = {row["id"] for row in rows}
-    return [alert_id for alert_id in created if alert_id in written]
+    return [alert_id for alert_id in new_ids if alert_id in written]
 
 
 def _is_about_agent(match: RuleMatch) -> bool:

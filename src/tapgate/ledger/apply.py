@@ -119,9 +119,9 @@ def _remove_from_windows(state: State, row: StoredTransaction) -> None:
     for subject, rules in state.rules.screening.get(row.type, {}).items():
         for account in get_subject_accounts(subject, payer, state.accounts[row.to_account]):
             for rule in rules:
-                counted = state.window_totals.get((rule.id, account.id))
-                if counted is not None and rule.covers(row.created_at, state.now):
-                    count, total = counted
+                totals = state.window_totals.get((rule.id, account.id))
+                if totals is not None and rule.covers(row.created_at, state.now):
+                    count, total = totals
                     state.window_totals[rule.id, account.id] = (count - 1, total - row.amount)
 
 

@@ -12,7 +12,7 @@ from tapgate.ledger.context import Rejection, build_context
 from tapgate.ledger.pin_attempts import PinState
 from tapgate.ledger.state import RuleMatch, State
 
-#: Placeholder for the counterparty, which is not known.
+#: Placeholder for the counterparty, which an assessment does not know.
 _UNKNOWN_PARTY = Party("account", 0)
 
 
@@ -20,19 +20,19 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     fee: int
     fee_payer: str  # sender or receiver
     rejections: tuple[Rejection, ...] = ()  # status, limits, compliance
-    insufficient_funds: Rejection | None = None  # if the sender's funds are insufficient
+    insufficient_funds: Rejection | None = None
     matches: tuple[RuleMatch, ...] = ()  # all matching compliance rules, whatever their action
 
 
 def build_command(transaction_type: str, amount: int, subscriber_id: int) -> Command:
     """Build a command with the subscriber as payer, or as payee for receive-only types."""
-    sends = transaction_type not in chart.RECEIVE_ONLY_TYPES
-    own = subscriber_party(subscriber_id)
+    is_payer = transaction_type not in chart.RECEIVE_ONLY_TYPES
+    subscriber = subscriber_party(subscriber_id)
     return Command(
         type=transaction_type,
         channel="api",
-        payer=own if sends else _UNKNOWN_PARTY,
-        payee=_UNKNOWN_PARTY if sends else own,
+        payer=subscriber if is_payer else _UNKNOWN_PARTY,
+        payee=_UNKNOWN_PARTY if is_payer else subscriber,
         amount=amount,
     )
 
@@ -40,21 +40,23 @@ def build_command(transaction_type: str, amount: int, subscriber_id: int) -> Com
 def assess(state: State, command: Command) -> Assessment:
     context = build_context(state, command, _fail_on_pin)
     if context.payer is not None:
-        asked, shortage = checks.SENDER_CHECKS, checks.check_funds(context)
+        applicable_checks, insufficient_funds = checks.SENDER_CHECKS, checks.check_funds(context)
     elif context.payee is not None:
-        asked, shortage = checks.RECEIVER_CHECKS, None
+        applicable_checks, insufficient_funds = checks.RECEIVER_CHECKS, None
     else:
-        nobody = Rejection(chart.HOLDER_ERROR_CODES[chart.WALLET].not_found)
-        return Assessment(fee=context.fee, fee_payer=context.fee_payer, rejections=(nobody,))
-    objections = [rejection for check in asked if (rejection := check(context)) is not None]
+        not_found = Rejection(chart.HOLDER_ERROR_CODES[chart.WALLET].not_found)
+        return Assessment(fee=context.fee, fee_payer=context.fee_payer, rejections=(not_found,))
+    rejections = [
+        rejection for check in applicable_checks if (rejection := check(context)) is not None
+    ]
     return Assessment(
         fee=context.fee,
         fee_payer=context.fee_payer,
-        rejections=tuple(objections),
-        insufficient_funds=shortage,
+        rejections=tuple(rejections),
+        insufficient_funds=insufficient_funds,
         matches=tuple(context.matches),
     )
 
 
 def _fail_on_pin(_stored: PinState, _pin: str) -> bool:
-    raise AssertionError("an assessment verifies no PIN")
+    raise AssertionError("an assessment does not verify PINs")

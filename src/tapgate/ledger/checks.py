@@ -35,7 +35,7 @@ def _check_refund_original(context: CommandContext) -> Rejection | None:
     if original is None or payer is None:
         return Rejection(Code.TRANSACTION_NOT_FOUND)
     if payer.id == original.from_account:
-        return Rejection(Code.NOT_REFUNDABLE)  # sent by the processor, such as a refund
+        return Rejection(Code.NOT_REFUNDABLE)  # the processor was the payer, as in a refund
     return None if payer.id == original.to_account else Rejection(Code.TRANSACTION_NOT_FOUND)
 
 
@@ -77,9 +77,11 @@ def _check_no_pin_limit(context: CommandContext) -> Rejection | None:
     if limits is None or card is None:
         return None
     _, unpinned = card.get_usage(context.state.today)
-    over_one = context.amount > limits.no_pin_limit
-    over_day = unpinned + context.amount > NO_PIN_DAILY_LIMIT_FACTOR * limits.no_pin_limit
-    return Rejection(Code.PIN_REQUIRED) if over_one or over_day else None
+    exceeds_payment_limit = context.amount > limits.no_pin_limit
+    exceeds_daily_limit = (
+        unpinned + context.amount > NO_PIN_DAILY_LIMIT_FACTOR * limits.no_pin_limit
+    )
+    return Rejection(Code.PIN_REQUIRED) if exceeds_payment_limit or exceeds_daily_limit else None
 
 
 def _check_payee_pin(context: CommandContext) -> Rejection | None:
@@ -115,7 +117,7 @@ def _verify_pin(
 def _check_sender_active(context: CommandContext) -> Rejection | None:
     rejection = check_active(context.state, context.payer, context.payer_card, "sender")
     if rejection is None and context.command.payee_pin is not None:
-        # An agent who hands out cash is an acting party, although the agent receives the money.
+        # In a cash-out, the agent is the payee but also acts, so the status is checked early.
         rejection = check_active(context.state, context.payee, context.payee_card, "receiver")
     return rejection
 
@@ -124,8 +126,8 @@ def check_active(
     state: State, account: Account | None, card: Card | None, party: str
 ) -> Rejection | None:
     if card is not None:
-        expired = card.expires_at is not None and card.expires_at <= state.now
-        if card.status != "ACTIVE" or expired:
+        is_expired = card.expires_at is not None and card.expires_at <= state.now
+        if card.status != "ACTIVE" or is_expired:
             return Rejection(Code.CARD_NOT_ACTIVE, {"party": party}, is_decline=True)
     if account is None or account.status == "active":
         return None
@@ -140,9 +142,9 @@ def _check_refundable(context: CommandContext) -> Rejection | None:
         return None
     if original.status == "refunded":
         return Rejection(Code.ALREADY_REFUNDED)
-    closed = context.payee is None or context.payee.status == "closed"
-    paid = original.status in ("completed", "partially_refunded")
-    if original.type not in chart.PAYMENT_TYPES or not paid or closed:
+    is_payee_closed = context.payee is None or context.payee.status == "closed"
+    is_paid = original.status in ("completed", "partially_refunded")
+    if original.type not in chart.PAYMENT_TYPES or not is_paid or is_payee_closed:
         return Rejection(Code.NOT_REFUNDABLE)
     remaining = original.amount - original.refunded_amount
     if context.amount > remaining:
@@ -218,12 +220,15 @@ def check_funds(context: CommandContext) -> Rejection | None:
 
 
 def _build_insufficient_funds(context: CommandContext, payer: Account, required: int) -> Rejection:
-    show = context.state.rules.currency
+    currency = context.state.rules.currency
     code = Code.INSUFFICIENT_FLOAT if payer.kind == chart.FLOAT else Code.INSUFFICIENT_FUNDS
     available = payer.available + payer.overdraft
     return Rejection(
         code,
-        {"available": money.to_float(available, show), "required": money.to_float(required, show)},
+        {
+            "available": money.to_float(available, currency),
+            "required": money.to_float(required, currency),
+        },
         is_decline=True,
     )
 
@@ -246,13 +251,13 @@ def check_max_balance(state: State, payee: Account, credited: int) -> Rejection 
     limit = state.rules.limits[payee.kyc_level].max_balance
     if payee.balance + credited <= limit:
         return None
-    show = state.rules.currency
+    currency = state.rules.currency
     return Rejection(
         Code.MAX_BALANCE_EXCEEDED,
         {
-            "limit": money.format_decimal(limit, show),
-            "used": money.format_decimal(payee.balance, show),
-            "attempted": money.format_decimal(credited, show),
+            "limit": money.format_decimal(limit, currency),
+            "used": money.format_decimal(payee.balance, currency),
+            "attempted": money.format_decimal(credited, currency),
             "party": "receiver",
         },
         is_decline=True,

@@ -59,14 +59,14 @@ class ScopedIdempotencyKey(msgspec.Struct, frozen=True, gc=False):
 
 
 class PartnerReference(msgspec.Struct, frozen=True, gc=False):
-    """A partner's reference for a top-up, unique per top-up across all ways to request one."""
+    """A partner's reference for a top-up, unique per partner across the API and webhooks."""
 
     partner_id: int
     reference: str
 
 
 class TransactionResult(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):
-    """Result of a command, stored with the transaction so that a replay returns the same."""
+    """Result of a command, stored with the transaction and returned again by a replay."""
 
     transaction_id: int
     status: str
@@ -107,7 +107,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     idempotency_key: ScopedIdempotencyKey | None = None
     reference: PartnerReference | None = None
     context: dict[str, Any] | None = None  # terminal, merchant, memo, metadata: stored, not checked
-    caller_error: Code | None = None  # reported in its place among the checks
+    caller_error: Code | None = None  # error found by the caller, reported in order of precedence
     before_commit: BeforeCommit | None = None
 
 

@@ -22,13 +22,14 @@ from tapgate.ledger.state import (
     State,
 )
 
-_RATE_SCALE: Final = 100_000  # thousandths of a percent in a minor unit
+_RATE_SCALE: Final = 100_000  # 100%, because rates are in thousandths of a percent
 _MATCH_WINDOW: Final = timedelta(hours=24)
 #: Upper bound of the matching window for a transaction released from a long review.
 _MAX_LOOKBACK: Final = timedelta(days=7)
 #: More than twice the lookback, so that `verify` finds both sides of every match of the last week.
 _RETENTION: Final = timedelta(days=30)
-#: Lower bound of the prune limit, which always exceeds what a batch adds, so old rows run out.
+#: Minimum number of rows to prune. More rows are pruned than a batch adds, so that old rows do not
+#: accumulate.
 _PRUNE_LIMIT: Final = 100
 
 
@@ -53,19 +54,19 @@ def earn_commission(
 ) -> EarnedCommission:
     pair = get_pair(transaction_type, payer.id, payee.id)
     matches = []
-    earning = amount
+    commissionable = amount
     for movement in state.cash_movements.get(pair, ()):
         if movement.type == transaction_type or movement.moved_at < since:
             continue
-        matched = min(earning, movement.unmatched)
+        matched = min(commissionable, movement.unmatched)
         if matched:
             matches.append(CashMatch(movement, matched))
-            earning -= matched
+            commissionable -= matched
     owner_id = state.accounts[pair.float_id].owner_id
     assert owner_id is not None
     agent = state.agents[owner_id]
     exact = state.rules.calculate_commission(
-        transaction_type, agent.commission_tier, amount, earning
+        transaction_type, agent.commission_tier, amount, commissionable
     )
     exact += agent.commission_remainder
     # Round half up and carry the rounding error over to the agent's next commission: the parts of
@@ -108,10 +109,10 @@ async def load_movements(
         [pair.float_id for pair in since],
         list(since.values()),
     )
-    found: dict[CashPair, list[CashMovement]] = {}
+    movements: dict[CashPair, list[CashMovement]] = {}
     for wallet_id, float_id, *movement in rows:
-        found.setdefault(CashPair(wallet_id, float_id), []).append(CashMovement(*movement))
-    return found
+        movements.setdefault(CashPair(wallet_id, float_id), []).append(CashMovement(*movement))
+    return movements
 
 
 async def store_matches(tx: Any, matches: Collection[tuple[int, CashMatch]], now: datetime) -> None:

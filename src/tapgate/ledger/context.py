@@ -49,19 +49,19 @@ class CommandContext(msgspec.Struct, kw_only=True, gc=False):
     matches: list[RuleMatch] = []
 
     def build_limit_decline(self, code: Code, *, limit: int, used: int) -> Rejection:
-        show = self.state.rules.currency
+        currency = self.state.rules.currency
         return Rejection(
             code,
             {
-                "limit": money.format_decimal(limit, show),
-                "used": money.format_decimal(used, show),
-                "attempted": money.format_decimal(self.amount, show),
+                "limit": money.format_decimal(limit, currency),
+                "used": money.format_decimal(used, currency),
+                "attempted": money.format_decimal(self.amount, currency),
             },
             is_decline=True,
         )
 
 
-def build_context(state: State, command: Command, is_right_pin: PinMatcher) -> CommandContext:
+def build_context(state: State, command: Command, is_correct_pin: PinMatcher) -> CommandContext:
     rules = state.rules
     payer, payer_card = state.find_party(command.payer)
     payee, payee_card = state.find_party(command.payee)
@@ -82,7 +82,7 @@ def build_context(state: State, command: Command, is_right_pin: PinMatcher) -> C
     return CommandContext(
         state=state,
         command=command,
-        is_correct_pin=is_right_pin,
+        is_correct_pin=is_correct_pin,
         payer=payer,
         payer_card=payer_card,
         payee=payee,

@@ -35,12 +35,12 @@ from tapgate.ledger.state import (
 
 
 def decide(
-    state: State, command: Command, is_right_pin: PinMatcher, new_id: Callable[[], int]
+    state: State, command: Command, is_correct_pin: PinMatcher, new_id: Callable[[], int]
 ) -> Decision:
-    context = build_context(state, command, is_right_pin)
-    earlier = _find_replay(context)
-    if earlier is not None:
-        return Decision(outcome=earlier)
+    context = build_context(state, command, is_correct_pin)
+    replay = _find_replay(context)
+    if replay is not None:
+        return Decision(outcome=replay)
     for check in CHECKS:
         rejection = check(context)
         if rejection is None:
@@ -60,12 +60,12 @@ def _find_replay(context: CommandContext) -> Outcome | None:
             return outcome
     if command.reference is not None:
         reference = command.reference
-        earlier = context.state.prior_references.get((reference.partner_id, reference.reference))
-        if earlier is not None:
-            same = context.payee is not None and earlier.to_account == context.payee.id
-            if not same or earlier.amount != context.amount:
+        prior = context.state.prior_references.get((reference.partner_id, reference.reference))
+        if prior is not None:
+            is_same_payee = context.payee is not None and prior.to_account == context.payee.id
+            if not is_same_payee or prior.amount != context.amount:
                 return Outcome(None, Code.DUPLICATE_REFERENCE)
-            return build_outcome(earlier.result, replayed=True)
+            return build_outcome(prior.result, replayed=True)
     return None
 
 
@@ -76,11 +76,11 @@ def _find_replayed_request(state: State, request: ScopedIdempotencyKey) -> Outco
     owner could use the same ID. A matching fingerprint is a replay; anything else is a conflict.
     """
     scopes = request.lookup_scopes or (request.scope,)
-    found = [state.prior_requests.get((scope, request.request_id)) for scope in scopes]
-    for earlier in found:
-        if earlier is not None and earlier.fingerprint == request.fingerprint:
-            return build_outcome(earlier.result, replayed=True)
-    return Outcome(None, Code.DUPLICATE_REQUEST) if any(found) else None
+    prior_requests = [state.prior_requests.get((scope, request.request_id)) for scope in scopes]
+    for prior in prior_requests:
+        if prior is not None and prior.fingerprint == request.fingerprint:
+            return build_outcome(prior.result, replayed=True)
+    return Outcome(None, Code.DUPLICATE_REQUEST) if any(prior_requests) else None
 
 
 def _reject(context: CommandContext, rejection: Rejection) -> Decision:
@@ -88,16 +88,18 @@ def _reject(context: CommandContext, rejection: Rejection) -> Decision:
     wallet = context.wrong_pin_account
     if wallet is None or wallet.owner_id is None:
         return Decision(outcome=outcome, pin_updates=tuple(context.pin_updates))
-    watches = context.state.rules.pin_failure_rules
-    wrong_pins = {
+    pin_rules = context.state.rules.pin_failure_rules
+    failure_counts = {
         (rule.id, wallet.id): context.state.wrong_pin_counts.get((rule.id, wallet.id), 0) + 1
-        for rule in watches
+        for rule in pin_rules
     }
     return Decision(
         outcome=outcome,
         pin_updates=tuple(context.pin_updates),
         wrong_pin_account_id=wallet.id,
-        matches=tuple(find_wrong_pin_matches(watches, wrong_pins, wallet.id, wallet.owner_id)),
+        matches=tuple(
+            find_wrong_pin_matches(pin_rules, failure_counts, wallet.id, wallet.owner_id)
+        ),
     )
 
 
@@ -128,11 +130,11 @@ def _accept(context: CommandContext, transaction_id: int) -> Decision:
     payer, payee = context.payer, context.payee
     assert payer is not None
     assert payee is not None
-    review = bool(context.matches) and any(match.needs_review for match in context.matches)
+    needs_review = bool(context.matches) and any(match.needs_review for match in context.matches)
     earned = None
-    if not review and context.command.type in chart.CASH_TYPES:
+    if not needs_review and context.command.type in chart.CASH_TYPES:
         earned = _earn_commission(context, payer, payee)
-    result = _build_result(context, payer, payee, transaction_id, earned, review=review)
+    result = _build_result(context, payer, payee, transaction_id, earned, needs_review=needs_review)
     usage, counted_on = None, None
     if context.counts_toward_limits:
         unpinned = context.amount if context.command.payer_pin is None else 0
@@ -142,23 +144,23 @@ def _accept(context: CommandContext, transaction_id: int) -> Decision:
     change = None
     original = context.original
     if original is not None:
-        done = original.refunded_amount + context.amount == original.amount
+        is_fully_refunded = original.refunded_amount + context.amount == original.amount
         change = TransactionChange(
             original.id,
-            "refunded" if done else "partially_refunded",
+            "refunded" if is_fully_refunded else "partially_refunded",
             refunded_amount=context.amount,
         )
         if original.usage_day is not None:
             usage = UsageChange(
                 payee.id, original.card_serial, -context.amount, 0, original.usage_day
             )
-    held = context.total_debit if review else 0
+    held = context.total_debit if needs_review else 0
     return Decision(
         outcome=build_outcome(result, replayed=False),
         transaction=_build_transaction(context, result, held=held, counted_on=counted_on),
-        postings=() if review else _build_postings(context, payer, payee, earned),
+        postings=() if needs_review else _build_postings(context, payer, payee, earned),
         # Platform accounts are never locked and cannot run short, so they need no hold.
-        hold=Hold(payer.id, held) if review and payer.is_locked else None,
+        hold=Hold(payer.id, held) if needs_review and payer.is_locked else None,
         usage=usage,
         pin_updates=tuple(context.pin_updates),
         change=change,
@@ -182,24 +184,26 @@ def _build_result(
     transaction_id: int,
     earned: EarnedCommission | None,
     *,
-    review: bool,
+    needs_review: bool,
 ) -> TransactionResult:
-    spent = context.total_debit - context.refunded_fee
-    refundable = None
+    debited = context.total_debit - context.refunded_fee
+    refundable_amount = None
     if context.original is not None:
-        refundable = context.original.amount - context.original.refunded_amount - context.amount
+        refundable_amount = (
+            context.original.amount - context.original.refunded_amount - context.amount
+        )
     payee_available = None
     if payee.is_locked:
-        payee_available = payee.available + (0 if review else context.credited_amount)
+        payee_available = payee.available + (0 if needs_review else context.credited_amount)
     return TransactionResult(
         transaction_id=transaction_id,
-        status="under_review" if review else "completed",
+        status="under_review" if needs_review else "completed",
         amount=context.amount,
         fee=context.fee,
-        payer_available=payer.available - spent if payer.is_locked else None,
+        payer_available=payer.available - debited if payer.is_locked else None,
         payee_available=payee_available,
         commission=earned.amount if earned is not None else 0,
-        refundable_amount=refundable,
+        refundable_amount=refundable_amount,
         payee_name=payee.public_name,
         original_id=context.command.original_id,
     )
@@ -208,16 +212,16 @@ def _build_result(
 def _build_postings(
     context: CommandContext, payer: Account, payee: Account, earned: EarnedCommission | None
 ) -> tuple[Posting, ...]:
-    own = context.state.rules.platform_accounts
+    platform_accounts = context.state.rules.platform_accounts
     postings = [Posting(payer.id, payee.id, context.amount)]
     if context.fee:
-        side = payer if context.fee_payer == "sender" else payee
-        postings.append(Posting(side.id, own[chart.FEES], context.fee))
+        fee_account = payer if context.fee_payer == "sender" else payee
+        postings.append(Posting(fee_account.id, platform_accounts[chart.FEES], context.fee))
     if earned is not None and earned.amount:
         postings.append(commission.build_posting(context.state, earned))
     if context.refunded_fee:
         # First, so that the processor can refund the full amount out of what it received.
-        postings.insert(0, Posting(own[chart.FEES], payer.id, context.refunded_fee))
+        postings.insert(0, Posting(platform_accounts[chart.FEES], payer.id, context.refunded_fee))
     return tuple(postings)
 
 

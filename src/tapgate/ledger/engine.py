@@ -83,10 +83,10 @@ class Ledger:
         timezone: ZoneInfo,
         clock: Clock,
         new_id: IdGenerator,
-        is_right_pin: PinMatcher,
-        float_low: int = 0,
+        is_correct_pin: PinMatcher,
+        low_float_threshold: int = 0,
         receipt_kinds: frozenset[str] = frozenset(),
-        carried_one: BatchCallback = lambda size, seconds: None,
+        on_batch: BatchCallback = lambda size, seconds: None,
     ) -> None:
         self._database = database
         self._signals = signals
@@ -94,10 +94,10 @@ class Ledger:
         self._timezone = timezone
         self._clock = clock
         self._new_id = new_id
-        self._is_correct_pin = is_right_pin
-        self._low_float_threshold = float_low
+        self._is_correct_pin = is_correct_pin
+        self._low_float_threshold = low_float_threshold
         self._receipt_kinds = receipt_kinds
-        self._on_batch = carried_one
+        self._on_batch = on_batch
         self._pending: deque[PendingCommand] = deque()
         self._wakeup = asyncio.Event()
         self._is_stopping = False
@@ -121,10 +121,10 @@ class Ledger:
         timezone: ZoneInfo,
         clock: Clock,
         new_id: IdGenerator,
-        is_right_pin: PinMatcher,
-        float_low: int = 0,
+        is_correct_pin: PinMatcher,
+        low_float_threshold: int = 0,
         receipt_kinds: frozenset[str] = frozenset(),
-        carried_one: BatchCallback = lambda size, seconds: None,
+        on_batch: BatchCallback = lambda size, seconds: None,
     ) -> Self:
         ledger = cls(
             await Database.connect(url, size=_POOL_SIZE, session=_SESSION_SETTINGS),
@@ -133,10 +133,10 @@ class Ledger:
             timezone=timezone,
             clock=clock,
             new_id=new_id,
-            is_right_pin=is_right_pin,
-            float_low=float_low,
+            is_correct_pin=is_correct_pin,
+            low_float_threshold=low_float_threshold,
             receipt_kinds=receipt_kinds,
-            carried_one=carried_one,
+            on_batch=on_batch,
         )
         ledger._worker = asyncio.create_task(ledger._run_worker())
         return ledger
@@ -170,11 +170,11 @@ class Ledger:
             raise unavailable("The service is stopping. The transaction was not executed.")
         if len(self._pending) >= MAX_PENDING_COMMANDS:
             raise unavailable("The ledger queue is full. The transaction was not executed.")
-        result: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        self._pending.append(PendingCommand(command, result))
+        future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._pending.append(PendingCommand(command, future))
         self._wakeup.set()
-        # If the caller is cancelled, only this wait ends: the command is still executed.
-        return await result
+        # If the caller is canceled, only this wait ends: the command is still executed.
+        return await future
 
     async def assess(
         self, database: Database, *, transaction_type: str, amount: int, subscriber_id: int | None
@@ -221,20 +221,20 @@ class Ledger:
         Two small batches cost more than a large one (measured in docs/benchmarks.md), and the
         event loop spends the time on the requests that submit the commands.
         """
-        there = 0
-        while there < len(self._pending) < MAX_BATCH_SIZE:
-            there = len(self._pending)
+        previous_count = 0
+        while previous_count < len(self._pending) < MAX_BATCH_SIZE:
+            previous_count = len(self._pending)
             for _ in range(_GATHER_LOOP_TURNS):
                 await asyncio.sleep(0)
 
     async def _process_batch(self, batch: Sequence[PendingCommand]) -> ApiError | None:
-        """Process a batch, and return the error if the database is unreachable for all commands."""
+        """Process a batch, and return the error if the database is unreachable."""
         started = perf_counter()
         try:
-            outcomes = await self._run_with_retries([waiting.command for waiting in batch])
-        except ApiError as lost:
-            _fail_all(batch, lost)
-            return lost
+            outcomes = await self._run_with_retries([pending.command for pending in batch])
+        except ApiError as outage:
+            _fail_all(batch, outage)
+            return outage
         except Exception as error:
             if len(batch) > 1:
                 await self._process_individually(batch)
@@ -251,10 +251,10 @@ class Ledger:
 
     async def _process_individually(self, batch: Sequence[PendingCommand]) -> None:
         """Process commands one by one, so that only the one that cannot be stored fails."""
-        for number, pending in enumerate(batch):
-            lost = await self._process_batch([pending])
-            if lost is not None:
-                _fail_all(batch[number + 1 :], lost)
+        for index, pending in enumerate(batch):
+            outage = await self._process_batch([pending])
+            if outage is not None:
+                _fail_all(batch[index + 1 :], outage)
                 return
 
     def _record_batch(self, size: int, seconds: float) -> None:
@@ -287,9 +287,9 @@ class Ledger:
             state = await load(tx, commands, rules, self._clock, self._timezone)
             decisions = [self._decide(state, command) for command in commands]
             await write(tx, state, decisions, self._new_id)
-            for ledger_command, decision in zip(commands, decisions, strict=True):
-                if ledger_command.before_commit is not None:
-                    await _run_before_commit(tx, ledger_command.before_commit, decision.outcome)
+            for command, decision in zip(commands, decisions, strict=True):
+                if command.before_commit is not None:
+                    await _run_before_commit(tx, command.before_commit, decision.outcome)
         return [decision.outcome for decision in decisions]
 
     def _decide(self, state: State, command: LedgerCommand) -> Decision:
@@ -311,7 +311,7 @@ class Ledger:
         rules = await ledger_rules.load_rules(
             tx,
             self._currency,
-            float_low=self._low_float_threshold,
+            low_float_threshold=self._low_float_threshold,
             receipt_kinds=self._receipt_kinds,
         )
         if version == self._rules_version:
@@ -331,12 +331,12 @@ async def _run_before_commit(
     try:
         await before_commit(tx, outcome.result)
     except ApiError as error:
-        # `_process_batch` would take an ApiError for an outage and fail the whole batch.
-        raise RuntimeError(f"a before-commit hook rejected a command: {error.code}") from error
+        # `_process_batch` treats an ApiError as an outage and would fail the whole batch.
+        raise RuntimeError(f"a before-commit hook raised {error.code}") from error
 
 
 def _fail_all(batch: Sequence[PendingCommand], error: ApiError) -> None:
     for pending in batch:
         if not pending.future.done():
             pending.future.set_exception(error)
-            pending.future.exception()  # mark as retrieved, in case the caller was cancelled
+            pending.future.exception()  # mark as retrieved, in case the caller was canceled

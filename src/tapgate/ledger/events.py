@@ -14,19 +14,20 @@ from tapgate.ledger.rules import AGENT_FLOAT_LOW, ALERT_CREATED, TRANSACTION_REF
 from tapgate.ledger.state import Decision, State
 
 _INSERT_EVENTS: Final = """
-    WITH told AS (
+    WITH candidates AS (
         SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS new (id, type, subject_id)
-    ), wanted AS (
-        SELECT told.id AS event_id, endpoint.id AS endpoint_id
-        FROM told JOIN webhook_endpoints endpoint
+    ), subscribed AS (
+        SELECT candidates.id AS event_id, endpoint.id AS endpoint_id
+        FROM candidates JOIN webhook_endpoints endpoint
           ON endpoint.deleted_at IS NULL AND endpoint.status <> 'disabled'
-         AND (told.type = ANY (endpoint.events) OR '*' = ANY (endpoint.events))
+         AND (candidates.type = ANY (endpoint.events) OR '*' = ANY (endpoint.events))
     ), written AS (
         INSERT INTO events (id, type, subject_id, occurred_at)
-        SELECT id, type, subject_id, $4 FROM told WHERE id IN (SELECT event_id FROM wanted)
+        SELECT id, type, subject_id, $4 FROM candidates
+        WHERE id IN (SELECT event_id FROM subscribed)
     )
     INSERT INTO deliveries (event_id, endpoint_id, next_attempt_at, created_at)
-    SELECT event_id, endpoint_id, $4, $4 FROM wanted ORDER BY event_id"""
+    SELECT event_id, endpoint_id, $4, $4 FROM subscribed ORDER BY event_id"""
 
 
 class LedgerEvent(NamedTuple):
@@ -41,10 +42,12 @@ async def enqueue_events(
     new_alerts: Sequence[int],
     new_id: IdGenerator,
 ) -> None:
-    wanted = state.rules.subscribed_events
-    if not wanted:
+    subscribed = state.rules.subscribed_events
+    if not subscribed:
         return
-    events = [event for event in _iter_events(state, decisions, new_alerts) if event.type in wanted]
+    events = [
+        event for event in _iter_events(state, decisions, new_alerts) if event.type in subscribed
+    ]
     await _insert_events(tx, events, state.now, new_id)
 
 
@@ -65,7 +68,7 @@ async def _insert_events(
             _INSERT_EVENTS,
             [new_id() for _ in events],
             [event.type for event in events],
-            [ledger_event.subject_id for ledger_event in events],
+            [event.subject_id for event in events],
             now,
         )
 
@@ -87,9 +90,9 @@ def _iter_transaction_events(decision: Decision) -> Iterator[LedgerEvent]:
     if created is not None:
         yield LedgerEvent(f"transaction.{created.status}", created.id)
     if change is not None:
-        refund = created is not None
+        is_refund = created is not None
         yield LedgerEvent(
-            TRANSACTION_REFUNDED if refund else f"transaction.{change.status}",
+            TRANSACTION_REFUNDED if is_refund else f"transaction.{change.status}",
             change.transaction_id,
         )
 
@@ -99,7 +102,7 @@ def _iter_low_float_agents(state: State, decisions: Sequence[Decision]) -> Itera
 
     Postings are followed one by one, so the events do not depend on how commands are batched.
     """
-    low = state.rules.low_float_threshold
+    threshold = state.rules.low_float_threshold
     floats = {
         account.id: account.balance - account.delta
         for account in state.accounts.values()
@@ -111,9 +114,9 @@ def _iter_low_float_agents(state: State, decisions: Sequence[Decision]) -> Itera
         if posting.credit in floats:
             floats[posting.credit] += posting.amount
         if posting.debit in floats:
-            before = floats[posting.debit]
-            floats[posting.debit] = before - posting.amount
-            if before >= low > floats[posting.debit]:
+            previous_balance = floats[posting.debit]
+            floats[posting.debit] = previous_balance - posting.amount
+            if previous_balance >= threshold > floats[posting.debit]:
                 agent_id = state.accounts[posting.debit].owner_id
                 assert agent_id is not None
                 yield agent_id

@@ -1,11 +1,11 @@
-"""Fetch and lock everything that a batch refers to, in a constant number of statements.
+"""Database reads and locks of a batch, in a constant number of statements.
 
 Locks are taken in one total order, so that batches never deadlock: idempotency keys and partner
 references, then accounts by ID, then merchants' settlement accounts by ID. A batch that only
 credits merchants does not lock their accounts here, because many batches credit them concurrently:
 `write` adds to them last. A batch that may also debit a merchant locks all its merchants here, in
-one statement. A party given by account ID is locked with all accounts of its owner, because the
-PIN and its failure count belong to the owner.
+one statement. A party identified by account ID is locked with all accounts of its owner, because
+the PIN and its failure count belong to the owner.
 """
 
 from collections.abc import Iterable, Sequence
@@ -120,25 +120,25 @@ class BatchKeys:
         )
 
     def get_lock_names(self) -> list[str]:
-        """Return the names to lock besides accounts, so that only one batch works on each."""
-        return [f"{whose} {name}" for whose, name in (*self.request_keys, *self.partner_references)]
+        """Return the names of the advisory locks on idempotency keys and partner references."""
+        return [f"{scope} {key}" for scope, key in (*self.request_keys, *self.partner_references)]
 
 
 async def load(
     tx: Any, commands: Sequence[LedgerCommand], rules: Rules, clock: Clock, timezone: ZoneInfo
 ) -> State:
-    names = BatchKeys(commands)
-    accounts = await _lock_accounts(tx, names)
-    return await _load_state(tx, accounts, names, commands, rules, clock, timezone)
+    keys = BatchKeys(commands)
+    accounts = await _lock_accounts(tx, keys)
+    return await _load_state(tx, accounts, keys, commands, rules, clock, timezone)
 
 
 async def load_without_locks(
     tx: Any, commands: Sequence[LedgerCommand], rules: Rules, clock: Clock, timezone: ZoneInfo
 ) -> State:
     """Load the same state without locks, for reads that may be out of date when they are used."""
-    names = BatchKeys(commands)
-    accounts = _build_accounts(await tx.fetch(_FIND_ACCOUNTS, *names.get_account_arguments()))
-    return await _load_state(tx, accounts, names, commands, rules, clock, timezone)
+    keys = BatchKeys(commands)
+    accounts = _build_accounts(await tx.fetch(_FIND_ACCOUNTS, *keys.get_account_arguments()))
+    return await _load_state(tx, accounts, keys, commands, rules, clock, timezone)
 
 
 async def find_account(tx: Any, owner_id: int, kind: str) -> Account | None:
@@ -149,9 +149,9 @@ async def find_account(tx: Any, owner_id: int, kind: str) -> Account | None:
     return None if row is None else Account(*row)
 
 
-async def _lock_accounts(tx: Any, names: BatchKeys) -> dict[int, Account]:
+async def _lock_accounts(tx: Any, keys: BatchKeys) -> dict[int, Account]:
     return _build_accounts(
-        await tx.fetch(_LOCK_ACCOUNTS, *names.get_account_arguments(), names.get_lock_names())
+        await tx.fetch(_LOCK_ACCOUNTS, *keys.get_account_arguments(), keys.get_lock_names())
     )
 
 
@@ -166,7 +166,7 @@ def _build_accounts(rows: Sequence[Any]) -> dict[int, Account]:
 async def _load_state(
     tx: Any,
     accounts: dict[int, Account],
-    names: BatchKeys,
+    keys: BatchKeys,
     commands: Sequence[LedgerCommand],
     rules: Rules,
     clock: Clock,
@@ -188,9 +188,9 @@ async def _load_state(
         if account.owner_id is not None
     }
     # Data of locked accounts that is read here cannot change before the batch commits.
-    await _load_requests(tx, state, names)
-    await _load_transactions(tx, state, names)
-    await _load_cards(tx, state, names)
+    await _load_requests(tx, state, keys)
+    await _load_transactions(tx, state, keys)
+    await _load_cards(tx, state, keys)
     await _load_pins(tx, state, commands)
     await _load_agents(tx, state, commands)
     await _load_cash_movements(tx, state, commands)
@@ -216,27 +216,28 @@ def _build_platform_account(account_id: int, kind: str) -> Account:
     )
 
 
-async def _load_requests(tx: Any, state: State, names: BatchKeys) -> None:
-    if names.request_keys:
+async def _load_requests(tx: Any, state: State, keys: BatchKeys) -> None:
+    if keys.request_keys:
         rows = await tx.fetch(
             """SELECT t.scope, t.request_id, t.fingerprint, t.to_account, t.amount, t.answer
-               FROM unnest($1::text[], $2::text[]) AS asked (scope, request_id)
+               FROM unnest($1::text[], $2::text[]) AS requested (scope, request_id)
                JOIN transactions t
-                 ON t.scope = asked.scope AND t.request_id = asked.request_id""",
-            *_split_pairs(names.request_keys | names.lookup_keys),
+                 ON t.scope = requested.scope AND t.request_id = requested.request_id""",
+            *_split_pairs(keys.request_keys | keys.lookup_keys),
         )
         state.prior_requests = {
             (row["scope"], row["request_id"]): _build_prior_request(row, row["fingerprint"])
             for row in rows
         }
-    if names.partner_references:
+    if keys.partner_references:
         rows = await tx.fetch(
             """SELECT t.partner_id, t.partner_reference, t.to_account, t.amount, t.answer
-               FROM unnest($1::bigint[], $2::text[]) AS asked (partner_id, reference)
+               FROM unnest($1::bigint[], $2::text[]) AS requested (partner_id, reference)
                JOIN transactions t
-                 ON t.partner_id = asked.partner_id AND t.partner_reference = asked.reference
+                 ON t.partner_id = requested.partner_id
+                AND t.partner_reference = requested.reference
                 AND t.status <> 'failed'""",
-            *_split_pairs(names.partner_references),
+            *_split_pairs(keys.partner_references),
         )
         state.prior_references = {
             (row["partner_id"], row["partner_reference"]): _build_prior_request(row, None)
@@ -253,30 +254,32 @@ def _build_prior_request(row: Any, fingerprint: bytes | None) -> PriorRequest:
     return PriorRequest(fingerprint, row["to_account"], row["amount"], decode_result(row["answer"]))
 
 
-async def _load_transactions(tx: Any, state: State, names: BatchKeys) -> None:
-    if not names.transaction_ids:
+async def _load_transactions(tx: Any, state: State, keys: BatchKeys) -> None:
+    if not keys.transaction_ids:
         return
     rows = await tx.fetch(
         """SELECT id, type, status, amount, fee_amount, refunded_amount, held, from_account,
                   to_account, card_serial, to_card_serial, usage_day, created_at
            FROM transactions
            WHERE id = ANY ($1::bigint[]) AND to_account IS NOT NULL""",
-        list(names.transaction_ids),
+        list(keys.transaction_ids),
     )
     state.transactions = {row["id"]: StoredTransaction(*row) for row in rows}
-    sides = {account for row in rows for account in (row["from_account"], row["to_account"])}
-    if not sides <= {None, *state.accounts}:
+    account_ids = {
+        account_id for row in rows for account_id in (row["from_account"], row["to_account"])
+    }
+    if not account_ids <= {None, *state.accounts}:
         raise StaleLoadError
     for row in rows:
         # A card that was declined because it was unlinked may have been linked since, to a wallet
         # that is not locked.
         serials = (row["from_account"] and row["card_serial"], row["to_card_serial"])
-        names.card_serials.update(serial for serial in serials if serial)
+        keys.card_serials.update(serial for serial in serials if serial)
 
 
-async def _load_cards(tx: Any, state: State, names: BatchKeys) -> None:
+async def _load_cards(tx: Any, state: State, keys: BatchKeys) -> None:
     """Load cards with their PINs: the holder's PIN, or a child card's own."""
-    if not names.card_serials:
+    if not keys.card_serials:
         return
     rows = await tx.fetch(
         """SELECT id, serial, status, account_id, pin_holder_id, daily_limit, usage_day, day_spent,
@@ -284,7 +287,7 @@ async def _load_cards(tx: Any, state: State, names: BatchKeys) -> None:
                   holder_id, key_id, salt, verifier, failures, locked_until
            FROM cards LEFT JOIN pins ON holder_id = pin_holder_id
            WHERE serial = ANY ($1::text[])""",
-        list(names.card_serials),
+        list(keys.card_serials),
     )
     state.cards = {row["serial"]: Card(*row[:_CARD_COLUMN_COUNT]) for row in rows}
     state.pins = {
@@ -316,23 +319,23 @@ async def _load_pins(tx: Any, state: State, commands: Sequence[LedgerCommand]) -
 
 
 async def _load_agents(tx: Any, state: State, commands: Sequence[LedgerCommand]) -> None:
-    wanted = [
+    agent_ids = [
         account.owner_id
         for command in commands
         if isinstance(command, Command) and command.type in _AGENT_TYPES
         for party in (command.payer, command.payee)
         if (account := state.find_party(party)[0]) is not None and account.kind == chart.FLOAT
     ]
-    wanted += [
+    agent_ids += [
         state.accounts[commission.get_pair(row.type, payer, payee).float_id].owner_id
         for row, payer, payee in _list_held_cash(state)
     ]
-    if wanted:
+    if agent_ids:
         rows = await tx.fetch(
             """SELECT id, commission_account_id, commission_tier, parent_agent_id,
                       commission_remainder
                FROM agents WHERE id = ANY ($1::bigint[])""",
-            wanted,
+            agent_ids,
         )
         state.agents = {row["id"]: Agent(*row) for row in rows}
 
@@ -370,14 +373,14 @@ async def _load_cash_movements(tx: Any, state: State, commands: Sequence[LedgerC
 
 
 async def _load_wrong_pins(tx: Any, state: State, commands: Sequence[LedgerCommand]) -> None:
-    watches = state.rules.pin_failure_rules
-    if not watches:
+    pin_rules = state.rules.pin_failure_rules
+    if not pin_rules:
         return
-    payers = {
+    wallet_ids = {
         account.id
         for command in commands
         if isinstance(command, Command)
         if (account := state.find_party(command.payer)[0]) is not None
         and account.kind == chart.WALLET
     }
-    state.wrong_pin_counts = await pin_failures.count_failures(tx, watches, payers, state.now)
+    state.wrong_pin_counts = await pin_failures.count_failures(tx, pin_rules, wallet_ids, state.now)

@@ -36,13 +36,15 @@ class PinVerdict(msgspec.Struct, frozen=True, gc=False):
 PinMatcher = Callable[[PinState, str], bool]
 
 
-def evaluate_pin(state: PinState, pin: str, is_right: PinMatcher, now: datetime) -> PinVerdict:
+def evaluate_pin(
+    state: PinState, pin: str, is_correct_pin: PinMatcher, now: datetime
+) -> PinVerdict:
     """Evaluate one attempt. A locked PIN is not compared at all."""
     if state.locked_until is not None and now < state.locked_until:
         return PinVerdict(
             state, Code.ACCOUNT_LOCKED, {"locked_until": format_rfc3339(state.locked_until)}
         )
-    if is_right(state, pin):
+    if is_correct_pin(state, pin):
         return PinVerdict(msgspec.structs.replace(state, failures=0, locked_until=None))
     failures = 1 if state.locked_until is not None else state.failures + 1
     locked_until = now + LOCK_DURATION if failures >= MAX_PIN_FAILURES else None

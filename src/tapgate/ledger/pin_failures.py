@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from tapgate.ledger.rules import MAX_WINDOW_SECONDS, ComplianceRule
 
-#: Lower bound of the prune limit, which always exceeds what a call adds, so old rows run out.
+#: Minimum number of rows to prune. More rows are pruned than a call adds, so that old rows do not
+#: accumulate.
 _PRUNE_LIMIT: Final = 100
 
 
@@ -32,10 +33,10 @@ async def add_failures(tx: Any, account_ids: Collection[int], now: datetime) -> 
 
 
 async def count_failures(
-    tx: Any, watches: Collection[ComplianceRule], account_ids: Collection[int], now: datetime
+    tx: Any, rules: Collection[ComplianceRule], account_ids: Collection[int], now: datetime
 ) -> dict[tuple[int, int], int]:
     """Return the number of failures in the rule's window, by (rule ID, account ID)."""
-    if not watches or not account_ids:
+    if not rules or not account_ids:
         return {}
     rows = await tx.fetch(
         """SELECT rule.id, failure.account_id, count(*)
@@ -44,7 +45,7 @@ async def count_failures(
              ON failure.account_id = ANY ($1::bigint[]) AND failure.failed_at >= rule.since
            GROUP BY 1, 2""",
         list(account_ids),
-        [rule.id for rule in watches],
-        [now - timedelta(seconds=rule.window_seconds or 0) for rule in watches],
+        [rule.id for rule in rules],
+        [now - timedelta(seconds=rule.window_seconds or 0) for rule in rules],
     )
     return {(rule_id, account_id): failures for rule_id, account_id, failures in rows}

@@ -41,7 +41,12 @@ async def set_pin(tx: Any, holder_id: int, pin: PinHash) -> None:
 
 
 async def check_pin(
-    tx: Any, holder_id: int, pin: str, is_right: PinMatcher, now: datetime, new_id: IdGenerator
+    tx: Any,
+    holder_id: int,
+    pin: str,
+    is_correct_pin: PinMatcher,
+    now: datetime,
+    new_id: IdGenerator,
 ) -> PinVerdict:
     """Evaluate one attempt and store the failure count.
 
@@ -54,7 +59,7 @@ async def check_pin(
         holder_id,
     )
     state = PinState(*row)
-    verdict = evaluate_pin(state, pin, is_right, now)
+    verdict = evaluate_pin(state, pin, is_correct_pin, now)
     if verdict.state != state:
         await tx.execute(
             "UPDATE pins SET failures = $2, locked_until = $3 WHERE holder_id = $1",
@@ -78,10 +83,10 @@ async def _record_wrong_pin(tx: Any, holder_id: int, now: datetime, new_id: IdGe
     if wallet is None:
         return  # the PIN belongs to an agent
     await pin_failures.add_failures(tx, [wallet["id"]], now)
-    watches = [
+    pin_rules = [
         rule for rule in await rules.load_compliance_rules(tx) if rule.type == rules.PIN_FAILURES
     ]
-    counted = await pin_failures.count_failures(tx, watches, [wallet["id"]], now)
-    matches = find_wrong_pin_matches(watches, counted, wallet["id"], wallet["owner_id"])
+    failure_counts = await pin_failures.count_failures(tx, pin_rules, [wallet["id"]], now)
+    matches = find_wrong_pin_matches(pin_rules, failure_counts, wallet["id"], wallet["owner_id"])
     new_alerts = await raise_alerts(tx, matches, now, new_id)
     await enqueue_alert_events(tx, new_alerts, now, new_id)

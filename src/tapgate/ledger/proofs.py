@@ -23,9 +23,9 @@ class StoredProof(msgspec.Struct, frozen=True):
         return not self.broken
 
 
-async def record(tx: Any, proof: Proof, *, began: datetime, seconds: float) -> StoredProof:
-    recorded = StoredProof(
-        began,
+async def record(tx: Any, proof: Proof, *, started_at: datetime, seconds: float) -> StoredProof:
+    stored = StoredProof(
+        started_at,
         round(seconds, 3),
         proof.transactions,
         proof.entries,
@@ -34,9 +34,9 @@ async def record(tx: Any, proof: Proof, *, began: datetime, seconds: float) -> S
     )
     await tx.execute(
         f"INSERT INTO proofs ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6)",
-        *msgspec.structs.astuple(recorded),
+        *msgspec.structs.astuple(stored),
     )
-    return recorded
+    return stored
 
 
 async def get_latest(tx: Any) -> StoredProof | None:

@@ -30,35 +30,37 @@ class PendingReceipt(NamedTuple):
 
 
 async def enqueue_receipts(tx: Any, state: State, decisions: Sequence[Decision]) -> None:
-    wanted = state.rules.receipt_kinds
-    if not wanted:
+    enabled_kinds = state.rules.receipt_kinds
+    if not enabled_kinds:
         return
-    notices = [
-        notice for decision in decisions for notice in _iter_receipts(state, decision, wanted)
+    receipts = [
+        receipt
+        for decision in decisions
+        for receipt in _iter_receipts(state, decision, enabled_kinds)
     ]
-    if notices:
+    if receipts:
         await tx.execute(
             """INSERT INTO notices (transaction_id, kind, subscriber_id)
                SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[])""",
-            *map(list, zip(*notices, strict=True)),
+            *map(list, zip(*receipts, strict=True)),
         )
 
 
 def _iter_receipts(
-    state: State, decision: Decision, wanted: Collection[str]
+    state: State, decision: Decision, enabled_kinds: Collection[str]
 ) -> Iterator[PendingReceipt]:
     row = _get_completed(state, decision)
     if row is None or row.from_account is None or row.to_account is None:
         return
     payer, payee = state.accounts[row.from_account], state.accounts[row.to_account]
     if (
-        MONEY_RECEIVED in wanted
+        MONEY_RECEIVED in enabled_kinds
         and row.type in _PAYEE_RECEIPT_TYPES
         and (row.type != chart.TRANSFER or payer.kind == chart.WALLET)
     ):
         yield from _iter_subscriber_receipts(payee, row.id, MONEY_RECEIVED)
     if (
-        PAYMENT_MADE in wanted
+        PAYMENT_MADE in enabled_kinds
         and row.type in _PAYER_RECEIPT_TYPES
         and not _was_confirmed_in_chat(row)
     ):

@@ -39,29 +39,29 @@ class ReplayCounter:
         )
 
     async def flush(self, database: Database) -> None:
-        counted, self._counts = self._counts, {}
-        if not counted:
+        counts, self._counts = self._counts, {}
+        if not counts:
             return
         try:
             await database.execute(
                 # Sorted, so that concurrent flushes of several processes cannot deadlock.
-                """INSERT INTO replays AS kept (transaction_id, count, last_at)
+                """INSERT INTO replays AS existing (transaction_id, count, last_at)
                    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::timestamptz[])
                      AS new (transaction_id, count, last_at) ORDER BY transaction_id
                    ON CONFLICT (transaction_id) DO UPDATE
-                   SET count = kept.count + excluded.count,
-                       last_at = greatest(kept.last_at, excluded.last_at)""",
-                list(counted),
-                [entry.total for entry in counted.values()],
-                [element.last_at for element in counted.values()],
+                   SET count = existing.count + excluded.count,
+                       last_at = greatest(existing.last_at, excluded.last_at)""",
+                list(counts),
+                [count.total for count in counts.values()],
+                [count.last_at for count in counts.values()],
             )
         except BaseException:
-            for transaction_id, item in counted.items():
-                self._add(transaction_id, item)
+            for transaction_id, count in counts.items():
+                self._add(transaction_id, count)
             raise
 
-    def _add(self, transaction_id: int, more: ReplayCount) -> None:
-        before = self._counts.get(transaction_id)
-        if before is not None:
-            more = ReplayCount(before.total + more.total, max(before.last_at, more.last_at))
-        self._counts[transaction_id] = more
+    def _add(self, transaction_id: int, added: ReplayCount) -> None:
+        existing = self._counts.get(transaction_id)
+        if existing is not None:
+            added = ReplayCount(existing.total + added.total, max(existing.last_at, added.last_at))
+        self._counts[transaction_id] = added

@@ -17,8 +17,8 @@ from tapgate.ledger.state import (
 )
 
 
-def decide_review(state: State, settlement: ReviewDecision) -> Decision:
-    row = state.transactions.get(settlement.transaction_id)
+def decide_review(state: State, review: ReviewDecision) -> Decision:
+    row = state.transactions.get(review.transaction_id)
     if row is None:
         return Decision(outcome=Outcome(None, Code.TRANSACTION_NOT_FOUND))
     if row.status != "under_review":
@@ -26,19 +26,19 @@ def decide_review(state: State, settlement: ReviewDecision) -> Decision:
     assert row.from_account is not None
     payer = state.accounts[row.from_account]
     payee = state.accounts[row.to_account]
-    failure = (
-        _find_release_error(state, row, payee) if settlement.release else Code.COMPLIANCE_REJECTED
+    error_code = (
+        _find_release_error(state, row, payee) if review.release else Code.COMPLIANCE_REJECTED
     )
-    if failure is not None:
-        return _return_funds(row, payer, failure)
+    if error_code is not None:
+        return _return_funds(row, payer, error_code)
     return _release_funds(state, row, payer, payee)
 
 
 def _find_release_error(state: State, row: StoredTransaction, payee: Account) -> Code | None:
     card = state.cards.get(row.to_card_serial) if row.to_card_serial is not None else None
-    credited = row.amount - (0 if _is_fee_paid_by_sender(row) else row.fee_amount)
+    credited_amount = row.amount - (0 if _is_fee_paid_by_sender(row) else row.fee_amount)
     rejection = check_active(state, payee, card, "receiver") or check_max_balance(
-        state, payee, credited
+        state, payee, credited_amount
     )
     return rejection.code if rejection is not None else None
 
@@ -80,9 +80,9 @@ def _release_funds(
 ) -> Decision:
     postings = [Posting(payer.id, payee.id, row.amount)]
     if row.fee_amount:
-        side = payer if _is_fee_paid_by_sender(row) else payee
-        fees = state.rules.platform_accounts[chart.FEES]
-        postings.append(Posting(side.id, fees, row.fee_amount))
+        fee_account = payer if _is_fee_paid_by_sender(row) else payee
+        fees_account_id = state.rules.platform_accounts[chart.FEES]
+        postings.append(Posting(fee_account.id, fees_account_id, row.fee_amount))
     earned = _earn_commission(state, row, payer, payee) if row.type in chart.CASH_TYPES else None
     if earned is not None and earned.amount:
         postings.append(commission.build_posting(state, earned))

@@ -1,4 +1,4 @@
-"""Transaction counts and volumes per 15-minute bucket, updated by the batch that writes them.
+"""Transaction counts and volumes per 15-minute bucket, updated in the batch.
 
 A batch updates few rows, in its own database transaction, so the rollups always agree with the
 transactions: `tapgate verify` proves it. Each process has its own rows (its slot), so processes do
@@ -44,18 +44,18 @@ def get_bucket_start(moment: datetime) -> datetime:
 
 async def add_to_rollups(tx: Any, state: State, decisions: Sequence[Decision], slot: int) -> None:
     """Add a batch to the rollups: one statement, with one row per distinct key."""
-    sums: dict[RollupKey, list[int]] = {}
-    for key, times, amount, fee in _iter_changes(state, decisions):
-        found = sums.get(key)
-        if found is None:
-            found = sums[key] = [0, 0, 0]
-        found[0] += times
-        found[1] += times * amount
-        found[2] += times * fee
-    if not sums:
+    totals: dict[RollupKey, list[int]] = {}
+    for key, sign, amount, fee in _iter_changes(state, decisions):
+        total = totals.get(key)
+        if total is None:
+            total = totals[key] = [0, 0, 0]
+        total[0] += sign
+        total[1] += sign * amount
+        total[2] += sign * fee
+    if not totals:
         return
     # Sorted to avoid deadlocks: with very many process starts, two processes can share a slot.
-    keys = sorted(sums, key=lambda key: (*key[:3], key.failure_code or ""))
+    keys = sorted(totals, key=lambda key: (*key[:3], key.failure_code or ""))
     await tx.execute(
         f"""INSERT INTO figures (quarter, type, outcome, failure_code, slot, count, amount, fees)
             SELECT quarter, type, outcome, failure_code, $1, count, amount, fees
@@ -68,9 +68,9 @@ async def add_to_rollups(tx: Any, state: State, decisions: Sequence[Decision], s
         [key.type for key in keys],
         [key.outcome for key in keys],
         [key.failure_code for key in keys],
-        [sums[key][0] for key in keys],
-        [sums[key][1] for key in keys],
-        [sums[key][2] for key in keys],
+        [totals[key][0] for key in keys],
+        [totals[key][1] for key in keys],
+        [totals[key][2] for key in keys],
     )
 
 
@@ -78,24 +78,24 @@ def _iter_changes(
     state: State, decisions: Sequence[Decision]
 ) -> Iterator[tuple[RollupKey, int, int, int]]:
     """Yield (key, +1 or -1, amount, fee) for every new transaction and every change of status."""
-    now = get_bucket_start(state.now)
+    bucket_start = get_bucket_start(state.now)
     for decision in decisions:
         new = decision.transaction
         if new is not None:
             # A refund is a transaction of its own; the refunded payment stays counted as completed.
             yield (
-                RollupKey(now, new.type, new.status, new.failure_code),
+                RollupKey(bucket_start, new.type, new.status, new.failure_code),
                 1,
                 new.amount,
                 new.fee_amount,
             )
         elif (change := decision.change) is not None:
             row = state.transactions[change.transaction_id]
-            then = get_bucket_start(row.created_at)
-            reviewed = RollupKey(then, row.type, "under_review", None)
-            ended = RollupKey(then, row.type, change.status, change.failure_code)
-            yield reviewed, -1, row.amount, row.fee_amount
-            yield ended, 1, row.amount, row.fee_amount
+            original_start = get_bucket_start(row.created_at)
+            old_key = RollupKey(original_start, row.type, "under_review", None)
+            new_key = RollupKey(original_start, row.type, change.status, change.failure_code)
+            yield old_key, -1, row.amount, row.fee_amount
+            yield new_key, 1, row.amount, row.fee_amount
 
 
 class RollupCompactor:
@@ -122,13 +122,13 @@ class RollupCompactor:
             if not await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", _LOCK_KEY):
                 return 0
             # SKIP LOCKED leaves rows that a batch is updating to the next run.
-            folded = await tx.fetchval(
+            compacted = await tx.fetchval(
                 f"""WITH old AS (
                         DELETE FROM figures WHERE ctid = ANY (ARRAY(
                             SELECT ctid FROM figures WHERE slot >= 0 AND quarter < $1
                             ORDER BY quarter LIMIT {_COMPACT_LIMIT} FOR UPDATE SKIP LOCKED))
                         RETURNING *
-                    ), folded AS (
+                    ), compacted AS (
                         INSERT INTO figures
                             (quarter, type, outcome, failure_code, slot, count, amount, fees)
                         SELECT quarter, type, outcome, failure_code, {_COMPACTED_SLOT}, sum(count),
@@ -137,6 +137,6 @@ class RollupCompactor:
                     SELECT count(*) FROM old""",
                 before,
             )
-            if folded:
+            if compacted:
                 await tx.execute("UPDATE figures_folded SET times = times + 1")
-        return int(folded)
+        return int(compacted)

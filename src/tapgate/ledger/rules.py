@@ -109,16 +109,16 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         return 0, "sender"
 
     def calculate_commission(
-        self, transaction_type: str, tier: int, amount: int, earning: int
+        self, transaction_type: str, tier: int, amount: int, commissionable: int
     ) -> int:
-        """Return the unrounded commission on the earning part of an amount.
+        """Return the unrounded commission on the commissionable part of an amount.
 
         The unit is a thousandth of a percent of a minor unit.
         """
         rule = self.commissions.get((transaction_type, tier))
         if rule is None or amount < rule.minimum_amount:
             return 0
-        return earning * rule.rate
+        return commissionable * rule.rate
 
     def list_window_rules(self, subject: str) -> list[ComplianceRule]:
         """Return the rules that count or sum a subject's transactions over a time window."""
@@ -136,13 +136,17 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def load_rules(
-    tx: Any, currency: str, *, float_low: int = 0, receipt_kinds: frozenset[str] = frozenset()
+    tx: Any,
+    currency: str,
+    *,
+    low_float_threshold: int = 0,
+    receipt_kinds: frozenset[str] = frozenset(),
 ) -> Rules:
     limits = await tx.fetch("SELECT * FROM account_rules")
     steps = await tx.fetch("SELECT * FROM fee_rules ORDER BY type, up_to NULLS LAST")
     commissions = await tx.fetch("SELECT type, tier, rate, minimum_amount FROM commission_rules")
-    own = await tx.fetch("SELECT kind, id FROM accounts WHERE owner_id IS NULL")
-    wanted = await tx.fetch(
+    platform_accounts = await tx.fetch("SELECT kind, id FROM accounts WHERE owner_id IS NULL")
+    subscriptions = await tx.fetch(
         """SELECT DISTINCT unnest(events) AS event FROM webhook_endpoints
            WHERE deleted_at IS NULL AND status <> 'disabled'"""
     )
@@ -160,15 +164,15 @@ async def load_rules(
             for row in commissions
         },
         compliance_rules=await load_compliance_rules(tx),
-        platform_accounts={row["kind"]: row["id"] for row in own},
-        subscribed_events=_parse_subscriptions(row["event"] for row in wanted),
-        low_float_threshold=float_low,
+        platform_accounts={row["kind"]: row["id"] for row in platform_accounts},
+        subscribed_events=_parse_subscriptions(row["event"] for row in subscriptions),
+        low_float_threshold=low_float_threshold,
         receipt_kinds=receipt_kinds,
     )
 
 
-def _parse_subscriptions(wanted: Iterable[str]) -> frozenset[str]:
-    names = frozenset(wanted)
+def _parse_subscriptions(subscriptions: Iterable[str]) -> frozenset[str]:
+    names = frozenset(subscriptions)
     return EVENT_TYPES if "*" in names else EVENT_TYPES & names
 
 
@@ -242,8 +246,8 @@ async def insert_defaults(tx: Any, currency: str, new_id: ids.IdGenerator) -> No
     await tx.executemany(
         """INSERT INTO account_rules VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING""",
         [
-            (level, *(figure * unit for figure in figures), requirements)
-            for level, (*figures, requirements) in _DEFAULT_LIMITS.items()
+            (level, *(amount * unit for amount in amounts), requirements)
+            for level, (*amounts, requirements) in _DEFAULT_LIMITS.items()
         ],
     )
     if await _claim_defaults(tx):
@@ -258,7 +262,7 @@ async def insert_defaults(tx: Any, currency: str, new_id: ids.IdGenerator) -> No
 
 
 async def _claim_defaults(tx: Any) -> bool:
-    """Return True only on the first start, so that deleted rules do not come back."""
+    """Return True only on the first start, so that deleted rules are not recreated."""
     first: bool | None = await tx.fetchval(
         """INSERT INTO installation (name, value) VALUES ('default_rules', 'inserted')
            ON CONFLICT DO NOTHING RETURNING true"""

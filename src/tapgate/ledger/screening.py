@@ -1,6 +1,6 @@
 """Compliance rules that a transaction or a wrong PIN matches.
 
-A rule matches when its figure exceeds the threshold.
+A rule matches when its figure, a count or an amount, exceeds the threshold.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,19 +16,19 @@ _NO_RULES: Mapping[str, tuple[ComplianceRule, ...]] = {}
 def find_matches(
     state: State, payer: Account | None, payee: Account | None, transaction_type: str, amount: int
 ) -> list[RuleMatch]:
-    found = []
+    matches = []
     for subject, rules in state.rules.screening.get(transaction_type, _NO_RULES).items():
         for account in get_subject_accounts(subject, payer, payee):
             for rule in rules:
                 figure = _calculate_figure(state, rule, account.id, amount)
                 if figure > rule.threshold:
-                    displayed = (
+                    formatted = (
                         figure
                         if rule.is_count_based
                         else money.format_decimal(figure, state.rules.currency)
                     )
-                    found.append(_build_match(rule, account, transaction_type, displayed))
-    return found
+                    matches.append(_build_match(rule, account, transaction_type, formatted))
+    return matches
 
 
 def _build_match(
@@ -59,16 +59,18 @@ def _calculate_figure(state: State, rule: ComplianceRule, account_id: int, amoun
 
 
 def find_wrong_pin_matches(
-    watches: Iterable[ComplianceRule],
-    wrong_pins: Mapping[tuple[int, int], int],
+    rules: Iterable[ComplianceRule],
+    failure_counts: Mapping[tuple[int, int], int],
     account_id: int,
     subscriber_id: int,
 ) -> list[RuleMatch]:
     """Return the rules that a wrong PIN matches. Their actions apply to the next transaction."""
-    found = []
-    for rule in watches:
-        failures = wrong_pins.get((rule.id, account_id), 0)
+    matches = []
+    for rule in rules:
+        failures = failure_counts.get((rule.id, account_id), 0)
         if failures > rule.threshold:
             details = {"rule_type": rule.type, "action": rule.action, "figure": failures}
-            found.append(RuleMatch(rule, subscriber_id, None, needs_review=False, details=details))
-    return found
+            matches.append(
+                RuleMatch(rule, subscriber_id, None, needs_review=False, details=details)
+            )
+    return matches

@@ -293,4 +293,6 @@ def get_subject_accounts(
         return (payer,) if payer is not None and payer.kind == chart.WALLET else ()
     if subject == chart.PAYEE:
         return (payee,) if payee is not None and payee.kind == chart.WALLET else ()
-    return tuple(item for item in (payer, payee) if item is not None and item.kind == chart.FLOAT)
+    return tuple(
+        account for account in (payer, payee) if account is not None and account.kind == chart.FLOAT
+    )

@@ -1,7 +1,7 @@
 """Verification of the ledger from its entries alone.
 
 Each claim is a query that returns the rows that contradict it. All queries run in one snapshot of
-the database. Nothing here uses the code that writes the ledger.
+the database. The queries share no code with the modules that write the ledger.
 """
 
 from typing import Any, Final
@@ -198,7 +198,7 @@ async def verify(connection: Any) -> Proof:
 
 async def _check_claim(connection: asyncpg.Connection, claim: str, sql: str) -> Finding:
     rows = await connection.fetch(
-        f"""SELECT *, count(*) OVER () FROM ({sql}) AS contradictions (prefix, number, wrong)
+        f"""SELECT *, count(*) OVER () FROM ({sql}) AS contradictions (prefix, number, description)
             LIMIT {_MAX_EXAMPLES}""",
         timeout=_QUERY_TIMEOUT_SECONDS,
     )
@@ -206,7 +206,7 @@ async def _check_claim(connection: asyncpg.Connection, claim: str, sql: str) -> 
         claim,
         broken=rows[0][3] if rows else 0,
         examples=[
-            wrong if number is None else f"{ids.encode(prefix, number)}: {wrong}"
-            for prefix, number, wrong, _ in rows
+            description if number is None else f"{ids.encode(prefix, number)}: {description}"
+            for prefix, number, description, _ in rows
         ],
     )

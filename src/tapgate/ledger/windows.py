@@ -25,15 +25,15 @@ _SELECT_BY_SUBJECT: Final = {
 #: OFFSET 0 is an optimization fence: the types are split once per rule, not once per transaction.
 _COUNT_BY_SUBJECT: Final = {
     subject: f"""
-        SELECT rule.id, subject.id, made.count, made.total
+        SELECT rule.id, subject.id, totals.count, totals.total
         FROM unnest($1::bigint[]) AS subject (id)
         CROSS JOIN (SELECT id, since, string_to_array(types, ' ') AS types
                     FROM unnest($2::bigint[], $3::bigint[], $4::text[])
-                      AS given (id, since, types) OFFSET 0) AS rule
+                      AS parameters (id, since, types) OFFSET 0) AS rule
         CROSS JOIN LATERAL (
             SELECT count(*), sum(amount)::bigint AS total FROM ({transactions}) AS t
             WHERE t.id >= rule.since AND t.type = ANY (rule.types) AND t.status <> 'failed'
-        ) AS made WHERE made.count > 0"""
+        ) AS totals WHERE totals.count > 0"""
     for subject, transactions in _SELECT_BY_SUBJECT.items()
 }
 
@@ -62,11 +62,11 @@ async def load_windows(tx: Any, state: State, commands: Sequence[LedgerCommand])
 def _get_subject_account_ids(
     state: State, commands: Sequence[LedgerCommand], subject: str, rules: Sequence[ComplianceRule]
 ) -> set[int]:
-    watched = {kind for rule in rules for kind in rule.transaction_types}
+    screened_types = {kind for rule in rules for kind in rule.transaction_types}
     return {
         account.id
         for command in commands
-        if isinstance(command, Command) and command.type in watched
+        if isinstance(command, Command) and command.type in screened_types
         for account in get_subject_accounts(
             subject,
             None if subject == chart.PAYEE else state.find_party(command.payer)[0],

@@ -1,4 +1,4 @@
-"""Store the decisions of a batch, in a constant number of statements."""
+"""Database writes of a batch, in a constant number of statements."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -36,13 +36,13 @@ async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: Id
     # Merchants' accounts are last in the lock order and stay locked until the commit, so only
     # statements that need their balances follow.
     merchants = await _credit_merchants(tx, state)
-    transactions = [created.transaction for created in decisions if created.transaction is not None]
-    recorded = [row for row in state.transactions.values() if row.is_changed]
-    rows: list[NewTransaction | StoredTransaction] = [*transactions, *recorded]
+    new_rows = [decision.transaction for decision in decisions if decision.transaction is not None]
+    changed_rows = [row for row in state.transactions.values() if row.is_changed]
+    rows: list[NewTransaction | StoredTransaction] = [*new_rows, *changed_rows]
     for row in rows:
         _set_merchant_balance(row, state, merchants)
-    await _insert_transactions(tx, state, transactions)
-    await _update_transactions(tx, recorded)
+    await _insert_transactions(tx, state, new_rows)
+    await _update_transactions(tx, changed_rows)
 
 
 async def _update_accounts(tx: Any, state: State) -> None:
@@ -99,13 +99,13 @@ async def _update_pins(tx: Any, state: State) -> None:
 
 
 async def _insert_wrong_pins(tx: Any, state: State, decisions: Sequence[Decision]) -> None:
-    wallets = [
-        created.wrong_pin_account_id
-        for created in decisions
-        if created.wrong_pin_account_id is not None
+    account_ids = [
+        decision.wrong_pin_account_id
+        for decision in decisions
+        if decision.wrong_pin_account_id is not None
     ]
-    if wallets:
-        await pin_failures.add_failures(tx, wallets, state.now)
+    if account_ids:
+        await pin_failures.add_failures(tx, account_ids, state.now)
 
 
 async def _store_commissions(tx: Any, state: State, decisions: Sequence[Decision]) -> None:
@@ -171,7 +171,7 @@ async def _insert_transactions(tx: Any, state: State, rows: Sequence[NewTransact
 
 
 def _build_row(row: NewTransaction, currency: str, now: datetime) -> tuple[Any, ...]:
-    request, reference = row.idempotency_key, row.reference
+    key, reference = row.idempotency_key, row.reference
     return (
         row.id,
         row.type,
@@ -188,9 +188,9 @@ def _build_row(row: NewTransaction, currency: str, now: datetime) -> tuple[Any, 
         row.to_card_serial,
         row.original_id,
         row.usage_day,
-        request and request.scope,
-        request and request.request_id,
-        request and request.fingerprint,
+        key and key.scope,
+        key and key.request_id,
+        key and key.fingerprint,
         encode_result(row.result),
         reference and reference.partner_id,
         reference and reference.reference,

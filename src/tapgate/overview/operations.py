@@ -65,18 +65,20 @@ async def verify_ledger(request: RequestContext) -> tuple[proofs.StoredProof, Pr
     services = request.services
     try:
         async with _verify_job.acquire_connection(services.database) as connection:
-            began, started = services.clock(), perf_counter()
+            started_at, started = services.clock(), perf_counter()
             proof = await verify(connection)
             seconds = perf_counter() - started
             async with connection.transaction():
-                recorded = await proofs.record(connection, proof, began=began, seconds=seconds)
+                stored_proof = await proofs.record(
+                    connection, proof, started_at=started_at, seconds=seconds
+                )
                 await _trail.record(
                     connection,
                     request,
                     None,
                     "verified",
-                    result="success" if recorded.is_valid else "failure",
-                    reason="; ".join(recorded.broken) or None,
+                    result="success" if stored_proof.is_valid else "failure",
+                    reason="; ".join(stored_proof.broken) or None,
                 )
     except AlreadyRunningError:
         raise ApiError(
@@ -84,11 +86,13 @@ async def verify_ledger(request: RequestContext) -> tuple[proofs.StoredProof, Pr
             "The ledger is already being verified. Try again shortly.",
             headers={"Retry-After": "1"},
         ) from None
-    return recorded, proof
+    return stored_proof, proof
 
 
 def _build_alert_counts(unresolved: Mapping[tuple[str, str], int]) -> OpenAlertCounts:
-    open_ = {severity: n for (status, severity), n in unresolved.items() if status == "open"}
+    open_ = {
+        severity: count for (status, severity), count in unresolved.items() if status == "open"
+    }
     total = sum(open_.values())
     return OpenAlertCounts(
         total=total,
@@ -101,12 +105,12 @@ def _build_alert_counts(unresolved: Mapping[tuple[str, str], int]) -> OpenAlertC
 
 
 async def _get_ledger_state(database: Database) -> LedgerState:
-    proof, sealed = await proofs.get_latest(database), await queries.get_audit_seal(database)
+    proof, seal = await proofs.get_latest(database), await queries.get_audit_seal(database)
     return LedgerState(
         last_proof=None if proof is None else to_proof_record(proof),
         audit=AuditChainState(
-            sealed_sequence=sealed.sequence,
-            sealed_until=None if sealed.until is None else clock.format_rfc3339(sealed.until),
-            unsealed=sealed.unsealed,
+            sealed_sequence=seal.sequence,
+            sealed_until=None if seal.until is None else clock.format_rfc3339(seal.until),
+            unsealed=seal.unsealed,
         ),
     )
