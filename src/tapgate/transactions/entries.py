@@ -69,12 +69,14 @@ async def get_entries(
 
 
 def _mask_entry(entry: LedgerEntry) -> LedgerEntry:
-    def reduced(side: EntrySide) -> EntrySide:
+    def mask_side(side: EntrySide) -> EntrySide:
         if side.holder_id is None:
             return side
         return msgspec.structs.replace(side, name=None, balance_after=None)
 
-    return msgspec.structs.replace(entry, debit=reduced(entry.debit), credit=reduced(entry.credit))
+    return msgspec.structs.replace(
+        entry, debit=mask_side(entry.debit), credit=mask_side(entry.credit)
+    )
 
 
 def _calculate_balances_before(transaction: Transaction, rows: Sequence[Any]) -> dict[int, int]:

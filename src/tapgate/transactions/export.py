@@ -39,12 +39,12 @@ PageReader = Callable[[TransactionFilters], Awaitable[Page[TransactionRecord]]]
 async def export_csv(read_page: PageReader, filters: ExportFilters) -> Export:
     """Export transactions page by page, so that other requests are served in between."""
     parts = [csv_files.render_csv([COLUMNS])]
-    left, cursor, masked = filters.limit, filters.cursor, False
-    while left:
-        limit = min(left, _PAGE_SIZE)
+    remaining, cursor, masked = filters.limit, filters.cursor, False
+    while remaining:
+        limit = min(remaining, _PAGE_SIZE)
         page = await read_page(msgspec.structs.replace(filters, limit=limit, cursor=cursor))
         parts.append(await asyncio.to_thread(_encode_rows, page.data))
-        left, cursor = left - len(page.data), page.next_cursor
+        remaining, cursor = remaining - len(page.data), page.next_cursor
         masked = masked or page.masked is True
         if cursor is None:
             break

@@ -236,13 +236,13 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
 def mask_record(record: TransactionRecord) -> TransactionRecord:
     """Return the record without the personal data of a restricted subscriber."""
 
-    def reduced(party: PartyRecord | None) -> PartyRecord | None:
+    def mask_party(party: PartyRecord | None) -> PartyRecord | None:
         return None if party is None else PartyRecord(type=party.type, id=party.id)
 
     return msgspec.structs.replace(
         record,
-        from_=reduced(record.from_),
-        to=reduced(record.to),
+        from_=mask_party(record.from_),
+        to=mask_party(record.to),
         card_serial=None,
         failure_details=msgspec.UNSET,
         memo=None,
@@ -272,7 +272,7 @@ def _build_record(
     transaction: Transaction, *, full: bool, own_accounts: Collection[int]
 ) -> TransactionRecord:
     currency, context = transaction.currency, transaction.context
-    direction, own = _find_own_side(transaction, own_accounts)
+    direction, own_side = _find_own_side(transaction, own_accounts)
     original, processor = transaction.original_id, transaction.processor_id
     completed_at = transaction.completed_at
     return TransactionRecord(
@@ -287,8 +287,8 @@ def _build_record(
         direction=direction,
         balance_after=(
             None
-            if own is None or own.balance is None
-            else money.format_decimal(own.balance, currency)
+            if own_side is None or own_side.balance is None
+            else money.format_decimal(own_side.balance, currency)
         ),
         card_serial=transaction.card_serial,
         processor_id=None if processor is None else ids.encode(ids.PROCESSOR, processor),
@@ -325,9 +325,9 @@ def _find_own_side(
 def _build_party_record(side: TransactionSide | None, *, full: bool) -> PartyRecord | None:
     if side is None:
         return None
-    word, public_id = get_holder(side.kind, side.owner_id)
+    holder_type, public_id = get_holder(side.kind, side.owner_id)
     return PartyRecord(
-        type=word,
+        type=holder_type,
         id=public_id or ids.encode(ids.ACCOUNT, side.account_id),
         name=side.holder_name if full else side.public_name,
         card_serial=side.card_serial,
@@ -336,8 +336,10 @@ def _build_party_record(side: TransactionSide | None, *, full: bool) -> PartyRec
 
 #: Without I, O, 0 and 1, which are easily misread on a paper receipt.
 _APPROVAL_ALPHABET: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
-_APPROVAL_PAIRS: Final = [one + other for one in _APPROVAL_ALPHABET for other in _APPROVAL_ALPHABET]
-_APPROVAL_BITS: Final = 30  # six letters
+_APPROVAL_PAIRS: Final = [
+    first + second for first in _APPROVAL_ALPHABET for second in _APPROVAL_ALPHABET
+]
+_APPROVAL_BITS: Final = 30  # six characters of five bits
 _GOLDEN_RATIO: Final = 0x9E3779B97F4A7C15  # 2**64 / golden ratio: spreads consecutive IDs
 
 

@@ -133,12 +133,13 @@ class TransactionQuery:
 
     def build_sql(self, limit: int) -> str:
         """Return the SQL that selects the IDs of the newest matching transactions."""
-        newest = f"ORDER BY id DESC LIMIT {self.conditions.bind(limit)}"
+        order_and_limit = f"ORDER BY id DESC LIMIT {self.conditions.bind(limit)}"
         branches = [
-            f"(SELECT t.id FROM transactions t WHERE {branch} AND {self.conditions} {newest})"
+            f"(SELECT t.id FROM transactions t"
+            f" WHERE {branch} AND {self.conditions} {order_and_limit})"
             for branch in self._branches or ["true"]
         ]
-        return f"{' UNION '.join(branches)} {newest if len(branches) > 1 else ''}"
+        return f"{' UNION '.join(branches)} {order_and_limit if len(branches) > 1 else ''}"
 
 
 async def list_page(
@@ -172,13 +173,13 @@ async def list_page(
         exclude_hidden_accounts(conditions, caller, now, "t.from_account", "t.to_account")
     # Two queries: in a single one, PostgreSQL would overestimate the number of selected IDs by far
     # and read all accounts for the join.
-    found = await database.fetch(scope.build_sql(filters.limit + 1), *conditions.values)
-    if not found:
+    id_rows = await database.fetch(scope.build_sql(filters.limit + 1), *conditions.values)
+    if not id_rows:
         return []
     rows = await database.fetch(
         f"""{_SELECT} FROM transactions t {_JOIN_SIDES}
             WHERE t.id = ANY ($1::bigint[]) ORDER BY t.id DESC""",
-        [row["id"] for row in found],
+        [row["id"] for row in id_rows],
     )
     return [_build_transaction(row) for row in rows]
 

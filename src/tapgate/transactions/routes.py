@@ -173,7 +173,10 @@ async def _get_visible_transaction(
 
 
 async def _list_visible_account_ids(request: RequestContext, user_id: str) -> list[int]:
-    """Return the accounts of a user the caller may see; empty if the user does not exist."""
+    """Return a user's account IDs, or raise OTP_REQUIRED if the user is hidden from the caller.
+
+    The list is empty if the user does not exist.
+    """
     user = parse_user_id(user_id)
     if user is None:
         return []
@@ -211,5 +214,5 @@ async def _build_page(
 
 
 def _can_see_full_names(request: RequestContext) -> bool:
-    """Return whether the caller sees full names: only admins, who work for the platform, do."""
+    """Return whether the caller is an admin. Other callers see abbreviated names."""
     return request.principal.kind == "admin"

@@ -78,10 +78,10 @@ class ReceiptFields:
     def format_money(self, minor: int) -> str:
         return money.format_money(minor, self._currency)
 
-    def build_message(self, done: str) -> str:
+    def build_message(self, completed_message: str) -> str:
         if self.status == "under_review":
             return "Held for review. No money moves until the review is complete."
-        return done
+        return completed_message
 
     @property
     def payer_balance(self) -> str:
@@ -119,9 +119,12 @@ class ReceiptFields:
 
 
 async def submit(
-    request: RequestContext, command: Command, show: Callable[[ReceiptFields], ReceiptT]
+    request: RequestContext, command: Command, build_receipt: Callable[[ReceiptFields], ReceiptT]
 ) -> Reply[ReceiptT]:
-    """Submit a command and return its receipt, or the original one for a replay. Raise declines."""
+    """Submit a command and return its receipt, or raise the decline or rejection as an ApiError.
+
+    A replay returns the original receipt.
+    """
     # Before the ledger commits, so that a failure here results in a 503 with nothing executed.
     is_payee_hidden = not has_full_disclosure(request.caller) and await _is_payee_hidden(
         request, command.payee
@@ -130,7 +133,9 @@ async def submit(
     if is_payee_hidden:
         outcome = _redact_payee(outcome)
     receipt_fields = ReceiptFields(outcome.require_accepted(), request.services.settings.currency)
-    return Reply(show(receipt_fields), headers=_REPLAYED_HEADERS if outcome.replayed else {})
+    return Reply(
+        build_receipt(receipt_fields), headers=_REPLAYED_HEADERS if outcome.replayed else {}
+    )
 
 
 async def _is_payee_hidden(request: RequestContext, payee: Party) -> bool:
@@ -177,11 +182,11 @@ def build_idempotency_key(
 
 
 def _calculate_fingerprint(request: RequestContext, body: MoneyRequest) -> bytes:
-    asked = msgspec.structs.asdict(body)
+    fields = msgspec.structs.asdict(body)
     for name in _FINGERPRINT_EXCLUDED_FIELDS:
-        asked.pop(name, None)
+        fields.pop(name, None)
     path = request.path.removeprefix("/api/v1").encode()
-    encoded = msgspec.json.encode(asked, order="deterministic")
+    encoded = msgspec.json.encode(fields, order="deterministic")
     return hashlib.blake2b(path + b"\n" + encoded, digest_size=16).digest()
 
 

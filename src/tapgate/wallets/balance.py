@@ -55,15 +55,15 @@ async def get_balance(request: RequestContext, user_id: str) -> Balance:
         services.database, request, user.id, restricted=row["restricted"]
     )
 
-    def shown(minor: int) -> str:
+    def format_amount(minor: int) -> str:
         return money.format_decimal(minor, row["currency"])
 
     return Balance(
         user_id=user_id,
         account_id=ids.encode(ids.ACCOUNT, row["id"]),
-        balance=shown(row["balance"]),
-        available=shown(row["balance"] - row["held"]),
-        held=shown(row["held"]),
+        balance=format_amount(row["balance"]),
+        available=format_amount(row["balance"] - row["held"]),
+        held=format_amount(row["held"]),
         currency=row["currency"],
         as_of=clock.format_rfc3339(services.clock()),
     )

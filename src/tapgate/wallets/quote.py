@@ -66,19 +66,19 @@ async def create_quote(request: RequestContext, body: QuoteRequest) -> Quote:
     assessment = await services.ledger.assess(
         services.database, transaction_type=body.type, amount=amount, subscriber_id=sender_id
     )
-    objections = [*assessment.rejections]
+    rejections = [*assessment.rejections]
     if assessment.insufficient_funds is not None:
-        objections.append(assessment.insufficient_funds)
+        rejections.append(assessment.insufficient_funds)
     reasons = [
         str(rejection.code)
-        for rejection in objections
+        for rejection in rejections
         if rejection.code not in _BALANCE_CODES or _can_read_balance(request)
     ]
-    paid_by_sender = assessment.fee if assessment.fee_payer == "sender" else 0
+    sender_fee = assessment.fee if assessment.fee_payer == "sender" else 0
     return Quote(
         amount=money.format_decimal(amount, currency),
         fee_amount=money.format_decimal(assessment.fee, currency),
-        total=money.format_decimal(amount + paid_by_sender, currency),
+        total=money.format_decimal(amount + sender_fee, currency),
         currency=currency,
         allowed=not reasons,
         reasons=reasons,

@@ -80,7 +80,7 @@ async def transfer_p2p(request: RequestContext, body: P2pTransferRequest) -> Rep
     it to the recipient or returns it to the sender.
     """
 
-    def receipt(receipt_fields: ReceiptFields) -> P2pReceipt:
+    def build_receipt(receipt_fields: ReceiptFields) -> P2pReceipt:
         return P2pReceipt(
             message=receipt_fields.build_message("Transfer completed"),
             transaction_id=receipt_fields.transaction_id,
@@ -104,7 +104,7 @@ async def transfer_p2p(request: RequestContext, body: P2pTransferRequest) -> Rep
         idempotency_key=build_idempotency_key(request, body),
         context=None if body.memo is None else {"memo": body.memo},
     )
-    return await submit(request, command, receipt)
+    return await submit(request, command, build_receipt)
 
 
 class TransferRequest(MoneyRequest, kw_only=True):
@@ -146,7 +146,7 @@ async def transfer_funds(request: RequestContext, body: TransferRequest) -> Repl
     or finance_user can transfer between any accounts.
     """
 
-    def receipt(receipt_fields: ReceiptFields) -> TransferReceipt:
+    def build_receipt(receipt_fields: ReceiptFields) -> TransferReceipt:
         from_balance, to_balance = receipt_fields.balances
         return TransferReceipt(
             message=receipt_fields.build_message("Transfer completed"),
@@ -157,14 +157,14 @@ async def transfer_funds(request: RequestContext, body: TransferRequest) -> Repl
             to_balance=to_balance,
         )
 
-    by_key = request.principal.kind == "api_key"
+    is_api_key = request.principal.kind == "api_key"
     payer, payee = (
         decode_id(ids.ACCOUNT, account) for account in (body.from_account_id, body.to_account_id)
     )
     # The receipt reveals balances, and not every caller may see a restricted subscriber's balance.
     # With the PIN, the payment is the subscriber's own, so access to the payer is not checked.
-    told = [payee] if body.pin is not None else [payer, payee]
-    await require_account_access(request.services.database, request, told)
+    disclosed_accounts = [payee] if body.pin is not None else [payer, payee]
+    await require_account_access(request.services.database, request, disclosed_accounts)
     command = Command(
         type=chart.TRANSFER,
         channel=get_channel(request.principal),
@@ -172,9 +172,9 @@ async def transfer_funds(request: RequestContext, body: TransferRequest) -> Repl
         payee=commands.account_party(payee),
         amount=to_minor_units(request, body.amount),
         payer_pin=body.pin,
-        pin_policy="required" if by_key else "if_given",
-        wallets_only=by_key,
+        pin_policy="required" if is_api_key else "if_given",
+        wallets_only=is_api_key,
         idempotency_key=build_idempotency_key(request, body),
         context=None if body.description is None else {"memo": body.description},
     )
-    return await submit(request, command, receipt)
+    return await submit(request, command, build_receipt)

@@ -68,8 +68,8 @@ def parse_fee_rules(rules: FeeRules, currency: str) -> list[StoredFeeStep]:
     ]
     problems: dict[str, str] = {}
     for kind in dict.fromkeys(step.type for step in steps):
-        ladder = [(place, step) for place, step in enumerate(steps) if step.type == kind]
-        problems |= _validate_steps(kind, ladder)
+        indexed_steps = [(index, step) for index, step in enumerate(steps) if step.type == kind]
+        problems |= _validate_steps(kind, indexed_steps)
     if problems:
         message = "; ".join(f"{path} {text}" for path, text in problems.items())
         raise ApiError(Code.VALIDATION_FAILED, message, details={"fields": problems})
@@ -80,29 +80,29 @@ def require_single_type(rules: FeeRules, kind: str) -> None:
     """Require that all steps have the given type, so that a request changes no other type."""
     if kind not in chart.TRANSACTION_TYPES:
         raise ApiError(Code.RULE_NOT_FOUND)
-    for place, step in enumerate(rules.data):
+    for index, step in enumerate(rules.data):
         if step.type != kind:
-            raise invalid_field(f"data[{place}].type", f"must be {kind}")
+            raise invalid_field(f"data[{index}].type", f"must be {kind}")
 
 
-def _validate_steps(kind: str, ladder: list[tuple[int, StoredFeeStep]]) -> dict[str, str]:
+def _validate_steps(kind: str, indexed_steps: list[tuple[int, StoredFeeStep]]) -> dict[str, str]:
     if kind in _FEE_EXEMPT_REASONS:
-        return {f"data[{place}].type": _FEE_EXEMPT_REASONS[kind] for place, _ in ladder}
+        return {f"data[{index}].type": _FEE_EXEMPT_REASONS[kind] for index, _ in indexed_steps}
     problems = {}
-    (first_place, first), (last_place, last) = ladder[0], ladder[-1]
+    (first_index, first), (last_index, last) = indexed_steps[0], indexed_steps[-1]
     if kind in chart.PAYMENT_TYPES and first.payer != "receiver":
         # A refund returns the fee to the processor, so the processor must have paid it.
-        problems[f"data[{first_place}].payer"] = "must be receiver for payments to a processor"
-    reached: int | None = 0
-    for place, step in ladder:
+        problems[f"data[{first_index}].payer"] = "must be receiver for payments to a processor"
+    previous_bound: int | None = 0
+    for index, step in indexed_steps:
         if step.payer != first.payer:
-            problems[f"data[{place}].payer"] = "must be the same in all steps of a type"
-        if reached is None:
-            problems[f"data[{place}].up_to"] = "must not follow a step without an upper bound"
-        elif step.up_to is not None and step.up_to <= reached:
-            problems[f"data[{place}].up_to"] = "must be greater than in the previous step"
+            problems[f"data[{index}].payer"] = "must be the same in all steps of a type"
+        if previous_bound is None:
+            problems[f"data[{index}].up_to"] = "must not follow a step without an upper bound"
+        elif step.up_to is not None and step.up_to <= previous_bound:
+            problems[f"data[{index}].up_to"] = "must be greater than in the previous step"
         else:
-            reached = step.up_to
+            previous_bound = step.up_to
     if last.up_to is not None:
-        problems.setdefault(f"data[{last_place}].up_to", "must be null in the last step of a type")
+        problems.setdefault(f"data[{last_index}].up_to", "must be null in the last step of a type")
     return problems

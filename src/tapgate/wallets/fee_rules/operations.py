@@ -18,13 +18,13 @@ async def replace(
     """
     services = request.services
     currency = services.settings.currency
-    wanted = model.parse_fee_rules(fee_rules, currency)
+    new_steps = model.parse_fee_rules(fee_rules, currency)
     async with services.database.transaction() as tx:
         await queries.lock(tx)
         steps = await queries.list_steps(tx)
         before = model.to_record(steps, currency)
-        stored = [step for step in steps if kind is not None and step.type != kind]
-        await queries.replace_all(tx, stored + wanted)
+        kept_steps = [step for step in steps if kind is not None and step.type != kind]
+        await queries.replace_all(tx, kept_steps + new_steps)
         after = model.to_record(await queries.list_steps(tx), currency)
         if after == before:
             return before

@@ -90,10 +90,12 @@ class Movement(NamedTuple):
     def description(self) -> str:
         if self.is_fee:
             return _FEE_DESCRIPTIONS.get(self.transaction_type, "Fee")
-        going_out, coming_in = _DESCRIPTIONS.get(self.transaction_type, _DEFAULT_DESCRIPTIONS)
-        words = coming_in if self.amount > 0 else going_out
-        described = words.format(self.counterparty)
-        return described if self.memo is None else f"{described}: {self.memo}"
+        debit_template, credit_template = _DESCRIPTIONS.get(
+            self.transaction_type, _DEFAULT_DESCRIPTIONS
+        )
+        template = credit_template if self.amount > 0 else debit_template
+        text = template.format(self.counterparty)
+        return text if self.memo is None else f"{text}: {self.memo}"
 
 
 class StatementLine(NamedTuple):

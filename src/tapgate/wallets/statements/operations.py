@@ -52,7 +52,7 @@ async def build_statement(
         await pins.verify_pin(context, subscriber.id, request.pin)
     zone = services.settings.timezone
     generated_at = services.clock()
-    books = await queries.load_activity(
+    activity = await queries.load_activity(
         services.database, subscriber.account_id, period.start(zone), period.end(zone)
     )
     statement = Statement(
@@ -64,8 +64,8 @@ async def build_statement(
         currency=subscriber.currency,
         zone=zone,
         period=period,
-        opening_balance=books.opening_balance,
-        movements=books.movements,
+        opening_balance=activity.opening_balance,
+        movements=activity.movements,
         generated_at=generated_at,
     )
     return subscriber, statement
@@ -76,8 +76,8 @@ async def issue_file(
 ) -> StatementLink:
     """Render and store a file, so that later transactions do not change an issued statement."""
     services = request.services
-    packed = await rendering_threads.run(_render_compressed, statement, format)
-    sealed = services.vault.seal(packed, _get_seal_context(statement.id))
+    compressed = await rendering_threads.run(_render_compressed, statement, format)
+    sealed = services.vault.seal(compressed, _get_seal_context(statement.id))
     link = StatementLink(secrets.token_urlsafe(32), statement.generated_at + LINK_LIFETIME)
     async with services.database.transaction() as tx:
         # The subscriber may have become restricted during rendering. Under the lock, either this
@@ -95,7 +95,7 @@ async def issue_file(
             tx,
             StatementFile(statement.id, format, statement.period, sealed),
             subscriber,
-            token_hash=_token_hash(services, link.token),
+            token_hash=_hash_token(services, link.token),
             created_at=statement.generated_at,
             expires_at=link.expires_at,
         )
@@ -106,7 +106,7 @@ async def issue_file(
 async def fetch_file(services: Services, token: str) -> tuple[StatementFile, bytes] | None:
     """Return the file for a token, or None if the token is unknown or expired."""
     file = await queries.find_file(
-        services.database, _token_hash(services, token), services.clock()
+        services.database, _hash_token(services, token), services.clock()
     )
     if file is None:
         return None
@@ -116,11 +116,11 @@ async def fetch_file(services: Services, token: str) -> tuple[StatementFile, byt
 async def remove_expired(services: Services) -> NoReturn:
     """Remove expired files periodically."""
 
-    async def remove() -> None:
+    async def remove_batches() -> None:
         while await queries.remove_expired(services.database, services.clock()):
             pass
 
-    await run_periodically(remove, every=_CLEANUP_INTERVAL_SECONDS, name="statements")
+    await run_periodically(remove_batches, every=_CLEANUP_INTERVAL_SECONDS, name="statements")
 
 
 def _render_compressed(statement: Statement, format: FileFormat) -> bytes:
@@ -131,7 +131,7 @@ def _decrypt_file(services: Services, file: StatementFile) -> bytes:
     return zlib.decompress(services.vault.open(file.sealed, _get_seal_context(file.id)))
 
 
-def _token_hash(services: Services, token: str) -> bytes:
+def _hash_token(services: Services, token: str) -> bytes:
     return services.vault.keyed_hash("statement link", token.encode())
 
 

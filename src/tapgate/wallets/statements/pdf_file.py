@@ -102,10 +102,10 @@ class _PdfRenderer:
         self._canvas.rect(0, _HEIGHT - 10, _WIDTH, 10, stroke=0, fill=1)
         self._draw_text(_LEFT, _TOP - 18, "Account statement", BOLD, 19, _ACCENT_COLOR)
         self._draw_text(_LEFT, _TOP - 34, self._period, REGULAR, 10, _MUTED_COLOR)
-        quarter = (_RIGHT - _LEFT) / 4
-        column = [_LEFT + place * quarter for place in range(4)]
+        column_width = (_RIGHT - _LEFT) / 4
+        column_lefts = [_LEFT + column * column_width for column in range(4)]
         generated = statement.generated_at.astimezone(statement.zone)
-        facts = (
+        fields = (
             (0, 0, "Account holder", statement.holder_name, BOLD),
             (0, 1, "Phone", _mask_phone_number(statement.phone_number), REGULAR),
             (1, 1, "Currency", statement.currency, REGULAR),
@@ -113,39 +113,39 @@ class _PdfRenderer:
             (2, 1, "Statement", ids.encode(ids.STATEMENT, statement.id), REGULAR),
             (3, 1, "Generated", f"{generated:%d %b %Y %H:%M %Z}", REGULAR),
         )
-        for place, row, label, value, font in facts:
-            x, y = column[place], _TOP - 62 - 30 * row
-            room = (2 if font == BOLD else 1) * quarter - 8
+        for column, row, label, value, font in fields:
+            x, y = column_lefts[column], _TOP - 62 - 30 * row
+            max_width = (2 if font == BOLD else 1) * column_width - 8
             self._draw_text(x, y, label, REGULAR, 7, _MUTED_COLOR)
-            self._draw_text(x, y - 13, truncate_to_width(value, font, 9, room), font, 9)
+            self._draw_text(x, y - 13, truncate_to_width(value, font, 9, max_width), font, 9)
 
     def _draw_summary(self) -> None:
         canvas, statement = self._canvas, self._statement
         top, height = _TOP - 124, 62
         self._set_fill_color(_SHADE_COLOR)
         canvas.roundRect(_LEFT, top - height, _RIGHT - _LEFT, height, 4, stroke=0, fill=1)
-        figures = (
+        totals = (
             ("Opening balance", statement.opening_balance, _TEXT_COLOR),
             ("Money in", statement.total_credits, _TEXT_COLOR),
             ("Money out", statement.total_debits, _TEXT_COLOR),
             ("Closing balance", statement.closing_balance, _ACCENT_COLOR),
         )
-        step = (_RIGHT - _LEFT) / len(figures)
-        for place, (label, minor, colour) in enumerate(figures):
-            x = _LEFT + place * step + 12
+        column_width = (_RIGHT - _LEFT) / len(totals)
+        for index, (label, minor, color) in enumerate(totals):
+            x = _LEFT + index * column_width + 12
             self._draw_text(x, top - 18, label, REGULAR, 7.5, _MUTED_COLOR)
-            self._draw_text(x, top - 35, self._format_amount(minor), BOLD, 11, colour)
+            self._draw_text(x, top - 35, self._format_amount(minor), BOLD, 11, color)
         count = statement.transaction_count
-        counted = "1 transaction" if count == 1 else f"{count:,} transactions"
+        count_text = "1 transaction" if count == 1 else f"{count:,} transactions"
         self._draw_text(
-            _LEFT + 12, top - 53, f"{counted} in this period", REGULAR, 7.5, _MUTED_COLOR
+            _LEFT + 12, top - 53, f"{count_text} in this period", REGULAR, 7.5, _MUTED_COLOR
         )
 
     def _draw_running_header(self) -> None:
-        room = (_RIGHT - _LEFT) / 2
+        max_width = (_RIGHT - _LEFT) / 2
         self._draw_text(_LEFT, _TOP - 10, "Account statement", BOLD, 9.5, _ACCENT_COLOR)
-        right = f"{truncate_to_width(self._name, REGULAR, 8, room)} · {self._period}"
-        self._draw_text_right(_RIGHT, _TOP - 10, right, REGULAR, 8, _MUTED_COLOR)
+        text = f"{truncate_to_width(self._name, REGULAR, 8, max_width)} · {self._period}"
+        self._draw_text_right(_RIGHT, _TOP - 10, text, REGULAR, 8, _MUTED_COLOR)
 
     def _draw_table(self, lines: list[StatementLine], top: float) -> None:
         canvas = self._canvas
@@ -154,8 +154,8 @@ class _PdfRenderer:
         y = top - 13
         self._draw_text(_DATE_X, y, "Date", BOLD, 7.5, _WHITE)
         self._draw_text(_DESCRIPTION_X, y, "Description", BOLD, 7.5, _WHITE)
-        for x, word in ((_DEBIT_X, "Debit"), (_CREDIT_X, "Credit"), (_BALANCE_X, "Balance")):
-            self._draw_text_right(x, y, word, BOLD, 7.5, _WHITE)
+        for x, label in ((_DEBIT_X, "Debit"), (_CREDIT_X, "Credit"), (_BALANCE_X, "Balance")):
+            self._draw_text_right(x, y, label, BOLD, 7.5, _WHITE)
         y = top - _HEADER_HEIGHT
         bottoms = [y - _ROW_HEIGHT * row for row in range(1, len(lines) + 1)]
         canvas.setStrokeColor(_LINE_COLOR)
@@ -172,15 +172,15 @@ class _PdfRenderer:
         movement, balance = line
         moved_at = movement.moved_at.astimezone(self._statement.zone)
         upper, lower = top - 10, top - 19
-        words = truncate_to_width(movement.description, REGULAR, 8, _DESCRIPTION_WIDTH)
-        small = f"{ids.encode(ids.TRANSACTION, movement.transaction_id)} · {movement.type}"
+        description = truncate_to_width(movement.description, REGULAR, 8, _DESCRIPTION_WIDTH)
+        details = f"{ids.encode(ids.TRANSACTION, movement.transaction_id)} · {movement.type}"
         x = _CREDIT_X if movement.amount > 0 else _DEBIT_X
         self._draw_text(_DATE_X, upper, _format_day(moved_at), REGULAR, 8)
-        self._draw_text(_DESCRIPTION_X, upper, words, REGULAR, 8)
+        self._draw_text(_DESCRIPTION_X, upper, description, REGULAR, 8)
         self._draw_text_right(x, upper, self._format_amount(abs(movement.amount)), REGULAR, 8)
         self._draw_text_right(_BALANCE_X, upper, self._format_amount(balance), BOLD, 8)
         self._draw_text(_DATE_X, lower, f"{moved_at:%H:%M:%S}", REGULAR, 6.5, _MUTED_COLOR)
-        self._draw_text(_DESCRIPTION_X, lower, small, REGULAR, 6.5, _MUTED_COLOR)
+        self._draw_text(_DESCRIPTION_X, lower, details, REGULAR, 6.5, _MUTED_COLOR)
 
     def _draw_footer(self, page: int) -> None:
         canvas = self._canvas
@@ -188,38 +188,38 @@ class _PdfRenderer:
         canvas.setLineWidth(0.6)
         canvas.line(_LEFT, _BOTTOM - 12, _RIGHT, _BOTTOM - 12)
         y = _BOTTOM - 25
-        zone = f"Times in {self._statement.zone.key}, amounts in {self._statement.currency}"
-        self._draw_text(_LEFT, y, zone, REGULAR, 7, _MUTED_COLOR)
+        note = f"Times in {self._statement.zone.key}, amounts in {self._statement.currency}"
+        self._draw_text(_LEFT, y, note, REGULAR, 7, _MUTED_COLOR)
         self._draw_text_right(
             _RIGHT, y, f"Page {page} of {self._page_count}", REGULAR, 7, _MUTED_COLOR
         )
 
     def _draw_text(
-        self, x: float, y: float, text: str, font: str, size: float, colour: Color = _TEXT_COLOR
+        self, x: float, y: float, text: str, font: str, size: float, color: Color = _TEXT_COLOR
     ) -> None:
-        self._set_font(font, size, colour)
+        self._set_font(font, size, color)
         self._canvas.drawString(x, y, text)
 
     def _draw_text_right(
-        self, x: float, y: float, text: str, font: str, size: float, colour: Color = _TEXT_COLOR
+        self, x: float, y: float, text: str, font: str, size: float, color: Color = _TEXT_COLOR
     ) -> None:
-        self._set_font(font, size, colour)
+        self._set_font(font, size, color)
         self._canvas.drawRightString(x, y, text)
 
-    def _set_font(self, font: str, size: float, colour: Color) -> None:
+    def _set_font(self, font: str, size: float, color: Color) -> None:
         self._canvas.setFont(font, size)
-        if colour is not self._fill_color:  # redundant changes would dominate long tables
-            self._fill_color = colour
-            self._canvas.setFillColor(colour)
+        if color is not self._fill_color:  # redundant changes would dominate long tables
+            self._fill_color = color
+            self._canvas.setFillColor(color)
 
-    def _set_fill_color(self, colour: Color) -> None:
-        self._fill_color = colour
-        self._canvas.setFillColor(colour)
+    def _set_fill_color(self, color: Color) -> None:
+        self._fill_color = color
+        self._canvas.setFillColor(color)
 
     def _format_amount(self, minor: int) -> str:
         """Format an amount as `1,234.50`."""
-        sign, displayed = ("-", -minor) if minor < 0 else ("", minor)
-        whole, point, fraction = self._statement.format_amount(displayed).partition(".")
+        sign, magnitude = ("-", -minor) if minor < 0 else ("", minor)
+        whole, point, fraction = self._statement.format_amount(magnitude).partition(".")
         return f"{sign}{int(whole):,}{point}{fraction}"
 
 

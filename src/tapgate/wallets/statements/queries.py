@@ -77,8 +77,8 @@ async def load_activity(
         database.connection() as reader,
         reader.transaction(isolation="repeatable_read", readonly=True),
     ):
-        # An index exists for every part. Outdated statistics of growing tables must not lead
-        # PostgreSQL to sequential scans.
+        # An index exists for every part. With outdated statistics of growing tables,
+        # PostgreSQL might choose sequential scans.
         await reader.execute("SET LOCAL enable_seqscan = off")
         opening = await reader.fetchval(
             _BALANCE_BEFORE, account_id, start, first_id, timeout=_QUERY_TIMEOUT_SECONDS

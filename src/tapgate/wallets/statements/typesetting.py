@@ -22,8 +22,8 @@ def _load_glyphs() -> frozenset[str]:
     """Load the fonts and return the characters that they contain."""
     for name, file in _FONT_FILES.items():
         pdfmetrics.registerFont(TTFont(name, _FONT_DIR / file))
-    known = pdfmetrics.getFont(REGULAR).face.charToGlyph
-    return frozenset(map(chr, known))
+    glyphs = pdfmetrics.getFont(REGULAR).face.charToGlyph
+    return frozenset(map(chr, glyphs))
 
 
 def replace_missing_glyphs(text: str) -> str:
@@ -53,11 +53,11 @@ def truncate_to_width(text: str, font: str, size: float, width: float) -> str:
     text = replace_missing_glyphs(text)
     if pdfmetrics.stringWidth(text, font, size) <= width:
         return text
-    room = width - pdfmetrics.stringWidth(_ELLIPSIS, font, size)
-    stored = ""
+    remaining = width - pdfmetrics.stringWidth(_ELLIPSIS, font, size)
+    truncated = ""
     for letter in text:
-        room -= pdfmetrics.stringWidth(letter, font, size)
-        if room < 0:
+        remaining -= pdfmetrics.stringWidth(letter, font, size)
+        if remaining < 0:
             break
-        stored += letter
-    return stored.rstrip() + _ELLIPSIS
+        truncated += letter
+    return truncated.rstrip() + _ELLIPSIS
