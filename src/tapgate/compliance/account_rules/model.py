@@ -50,14 +50,14 @@ def apply_update(rule: AccountRule, update: AccountRuleUpdate, currency: str) ->
     """Return the updated rule, or raise an error that names the invalid fields."""
     if update.currency not in (None, currency):
         raise ApiError(Code.CURRENCY_NOT_SUPPORTED)
-    value: dict[str, Any] = {
+    changes: dict[str, Any] = {
         name: money.parse(amount, currency, allow_zero=True)
         for name in _AMOUNT_FIELDS
         if (amount := getattr(update, name)) is not None
     }
     if update.requirements is not None:
-        value["requirements"] = update.requirements
-    after = msgspec.structs.replace(rule, **value)
+        changes["requirements"] = update.requirements
+    after = msgspec.structs.replace(rule, **changes)
     if after.daily_limit > after.monthly_limit:
         fields = {
             "daily_limit": "must not be more than monthly_limit",

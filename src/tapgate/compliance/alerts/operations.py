@@ -25,7 +25,7 @@ async def create(request: RequestContext, new: NewAlert) -> tuple[Alert, bool]:
     now = services.clock()
     async with services.database.transaction() as tx:
         subscriber_id, transaction_id, rule_id = await queries.resolve_subject(tx, new)
-        asked = Alert(
+        candidate = Alert(
             id=services.new_id(),
             subscriber_id=subscriber_id,
             transaction_id=transaction_id,
@@ -42,10 +42,10 @@ async def create(request: RequestContext, new: NewAlert) -> tuple[Alert, bool]:
             created_at=now,
             updated_at=now,
         )
-        alert = await queries.add(tx, asked, model.get_open_key(new))
-        if alert.id != asked.id:
-            more = {"occurrences": (alert.occurrences - 1, alert.occurrences)}
-            await _record_audit_entry(tx, request, alert, "repeated", changes=more)
+        alert = await queries.add(tx, candidate, model.get_open_key(new))
+        if alert.id != candidate.id:
+            changes = {"occurrences": (alert.occurrences - 1, alert.occurrences)}
+            await _record_audit_entry(tx, request, alert, "repeated", changes=changes)
             return alert, False
         await _record_audit_entry(
             tx, request, alert, "created", changes={"status": (None, alert.status)}
@@ -97,13 +97,13 @@ async def _resolve_review(
     """
     assert alert.transaction_id is not None
     release = resolution.transaction_decision == "release"
-    closed = alert
+    resolved = alert
 
-    async def close(tx: asyncpg.Connection, result: TransactionResult) -> None:
-        nonlocal closed
-        # The alert cannot be resolved yet: resolving it requires the review decision being applied
-        # here.
-        closed = await _resolve_alert(
+    async def close_alert(tx: asyncpg.Connection, result: TransactionResult) -> None:
+        nonlocal resolved
+        # No other request can have resolved the alert, because that requires the review decision
+        # that is applied here.
+        resolved = await _resolve_alert(
             tx, request, alert.id, resolution, _build_decision_changes(resolution, result.status)
         )
         await _transaction_trail.record(
@@ -116,11 +116,13 @@ async def _resolve_review(
         )
 
     outcome = await request.services.ledger.submit(
-        ReviewDecision(transaction_id=alert.transaction_id, release=release, before_commit=close)
+        ReviewDecision(
+            transaction_id=alert.transaction_id, release=release, before_commit=close_alert
+        )
     )
     if outcome.code == Code.ALREADY_RESOLVED:
         return await _resolve_decided_review(request, alert, resolution)
-    return closed, _build_message(release, outcome.require_accepted())
+    return resolved, _build_message(release, outcome.require_accepted())
 
 
 async def _resolve_decided_review(
@@ -133,8 +135,8 @@ async def _resolve_decided_review(
     """
     async with request.services.database.transaction() as tx:
         status = await queries.get_transaction_status(tx, alert.transaction_id)
-        closed = await _resolve_alert(tx, request, alert.id, resolution, {})
-    return closed, f"Alert resolved. The transaction was decided earlier: {status}."
+        resolved = await _resolve_alert(tx, request, alert.id, resolution, {})
+    return resolved, f"Alert resolved. The transaction was decided earlier: {status}."
 
 
 def _build_message(release: bool, result: TransactionResult) -> str:
@@ -161,7 +163,7 @@ async def _resolve_alert(
     request: RequestContext,
     alert_id: int,
     resolution: Resolution,
-    fate: Changes,
+    decision_changes: Changes,
 ) -> Alert:
     services = request.services
     before = await queries.lock(tx, alert_id)
@@ -174,7 +176,7 @@ async def _resolve_alert(
         after,
         "resolved",
         reason=resolution.resolution_notes,
-        changes={**_get_changes(before, after), **fate},
+        changes={**_get_changes(before, after), **decision_changes},
     )
     await publish(tx, services, "alert.resolved", model.to_record(after))
     return after

@@ -49,10 +49,14 @@ async def list_page(database: Database, filters: AlertFilters) -> list[Alert]:
     conditions.where("id < {}", filters.before_id)
     conditions.where("status = {}", filters.status)
     conditions.where("severity = {}", filters.severity)
-    subject = filters.subscriber_id
-    conditions.where("subscriber_id = {}", subject and ids.decode(ids.SUBSCRIBER, subject))
-    payment = filters.transaction_id
-    conditions.where("transaction_id = {}", payment and ids.decode(ids.TRANSACTION, payment))
+    subscriber_id = filters.subscriber_id
+    conditions.where(
+        "subscriber_id = {}", subscriber_id and ids.decode(ids.SUBSCRIBER, subscriber_id)
+    )
+    transaction_id = filters.transaction_id
+    conditions.where(
+        "transaction_id = {}", transaction_id and ids.decode(ids.TRANSACTION, transaction_id)
+    )
     limit = conditions.bind(filters.limit + 1)
     rows = await database.fetch(
         f"SELECT {_COLUMNS} FROM alerts WHERE {conditions} ORDER BY id DESC LIMIT {limit}",
@@ -64,7 +68,7 @@ async def list_page(database: Database, filters: AlertFilters) -> list[Alert]:
 async def resolve_subject(
     tx: asyncpg.Connection, alert: NewAlert
 ) -> tuple[int | None, int | None, int | None]:
-    """Return the subscriber, transaction and rule ids of a new alert, or raise a 404 error."""
+    """Return the subscriber, transaction and rule IDs of a new alert, or raise a 404 error."""
     return (
         await _require_existing(tx, "subscribers", ids.SUBSCRIBER, alert.subscriber_id),
         await _require_existing(tx, "transactions", ids.TRANSACTION, alert.transaction_id),

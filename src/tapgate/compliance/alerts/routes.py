@@ -35,7 +35,7 @@ async def _to_record(request: RequestContext, alert: Alert) -> AlertRecord:
 
 
 async def _find_masked(request: RequestContext, alerts: Sequence[Alert]) -> set[int]:
-    """Return the ids of the alerts that concern a subscriber hidden from the caller."""
+    """Return the IDs of the alerts that concern a subscriber hidden from the caller."""
     services = request.services
     subjects = {Subject("alert", alert.public_id): alert.id for alert in alerts}
     hidden = await find_hidden_subjects(
@@ -83,8 +83,8 @@ async def list_alerts(request: RequestContext, query: AlertFilters) -> Page[Aler
     """List alerts, newest first.
 
     An alert that concerns a restricted subscriber has `masked: true` until the admin verifies a
-    one-time code. Then `details` contains only the fields written by a compliance rule, and
-    `resolution_notes` is null.
+    one-time code. The `details` of a masked alert contain only the fields written by a compliance
+    rule, and its `resolution_notes` is null.
     """
     rows = await queries.list_page(request.services.database, query)
     masked = await _find_masked(request, rows)
@@ -130,7 +130,7 @@ async def resolve_alert(request: RequestContext, id: str, body: Resolution) -> A
 
     An alert that holds a transaction for review requires `transaction_decision`. Other alerts do
     not accept it. If a released transaction cannot be credited to the receiver, it fails and its
-    funds are released to the sender. `message` describes the outcome.
+    funds are returned to the sender. `message` describes the outcome.
     """
     alert, message = await operations.resolve(request, decode_alert_id(id), body)
     return AlertResponse(message=message, alert=await _to_record(request, alert))

@@ -59,8 +59,8 @@ class ComplianceCheckResult(msgspec.Struct, frozen=True, kw_only=True):
 def build_result(assessment: Assessment) -> ComplianceCheckResult:
     """Build the result of a check.
 
-    A transaction is allowed if it would not be refused. Violations also list the rules that would
-    hold it or raise an alert.
+    A transaction is allowed if it would not be declined or rejected. Violations also list the rules
+    that would hold it or raise an alert.
 
     The risk level is the highest severity found: a rule's own severity, HIGH for an inactive
     subscriber, MEDIUM for a limit. Each additional finding raises the score within the level.
@@ -75,7 +75,9 @@ def build_result(assessment: Assessment) -> ComplianceCheckResult:
     for match in assessment.matches:
         severities.append(match.rule.severity)
         if match.rule.action in _ACTION_TEXTS:
-            message = f"Over the threshold of a compliance rule. {_ACTION_TEXTS[match.rule.action]}"
+            message = (
+                f"Exceeds the threshold of a compliance rule. {_ACTION_TEXTS[match.rule.action]}"
+            )
             violations.append(Violation(match.rule.type, message))
     level, score = _rate_risk(severities)
     return ComplianceCheckResult(

@@ -1,6 +1,6 @@
 """Compliance rules as returned and updated through the API.
 
-The ledger's `ComplianceRule` is the reduced form of an active rule.
+The ledger's `ComplianceRule` has only the fields that screening needs.
 """
 
 from typing import Annotated, Any, Final
@@ -144,14 +144,14 @@ def build_rule(rule_id: int, new: NewRule, currency: str) -> StoredRule:
         raise _build_window_error(new.type)
     if new.type != AMOUNT_THRESHOLD and new.window_seconds is None:
         raise invalid_field("window_seconds", f"is required for a rule of type {new.type}")
-    read = _parse_count if new.type in COUNT_RULE_TYPES else _parse_amount
+    parse = _parse_count if new.type in COUNT_RULE_TYPES else _parse_amount
     rule = StoredRule(
         id=rule_id,
         name=new.name,
         type=new.type,
         subject=new.subject,
         transaction_types=list(dict.fromkeys(new.transaction_types)),
-        threshold=read(new.threshold, currency),
+        threshold=parse(new.threshold, currency),
         window_seconds=new.window_seconds,
         action=new.action,
         severity=new.severity,
@@ -164,7 +164,7 @@ def build_rule(rule_id: int, new: NewRule, currency: str) -> StoredRule:
 def apply_update(rule: StoredRule, update: RuleUpdate, currency: str) -> StoredRule:
     """Return the updated rule, or raise an error that names the invalid field."""
     _require_currency(update.currency, currency)
-    text: dict[str, Any] = {
+    changes: dict[str, Any] = {
         name: value
         for name in ("name", "subject", "window_seconds", "action", "severity", "status")
         if (value := getattr(update, name)) is not None
@@ -172,11 +172,11 @@ def apply_update(rule: StoredRule, update: RuleUpdate, currency: str) -> StoredR
     if update.window_seconds is not None and rule.window_seconds is None:
         raise _build_window_error(rule.type)
     if update.transaction_types is not None:
-        text["transaction_types"] = list(dict.fromkeys(update.transaction_types))
+        changes["transaction_types"] = list(dict.fromkeys(update.transaction_types))
     if update.threshold is not None:
-        read = _parse_count if rule.is_count_rule else _parse_amount
-        text["threshold"] = read(update.threshold, currency)
-    after = msgspec.structs.replace(rule, **text)
+        parse = _parse_count if rule.is_count_rule else _parse_amount
+        changes["threshold"] = parse(update.threshold, currency)
+    after = msgspec.structs.replace(rule, **changes)
     _require_consistent(after, update)
     return after
 
@@ -190,27 +190,27 @@ def _build_window_error(kind: str) -> ApiError:
     return invalid_field("window_seconds", f"must not be set for a rule of type {kind}")
 
 
-def _require_consistent(rule: StoredRule, given: NewRule | RuleUpdate) -> None:
+def _require_consistent(rule: StoredRule, request: NewRule | RuleUpdate) -> None:
     """Reject a rule that could never match or whose action could not be applied.
 
     A combination of fields is checked only if the request sets one of them, so other fields of an
     older rule can still be changed.
     """
-    types_or_subject_given = given.subject is not None or given.transaction_types is not None
-    if types_or_subject_given:
-        named = "subject" if given.transaction_types is None else "transaction_types"
-        possible = chart.SUBJECT_TYPES[rule.subject]
-        never = [kind for kind in rule.transaction_types if kind not in possible]
-        if never:
+    sets_types_or_subject = request.subject is not None or request.transaction_types is not None
+    if sets_types_or_subject:
+        field = "subject" if request.transaction_types is None else "transaction_types"
+        supported = chart.SUBJECT_TYPES[rule.subject]
+        unsupported = [kind for kind in rule.transaction_types if kind not in supported]
+        if unsupported:
             raise invalid_field(
-                named, f"{_UNSUPPORTED_TYPES_MESSAGES[rule.subject]} {', '.join(never)}"
+                field, f"{_UNSUPPORTED_TYPES_MESSAGES[rule.subject]} {', '.join(unsupported)}"
             )
     if rule.type == PIN_FAILURES and rule.subject != chart.PAYER:
         raise invalid_field("subject", f"must be {chart.PAYER} for a rule of type {rule.type}")
     holds_refunds = rule.action == "review" and chart.REFUND in rule.transaction_types
-    if holds_refunds and (types_or_subject_given or given.action is not None):
-        named = "action" if given.transaction_types is None else "transaction_types"
-        raise invalid_field(named, "cannot hold refunds for review")
+    if holds_refunds and (sets_types_or_subject or request.action is not None):
+        field = "action" if request.transaction_types is None else "transaction_types"
+        raise invalid_field(field, "cannot hold refunds for review")
 
 
 def _parse_amount(threshold: str | int, currency: str) -> int:
@@ -230,8 +230,8 @@ def _parse_amount(threshold: str | int, currency: str) -> int:
 def _parse_count(threshold: str | int, _currency: str) -> int:
     """Parse a count given as an integer or a string of digits."""
     if isinstance(threshold, str):
-        digits = threshold.isascii() and threshold.isdigit() and len(threshold) <= 9
-        threshold = int(threshold) if digits else -1
+        is_valid = threshold.isascii() and threshold.isdigit() and len(threshold) <= 9
+        threshold = int(threshold) if is_valid else -1
     if not 0 <= threshold <= _MAX_COUNT:
         raise invalid_field("threshold", f"must be a whole number from 0 to {_MAX_COUNT}")
     return threshold

@@ -57,7 +57,7 @@ async def _record_and_signal(
     """Write the audit entry and signal every process to reload the rules."""
     services = request.services
     currency = services.settings.currency
-    was, now = _to_fields(before, currency), _to_fields(after, currency)
+    old_fields, new_fields = _to_fields(before, currency), _to_fields(after, currency)
     rule = after or before
     assert rule is not None
     await record(
@@ -68,9 +68,9 @@ async def _record_and_signal(
         resource_type="compliance_rule",
         resource_id=rule.public_id,
         changes={
-            field: (was.get(field), now.get(field))
-            for field in was | now
-            if was.get(field) != now.get(field)
+            field: (old_fields.get(field), new_fields.get(field))
+            for field in old_fields | new_fields
+            if old_fields.get(field) != new_fields.get(field)
         },
     )
     return await services.signals.publish(tx, rules.RULES_CHANGED, rule.public_id)

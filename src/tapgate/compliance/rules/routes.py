@@ -41,11 +41,11 @@ async def list_rules(request: RequestContext, query: PageQuery) -> Page[RuleReco
     """List the compliance rules, newest first."""
     currency = request.services.settings.currency
 
-    def show(rule: StoredRule) -> RuleRecord:
+    def build_record(rule: StoredRule) -> RuleRecord:
         return to_record(rule, currency)
 
     rows = await queries.list_page(request.services.database, query)
-    return paginate(rows, query.limit, key=lambda rule: rule.id, show=show)
+    return paginate(rows, query.limit, key=lambda rule: rule.id, show=build_record)
 
 
 @endpoints.get("/api/v1/compliance/rules/{id}", access=_ACCESS, errors=(Code.RULE_NOT_FOUND,))
