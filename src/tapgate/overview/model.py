@@ -172,20 +172,20 @@ class LedgerProof(ProofRecord, kw_only=True):
     claims: list[LedgerClaim]
 
 
-def to_proof_record(recorded: proofs.StoredProof) -> ProofRecord:
+def to_proof_record(proof: proofs.StoredProof) -> ProofRecord:
     return ProofRecord(
-        proven_at=clock.format_rfc3339(recorded.proven_at),
-        holds=recorded.is_valid,
-        seconds=recorded.seconds,
-        transactions=recorded.transactions,
-        entries=recorded.entries,
-        accounts=recorded.accounts,
+        proven_at=clock.format_rfc3339(proof.proven_at),
+        holds=proof.is_valid,
+        seconds=proof.seconds,
+        transactions=proof.transactions,
+        entries=proof.entries,
+        accounts=proof.accounts,
     )
 
 
-def to_ledger_proof(recorded: proofs.StoredProof, proof: verify.Proof) -> LedgerProof:
+def to_ledger_proof(stored_proof: proofs.StoredProof, proof: verify.Proof) -> LedgerProof:
     return LedgerProof(
-        **msgspec.structs.asdict(to_proof_record(recorded)),
+        **msgspec.structs.asdict(to_proof_record(stored_proof)),
         message="All ledger checks passed" if proof.is_valid else "Ledger checks failed",
         claims=[
             LedgerClaim(

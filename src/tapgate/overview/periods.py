@@ -19,7 +19,7 @@ def list_bucket_starts(period: str, now: datetime, zone: ZoneInfo) -> list[datet
     return [datetime.combine(day, time(), zone).astimezone(UTC) for day in days]
 
 
-def _list_hour_starts(number: int, now: datetime, zone: ZoneInfo) -> list[datetime]:
-    here = now.astimezone(zone).replace(minute=0, second=0, microsecond=0)
-    last = here.astimezone(UTC)
-    return [last - timedelta(hours=ago) for ago in reversed(range(number))]
+def _list_hour_starts(count: int, now: datetime, zone: ZoneInfo) -> list[datetime]:
+    local_hour = now.astimezone(zone).replace(minute=0, second=0, microsecond=0)
+    last = local_hour.astimezone(UTC)
+    return [last - timedelta(hours=ago) for ago in reversed(range(count))]

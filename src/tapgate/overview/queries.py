@@ -48,11 +48,11 @@ async def list_uncompacted(tx: Any, starts: Sequence[datetime]) -> list[Rollup]:
     return await _list_rollups(tx, "slot >= 0", starts)
 
 
-async def _list_rollups(tx: Any, which: str, starts: Sequence[datetime]) -> list[Rollup]:
+async def _list_rollups(tx: Any, condition: str, starts: Sequence[datetime]) -> list[Rollup]:
     rows = await tx.fetch(
         f"""SELECT width_bucket(quarter, $1::timestamptz[]), type, outcome, failure_code,
                    sum(count)::bigint, sum(amount), sum(fees)
-            FROM figures WHERE {which} AND quarter >= $2 GROUP BY 1, 2, 3, 4""",
+            FROM figures WHERE {condition} AND quarter >= $2 GROUP BY 1, 2, 3, 4""",
         starts,
         starts[0],
     )
@@ -84,11 +84,11 @@ async def load_snapshot(
             now,
             timeout=_QUERY_TIMEOUT_SECONDS,
         )
-    sums = [
-        AccountTotals(kind, status, number, int(balance), int(held))
-        for kind, status, number, balance, held in accounts
+    totals = [
+        AccountTotals(kind, status, count, int(balance), int(held))
+        for kind, status, count, balance, held in accounts
     ]
-    return sums, {row["status"]: row["count"] for row in cards}
+    return totals, {row["status"]: row["count"] for row in cards}
 
 
 async def count_unresolved_alerts(database: Database) -> dict[tuple[str, str], int]:
@@ -105,7 +105,7 @@ async def get_audit_seal(database: Database) -> AuditSeal:
         f"""SELECT head.sequence, last.occurred_at,
                    (SELECT count(*) FROM (
                         SELECT FROM audit_entries WHERE hash IS NULL AND sequence > head.sequence
-                        LIMIT {_MAX_UNSEALED_COUNT}) AS waiting)
+                        LIMIT {_MAX_UNSEALED_COUNT}) AS unsealed)
             FROM audit_head head LEFT JOIN audit_entries last ON last.sequence = head.sequence"""
     )
     return AuditSeal(*row)

@@ -28,15 +28,17 @@ async def load_rollups(database: Database, period: str, starts: Sequence[datetim
 
     The same key may occur twice, compacted and uncompacted, and one of the two may be negative.
     """
-    of_periods = _cache.setdefault(database, {})
+    cached_by_period = _cache.setdefault(database, {})
     async with (
         database.connection() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
-        times = await queries.get_compaction_count(connection)
-        new = await queries.list_uncompacted(connection, starts)
-        known = of_periods.get(period)
-        if known is None or (known.compaction_count, known.starts) != (times, starts):
-            known = _CachedRollups(times, starts, await queries.list_compacted(connection, starts))
-            of_periods[period] = known
-    return [*known.rollups, *new]
+        compaction_count = await queries.get_compaction_count(connection)
+        uncompacted = await queries.list_uncompacted(connection, starts)
+        cached = cached_by_period.get(period)
+        if cached is None or (cached.compaction_count, cached.starts) != (compaction_count, starts):
+            cached = _CachedRollups(
+                compaction_count, starts, await queries.list_compacted(connection, starts)
+            )
+            cached_by_period[period] = cached
+    return [*cached.rollups, *uncompacted]

@@ -51,32 +51,32 @@ async def get_snapshot(services: Services) -> PlatformSnapshot:
     The cost grows with the number of accounts and cards, so the result is cached and only one task
     per process computes it at a time.
     """
-    stored = _cache.setdefault(services.database, _CacheEntry())
+    entry = _cache.setdefault(services.database, _CacheEntry())
     now = services.clock()
-    if (known := stored.get_valid(now)) is not None:
-        return known
-    async with stored.lock:
-        if (known := stored.get_valid(now)) is not None:
-            return known
+    if (snapshot := entry.get_valid(now)) is not None:
+        return snapshot
+    async with entry.lock:
+        if (snapshot := entry.get_valid(now)) is not None:
+            return snapshot
         started = perf_counter()
         accounts, cards = await queries.load_snapshot(services.database, now)
         seconds = max(_CACHE_SECONDS, _IDLE_FACTOR * (perf_counter() - started))
-        stored.snapshot = _build_snapshot(accounts, cards, services.settings.currency, now)
-        stored.valid_from, stored.valid_until = now, now + timedelta(seconds=seconds)
-        return stored.snapshot
+        entry.snapshot = _build_snapshot(accounts, cards, services.settings.currency, now)
+        entry.valid_from, entry.valid_until = now, now + timedelta(seconds=seconds)
+        return entry.snapshot
 
 
 def _build_snapshot(
     accounts: Sequence[AccountTotals], cards: Mapping[str, int], currency: str, now: datetime
 ) -> PlatformSnapshot:
-    people, agents = (
+    subscribers, agents = (
         _count_by_status(accounts, chart.WALLET),
         _count_by_status(accounts, chart.FLOAT),
     )
 
-    def balance(kind: str) -> str:
+    def format_balance(kind: str) -> str:
         return money.format_decimal(
-            sum(item.balance for item in accounts if item.kind == kind), currency
+            sum(totals.balance for totals in accounts if totals.kind == kind), currency
         )
 
     return PlatformSnapshot(
@@ -90,10 +90,10 @@ def _build_snapshot(
             expired=cards.get("EXPIRED", 0),
         ),
         subscribers=SubscriberCounts(
-            total=people.total(),
-            active=people["active"],
-            blocked=people["blocked"],
-            closed=people["closed"],
+            total=subscribers.total(),
+            active=subscribers["active"],
+            blocked=subscribers["blocked"],
+            closed=subscribers["closed"],
         ),
         agents=AgentCounts(
             total=agents.total(),
@@ -102,12 +102,12 @@ def _build_snapshot(
             terminated=agents["closed"],
         ),
         money=PlatformBalances(
-            wallets=balance(chart.WALLET),
-            agent_floats=balance(chart.FLOAT),
-            agent_commissions=balance(chart.COMMISSION),
-            settlements=balance(chart.SETTLEMENT),
-            clearing=balance(chart.CLEARING),
-            under_review=money.format_decimal(sum(entry.held for entry in accounts), currency),
+            wallets=format_balance(chart.WALLET),
+            agent_floats=format_balance(chart.FLOAT),
+            agent_commissions=format_balance(chart.COMMISSION),
+            settlements=format_balance(chart.SETTLEMENT),
+            clearing=format_balance(chart.CLEARING),
+            under_review=money.format_decimal(sum(totals.held for totals in accounts), currency),
         ),
     )
 
@@ -117,4 +117,4 @@ def _count_by_status(accounts: Iterable[AccountTotals], kind: str) -> Counter[st
 
     A subscriber has the status of the wallet account, an agent the status of the float account.
     """
-    return Counter({item.status: item.accounts for item in accounts if item.kind == kind})
+    return Counter({totals.status: totals.accounts for totals in accounts if totals.kind == kind})

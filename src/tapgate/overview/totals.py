@@ -12,40 +12,40 @@ from tapgate.overview.queries import Rollup
 
 
 def build_totals(rollups: Sequence[Rollup], currency: str) -> Totals:
-    sums = _sum_rollups(rollups, currency)
-    decided = sums.completed + sums.failed
-    rate = round(sums.completed / decided, 4) if decided else None
-    return Totals(**asdict(sums), success_rate=rate)
+    totals = _sum_rollups(rollups, currency)
+    decided = totals.completed + totals.failed
+    rate = round(totals.completed / decided, 4) if decided else None
+    return Totals(**asdict(totals), success_rate=rate)
 
 
 def build_buckets(
     rollups: Sequence[Rollup], starts: Sequence[datetime], currency: str
 ) -> list[Bucket]:
-    parts: list[list[Rollup]] = [[] for _ in starts]
-    for figure in rollups:
-        parts[figure.bucket - 1].append(figure)
+    groups: list[list[Rollup]] = [[] for _ in starts]
+    for rollup in rollups:
+        groups[rollup.bucket - 1].append(rollup)
     return [
-        Bucket(**asdict(_sum_rollups(part, currency)), start=clock.format_rfc3339(start))
-        for part, start in zip(parts, starts, strict=True)
+        Bucket(**asdict(_sum_rollups(group, currency)), start=clock.format_rfc3339(start))
+        for group, start in zip(groups, starts, strict=True)
     ]
 
 
 def build_type_totals(rollups: Sequence[Rollup], currency: str) -> list[TypeTotals]:
-    parts: dict[str, list[Rollup]] = {}
-    for figure in rollups:
-        parts.setdefault(figure.type, []).append(figure)
-    found = [
-        TypeTotals(**asdict(_sum_rollups(part, currency)), type=type_)
-        for type_, part in parts.items()
+    groups: dict[str, list[Rollup]] = {}
+    for rollup in rollups:
+        groups.setdefault(rollup.type, []).append(rollup)
+    totals = [
+        TypeTotals(**asdict(_sum_rollups(group, currency)), type=type_)
+        for type_, group in groups.items()
     ]
-    return sorted(found, key=lambda item: (-item.count, item.type))
+    return sorted(totals, key=lambda item: (-item.count, item.type))
 
 
 def count_declines(rollups: Sequence[Rollup]) -> list[DeclineCount]:
     codes: Counter[str] = Counter()
-    for figure in rollups:
-        if figure.outcome == "failed" and figure.failure_code is not None:
-            codes[figure.failure_code] += figure.transactions
+    for rollup in rollups:
+        if rollup.outcome == "failed" and rollup.failure_code is not None:
+            codes[rollup.failure_code] += rollup.transactions
     ordered = sorted(codes.items(), key=lambda item: (-item[1], item[0]))
     return [DeclineCount(code=code, count=count) for code, count in ordered]
 
@@ -53,11 +53,11 @@ def count_declines(rollups: Sequence[Rollup]) -> list[DeclineCount]:
 def _sum_rollups(rollups: Iterable[Rollup], currency: str) -> TransactionTotals:
     counts: Counter[str] = Counter()
     amount = fees = 0
-    for figure in rollups:
-        counts[figure.outcome] += figure.transactions
-        if figure.outcome == "completed":
-            amount += figure.amount
-            fees += figure.fees
+    for rollup in rollups:
+        counts[rollup.outcome] += rollup.transactions
+        if rollup.outcome == "completed":
+            amount += rollup.amount
+            fees += rollup.fees
     return TransactionTotals(
         count=counts.total(),
         completed=counts["completed"],
