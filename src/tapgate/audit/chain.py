@@ -107,12 +107,12 @@ class Sealer:
 
         The three statements must run separately and in this order.
         """
-        waiting = await self._database.fetchval(
+        has_unsealed = await self._database.fetchval(
             """SELECT EXISTS (
                    SELECT FROM audit_entries
                    WHERE hash IS NULL AND sequence > (SELECT sequence FROM audit_head))"""
         )
-        if not waiting:
+        if not has_unsealed:
             return None
         sequence = await self._database.fetchval(
             "SELECT pg_sequence_last_value('audit_entries_sequence_seq')"
@@ -161,14 +161,16 @@ async def verify_from_checkpoint(
     """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         head = await connection.fetchrow("SELECT sequence, hash FROM audit_head")
-        walk = _ChainVerifier(start, known.link, Link(*head) if head else INITIAL_CHECKPOINT.link)
+        verifier = _ChainVerifier(
+            start, known.link, Link(*head) if head else INITIAL_CHECKPOINT.link
+        )
         rows = await connection.cursor(
             f"SELECT {entry.COLUMNS} FROM audit_entries WHERE sequence > $1 ORDER BY sequence",
             start.link.sequence,
         )
         while batch := await rows.fetch(_FETCH_SIZE):
-            await _hash_pool.run(walk.check, batch)
-    return walk.build_result(), walk.get_checkpoint()
+            await _hash_pool.run(verifier.check, batch)
+    return verifier.build_result(), verifier.get_checkpoint()
 
 
 class _ChainVerifier:
@@ -186,8 +188,8 @@ class _ChainVerifier:
 
     def check(self, rows: list[Mapping[str, Any]]) -> None:
         for row in rows:
-            fits = _is_linked(row, self._last_link, self._head) and self._matches_known(row)
-            if self._first_broken is None and not fits:
+            is_valid = _is_linked(row, self._last_link, self._head) and self._matches_known(row)
+            if self._first_broken is None and not is_valid:
                 self._first_broken = entry.encode_public_id(row)
             if row["hash"] is None:
                 self._unsealed_count += 1
@@ -227,14 +229,14 @@ class _ChainVerifier:
         return Link(row["sequence"], row["hash"]) == known
 
 
-def _is_linked(row: Mapping[str, Any], end: Link, head: Link) -> bool:
+def _is_linked(row: Mapping[str, Any], previous: Link, head: Link) -> bool:
     """Return whether a sealed entry continues the chain, or an unsealed one is past the head."""
     if row["hash"] is None:
         return bool(row["sequence"] > head.sequence)
     return bool(
         row["sequence"] <= head.sequence
-        and row["previous_hash"] == end.hash
-        and row["hash"] == _compute_hash(end.hash, row)
+        and row["previous_hash"] == previous.hash
+        and row["hash"] == _compute_hash(previous.hash, row)
     )
 
 

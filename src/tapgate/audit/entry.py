@@ -42,12 +42,12 @@ def to_record(row: Mapping[str, Any], *, masked: bool = False) -> AuditEntry:
     A masked record shows which fields changed but hides their values and the reason. It is for
     callers that may not see the subject of the entry.
     """
-    facts = _build_fields(row)
+    fields = _build_fields(row)
     if masked:
-        facts["changes"] = {field: [MASK, MASK] for field in facts["changes"]}
-        facts["reason"] = facts["reason"] and MASK
+        fields["changes"] = {field: [MASK, MASK] for field in fields["changes"]}
+        fields["reason"] = fields["reason"] and MASK
     return AuditEntry(
-        **facts, previous_hash=_encode_hex(row["previous_hash"]), hash=_encode_hex(row["hash"])
+        **fields, previous_hash=_encode_hex(row["previous_hash"]), hash=_encode_hex(row["hash"])
     )
 
 

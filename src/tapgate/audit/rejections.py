@@ -53,7 +53,7 @@ _AGGREGATED_REASON = "Aggregated count: the limit of separate entries was reache
 class _RejectionKind(msgspec.Struct, frozen=True):
     """Common properties of rejections that are counted together."""
 
-    refusal: RejectedRequest
+    rejection: RejectedRequest = msgspec.field(name="refusal")  # name in stored counts
     source: str
     actor: dict[str, str]
     ip: str | None
@@ -69,13 +69,13 @@ class _RejectionKind(msgspec.Struct, frozen=True):
     @property
     def without_resource(self) -> "_RejectionKind":
         rejection = msgspec.structs.replace(
-            self.refusal, resource_id=None, reason=_AGGREGATED_REASON
+            self.rejection, resource_id=None, reason=_AGGREGATED_REASON
         )
-        return msgspec.structs.replace(self, refusal=rejection)
+        return msgspec.structs.replace(self, rejection=rejection)
 
     @property
     def without_source(self) -> "_RejectionKind":
-        return _RejectionKind(self.without_resource.refusal, _ALL_SOURCES, _ANONYMOUS, None)
+        return _RejectionKind(self.without_resource.rejection, _ALL_SOURCES, _ANONYMOUS, None)
 
 
 class _RejectionCount(msgspec.Struct):
@@ -150,7 +150,7 @@ class RejectionLog:
             for name, limit in _list_budgets(kind):
                 if not await _reserve_budget(tx, window, f"entries {name}", limit):
                     return name
-            await trail.record(tx, services, origin, **msgspec.structs.asdict(kind.refusal))
+            await trail.record(tx, services, origin, **msgspec.structs.asdict(kind.rejection))
         return None
 
     def _count_rejection(self, kind: _RejectionKind, window: datetime, now: datetime) -> None:
@@ -160,13 +160,13 @@ class RejectionLog:
 
     def _merge_count(self, count: _RejectionCount) -> None:
         key = (count.window, count.kind.digest)
-        known = self._pending.get(key)
-        if known is None:
+        existing = self._pending.get(key)
+        if existing is None:
             self._pending[key] = count
             return
-        known.occurrences += count.occurrences
-        known.first_at = min(known.first_at, count.first_at)
-        known.last_at = max(known.last_at, count.last_at)
+        existing.occurrences += count.occurrences
+        existing.first_at = min(existing.first_at, count.first_at)
+        existing.last_at = max(existing.last_at, count.last_at)
 
     async def _store_counts(
         self, pending: _PendingCounts, keys: list[tuple[datetime, bytes]]
@@ -196,7 +196,7 @@ class RejectionLog:
                     tx,
                     services,
                     Origin(actor=kind.actor, actor_id=kind.actor["id"], ip=kind.ip),
-                    **msgspec.structs.asdict(kind.refusal),
+                    **msgspec.structs.asdict(kind.rejection),
                     changes={
                         "occurrences": (None, row["occurrences"]),
                         "first_at": (None, format_rfc3339(row["first_at"])),
@@ -209,8 +209,8 @@ class RejectionLog:
 
 def _list_budgets(kind: _RejectionKind) -> list[tuple[str, int]]:
     """Return the budgets that an entry is charged to, with their limits."""
-    own = [(kind.source, MAX_ENTRIES_PER_SOURCE)]
-    return [*own, (_ALL_SOURCES, MAX_ANONYMOUS_ENTRIES)] if kind.is_anonymous else own
+    budgets = [(kind.source, MAX_ENTRIES_PER_SOURCE)]
+    return [*budgets, (_ALL_SOURCES, MAX_ANONYMOUS_ENTRIES)] if kind.is_anonymous else budgets
 
 
 async def _store_count(tx: asyncpg.Connection, count: _RejectionCount) -> None:
@@ -219,11 +219,11 @@ async def _store_count(tx: asyncpg.Connection, count: _RejectionCount) -> None:
             return
         if await _reserve_kind(tx, count.window, kind):
             await tx.execute(
-                """INSERT INTO audit_repeats AS kept VALUES ($1, $2, $3, $4, $5, $6)
+                """INSERT INTO audit_repeats AS existing VALUES ($1, $2, $3, $4, $5, $6)
                    ON CONFLICT (window_start, kind) DO UPDATE
-                   SET occurrences = kept.occurrences + excluded.occurrences,
-                       first_at = least(kept.first_at, excluded.first_at),
-                       last_at = greatest(kept.last_at, excluded.last_at)""",
+                   SET occurrences = existing.occurrences + excluded.occurrences,
+                       first_at = least(existing.first_at, excluded.first_at),
+                       last_at = greatest(existing.last_at, excluded.last_at)""",
                 count.window,
                 kind.digest,
                 msgspec.to_builtins(kind),
@@ -263,7 +263,7 @@ async def _increment_stored(
 async def _reserve_kind(tx: asyncpg.Connection, window: datetime, kind: _RejectionKind) -> bool:
     if kind.source == _ALL_SOURCES:
         return True
-    if kind.refusal.reason != _AGGREGATED_REASON and not await _reserve_budget(
+    if kind.rejection.reason != _AGGREGATED_REASON and not await _reserve_budget(
         tx, window, f"kinds {kind.source}", MAX_KINDS_PER_SOURCE
     ):
         return False
@@ -278,9 +278,9 @@ async def _reserve_budget(
     """Use one unit of a budget; return False if none is left. Exact across all processes."""
     return bool(
         await tx.fetchval(
-            """INSERT INTO audit_budgets AS kept (window_start, source, used) VALUES ($1, $2, 1)
-               ON CONFLICT (window_start, source) DO UPDATE SET used = kept.used + 1
-               WHERE kept.used < $3 RETURNING true""",
+            """INSERT INTO audit_budgets AS existing (window_start, source, used) VALUES ($1, $2, 1)
+               ON CONFLICT (window_start, source) DO UPDATE SET used = existing.used + 1
+               WHERE existing.used < $3 RETURNING true""",
             window,
             source,
             limit,

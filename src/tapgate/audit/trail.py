@@ -35,10 +35,10 @@ async def record(
 ) -> None:
     """Add an entry that commits or rolls back together with `tx`.
 
-    `event` is `resource.action`, and `resource_id` is the public id of the resource. Callers must
+    `event` is `resource.action`, and `resource_id` is the public ID of the resource. Callers must
     not pass secrets. As a safeguard, a value whose field name indicates a secret is masked.
     """
-    displayed = {
+    masked_changes = {
         field: [_mask(field, old), _mask(field, new)]
         for field, (old, new) in (changes or {}).items()
     }
@@ -54,7 +54,7 @@ async def record(
         resource_id,
         result,
         reason,
-        displayed,
+        masked_changes,
         origin.ip,
         origin.request_id,
     )
@@ -112,12 +112,12 @@ def _mask(name: str, value: Any) -> Any:
     if _is_secret(name):
         return MASK
     if isinstance(value, Mapping):
-        return {inner: _mask(inner, member) for inner, member in value.items()}
+        return {key: _mask(key, item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_mask(name, member) for member in value]
+        return [_mask(name, item) for item in value]
     return value
 
 
 def _is_secret(name: str) -> bool:
-    *_, ending = words = name.lower().split("_")
-    return ending not in _NON_SECRET_SUFFIXES and not _SECRET_WORDS.isdisjoint(words)
+    *_, suffix = words = name.lower().split("_")
+    return suffix not in _NON_SECRET_SUFFIXES and not _SECRET_WORDS.isdisjoint(words)

@@ -2,8 +2,8 @@
 
 A checkpoint states that the chain was intact up to an entry. It carries a MAC whose key is not in
 the database. A checkpoint forged together with old entries is therefore detected, and everything is
-verified from the start. An older genuine checkpoint can be put back, but the entries it covers have
-been verified nevertheless.
+verified from the start. An older genuine checkpoint can be restored, but the entries that it covers
+were verified.
 
 The newest entries are always verified. Changes to entries before the checkpoint are found by a full
 verification. A full verification also compares the chain with the checkpoint, which detects a
@@ -74,9 +74,9 @@ class Verifier:
                 ) as connection:
                     known = await self._load_checkpoint(connection)
                     start = INITIAL_CHECKPOINT if full else known
-                    result, reached = await verify_from_checkpoint(connection, start, known)
-                    if result.valid and reached.link.sequence > known.link.sequence:
-                        await self._save_checkpoint(connection, reached, self._clock())
+                    result, checkpoint = await verify_from_checkpoint(connection, start, known)
+                    if result.valid and checkpoint.link.sequence > known.link.sequence:
+                        await self._save_checkpoint(connection, checkpoint, self._clock())
                     return result
             except AlreadyRunningError:
                 raise _build_busy_error() from None
@@ -85,29 +85,31 @@ class Verifier:
         row = await connection.fetchrow("SELECT sequence, hash, entries, mac FROM audit_checkpoint")
         if row is None:
             return INITIAL_CHECKPOINT
-        found = Checkpoint(Link(row["sequence"], row["hash"]), row["entries"])
-        if not hmac.compare_digest(self._compute_mac(found), row["mac"]):
+        checkpoint = Checkpoint(Link(row["sequence"], row["hash"]), row["entries"])
+        if not hmac.compare_digest(self._compute_mac(checkpoint), row["mac"]):
             _log.warning("audit.checkpoint_invalid", sequence=row["sequence"])
             return INITIAL_CHECKPOINT
-        return found
+        return checkpoint
 
-    async def _save_checkpoint(self, connection: Any, reached: Checkpoint, now: datetime) -> None:
+    async def _save_checkpoint(
+        self, connection: Any, checkpoint: Checkpoint, now: datetime
+    ) -> None:
         await connection.execute(
             """INSERT INTO audit_checkpoint (sequence, hash, entries, mac, verified_at)
                VALUES ($1, $2, $3, $4, $5)
                ON CONFLICT (one_row) DO UPDATE
                SET (sequence, hash, entries, mac, verified_at) = ROW (excluded.sequence,
                    excluded.hash, excluded.entries, excluded.mac, excluded.verified_at)""",
-            *reached.link,
-            reached.entries,
-            self._compute_mac(reached),
+            *checkpoint.link,
+            checkpoint.entries,
+            self._compute_mac(checkpoint),
             now,
         )
 
     def _compute_mac(self, checkpoint: Checkpoint) -> bytes:
         link = checkpoint.link
-        covered = b"%d %d %b" % (link.sequence, checkpoint.entries, link.hash)
-        return self._vault.keyed_hash(_PURPOSE, covered)
+        message = b"%d %d %b" % (link.sequence, checkpoint.entries, link.hash)
+        return self._vault.keyed_hash(_PURPOSE, message)
 
 
 def _build_busy_error() -> Exception:
