@@ -82,9 +82,9 @@ class LedgerDriver:
             new_id=new_id,
             is_correct_pin=is_correct_pin,
         )
-        ledger_driver = cls(database, ledger, clock)
-        ledger_driver.signals = signals
-        return ledger_driver
+        driver = cls(database, ledger, clock)
+        driver.signals = signals
+        return driver
 
     signals: Signals
 
@@ -227,36 +227,36 @@ class LedgerDriver:
                 "UPDATE accounts SET balance = balance + $2 WHERE id = $1", account_id, amount
             )
             await tx.execute(
-                """INSERT INTO figures AS there
+                """INSERT INTO figures AS existing
                    VALUES ($1, 'transfer', 'completed', NULL, 999, 1, $2, 0)
                    ON CONFLICT (quarter, type, outcome, failure_code, slot) DO UPDATE
-                   SET count = there.count + 1, amount = there.amount + excluded.amount""",
+                   SET count = existing.count + 1, amount = existing.amount + excluded.amount""",
                 get_bucket_start(self.clock()),
                 amount,
             )
 
     async def get_account_id(self, owner_id: int, kind: str | None = None) -> int:
         kinds = [kind] if kind else [chart.WALLET, chart.FLOAT, chart.SETTLEMENT, chart.CLEARING]
-        found = await self.database.fetchval(
+        account_id = await self.database.fetchval(
             "SELECT id FROM accounts WHERE owner_id = $1 AND kind = ANY ($2)", owner_id, kinds
         )
-        return int(found)
+        return int(account_id)
 
     async def get_balance(self, owner_id: int, kind: str | None = None) -> int:
         account_id = await self.get_account_id(owner_id, kind)
-        found = await self.database.fetchval(
+        balance = await self.database.fetchval(
             "SELECT balance FROM accounts WHERE id = $1", account_id
         )
-        return int(found)
+        return int(balance)
 
     async def get_platform_balance(self, kind: str) -> int:
-        found = await self.database.fetchval(
+        balance = await self.database.fetchval(
             """SELECT coalesce(sum(CASE WHEN credit_account = a.id THEN amount ELSE -amount END), 0)
                FROM accounts a JOIN entries ON a.id IN (credit_account, debit_account)
                WHERE a.kind = $1 AND a.owner_id IS NULL""",
             kind,
         )
-        return int(found)
+        return int(balance)
 
     async def submit(self, command: LedgerCommand) -> Outcome:
         return await self.ledger.submit(command)

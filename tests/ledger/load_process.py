@@ -45,11 +45,11 @@ def build_random_command(plan: LoadPlan, rng: random.Random, number: int) -> Com
     wallet = commands.subscriber_party(rng.choice(plan.wallets))
     payer: Party = wallet
     if plan.shared_request_id is not None or plan.pin is not None:
-        sides = (
+        parties = (
             commands.subscriber_party(plan.wallets[0]),
             commands.subscriber_party(plan.wallets[1]),
         )
-        return build_command(plan, chart.TRANSFER, sides, 1_00, plan.shared_request_id)
+        return build_command(plan, chart.TRANSFER, parties, 1_00, plan.shared_request_id)
     kind = rng.choice(
         [
             chart.POS_PAYMENT,
@@ -73,15 +73,15 @@ def build_random_command(plan: LoadPlan, rng: random.Random, number: int) -> Com
         payer, payee = commands.processor_party(rng.choice(plan.merchants)), wallet
     amount = rng.randrange(1, 20_00)
     # Some commands reuse an idempotency key, also across processes.
-    name = f"{plan.seed}-{number}" if rng.random() < 0.8 else f"shared-{number % 50}"
-    return build_command(plan, kind, (payer, payee), amount, name)
+    request_id = f"{plan.seed}-{number}" if rng.random() < 0.8 else f"shared-{number % 50}"
+    return build_command(plan, kind, (payer, payee), amount, request_id)
 
 
 def build_command(
-    plan: LoadPlan, kind: str, sides: tuple[Party, Party], amount: int, name: str | None
+    plan: LoadPlan, kind: str, parties: tuple[Party, Party], amount: int, request_id: str | None
 ) -> Command:
-    payer, payee = sides
-    asked = repr((kind, sides, amount)).encode()
+    payer, payee = parties
+    fingerprint = repr((kind, parties, amount)).encode()
     return Command(
         type=kind,
         channel="api",
@@ -89,7 +89,9 @@ def build_command(
         payee=payee,
         amount=amount,
         payer_pin=plan.pin,
-        idempotency_key=ScopedIdempotencyKey("hammer", name, asked) if name is not None else None,
+        idempotency_key=ScopedIdempotencyKey("load", request_id, fingerprint)
+        if request_id is not None
+        else None,
     )
 
 
@@ -107,11 +109,11 @@ async def main(plan: LoadPlan) -> None:
     )
     rng = random.Random(plan.seed)
     commands = [build_random_command(plan, rng, number) for number in range(plan.command_count)]
-    places = asyncio.Semaphore(plan.max_concurrency)
+    semaphore = asyncio.Semaphore(plan.max_concurrency)
     write_line({"ready": True})
 
-    async def ask(command: Command) -> None:
-        async with places:
+    async def submit(command: Command) -> None:
+        async with semaphore:
             try:
                 outcome = await ledger.submit(command)
             except ApiError as error:
@@ -126,14 +128,14 @@ async def main(plan: LoadPlan) -> None:
             }
         )
 
-    await asyncio.gather(*(ask(command) for command in commands))
-    write_line({"tried_again": ledger.batch_stats.retries})
+    await asyncio.gather(*(submit(command) for command in commands))
+    write_line({"retries": ledger.batch_stats.retries})
     await ledger.stop()
     await signals.stop()
 
 
-def write_line(words: dict[str, Any]) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(words) + b"\n")
+def write_line(fields: dict[str, Any]) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(fields) + b"\n")
     sys.stdout.buffer.flush()
 
 

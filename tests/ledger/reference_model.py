@@ -82,15 +82,15 @@ class ReferenceModel:
 
     def run(self, step: Step) -> Code | str | None:
         """Return the failure code or the status of the resulting transaction."""
-        if step.kind == "settle":
+        if step.kind == "decide_review":
             return self._decide_review(step)
-        asked = (step.kind, step.payer, step.payee, step.amount, step.original)
+        content = (step.kind, step.payer, step.payee, step.amount, step.original)
         if step.request in self.outcomes_by_request:
             first, response = self.outcomes_by_request[step.request]
-            return response if first == asked else Code.DUPLICATE_REQUEST
-        result, recorded = self._refund(step) if step.kind == "refund" else self._execute(step)
-        if step.request is not None and recorded:
-            self.outcomes_by_request[step.request] = (asked, result)
+            return response if first == content else Code.DUPLICATE_REQUEST
+        result, is_stored = self._refund(step) if step.kind == "refund" else self._execute(step)
+        if step.request is not None and is_stored:
+            self.outcomes_by_request[step.request] = (content, result)
         return result
 
     def _available(self, name: str) -> int:
@@ -113,8 +113,8 @@ class ReferenceModel:
         if not error_code and payer != "cash" and self._available(payer) < step.amount + sender_fee:
             error_code = Code.INSUFFICIENT_FLOAT if payer == "agent" else Code.INSUFFICIENT_FUNDS
         if not error_code and payee in WALLETS:
-            room = LIMITS[WALLETS[payee]]["max_balance"] - self.balances[payee]
-            error_code = Code.MAX_BALANCE_EXCEEDED if step.amount > room else None
+            remaining = LIMITS[WALLETS[payee]]["max_balance"] - self.balances[payee]
+            error_code = Code.MAX_BALANCE_EXCEEDED if step.amount > remaining else None
         status = "failed" if error_code else "completed"
         if not error_code and step.kind in MONITORED_TYPES and step.amount > REVIEW_ABOVE:
             status = "under_review"
@@ -159,21 +159,21 @@ class ReferenceModel:
             and other.posted_at is not None
             and other.posted_at >= since
         ]
-        earning = transaction.amount
+        commissionable = transaction.amount
         for _ in range(transaction.amount):
             matched = [other for other in earlier if other.unmatched_cash]
             if not matched:
                 break
             min(matched, key=lambda other: other.posted_at or self.now).unmatched_cash -= 1
-            earning -= 1
-        returned = transaction.amount - earning
+            commissionable -= 1
+        returned = transaction.amount - commissionable
         transaction.unmatched_cash = (
             returned if transaction.kind == chart.AGENT_CASHIN else transaction.amount
         )
         if transaction.amount < MIN_COMMISSIONED_AMOUNT:
             return 0
         before = self.accrued_commission
-        self.accrued_commission += earning * COMMISSION_RATES[transaction.kind]
+        self.accrued_commission += commissionable * COMMISSION_RATES[transaction.kind]
         return (self.accrued_commission + 50_000) // 100_000 - (before + 50_000) // 100_000
 
     def _calculate_fee(self, step: Step) -> int:
@@ -188,8 +188,8 @@ class ReferenceModel:
                 return None
             limit = LIMITS[WALLETS[payer]]["no_pin"]
             spent = self.spent_without_pin.get((card, self.now.date()), 0)
-            over = step.amount > limit or spent + step.amount > 5 * limit
-            return Code.PIN_REQUIRED if over else None
+            exceeds_limit = step.amount > limit or spent + step.amount > 5 * limit
+            return Code.PIN_REQUIRED if exceeds_limit else None
         holder = card if card == "k0" else payer
         if holder not in (*WALLETS, "k0", "agent"):
             return Code.INVALID_PIN
@@ -218,11 +218,16 @@ class ReferenceModel:
             and transaction.status != "failed"
             and (card is None or transaction.card == card)
         ]
-        today = sum(m.amount - m.refunded for m in sent if m.created_at.date() == self.now.date())
+        today = sum(
+            transaction.amount - transaction.refunded
+            for transaction in sent
+            if transaction.created_at.date() == self.now.date()
+        )
         month = sum(
-            m.amount - m.refunded
-            for m in sent
-            if (m.created_at.year, m.created_at.month) == (self.now.year, self.now.month)
+            transaction.amount - transaction.refunded
+            for transaction in sent
+            if (transaction.created_at.year, transaction.created_at.month)
+            == (self.now.year, self.now.month)
         )
         return today, month
 
@@ -268,7 +273,9 @@ class ReferenceModel:
 
     def count_recent_wrong_pins(self, payer: str) -> int:
         day_ago = self.now - timedelta(days=1)
-        return sum(who == payer and when >= day_ago for who, when in self.wrong_pins)
+        return sum(
+            holder == payer and failed_at >= day_ago for holder, failed_at in self.wrong_pins
+        )
 
     def _refund(self, step: Step) -> tuple[Code | str, bool]:
         original = self.transactions[step.original] if step.original is not None else None
@@ -282,18 +289,18 @@ class ReferenceModel:
         amount = remaining if step.amount is None else step.amount
         if amount > remaining:
             return Code.REFUND_EXCEEDS_REMAINING, False
-        fee_back = original.fee if amount == remaining else 0
+        refunded_fee = original.fee if amount == remaining else 0
         refund = ModelTransaction(
             "refund", "merchant", original.payer, None, amount, 0, "failed", self.now
         )
         self.transactions.append(refund)
-        if self._available("merchant") < amount - fee_back:
+        if self._available("merchant") < amount - refunded_fee:
             return Code.INSUFFICIENT_FUNDS, True
         refund.status = "completed"
         original.refunded += amount
         original.status = "refunded" if amount == remaining else "partially_refunded"
-        self.balances["merchant"] += fee_back - amount
-        self.balances["fees"] -= fee_back
+        self.balances["merchant"] += refunded_fee - amount
+        self.balances["fees"] -= refunded_fee
         self.balances[original.payer] += amount
         return "completed", True
 
@@ -305,11 +312,11 @@ class ReferenceModel:
             return Code.ALREADY_RESOLVED
         self.held[row.payer] -= row.amount + (row.fee if row.kind == "transfer_p2p" else 0)
         row.status = "failed"
-        full = (
+        exceeds_max_balance = (
             row.payee in WALLETS
             and self.balances[row.payee] + row.amount > LIMITS[WALLETS[row.payee]]["max_balance"]
         )
-        if step.release and not full:
+        if step.release and not exceeds_max_balance:
             row.status = "completed"
             self._post(row)
         return row.status

@@ -73,32 +73,34 @@ steps = st.one_of(
         original=st.integers(0, 30),
         request=requests,
     ),
-    st.builds(Step, kind=st.just("settle"), original=st.integers(0, 30), release=st.booleans()),
+    st.builds(
+        Step, kind=st.just("decide_review"), original=st.integers(0, 30), release=st.booleans()
+    ),
     st.builds(Step, kind=st.just("wait"), hours=st.sampled_from([1, 6, 13])),
 )
 sequences = st.lists(steps, min_size=20, max_size=40)
 
 
 def build_rules() -> Rules:
-    step = FeeStep(up_to=None, rate=1_000, payer="receiver")
+    payment_fee = FeeStep(up_to=None, rate=1_000, payer="receiver")
     return Rules(
         currency="SLE",
         limits={
             level: AccountRule(
                 kyc_level=level,
-                max_balance=figures["max_balance"],
-                max_transaction=figures["transaction"],
-                daily_limit=figures["day"],
-                monthly_limit=figures["month"],
-                no_pin_limit=figures["no_pin"],
+                max_balance=limits["max_balance"],
+                max_transaction=limits["transaction"],
+                daily_limit=limits["day"],
+                monthly_limit=limits["month"],
+                no_pin_limit=limits["no_pin"],
                 requirements=[],
             )
-            for level, figures in reference_model.LIMITS.items()
+            for level, limits in reference_model.LIMITS.items()
         },
         fees={
             chart.TRANSFER_P2P: (FeeStep(up_to=None, rate=1_500, payer="sender"),),
-            chart.POS_PAYMENT: (step,),
-            chart.ONLINE_PAYMENT: (step,),
+            chart.POS_PAYMENT: (payment_fee,),
+            chart.ONLINE_PAYMENT: (payment_fee,),
         },
         commissions={
             (kind, 1): CommissionRule(rate, reference_model.MIN_COMMISSIONED_AMOUNT)
@@ -155,12 +157,12 @@ def build_rule(number: int, kind: str, threshold: int, window: int | None, actio
 
 
 def build_command(step: Step, created: list[int]) -> LedgerCommand:
-    """Build the ledger command for a step; `made` holds the ids of the transactions so far."""
+    """Build the ledger command for a step; `created` holds the IDs of the transactions so far."""
     original = created[step.original] if step.original is not None else None
-    if step.kind == "settle":
+    if step.kind == "decide_review":
         assert original is not None
         return ReviewDecision(transaction_id=original, release=step.release)
-    asked = repr((step.kind, step.payer, step.payee, step.amount, step.original)).encode()
+    fingerprint = repr((step.kind, step.payer, step.payee, step.amount, step.original)).encode()
     return Command(
         type=step.kind,
         channel="api",
@@ -170,21 +172,23 @@ def build_command(step: Step, created: list[int]) -> LedgerCommand:
         payer_pin=step.pin,
         pin_policy="above_no_pin_limit" if step.payer in CARDS else "if_given",
         original_id=original,
-        idempotency_key=ScopedIdempotencyKey("test", step.request, asked) if step.request else None,
+        idempotency_key=ScopedIdempotencyKey("test", step.request, fingerprint)
+        if step.request
+        else None,
     )
 
 
 def build_party(name: str) -> commands.Party:
     if name in CARDS:
         return commands.card_party(name)
-    named = {
+    builders = {
         "agent": commands.agent_party,
         "merchant": commands.processor_party,
         "partner": commands.partner_party,
     }
     if name == "cash":
         return commands.CASH_PARTY
-    return named.get(name, commands.subscriber_party)(OWNERS[name])
+    return builders.get(name, commands.subscriber_party)(OWNERS[name])
 
 
 def build_model() -> ReferenceModel:
@@ -224,20 +228,20 @@ class InMemoryLedger:
             if owner is not None:
                 self.state.accounts_by_owner[owner, kind] = account
         for number, (serial, wallet) in enumerate(CARDS.items(), start=500):
-            child = serial == "k0"
+            is_child = serial == "k0"
             self.state.cards[serial] = Card(
                 id=number,
                 serial=serial,
                 status="ACTIVE",
                 account_id=ACCOUNTS[wallet],
-                pin_holder_id=number if child else OWNERS[wallet],
-                daily_limit=reference_model.CHILD_LIMIT if child else None,
+                pin_holder_id=number if is_child else OWNERS[wallet],
+                daily_limit=reference_model.CHILD_LIMIT if is_child else None,
                 usage_day=None,
                 day_spent=0,
                 day_unpinned=0,
                 expires_at=None,
             )
-            if child:
+            if is_child:
                 self.add_pin(number, reference_model.CHILD_PIN)
         for name in (*WALLETS, "agent"):
             self.add_pin(OWNERS[name], reference_model.PIN)
@@ -246,12 +250,12 @@ class InMemoryLedger:
     def add_pin(self, holder: int, pin: str) -> None:
         self.state.pins[holder] = PinState(holder, "test", b"", pin.encode(), 0, None)
 
-    def advance_counts(self, plain: ReferenceModel) -> None:
+    def advance_counts(self, model: ReferenceModel) -> None:
         """Set the counts that the database would load for the next batch."""
-        self.state.now, self.state.today = plain.now, plain.now.date()
-        self.state.window_totals = count_recent(plain)
+        self.state.now, self.state.today = model.now, model.now.date()
+        self.state.window_totals = count_recent(model)
         self.state.wrong_pin_counts = {
-            (3, ACCOUNTS[wallet]): plain.count_recent_wrong_pins(wallet) for wallet in WALLETS
+            (3, ACCOUNTS[wallet]): model.count_recent_wrong_pins(wallet) for wallet in WALLETS
         }
 
     def run(self, step: Step) -> Any:
@@ -292,7 +296,7 @@ REJECTED_THEN_REPEATED = [
     *[Step("agent_cashin", "agent", "w0", 1, pin=reference_model.PIN)]
     * (reference_model.MAX_CASH_OPERATIONS_PER_DAY - 1),
     Step("agent_cashin", "agent", "w1", 300, pin=reference_model.PIN),
-    Step("settle", original=reference_model.MAX_CASH_OPERATIONS_PER_DAY - 1, release=False),
+    Step("decide_review", original=reference_model.MAX_CASH_OPERATIONS_PER_DAY - 1, release=False),
     Step("agent_cashin", "agent", "w0", 1, pin=reference_model.PIN),
 ]
 
@@ -301,49 +305,49 @@ REJECTED_THEN_REPEATED = [
 @given(sequences)
 @example(REJECTED_THEN_REPEATED)
 def test_decisions_agree_with_the_model(sequence: list[Step]) -> None:
-    ledger, plain = InMemoryLedger(), build_model()
+    ledger, model = InMemoryLedger(), build_model()
     for step in sequence:
         if step.kind == "wait":
-            plain.now += timedelta(hours=step.hours)
-            ledger.advance_counts(plain)
-        elif is_possible(step, len(plain.transactions)):
-            assert ledger.run(step) == plain.run(step), step
+            model.now += timedelta(hours=step.hours)
+            ledger.advance_counts(model)
+        elif is_possible(step, len(model.transactions)):
+            assert ledger.run(step) == model.run(step), step
             for name, account_id in ACCOUNTS.items():
                 account = ledger.state.accounts[account_id]
-                assert account.balance == plain.balances[name], (name, step)
-                assert account.held == plain.held.get(name, 0), (name, step)
+                assert account.balance == model.balances[name], (name, step)
+                assert account.held == model.held.get(name, 0), (name, step)
     assert sum(account.balance for account in ledger.state.accounts.values()) == sum(
         OPENING_BALANCES.values()
     )
 
 
-def count_recent(plain: ReferenceModel) -> dict[tuple[int, int], tuple[int, int]]:
+def count_recent(model: ReferenceModel) -> dict[tuple[int, int], tuple[int, int]]:
     counts: dict[tuple[int, int], tuple[int, int]] = {}
-    for transaction in plain.transactions:
-        recent = (plain.now - transaction.created_at).total_seconds() <= 86_400
+    for transaction in model.transactions:
+        is_recent = (model.now - transaction.created_at).total_seconds() <= 86_400
         if (
             transaction.payer in WALLETS
             and transaction.kind in reference_model.MONITORED_TYPES
-            and recent
+            and is_recent
         ):
             if transaction.status == "failed":
                 continue
             key = (2, ACCOUNTS[transaction.payer])
             count, total = counts.get(key, (0, 0))
             counts[key] = (count + 1, total + transaction.amount)
-    counts[6, ACCOUNTS["agent"]] = (plain.count_recent_cash(), 0)
+    counts[6, ACCOUNTS["agent"]] = (model.count_recent_cash(), 0)
     return counts
 
 
-async def create_economy(ledger: LedgerDriver) -> None:
+async def create_rules(ledger: LedgerDriver) -> None:
     """Create the model's rules in the database."""
     async with ledger.database.transaction() as tx:
-        for level, figures in reference_model.LIMITS.items():
+        for level, limits in reference_model.LIMITS.items():
             await tx.execute(
                 "UPDATE account_rules SET max_balance = $2, max_transaction = $3, daily_limit = $4,"
                 " monthly_limit = $5, no_pin_limit = $6 WHERE kyc_level = $1",
                 level,
-                *figures.values(),
+                *limits.values(),
             )
         await tx.execute("DELETE FROM fee_rules WHERE type = 'transfer_p2p' AND up_to IS NOT NULL")
         await tx.execute("UPDATE fee_rules SET rate = 1500 WHERE type = 'transfer_p2p'")
@@ -389,47 +393,53 @@ class DatabaseLedger:
 
     @classmethod
     async def open(cls, ledger: LedgerDriver) -> "DatabaseLedger":
-        world = cls(ledger)
+        database_ledger = cls(ledger)
         for name, level in WALLETS.items():
-            world.owners[name] = await ledger.create_subscriber(
+            database_ledger.owners[name] = await ledger.create_subscriber(
                 OPENING_BALANCES[name], kyc_level=level
             )
-        world.owners["agent"] = await ledger.create_agent(OPENING_BALANCES["agent"])
-        world.owners["merchant"] = await ledger.create_processor(OPENING_BALANCES["merchant"])
-        world.owners["partner"] = await ledger.create_partner(
+        database_ledger.owners["agent"] = await ledger.create_agent(OPENING_BALANCES["agent"])
+        database_ledger.owners["merchant"] = await ledger.create_processor(
+            OPENING_BALANCES["merchant"]
+        )
+        database_ledger.owners["partner"] = await ledger.create_partner(
             OPENING_BALANCES["partner"], overdraft=reference_model.OVERDRAFT
         )
         for serial, wallet in CARDS.items():
-            more: dict[str, Any] = {}
+            fields: dict[str, Any] = {}
             if serial == "k0":
-                more = {
+                fields = {
                     "daily_limit": reference_model.CHILD_LIMIT,
                     "pin": reference_model.CHILD_PIN,
                 }
-            world.serials[serial] = await ledger.create_card(world.owners[wallet], **more)
-        return world
+            database_ledger.serials[serial] = await ledger.create_card(
+                database_ledger.owners[wallet], **fields
+            )
+        return database_ledger
 
     def translate_command(self, command: LedgerCommand, name: str) -> LedgerCommand:
         if isinstance(command, ReviewDecision):
             return command
 
-        def own(party: commands.Party) -> commands.Party:
+        def translate_party(party: commands.Party) -> commands.Party:
             if party.by == "card":
                 return commands.card_party(self.serials[str(party.key)])
             if party == commands.CASH_PARTY:
                 return party
-            nickname = next(nick for nick, number in OWNERS.items() if number == party.key)
-            return commands.Party("owner", self.owners[nickname], party.kind)
+            name_in_model = next(
+                candidate for candidate, number in OWNERS.items() if number == party.key
+            )
+            return commands.Party("owner", self.owners[name_in_model], party.kind)
 
-        request = command.idempotency_key and ScopedIdempotencyKey(
+        idempotency_key = command.idempotency_key and ScopedIdempotencyKey(
             f"{name}", command.idempotency_key.request_id, command.idempotency_key.fingerprint
         )
         return Command(
             **{
                 **{field: getattr(command, field) for field in command.__struct_fields__},
-                "payer": own(command.payer),
-                "payee": own(command.payee),
-                "idempotency_key": request,
+                "payer": translate_party(command.payer),
+                "payee": translate_party(command.payee),
+                "idempotency_key": idempotency_key,
             }
         )
 
@@ -448,22 +458,22 @@ class DatabaseLedger:
         return results
 
     async def get_balances(self) -> dict[str, int]:
-        found = {
+        balances = {
             name: await self.ledger_driver.get_balance(owner) for name, owner in self.owners.items()
         }
-        found["commission"] = await self.ledger_driver.get_balance(
+        balances["commission"] = await self.ledger_driver.get_balance(
             self.owners["agent"], chart.COMMISSION
         )
-        return found
+        return balances
 
 
 @pytest.fixture
-async def economy(database_url: str, database: Database) -> Any:
+async def ledger_with_rules(database_url: str, database: Database) -> Any:
     # Allocate the slot like a process does: the ledger takes its next slot from this sequence when
     # the clock is set back.
     slot = await database.fetchval("SELECT nextval('process_slots')")
     ledger = await LedgerDriver.open(database_url, database, FakeClock(START), slot=slot)
-    await create_economy(ledger)
+    await create_rules(ledger)
     yield ledger
     await ledger.close()
 
@@ -471,7 +481,7 @@ async def economy(database_url: str, database: Database) -> Any:
 def split_into_batches(sequence: list[Step], cuts: set[int]) -> list[list[Step]]:
     """Split the sequence into batches at `cuts`, at every wait and before each dependent step.
 
-    A step that refers to an earlier transaction needs an id that is known only after its batch.
+    A step that refers to an earlier transaction needs its ID, which is known only after its batch.
     """
     batches: list[list[Step]] = [[]]
     for number, step in enumerate(sequence):
@@ -483,19 +493,19 @@ def split_into_batches(sequence: list[Step], cuts: set[int]) -> list[list[Step]]
     return [batch for batch in batches if batch]
 
 
-async def test_any_batch_split_agrees_with_the_model(economy: LedgerDriver) -> None:
+async def test_any_batch_split_agrees_with_the_model(ledger_with_rules: LedgerDriver) -> None:
     """One copy of the accounts gets the commands one by one, the other in batches."""
     for number in range(20):
         sequence, cuts = draw_sequence(number)
-        await compare_with_model(economy, sequence, cuts, number)
-    async with economy.database.connection() as connection:
+        await compare_with_model(ledger_with_rules, sequence, cuts, number)
+    async with ledger_with_rules.database.connection() as connection:
         proof = await verify(connection)
     assert proof.is_valid, [finding for finding in proof.findings if finding.broken]
 
 
 def draw_sequence(number: int) -> tuple[list[Step], set[int]]:
     """Return a random sequence and its cuts, deterministic for each number."""
-    found: list[tuple[list[Step], set[int]]] = []
+    examples: list[tuple[list[Step], set[int]]] = []
 
     @settings(
         max_examples=2,  # the first example is always the simplest
@@ -504,30 +514,30 @@ def draw_sequence(number: int) -> tuple[list[Step], set[int]]:
     )
     @seed(number)
     @given(sequences, st.sets(st.integers(0, 40), max_size=8))
-    def take(sequence: list[Step], cuts: set[int]) -> None:
-        found.append((sequence, cuts))
+    def collect(sequence: list[Step], cuts: set[int]) -> None:
+        examples.append((sequence, cuts))
 
-    take()
-    return found[-1]
+    collect()
+    return examples[-1]
 
 
 async def compare_with_model(
     ledger: LedgerDriver, sequence: list[Step], cuts: set[int], number: int
 ) -> None:
     ledger.clock.now = START
-    plain = build_model()
-    singly, together = await DatabaseLedger.open(ledger), await DatabaseLedger.open(ledger)
+    model = build_model()
+    single, batched = await DatabaseLedger.open(ledger), await DatabaseLedger.open(ledger)
     for batch in split_into_batches(sequence, cuts):
         if batch[0].kind == "wait":
-            plain.now += timedelta(hours=batch[0].hours)
-            ledger.clock.now = plain.now
+            model.now += timedelta(hours=batch[0].hours)
+            ledger.clock.now = model.now
             continue
-        if not all(is_possible(step, len(plain.transactions)) for step in batch):
+        if not all(is_possible(step, len(model.transactions)) for step in batch):
             continue
-        expected = [plain.run(step) for step in batch]
-        one_by_one = [(await singly.run([step], f"single {number}"))[0] for step in batch]
-        assert one_by_one == expected, batch
-        assert await together.run(batch, f"batch {number}") == expected, batch
-    balances = {name: plain.balances[name] for name in await singly.get_balances()}
-    assert await singly.get_balances() == balances
-    assert await together.get_balances() == balances
+        expected = [model.run(step) for step in batch]
+        single_results = [(await single.run([step], f"single {number}"))[0] for step in batch]
+        assert single_results == expected, batch
+        assert await batched.run(batch, f"batch {number}") == expected, batch
+    balances = {name: model.balances[name] for name in await single.get_balances()}
+    assert await single.get_balances() == balances
+    assert await batched.get_balances() == balances

@@ -115,15 +115,16 @@ async def test_cash_matches_only_the_same_agent_and_customer(ledger: LedgerDrive
     assert await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00)) == 0
 
 
-@pytest.mark.parametrize(("later", "earns"), [(DAY, 0), (DAY + timedelta(seconds=1), 10_00)])
+@pytest.mark.parametrize(("elapsed", "expected"), [(DAY, 0), (DAY + timedelta(seconds=1), 10_00)])
 async def test_cash_out_is_matched_for_24_hours(
-    ledger: LedgerDriver, later: timedelta, earns: int
+    ledger: LedgerDriver, elapsed: timedelta, expected: int
 ) -> None:
     agent, customer = await create_agent_and_customer(ledger)
     await ledger.submit(build_cash_out(agent, customer, 1_000_00))
-    ledger.clock.now += later
+    ledger.clock.now += elapsed
     assert (
-        await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00)) == earns
+        await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00))
+        == expected
     )
 
 
@@ -131,9 +132,9 @@ async def test_declined_and_rejected_cash_transactions_are_not_matched(
     ledger: LedgerDriver,
 ) -> None:
     agent, customer = await create_agent_and_customer(ledger)
-    too_much = await ledger.submit(build_cash_out(agent, customer, 60_000_00))
-    assert too_much.code == Code.INSUFFICIENT_FUNDS
-    wrong = build_command(
+    declined = await ledger.submit(build_cash_out(agent, customer, 60_000_00))
+    assert declined.code == Code.INSUFFICIENT_FUNDS
+    wrong_pin = build_command(
         chart.AGENT_CASHOUT,
         commands.subscriber_party(customer),
         commands.agent_party(agent),
@@ -141,10 +142,10 @@ async def test_declined_and_rejected_cash_transactions_are_not_matched(
         payer_pin=PIN,
         payee_pin="9999",
     )
-    assert (await ledger.submit(wrong)).code == Code.INVALID_PIN
+    assert (await ledger.submit(wrong_pin)).code == Code.INVALID_PIN
     await ledger.submit(build_cash_out(agent, customer, 400_00))
-    too_much = await ledger.submit(build_cash_in(agent, customer, 200_000_00))
-    assert too_much.code == Code.INSUFFICIENT_FLOAT
+    declined = await ledger.submit(build_cash_in(agent, customer, 200_000_00))
+    assert declined.code == Code.INSUFFICIENT_FLOAT
     assert await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00)) == 6_00
 
 
@@ -209,21 +210,22 @@ async def test_circulating_cash_earns_cash_out_commission_only_once(ledger: Ledg
         5_00,
     ]
     for _ in range(3):
-        assert [
-            await submit_and_get_commission(ledger, ledger_command) for ledger_command in commands
-        ] == [0, 0]
+        assert [await submit_and_get_commission(ledger, command) for command in commands] == [0, 0]
     ledger.clock.now += 2 * DAY
-    assert [await submit_and_get_commission(ledger, order) for order in commands] == [10_00, 5_00]
+    assert [await submit_and_get_commission(ledger, command) for command in commands] == [
+        10_00,
+        5_00,
+    ]
 
 
 async def test_rounding_remainder_is_carried_over(ledger: LedgerDriver) -> None:
     """1% of 10.50 is 10.5 cents, which must not round up every time."""
     agent, customer = await create_agent_and_customer(ledger)
-    pieces = [
+    commissions = [
         await submit_and_get_commission(ledger, build_cash_in(agent, customer, 10_50))
         for _ in range(6)
     ]
-    assert pieces == [11, 10, 11, 10, 11, 10]
+    assert commissions == [11, 10, 11, 10, 11, 10]
 
 
 async def test_amount_below_the_minimum_earns_nothing(ledger: LedgerDriver) -> None:
@@ -243,20 +245,20 @@ async def test_payments_execute_no_commission_statements(
     loads: list[int] = []
     load = commission.load_movements
 
-    async def counted(tx: Any, since: Any) -> Any:
+    async def count_loads(tx: Any, since: Any) -> Any:
         loads.append(len(since))
         return await load(tx, since)
 
-    monkeypatch.setattr(commission, "load_movements", counted)
+    monkeypatch.setattr(commission, "load_movements", count_loads)
     await ledger.submit(build_payment(customer, merchant, 50_00))
     assert loads == []
     assert not [sql for sql in statements if "cash_matches" in sql or "UPDATE agents" in sql]
     customers = [await ledger.create_subscriber(10_00) for _ in range(3)]
     await ledger.submit_batch(
-        [build_cash_out(agent, item, 10_00) for item in [*customers, customer]]
+        [build_cash_out(agent, payer, 10_00) for payer in [*customers, customer]]
     )
     await ledger.submit_batch(
-        [build_cash_in(agent, entry, 10_50) for entry in [*customers, customer]]
+        [build_cash_in(agent, payer, 10_50) for payer in [*customers, customer]]
     )
     assert loads == [4, 4]
     assert len([sql for sql in statements if "INSERT INTO cash_matches" in sql]) == 1
@@ -267,13 +269,15 @@ async def test_recent_cash_query_uses_its_index(ledger: LedgerDriver) -> None:
     plans: list[str] = []
     async with ledger.ledger._database.connection() as connection:
 
-        class Explained:
+        class ExplainingConnection:
             async def fetch(self, sql: str, *values: Any) -> list[Any]:
                 rows = await connection.fetch(f"EXPLAIN {sql}", *values)
                 plans.append("\n".join(row[0] for row in rows))
                 return []
 
-        await commission.load_movements(Explained(), {commission.CashPair(1, 2): ledger.clock()})
+        await commission.load_movements(
+            ExplainingConnection(), {commission.CashPair(1, 2): ledger.clock()}
+        )
     assert "Index Scan using transactions_cash on transactions" in plans[0]
 
 
@@ -290,12 +294,12 @@ async def test_old_matches_are_pruned(ledger: LedgerDriver) -> None:
 @pytest.fixture
 async def processes(database_url: str, database: Database) -> AsyncIterator[list[LedgerDriver]]:
     """Three processes on the same database."""
-    found = [await LedgerDriver.open(database_url, database, slot=slot) for slot in (1, 2, 3)]
+    drivers = [await LedgerDriver.open(database_url, database, slot=slot) for slot in (1, 2, 3)]
     try:
-        yield found
+        yield drivers
         await require_balanced_books(database)
     finally:
-        for ledger in found:
+        for ledger in drivers:
             await ledger.close()
 
 
@@ -312,8 +316,8 @@ async def test_concurrent_cash_ins_do_not_earn_on_the_same_cash(
         await ledger.submit(build_cash_out(agent, customer, 1_000_00))
         await asyncio.gather(
             *(
-                processes[place % 3].submit(build_cash_in(agent, customer, 100_00))
-                for place in range(15)
+                processes[index % 3].submit(build_cash_in(agent, customer, 100_00))
+                for index in range(15)
             )
         )
         assert await ledger.get_balance(agent, chart.COMMISSION) - before == 5_00
@@ -331,7 +335,7 @@ async def test_concurrent_round_trips_earn_nothing(processes: list[LedgerDriver]
         build_cash_out(agent, customer, 100_00),
     ] * 30
     outcomes = await asyncio.gather(
-        *(processes[place % 3].submit(command) for place, command in enumerate(commands))
+        *(processes[index % 3].submit(command) for index, command in enumerate(commands))
     )
     assert all(outcome.require_accepted().status == "completed" for outcome in outcomes)
     assert await ledger.get_balance(agent, chart.COMMISSION) == 0
@@ -343,7 +347,7 @@ movements = st.lists(st.integers(-500, 500).filter(bool), min_size=1, max_size=2
 class InMemoryAgent(InMemoryLedger):
     """One agent and one customer without limits.
 
-    At the default rate the commission equals the amount that earns.
+    At the default rate, the commission equals the commissionable amount.
     """
 
     def __init__(self, rate: int = 100_000) -> None:
@@ -368,7 +372,7 @@ class InMemoryAgent(InMemoryLedger):
             account.balance += 10**6
 
     def move_cash(self, amount: int) -> int:
-        """Cash in (positive) or out (negative), and return the commission."""
+        """Submit a cash-in (positive) or cash-out (negative), and return its commission."""
         before = self.total_commission
         kind = chart.AGENT_CASHIN if amount > 0 else chart.AGENT_CASHOUT
         payer, payee = ("agent", "w0") if amount > 0 else ("w0", "agent")
@@ -390,10 +394,10 @@ def test_cash_in_earns_on_peak_net_inflow_and_cash_out_at_most_on_its_range(
 
     Cash-out earns at most on the difference between the highest and the lowest net inflow.
     """
-    till = InMemoryAgent()
+    agent = InMemoryAgent()
     earned_in = earned_out = net = highest = lowest = 0
     for amount in amounts:
-        commission = till.move_cash(amount)
+        commission = agent.move_cash(amount)
         net += amount
         highest, lowest = max(highest, net), min(lowest, net)
         earned_in += commission if amount > 0 else 0
@@ -409,10 +413,10 @@ def test_cash_in_earns_on_peak_net_inflow_and_cash_out_at_most_on_its_range(
     st.integers(0, 2_000),
 )
 def test_splitting_an_amount_earns_no_extra_commission(
-    pieces: list[int], rate: int, cashed_out: int
+    parts: list[int], rate: int, cashed_out: int
 ) -> None:
     whole, split = InMemoryAgent(rate), InMemoryAgent(rate)
-    for till in (whole, split):
+    for agent in (whole, split):
         if cashed_out:
-            till.move_cash(-cashed_out)
-    assert sum(split.move_cash(piece) for piece in pieces) == whole.move_cash(sum(pieces))
+            agent.move_cash(-cashed_out)
+    assert sum(split.move_cash(part) for part in parts) == whole.move_cash(sum(parts))

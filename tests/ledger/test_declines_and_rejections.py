@@ -44,10 +44,14 @@ def build_p2p(sender: int, payee: Party, amount: int = 1_00, **more: object) -> 
 async def test_unknown_party_is_rejected_and_not_stored(
     ledger: LedgerDriver, payer: Party, code: Code
 ) -> None:
-    known = commands.subscriber_party(await ledger.create_subscriber(10_00))
+    subscriber = commands.subscriber_party(await ledger.create_subscriber(10_00))
     for command in (
-        build_command(chart.TRANSFER, payer, known, 1_00, idempotency_key=build_request_key("one")),
-        build_command(chart.TRANSFER, known, payer, 1_00, idempotency_key=build_request_key("one")),
+        build_command(
+            chart.TRANSFER, payer, subscriber, 1_00, idempotency_key=build_request_key("one")
+        ),
+        build_command(
+            chart.TRANSFER, subscriber, payer, 1_00, idempotency_key=build_request_key("one")
+        ),
     ):
         assert (await ledger.submit(command)).code == code
     assert await list_failure_codes(ledger) == []
@@ -63,12 +67,12 @@ async def test_transfer_to_the_senders_own_card_is_rejected(ledger: LedgerDriver
 
 
 async def test_wallets_only_command_cannot_debit_an_agent(ledger: LedgerDriver) -> None:
-    agent, someone = await ledger.create_agent(10_00), await ledger.create_subscriber()
+    agent, subscriber = await ledger.create_agent(10_00), await ledger.create_subscriber()
     outcome = await ledger.submit(
         build_command(
             chart.TRANSFER,
             commands.agent_party(agent),
-            commands.subscriber_party(someone),
+            commands.subscriber_party(subscriber),
             1_00,
             wallets_only=True,
         )
@@ -77,10 +81,13 @@ async def test_wallets_only_command_cannot_debit_an_agent(ledger: LedgerDriver) 
 
 
 async def test_agents_can_transfer_only_to_their_own_sub_agents(ledger: LedgerDriver) -> None:
-    agent, stranger = await ledger.create_agent(10_00), await ledger.create_agent()
+    agent, other_agent = await ledger.create_agent(10_00), await ledger.create_agent()
     outcome = await ledger.submit(
         build_command(
-            chart.AGENT_TRANSFER, commands.agent_party(agent), commands.agent_party(stranger), 1_00
+            chart.AGENT_TRANSFER,
+            commands.agent_party(agent),
+            commands.agent_party(other_agent),
+            1_00,
         )
     )
     assert outcome.code == Code.FORBIDDEN
@@ -148,7 +155,7 @@ async def test_three_wrong_pins_lock_the_account_for_30_minutes(ledger: LedgerDr
 async def test_child_card_has_its_own_pin_and_failure_count(ledger: LedgerDriver) -> None:
     parent, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
     child = await ledger.create_card(parent, daily_limit=50_00, pin="4321")
-    own = await ledger.create_card(parent)
+    parent_card = await ledger.create_card(parent)
 
     async def pay(card: str, pin: str) -> Code | None:
         outcome = await ledger.submit(
@@ -165,7 +172,7 @@ async def test_child_card_has_its_own_pin_and_failure_count(ledger: LedgerDriver
     for _ in range(3):
         assert await pay(child, PIN) == Code.INVALID_PIN
     assert await pay(child, "4321") == Code.ACCOUNT_LOCKED
-    assert await pay(own, PIN) is None
+    assert await pay(parent_card, PIN) is None
 
 
 async def test_inactive_sender_receiver_or_receiving_card_is_declined(ledger: LedgerDriver) -> None:
@@ -205,7 +212,7 @@ async def test_unassigned_and_expired_cards_are_declined(ledger: LedgerDriver) -
 async def test_blocked_agents_processors_and_partners_cannot_send_or_receive(
     ledger: LedgerDriver,
 ) -> None:
-    someone = commands.subscriber_party(await ledger.create_subscriber(100_00))
+    subscriber = commands.subscriber_party(await ledger.create_subscriber(100_00))
     agent, merchant = await ledger.create_agent(100_00), await ledger.create_processor(100_00)
     partner = await ledger.create_partner(100_00)
     for owner, party, code in (
@@ -214,9 +221,9 @@ async def test_blocked_agents_processors_and_partners_cannot_send_or_receive(
         (partner, commands.partner_party(partner), Code.PARTNER_SUSPENDED),
     ):
         await set_account_status(ledger, owner, "blocked")
-        outcome = await ledger.submit(build_command(chart.TRANSFER, party, someone, 1_00))
+        outcome = await ledger.submit(build_command(chart.TRANSFER, party, subscriber, 1_00))
         assert (outcome.code, outcome.details) == (code, {"party": "sender"})
-        outcome = await ledger.submit(build_command(chart.TRANSFER, someone, party, 1_00))
+        outcome = await ledger.submit(build_command(chart.TRANSFER, subscriber, party, 1_00))
         assert (outcome.code, outcome.details) == (code, {"party": "receiver"})
 
 
@@ -257,13 +264,13 @@ async def test_insufficient_funds_and_insufficient_float_are_declined(ledger: Le
 
 
 async def test_invalid_refunds_are_rejected_and_not_stored(ledger: LedgerDriver) -> None:
-    payer, merchant, rival = (
+    payer, merchant, other_merchant = (
         await ledger.create_subscriber(100_00),
         await ledger.create_processor(),
         await ledger.create_processor(),
     )
     card = await ledger.create_card(payer)
-    other = await ledger.create_subscriber()
+    receiver = await ledger.create_subscriber()
 
     async def refund(processor: int, transaction: int) -> Code | None:
         outcome = await ledger.submit(
@@ -278,36 +285,36 @@ async def test_invalid_refunds_are_rejected_and_not_stored(ledger: LedgerDriver)
         )
         return outcome.code
 
-    pay = build_command(
+    payment_command = build_command(
         chart.POS_PAYMENT, commands.card_party(card), commands.processor_party(merchant), 50_00
     )
-    payment = (await ledger.submit(pay)).require_accepted().transaction_id
-    assert await refund(rival, payment) == Code.TRANSACTION_NOT_FOUND
+    payment_id = (await ledger.submit(payment_command)).require_accepted().transaction_id
+    assert await refund(other_merchant, payment_id) == Code.TRANSACTION_NOT_FOUND
     assert await refund(merchant, 12345) == Code.TRANSACTION_NOT_FOUND
-    assert (await ledger.submit(pay)).code is None
-    declined = (await ledger.submit(pay)).result
+    assert (await ledger.submit(payment_command)).code is None
+    declined = (await ledger.submit(payment_command)).result
     assert declined is not None
     assert await refund(merchant, declined.transaction_id) == Code.NOT_REFUNDABLE
     transfer = build_command(
         chart.PROCESSOR_TRANSFER,
         commands.processor_party(merchant),
-        commands.subscriber_party(other),
+        commands.subscriber_party(receiver),
         1_00,
     )
-    moved = (await ledger.submit(transfer)).require_accepted().transaction_id
-    assert await refund(merchant, moved) == Code.NOT_REFUNDABLE
-    assert await refund(rival, moved) == Code.TRANSACTION_NOT_FOUND
+    transfer_id = (await ledger.submit(transfer)).require_accepted().transaction_id
+    assert await refund(merchant, transfer_id) == Code.NOT_REFUNDABLE
+    assert await refund(other_merchant, transfer_id) == Code.TRANSACTION_NOT_FOUND
     unlinked = await ledger.create_card(None)
-    by_nobody = build_command(
+    unlinked_payment = build_command(
         chart.POS_PAYMENT, commands.card_party(unlinked), commands.processor_party(merchant), 1_00
     )
-    declined = (await ledger.submit(by_nobody)).result
+    declined = (await ledger.submit(unlinked_payment)).result
     assert declined is not None
     assert await refund(merchant, declined.transaction_id) == Code.NOT_REFUNDABLE
     await set_account_status(ledger, payer, "closed")
-    assert await refund(merchant, payment) == Code.NOT_REFUNDABLE
+    assert await refund(merchant, payment_id) == Code.NOT_REFUNDABLE
     await set_account_status(ledger, payer, "blocked")
-    assert await refund(merchant, payment) is None
+    assert await refund(merchant, payment_id) is None
     assert await list_failure_codes(ledger) == ["INSUFFICIENT_FUNDS", "CARD_NOT_ACTIVE"]
 
 
@@ -337,7 +344,7 @@ async def test_checks_run_in_a_fixed_order(ledger: LedgerDriver) -> None:
     assert await send(to="NONE") == Code.CARD_NOT_FOUND
     assert await send(pin=None) == Code.PIN_REQUIRED
     assert await send(pin=WRONG_PIN) == Code.INVALID_PIN
-    for mend, code in (
+    for fix, code in (
         ("UPDATE accounts SET status = 'active'", Code.SUBSCRIBER_BLOCKED),
         ("UPDATE account_rules SET max_transaction = 100", Code.TRANSACTION_LIMIT_EXCEEDED),
         ("UPDATE account_rules SET monthly_limit = 100, daily_limit = 100", None),
@@ -347,10 +354,10 @@ async def test_checks_run_in_a_fixed_order(ledger: LedgerDriver) -> None:
         ("UPDATE account_rules SET max_balance = 100", Code.MAX_BALANCE_EXCEEDED),
     ):
         assert await send() == (code or Code.DAILY_LIMIT_EXCEEDED)
-        if mend == "funds":
+        if fix == "funds":
             await ledger.deposit(await ledger.get_account_id(sender), 1_02)
         else:
-            await ledger.database.execute(mend)
+            await ledger.database.execute(fix)
     assert await send() is None
 
 

@@ -41,12 +41,12 @@ async def test_concurrent_commands_share_a_batch(ledger: LedgerDriver) -> None:
 async def test_command_whose_decision_raises_fails_alone(
     ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def break_on(state: PinState, pin: str) -> bool:
+    def raise_for_one_pin(state: PinState, pin: str) -> bool:
         if pin == "6666":
-            raise RuntimeError("the key is gone")
+            raise RuntimeError("key not found")
         return is_correct_pin(state, pin)
 
-    monkeypatch.setattr(ledger.ledger, "_is_correct_pin", break_on)
+    monkeypatch.setattr(ledger.ledger, "_is_correct_pin", raise_for_one_pin)
     good = await build_transfers(ledger, 2, payer_pin=PIN)
     (bad,) = await build_transfers(ledger, 1, payer_pin="6666")
     outcomes = await ledger.submit_batch([good[0], bad, good[1]])
@@ -59,8 +59,8 @@ async def test_command_that_cannot_be_stored_fails_alone(ledger: LedgerDriver) -
     results = await asyncio.gather(
         *(ledger.submit(command) for command in (*good, bad)), return_exceptions=True
     )
-    *fine, failed = results
-    assert [outcome.code for outcome in fine if not isinstance(outcome, BaseException)] == [
+    *succeeded, failed = results
+    assert [outcome.code for outcome in succeeded if not isinstance(outcome, BaseException)] == [
         None
     ] * 5
     assert isinstance(failed, ApiError)
@@ -73,12 +73,12 @@ async def test_lost_connection_fails_the_batch_and_moves_no_money(
     commands = await build_transfers(ledger, 3)
     original = engine.write
 
-    async def lose(tx: Any, *rest: Any) -> None:
-        await original(tx, *rest)
+    async def write_and_disconnect(tx: Any, *arguments: Any) -> None:
+        await original(tx, *arguments)
         pid = await tx.fetchval("SELECT pg_backend_pid()")
         await ledger.database.execute("SELECT pg_terminate_backend($1)", pid)
 
-    monkeypatch.setattr(engine, "write", lose)
+    monkeypatch.setattr(engine, "write", write_and_disconnect)
     results = await asyncio.gather(
         *(ledger.submit(command) for command in commands), return_exceptions=True
     )
@@ -87,10 +87,10 @@ async def test_lost_connection_fails_the_batch_and_moves_no_money(
     }
     assert len([result for result in results if isinstance(result, ApiError)]) == 3
     monkeypatch.undo()
-    before = await ledger.database.fetchval(
+    stored_count = await ledger.database.fetchval(
         "SELECT count(*) FROM transactions WHERE channel = 'api'"
     )
-    assert before == 0
+    assert stored_count == 0
     assert (await ledger.submit(commands[0])).code is None
 
 
@@ -100,17 +100,17 @@ async def test_deadlock_or_unique_violation_retries_the_batch(
 ) -> None:
     """The ledger itself causes no collisions; one caused by another statement is retried."""
     (command,) = await build_transfers(ledger, 1)
-    original, tries = engine.write, []
+    original, attempts = engine.write, []
 
-    async def fail_once(*everything: Any) -> None:
-        tries.append(1)
-        if len(tries) == 1:
-            raise error("in each other's way")
-        await original(*everything)
+    async def fail_once(*arguments: Any) -> None:
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise error("conflict")
+        await original(*arguments)
 
     monkeypatch.setattr(engine, "write", fail_once)
     assert (await ledger.submit(command)).code is None
-    assert len(tries) == 2
+    assert len(attempts) == 2
 
 
 async def test_full_queue_rejects_further_commands_immediately(
@@ -121,18 +121,18 @@ async def test_full_queue_rejects_further_commands_immediately(
     results = await asyncio.gather(
         *(ledger.submit(command) for command in commands), return_exceptions=True
     )
-    refused = [result for result in results if isinstance(result, ApiError)]
-    assert refused
-    assert {error.code for error in refused} == {Code.SERVICE_UNAVAILABLE}
-    assert refused[0].headers == {"Retry-After": "1"}
-    assert len(refused) < 10
+    errors = [result for result in results if isinstance(result, ApiError)]
+    assert errors
+    assert {error.code for error in errors} == {Code.SERVICE_UNAVAILABLE}
+    assert errors[0].headers == {"Retry-After": "1"}
+    assert len(errors) < 10
 
 
 async def test_canceled_caller_does_not_cancel_the_command(ledger: LedgerDriver) -> None:
     (command,) = await build_transfers(ledger, 1)
-    asking = asyncio.create_task(ledger.submit(command))
+    task = asyncio.create_task(ledger.submit(command))
     await asyncio.sleep(0)
-    asking.cancel()
+    task.cancel()
     payee = command.payee.key
     async with asyncio.timeout(30):
         while await ledger.get_balance(int(payee)) != 1_00:
@@ -141,10 +141,10 @@ async def test_canceled_caller_does_not_cancel_the_command(ledger: LedgerDriver)
 
 async def test_stop_processes_pending_commands_and_rejects_new_ones(ledger: LedgerDriver) -> None:
     commands = await build_transfers(ledger, 10)
-    asking = [asyncio.create_task(ledger.submit(command)) for command in commands]
+    tasks = [asyncio.create_task(ledger.submit(command)) for command in commands]
     await asyncio.sleep(0)
     await ledger.ledger.stop()
-    assert {outcome.code for outcome in await asyncio.gather(*asking)} == {None}
+    assert {outcome.code for outcome in await asyncio.gather(*tasks)} == {None}
     with pytest.raises(ApiError) as raised:
         await ledger.submit(commands[0])
     assert raised.value.code == Code.SERVICE_UNAVAILABLE
@@ -167,7 +167,7 @@ async def test_batches_that_debit_each_others_merchants_do_not_deadlock(
     payers = [await ledger.create_card(await ledger.create_subscriber(100_00)) for _ in range(2)]
     receivers = [await ledger.create_subscriber() for _ in range(2)]
 
-    def batch(first: int, second: int) -> list[Command]:
+    def build_batch(first: int, second: int) -> list[Command]:
         return [
             build_command(
                 chart.PROCESSOR_TRANSFER,
@@ -184,7 +184,9 @@ async def test_batches_that_debit_each_others_merchants_do_not_deadlock(
         ]
 
     for _ in range(20):
-        await asyncio.gather(ledger.submit_batch(batch(0, 1)), ledger.submit_batch(batch(1, 0)))
+        await asyncio.gather(
+            ledger.submit_batch(build_batch(0, 1)), ledger.submit_batch(build_batch(1, 0))
+        )
     assert ledger.ledger.batch_stats.retries == 0
 
 
@@ -194,7 +196,7 @@ async def test_command_by_account_id_locks_all_accounts_of_its_owner(ledger: Led
     accounts = [
         await ledger.get_account_id(agent, kind) for kind in (chart.FLOAT, chart.COMMISSION)
     ]
-    wrong = [
+    wrong_pin_commands = [
         build_command(
             chart.TRANSFER,
             commands.account_party(account),
@@ -204,9 +206,9 @@ async def test_command_by_account_id_locks_all_accounts_of_its_owner(ledger: Led
         )
         for account in accounts
     ]
-    for held, command in zip(accounts, reversed(wrong), strict=True):
+    for locked_account, command in zip(accounts, reversed(wrong_pin_commands), strict=True):
         async with ledger.database.transaction() as tx:
-            await lock_account(tx, held)
+            await lock_account(tx, locked_account)
             submitted = asyncio.create_task(ledger.submit(command))
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(asyncio.shield(submitted), 0.1)
@@ -227,13 +229,13 @@ async def test_review_decision_retries_if_the_transaction_appears_during_load(
     account_id = await ledger.get_account_id(receiver)
     original = load._lock_accounts
 
-    async def not_yet_there(*everything: Any) -> Any:
+    async def omit_payee_once(*arguments: Any) -> Any:
         monkeypatch.setattr(load, "_lock_accounts", original)
-        accounts = await original(*everything)
+        accounts = await original(*arguments)
         del accounts[account_id]
         return accounts
 
-    monkeypatch.setattr(load, "_lock_accounts", not_yet_there)
+    monkeypatch.setattr(load, "_lock_accounts", omit_payee_once)
     release = ReviewDecision(transaction_id=held.transaction_id, release=True)
     assert (await ledger.submit(release)).code is None
     assert ledger.ledger.batch_stats.retries == 1
@@ -248,8 +250,8 @@ async def test_card_linked_during_load_retries_the_batch(
     account_id = await ledger.get_account_id(payer)
     original = load._lock_accounts
 
-    async def link_just_after(*everything: Any) -> Any:
-        accounts = await original(*everything)
+    async def lock_and_link_card(*arguments: Any) -> Any:
+        accounts = await original(*arguments)
         await ledger.database.execute(
             """UPDATE cards SET status = 'ACTIVE', type = 'PARENT', account_id = $2,
                       subscriber_id = $3, pin_holder_id = $3 WHERE serial = $1""",
@@ -259,7 +261,7 @@ async def test_card_linked_during_load_retries_the_batch(
         )
         return accounts
 
-    monkeypatch.setattr(load, "_lock_accounts", link_just_after)
+    monkeypatch.setattr(load, "_lock_accounts", lock_and_link_card)
     command = build_command(
         chart.POS_PAYMENT,
         commands.card_party(card),

@@ -47,13 +47,13 @@ async def test_events_without_subscribers_cost_no_statement(
 ) -> None:
     sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
     (await ledger.submit(build_p2p(sender, receiver, 10_00))).require_accepted()
-    quiet = len(statements)
+    baseline = len(statements)
     assert await ledger.database.fetchval("SELECT count(*) FROM events") == 0
 
     await subscribe_to_events(ledger, "card.linked", "transaction.failed")
     statements.clear()
     (await ledger.submit(build_p2p(sender, receiver, 10_00))).require_accepted()
-    assert len(statements) == quiet
+    assert len(statements) == baseline
     assert await ledger.database.fetchval("SELECT count(*) FROM events") == 0
 
 
@@ -64,7 +64,7 @@ async def test_batch_raises_all_its_alerts_in_two_statements(
     senders = [await ledger.create_subscriber(2_000_000_00) for _ in range(3)]
     receiver = await ledger.create_subscriber()
     await ledger.submit_batch([build_p2p(senders[0], receiver, 1_00)])
-    quiet = len(statements)
+    baseline = len(statements)
     statements.clear()
     outcomes = await ledger.submit_batch(
         [
@@ -73,20 +73,20 @@ async def test_batch_raises_all_its_alerts_in_two_statements(
             for amount in (*[1_00] * 12, 600_000_00, 700_000_00)
         ]
     )
-    assert len(statements) == quiet + 2
+    assert len(statements) == baseline + 2
     raised = await ledger.database.fetch(
         """SELECT subscriber_id, review, occurrences, transaction_id FROM alerts
            ORDER BY review, subscriber_id, id"""
     )
-    responses = [outcome.require_accepted() for outcome in outcomes]
-    last = [responses[place].transaction_id for place in (13, 27, 41)]
-    held = [result.transaction_id for result in responses if result.status == "under_review"]
+    results = [outcome.require_accepted() for outcome in outcomes]
+    last = [results[index].transaction_id for index in (13, 27, 41)]
+    held = [result.transaction_id for result in results if result.status == "under_review"]
     # The first sender already sent one transfer; the rule allows ten per hour.
     assert [tuple(row) for row in raised] == [
         (senders[0], False, 5, last[0]),
         (senders[1], False, 4, last[1]),
         (senders[2], False, 4, last[2]),
-        *((senders[place // 2], True, 1, held[place]) for place in range(6)),
+        *((senders[index // 2], True, 1, held[index]) for index in range(6)),
     ]
 
 
@@ -96,17 +96,18 @@ async def test_batch_enqueues_all_events_in_one_statement(
     sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
     statements.clear()
     await ledger.submit_batch([build_p2p(sender, receiver, 1_00)])
-    quiet = len(statements)
+    baseline = len(statements)
     await subscribe_to_events(ledger, "transaction.completed", "transaction.failed")
     statements.clear()
     outcomes = await ledger.submit_batch(
         [build_p2p(sender, receiver, amount) for amount in (10_00, 20_00, 90_00, 30_00)]
     )
-    assert len(statements) == quiet + 1
-    numbers = [outcome.result.transaction_id for outcome in outcomes if outcome.result]
-    kinds = ["completed", "completed", "failed", "completed"]
+    assert len(statements) == baseline + 1
+    transaction_ids = [outcome.result.transaction_id for outcome in outcomes if outcome.result]
+    statuses = ["completed", "completed", "failed", "completed"]
     assert await list_events(ledger) == [
-        (f"transaction.{kind}", number) for kind, number in zip(kinds, numbers, strict=True)
+        (f"transaction.{status}", transaction_id)
+        for status, transaction_id in zip(statuses, transaction_ids, strict=True)
     ]
 
 
@@ -136,12 +137,12 @@ async def test_each_endpoint_gets_deliveries_of_its_subscribed_events(ledger: Le
 async def test_rejections_and_replays_enqueue_no_events(ledger: LedgerDriver) -> None:
     sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
     await subscribe_to_events(ledger, "*")
-    wrong = await ledger.submit(build_p2p(sender, receiver, 10_00, payer_pin=WRONG_PIN))
-    assert wrong.code == Code.INVALID_PIN
-    first = build_p2p(sender, receiver, 10_00, idempotency_key=build_request_key("one"))
-    number = (await ledger.submit(first)).require_accepted().transaction_id
-    assert (await ledger.submit(first)).replayed
-    assert await list_events(ledger) == [("transaction.completed", number)]
+    rejected = await ledger.submit(build_p2p(sender, receiver, 10_00, payer_pin=WRONG_PIN))
+    assert rejected.code == Code.INVALID_PIN
+    command = build_p2p(sender, receiver, 10_00, idempotency_key=build_request_key("one"))
+    transaction_id = (await ledger.submit(command)).require_accepted().transaction_id
+    assert (await ledger.submit(command)).replayed
+    assert await list_events(ledger) == [("transaction.completed", transaction_id)]
 
 
 async def test_rolled_back_batch_enqueues_no_events(
@@ -153,19 +154,19 @@ async def test_rolled_back_batch_enqueues_no_events(
     await subscribe_to_events(ledger, "*")
     write = engine.write
 
-    async def interrupted(*arguments: Any) -> None:
+    async def write_and_fail(*arguments: Any) -> None:
         await write(*arguments)
         raise ZeroDivisionError
 
-    monkeypatch.setattr(engine, "write", interrupted)
+    monkeypatch.setattr(engine, "write", write_and_fail)
     with pytest.raises(ZeroDivisionError):
         await ledger.submit_batch([build_p2p(sender, receiver, 10_00)])
     assert await list_events(ledger) == []
 
 
-@pytest.mark.parametrize(("release", "end"), [(True, "completed"), (False, "failed")])
+@pytest.mark.parametrize(("release", "status"), [(True, "completed"), (False, "failed")])
 async def test_review_enqueues_events_for_its_hold_alert_and_outcome(
-    ledger: LedgerDriver, release: bool, end: str
+    ledger: LedgerDriver, release: bool, status: str
 ) -> None:
     await remove_limits(ledger)
     sender, receiver = (
@@ -173,19 +174,19 @@ async def test_review_enqueues_events_for_its_hold_alert_and_outcome(
         await ledger.create_subscriber(),
     )
     await subscribe_to_events(ledger, "*")
-    number = (
+    transaction_id = (
         (await ledger.submit(build_p2p(sender, receiver, 600_000_00)))
         .require_accepted()
         .transaction_id
     )
     alert = await ledger.database.fetchval("SELECT id FROM alerts")
-    settlement = ReviewDecision(transaction_id=number, release=release)
-    await ledger.submit(settlement)
-    assert (await ledger.submit(settlement)).code == Code.ALREADY_RESOLVED
+    decision = ReviewDecision(transaction_id=transaction_id, release=release)
+    await ledger.submit(decision)
+    assert (await ledger.submit(decision)).code == Code.ALREADY_RESOLVED
     assert await list_events(ledger) == [
-        ("transaction.under_review", number),
+        ("transaction.under_review", transaction_id),
         ("alert.created", alert),
-        (f"transaction.{end}", number),
+        (f"transaction.{status}", transaction_id),
     ]
 
 
@@ -214,12 +215,12 @@ async def test_refund_enqueues_its_own_event_and_one_for_the_payment(
     await subscribe_to_events(
         ledger, "transaction.completed", "transaction.refunded", "transaction.failed"
     )
-    part = (
+    partial_refund = (
         (await ledger.submit(build_refund(processor, payment, 10_00)))
         .require_accepted()
         .transaction_id
     )
-    rest = (
+    final_refund = (
         (await ledger.submit(build_refund(processor, payment, None)))
         .require_accepted()
         .transaction_id
@@ -227,9 +228,9 @@ async def test_refund_enqueues_its_own_event_and_one_for_the_payment(
     again = await ledger.submit(build_refund(processor, payment, 1_00))
     assert again.code == Code.ALREADY_REFUNDED
     assert await list_events(ledger) == [
-        ("transaction.completed", part),
+        ("transaction.completed", partial_refund),
         ("transaction.refunded", payment),
-        ("transaction.completed", rest),
+        ("transaction.completed", final_refund),
         ("transaction.refunded", payment),
     ]
 
@@ -253,23 +254,23 @@ async def test_float_low_event_is_enqueued_once_per_threshold_crossing(
 
 
 async def test_float_low_events_within_one_batch_follow_each_crossing(ledger: LedgerDriver) -> None:
-    one, other = (
+    first_agent, second_agent = (
         await ledger.create_agent(LOW_FLOAT_AMOUNT),
         await ledger.create_agent(LOW_FLOAT_AMOUNT),
     )
     subscriber = await ledger.create_subscriber()
     await subscribe_to_events(ledger, "agent.float_low")
     commands = [
-        build_cash_in(one, subscriber, 10_00),
-        build_fund(one, 50_00),
-        build_cash_in(other, subscriber, 10_00),
-        build_cash_in(one, subscriber, 50_00),
-        build_fund(one, 500_00),
+        build_cash_in(first_agent, subscriber, 10_00),
+        build_fund(first_agent, 50_00),
+        build_cash_in(second_agent, subscriber, 10_00),
+        build_cash_in(first_agent, subscriber, 50_00),
+        build_fund(first_agent, 500_00),
     ]
     outcomes = await ledger.submit_batch(commands)
     assert [outcome.code for outcome in outcomes] == [None] * 5
     assert await list_events(ledger) == [
-        ("agent.float_low", one),
-        ("agent.float_low", other),
-        ("agent.float_low", one),
+        ("agent.float_low", first_agent),
+        ("agent.float_low", second_agent),
+        ("agent.float_low", first_agent),
     ]

@@ -39,14 +39,14 @@ async def test_reusing_a_key_with_different_content_is_a_conflict(ledger: Ledger
     await ledger.submit(
         build_transfer(sender, receiver, idempotency_key=build_request_key("one", "this"))
     )
-    other = await ledger.submit(
+    conflict = await ledger.submit(
         build_transfer(sender, receiver, idempotency_key=build_request_key("one", "that"))
     )
-    assert other.code == Code.DUPLICATE_REQUEST
-    stranger = build_transfer(
+    assert conflict.code == Code.DUPLICATE_REQUEST
+    other_client = build_transfer(
         sender, receiver, idempotency_key=ScopedIdempotencyKey("another client", "one", b"that")
     )
-    assert (await ledger.submit(stranger)).code is None
+    assert (await ledger.submit(other_client)).code is None
 
 
 async def test_replayed_decline_stays_declined_after_a_deposit(ledger: LedgerDriver) -> None:
@@ -54,17 +54,17 @@ async def test_replayed_decline_stays_declined_after_a_deposit(ledger: LedgerDri
     command = build_transfer(sender, receiver, 200_00, idempotency_key=build_request_key("one"))
     assert (await ledger.submit(command)).code == Code.INSUFFICIENT_FUNDS
     await ledger.deposit(await ledger.get_account_id(sender), 500_00)
-    again = await ledger.submit(command)
-    assert (again.code, again.replayed) == (Code.INSUFFICIENT_FUNDS, True)
-    assert again.details == {"available": 100.0, "required": 200.0}
+    replay = await ledger.submit(command)
+    assert (replay.code, replay.replayed) == (Code.INSUFFICIENT_FUNDS, True)
+    assert replay.details == {"available": 100.0, "required": 200.0}
 
 
-@pytest.mark.parametrize("refused", ["pin", "party", "pin missing"])
+@pytest.mark.parametrize("reason", ["pin", "party", "pin missing"])
 async def test_rejection_does_not_consume_the_idempotency_key(
-    ledger: LedgerDriver, refused: str
+    ledger: LedgerDriver, reason: str
 ) -> None:
     sender, receiver = await create_pair(ledger)
-    wrong = {
+    rejected = {
         "pin": build_transfer(
             sender, receiver, payer_pin=WRONG_PIN, idempotency_key=build_request_key("one")
         ),
@@ -72,12 +72,12 @@ async def test_rejection_does_not_consume_the_idempotency_key(
         "pin missing": build_transfer(
             sender, receiver, pin_policy="required", idempotency_key=build_request_key("one")
         ),
-    }[refused]
-    assert (await ledger.submit(wrong)).code is not None
-    right = await ledger.submit(
+    }[reason]
+    assert (await ledger.submit(rejected)).code is not None
+    retry = await ledger.submit(
         build_transfer(sender, receiver, payer_pin=PIN, idempotency_key=build_request_key("one"))
     )
-    assert (right.code, right.replayed) == (None, False)
+    assert (retry.code, retry.replayed) == (None, False)
 
 
 async def test_replay_returns_the_original_response_after_a_refund(ledger: LedgerDriver) -> None:

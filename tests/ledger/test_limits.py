@@ -105,8 +105,8 @@ async def test_child_card_has_its_own_daily_limit(ledger: LedgerDriver) -> None:
         Code.CARD_LIMIT_EXCEEDED,
         {"limit": "10.00", "used": "9.99", "attempted": "0.02"},
     )
-    own = await ledger.create_card(parent)
-    assert (await submit_payment(ledger, own, merchant, 20_00, payer_pin=PIN)).code is None
+    parent_card = await ledger.create_card(parent)
+    assert (await submit_payment(ledger, parent_card, merchant, 20_00, payer_pin=PIN)).code is None
     ledger.clock.now += timedelta(days=1)
     assert (await submit_payment(ledger, child, merchant, 10_00, payer_pin="4321")).code is None
 
@@ -116,10 +116,10 @@ async def test_card_limit_applies_when_the_clock_is_behind_the_wallets_usage_day
 ) -> None:
     parent, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
     child = await ledger.create_card(parent, daily_limit=10_00, pin="4321")
-    own = await ledger.create_card(parent)
+    parent_card = await ledger.create_card(parent)
     midnight = datetime(2026, 3, 11, tzinfo=UTC)
     ledger.clock.now = midnight
-    assert (await submit_payment(ledger, own, merchant, 1_00, payer_pin=PIN)).code is None
+    assert (await submit_payment(ledger, parent_card, merchant, 1_00, payer_pin=PIN)).code is None
     ledger.clock.now = midnight - timedelta(seconds=2)
     assert (await submit_payment(ledger, child, merchant, 10_00, payer_pin="4321")).code is None
     assert (await submit_payment(ledger, child, merchant, 1, payer_pin="4321")).code == (
@@ -168,22 +168,22 @@ async def test_refund_restores_the_limits_of_the_payments_day_and_month(
         )
         assert (await ledger.submit(command)).code is None
 
-    async def pay_all(amount: int) -> Outcome:
+    async def pay(amount: int) -> Outcome:
         return await submit_payment(ledger, child, merchant, amount, payer_pin="4321")
 
-    first = (await pay_all(100)).require_accepted().transaction_id
-    assert (await pay_all(1)).code == Code.CARD_LIMIT_EXCEEDED
+    first = (await pay(100)).require_accepted().transaction_id
+    assert (await pay(1)).code == Code.CARD_LIMIT_EXCEEDED
     await refund(first, 40)
-    assert (await pay_all(40)).code is None
-    assert (await pay_all(1)).code == Code.CARD_LIMIT_EXCEEDED
+    assert (await pay(40)).code is None
+    assert (await pay(1)).code == Code.CARD_LIMIT_EXCEEDED
 
     ledger.clock.now += timedelta(days=1)
     await refund(first, 60)  # yesterday's payment: only the monthly limit is restored
-    assert (await pay_all(100)).code is None
-    assert (await pay_all(1)).code == Code.CARD_LIMIT_EXCEEDED
+    assert (await pay(100)).code is None
+    assert (await pay(1)).code == Code.CARD_LIMIT_EXCEEDED
     ledger.clock.now += timedelta(days=1)
-    assert (await pay_all(61)).code == Code.MONTHLY_LIMIT_EXCEEDED
-    assert (await pay_all(60)).code is None
+    assert (await pay(61)).code == Code.MONTHLY_LIMIT_EXCEEDED
+    assert (await pay(60)).code is None
 
 
 async def test_held_transaction_counts_toward_limits_until_rejected(ledger: LedgerDriver) -> None:

@@ -14,7 +14,7 @@ from tapgate.ledger.rules import MAX_WINDOW_SECONDS
 CHILD_PIN = "4321"
 
 
-async def add_rule(ledger: LedgerDriver, *, action: str = "alert", threshold: int = 2) -> None:
+async def activate_rule(ledger: LedgerDriver, *, action: str = "alert", threshold: int = 2) -> None:
     await ledger.database.execute(
         """UPDATE compliance_rules SET status = 'active', action = $1, threshold = $2
            WHERE type = 'PIN_FAILURES'""",
@@ -50,24 +50,24 @@ def build_alert_details(figure: int, action: str = "alert", **more: str) -> dict
 
 
 async def test_wrong_pins_of_own_and_child_cards_are_counted_together(ledger: LedgerDriver) -> None:
-    await add_rule(ledger)
+    await activate_rule(ledger)
     payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
-    own = await ledger.create_card(payer)
+    parent_card = await ledger.create_card(payer)
     child = await ledger.create_card(payer, daily_limit=10_00, pin=CHILD_PIN)
-    assert (await submit_payment(ledger, own, merchant, WRONG_PIN)).code == Code.INVALID_PIN
+    assert (await submit_payment(ledger, parent_card, merchant, WRONG_PIN)).code == Code.INVALID_PIN
     assert (await submit_payment(ledger, child, merchant, WRONG_PIN)).code == Code.INVALID_PIN
     assert await list_alerts(ledger) == []
     assert (await submit_payment(ledger, child, merchant, WRONG_PIN)).code == Code.INVALID_PIN
     assert await list_alerts(ledger) == [(payer, 1, False, build_alert_details(3))]
-    assert (await submit_payment(ledger, own, merchant)).code is None
-    paying = build_alert_details(3, transaction_type="pos_payment")
-    assert await list_alerts(ledger) == [(payer, 2, False, paying)]
+    assert (await submit_payment(ledger, parent_card, merchant)).code is None
+    payment_details = build_alert_details(3, transaction_type="pos_payment")
+    assert await list_alerts(ledger) == [(payer, 2, False, payment_details)]
 
 
 async def test_wrong_pins_within_one_batch_block_a_later_payment(ledger: LedgerDriver) -> None:
-    await add_rule(ledger, action="block")
+    await activate_rule(ledger, action="block")
     payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
-    own = await ledger.create_card(payer)
+    parent_card = await ledger.create_card(payer)
     child = await ledger.create_card(payer, daily_limit=10_00, pin=CHILD_PIN)
     ledger_commands = [
         build_command(
@@ -77,7 +77,13 @@ async def test_wrong_pins_within_one_batch_block_a_later_payment(ledger: LedgerD
             1,
             payer_pin=WRONG_PIN if wrong else PIN,
         )
-        for card, wrong in ((own, False), (own, True), (own, True), (child, True), (own, False))
+        for card, wrong in (
+            (parent_card, False),
+            (parent_card, True),
+            (parent_card, True),
+            (child, True),
+            (parent_card, False),
+        )
     ]
     codes = [outcome.code for outcome in await ledger.submit_batch(ledger_commands)]
     wrong = Code.INVALID_PIN
@@ -86,39 +92,41 @@ async def test_wrong_pins_within_one_batch_block_a_later_payment(ledger: LedgerD
 
 
 async def test_attempts_on_a_locked_pin_are_not_counted(ledger: LedgerDriver) -> None:
-    await add_rule(ledger)
+    await activate_rule(ledger)
     payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
-    own = await ledger.create_card(payer)
-    codes = [(await submit_payment(ledger, own, merchant, WRONG_PIN)).code for _ in range(5)]
+    card = await ledger.create_card(payer)
+    codes = [(await submit_payment(ledger, card, merchant, WRONG_PIN)).code for _ in range(5)]
     assert codes == [Code.INVALID_PIN] * 3 + [Code.ACCOUNT_LOCKED] * 2
     assert await list_alerts(ledger) == [(payer, 1, False, build_alert_details(3))]
 
 
 async def test_block_rule_declines_until_the_window_ends(ledger: LedgerDriver) -> None:
-    await add_rule(ledger, action="block")
+    await activate_rule(ledger, action="block")
     payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
-    own = await ledger.create_card(payer)
+    card = await ledger.create_card(payer)
     for _ in range(3):
-        await submit_payment(ledger, own, merchant, WRONG_PIN)
+        await submit_payment(ledger, card, merchant, WRONG_PIN)
     ledger.clock.now += timedelta(minutes=30)
-    assert (await submit_payment(ledger, own, merchant)).code == Code.COMPLIANCE_REJECTED
+    assert (await submit_payment(ledger, card, merchant)).code == Code.COMPLIANCE_REJECTED
     ledger.clock.now += timedelta(hours=23, minutes=30)
-    assert (await submit_payment(ledger, own, merchant)).code == Code.COMPLIANCE_REJECTED
+    assert (await submit_payment(ledger, card, merchant)).code == Code.COMPLIANCE_REJECTED
     ledger.clock.now += timedelta(milliseconds=1)
-    assert (await submit_payment(ledger, own, merchant)).code is None
+    assert (await submit_payment(ledger, card, merchant)).code is None
 
 
 async def test_review_holds_the_next_payment(ledger: LedgerDriver) -> None:
-    await add_rule(ledger, action="review", threshold=0)
+    await activate_rule(ledger, action="review", threshold=0)
     payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
-    own = await ledger.create_card(payer)
-    await submit_payment(ledger, own, merchant, WRONG_PIN)
-    assert (await submit_payment(ledger, own, merchant)).require_accepted().status == "under_review"
+    card = await ledger.create_card(payer)
+    await submit_payment(ledger, card, merchant, WRONG_PIN)
+    assert (
+        await submit_payment(ledger, card, merchant)
+    ).require_accepted().status == "under_review"
     assert [review for _, _, review, _ in await list_alerts(ledger)] == [False, True]
 
 
 async def test_rule_does_not_block_other_transaction_types(ledger: LedgerDriver) -> None:
-    await add_rule(ledger, action="block", threshold=0)
+    await activate_rule(ledger, action="block", threshold=0)
     payer, agent = await ledger.create_subscriber(100_00), await ledger.create_agent()
     cash_out = build_command(
         chart.AGENT_CASHOUT,
@@ -140,7 +148,7 @@ async def test_rule_does_not_block_other_transaction_types(ledger: LedgerDriver)
 
 
 async def test_agent_pin_failures_are_not_counted(ledger: LedgerDriver) -> None:
-    await add_rule(ledger, threshold=0)
+    await activate_rule(ledger, threshold=0)
     payer, agent = await ledger.create_subscriber(100_00), await ledger.create_agent(100_00)
     cash_in = build_command(
         chart.AGENT_CASHIN,
@@ -167,7 +175,7 @@ async def test_agent_pin_failures_are_not_counted(ledger: LedgerDriver) -> None:
 
 
 async def test_wrong_pins_outside_payments_are_counted(ledger: LedgerDriver) -> None:
-    await add_rule(ledger, threshold=1)
+    await activate_rule(ledger, threshold=1)
     payer = await ledger.create_subscriber()
     child = await ledger.create_card(payer, daily_limit=1, pin=CHILD_PIN)
     child_id = await ledger.database.fetchval("SELECT id FROM cards WHERE serial = $1", child)
@@ -180,13 +188,13 @@ async def test_wrong_pins_outside_payments_are_counted(ledger: LedgerDriver) -> 
 
 async def test_wrong_pins_are_counted_while_the_rule_is_inactive(ledger: LedgerDriver) -> None:
     payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
-    own = await ledger.create_card(payer)
+    card = await ledger.create_card(payer)
     for _ in range(3):
-        await submit_payment(ledger, own, merchant, WRONG_PIN)
+        await submit_payment(ledger, card, merchant, WRONG_PIN)
     assert await list_alerts(ledger) == []
     ledger.clock.now += timedelta(hours=1)
-    await add_rule(ledger, action="block")
-    assert (await submit_payment(ledger, own, merchant)).code == Code.COMPLIANCE_REJECTED
+    await activate_rule(ledger, action="block")
+    assert (await submit_payment(ledger, card, merchant)).code == Code.COMPLIANCE_REJECTED
 
 
 async def test_failures_older_than_the_longest_window_are_pruned(ledger: LedgerDriver) -> None:

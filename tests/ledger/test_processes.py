@@ -39,15 +39,15 @@ async def read_responses(process: asyncio.subprocess.Process) -> Responses:
 
 async def run_processes(*plans: LoadPlan) -> Responses:
     processes = [await start_process(plan) for plan in plans]
-    found = await asyncio.gather(*(read_responses(process) for process in processes))
+    responses_by_process = await asyncio.gather(*(read_responses(process) for process in processes))
     assert [process.returncode for process in processes] == [0] * len(plans)
-    for responses in found:
-        assert responses[-1] == {"tried_again": 0}, "batches were in each other's way"
-    return [response for results in found for response in results[:-1]]
+    for responses in responses_by_process:
+        assert responses[-1] == {"retries": 0}, "batches conflicted"
+    return [response for responses in responses_by_process for response in responses[:-1]]
 
 
 async def build_plan(
-    ledger: LedgerDriver, url: str, *, orders: int, wallet: int = 50_00
+    ledger: LedgerDriver, url: str, *, command_count: int, wallet: int = 50_00
 ) -> LoadPlan:
     await ledger.database.execute(
         """UPDATE account_rules SET max_transaction = 1000000000, daily_limit = 1000000000,
@@ -65,7 +65,7 @@ async def build_plan(
         merchants=[await ledger.create_processor() for _ in range(3)],
         agents=[await ledger.create_agent(500_00) for _ in range(2)],
         cards=[await ledger.create_card(wallet) for wallet in wallets],
-        command_count=orders,
+        command_count=command_count,
     )
 
 
@@ -76,12 +76,12 @@ def build_second_plan(plan: LoadPlan, **changes: Any) -> LoadPlan:
 async def test_two_processes_on_the_same_accounts_lose_and_duplicate_nothing(
     ledger: LedgerDriver, database_url: str
 ) -> None:
-    plan = await build_plan(ledger, database_url, orders=1_500)
+    plan = await build_plan(ledger, database_url, command_count=1_500)
     before = await sum_balances(ledger)
     responses = await run_processes(plan, build_second_plan(plan))
     assert len(responses) == 3_000
     assert not [response for response in responses if "lost" in response]
-    assert {response_body["code"] for response_body in responses} <= {
+    assert {response["code"] for response in responses} <= {
         None,
         Code.INSUFFICIENT_FUNDS,
         Code.INSUFFICIENT_FLOAT,
@@ -92,41 +92,47 @@ async def test_two_processes_on_the_same_accounts_lose_and_duplicate_nothing(
     rows = await ledger.database.fetch(
         "SELECT id, request_id FROM transactions WHERE request_id IS NOT NULL"
     )
-    told = {a["request"]: a["transaction"] for a in responses if a["transaction"] is not None}
-    assert {row["request_id"]: row["id"] for row in rows} == told
+    reported = {
+        response["request"]: response["transaction"]
+        for response in responses
+        if response["transaction"] is not None
+    }
+    assert {row["request_id"]: row["id"] for row in rows} == reported
     # Total money is conserved.
     assert await sum_balances(ledger) == before
-    # The teardown of the books fixture verifies balances, limits and overdrafts.
+    # The teardown of the `ledger` fixture verifies balances, limits and overdrafts.
 
 
 async def sum_balances(ledger: LedgerDriver) -> int:
-    own = await ledger.database.fetchval("SELECT sum(balance) FROM accounts WHERE checked")
-    platform = [await ledger.get_platform_balance(kind) for kind in chart.PLATFORM_ACCOUNT_KINDS]
-    return int(own) + sum(platform)
+    holders = await ledger.database.fetchval("SELECT sum(balance) FROM accounts WHERE checked")
+    platform_balances = [
+        await ledger.get_platform_balance(kind) for kind in chart.PLATFORM_ACCOUNT_KINDS
+    ]
+    return int(holders) + sum(platform_balances)
 
 
 async def test_same_request_sent_100_times_by_two_processes_executes_once(
     ledger: LedgerDriver, database_url: str
 ) -> None:
-    plan = await build_plan(ledger, database_url, orders=50)
-    same = msgspec.structs.replace(plan, shared_request_id="the one")
-    responses = await run_processes(same, build_second_plan(same))
+    plan = await build_plan(ledger, database_url, command_count=50)
+    shared_plan = msgspec.structs.replace(plan, shared_request_id="shared")
+    responses = await run_processes(shared_plan, build_second_plan(shared_plan))
     assert len(responses) == 100
     assert len({response["transaction"] for response in responses}) == 1
-    assert Counter(response_body["replayed"] for response_body in responses) == {True: 99, False: 1}
+    assert Counter(response["replayed"] for response in responses) == {True: 99, False: 1}
     assert await ledger.get_balance(plan.wallets[0]) == 49_00
 
 
 async def test_wrong_pins_from_two_processes_share_one_limit_of_three_attempts(
     ledger: LedgerDriver, database_url: str
 ) -> None:
-    plan = await build_plan(ledger, database_url, orders=25)
-    wrong = msgspec.structs.replace(plan, pin=WRONG_PIN)
-    responses = await run_processes(wrong, build_second_plan(wrong))
+    plan = await build_plan(ledger, database_url, command_count=25)
+    wrong_pin_plan = msgspec.structs.replace(plan, pin=WRONG_PIN)
+    responses = await run_processes(wrong_pin_plan, build_second_plan(wrong_pin_plan))
     codes = Counter(response["code"] for response in responses)
     assert codes == {Code.INVALID_PIN: 3, Code.ACCOUNT_LOCKED: 47}
-    right = msgspec.structs.replace(plan, pin=PIN, command_count=1)
-    assert [response_body["code"] for response_body in await run_processes(right)] == [
+    correct_pin_plan = msgspec.structs.replace(plan, pin=PIN, command_count=1)
+    assert [response["code"] for response in await run_processes(correct_pin_plan)] == [
         Code.ACCOUNT_LOCKED
     ]
 
@@ -134,9 +140,9 @@ async def test_wrong_pins_from_two_processes_share_one_limit_of_three_attempts(
 async def test_two_processes_cannot_overdraw_a_wallet(
     ledger: LedgerDriver, database_url: str
 ) -> None:
-    plan = await build_plan(ledger, database_url, orders=100, wallet=100_00)
-    spend = msgspec.structs.replace(plan, pin=PIN)
-    responses = await run_processes(spend, build_second_plan(spend))
+    plan = await build_plan(ledger, database_url, command_count=100, wallet=100_00)
+    pin_plan = msgspec.structs.replace(plan, pin=PIN)
+    responses = await run_processes(pin_plan, build_second_plan(pin_plan))
     codes = Counter(response["code"] for response in responses)
     assert codes == {None: 100, Code.INSUFFICIENT_FUNDS: 100}
     assert await ledger.get_balance(plan.wallets[0]) == 0
@@ -148,27 +154,29 @@ async def test_sigkill_mid_batch_keeps_acknowledged_transactions_and_allows_safe
 ) -> None:
     """Acknowledged transactions are stored; a retry of the others executes each exactly once."""
     # More commands than the process can finish before it is killed, even on a slow machine.
-    plan = await build_plan(ledger, database_url, orders=20_000)
+    plan = await build_plan(ledger, database_url, command_count=20_000)
     process = await start_process(plan)
     assert process.stdout is not None
-    told = [msgspec.json.decode(await process.stdout.readline()) for _ in range(acknowledged)]
+    responses = [msgspec.json.decode(await process.stdout.readline()) for _ in range(acknowledged)]
     process.kill()
-    told += await read_responses(process)
+    responses += await read_responses(process)
     assert process.returncode == -9
     rows = await ledger.database.fetch("SELECT id, request_id FROM transactions")
-    there = {row["request_id"]: row["id"] for row in rows if row["request_id"] is not None}
-    for response in told:
+    stored = {row["request_id"]: row["id"] for row in rows if row["request_id"] is not None}
+    for response in responses:
         if response.get("transaction") is not None:
-            assert there[response["request"]] == response["transaction"]
-    own = [int(name.removeprefix(f"{plan.seed}-")) for name in there if "shared" not in name]
+            assert stored[response["request"]] == response["transaction"]
+    stored_numbers = [
+        int(name.removeprefix(f"{plan.seed}-")) for name in stored if "shared" not in name
+    ]
     # Resend every command that may be stored, plus some that are not.
-    again = await run_processes(
-        msgspec.structs.replace(plan, slot=12, command_count=max(own, default=0) + 200)
+    retried = await run_processes(
+        msgspec.structs.replace(plan, slot=12, command_count=max(stored_numbers, default=0) + 200)
     )
-    replayed = {response_body["request"] for response_body in again if response_body["replayed"]}
-    assert set(there) <= replayed
+    replayed = {response["request"] for response in retried if response["replayed"]}
+    assert set(stored) <= replayed
     assert all(
-        there.get(a["request"], a["transaction"]) == a["transaction"]
-        for a in again
-        if a["transaction"] is not None
+        stored.get(response["request"], response["transaction"]) == response["transaction"]
+        for response in retried
+        if response["transaction"] is not None
     )

@@ -47,9 +47,9 @@ async def test_transfer_enqueues_only_the_enabled_receipt_kinds(
 ) -> None:
     sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
     enable_receipts(ledger, *kinds)
-    number = await submit_and_get_id(ledger, build_p2p(sender, receiver, 10_00))
-    both = [(number, MONEY_RECEIVED, receiver), (number, PAYMENT_MADE, sender)]
-    assert await list_receipts(ledger) == [item for item in both if item[1] in kinds]
+    transaction_id = await submit_and_get_id(ledger, build_p2p(sender, receiver, 10_00))
+    both = [(transaction_id, MONEY_RECEIVED, receiver), (transaction_id, PAYMENT_MADE, sender)]
+    assert await list_receipts(ledger) == [receipt for receipt in both if receipt[1] in kinds]
 
 
 async def test_receipts_are_disabled_by_default(ledger: LedgerDriver) -> None:
@@ -59,7 +59,7 @@ async def test_receipts_are_disabled_by_default(ledger: LedgerDriver) -> None:
 
 
 async def test_only_subscribers_get_receipts(ledger: LedgerDriver) -> None:
-    one, other = await ledger.create_subscriber(1_000_00), await ledger.create_subscriber()
+    sender, receiver = await ledger.create_subscriber(1_000_00), await ledger.create_subscriber()
     agent, processor, partner = (
         await ledger.create_agent(500_00),
         await ledger.create_processor(500_00),
@@ -68,38 +68,60 @@ async def test_only_subscribers_get_receipts(ledger: LedgerDriver) -> None:
     enable_receipts(ledger, *RECEIPT_KINDS)
     subscriber = commands.subscriber_party
 
-    async def moved(kind: str, payer: Party, payee: Party, **more: Any) -> list[tuple[str, int]]:
-        number = await submit_and_get_id(ledger, build_command(kind, payer, payee, 10_00, **more))
+    async def submit_and_list_receipts(
+        kind: str, payer: Party, payee: Party, **more: Any
+    ) -> list[tuple[str, int]]:
+        transaction_id = await submit_and_get_id(
+            ledger, build_command(kind, payer, payee, 10_00, **more)
+        )
         return [
-            (kind, who)
-            for transaction, kind, who in await list_receipts(ledger)
-            if transaction == number
+            (kind, subscriber_id)
+            for transaction, kind, subscriber_id in await list_receipts(ledger)
+            if transaction == transaction_id
         ]
 
-    received, paid = (MONEY_RECEIVED, other), (PAYMENT_MADE, one)
-    shop = commands.processor_party(processor)
-    assert await moved(chart.TRANSFER_P2P, subscriber(one), subscriber(other)) == [received, paid]
-    assert await moved(chart.TRANSFER, subscriber(one), subscriber(other)) == [received, paid]
-    assert await moved(chart.TRANSFER, subscriber(one), shop) == [paid]
-    assert await moved(chart.TRANSFER, shop, subscriber(other)) == []
-    assert await moved(chart.TRANSFER, commands.CASH_PARTY, subscriber(other)) == []
-    assert await moved(chart.POS_PAYMENT, subscriber(one), shop) == [paid]
-    assert await moved(chart.ONLINE_PAYMENT, subscriber(one), shop) == [paid]
-    handed_out = await moved(
-        chart.AGENT_CASHOUT, subscriber(one), commands.agent_party(agent), payee_pin=PIN
-    )
-    assert handed_out == [paid]
-    handed_in = await moved(
-        chart.AGENT_CASHIN, commands.agent_party(agent), subscriber(other), payer_pin=PIN
-    )
-    assert handed_in == [received]
-    assert await moved(chart.PARTNER_FUND, commands.partner_party(partner), subscriber(other)) == [
-        received
-    ]
-    assert await moved(chart.PROCESSOR_TRANSFER, shop, subscriber(other)) == [received]
-    assert await moved(chart.AGENT_FUND, commands.CASH_PARTY, commands.agent_party(agent)) == []
+    received, paid = (MONEY_RECEIVED, receiver), (PAYMENT_MADE, sender)
+    merchant = commands.processor_party(processor)
+    assert await submit_and_list_receipts(
+        chart.TRANSFER_P2P, subscriber(sender), subscriber(receiver)
+    ) == [received, paid]
+    assert await submit_and_list_receipts(
+        chart.TRANSFER, subscriber(sender), subscriber(receiver)
+    ) == [received, paid]
+    assert await submit_and_list_receipts(chart.TRANSFER, subscriber(sender), merchant) == [paid]
+    assert await submit_and_list_receipts(chart.TRANSFER, merchant, subscriber(receiver)) == []
     assert (
-        await moved(chart.PARTNER_DEPOSIT, commands.CASH_PARTY, commands.partner_party(partner))
+        await submit_and_list_receipts(chart.TRANSFER, commands.CASH_PARTY, subscriber(receiver))
+        == []
+    )
+    assert await submit_and_list_receipts(chart.POS_PAYMENT, subscriber(sender), merchant) == [paid]
+    assert await submit_and_list_receipts(chart.ONLINE_PAYMENT, subscriber(sender), merchant) == [
+        paid
+    ]
+    cash_out_receipts = await submit_and_list_receipts(
+        chart.AGENT_CASHOUT, subscriber(sender), commands.agent_party(agent), payee_pin=PIN
+    )
+    assert cash_out_receipts == [paid]
+    cash_in_receipts = await submit_and_list_receipts(
+        chart.AGENT_CASHIN, commands.agent_party(agent), subscriber(receiver), payer_pin=PIN
+    )
+    assert cash_in_receipts == [received]
+    assert await submit_and_list_receipts(
+        chart.PARTNER_FUND, commands.partner_party(partner), subscriber(receiver)
+    ) == [received]
+    assert await submit_and_list_receipts(
+        chart.PROCESSOR_TRANSFER, merchant, subscriber(receiver)
+    ) == [received]
+    assert (
+        await submit_and_list_receipts(
+            chart.AGENT_FUND, commands.CASH_PARTY, commands.agent_party(agent)
+        )
+        == []
+    )
+    assert (
+        await submit_and_list_receipts(
+            chart.PARTNER_DEPOSIT, commands.CASH_PARTY, commands.partner_party(partner)
+        )
         == []
     )
 
@@ -108,14 +130,14 @@ async def test_each_refund_enqueues_a_receipt_for_the_original_payer(ledger: Led
     payer, processor = await ledger.create_subscriber(100_00), await ledger.create_processor(50_00)
     payment = await submit_and_get_id(ledger, build_payment(payer, processor, 30_00))
     enable_receipts(ledger, *RECEIPT_KINDS)
-    part = await submit_and_get_id(ledger, build_refund(processor, payment, 10_00))
-    rest = await submit_and_get_id(ledger, build_refund(processor, payment, None))
+    partial_refund = await submit_and_get_id(ledger, build_refund(processor, payment, 10_00))
+    final_refund = await submit_and_get_id(ledger, build_refund(processor, payment, None))
     assert (
         await ledger.submit(build_refund(processor, payment, 1_00))
     ).code == Code.ALREADY_REFUNDED
     assert await list_receipts(ledger) == [
-        (part, MONEY_RECEIVED, payer),
-        (rest, MONEY_RECEIVED, payer),
+        (partial_refund, MONEY_RECEIVED, payer),
+        (final_refund, MONEY_RECEIVED, payer),
     ]
 
 
@@ -123,13 +145,13 @@ async def test_card_payment_receipt_goes_to_the_wallet_owner(ledger: LedgerDrive
     parent, processor = await ledger.create_subscriber(100_00), await ledger.create_processor()
     card = await ledger.create_card(parent, daily_limit=50_00, pin="8350")
     enable_receipts(ledger, *RECEIPT_KINDS)
-    number = await submit_and_get_id(
+    transaction_id = await submit_and_get_id(
         ledger,
         build_command(
             chart.POS_PAYMENT, commands.card_party(card), commands.processor_party(processor), 5_00
         ),
     )
-    assert await list_receipts(ledger) == [(number, PAYMENT_MADE, parent)]
+    assert await list_receipts(ledger) == [(transaction_id, PAYMENT_MADE, parent)]
 
 
 async def test_payer_on_the_messaging_channel_gets_no_receipt(ledger: LedgerDriver) -> None:
@@ -142,8 +164,8 @@ async def test_payer_on_the_messaging_channel_gets_no_receipt(ledger: LedgerDriv
         payee=commands.subscriber_party(receiver),
         amount=10_00,
     )
-    number = await submit_and_get_id(ledger, command)
-    assert await list_receipts(ledger) == [(number, MONEY_RECEIVED, receiver)]
+    transaction_id = await submit_and_get_id(ledger, command)
+    assert await list_receipts(ledger) == [(transaction_id, MONEY_RECEIVED, receiver)]
 
 
 @pytest.mark.parametrize("channel", ["api", "messaging"])
@@ -169,11 +191,12 @@ async def test_held_transaction_enqueues_receipts_once_on_release(
         await submit_and_get_id(ledger, command),
     )
     assert await list_receipts(ledger) == []
-    for number in (released, rejected):
+    for transaction_id in (released, rejected):
         await submit_and_get_id(
-            ledger, ReviewDecision(transaction_id=number, release=number == released)
+            ledger,
+            ReviewDecision(transaction_id=transaction_id, release=transaction_id == released),
         )
-        again = ReviewDecision(transaction_id=number, release=True)
+        again = ReviewDecision(transaction_id=transaction_id, release=True)
         assert (await ledger.submit(again)).code == Code.ALREADY_RESOLVED
     assert await list_receipts(ledger) == [
         (released, MONEY_RECEIVED, receiver),
@@ -188,46 +211,46 @@ async def test_failed_release_enqueues_no_receipt(ledger: LedgerDriver) -> None:
         await ledger.create_subscriber(),
     )
     enable_receipts(ledger, *RECEIPT_KINDS)
-    number = await submit_and_get_id(ledger, build_p2p(sender, receiver, 600_000_00))
+    transaction_id = await submit_and_get_id(ledger, build_p2p(sender, receiver, 600_000_00))
     await ledger.database.execute(
         "UPDATE accounts SET status = 'closed' WHERE owner_id = $1", receiver
     )
-    settled = (
-        await ledger.submit(ReviewDecision(transaction_id=number, release=True))
+    result = (
+        await ledger.submit(ReviewDecision(transaction_id=transaction_id, release=True))
     ).require_accepted()
-    assert settled.status == "failed"
+    assert result.status == "failed"
     assert await list_receipts(ledger) == []
 
 
 async def test_declines_rejections_and_replays_enqueue_no_receipt(ledger: LedgerDriver) -> None:
     sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
     enable_receipts(ledger, *RECEIPT_KINDS)
-    wrong = await ledger.submit(build_p2p(sender, receiver, 10_00, payer_pin=WRONG_PIN))
-    assert wrong.code == Code.INVALID_PIN
+    rejected = await ledger.submit(build_p2p(sender, receiver, 10_00, payer_pin=WRONG_PIN))
+    assert rejected.code == Code.INVALID_PIN
     assert (
         await ledger.submit(build_p2p(sender, receiver, 500_00))
     ).code == Code.INSUFFICIENT_FUNDS
     assert await list_receipts(ledger) == []
-    first = build_p2p(sender, receiver, 10_00, idempotency_key=build_request_key("one"))
-    number = await submit_and_get_id(ledger, first)
-    assert (await ledger.submit(first)).replayed
+    command = build_p2p(sender, receiver, 10_00, idempotency_key=build_request_key("one"))
+    transaction_id = await submit_and_get_id(ledger, command)
+    assert (await ledger.submit(command)).replayed
     assert len(await list_receipts(ledger)) == 2
     await ledger.database.execute("DELETE FROM notices")  # simulates delivered receipts
-    assert await submit_and_get_id(ledger, first) == number
+    assert await submit_and_get_id(ledger, command) == transaction_id
     assert await list_receipts(ledger) == []
 
 
 async def test_concurrent_identical_requests_enqueue_receipts_once(ledger: LedgerDriver) -> None:
     sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
     enable_receipts(ledger, *RECEIPT_KINDS)
-    same = build_p2p(sender, receiver, 1_00, idempotency_key=build_request_key("one"))
-    one_by_one = [ledger.submit(same) for _ in range(20)]
-    in_batches = [ledger.submit_batch([same] * 3) for _ in range(4)]
-    await asyncio.gather(*one_by_one, *in_batches)
-    number = (await ledger.submit(same)).require_accepted().transaction_id
+    command = build_p2p(sender, receiver, 1_00, idempotency_key=build_request_key("one"))
+    single = [ledger.submit(command) for _ in range(20)]
+    batches = [ledger.submit_batch([command] * 3) for _ in range(4)]
+    await asyncio.gather(*single, *batches)
+    transaction_id = (await ledger.submit(command)).require_accepted().transaction_id
     assert await list_receipts(ledger) == [
-        (number, MONEY_RECEIVED, receiver),
-        (number, PAYMENT_MADE, sender),
+        (transaction_id, MONEY_RECEIVED, receiver),
+        (transaction_id, PAYMENT_MADE, sender),
     ]
 
 
@@ -240,11 +263,11 @@ async def test_rolled_back_batch_enqueues_no_receipt(
     enable_receipts(ledger, *RECEIPT_KINDS)
     write = engine.write
 
-    async def interrupted(*arguments: Any) -> None:
+    async def write_and_fail(*arguments: Any) -> None:
         await write(*arguments)
         raise ZeroDivisionError
 
-    monkeypatch.setattr(engine, "write", interrupted)
+    monkeypatch.setattr(engine, "write", write_and_fail)
     with pytest.raises(ZeroDivisionError):
         await ledger.submit_batch([build_p2p(sender, receiver, 10_00)])
     assert await list_receipts(ledger) == []
@@ -257,11 +280,11 @@ async def test_merchant_payments_add_no_statement_when_only_money_received_is_en
     processor = await ledger.create_processor()
     payments = [build_payment(payer, processor, 1_00) for payer in payers for _ in range(3)]
     await ledger.submit_batch(payments)
-    quiet = list(statements)
+    baseline = list(statements)
     enable_receipts(ledger, MONEY_RECEIVED)
     statements.clear()
     await ledger.submit_batch(payments)
-    assert statements == quiet
+    assert statements == baseline
     assert await list_receipts(ledger) == []
 
 
@@ -273,11 +296,11 @@ async def test_batch_enqueues_all_receipts_in_one_statement(
     commands = [build_p2p(sender, receiver, 1_00) for sender in senders for _ in range(3)]
     commands += [build_payment(sender, processor, 1_00) for sender in senders]
     await ledger.submit_batch(commands)
-    quiet = len(statements)
+    baseline = len(statements)
     enable_receipts(ledger, *RECEIPT_KINDS)
     statements.clear()
     await ledger.submit_batch(commands)
-    assert len(statements) == quiet + 1
+    assert len(statements) == baseline + 1
     assert len(await list_receipts(ledger)) == 9 * 2 + 3
 
 
@@ -307,7 +330,7 @@ class RandomCommands:
         self._random = random.Random(seed)
         self._wallets: list[int] = []
         self._agent = self._processor = self._partner = 0
-        self._transaction_ids: list[LedgerCommand] = []
+        self._submitted: list[LedgerCommand] = []
 
     async def create_accounts(self) -> None:
         ledger = self._ledger_driver
@@ -328,41 +351,46 @@ class RandomCommands:
 
     def _build_command(self, created: list[int]) -> LedgerCommand:
         choose = self._random.choice
-        if self._transaction_ids and self._random.random() < 0.2:
-            return choose(self._transaction_ids)
+        if self._submitted and self._random.random() < 0.2:
+            return choose(self._submitted)
         if self._random.random() < 0.2:
             return ReviewDecision(
                 transaction_id=choose(created), release=choose([True, True, False])
             )
         command = self._build_transaction(created)
-        self._transaction_ids.append(command)
+        self._submitted.append(command)
         return command
 
     def _build_transaction(self, created: list[int]) -> Command:
         choose = self._random.choice
-        one, other = self._random.sample(self._wallets, 2)
+        first_id, second_id = self._random.sample(self._wallets, 2)
         amount = choose([1_00, 20_00, 300_00, 510_000_00])
-        named = build_request_key(str(len(self._transaction_ids)))
+        key = build_request_key(str(len(self._submitted)))
         kind = choose(chart.TRANSACTION_TYPES)
-        own, their = commands.subscriber_party(one), commands.subscriber_party(other)
-        agent, shop = commands.agent_party(self._agent), commands.processor_party(self._processor)
+        first, second = commands.subscriber_party(first_id), commands.subscriber_party(second_id)
+        agent, merchant = (
+            commands.agent_party(self._agent),
+            commands.processor_party(self._processor),
+        )
         partner = commands.partner_party(self._partner)
-        sides: dict[str, tuple[Party, Party]] = {
-            chart.TRANSFER_P2P: (own, their),
-            chart.TRANSFER: choose([(own, their), (own, shop), (agent, own), (shop, own)]),
-            chart.AGENT_CASHIN: (agent, own),
-            chart.AGENT_CASHOUT: (own, agent),
+        parties: dict[str, tuple[Party, Party]] = {
+            chart.TRANSFER_P2P: (first, second),
+            chart.TRANSFER: choose(
+                [(first, second), (first, merchant), (agent, first), (merchant, first)]
+            ),
+            chart.AGENT_CASHIN: (agent, first),
+            chart.AGENT_CASHOUT: (first, agent),
             chart.AGENT_FUND: (commands.CASH_PARTY, agent),
             chart.AGENT_TRANSFER: (agent, agent),
             chart.COMMISSION_PAYOUT: (commands.commission_party(self._agent), agent),
-            chart.POS_PAYMENT: (own, shop),
-            chart.ONLINE_PAYMENT: (own, shop),
-            chart.PARTNER_FUND: (partner, own),
+            chart.POS_PAYMENT: (first, merchant),
+            chart.ONLINE_PAYMENT: (first, merchant),
+            chart.PARTNER_FUND: (partner, first),
             chart.PARTNER_DEPOSIT: (commands.CASH_PARTY, partner),
-            chart.PROCESSOR_TRANSFER: (shop, own),
-            chart.REFUND: (shop, commands.CASH_PARTY),
+            chart.PROCESSOR_TRANSFER: (merchant, first),
+            chart.REFUND: (merchant, commands.CASH_PARTY),
         }
-        payer, payee = sides[kind]
+        payer, payee = parties[kind]
         return Command(
             type=kind,
             channel=choose(["api", "messaging"]),
@@ -370,7 +398,7 @@ class RandomCommands:
             payee=payee,
             amount=amount,
             original_id=choose(created) if kind == chart.REFUND else None,
-            idempotency_key=named,
+            idempotency_key=key,
         )
 
 
@@ -382,27 +410,27 @@ async def test_random_commands_enqueue_exactly_the_expected_receipts(
     await ledger.database.execute(
         "UPDATE compliance_rules SET status = 'inactive' WHERE action <> 'review'"
     )
-    rng = RandomCommands(ledger, seed)
-    await rng.create_accounts()
+    random_commands = RandomCommands(ledger, seed)
+    await random_commands.create_accounts()
     enable_receipts(ledger, *RECEIPT_KINDS)
     for _ in range(50):
-        await ledger.submit_batch(await rng.build_batch())
-    due = [tuple(row) for row in await ledger.database.fetch(_EXPECTED_RECEIPTS_SQL)]
-    assert await list_receipts(ledger) == due
+        await ledger.submit_batch(await random_commands.build_batch())
+    expected = [tuple(row) for row in await ledger.database.fetch(_EXPECTED_RECEIPTS_SQL)]
+    assert await list_receipts(ledger) == expected
     kinds = await ledger.database.fetchval(
         """SELECT count(DISTINCT (type, kind, held > 0)) FROM notices
            JOIN transactions ON transactions.id = transaction_id"""
     )
-    assert kinds >= 10, "too few different ones to say anything"
+    assert kinds >= 10, "too few kinds of receipts to be conclusive"
 
 
 async def test_agent_funding_and_payout_enqueue_no_receipts(ledger: LedgerDriver) -> None:
     agent, subscriber = await ledger.create_agent(100_00), await ledger.create_subscriber()
     enable_receipts(ledger, *RECEIPT_KINDS)
     await submit_and_get_id(ledger, build_fund(agent, 10_00))
-    number = await submit_and_get_id(ledger, build_cash_in(agent, subscriber, 10_00))
+    transaction_id = await submit_and_get_id(ledger, build_cash_in(agent, subscriber, 10_00))
     payout = build_command(
         chart.COMMISSION_PAYOUT, commands.commission_party(agent), commands.agent_party(agent), None
     )
     await submit_and_get_id(ledger, payout)
-    assert await list_receipts(ledger) == [(number, MONEY_RECEIVED, subscriber)]
+    assert await list_receipts(ledger) == [(transaction_id, MONEY_RECEIVED, subscriber)]

@@ -38,43 +38,45 @@ ROLLUP_STATUSES = {"partially_refunded": "completed", "refunded": "completed"}
 async def processes(database_url: str, database: Database) -> AsyncIterator[list[LedgerDriver]]:
     """Three processes on the same database that share one clock."""
     clock = FakeClock()
-    opened = [
+    drivers = [
         await LedgerDriver.open(database_url, database, clock, slot=slot) for slot in (1, 2, 3)
     ]
     try:
-        await remove_limits(opened[0])
-        for ledger in opened:
+        await remove_limits(drivers[0])
+        for ledger in drivers:
             ledger.ledger._invalidate_rules()
-        yield opened
+        yield drivers
         await require_balanced_books(database)
     finally:
-        for ledger in opened:
+        for ledger in drivers:
             await ledger.close()
 
 
 async def read_rollups(database: Database) -> dict[tuple[Any, ...], tuple[int, int, int]]:
     """Return the rollups: bucket, type, outcome, code -> count, amount, fees."""
-    found: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
+    rollups: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
     for row in await database.fetch("SELECT * FROM figures"):
-        sums = found[row["quarter"], row["type"], row["outcome"], row["failure_code"]]
-        for place, name in enumerate(("count", "amount", "fees")):
-            sums[place] += int(row[name])
-    return {key: (item[0], item[1], item[2]) for key, item in found.items() if any(item)}
+        totals = rollups[row["quarter"], row["type"], row["outcome"], row["failure_code"]]
+        for index, name in enumerate(("count", "amount", "fees")):
+            totals[index] += int(row[name])
+    return {
+        key: (totals[0], totals[1], totals[2]) for key, totals in rollups.items() if any(totals)
+    }
 
 
 async def sum_transactions(database: Database) -> dict[tuple[Any, ...], tuple[int, int, int]]:
     """Compute the expected rollups from the individual transactions."""
-    found: dict[tuple[Any, ...], tuple[int, int, int]] = {}
+    rollups: dict[tuple[Any, ...], tuple[int, int, int]] = {}
     for row in await database.fetch("SELECT * FROM transactions"):
         created: datetime = row["created_at"]
-        quarter = created - timedelta(
+        bucket_start = created - timedelta(
             minutes=created.minute % 15, seconds=created.second, microseconds=created.microsecond
         )
         outcome = ROLLUP_STATUSES.get(row["status"], row["status"])
-        key = (quarter, row["type"], outcome, row["failure_code"])
-        count, amount, fees = found.get(key, (0, 0, 0))
-        found[key] = (count + 1, amount + row["amount"], fees + row["fee_amount"])
-    return found
+        key = (bucket_start, row["type"], outcome, row["failure_code"])
+        count, amount, fees = rollups.get(key, (0, 0, 0))
+        rollups[key] = (count + 1, amount + row["amount"], fees + row["fee_amount"])
+    return rollups
 
 
 class RandomCommands:
@@ -95,28 +97,34 @@ class RandomCommands:
         )
 
     def build_command(self) -> LedgerCommand:
-        pick, some = self.random.choice, self.random.randrange(1, 500_00)
-        more: dict[str, Any] = {}
+        choose, amount = self.random.choice, self.random.randrange(1, 500_00)
+        fields: dict[str, Any] = {}
         if self.random.random() < 0.5:  # few keys, so some commands are replays and some conflicts
-            more["idempotency_key"] = build_request_key(f"request-{self.random.randrange(60)}")
-        kinds: list[Any] = [
-            lambda: build_payment(pick(self.wallets), self.merchant, some, **more),
-            lambda: build_p2p(pick(self.wallets), pick(self.wallets), some, **more),
-            lambda: build_p2p(pick(self.wallets), pick(self.wallets), HELD_AMOUNT + some, **more),
-            lambda: build_payment(
-                pick(self.wallets), self.merchant, some, payer_pin=pick([PIN, WRONG_PIN])
+            fields["idempotency_key"] = build_request_key(f"request-{self.random.randrange(60)}")
+        builders: list[Any] = [
+            lambda: build_payment(choose(self.wallets), self.merchant, amount, **fields),
+            lambda: build_p2p(choose(self.wallets), choose(self.wallets), amount, **fields),
+            lambda: build_p2p(
+                choose(self.wallets), choose(self.wallets), HELD_AMOUNT + amount, **fields
             ),
-            lambda: build_cash_in(self.agent, pick(self.wallets), some),
+            lambda: build_payment(
+                choose(self.wallets), self.merchant, amount, payer_pin=choose([PIN, WRONG_PIN])
+            ),
+            lambda: build_cash_in(self.agent, choose(self.wallets), amount),
         ]
         if self.transaction_ids:
-            old = pick(self.transaction_ids)
-            kinds += [
-                lambda: build_refund(self.merchant, old, pick([None, 1_00, some])),
-                lambda: ReviewDecision(transaction_id=old, release=pick([True, False])),
-                lambda: ReviewDecision(transaction_id=old, release=pick([True, False])),
+            transaction_id = choose(self.transaction_ids)
+            builders += [
+                lambda: build_refund(self.merchant, transaction_id, choose([None, 1_00, amount])),
+                lambda: ReviewDecision(
+                    transaction_id=transaction_id, release=choose([True, False])
+                ),
+                lambda: ReviewDecision(
+                    transaction_id=transaction_id, release=choose([True, False])
+                ),
             ]
-        found: LedgerCommand = pick(kinds)()
-        return found
+        command: LedgerCommand = choose(builders)()
+        return command
 
     async def submit(self, ledger: LedgerDriver) -> None:
         outcome = await ledger.submit(self.build_command())
@@ -130,15 +138,15 @@ async def test_rollups_match_random_commands_of_three_processes(
 ) -> None:
     commands, first = RandomCommands(seed), processes[0]
     await commands.create_accounts(first)
-    folding = RollupCompactor(first.database, first.clock)
+    compactor = RollupCompactor(first.database, first.clock)
     for _ in range(6):
-        orders = [commands.submit(commands.random.choice(processes)) for _ in range(40)]
-        await asyncio.gather(folding.compact(), *orders)
+        submissions = [commands.submit(commands.random.choice(processes)) for _ in range(40)]
+        await asyncio.gather(compactor.compact(), *submissions)
         assert await read_rollups(first.database) == await sum_transactions(first.database)
         first.clock.now += timedelta(minutes=commands.random.choice([3, 20, 300]))
     outcomes = {key[2] for key in await sum_transactions(first.database)}
     assert outcomes == {"completed", "failed", "under_review"}
-    await folding.compact()
+    await compactor.compact()
     assert await read_rollups(first.database) == await sum_transactions(first.database)
 
 
@@ -146,30 +154,30 @@ async def test_rollups_match_random_commands_of_three_processes(
 async def test_review_decision_counts_in_the_bucket_of_the_original_request(
     processes: list[LedgerDriver], release: bool
 ) -> None:
-    one, other, _ = processes
-    sender, receiver = await one.create_subscriber(1_000_000_00), await one.create_subscriber()
-    asked_at = get_bucket_start(one.clock())
-    held = (await one.submit(build_p2p(sender, receiver, HELD_AMOUNT))).require_accepted()
-    waiting = {key: sums[0] for key, sums in (await read_rollups(one.database)).items()}
-    assert waiting[asked_at, "transfer_p2p", "under_review", None] == 1
-    one.clock.now += timedelta(hours=5)
-    await other.submit(ReviewDecision(transaction_id=held.transaction_id, release=release))
-    ended = {
-        key: sums
-        for key, sums in (await read_rollups(one.database)).items()
-        if sums[1] == HELD_AMOUNT
+    first, second, _ = processes
+    sender, receiver = await first.create_subscriber(1_000_000_00), await first.create_subscriber()
+    bucket_start = get_bucket_start(first.clock())
+    held = (await first.submit(build_p2p(sender, receiver, HELD_AMOUNT))).require_accepted()
+    counts = {key: totals[0] for key, totals in (await read_rollups(first.database)).items()}
+    assert counts[bucket_start, "transfer_p2p", "under_review", None] == 1
+    first.clock.now += timedelta(hours=5)
+    await second.submit(ReviewDecision(transaction_id=held.transaction_id, release=release))
+    decided = {
+        key: totals
+        for key, totals in (await read_rollups(first.database)).items()
+        if totals[1] == HELD_AMOUNT
     }
     outcome = ("completed", None) if release else ("failed", str(Code.COMPLIANCE_REJECTED))
-    assert ended == {(asked_at, "transfer_p2p", *outcome): (1, HELD_AMOUNT, held.fee)}
+    assert decided == {(bucket_start, "transfer_p2p", *outcome): (1, HELD_AMOUNT, held.fee)}
 
 
 async def test_refunded_payment_still_counts_as_completed(ledger: LedgerDriver) -> None:
     payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
-    paid = (await ledger.submit(build_payment(payer, merchant, 10_00))).require_accepted()
-    await ledger.submit(build_refund(merchant, paid.transaction_id, None))
-    found = {key[1:]: sums[:2] for key, sums in (await read_rollups(ledger.database)).items()}
-    assert found["pos_payment", "completed", None] == (1, 10_00)
-    assert found["refund", "completed", None] == (1, 10_00)
+    payment = (await ledger.submit(build_payment(payer, merchant, 10_00))).require_accepted()
+    await ledger.submit(build_refund(merchant, payment.transaction_id, None))
+    rollups = {key[1:]: totals[:2] for key, totals in (await read_rollups(ledger.database)).items()}
+    assert rollups["pos_payment", "completed", None] == (1, 10_00)
+    assert rollups["refund", "completed", None] == (1, 10_00)
 
 
 async def test_batch_updates_rollups_in_one_statement(
@@ -179,24 +187,24 @@ async def test_batch_updates_rollups_in_one_statement(
     commands = [build_payment(payer, merchant, amount) for amount in (10_00, 20_00, 500_00, 5_00)]
     await ledger.submit_batch(commands)
     assert len([sql for sql in statements if "figures" in sql]) == 1
-    again = [build_payment(payer, merchant, 1_00, idempotency_key=build_request_key("one"))] * 2
-    await ledger.submit_batch(again)
+    replays = [build_payment(payer, merchant, 1_00, idempotency_key=build_request_key("one"))] * 2
+    await ledger.submit_batch(replays)
     statements.clear()
-    await ledger.submit_batch(again)  # replays are not counted
+    await ledger.submit_batch(replays)  # replays are not counted
     assert not [sql for sql in statements if "figures" in sql]
 
 
 async def test_processes_do_not_block_on_each_others_rollup_rows(
     processes: list[LedgerDriver],
 ) -> None:
-    one, other, _ = processes
-    payer, payee = await one.create_subscriber(100_00), await one.create_subscriber()
-    await one.submit(build_p2p(payer, payee, 1_00))
-    async with one.database.transaction() as tx:
+    first, second, _ = processes
+    payer, payee = await first.create_subscriber(100_00), await first.create_subscriber()
+    await first.submit(build_p2p(payer, payee, 1_00))
+    async with first.database.transaction() as tx:
         rows = await tx.fetch("SELECT FROM figures WHERE slot = 1 FOR UPDATE")
         assert rows
         assert (
-            await other.submit(build_p2p(payer, payee, 1_00))
+            await second.submit(build_p2p(payer, payee, 1_00))
         ).require_accepted().status == "completed"
 
 
@@ -213,22 +221,22 @@ async def test_declines_of_any_amount_are_counted(ledger: LedgerDriver) -> None:
 async def test_compaction_merges_closed_buckets_and_skips_open_and_locked_rows(
     processes: list[LedgerDriver],
 ) -> None:
-    one, other, _ = processes
-    payer, payee = await one.create_subscriber(100_00), await one.create_subscriber()
-    for ledger in (one, other, one):
+    first, second, _ = processes
+    payer, payee = await first.create_subscriber(100_00), await first.create_subscriber()
+    for ledger in (first, second, first):
         await ledger.submit(build_p2p(payer, payee, 1_00))
-    folding = RollupCompactor(one.database, one.clock)
-    slots = "SELECT DISTINCT slot FROM figures WHERE type = 'transfer_p2p' ORDER BY slot"
-    await folding.compact()
-    assert [row["slot"] for row in await one.database.fetch(slots)] == [1, 2]
-    one.clock.now += timedelta(hours=2)
-    async with one.database.transaction() as tx:
+    compactor = RollupCompactor(first.database, first.clock)
+    slots_sql = "SELECT DISTINCT slot FROM figures WHERE type = 'transfer_p2p' ORDER BY slot"
+    await compactor.compact()
+    assert [row["slot"] for row in await first.database.fetch(slots_sql)] == [1, 2]
+    first.clock.now += timedelta(hours=2)
+    async with first.database.transaction() as tx:
         await tx.fetch("SELECT FROM figures WHERE slot = 2 FOR UPDATE")
-        await folding.compact()  # locked rows are skipped
-    assert [row["slot"] for row in await one.database.fetch(slots)] == [-1, 2]
-    await folding.compact()
-    assert [row["slot"] for row in await one.database.fetch(slots)] == [-1]
-    assert await read_rollups(one.database) == await sum_transactions(one.database)
+        await compactor.compact()  # locked rows are skipped
+    assert [row["slot"] for row in await first.database.fetch(slots_sql)] == [-1, 2]
+    await compactor.compact()
+    assert [row["slot"] for row in await first.database.fetch(slots_sql)] == [-1]
+    assert await read_rollups(first.database) == await sum_transactions(first.database)
 
 
 async def test_compaction_concurrent_with_writes_loses_nothing(
@@ -238,26 +246,26 @@ async def test_compaction_concurrent_with_writes_loses_nothing(
     commands, first = RandomCommands(7), processes[0]
     await commands.create_accounts(first)
     later = first.clock() + timedelta(hours=2)
-    folders = [RollupCompactor(ledger.database, lambda: later) for ledger in processes[:2]]
+    compactors = [RollupCompactor(ledger.database, lambda: later) for ledger in processes[:2]]
     done = asyncio.Event()
 
-    async def fold(folding: RollupCompactor) -> int:
-        times = 0
+    async def compact_repeatedly(compactor: RollupCompactor) -> int:
+        runs = 0
         while not done.is_set():
-            await folding.compact()
-            times += 1
-        return times
+            await compactor.compact()
+            runs += 1
+        return runs
 
-    async def submit(ledger_driver: LedgerDriver) -> None:
+    async def submit(ledger: LedgerDriver) -> None:
         for _ in range(60):
-            await commands.submit(ledger_driver)
+            await commands.submit(ledger)
 
-    folded = [asyncio.create_task(fold(item)) for item in folders]
-    await asyncio.gather(*(submit(books) for books in processes for _ in range(3)))
+    compactions = [asyncio.create_task(compact_repeatedly(compactor)) for compactor in compactors]
+    await asyncio.gather(*(submit(ledger) for ledger in processes for _ in range(3)))
     done.set()
-    assert min(await asyncio.gather(*folded)) > 1
+    assert min(await asyncio.gather(*compactions)) > 1
     assert await read_rollups(first.database) == await sum_transactions(first.database)
-    await folders[0].compact()
+    await compactors[0].compact()
     slots = await first.database.fetch("SELECT DISTINCT slot FROM figures")
     assert [row["slot"] for row in slots] == [-1]
     assert await read_rollups(first.database) == await sum_transactions(first.database)
@@ -267,14 +275,14 @@ async def test_retried_batch_counts_once(ledger: LedgerDriver) -> None:
     """One command cannot be stored, so the batch that counted the other commands rolls back."""
     payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
 
-    async def refuse(_tx: Any, _answer: Any) -> None:
+    async def raise_error(_tx: Any, _result: Any) -> None:
         raise RuntimeError("cannot be stored")
 
-    same = build_request_key("same")
+    key = build_request_key("same")
     commands = [
-        build_payment(payer, merchant, 10_00, idempotency_key=same),
-        build_payment(payer, merchant, 20_00, before_commit=refuse),
-        build_payment(payer, merchant, 10_00, idempotency_key=same),
+        build_payment(payer, merchant, 10_00, idempotency_key=key),
+        build_payment(payer, merchant, 20_00, before_commit=raise_error),
+        build_payment(payer, merchant, 10_00, idempotency_key=key),
         build_payment(payer, merchant, 500_00),
     ]
     outcomes = await asyncio.gather(*map(ledger.submit, commands), return_exceptions=True)

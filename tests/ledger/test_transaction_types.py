@@ -65,10 +65,10 @@ async def test_payment_fee_is_deducted_from_the_merchants_amount(ledger: LedgerD
         assert outcome.require_accepted().payee_available is None
     assert await ledger.get_balance(payer) == 0
     assert await ledger.get_balance(merchant) == 99_00
-    left_behind = await ledger.database.fetch(
+    rows = await ledger.database.fetch(
         "SELECT to_balance FROM transactions WHERE type LIKE '%payment' ORDER BY id"
     )
-    assert [row[0] for row in left_behind] == [49_50, 99_00]
+    assert [row[0] for row in rows] == [49_50, 99_00]
 
 
 async def test_cash_in_earns_the_agent_a_commission(ledger: LedgerDriver) -> None:
@@ -109,14 +109,14 @@ async def test_cash_out_needs_both_pins(ledger: LedgerDriver) -> None:
         )
         return outcome.code, outcome.details
 
-    wrong = Code.INVALID_PIN
+    invalid_pin = Code.INVALID_PIN
     # The customer's PIN is checked first. Until it is correct, the agent's PIN is neither checked
     # nor counted.
-    assert await cash_out("0000", "0000") == (wrong, {"attempts_remaining": 2})
-    agents_is_wrong = {"attempts_remaining": 2, "party": "receiver"}
-    assert await cash_out(PIN, "0000") == (wrong, agents_is_wrong)
+    assert await cash_out("0000", "0000") == (invalid_pin, {"attempts_remaining": 2})
+    agent_details = {"attempts_remaining": 2, "party": "receiver"}
+    assert await cash_out(PIN, "0000") == (invalid_pin, agent_details)
     # The customer's PIN was correct, so its failure count was reset.
-    assert await cash_out("0000", PIN) == (wrong, {"attempts_remaining": 2})
+    assert await cash_out("0000", PIN) == (invalid_pin, {"attempts_remaining": 2})
     assert await cash_out(PIN, PIN) == (None, None)
     assert await ledger.get_balance(agent, chart.FLOAT) == 40_00
     assert await ledger.get_balance(customer) == 60_00
@@ -177,12 +177,12 @@ async def test_processor_pays_a_subscriber(ledger: LedgerDriver) -> None:
 
 
 async def test_transfer_accepts_account_ids_as_parties(ledger: LedgerDriver) -> None:
-    one, other = await ledger.create_subscriber(10_00), await ledger.create_subscriber()
+    sender, receiver = await ledger.create_subscriber(10_00), await ledger.create_subscriber()
     outcome = await ledger.submit(
         build_command(
             chart.TRANSFER,
-            commands.account_party(await ledger.get_account_id(one)),
-            commands.account_party(await ledger.get_account_id(other)),
+            commands.account_party(await ledger.get_account_id(sender)),
+            commands.account_party(await ledger.get_account_id(receiver)),
             10_00,
         )
     )
@@ -234,7 +234,7 @@ async def test_partner_balance_can_go_negative_down_to_its_overdraft(ledger: Led
         await ledger.create_partner(10_00, overdraft=5_00),
         await ledger.create_subscriber(),
     )
-    fund = [
+    top_ups = [
         build_command(
             chart.PARTNER_FUND,
             commands.partner_party(partner),
@@ -243,19 +243,19 @@ async def test_partner_balance_can_go_negative_down_to_its_overdraft(ledger: Led
         )
         for amount in (15_01, 15_00)
     ]
-    assert (await ledger.submit(fund[0])).details == {"available": 15.0, "required": 15.01}
-    assert (await ledger.submit(fund[1])).code is None
+    assert (await ledger.submit(top_ups[0])).details == {"available": 15.0, "required": 15.01}
+    assert (await ledger.submit(top_ups[1])).code is None
     assert await ledger.get_balance(partner) == -5_00
 
 
 async def test_require_accepted_raises_on_a_decline_and_marks_replays(ledger: LedgerDriver) -> None:
-    poor, other = await ledger.create_subscriber(), await ledger.create_subscriber()
+    sender, receiver = await ledger.create_subscriber(), await ledger.create_subscriber()
     command = build_command(
         chart.TRANSFER,
-        commands.subscriber_party(poor),
-        commands.subscriber_party(other),
+        commands.subscriber_party(sender),
+        commands.subscriber_party(receiver),
         1,
-        idempotency_key=build_request_key("poor"),
+        idempotency_key=build_request_key("one"),
     )
     with pytest.raises(ApiError) as first:
         (await ledger.submit(command)).require_accepted()

@@ -18,18 +18,18 @@ async def create_history(ledger: LedgerDriver) -> None:
     command = build_command(
         chart.POS_PAYMENT, commands.card_party(card), commands.processor_party(merchant), 10_00
     )
-    paid = (await ledger.submit(command)).require_accepted()
+    payment = (await ledger.submit(command)).require_accepted()
     refund = build_command(
         chart.REFUND,
         commands.processor_party(merchant),
         commands.CASH_PARTY,
         4_00,
-        original_id=paid.transaction_id,
+        original_id=payment.transaction_id,
     )
     await ledger.submit(refund)
     agent = await ledger.create_agent(100_00)
-    for cash in (build_cash_out(agent, payer, 30_00), build_cash_in(agent, payer, 50_00)):
-        (await ledger.submit(cash)).require_accepted()
+    for cash_command in (build_cash_out(agent, payer, 30_00), build_cash_in(agent, payer, 50_00)):
+        (await ledger.submit(cash_command)).require_accepted()
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ TAMPERING_SQL = {
     ),
     "every wallet, float, settlement and clearing account has a holder": (
         "INSERT INTO accounts (id, kind, owner_id, holder_name, public_name, currency, checked)"
-        " VALUES (9, 'float', 9, 'Nobody', 'Nobody', 'SLE', true)"
+        " VALUES (9, 'float', 9, 'Aminata Kamara', 'Aminata K.', 'SLE', true)"
     ),
     "overview totals match the transactions": (
         "UPDATE figures SET fees = fees + 1 WHERE type = 'refund'"
