@@ -14,7 +14,7 @@ _sequence = itertools.count(1)
 
 
 async def create_agent(harness: Harness, name: str = "Kadiatu Conteh") -> str:
-    """Create an agent whose PIN is `PIN` and return its id."""
+    """Create an agent whose PIN is `PIN` and return its ID."""
     services, agent_id = harness.services, harness.services.new_id()
     accounts = {}
     async with services.database.transaction() as tx:
@@ -34,7 +34,7 @@ async def create_agent(harness: Harness, name: str = "Kadiatu Conteh") -> str:
 
 
 async def create_processor(harness: Harness, name: str = "Kamara Stores") -> str:
-    """Create a processor and return its id."""
+    """Create a processor and return its ID."""
     processor_id = harness.services.new_id()
     async with harness.services.database.transaction() as tx:
         account_id = await _create_account(tx, harness, chart.SETTLEMENT, processor_id, name)
@@ -48,7 +48,7 @@ async def create_processor(harness: Harness, name: str = "Kamara Stores") -> str
 
 
 async def create_partner(harness: Harness, name: str = "Sierra Bank") -> str:
-    """Create a partner and return its id."""
+    """Create a partner and return its ID."""
     partner_id = harness.services.new_id()
     async with harness.services.database.transaction() as tx:
         account_id = await _create_account(tx, harness, chart.CLEARING, partner_id, name)
@@ -76,16 +76,16 @@ async def _create_account(tx: Any, harness: Harness, kind: str, owner_id: int, n
 
 
 def build_party(public_id: str) -> Party:
-    """Build a party from a user id, "cash" or a card serial."""
-    for prefix, created in (
+    """Build a party from a user ID, "cash" or a card serial."""
+    for prefix, build in (
         (ids.SUBSCRIBER, commands.subscriber_party),
         (ids.AGENT, commands.agent_party),
         (ids.PROCESSOR, commands.processor_party),
         (ids.PARTNER, commands.partner_party),
     ):
-        number = ids.decode(prefix, public_id)
-        if number is not None:
-            return created(number)
+        internal_id = ids.decode(prefix, public_id)
+        if internal_id is not None:
+            return build(internal_id)
     return commands.CASH_PARTY if public_id == "cash" else commands.card_party(public_id)
 
 
@@ -108,7 +108,7 @@ async def submit_command(
 async def submit_and_get_id(
     harness: Harness, kind: str, payer: str | Party, payee: str | Party, amount: str, **more: Any
 ) -> str:
-    """Submit a command, require that it is accepted, and return the transaction id."""
+    """Submit a command, require that it is accepted, and return the transaction ID."""
     return encode_transaction_id(
         (await submit_command(harness, kind, payer, payee, amount, **more)).require_accepted()
     )

@@ -19,7 +19,7 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
 async def insert_transactions(database: Database) -> None:
     """Insert transactions over one year, with one in a hundred subscribers restricted.
 
-    The tables are vacuumed as by autovacuum, because that changes how the planner rates indexes.
+    The tables are vacuumed, because autovacuum would do so and the planner's choice depends on it.
     """
     async with database.transaction() as tx:
         await tx.execute(
@@ -88,23 +88,23 @@ class QueryExplainer:
         await self.fetch(sql, *values)
 
     async def fetch(self, sql: str, *values: object, **_: object) -> list[Any]:
-        entered = ", ".join(f"'{value}'" for value in values)
+        arguments = ", ".join(f"'{value}'" for value in values)
         async with self._database.connection() as connection:
-            await connection.execute(f"PREPARE asked AS {sql}")
+            await connection.execute(f"PREPARE explained AS {sql}")
             for mode in ("force_custom_plan", "force_generic_plan"):
                 await connection.execute(f"SET plan_cache_mode = {mode}")
                 text = await connection.fetchval(
-                    f"EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) EXECUTE asked ({entered})"
+                    f"EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) EXECUTE explained ({arguments})"
                 )
                 self.plans.append(msgspec.json.decode(text)[0]["Plan"])
-            await connection.execute("RESET plan_cache_mode; DEALLOCATE asked")
+            await connection.execute("RESET plan_cache_mode; DEALLOCATE explained")
         return []
 
 
 def walk_plan(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield plan
-    for below in plan.get("Plans", ()):
-        yield from walk_plan(below)
+    for child in plan.get("Plans", ()):
+        yield from walk_plan(child)
 
 
 def count_rows_read(plan: dict[str, Any], table: str = "transactions") -> int:

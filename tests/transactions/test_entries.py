@@ -34,9 +34,9 @@ async def get_transaction(harness: Harness, caller: Any, transaction_id: str, pa
 
 async def list_entries(harness: Harness, caller: Any, transaction_id: str) -> list[tuple[Any, ...]]:
     """Return each entry: debit kind, credit kind, amount, and both balances after it."""
-    found = await get_transaction(harness, caller, transaction_id, "entries")
-    assert (found["transaction_id"], found["currency"]) == (transaction_id, "SLE")
-    entries = found["entries"]
+    body = await get_transaction(harness, caller, transaction_id, "entries")
+    assert (body["transaction_id"], body["currency"]) == (transaction_id, "SLE")
+    entries = body["entries"]
     assert [entry["position"] for entry in entries] == list(range(len(entries)))
     return [
         (
@@ -51,10 +51,13 @@ async def list_entries(harness: Harness, caller: Any, transaction_id: str) -> li
 
 
 async def test_entries_of_a_payment_and_its_refund(harness: Harness, admin: BearerAuth) -> None:
-    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    payer, merchant = (
+        await harness.create_subscriber(balance="1000"),
+        await create_processor(harness),
+    )
     card = await harness.create_card(payer["id"])
-    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "100")
-    first, fee = (await get_transaction(harness, admin, paid, "entries"))["entries"]
+    payment = await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "100")
+    first, fee = (await get_transaction(harness, admin, payment, "entries"))["entries"]
     account = payer["account_id"]
     assert first == {
         "position": 0,
@@ -70,7 +73,7 @@ async def test_entries_of_a_payment_and_its_refund(harness: Harness, admin: Bear
             "account_id": fee["debit"]["account_id"],
             "kind": "settlement",
             "holder_type": "processor",
-            "holder_id": shop,
+            "holder_id": merchant,
             "name": "Kamara Stores",
             "balance_after": "100.00",
         },
@@ -84,12 +87,12 @@ async def test_entries_of_a_payment_and_its_refund(harness: Harness, admin: Bear
         "name": "Platform",
         "balance_after": None,
     }
-    assert await list_entries(harness, admin, paid) == [
+    assert await list_entries(harness, admin, payment) == [
         ("wallet", "settlement", "100.00", "900.00", "100.00"),
         ("settlement", "fees", "1.00", "99.00", None),
     ]
-    returned = await submit_refund(harness, paid, shop, "100")
-    assert await list_entries(harness, admin, returned) == [
+    refund = await submit_refund(harness, payment, merchant, "100")
+    assert await list_entries(harness, admin, refund) == [
         ("fees", "settlement", "1.00", None, "100.00"),
         ("settlement", "wallet", "100.00", "0.00", "1000.00"),
     ]
@@ -98,26 +101,30 @@ async def test_entries_of_a_payment_and_its_refund(harness: Harness, admin: Bear
 async def test_commission_entry_credits_the_agents_commission_account(
     harness: Harness, admin: BearerAuth
 ) -> None:
-    kadiatu, somebody = await create_agent(harness), await harness.create_subscriber()
-    await submit_and_get_id(harness, chart.AGENT_FUND, "cash", kadiatu, "500")
-    paid_in = await submit_and_get_id(harness, chart.AGENT_CASHIN, kadiatu, somebody["id"], "100")
-    entries = (await get_transaction(harness, admin, paid_in, "entries"))["entries"]
-    assert await list_entries(harness, admin, paid_in) == [
+    agent, subscriber = await create_agent(harness), await harness.create_subscriber()
+    await submit_and_get_id(harness, chart.AGENT_FUND, "cash", agent, "500")
+    cash_in = await submit_and_get_id(harness, chart.AGENT_CASHIN, agent, subscriber["id"], "100")
+    entries = (await get_transaction(harness, admin, cash_in, "entries"))["entries"]
+    assert await list_entries(harness, admin, cash_in) == [
         ("float", "wallet", "100.00", "400.00", "100.00"),
         ("commission_expense", "commission", entries[1]["amount"], None, None),
     ]
-    assert {entries[0]["debit"]["holder_id"], entries[1]["credit"]["holder_id"]} == {kadiatu}
+    assert {entries[0]["debit"]["holder_id"], entries[1]["credit"]["holder_id"]} == {agent}
 
 
 async def test_held_and_declined_transactions_have_no_entries(
     harness: Harness, admin: BearerAuth
 ) -> None:
-    rich, other = await harness.create_subscriber(), await harness.create_subscriber()
-    await set_kyc_level(harness, rich["id"], 3)
-    await set_kyc_level(harness, other["id"], 3)
-    await harness.deposit(rich["id"], "2000000")
-    held = await submit_and_get_id(harness, chart.TRANSFER_P2P, rich["id"], other["id"], "600000")
-    outcome = await submit_command(harness, chart.TRANSFER_P2P, rich["id"], other["id"], "1000001")
+    sender, recipient = await harness.create_subscriber(), await harness.create_subscriber()
+    await set_kyc_level(harness, sender["id"], 3)
+    await set_kyc_level(harness, recipient["id"], 3)
+    await harness.deposit(sender["id"], "2000000")
+    held = await submit_and_get_id(
+        harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "600000"
+    )
+    outcome = await submit_command(
+        harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "1000001"
+    )
     assert outcome.code is not None and outcome.result is not None
     assert await list_entries(harness, admin, held) == []
     assert await list_entries(harness, admin, encode_transaction_id(outcome.result)) == []
@@ -129,26 +136,29 @@ async def test_held_and_declined_transactions_have_no_entries(
 
 
 async def test_chain_links_a_payment_and_its_refunds(harness: Harness, admin: BearerAuth) -> None:
-    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    payer, merchant = (
+        await harness.create_subscriber(balance="1000"),
+        await create_processor(harness),
+    )
     card = await harness.create_card(payer["id"])
-    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "100")
-    none = {"count": 0, "last_at": None}
-    assert await get_transaction(harness, admin, paid, "chain") == {
+    payment = await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "100")
+    no_replays = {"count": 0, "last_at": None}
+    assert await get_transaction(harness, admin, payment, "chain") == {
         "original": None,
         "refunds": [],
-        "replays": none,
+        "replays": no_replays,
     }
-    parts = [
-        await submit_refund(harness, paid, shop, "30"),
-        await submit_refund(harness, paid, shop, "20"),
+    refunds = [
+        await submit_refund(harness, payment, merchant, "30"),
+        await submit_refund(harness, payment, merchant, "20"),
     ]
-    chain = await get_transaction(harness, admin, paid, "chain")
+    chain = await get_transaction(harness, admin, payment, "chain")
     assert chain["original"] is None
-    assert [item["id"] for item in chain["refunds"]] == parts
+    assert [refund["id"] for refund in chain["refunds"]] == refunds
     assert chain["refunds"][0]["to"]["name"] == "Aminata Kamara"
-    chain = await get_transaction(harness, admin, parts[0], "chain")
-    assert (chain["refunds"], chain["replays"]) == ([], none)
-    assert (chain["original"]["id"], chain["original"]["refunded_amount"]) == (paid, "50.00")
+    chain = await get_transaction(harness, admin, refunds[0], "chain")
+    assert (chain["refunds"], chain["replays"]) == ([], no_replays)
+    assert (chain["original"]["id"], chain["original"]["refunded_amount"]) == (payment, "50.00")
 
 
 @pytest.mark.parametrize("part", ["entries", "chain"])

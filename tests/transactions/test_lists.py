@@ -21,8 +21,8 @@ URL = "/api/v1/transactions"
 async def get_page(harness: Harness, caller: Any, **filters: str) -> dict[str, Any]:
     response = await harness.client.get(URL, params=filters, auth=caller)
     assert response.status_code == 200, response.text
-    found: dict[str, Any] = response.json()
-    return found
+    body: dict[str, Any] = response.json()
+    return body
 
 
 async def list_ids(harness: Harness, caller: Any, **filters: str) -> list[str]:
@@ -42,34 +42,39 @@ async def key(harness: Harness) -> BearerAuth:
 
 
 async def test_filters_narrow_the_list(harness: Harness, key: BearerAuth) -> None:
-    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
-    friend = await harness.create_subscriber()
+    payer, merchant = (
+        await harness.create_subscriber(balance="1000"),
+        await create_processor(harness),
+    )
+    recipient = await harness.create_subscriber()
     card, other_card = (
         await harness.create_card(payer["id"]),
         await harness.create_card(payer["id"]),
     )
-    friends_card = await harness.create_card(friend["id"])
-    by_card = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "10")
-    by_other = await submit_and_get_id(harness, chart.POS_PAYMENT, other_card, shop, "10")
-    sent = await submit_and_get_id(harness, chart.TRANSFER_P2P, payer["id"], friends_card, "10")
-    declined = await submit_command(harness, chart.TRANSFER_P2P, payer["id"], friends_card, "9000")
+    recipient_card = await harness.create_card(recipient["id"])
+    by_card = await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "10")
+    by_other = await submit_and_get_id(harness, chart.POS_PAYMENT, other_card, merchant, "10")
+    sent = await submit_and_get_id(harness, chart.TRANSFER_P2P, payer["id"], recipient_card, "10")
+    declined = await submit_command(
+        harness, chart.TRANSFER_P2P, payer["id"], recipient_card, "9000"
+    )
     assert declined.result is not None
     failed = ids.encode(ids.TRANSACTION, declined.result.transaction_id)
     for filters, expected in [
         ({}, [failed, sent, by_other, by_card]),
         ({"card_serial": card}, [by_card]),
-        ({"card_serial": friends_card}, [failed, sent]),
+        ({"card_serial": recipient_card}, [failed, sent]),
         ({"type": "transfer_p2p"}, [failed, sent]),
         ({"status": "failed"}, [failed]),
         ({"failure_code": "INSUFFICIENT_FUNDS"}, [failed]),
-        ({"failure_code": "INSUFFICIENT_FUNDS", "user_id": shop}, []),
+        ({"failure_code": "INSUFFICIENT_FUNDS", "user_id": merchant}, []),
         ({"failure_code": "CARD_BLOCKED"}, []),
         ({"status": "completed", "type": "transfer_p2p"}, [sent]),
-        ({"user_id": friend["id"]}, [failed, sent]),
-        ({"user_id": shop}, [by_other, by_card]),
+        ({"user_id": recipient["id"]}, [failed, sent]),
+        ({"user_id": merchant}, [by_other, by_card]),
         ({"user_id": payer["id"], "card_serial": other_card}, [by_other]),
-        ({"user_id": payer["id"], "card_serial": friends_card}, [failed, sent]),
-        ({"user_id": friend["id"], "card_serial": card}, []),
+        ({"user_id": payer["id"], "card_serial": recipient_card}, [failed, sent]),
+        ({"user_id": recipient["id"], "card_serial": card}, []),
         ({"card_serial": "TAP-NOBODY"}, []),
         ({"user_id": "sub_0000000000001"}, []),
         ({"user_id": "prc_0000000000001", "card_serial": card}, []),
@@ -101,29 +106,34 @@ async def test_invalid_filter_values_are_rejected(
     assert await get_error(harness, key, **filters) == (422, "VALIDATION_FAILED")
 
 
-@pytest.mark.parametrize("filters", [{}, {"user": "payer"}, {"user": "shop"}, {"card": "card"}])
+@pytest.mark.parametrize("filters", [{}, {"user": "payer"}, {"user": "merchant"}, {"card": "card"}])
 async def test_pagination_returns_each_transaction_once_under_concurrent_inserts(
     harness: Harness, key: BearerAuth, filters: Mapping[str, str]
 ) -> None:
-    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    payer, merchant = (
+        await harness.create_subscriber(balance="1000"),
+        await create_processor(harness),
+    )
     card = await harness.create_card(payer["id"])
-    paid = [await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "1") for _ in range(7)]
-    names = {"payer": payer["id"], "shop": shop, "card": card}
-    asked = {
+    payments = [
+        await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "1") for _ in range(7)
+    ]
+    names = {"payer": payer["id"], "merchant": merchant, "card": card}
+    query = {
         {"user": "user_id", "card": "card_serial"}[name]: names[value]
         for name, value in filters.items()
     }
-    seen, cursor = [], {}
+    listed, cursor = [], {}
     while True:
-        response = await get_page(harness, key, limit="2", **asked, **cursor)
-        seen += [record["id"] for record in response["data"]]
+        response = await get_page(harness, key, limit="2", **query, **cursor)
+        listed += [record["id"] for record in response["data"]]
         assert response["has_more"] == (response["next_cursor"] is not None)
         if not response["has_more"]:
             break
         cursor = {"cursor": response["next_cursor"]}
-        await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "1")
-    assert [id for id in seen if id in paid] == paid[::-1]
-    assert len(set(seen)) == len(seen)
+        await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "1")
+    assert [id for id in listed if id in payments] == payments[::-1]
+    assert len(set(listed)) == len(listed)
 
 
 async def test_period_filter_is_exact_to_the_millisecond(harness: Harness, key: BearerAuth) -> None:
@@ -134,18 +144,26 @@ async def test_period_filter_is_exact_to_the_millisecond(harness: Harness, key: 
     records = (await get_page(harness, key, user_id=subscriber["id"]))["data"]
     newest, middle, oldest = (record["created_at"] for record in records)
 
-    async def within(**period: str) -> list[str]:
-        theirs = await list_ids(harness, key, user_id=subscriber["id"], **period)
-        assert await list_ids(harness, key, **period) == theirs
-        return [record["created_at"] for record in records if record["id"] in theirs]
+    async def list_times_in(**period: str) -> list[str]:
+        listed = await list_ids(harness, key, user_id=subscriber["id"], **period)
+        assert await list_ids(harness, key, **period) == listed
+        return [record["created_at"] for record in records if record["id"] in listed]
 
-    assert await within(**{"from": middle}) == [newest, middle]
-    assert await within(to=middle) == [middle, oldest]
-    assert await within(**{"from": middle, "to": middle}) == [middle]
-    assert await within(**{"from": newest[:10], "to": newest[:10]}) == [newest, middle, oldest]
+    assert await list_times_in(**{"from": middle}) == [newest, middle]
+    assert await list_times_in(to=middle) == [middle, oldest]
+    assert await list_times_in(**{"from": middle, "to": middle}) == [middle]
+    assert await list_times_in(**{"from": newest[:10], "to": newest[:10]}) == [
+        newest,
+        middle,
+        oldest,
+    ]
     before = format_rfc3339(datetime.now(UTC) - timedelta(hours=3))
-    assert await within(to=before) == []
-    assert await within(**{"from": "1000-01-01", "to": "9998-12-31"}) == [newest, middle, oldest]
+    assert await list_times_in(to=before) == []
+    assert await list_times_in(**{"from": "1000-01-01", "to": "9998-12-31"}) == [
+        newest,
+        middle,
+        oldest,
+    ]
 
 
 async def test_dates_use_the_platform_timezone(harness: Harness, key: BearerAuth) -> None:
@@ -156,7 +174,7 @@ async def test_dates_use_the_platform_timezone(harness: Harness, key: BearerAuth
         settings = harness.services.settings
         harness.services.settings = msgspec.structs.replace(settings, timezone=ZoneInfo(zone))
         day = moment.astimezone(ZoneInfo(zone)).date()
-        for asked, expected in ((day, [record["id"]]), (day + timedelta(days=1), [])):
-            bound = asked.isoformat()
+        for filter_day, expected in ((day, [record["id"]]), (day + timedelta(days=1), [])):
+            bound = filter_day.isoformat()
             period = {"from": bound, "to": bound}
             assert await list_ids(harness, key, user_id=subscriber["id"], **period) == expected

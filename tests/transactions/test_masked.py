@@ -44,7 +44,7 @@ class MaskedTransactions:
             harness,
             chart.TRANSFER_P2P,
             self.other_subscriber["id"],
-            await self.create_subscriber(),
+            await self.create_card(),
             "5",
         )
         self.received = await submit_and_get_id(
@@ -69,24 +69,24 @@ class MaskedTransactions:
         (newest, *_) = await self.list_all(harness.get_service_auth())
         self.declined = newest["id"]
 
-    async def create_subscriber(self) -> str:
+    async def create_card(self) -> str:
         return await self.harness.create_card((await self.harness.create_subscriber())["id"])
 
     async def get_page(self, caller: Any, url: str = URL, **query: Any) -> dict[str, Any]:
         response = await self.harness.client.get(url, params=query, auth=caller)
         assert response.status_code == 200, response.text
-        found: dict[str, Any] = response.json()
-        return found
+        body: dict[str, Any] = response.json()
+        return body
 
     async def list_all(self, caller: Any, *, limit: int = 2) -> list[dict[str, Any]]:
         """Return the whole list, fetched page by page."""
         page = await self.get_page(caller, limit=limit)
-        found = list(page["data"])
+        rows = list(page["data"])
         while page["has_more"]:
             page = await self.get_page(caller, limit=limit, cursor=page["next_cursor"])
-            found += page["data"]
+            rows += page["data"]
             assert page.get("masked", False) is any(row.get("masked") for row in page["data"])
-        return found
+        return rows
 
     @property
     def restricted_ids(self) -> set[str]:
@@ -113,12 +113,12 @@ async def masked_transactions(harness: Harness) -> MaskedTransactions:
 async def test_admins_see_every_transaction_with_restricted_ones_masked(
     masked_transactions: MaskedTransactions, role: str
 ) -> None:
-    everything = await masked_transactions.list_all(masked_transactions.harness.get_service_auth())
+    unmasked = await masked_transactions.list_all(masked_transactions.harness.get_service_auth())
     listed = await masked_transactions.list_all(
         await masked_transactions.harness.create_admin(role)
     )
-    assert [row["id"] for row in listed] == [row["id"] for row in everything]
-    assert [row["amount"] for row in listed] == [row["amount"] for row in everything]
+    assert [row["id"] for row in listed] == [row["id"] for row in unmasked]
+    assert [row["amount"] for row in listed] == [row["amount"] for row in unmasked]
     masked = {row["id"] for row in listed if row.get("masked")}
     assert masked_transactions.restricted_ids <= masked
     # The remaining one is the subscriber's initial deposit.
@@ -131,13 +131,13 @@ async def test_masked_row_keeps_only_type_and_id_of_both_parties(
 ) -> None:
     admin = await masked_transactions.harness.create_admin("F")
     rows = {row["id"]: row for row in await masked_transactions.list_all(admin)}
-    person = {"type": "subscriber", "id": masked_transactions.restricted_subscriber["id"]}
-    assert rows[masked_transactions.sent]["from"] == person
+    restricted_party = {"type": "subscriber", "id": masked_transactions.restricted_subscriber["id"]}
+    assert rows[masked_transactions.sent]["from"] == restricted_party
     assert rows[masked_transactions.sent]["to"] == {
         "type": "subscriber",
         "id": masked_transactions.other_subscriber["id"],
     }
-    assert rows[masked_transactions.paid]["from"] == person
+    assert rows[masked_transactions.paid]["from"] == restricted_party
     assert rows[masked_transactions.paid]["to"] == {
         "type": "processor",
         "id": masked_transactions.processor,
@@ -147,7 +147,7 @@ async def test_masked_row_keeps_only_type_and_id_of_both_parties(
         rows[masked_transactions.paid]["amount"],
         rows[masked_transactions.paid]["refunded_amount"],
     ) == ("40.00", "8.00")
-    for row in (rows[item] for item in masked_transactions.restricted_ids):
+    for row in (rows[transaction_id] for transaction_id in masked_transactions.restricted_ids):
         assert (row["card_serial"], row["memo"], row["metadata"]) == (None, None, None)
         assert "failure_details" not in row and row["masked"] is True
     assert rows[masked_transactions.declined]["failure_code"] == "INSUFFICIENT_FUNDS"
@@ -163,12 +163,12 @@ async def test_verified_otp_unmasks_the_rows(masked_transactions: MaskedTransact
     assert masked_transactions.restricted_ids <= {
         row["id"] for row in await masked_transactions.list_all(admin)
     }
-    own = await masked_transactions.get_page(
+    page = await masked_transactions.get_page(
         admin, user_id=masked_transactions.restricted_subscriber["id"]
     )
     assert (
-        masked_transactions.restricted_ids <= {row["id"] for row in own["data"]}
-        and "masked" not in own
+        masked_transactions.restricted_ids <= {row["id"] for row in page["data"]}
+        and "masked" not in page
     )
 
 
@@ -181,8 +181,8 @@ async def test_api_keys_cannot_read_restricted_transactions(
     }
     history = f"/api/v1/processors/{masked_transactions.processor}/transactions"
     assert (await masked_transactions.get_page(key, history))["data"] == []
-    for item in masked_transactions.restricted_ids:
-        response = await masked_transactions.harness.client.get(f"{URL}/{item}", auth=key)
+    for transaction_id in masked_transactions.restricted_ids:
+        response = await masked_transactions.harness.client.get(f"{URL}/{transaction_id}", auth=key)
         assert (response.status_code, response.json()["code"]) == (403, "OTP_REQUIRED")
 
 
@@ -190,7 +190,7 @@ async def test_counterparty_lists_contain_the_masked_transactions(
     masked_transactions: MaskedTransactions,
 ) -> None:
     admin = await masked_transactions.harness.create_admin("F")
-    others = {
+    rows = {
         row["id"]: row
         for row in (
             await masked_transactions.get_page(
@@ -198,24 +198,24 @@ async def test_counterparty_lists_contain_the_masked_transactions(
             )
         )["data"]
     }
-    assert others[masked_transactions.sent]["masked"] is True
+    assert rows[masked_transactions.sent]["masked"] is True
     # The balance belongs to the counterparty.
     assert (
-        others[masked_transactions.sent]["direction"],
-        others[masked_transactions.sent]["balance_after"],
+        rows[masked_transactions.sent]["direction"],
+        rows[masked_transactions.sent]["balance_after"],
     ) == (
         "credit",
         "110.00",
     )
     for url in (URL, f"/api/v1/processors/{masked_transactions.processor}/transactions"):
-        shops = await masked_transactions.get_page(
+        page = await masked_transactions.get_page(
             admin, url, **({"user_id": masked_transactions.processor} if url == URL else {})
         )
-        assert {row["id"] for row in shops["data"]} == {
+        assert {row["id"] for row in page["data"]} == {
             masked_transactions.paid,
             masked_transactions.refunded,
         }
-        assert shops["masked"] is True and "Zebulonia" not in str(shops)
+        assert page["masked"] is True and "Zebulonia" not in str(page)
 
 
 @pytest.mark.parametrize("kind", ["admin", "key"])
@@ -244,8 +244,11 @@ async def test_single_transaction_is_masked_like_its_list_row(
 ) -> None:
     admin = await masked_transactions.harness.create_admin("C")
     rows = {row["id"]: row for row in await masked_transactions.list_all(admin)}
-    for item in masked_transactions.restricted_ids:
-        assert await masked_transactions.get_page(admin, f"{URL}/{item}") == rows[item]
+    for transaction_id in masked_transactions.restricted_ids:
+        assert (
+            await masked_transactions.get_page(admin, f"{URL}/{transaction_id}")
+            == rows[transaction_id]
+        )
     entries = await masked_transactions.get_page(admin, f"{URL}/{masked_transactions.sent}/entries")
     assert entries["masked"] is True
     first, fee = entries["entries"]
@@ -254,7 +257,7 @@ async def test_single_transaction_is_masked_like_its_list_row(
     assert first["debit"]["holder_id"] == masked_transactions.restricted_subscriber["id"]
     assert fee["credit"]["name"] == "Platform"
     chain = await masked_transactions.get_page(admin, f"{URL}/{masked_transactions.paid}/chain")
-    assert [entry["id"] for entry in chain["refunds"]] == [masked_transactions.refunded]
+    assert [refund["id"] for refund in chain["refunds"]] == [masked_transactions.refunded]
     assert chain["refunds"][0]["masked"] is True and "Zebulonia" not in str(chain)
     chain = await masked_transactions.get_page(admin, f"{URL}/{masked_transactions.refunded}/chain")
     assert chain["original"] == rows[masked_transactions.paid]
@@ -271,14 +274,14 @@ async def test_export_marks_masked_rows(masked_transactions: MaskedTransactions)
     assert len(rows) == len(
         await masked_transactions.list_all(masked_transactions.harness.get_service_auth())
     )
-    for row in (rows[item] for item in masked_transactions.restricted_ids):
+    for row in (rows[transaction_id] for transaction_id in masked_transactions.restricted_ids):
         assert row["masked"] == "true" and row["from_id"] and row["to_id"]
         hidden = ("from_name", "to_name", "card_serial", "memo")
         assert [row[name] for name in hidden] == ["", "", "", ""]
     assert {
         row["masked"]
-        for entry, row in rows.items()
-        if entry not in masked_transactions.restricted_ids
+        for transaction_id, row in rows.items()
+        if transaction_id not in masked_transactions.restricted_ids
     } == {
         "",
         "true",

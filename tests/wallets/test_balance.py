@@ -23,17 +23,17 @@ async def get_balance(harness: Harness, user_id: str, caller: Any = None) -> dic
         f"{URL}/{user_id}", auth=caller or harness.get_service_auth()
     )
     assert response.status_code == 200, response.text
-    found: dict[str, Any] = response.json()
-    return found
+    body: dict[str, Any] = response.json()
+    return body
 
 
 async def test_subscriber_balance_has_all_fields(harness: Harness) -> None:
     subscriber = await harness.create_subscriber(balance="1234.50")
-    found = await get_balance(
+    balance = await get_balance(
         harness, subscriber["id"], await harness.create_api_key("balance:read")
     )
-    assert found.pop("as_of").endswith("Z")
-    assert found == {
+    assert balance.pop("as_of").endswith("Z")
+    assert balance == {
         "user_id": subscriber["id"],
         "account_id": subscriber["account_id"],
         "balance": "1234.50",
@@ -45,33 +45,33 @@ async def test_subscriber_balance_has_all_fields(harness: Harness) -> None:
 
 async def test_held_funds_count_in_the_balance_but_are_not_available(harness: Harness) -> None:
     sender, recipient = await harness.create_subscriber(), await harness.create_subscriber()
-    for item in (sender, recipient):
-        await set_kyc_level(harness, item["id"], 3)
+    for subscriber in (sender, recipient):
+        await set_kyc_level(harness, subscriber["id"], 3)
     await harness.deposit(sender["id"], "900000")
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "600000")
-    found = await get_balance(harness, sender["id"])
-    assert (found["balance"], found["available"]) == ("900000.00", "297000.00")
-    assert found["held"] == "603000.00"
+    balance = await get_balance(harness, sender["id"])
+    assert (balance["balance"], balance["available"]) == ("900000.00", "297000.00")
+    assert balance["held"] == "603000.00"
 
 
 async def test_balances_of_agents_processors_and_partners(harness: Harness) -> None:
-    seller, bank, shop = (
+    agent, partner, merchant = (
         await create_agent(harness),
         await create_partner(harness),
         await create_processor(harness),
     )
     subscriber = await harness.create_subscriber()
-    await submit_and_get_id(harness, chart.AGENT_FUND, "cash", seller, "500")
-    await submit_and_get_id(harness, chart.AGENT_CASHIN, seller, subscriber["id"], "100")
-    await submit_and_get_id(harness, chart.PARTNER_DEPOSIT, "cash", bank, "70")
+    await submit_and_get_id(harness, chart.AGENT_FUND, "cash", agent, "500")
+    await submit_and_get_id(harness, chart.AGENT_CASHIN, agent, subscriber["id"], "100")
+    await submit_and_get_id(harness, chart.PARTNER_DEPOSIT, "cash", partner, "70")
     await submit_and_get_id(
-        harness, chart.POS_PAYMENT, await harness.create_card(subscriber["id"]), shop, "50"
+        harness, chart.POS_PAYMENT, await harness.create_card(subscriber["id"]), merchant, "50"
     )
-    assert (await get_balance(harness, seller))[
+    assert (await get_balance(harness, agent))[
         "balance"
     ] == "400.00"  # the float, not the commission
-    assert (await get_balance(harness, bank))["balance"] == "70.00"
-    assert (await get_balance(harness, shop))["balance"] == "49.50"
+    assert (await get_balance(harness, partner))["balance"] == "70.00"
+    assert (await get_balance(harness, merchant))["balance"] == "49.50"
 
 
 async def test_balance_of_an_unknown_id_is_not_found(

@@ -60,14 +60,16 @@ async def test_idempotency_key_header_is_equivalent_to_request_id(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     body, key = await _build_request(harness), await harness.create_api_key("payments:write")
-    name = str(uuid.uuid4())
-    first = await client.post(P2P_URL, json=body, auth=key, headers={"Idempotency-Key": name})
-    again = await client.post(P2P_URL, json=body | {"request_id": name, "amount": "100"}, auth=key)
+    key_value = str(uuid.uuid4())
+    first = await client.post(P2P_URL, json=body, auth=key, headers={"Idempotency-Key": key_value})
+    replay = await client.post(
+        P2P_URL, json=body | {"request_id": key_value, "amount": "100"}, auth=key
+    )
     assert "Idempotent-Replayed" not in first.headers
-    assert again.headers["Idempotent-Replayed"] == "true"
-    assert again.json() == first.json()
+    assert replay.headers["Idempotent-Replayed"] == "true"
+    assert replay.json() == first.json()
     both = await client.post(
-        P2P_URL, json=body | {"request_id": "x"}, auth=key, headers={"Idempotency-Key": name}
+        P2P_URL, json=body | {"request_id": "x"}, auth=key, headers={"Idempotency-Key": key_value}
     )
     assert (both.status_code, both.json()["code"]) == (400, "INVALID_REQUEST")
 
@@ -99,15 +101,15 @@ async def test_restricted_recipient_is_not_named_in_the_receipt(
 async def test_transfer_fails_without_payment_if_the_payee_check_fails(
     client: httpx2.AsyncClient, harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lost = AsyncMock(side_effect=unavailable("The database cannot be reached"))
+    failing_check = AsyncMock(side_effect=unavailable("The database cannot be reached"))
     body = await _build_request(harness, request_id="check fails")
     key = await harness.create_api_key("payments:write")
     with monkeypatch.context() as patch:
-        patch.setattr(submit, "find_hidden_subjects", lost)
-        patch.setattr(submit, "is_hidden", lost)
+        patch.setattr(submit, "find_hidden_subjects", failing_check)
+        patch.setattr(submit, "is_hidden", failing_check)
         response = await client.post(P2P_URL, json=body, auth=key)
     assert (response.status_code, response.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
-    lost.assert_awaited_once()
+    failing_check.assert_awaited_once()
     retry = await client.post(P2P_URL, json=body, auth=key)
     assert "Idempotent-Replayed" not in retry.headers
     assert retry.json()["sender_new_balance"] == "898.50 SLE"
@@ -126,11 +128,11 @@ async def test_decline_does_not_reveal_the_balance_of_a_restricted_recipient(
         "pin": PIN,
         "request_id": "too much",
     }
-    untold = {"limit": "500000.00", "attempted": "100.00", "party": "receiver"}
+    redacted = {"limit": "500000.00", "attempted": "100.00", "party": "receiver"}
     for caller in (await harness.create_api_key("payments:write"), await harness.create_admin("F")):
         for _ in ("now", "again"):
             response = await client.post(P2P_URL, json=body, auth=caller)
             assert (response.status_code, response.json()["code"]) == (403, "MAX_BALANCE_EXCEEDED")
-            assert response.json()["details"] == untold
-    told = await client.post(P2P_URL, json=body, auth=harness.get_service_auth())
-    assert told.json()["details"] == untold | {"used": "499950.00"}
+            assert response.json()["details"] == redacted
+    full_response = await client.post(P2P_URL, json=body, auth=harness.get_service_auth())
+    assert full_response.json()["details"] == redacted | {"used": "499950.00"}

@@ -10,11 +10,9 @@ from harness import PIN, Harness
 QUOTE_URL = "/api/v1/wallet/quote"
 
 
-async def _get_quote(
-    client: httpx2.AsyncClient, harness: Harness, **question: Any
-) -> httpx2.Response:
+async def _get_quote(client: httpx2.AsyncClient, harness: Harness, **body: Any) -> httpx2.Response:
     key = await harness.create_api_key("payments:write", "balance:read")
-    return await client.post(QUOTE_URL, json=question, auth=key)
+    return await client.post(QUOTE_URL, json=body, auth=key)
 
 
 @pytest.mark.parametrize(
@@ -43,19 +41,19 @@ async def test_quote_lists_every_reason_for_a_decline(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     sender = await harness.create_subscriber(balance="1000")
-    fine = await _get_quote(
+    allowed = await _get_quote(
         client, harness, type="transfer_p2p", amount="900", sender_id=sender["id"]
     )
-    assert (fine.json()["allowed"], fine.json()["reasons"]) == (True, [])
-    short = await _get_quote(
+    assert (allowed.json()["allowed"], allowed.json()["reasons"]) == (True, [])
+    underfunded = await _get_quote(
         client, harness, type="transfer_p2p", amount="990", sender_id=sender["id"]
     )
-    assert short.json()["reasons"] == ["INSUFFICIENT_FUNDS"]
-    much = await _get_quote(
+    assert underfunded.json()["reasons"] == ["INSUFFICIENT_FUNDS"]
+    over_limit = await _get_quote(
         client, harness, type="transfer_p2p", amount="200000", sender_id=sender["id"]
     )
-    assert much.json()["allowed"] is False
-    assert much.json()["reasons"] == [
+    assert over_limit.json()["allowed"] is False
+    assert over_limit.json()["reasons"] == [
         "TRANSACTION_LIMIT_EXCEEDED",
         "DAILY_LIMIT_EXCEEDED",
         "INSUFFICIENT_FUNDS",
@@ -66,26 +64,26 @@ async def test_quote_without_balance_read_scope_reveals_nothing_about_funds(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     key = await harness.create_api_key("payments:write")
-    rich, poor = (
+    funded, unfunded = (
         await harness.create_subscriber(balance="499999"),
         await harness.create_subscriber(balance="0.01"),
     )
 
-    async def answers(type: str, *amounts: str) -> list[Any]:
-        """Return the quotes for the rich subscriber, which must equal the poor subscriber's."""
-        found: list[list[Any]] = [[], []]
+    async def get_quotes(type: str, *amounts: str) -> list[Any]:
+        """Return the quotes for the funded subscriber, which must equal the unfunded one's."""
+        quotes_by_sender: list[list[Any]] = [[], []]
         for amount in amounts:
-            for item, quotes in zip((rich, poor), found, strict=True):
-                question = {"type": type, "amount": amount, "sender_id": item["id"]}
-                quotes.append((await client.post(QUOTE_URL, json=question, auth=key)).json())
-        assert found[0] == found[1]
-        return [(quote["allowed"], quote["reasons"]) for quote in found[0]]
+            for sender, quotes in zip((funded, unfunded), quotes_by_sender, strict=True):
+                body = {"type": type, "amount": amount, "sender_id": sender["id"]}
+                quotes.append((await client.post(QUOTE_URL, json=body, auth=key)).json())
+        assert quotes_by_sender[0] == quotes_by_sender[1]
+        return [(quote["allowed"], quote["reasons"]) for quote in quotes_by_sender[0]]
 
     # The hidden reasons: INSUFFICIENT_FUNDS of a sender, MAX_BALANCE_EXCEEDED of a receiver.
-    assert await answers("transfer_p2p", "1", "40000") == [(True, [])] * 2
-    assert await answers("agent_cashin", "1", "40000", "600000") == [(True, [])] * 3
-    much = await answers("transfer_p2p", "200000")
-    assert much == [(False, ["TRANSACTION_LIMIT_EXCEEDED", "DAILY_LIMIT_EXCEEDED"])]
+    assert await get_quotes("transfer_p2p", "1", "40000") == [(True, [])] * 2
+    assert await get_quotes("agent_cashin", "1", "40000", "600000") == [(True, [])] * 3
+    over_limit = await get_quotes("transfer_p2p", "200000")
+    assert over_limit == [(False, ["TRANSACTION_LIMIT_EXCEEDED", "DAILY_LIMIT_EXCEEDED"])]
 
 
 @pytest.mark.parametrize("caller", ["key", "admin", "service"])
@@ -102,8 +100,8 @@ async def test_quote_reports_fund_reasons_to_callers_with_balance_access(
         ("transfer_p2p", "2", "INSUFFICIENT_FUNDS"),
         ("agent_cashin", "500000", "MAX_BALANCE_EXCEEDED"),
     ):
-        question = {"type": type, "amount": amount, "sender_id": sender["id"]}
-        quote = (await client.post(QUOTE_URL, json=question, auth=auth)).json()
+        body = {"type": type, "amount": amount, "sender_id": sender["id"]}
+        quote = (await client.post(QUOTE_URL, json=body, auth=auth)).json()
         assert (quote["allowed"], quote["reasons"]) == (False, [reason])
 
 
@@ -139,15 +137,15 @@ async def test_quote_for_an_unknown_or_restricted_sender_is_rejected(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     restricted = await harness.create_restricted_subscriber()
-    nobody = await _get_quote(client, harness, type="transfer", amount="1", sender_id="sub_x")
-    assert (nobody.status_code, nobody.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
-    closed = await _get_quote(
+    unknown = await _get_quote(client, harness, type="transfer", amount="1", sender_id="sub_x")
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
+    rejected = await _get_quote(
         client, harness, type="transfer", amount="1", sender_id=restricted["id"]
     )
-    assert (closed.status_code, closed.json()["code"]) == (403, "OTP_REQUIRED")
-    served = await client.post(
+    assert (rejected.status_code, rejected.json()["code"]) == (403, "OTP_REQUIRED")
+    service_response = await client.post(
         QUOTE_URL,
         json={"type": "transfer", "amount": "1", "sender_id": restricted["id"]},
         auth=harness.get_service_auth(),
     )
-    assert served.json()["reasons"] == ["INSUFFICIENT_FUNDS"]
+    assert service_response.json()["reasons"] == ["INSUFFICIENT_FUNDS"]

@@ -40,15 +40,15 @@ def build_statement(count: int, **fields: Any) -> Statement:
     start = datetime(2026, 1, 1, tzinfo=UTC)
     movements = [
         Movement(
-            start + timedelta(minutes=50 * place),
-            (1 << 58) + place,
+            start + timedelta(minutes=50 * index),
+            (1 << 58) + index,
             chart.TRANSFER_P2P,
-            place % 3 == 2,
-            150 if place % 3 == 0 else -7,
+            index % 3 == 2,
+            150 if index % 3 == 0 else -7,
             "Mohamed S.",
             "School fees",
         )
-        for place in range(count)
+        for index in range(count)
     ]
     values: dict[str, Any] = {
         "id": 1 << 58,
@@ -98,8 +98,8 @@ async def test_statement_file_can_be_downloaded_by_link_for_24_hours(
     harness.advance_clock(hours=23, minutes=59)
     assert (await fetch_statement(harness, response)).content == file.content
     harness.advance_clock(minutes=2)
-    gone = await fetch_statement(harness, response)
-    assert (gone.status_code, gone.json()["code"]) == (404, "NOT_FOUND")
+    expired = await fetch_statement(harness, response)
+    assert (expired.status_code, expired.json()["code"]) == (404, "NOT_FOUND")
     await queries.remove_expired(harness.services.database, harness.services.clock())
     assert await harness.services.database.fetchval("SELECT count(*) FROM statements") == 0
 
@@ -126,18 +126,18 @@ async def test_links_are_revoked_when_the_subscriber_becomes_restricted(
         await harness.create_subscriber(),
     )
     response = await get_statement(harness, key, holder, format=format)
-    others = await get_statement(harness, key, other, format=format)
+    other_statement = await get_statement(harness, key, other, format=format)
     await set_restricted(harness, holder)
-    gone = await fetch_statement(harness, response)
-    never = await harness.client.get("/api/v1/statements/unknown")
-    assert (gone.status_code, gone.json()) == (404, never.json())
-    assert (await fetch_statement(harness, others)).status_code == 200
+    revoked = await fetch_statement(harness, response)
+    unknown = await harness.client.get("/api/v1/statements/unknown")
+    assert (revoked.status_code, revoked.json()) == (404, unknown.json())
+    assert (await fetch_statement(harness, other_statement)).status_code == 200
     # The subscriber requests a statement in the chat: that link works.
-    later = await get_statement(harness, harness.get_service_auth(), holder, format=format)
-    assert (await fetch_statement(harness, later)).status_code == 200
+    new_statement = await get_statement(harness, harness.get_service_auth(), holder, format=format)
+    assert (await fetch_statement(harness, new_statement)).status_code == 200
     await set_restricted(harness, holder, restricted=False)
     assert (await fetch_statement(harness, response)).status_code == 404
-    assert (await fetch_statement(harness, later)).status_code == 200
+    assert (await fetch_statement(harness, new_statement)).status_code == 200
 
 
 async def test_no_link_outlives_a_restriction_during_its_request(
@@ -189,12 +189,12 @@ async def test_restriction_during_rendering_prevents_the_link(
     holder = await harness.create_subscriber(balance="10")
     render = operations.rendering_threads.run
 
-    async def run(*arguments: Any) -> Any:
+    async def render_and_restrict(*arguments: Any) -> Any:
         content = await render(*arguments)
         await set_restricted(harness, holder)
         return content
 
-    monkeypatch.setattr(operations.rendering_threads, "run", run)
+    monkeypatch.setattr(operations.rendering_threads, "run", render_and_restrict)
     response = await harness.client.post(
         URL, json=build_request(harness, holder, format="csv"), auth=key
     )
@@ -220,12 +220,12 @@ async def test_expired_files_are_removed_in_batches(
 async def test_file_matches_the_response_despite_later_transactions(
     harness: Harness, key: BearerAuth
 ) -> None:
-    holder, friend = (
+    holder, recipient = (
         await harness.create_subscriber(balance="1000"),
         await harness.create_subscriber(),
     )
     response = await get_statement(harness, key, holder, format="csv")
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, holder["id"], friend["id"], "100")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, holder["id"], recipient["id"], "100")
     rows = list(csv.DictReader(io.StringIO((await fetch_statement(harness, response)).text)))
     assert [row["balance"] for row in rows] == [response["closing_balance"]] == ["1000.00"]
 
@@ -234,17 +234,17 @@ async def test_links_are_unguessable_and_stored_files_are_encrypted(
     harness: Harness, key: BearerAuth
 ) -> None:
     holder = await harness.create_subscriber(balance="1000")
-    responses = [await get_statement(harness, key, holder, format="csv") for _ in range(2)]
-    tokens = [response["statement_url"].rpartition("/")[2] for response in responses]
+    statements = [await get_statement(harness, key, holder, format="csv") for _ in range(2)]
+    tokens = [statement["statement_url"].rpartition("/")[2] for statement in statements]
     assert len(set(tokens)) == 2
     assert min(map(len, tokens)) >= 43
     row = await harness.services.database.fetchrow("SELECT * FROM statements LIMIT 1")
     assert row is not None
     assert not any(token.encode() in bytes(str(tuple(row)), "utf-8") for token in tokens)
     assert b"transaction_id" not in row["file"]
-    for guess in ("x", tokens[0][:-1], responses[0]["statement_id"], "%00", "é"):
-        http_response = await harness.client.get(f"/api/v1/statements/{guess}")
-        assert (http_response.status_code, http_response.json()["code"]) == (404, "NOT_FOUND")
+    for guess in ("x", tokens[0][:-1], statements[0]["statement_id"], "%00", "é"):
+        response = await harness.client.get(f"/api/v1/statements/{guess}")
+        assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")
 
 
 async def test_issuing_a_statement_file_is_audited(harness: Harness, key: BearerAuth) -> None:
@@ -255,13 +255,13 @@ async def test_issuing_a_statement_file_is_audited(harness: Harness, key: Bearer
 
 
 async def test_json_csv_and_pdf_have_the_same_content(harness: Harness, key: BearerAuth) -> None:
-    holder, friend = (
+    holder, recipient = (
         await harness.create_subscriber(balance="1000"),
         await harness.create_subscriber(),
     )
     context = {"memo": '=1+1, "quoted"\r\nand more'}
     await submit_and_get_id(
-        harness, chart.TRANSFER_P2P, holder["id"], friend["id"], "100", context=context
+        harness, chart.TRANSFER_P2P, holder["id"], recipient["id"], "100", context=context
     )
     entries = (await get_statement(harness, key, holder))["entries"]
     file = await fetch_statement(harness, await get_statement(harness, key, holder, format="csv"))
@@ -273,8 +273,8 @@ async def test_json_csv_and_pdf_have_the_same_content(harness: Harness, key: Bea
     assert rows == [{name: entry[name] for name in COLUMNS} for entry in entries]
     file = await fetch_statement(harness, await get_statement(harness, key, holder, format="pdf"))
     (page,) = extract_pages(file.content)
-    for words in ("Aminata Kamara", holder["account_id"], "Opening balance", "898.50", "1.50"):
-        assert words in page
+    for text in ("Aminata Kamara", holder["account_id"], "Opening balance", "898.50", "1.50"):
+        assert text in page
     assert page[-1] == "Page 1 of 1"
 
 
@@ -294,12 +294,12 @@ async def test_statement_with_10000_entries_uses_bounded_memory(
     assert len(rows) == LINE_COUNT
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     response = await get_statement(harness, key, holder, format="pdf")
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    growth = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     file = await fetch_statement(harness, response)
-    drawn = extract_pages(file.content)
-    assert drawn[-1][-1] == f"Page {len(drawn)} of {len(drawn)}"
-    assert "10,000.00" in drawn[-1]
-    assert grown < 64 * 1024, "kibibytes more than before"
+    pages = extract_pages(file.content)
+    assert pages[-1][-1] == f"Page {len(pages)} of {len(pages)}"
+    assert "10,000.00" in pages[-1]
+    assert growth < 64 * 1024, "memory growth in KiB"
 
 
 async def _insert_entries(harness: Harness, account_id: int) -> None:
@@ -335,14 +335,14 @@ async def _insert_entries(harness: Harness, account_id: int) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 22, 23, 24, 51, 52, 53, 54, 200])
 def test_every_pdf_page_has_column_headers_and_a_page_number(count: int) -> None:
-    drawn = extract_pages(pdf_file.render(build_statement(count)))
-    assert len(drawn) == pdf_file.count_pages(count)
-    for number, page in enumerate(drawn, 1):
+    pages = extract_pages(pdf_file.render(build_statement(count)))
+    assert len(pages) == pdf_file.count_pages(count)
+    for number, page in enumerate(pages, 1):
         assert {"Date", "Description", "Debit", "Credit", "Balance"} <= set(page)
-        assert page[-1] == f"Page {number} of {len(drawn)}"
-    displayed = [text for page in drawn for text in page if text.startswith("txn_")]
-    assert len(displayed) == count
-    assert len(drawn) == 1 or any(text.startswith("txn_") for text in drawn[-1])
+        assert page[-1] == f"Page {number} of {len(pages)}"
+    transaction_ids = [text for page in pages for text in page if text.startswith("txn_")]
+    assert len(transaction_ids) == count
+    assert len(pages) == 1 or any(text.startswith("txn_") for text in pages[-1])
 
 
 def test_pdf_rendering_is_deterministic() -> None:
@@ -363,8 +363,8 @@ def test_west_african_letters_are_rendered_and_missing_glyphs_replaced() -> None
 @given(st.text(), st.floats(1, 500))
 def test_any_text_is_rendered_and_truncated_to_its_width(text: str, width: float) -> None:
     assert "\n" not in replace_missing_glyphs(text)
-    displayed = truncate_to_width(text, REGULAR, 8, width)
-    assert displayed == replace_missing_glyphs(text) or displayed.endswith("…")
+    truncated = truncate_to_width(text, REGULAR, 8, width)
+    assert truncated == replace_missing_glyphs(text) or truncated.endswith("…")
     movement = build_statement(1).movements[0]._replace(memo=text, counterparty=text)
     assert pdf_file.render(build_statement(0, movements=[movement], holder_name=text or "x"))
 
@@ -394,9 +394,11 @@ async def test_concurrent_requests_cannot_exceed_the_file_limit_of_a_subscriber(
     monkeypatch.setattr(operations, "MAX_FILES", 3)
     holder, other = await harness.create_subscriber(), await harness.create_subscriber()
     body = build_request(harness, holder, format="csv")
-    response = [harness.client.post(URL, json=body, auth=key) for _ in range(6)]
-    responses = await asyncio.gather(*response)
-    assert sorted(http_response.status_code for http_response in responses) == [200] * 3 + [429] * 3
-    assert {a.headers["retry-after"] for a in responses if a.status_code == 429} == {"600"}
+    requests = [harness.client.post(URL, json=body, auth=key) for _ in range(6)]
+    responses = await asyncio.gather(*requests)
+    assert sorted(response.status_code for response in responses) == [200] * 3 + [429] * 3
+    assert {
+        response.headers["retry-after"] for response in responses if response.status_code == 429
+    } == {"600"}
     body = build_request(harness, other, format="csv")
     assert (await harness.client.post(URL, json=body, auth=key)).status_code == 200

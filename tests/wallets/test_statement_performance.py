@@ -31,12 +31,12 @@ async def test_statement_reads_only_its_wallet_since_the_start_of_the_period(
     database: Database,
 ) -> None:
     await insert_transactions(database)
-    recorder: Any = ExplainingDatabase(database)
-    for days, most in ((365, 200), (30, 25)):
-        recorder.plans.clear()
+    explainer: Any = ExplainingDatabase(database)
+    for days, max_rows in ((365, 200), (30, 25)):
+        explainer.plans.clear()
         start = NOW - timedelta(days=days)
-        await load_activity(recorder, WALLET_ID, start, start + timedelta(days=30))
-        assert len(recorder.plans) == 4  # opening balance and movements, each planned twice
-        for plan in recorder.plans:
-            assert 0 < count_rows_read(plan) <= most
-            assert count_rows_read(plan, "entries") <= most
+        await load_activity(explainer, WALLET_ID, start, start + timedelta(days=30))
+        assert len(explainer.plans) == 4  # opening balance and movements, each planned twice
+        for plan in explainer.plans:
+            assert 0 < count_rows_read(plan) <= max_rows
+            assert count_rows_read(plan, "entries") <= max_rows

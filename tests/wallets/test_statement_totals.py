@@ -24,8 +24,7 @@ from tapgate.ledger import chart
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings
 from tapgate.wallets.statements.queries import load_activity
-from transactions.builders import create_processor, set_kyc_level, submit_command
-from transactions.builders import decide_review as end_review
+from transactions.builders import create_processor, decide_review, set_kyc_level, submit_command
 
 START = datetime(2026, 3, 1, 22, tzinfo=UTC)
 ZONE = ZoneInfo("Africa/Lagos")  # one hour ahead of UTC
@@ -38,7 +37,7 @@ STEPS = st.tuples(
 
 
 class FakeClock:
-    """Clock set by the test; generated ids follow it, as in production."""
+    """Clock set by the test; generated IDs follow it, as in production."""
 
     def __init__(self) -> None:
         self.now = START
@@ -78,43 +77,45 @@ class RandomHistory:
     """Random transactions of one subscriber."""
 
     def __init__(
-        self, harness: Harness, now: FakeClock, holder: str, friend: str, shop: str
+        self, harness: Harness, clock: FakeClock, holder: str, recipient: str, merchant: str
     ) -> None:
         self._harness = harness
-        self._now = now
+        self._clock = clock
         self._holder = holder
-        self._friend = friend
-        self._shop = shop
+        self._recipient = recipient
+        self._merchant = merchant
         self._held: list[int] = []
         self._paid: list[int] = []
 
     async def run_step(self, step: str, amount: int, hours: int) -> None:
-        self._now.now += timedelta(hours=hours, milliseconds=7)
+        self._clock.now += timedelta(hours=hours, milliseconds=7)
         match step:
             case "receive":
                 await self._submit(chart.TRANSFER, "cash", self._holder, amount)
             case "send":
-                await self._submit(chart.TRANSFER_P2P, self._holder, self._friend, amount)
+                await self._submit(chart.TRANSFER_P2P, self._holder, self._recipient, amount)
             case "pay":
-                done = await self._submit(chart.POS_PAYMENT, self._holder, self._shop, amount)
-                self._paid += done
+                transaction_ids = await self._submit(
+                    chart.POS_PAYMENT, self._holder, self._merchant, amount
+                )
+                self._paid += transaction_ids
             case "large":
-                payer, payee = (self._holder, self._friend)[:: 1 if amount % 2 else -1]
+                payer, payee = (self._holder, self._recipient)[:: 1 if amount % 2 else -1]
                 self._held += await self._submit(
                     chart.TRANSFER_P2P, payer, payee, 50_000_001 + amount
                 )
             case "refund" if self._paid:
                 await self._submit(
-                    chart.REFUND, self._shop, self._shop, amount, original_id=self._paid[-1]
+                    chart.REFUND, self._merchant, self._merchant, amount, original_id=self._paid[-1]
                 )
             case "release" | "reject" if self._held:
                 held = ids.encode(ids.TRANSACTION, self._held.pop())
-                await end_review(self._harness, held, release=step == "release")
+                await decide_review(self._harness, held, release=step == "release")
 
     async def _submit(
         self, kind: str, payer: str, payee: str, minor: int, **more: Any
     ) -> list[int]:
-        """Submit a command and return its transaction id if it was accepted."""
+        """Submit a command and return a list with its transaction ID, if it was accepted."""
         amount = f"{minor // 100}.{minor % 100:02d}"
         outcome = await submit_command(self._harness, kind, payer, payee, amount, **more)
         return [outcome.result.transaction_id] if outcome.result and not outcome.code else []
@@ -170,53 +171,53 @@ async def _get_recorded_balance(harness: Harness, account_id: int, before: datet
 
 async def _assert_statements_add_up(
     harness: Harness,
-    now: FakeClock,
+    clock: FakeClock,
     steps: list[tuple[str, int, int]],
     periods: list[tuple[int, int]],
 ) -> None:
     key = await harness.create_api_key("subscribers:write", "payments:read")
-    shop = await create_processor(harness)
-    first = now.now.astimezone(ZONE).date()
-    (holder, account_id), (friend, _) = (
+    merchant = await create_processor(harness)
+    today = clock.now.astimezone(ZONE).date()
+    (holder, account_id), (recipient, _) = (
         await _create_subscriber(harness, key),
         await _create_subscriber(harness, key),
     )
-    history = RandomHistory(harness, now, holder, friend, shop)
+    history = RandomHistory(harness, clock, holder, recipient, merchant)
     for step in steps:
         await history.run_step(*step)
-    books = await _list_entries(harness, account_id)
+    entries = await _list_entries(harness, account_id)
     for offset, length in periods:
-        begin = first + timedelta(days=offset)
-        end = begin + timedelta(days=length)
+        first_day = today + timedelta(days=offset)
+        last_day = first_day + timedelta(days=length)
         response = await harness.client.post(
             "/api/v1/wallet/account-statement",
             json={
                 "subscriber_id": holder,
-                "from_date": begin.isoformat(),
-                "to_date": end.isoformat(),
+                "from_date": first_day.isoformat(),
+                "to_date": last_day.isoformat(),
             },
             auth=key,
         )
         assert response.status_code == 200, response.text
-        found = response.json()
+        statement = response.json()
         opening, closing, credit, debit = (
-            int(found[name].replace(".", ""))
+            int(statement[name].replace(".", ""))
             for name in ("opening_balance", "closing_balance", "total_credits", "total_debits")
         )
-        within = [amount for day, amount in books if begin <= day <= end]
+        amounts = [amount for day, amount in entries if first_day <= day <= last_day]
         assert opening + credit - debit == closing
-        assert opening == sum(amount for day, amount in books if day < begin)
-        assert credit == sum(amount for amount in within if amount > 0)
-        assert debit == -sum(amount for amount in within if amount < 0)
-        assert len(found["entries"]) == len(within)
-        start = datetime.combine(begin, datetime.min.time(), ZONE)
+        assert opening == sum(amount for day, amount in entries if day < first_day)
+        assert credit == sum(amount for amount in amounts if amount > 0)
+        assert debit == -sum(amount for amount in amounts if amount < 0)
+        assert len(statement["entries"]) == len(amounts)
+        start = datetime.combine(first_day, datetime.min.time(), ZONE)
         assert opening == await _get_recorded_balance(harness, account_id, start)
         running = opening
-        for entry in found["entries"]:
+        for entry in statement["entries"]:
             running += int(entry["credit"].replace(".", "")) - int(entry["debit"].replace(".", ""))
             assert entry["balance"].replace(".", "").lstrip("0") == str(running).lstrip("0")
             assert running >= 0
-            assert begin.isoformat() <= entry["date"] <= end.isoformat()
+            assert first_day.isoformat() <= entry["date"] <= last_day.isoformat()
         assert running == closing
 
 
@@ -230,18 +231,18 @@ async def test_statement_totals_add_up_for_every_period_of_random_histories(
         st.lists(STEPS, min_size=1, max_size=25),
         st.lists(st.tuples(st.integers(-3, 90), st.integers(0, 60)), min_size=1, max_size=6),
     )
-    def prove(steps: list[tuple[str, int, int]], periods: list[tuple[int, int]]) -> None:
-        proof = _assert_statements_add_up(harness, fake_clock, steps, periods)
-        asyncio.run_coroutine_threadsafe(proof, loop).result()
+    def check_history(steps: list[tuple[str, int, int]], periods: list[tuple[int, int]]) -> None:
+        check = _assert_statements_add_up(harness, fake_clock, steps, periods)
+        asyncio.run_coroutine_threadsafe(check, loop).result()
 
-    await asyncio.to_thread(prove)
+    await asyncio.to_thread(check_history)
 
 
 async def test_statement_is_a_consistent_snapshot_under_concurrent_transfers(
     harness: Harness, fake_clock: FakeClock
 ) -> None:
     key = await harness.create_api_key("subscribers:write")
-    (holder, account_id), (friend, _) = (
+    (holder, account_id), (recipient, _) = (
         await _create_subscriber(harness, key),
         await _create_subscriber(harness, key),
     )
@@ -249,12 +250,12 @@ async def test_statement_is_a_consistent_snapshot_under_concurrent_transfers(
 
     async def spend() -> None:
         for _ in range(10):
-            await submit_command(harness, chart.TRANSFER_P2P, holder, friend, "1")
+            await submit_command(harness, chart.TRANSFER_P2P, holder, recipient, "1")
 
-    async def look() -> None:
+    async def load_repeatedly() -> None:
         for _ in range(20):
-            books = await load_activity(harness.services.database, account_id, start, end)
-            assert books.opening_balance == 0
-            assert len(books.movements) % 2 == 1  # the deposit, then each amount with its fee
+            activity = await load_activity(harness.services.database, account_id, start, end)
+            assert activity.opening_balance == 0
+            assert len(activity.movements) % 2 == 1  # the deposit, then each amount with its fee
 
-    await asyncio.gather(spend(), look(), look())
+    await asyncio.gather(spend(), load_repeatedly(), load_repeatedly())

@@ -47,8 +47,8 @@ async def get_statement(
         URL, json=build_request(harness, subscriber, **fields), auth=key
     )
     assert response.status_code == 200, response.text
-    found: dict[str, Any] = response.json()
-    return found
+    body: dict[str, Any] = response.json()
+    return body
 
 
 async def get_error(
@@ -64,33 +64,33 @@ async def test_statement_matches_the_interface_specification(
     harness: Harness, key: BearerAuth
 ) -> None:
     holder = await harness.create_subscriber(balance="1000")
-    friend = await harness.create_subscriber(first_name="Mohamed", last_name="Sesay")
-    shop = await create_processor(harness)
+    recipient = await harness.create_subscriber(first_name="Mohamed", last_name="Sesay")
+    merchant = await create_processor(harness)
     sent = await submit_and_get_id(
         harness,
         chart.TRANSFER_P2P,
         holder["id"],
-        friend["id"],
+        recipient["id"],
         "100",
         context={"memo": "School fees"},
     )
-    paid = await submit_and_get_id(
+    payment = await submit_and_get_id(
         harness,
         chart.POS_PAYMENT,
         await harness.create_card(holder["id"]),
-        shop,
+        merchant,
         "50",
         context={"merchant_name": "Corner Shop"},
     )
     await submit_command(
-        harness, chart.TRANSFER_P2P, holder["id"], friend["id"], "5000"
+        harness, chart.TRANSFER_P2P, holder["id"], recipient["id"], "5000"
     )  # declined
-    returned = await submit_refund(harness, paid, shop, "20")
-    found = await get_statement(harness, key, holder)
-    assert found.pop("statement_id").startswith("stm_")
-    assert found.pop("generated_at").endswith("Z")
-    entries = found.pop("entries")
-    assert found == {
+    refund = await submit_refund(harness, payment, merchant, "20")
+    statement = await get_statement(harness, key, holder)
+    assert statement.pop("statement_id").startswith("stm_")
+    assert statement.pop("generated_at").endswith("Z")
+    entries = statement.pop("entries")
+    assert statement == {
         "subscriber": {"id": holder["id"], "name": "Aminata Kamara"},
         "currency": "SLE",
         "period": {"from": get_today(harness), "to": get_today(harness)},
@@ -128,7 +128,7 @@ async def test_statement_matches_the_interface_specification(
             "balance": "898.50",
         },
         {
-            "transaction_id": paid,
+            "transaction_id": payment,
             "type": "pos_payment",
             "description": "Card payment to Corner Shop",
             "debit": "50.00",
@@ -136,7 +136,7 @@ async def test_statement_matches_the_interface_specification(
             "balance": "848.50",
         },
         {
-            "transaction_id": returned,
+            "transaction_id": refund,
             "type": "refund",
             "description": "Refund from Kamara (public)",
             "debit": "0.00",
@@ -149,36 +149,43 @@ async def test_statement_matches_the_interface_specification(
 async def test_held_transaction_appears_in_the_statement_only_after_release(
     harness: Harness, key: BearerAuth
 ) -> None:
-    holder, friend = await harness.create_subscriber(), await harness.create_subscriber()
-    for item in (holder, friend):
-        await set_kyc_level(harness, item["id"], 3)
+    holder, recipient = await harness.create_subscriber(), await harness.create_subscriber()
+    for subscriber in (holder, recipient):
+        await set_kyc_level(harness, subscriber["id"], 3)
     await harness.deposit(holder["id"], "900000")
     held = await submit_and_get_id(
-        harness, chart.TRANSFER_P2P, holder["id"], friend["id"], "600000"
+        harness, chart.TRANSFER_P2P, holder["id"], recipient["id"], "600000"
     )
-    assert (await get_statement(harness, key, friend))["entries"] == []
-    later = await submit_and_get_id(harness, chart.TRANSFER_P2P, holder["id"], friend["id"], "100")
-    found = await get_statement(harness, key, holder)
-    assert [entry["transaction_id"] for entry in found["entries"]][1:] == [later, later]
+    assert (await get_statement(harness, key, recipient))["entries"] == []
+    later = await submit_and_get_id(
+        harness, chart.TRANSFER_P2P, holder["id"], recipient["id"], "100"
+    )
+    statement = await get_statement(harness, key, holder)
+    assert [entry["transaction_id"] for entry in statement["entries"]][1:] == [later, later]
     await decide_review(harness, held, release=True)
-    found = await get_statement(harness, key, holder)
-    assert [entry["transaction_id"] for entry in found["entries"]][1:] == [later, later, held, held]
-    assert found["closing_balance"] == "296898.50"
+    statement = await get_statement(harness, key, holder)
+    assert [entry["transaction_id"] for entry in statement["entries"]][1:] == [
+        later,
+        later,
+        held,
+        held,
+    ]
+    assert statement["closing_balance"] == "296898.50"
 
 
 async def test_rejected_review_does_not_appear_in_the_statement(
     harness: Harness, key: BearerAuth
 ) -> None:
-    holder, friend = await harness.create_subscriber(), await harness.create_subscriber()
-    for item in (holder, friend):
-        await set_kyc_level(harness, item["id"], 3)
+    holder, recipient = await harness.create_subscriber(), await harness.create_subscriber()
+    for subscriber in (holder, recipient):
+        await set_kyc_level(harness, subscriber["id"], 3)
     await harness.deposit(holder["id"], "900000")
     held = await submit_and_get_id(
-        harness, chart.TRANSFER_P2P, holder["id"], friend["id"], "600000"
+        harness, chart.TRANSFER_P2P, holder["id"], recipient["id"], "600000"
     )
     await decide_review(harness, held, release=False)
-    found = await get_statement(harness, key, holder)
-    assert (len(found["entries"]), found["closing_balance"]) == (1, "900000.00")
+    statement = await get_statement(harness, key, holder)
+    assert (len(statement["entries"]), statement["closing_balance"]) == (1, "900000.00")
 
 
 async def test_statement_days_use_the_platform_timezone(harness: Harness, key: BearerAuth) -> None:
@@ -188,12 +195,14 @@ async def test_statement_days_use_the_platform_timezone(harness: Harness, key: B
             harness.services.settings, timezone=ZoneInfo(zone)
         )
         day = date.fromisoformat(get_today(harness))
-        found = await get_statement(harness, key, holder)
-        assert [entry["date"] for entry in found["entries"]] == [day.isoformat()]
-        for step, opening in ((-1, "0.00"), (1, "5.00")):
-            beside = (day + timedelta(days=step)).isoformat()
-            found = await get_statement(harness, key, holder, from_date=beside, to_date=beside)
-            assert (found["entries"], found["opening_balance"]) == ([], opening)
+        statement = await get_statement(harness, key, holder)
+        assert [entry["date"] for entry in statement["entries"]] == [day.isoformat()]
+        for offset, opening in ((-1, "0.00"), (1, "5.00")):
+            adjacent_day = (day + timedelta(days=offset)).isoformat()
+            statement = await get_statement(
+                harness, key, holder, from_date=adjacent_day, to_date=adjacent_day
+            )
+            assert (statement["entries"], statement["opening_balance"]) == ([], opening)
 
 
 @pytest.mark.parametrize(
@@ -222,8 +231,8 @@ async def test_statement_can_cover_a_leap_year_and_future_dates(
     holder = await harness.create_subscriber(balance="5")
     leap_year = {"from_date": "2024-01-01", "to_date": "2024-12-31"}
     assert (await get_statement(harness, key, holder, **leap_year))["transaction_count"] == 0
-    far = {"from_date": "9998-01-01", "to_date": "9998-12-31"}
-    assert (await get_statement(harness, key, holder, **far))["opening_balance"] == "5.00"
+    future = {"from_date": "9998-01-01", "to_date": "9998-12-31"}
+    assert (await get_statement(harness, key, holder, **future))["opening_balance"] == "5.00"
 
 
 async def test_statement_of_an_unknown_subscriber_is_not_found(
