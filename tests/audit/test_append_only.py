@@ -46,10 +46,10 @@ async def test_value_named_like_a_secret_is_masked(
 ) -> None:
     async with database.transaction() as tx:
         await write_entry(
-            tx, changes={name: (None, "4071"), "inside": ({name: ["4071"]}, {name: {"a": 1}})}
+            tx, changes={name: (None, "4071"), "nested": ({name: ["4071"]}, {name: {"a": 1}})}
         )
     changes = (await _fetch_only_entry(database))["changes"]
-    assert changes == {name: [None, "***"], "inside": [{name: "***"}, {name: "***"}]}
+    assert changes == {name: [None, "***"], "nested": [{name: "***"}, {name: "***"}]}
 
 
 @pytest.mark.parametrize("name", ["key_id", "pin_locked_until", "no_pin_limit", "pinned", "prefix"])

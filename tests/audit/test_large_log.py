@@ -27,7 +27,7 @@ async def _insert_entries(database: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    ("period", "found"),
+    ("period", "expected"),
     [
         ({"from_": "2026-01-05", "to": "2026-01-05"}, 51),
         ({"to": "2026-01-02"}, 51),
@@ -37,15 +37,16 @@ async def _insert_entries(database: Database) -> None:
     ],
 )
 async def test_period_query_does_not_scan_later_entries(
-    database: Database, period: dict[str, str], found: int
+    database: Database, period: dict[str, str], expected: int
 ) -> None:
     await _insert_entries(database)
     sql, values = build_page_query(AuditLogQuery(**period), ZoneInfo("UTC"))
     rows = await database.fetch(sql, *values)
-    assert len(rows) == found
-    recorder: Any = QueryExplainer(database)
-    await recorder.fetch(sql, *values)
+    assert len(rows) == expected
+    explainer: Any = QueryExplainer(database)
+    await explainer.fetch(sql, *values)
     assert (
-        max(count_rows_read(plan, "audit_entries") for plan in recorder.plans) < 3 * ENTRIES_PER_DAY
+        max(count_rows_read(plan, "audit_entries") for plan in explainer.plans)
+        < 3 * ENTRIES_PER_DAY
     )
     assert {entry.to_record(row).occurred_at[:4] for row in rows} <= {"2026"}

@@ -42,8 +42,8 @@ async def list_alerts(harness: Harness, **filters: str) -> list[dict[str, Any]]:
         ALERTS_URL, params=filters, auth=await harness.create_admin("C")
     )
     assert response.status_code == 200, response.text
-    found: list[dict[str, Any]] = response.json()["data"]
-    return found
+    alerts: list[dict[str, Any]] = response.json()["data"]
+    return alerts
 
 
 async def resolve_alert(harness: Harness, alert_id: str, **fields: Any) -> httpx2.Response:
@@ -71,7 +71,7 @@ async def submit_transfer(harness: Harness, sender: str, receiver: str, amount: 
 async def create_held_transfer(
     harness: Harness, amount: str = "100.01"
 ) -> tuple[dict[str, Any], str, str]:
-    """Create a transfer held for review and return its alert, sender id and receiver id."""
+    """Create a transfer held for review and return its alert, sender ID and receiver ID."""
     await update_rule(harness, "Large amount", threshold="100")
     sender, receiver = await asyncio.gather(
         harness.create_subscriber(balance="1000"), harness.create_subscriber()

@@ -47,9 +47,9 @@ async def test_alert_with_only_required_fields_is_created(harness: Harness) -> N
     assert alert["id"].startswith("alr_")
     assert alert["created_at"] == alert["updated_at"]
     assert alert["created_at"].endswith("Z")
-    text = {name: value for name, value in alert.items() if name not in ("id", "created_at")}
-    del text["updated_at"]
-    assert text == {
+    fields = {name: value for name, value in alert.items() if name not in ("id", "created_at")}
+    del fields["updated_at"]
+    assert fields == {
         "subscriber_id": None,
         "transaction_id": None,
         "rule_id": None,
@@ -62,10 +62,10 @@ async def test_alert_with_only_required_fields_is_created(harness: Harness) -> N
         "resolved_by": None,
         "resolved_at": None,
     }
-    found = await harness.client.get(
+    fetched = await harness.client.get(
         f"{ALERTS_URL}/{alert['id']}", auth=await harness.create_admin("C")
     )
-    assert (found.status_code, found.json()) == (200, alert)
+    assert (fetched.status_code, fetched.json()) == (200, alert)
     (entry,) = await harness.list_audit_entries(alert["id"], "alert.created")
     assert entry["changes"] == {"status": [None, "open"]}
     assert (entry["actor"]["type"], entry["actor"]["id"]) == ("service", "messenger")
@@ -76,29 +76,29 @@ async def test_repeated_alert_for_a_rule_and_subject_increments_its_occurrences(
 ) -> None:
     subscriber = await harness.create_subscriber()
     rule = (await get_rules_by_name(harness))["Large amount"]
-    about = {"rule_id": rule["id"], "subscriber_id": subscriber["id"]}
-    first = await create_alert(harness, **about)
-    again = await post_alert(harness, **about, details={"seen": "thrice"}, severity="CRITICAL")
-    assert again.status_code == 200
-    alert = again.json()["alert"]
+    subject = {"rule_id": rule["id"], "subscriber_id": subscriber["id"]}
+    first = await create_alert(harness, **subject)
+    repeat = await post_alert(harness, **subject, details={"seen": "thrice"}, severity="CRITICAL")
+    assert repeat.status_code == 200
+    alert = repeat.json()["alert"]
     assert (alert["id"], alert["occurrences"], alert["severity"]) == (first["id"], 2, "CRITICAL")
     assert alert["details"] == {"seen": "thrice"}
-    milder = (await post_alert(harness, **about, severity="LOW")).json()["alert"]
+    milder = (await post_alert(harness, **subject, severity="LOW")).json()["alert"]
     assert (milder["occurrences"], milder["severity"]) == (3, "CRITICAL")
     await harness.client.post(
         f"{ALERTS_URL}/{first['id']}/investigate", auth=await harness.create_admin("C")
     )
-    assert (await post_alert(harness, **about)).status_code == 200
+    assert (await post_alert(harness, **subject)).status_code == 200
     assert (await resolve_alert(harness, first["id"])).status_code == 200
-    assert (await post_alert(harness, **about)).status_code == 201
+    assert (await post_alert(harness, **subject)).status_code == 201
 
 
 async def test_alerts_without_both_rule_and_subscriber_are_not_merged(harness: Harness) -> None:
     subscriber = await harness.create_subscriber()
     rule_id = (await get_rules_by_name(harness))["Large amount"]["id"]
-    for about in ({}, {"subscriber_id": subscriber["id"]}, {"rule_id": rule_id}):
-        assert (await create_alert(harness, **about))["id"] != (
-            await create_alert(harness, **about)
+    for subject in ({}, {"subscriber_id": subscriber["id"]}, {"rule_id": rule_id}):
+        assert (await create_alert(harness, **subject))["id"] != (
+            await create_alert(harness, **subject)
         )["id"]
 
 
@@ -168,29 +168,31 @@ async def test_invalid_field_is_named(harness: Harness) -> None:
 
 async def test_alerts_are_filtered_and_paged(harness: Harness) -> None:
     subscriber = await harness.create_subscriber(balance="10")
-    friend = await harness.create_subscriber()
-    paid = await submit_and_get_id(harness, chart.TRANSFER_P2P, subscriber["id"], friend["id"], "1")
-    plain = await create_alert(harness, transaction_id=paid)
-    grave = await create_alert(harness, severity="HIGH")
-    about = await create_alert(harness, subscriber_id=subscriber["id"])
-    await resolve_alert(harness, plain["id"], status="false_positive")
+    recipient = await harness.create_subscriber()
+    transfer_id = await submit_and_get_id(
+        harness, chart.TRANSFER_P2P, subscriber["id"], recipient["id"], "1"
+    )
+    transaction_alert = await create_alert(harness, transaction_id=transfer_id)
+    high = await create_alert(harness, severity="HIGH")
+    subscriber_alert = await create_alert(harness, subscriber_id=subscriber["id"])
+    await resolve_alert(harness, transaction_alert["id"], status="false_positive")
 
-    async def listed(**filters: str) -> list[str]:
+    async def list_ids(**filters: str) -> list[str]:
         return [alert["id"] for alert in await list_alerts(harness, **filters)]
 
-    assert await listed() == [about["id"], grave["id"], plain["id"]]
-    assert await listed(status="open") == [about["id"], grave["id"]]
-    assert await listed(status="false_positive") == [plain["id"]]
-    assert await listed(severity="HIGH") == [grave["id"]]
-    assert await listed(subscriber_id=subscriber["id"]) == [about["id"]]
-    assert await listed(subscriber_id=subscriber["id"], severity="LOW") == []
-    assert await listed(subscriber_id="sub_0000000000001") == []
-    assert await listed(transaction_id=paid) == [plain["id"]]
-    assert await listed(transaction_id="txn_0000000000001") == []
+    assert await list_ids() == [subscriber_alert["id"], high["id"], transaction_alert["id"]]
+    assert await list_ids(status="open") == [subscriber_alert["id"], high["id"]]
+    assert await list_ids(status="false_positive") == [transaction_alert["id"]]
+    assert await list_ids(severity="HIGH") == [high["id"]]
+    assert await list_ids(subscriber_id=subscriber["id"]) == [subscriber_alert["id"]]
+    assert await list_ids(subscriber_id=subscriber["id"], severity="LOW") == []
+    assert await list_ids(subscriber_id="sub_0000000000001") == []
+    assert await list_ids(transaction_id=transfer_id) == [transaction_alert["id"]]
+    assert await list_ids(transaction_id="txn_0000000000001") == []
     admin = await harness.create_admin("C")
     page = (await harness.client.get(f"{ALERTS_URL}?limit=2", auth=admin)).json()
     rest = await harness.client.get(f"{ALERTS_URL}?cursor={page['next_cursor']}", auth=admin)
-    assert [alert["id"] for alert in rest.json()["data"]] == [plain["id"]]
+    assert [alert["id"] for alert in rest.json()["data"]] == [transaction_alert["id"]]
     for query in ("status=closed", "severity=high", "limit=0", "transaction_id=sub_0000000000001"):
         response = await harness.client.get(f"{ALERTS_URL}?{query}", auth=admin)
         assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
@@ -206,32 +208,32 @@ async def test_alerts_about_restricted_subscribers_are_masked_and_can_be_resolve
     )
     sent = await submit_and_get_id(harness, chart.TRANSFER_P2P, restricted["id"], other["id"], "5")
     details = {"asked_by": restricted["phone_number"], "action": "alert", "figure": "5.00"}
-    odd = {"rule_type": "Aminata", "action": "Aminata", "figure": ["Aminata"]}
+    invalid_values = {"rule_type": "Aminata", "action": "Aminata", "figure": ["Aminata"]}
     admin, url = await harness.create_admin("C"), f"/api/v1/subscribers/{restricted['id']}"
-    plain = await create_alert(harness, subscriber_id=other["id"], details=details)
+    unrestricted = await create_alert(harness, subscriber_id=other["id"], details=details)
     masked = [
         await create_alert(harness, subscriber_id=restricted["id"], details=details),
-        await create_alert(harness, transaction_id=sent, details=details | odd),
+        await create_alert(harness, transaction_id=sent, details=details | invalid_values),
     ]
     assert masked[0]["details"] == details  # services see unmasked details
     page = (await harness.client.get(ALERTS_URL, auth=admin)).json()
     by_transaction, by_subscriber, unmasked = page["data"]
     assert page["masked"] is True
-    assert (unmasked["id"], unmasked["details"]) == (plain["id"], details)
+    assert (unmasked["id"], unmasked["details"]) == (unrestricted["id"], details)
     assert "masked" not in unmasked
     assert by_subscriber["masked"] is True and by_transaction["masked"] is True
     assert by_subscriber["details"] == {"action": "alert", "figure": "5.00"}
     assert by_transaction["details"] == {}
     assert by_subscriber["subscriber_id"] == restricted["id"]
 
-    one = f"{ALERTS_URL}/{masked[0]['id']}"
+    alert_url = f"{ALERTS_URL}/{masked[0]['id']}"
     note = {"note": "Aminata called"}
-    responses = [await harness.client.post(f"{one}/investigate", json=note, auth=admin)]
+    responses = [await harness.client.post(f"{alert_url}/investigate", json=note, auth=admin)]
     resolution = {"status": "resolved", "resolution_notes": "Aminata was right"}
-    responses.append(await harness.client.post(f"{one}/resolve", json=resolution, auth=admin))
-    responses.append(await harness.client.get(one, auth=admin))
-    log = f"/api/v1/audit/logs?resource_id={masked[0]['id']}"
-    responses.append(await harness.client.get(log, auth=admin))
+    responses.append(await harness.client.post(f"{alert_url}/resolve", json=resolution, auth=admin))
+    responses.append(await harness.client.get(alert_url, auth=admin))
+    log_url = f"/api/v1/audit/logs?resource_id={masked[0]['id']}"
+    responses.append(await harness.client.get(log_url, auth=admin))
     for response in responses:
         assert response.status_code == 200, response.text
         assert "Aminata" not in response.text and restricted["phone_number"] not in response.text
@@ -239,10 +241,10 @@ async def test_alerts_about_restricted_subscribers_are_masked_and_can_be_resolve
     await harness.client.post(f"{url}/restricted-access", auth=admin)
     code = await harness.get_pending_code(restricted["phone_number"])
     await harness.client.post(f"{url}/restricted-access/verify", json={"otp": code}, auth=admin)
-    found = (await harness.client.get(one, auth=admin)).json()
-    assert (found["details"], found["resolution_notes"]) == (details, "Aminata was right")
-    assert "masked" not in found
-    assert "Aminata called" in (await harness.client.get(log, auth=admin)).text
+    alert = (await harness.client.get(alert_url, auth=admin)).json()
+    assert (alert["details"], alert["resolution_notes"]) == (details, "Aminata was right")
+    assert "masked" not in alert
+    assert "Aminata called" in (await harness.client.get(log_url, auth=admin)).text
 
 
 async def test_investigation_sets_the_status_and_is_audited(harness: Harness) -> None:
@@ -253,8 +255,11 @@ async def test_investigation_sets_the_status_and_is_audited(harness: Harness) ->
     assert response.status_code == 200
     assert list(response.json()) == ["success", "message", "alert"]
     assert response.json()["alert"]["status"] == "investigating"
-    again = await harness.client.post(url, auth=admin)
-    assert (again.status_code, again.json()["alert"]["status"]) == (200, "investigating")
+    second_response = await harness.client.post(url, auth=admin)
+    assert (second_response.status_code, second_response.json()["alert"]["status"]) == (
+        200,
+        "investigating",
+    )
     first, second = await harness.list_audit_entries(alert["id"], "alert.investigated")
     assert (first["reason"], second["reason"]) == ("Called the customer", None)
     assert first["changes"] == {"status": ["open", "investigating"]}
@@ -353,10 +358,10 @@ SUPPORT_REQUEST: dict[str, Any] = {"alert_type": "SUPPORT_REQUEST", "severity": 
 
 async def test_phone_number_has_at_most_one_open_support_request(harness: Harness) -> None:
     first = await create_alert(harness, **SUPPORT_REQUEST, details={"asked_by": "+23276000001"})
-    again = await post_alert(harness, **SUPPORT_REQUEST, details={"asked_by": "+23276000001"})
-    assert again.status_code == 200
-    assert again.json()["alert"]["id"] == first["id"]
-    assert again.json()["alert"]["occurrences"] == 2
+    repeat = await post_alert(harness, **SUPPORT_REQUEST, details={"asked_by": "+23276000001"})
+    assert repeat.status_code == 200
+    assert repeat.json()["alert"]["id"] == first["id"]
+    assert repeat.json()["alert"]["occurrences"] == 2
     other = await create_alert(harness, **SUPPORT_REQUEST, details={"asked_by": "+23276000002"})
     assert other["id"] != first["id"]
     assert (await resolve_alert(harness, first["id"])).status_code == 200

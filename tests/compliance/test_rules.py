@@ -23,19 +23,19 @@ async def put_rule(harness: Harness, name: str, body: Any) -> httpx2.Response:
 
 
 async def test_rule_is_read_by_id_and_unknown_rule_is_404(harness: Harness) -> None:
-    officer = await harness.create_admin("C")
+    admin = await harness.create_admin("C")
     for rule in (await get_rules_by_name(harness)).values():
-        response = await harness.client.get(f"{RULES_URL}/{rule['id']}", auth=officer)
+        response = await harness.client.get(f"{RULES_URL}/{rule['id']}", auth=admin)
         assert (response.status_code, response.json()) == (200, rule)
     for unknown in ("rul_0000000000001", "alr_0000000000001", "1"):
-        response = await harness.client.get(f"{RULES_URL}/{unknown}", auth=officer)
+        response = await harness.client.get(f"{RULES_URL}/{unknown}", auth=admin)
         assert (response.status_code, response.json()["code"]) == (404, "RULE_NOT_FOUND")
 
 
 async def test_default_rules(harness: Harness) -> None:
-    found = await get_rules_by_name(harness)
-    assert all(rule.pop("id").startswith("rul_") for rule in found.values())
-    assert found == {
+    rules = await get_rules_by_name(harness)
+    assert all(rule.pop("id").startswith("rul_") for rule in rules.values())
+    assert rules == {
         "Large amount": {
             "name": "Large amount",
             "type": "AMOUNT_THRESHOLD",
@@ -232,18 +232,18 @@ async def test_changed_rule_applies_immediately_in_every_process(
             await harness.create_subscriber(balance="1000"),
             await harness.create_subscriber(),
         )
-        elsewhere = Harness(second, harness.client)
-        for harness_here in (harness, elsewhere):  # both processes have cached the old rule
-            assert (
-                await submit_transfer(harness_here, sender["id"], receiver["id"], "50")
-            ).code is None
+        second_gateway = Harness(second, harness.client)
+        for gateway in (harness, second_gateway):  # both processes have cached the old rule
+            assert (await submit_transfer(gateway, sender["id"], receiver["id"], "50")).code is None
         await update_rule(harness, "Large amount", threshold="10", action="block")
         outcomes = await asyncio.gather(
             *(
-                submit_transfer(here, sender["id"], receiver["id"], "50")
-                for here in (harness, elsewhere)
+                submit_transfer(gateway, sender["id"], receiver["id"], "50")
+                for gateway in (harness, second_gateway)
             )
         )
         assert [outcome.code for outcome in outcomes] == ["COMPLIANCE_REJECTED"] * 2
         await update_rule(harness, "Large amount", status="inactive")
-        assert (await submit_transfer(elsewhere, sender["id"], receiver["id"], "50")).code is None
+        assert (
+            await submit_transfer(second_gateway, sender["id"], receiver["id"], "50")
+        ).code is None

@@ -16,7 +16,7 @@ def test_day_is_divided_into_hours() -> None:
     starts = list_bucket_starts("day", NOW, ZoneInfo("Africa/Freetown"))
     assert len(starts) == 24
     assert starts[-1] == datetime(2026, 3, 10, 12, tzinfo=UTC)
-    assert {later - item for item, later in pairwise(starts)} == {timedelta(hours=1)}
+    assert {later - earlier for earlier, later in pairwise(starts)} == {timedelta(hours=1)}
 
 
 @pytest.mark.parametrize(("period", "days"), [("week", 7), ("month", 30)])
@@ -32,7 +32,7 @@ def test_day_of_a_daylight_saving_change_is_one_bucket() -> None:
     starts = list_bucket_starts(
         "week", datetime(2026, 3, 30, 12, tzinfo=UTC), ZoneInfo("Europe/Berlin")
     )
-    lengths = [later - item for item, later in pairwise(starts)]
+    lengths = [later - earlier for earlier, later in pairwise(starts)]
     assert sorted(lengths)[0] == timedelta(hours=23)
     assert sorted(lengths)[1:] == [timedelta(hours=24)] * 5
 

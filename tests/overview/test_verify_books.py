@@ -29,14 +29,14 @@ async def test_valid_books_are_verified_and_the_result_is_stored(harness: Harnes
     proof = response.json()
     assert (response.status_code, proof["holds"]) == (200, True)
     assert (proof["transactions"], proof["entries"]) == (2, 3)
-    assert [item["claim"] for item in proof["claims"]] == list(CLAIMS)
-    assert not [entry for entry in proof["claims"] if entry["broken"] or entry["examples"]]
+    assert [claim["claim"] for claim in proof["claims"]] == list(CLAIMS)
+    assert not [claim for claim in proof["claims"] if claim["broken"] or claim["examples"]]
     assert await get_last_proof(harness) == {
         name: proof[name]
         for name in ("proven_at", "holds", "seconds", "transactions", "entries", "accounts")
     }
-    event = "SELECT result FROM audit_entries WHERE event = 'ledger.verified'"
-    assert await harness.services.database.fetchval(event) == "success"
+    result_sql = "SELECT result FROM audit_entries WHERE event = 'ledger.verified'"
+    assert await harness.services.database.fetchval(result_sql) == "success"
 
 
 async def test_broken_books_are_reported_and_the_result_is_stored(harness: Harness) -> None:
@@ -45,13 +45,13 @@ async def test_broken_books_are_reported_and_the_result_is_stored(harness: Harne
     response = await harness.client.post(URL, auth=await harness.create_admin())
     proof = response.json()
     assert (response.status_code, proof["holds"]) == (200, False)
-    (broken,) = [item for item in proof["claims"] if not item["holds"]]
+    (broken,) = [claim for claim in proof["claims"] if not claim["holds"]]
     assert broken["claim"] == "every balance is the sum of its entries"
     assert broken["broken"] == 1
     assert "balance 5, entries 10000" in broken["examples"][0]
     assert (await get_last_proof(harness))["holds"] is False
-    event = "SELECT result, reason FROM audit_entries WHERE event = 'ledger.verified'"
-    row = await harness.services.database.fetchrow(event)
+    result_sql = "SELECT result, reason FROM audit_entries WHERE event = 'ledger.verified'"
+    row = await harness.services.database.fetchrow(result_sql)
     assert row is not None
     assert tuple(row) == ("failure", broken["claim"])
 
@@ -60,11 +60,11 @@ async def test_concurrent_verification_is_rejected(harness: Harness) -> None:
     admin = await harness.create_admin()
     async with harness.services.database.connection() as connection:
         await connection.execute("SELECT pg_advisory_lock($1)", _LOCK_KEY)
-        refused = await harness.client.post(URL, auth=admin)
+        rejected = await harness.client.post(URL, auth=admin)
         await connection.execute("SELECT pg_advisory_unlock($1)", _LOCK_KEY)
-    assert (refused.status_code, refused.json()["code"]) == (429, "RATE_LIMITED")
-    assert refused.headers["Retry-After"] == "1"
-    assert "already" in refused.json()["message"]
+    assert (rejected.status_code, rejected.json()["code"]) == (429, "RATE_LIMITED")
+    assert rejected.headers["Retry-After"] == "1"
+    assert "already" in rejected.json()["message"]
     assert await get_last_proof(harness) is None
     for _ in range(3):
         assert (await harness.client.post(URL, auth=admin)).status_code == 200
@@ -74,31 +74,31 @@ async def test_other_requests_are_served_during_a_long_verification(harness: Har
     admin, database = await harness.create_admin(), harness.services.database
     async with database.dedicated_connection() as connection, connection.transaction():
         await connection.execute("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE")
-        proving = asyncio.create_task(harness.client.post(URL, auth=admin))
+        verification = asyncio.create_task(harness.client.post(URL, auth=admin))
         while await database.fetchval(_VERIFY_LOCKS_SQL) is None:
             await asyncio.sleep(0.01)
         listed = await asyncio.gather(
             *(harness.client.get("/api/v1/subscribers", auth=admin) for _ in range(20))
         )
         assert {response.status_code for response in listed} == {200}
-        assert not proving.done()
-    assert (await proving).status_code == 200
+        assert not verification.done()
+    assert (await verification).status_code == 200
 
 
-@pytest.mark.parametrize("end", ["whoever asked goes away", "the database drops it"])
-async def test_interrupted_verification_releases_its_lock(harness: Harness, end: str) -> None:
+@pytest.mark.parametrize("cause", ["client disconnects", "database connection is lost"])
+async def test_interrupted_verification_releases_its_lock(harness: Harness, cause: str) -> None:
     admin, database = await harness.create_admin(), harness.services.database
     async with database.dedicated_connection() as connection, connection.transaction():
         await connection.execute("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE")
-        proving = asyncio.create_task(harness.client.post(URL, auth=admin))
+        verification = asyncio.create_task(harness.client.post(URL, auth=admin))
         while (backend := await database.fetchval(_VERIFY_LOCKS_SQL)) is None:
             await asyncio.sleep(0.01)
-        if end == "the database drops it":
+        if cause == "database connection is lost":
             await database.fetchval("SELECT pg_terminate_backend($1)", backend)
-            assert (await proving).status_code == 503
+            assert (await verification).status_code == 503
         else:
-            proving.cancel()
-            await asyncio.wait([proving])
+            verification.cancel()
+            await asyncio.wait([verification])
         # Its advisory lock is released even though the table lock it waited for is still held.
         while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK_KEY):
             await asyncio.sleep(0.01)
