@@ -86,7 +86,7 @@ class Ledger:
         is_right_pin: PinMatcher,
         float_low: int = 0,
         receipt_kinds: frozenset[str] = frozenset(),
-        carried_one: BatchCallback = lambda size, seconds: None,
+        on_batch: BatchCallback = lambda size, seconds: None,
     ) -> None:
         self._database = database
         self._signals = signals
@@ -97,7 +97,7 @@ class Ledger:
         self._is_correct_pin = is_right_pin
         self._low_float_threshold = float_low
         self._receipt_kinds = receipt_kinds
-        self._on_batch = carried_one
+        self._on_batch = on_batch
         self._pending: deque[PendingCommand] = deque()
         self._wakeup = asyncio.Event()
         self._is_stopping = False
@@ -124,7 +124,7 @@ class Ledger:
         is_right_pin: PinMatcher,
         float_low: int = 0,
         receipt_kinds: frozenset[str] = frozenset(),
-        carried_one: BatchCallback = lambda size, seconds: None,
+        on_batch: BatchCallback = lambda size, seconds: None,
     ) -> Self:
         ledger = cls(
             await Database.connect(url, size=_POOL_SIZE, session=_SESSION_SETTINGS),
@@ -136,7 +136,7 @@ class Ledger:
             is_right_pin=is_right_pin,
             float_low=float_low,
             receipt_kinds=receipt_kinds,
-            carried_one=carried_one,
+            on_batch=on_batch,
         )
         ledger._worker = asyncio.create_task(ledger._run_worker())
         return ledger
