@@ -292,14 +292,11 @@ def prepare_programs(user: ServerUser) -> Path:
             PROGRAM_COPIES_DIR.mkdir(parents=True, exist_ok=True)
             PROGRAM_COPIES_DIR.chmod(0o755)  # regardless of the umask
             with tempfile.TemporaryDirectory(dir=PROGRAM_COPIES_DIR) as temporary_dir:
+                copy = Path(temporary_dir) / "copy"
                 for folder in sources:
-                    _copy_readable(
-                        folder, Path(temporary_dir) / "copy" / folder.relative_to(site_packages)
-                    )
+                    _copy_readable(folder, copy / folder.relative_to(site_packages))
                 with contextlib.suppress(FileExistsError, OSError):
-                    (Path(temporary_dir) / "copy").rename(
-                        target
-                    )  # fails if another process was faster
+                    copy.rename(target)  # fails if another process was faster
         copies = [target / folder.relative_to(site_packages) for folder in sources]
         can_run = all(user.can_run(folder) for folder in copies)
     except OSError as error:
