@@ -347,14 +347,14 @@ async def test_partner_webhook_rejects_the_secret_of_another_partner(
         "amount": "1",
     }
     before = await ownership_fixtures.access_fixtures.snapshot_tables()
-    nobody = {"id": build_missing_id(ids.PARTNER)}
+    missing_partner = {"id": build_missing_id(ids.PARTNER)}
     foreign, unknown = [
         await post_webhook(
             ownership_fixtures.client,
             {**ownership_fixtures.partner_record, "partner": partner},
             body,
         )
-        for partner in (ownership_fixtures.other_partner_record["partner"], nobody)
+        for partner in (ownership_fixtures.other_partner_record["partner"], missing_partner)
     ]
     assert (foreign.status_code, foreign.json()) == (unknown.status_code, unknown.json())
     assert get_status_and_code(foreign) == (401, "UNAUTHORIZED")

@@ -82,8 +82,8 @@ async def test_sent_events_match_their_description(
 
     async with receiver.listen():
         await create("watch", "*")
-        gone = await create("gone", "card.blocked")
-        await harness.client.post(f"{ENDPOINTS_URL}/{gone}/test", auth=admin)
+        endpoint_id = await create("gone", "card.blocked")
+        await harness.client.post(f"{ENDPOINTS_URL}/{endpoint_id}/test", auth=admin)
         receiver.enqueue_statuses(410)
         await deliver_due(harness.services, EVENT_RECORD_LOADERS)
         subscriber = await harness.create_subscriber(balance="5.00")

@@ -70,58 +70,58 @@ async def test_released_connection_is_reused(pool: Pool, fake_server: FakeServer
 
 
 async def test_waiting_tasks_get_connections_in_order_of_arrival(pool: Pool) -> None:
-    taken = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
+    held = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
     waiting = [asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS)) for _ in range(2)]
     await asyncio.sleep(0)
-    pool.release(taken[1])
-    pool.release(taken[0])
-    assert [await task for task in waiting] == [taken[1], taken[0]]
+    pool.release(held[1])
+    pool.release(held[0])
+    assert [await task for task in waiting] == [held[1], held[0]]
 
 
 async def test_acquire_times_out_and_the_pool_recovers(pool: Pool) -> None:
-    taken = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
+    held = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
     with pytest.raises(TimeoutError):
         await pool.acquire(SHORT_TIMEOUT_SECONDS)
-    pool.release(taken[0])
-    assert await pool.acquire(LONG_TIMEOUT_SECONDS) is taken[0]
+    pool.release(held[0])
+    assert await pool.acquire(LONG_TIMEOUT_SECONDS) is held[0]
 
 
 async def test_broken_connection_is_replaced_for_a_waiting_task(
     pool: Pool, fake_server: FakeServer
 ) -> None:
-    taken = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
+    held = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
     waiting = asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS))
     await asyncio.sleep(0)
-    taken[0].terminate()
-    pool.release(taken[0])
-    assert await waiting not in taken
+    held[0].terminate()
+    pool.release(held[0])
+    assert await waiting not in held
     assert fake_server.open_count == POOL_SIZE
 
 
 async def test_connection_handed_to_a_canceled_task_returns_to_the_pool(pool: Pool) -> None:
-    taken = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
+    held = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
     waiting = asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS))
     await asyncio.sleep(0)
-    pool.release(taken[0])
+    pool.release(held[0])
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    assert await pool.acquire(LONG_TIMEOUT_SECONDS) is taken[0]
+    assert await pool.acquire(LONG_TIMEOUT_SECONDS) is held[0]
 
 
 async def test_slot_offered_to_a_canceled_task_goes_to_the_next_one(pool: Pool) -> None:
-    taken = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
+    held = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
     canceled, waiting = [asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS)) for _ in range(2)]
     await asyncio.sleep(0)
-    taken[0].terminate()
-    pool.release(taken[0])
+    held[0].terminate()
+    pool.release(held[0])
     canceled.cancel()
     with pytest.raises(asyncio.CancelledError):
         await canceled
     for _ in range(4):
         await asyncio.sleep(0)
     assert waiting.done(), "the task still waits although the pool has a free slot"
-    assert await waiting not in taken
+    assert await waiting not in held
 
 
 async def test_failed_connect_frees_its_slot(pool: Pool, fake_server: FakeServer) -> None:
