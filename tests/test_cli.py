@@ -20,8 +20,10 @@ _TAPGATE_EXECUTABLE = Path(sys.executable).with_name("tapgate")
 
 
 def build_environ(folder: Path, **variables: str) -> dict[str, str]:
-    stored = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
-    return stored | {"TAPGATE_DATA_DIR": str(folder / "data")} | variables
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")
+    }
+    return inherited | {"TAPGATE_DATA_DIR": str(folder / "data")} | variables
 
 
 def run_tapgate(
@@ -42,10 +44,10 @@ def run_tapgate(
     "command",
     [[], *([word] for word in "up serve messenger migrate demo chat backup restore".split())],
 )
-def test_everything_is_explained(command: list[str]) -> None:
-    displayed = CliRunner().invoke(app, [*command, "--help"], prog_name="tapgate")
-    assert displayed.exit_code == 0
-    assert f"Usage: {' '.join(['tapgate', *command])}" in displayed.output
+def test_every_command_has_help(command: list[str]) -> None:
+    result = CliRunner().invoke(app, [*command, "--help"], prog_name="tapgate")
+    assert result.exit_code == 0
+    assert f"Usage: {' '.join(['tapgate', *command])}" in result.output
 
 
 @pytest.mark.parametrize(
@@ -72,16 +74,16 @@ def test_everything_is_explained(command: list[str]) -> None:
 def test_startup_error_is_reported_in_one_line(
     public_tmp_path: Path, command: str, variables: dict[str, str], line: str
 ) -> None:
-    ended = run_tapgate(public_tmp_path, command, **variables)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", f"tapgate: {line}\n")
+    result = run_tapgate(public_tmp_path, command, **variables)
+    assert (result.returncode, result.stdout, result.stderr) == (1, "", f"tapgate: {line}\n")
 
 
 def test_port_in_use_is_reported_in_one_line(public_tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
-        ended = run_tapgate(public_tmp_path, "serve", "--port", port)
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr == (
+        result = run_tapgate(public_tmp_path, "serve", "--port", port)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == (
         f"tapgate: the gateway cannot listen on http://127.0.0.1:{port}: "
         "the port is already in use\n"
     )
@@ -98,19 +100,19 @@ def test_migrate_brings_the_embedded_database_up_to_date(
 
 def test_up_starts_everything_and_shows_the_first_password_once(public_tmp_path: Path) -> None:
     ports = {"TAPGATE_PORT": str(free_port()), "TAPGATE_MESSENGER_PORT": str(free_port())}
-    with up(public_tmp_path, ports) as first:
+    with run_up(public_tmp_path, ports) as first:
         in_use = run_tapgate(public_tmp_path, "up", **ports, TAPGATE_HOST="127.0.0.2")
         assert in_use.returncode == 1
         migrated = run_tapgate(public_tmp_path, "migrate")
         assert migrated.stdout == "The database is up to date.\n"
-    with up(public_tmp_path, ports) as second:
+    with run_up(public_tmp_path, ports) as second:
         pass
     assert any("password" in line for line in first)
     assert not any("password" in line for line in second)
 
 
 @contextlib.contextmanager
-def up(folder: Path, ports: dict[str, str]) -> Iterator[list[str]]:
+def run_up(folder: Path, ports: dict[str, str]) -> Iterator[list[str]]:
     """Run `tapgate up`, check that it responds, and yield the lines it printed until ready."""
     variables = build_environ(folder, **ports, TAPGATE_DEMO="off")
     with subprocess.Popen(
@@ -121,11 +123,11 @@ def up(folder: Path, ports: dict[str, str]) -> Iterator[list[str]]:
         try:
             while not lines or not lines[-1].startswith("The messenger listens on "):
                 line = process.stdout.readline()
-                assert line, "it ended"
+                assert line, "the process exited"
                 lines.append(line)
-            for item in ports.values():
+            for port in ports.values():
                 with urllib.request.urlopen(
-                    f"http://127.0.0.1:{item}/health", timeout=30
+                    f"http://127.0.0.1:{port}/health", timeout=30
                 ) as response:
                     assert response.status == 200
             yield lines
@@ -137,7 +139,7 @@ def up(folder: Path, ports: dict[str, str]) -> Iterator[list[str]]:
 def test_database_without_tables_is_reported_in_one_line(
     public_tmp_path: Path, empty_database_url: str
 ) -> None:
-    ended = run_tapgate(public_tmp_path, "verify", TAPGATE_DATABASE_URL=empty_database_url)
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr.startswith("tapgate: the database has no tables yet")
-    assert ended.stderr.count("\n") == 1
+    result = run_tapgate(public_tmp_path, "verify", TAPGATE_DATABASE_URL=empty_database_url)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("tapgate: the database has no tables yet")
+    assert result.stderr.count("\n") == 1

@@ -1,4 +1,4 @@
-"""Child process of the supervisor: one process of a service, restarted whenever it exits."""
+"""Child process of the supervisor: one worker of a service, restarted whenever it exits."""
 
 import asyncio
 import contextlib
@@ -42,29 +42,29 @@ class ChildProcess:
 
     async def supervise(self) -> NoReturn:
         """Run and restart the process until canceled, which shuts it down gracefully."""
-        pause = _MIN_RESTART_DELAY_SECONDS
+        delay = _MIN_RESTART_DELAY_SECONDS
         while True:
             started = time.monotonic()
-            ended = await self._run()
+            exit_reason = await self._run()
             if not self.ready.is_set():
-                raise StartError(f"the {self._service} {ended} during startup")
+                raise StartError(f"the {self._service} {exit_reason} during startup")
             # Restart quickly after a stable run, with exponential backoff after short ones.
-            long_life = time.monotonic() - started > _STABLE_RUN_SECONDS
-            pause = (
+            was_stable = time.monotonic() - started > _STABLE_RUN_SECONDS
+            delay = (
                 _MIN_RESTART_DELAY_SECONDS
-                if long_life
-                else min(pause * 2, _MAX_RESTART_DELAY_SECONDS)
+                if was_stable
+                else min(delay * 2, _MAX_RESTART_DELAY_SECONDS)
             )
-            print_line(f"The {self._service} {ended}. Restarting it.")
-            await asyncio.sleep(pause)
+            print_line(f"The {self._service} {exit_reason}. Restarting it.")
+            await asyncio.sleep(delay)
 
     async def _run(self) -> str:
         """Run the process once and return how it ended."""
-        lifeline, other_end = socket.socketpair()
+        lifeline, child_end = socket.socketpair()
         with lifeline:
-            with other_end:
+            with child_end:
                 try:
-                    process = await self._spawn(other_end)
+                    process = await self._spawn(child_end)
                 except OSError as error:
                     return f"could not start ({error.strerror})"
             try:
@@ -75,10 +75,10 @@ class ChildProcess:
             finally:
                 await _stop_process(process)
 
-    async def _spawn(self, other_end: socket.socket) -> asyncio.subprocess.Process:
+    async def _spawn(self, child_end: socket.socket) -> asyncio.subprocess.Process:
         descriptors = {
             LISTENER_FD_VARIABLE: self._listener.fileno(),
-            LIFELINE_FD_VARIABLE: other_end.fileno(),
+            LIFELINE_FD_VARIABLE: child_end.fileno(),
         }
         return await asyncio.create_subprocess_exec(
             sys.executable,

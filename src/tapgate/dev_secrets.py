@@ -36,11 +36,11 @@ def load_dev_form_key(data_dir: Path) -> str:
     path = data_dir / "forms.pem"
     if not path.exists():
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _write_once(path, _new_form_key())
+        _write_once(path, _generate_form_key())
     return path.read_text()
 
 
-def _new_form_key() -> bytes:
+def _generate_form_key() -> bytes:
     # Imported here because every command loads this module and few create a key.
     from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric import rsa  # noqa: PLC0415
@@ -63,15 +63,15 @@ def _generate_secrets() -> Secrets:
 
 def _write_once(path: Path, data: bytes) -> None:
     """Write a file atomically, without replacing one that another process has just written."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    temporary_path = path.with_name(f"{path.name}.{os.getpid()}")
+    descriptor = os.open(temporary_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
     try:
-        os.link(draft, path)
+        os.link(temporary_path, path)
     except FileExistsError:
         return
     finally:
-        draft.unlink()
+        temporary_path.unlink()

@@ -1,4 +1,4 @@
-"""Gateway: composition of all components, and the entry point of one process.
+"""Gateway: assembly of all components, and the entry point of a worker process.
 
 `open_services` builds the services of a process, `create_app` adds the endpoints, and
 `prepare_installation` runs once before the first process starts.
@@ -180,12 +180,14 @@ async def open_services(
         await signals.start()
         stack.push_async_callback(signals.stop)
         slot = await database.fetchval("SELECT nextval('process_slots')")
-        told = None if clock is system_clock else (lambda: int(clock().timestamp() * 1000))
-        new_id = ids.IdGenerator(slot, told)
+        get_milliseconds = (
+            None if clock is system_clock else (lambda: int(clock().timestamp() * 1000))
+        )
+        new_id = ids.IdGenerator(slot, get_milliseconds)
         vault = Vault(settings.secret_key)
         pins = PinVerifier(vault)
-        recent = LatencySamples(get_shared_folder(settings.data_dir))
-        stack.callback(recent.close)
+        latency_samples = LatencySamples(get_shared_folder(settings.data_dir))
+        stack.callback(latency_samples.close)
         ledger = await Ledger.start(
             database_url,
             signals,
@@ -196,7 +198,7 @@ async def open_services(
             is_correct_pin=pins.matches,
             low_float_threshold=settings.float_low * 10 ** money.get_decimals(settings.currency),
             receipt_kinds=KINDS_BY_SETTING[settings.receipts],
-            on_batch=recent.add_batch,
+            on_batch=latency_samples.add_batch,
         )
         stack.push_async_callback(ledger.stop)
         throttle = Throttle(settings)
@@ -219,18 +221,18 @@ async def open_services(
             clock=clock,
             new_id=new_id,
             throttle=throttle,
-            latency_samples=recent,
+            latency_samples=latency_samples,
         )
-        services.rejection_log = refusals = RejectionLog(services)
-        stack.push_async_callback(refusals.stop)
+        services.rejection_log = rejection_log = RejectionLog(services)
+        stack.push_async_callback(rejection_log.stop)
         yield services
 
 
 def create_app(services: Services) -> App:
-    async def denied(origin: Origin, endpoint: str, error: ApiError) -> None:
+    async def record(origin: Origin, endpoint: str, error: ApiError) -> None:
         await record_denial(services, origin, endpoint, error)
 
-    services.on_denied = denied
+    services.on_denied = record
     sites = [build_console(), build_simulator_site(services.settings)]
     return App(services, chain.from_iterable(ENDPOINT_GROUPS), filter(None, sites), WEBHOOK_EVENTS)
 
@@ -274,21 +276,21 @@ async def build_demo(services: Services, database_url: str, size: str) -> list[s
         with show_progress(f"Building a {size} demo", demo.estimate_work(size)) as advance:
             async with open_services(
                 demo.without_notifications(settings), database_url, clock=clock
-            ) as past:
-                country = await demo.build(past, clock, size, now, advance)
+            ) as demo_services:
+                country = await demo.build(demo_services, clock, size, now, advance)
         _, key = await api_key_operations.create(
             services,
             SYSTEM_ORIGIN,
             NewApiKey(name="demo", scopes=list(SCOPES)),
             created_by=admin_id,
         )
-        displayed = examples.render_examples(
+        example_requests = examples.render_examples(
             country,
             examples.build_context(settings, key, sys.argv[0]),
             today=get_platform_day(now, settings.timezone),
         )
-        examples.save_examples(settings.data_dir, displayed)
-    return displayed
+        examples.save_examples(settings.data_dir, example_requests)
+    return example_requests
 
 
 async def require_same_installation(services: Services) -> None:
@@ -329,7 +331,7 @@ async def main() -> None:
     settings = load_settings(os.environ)
     logs.configure()
     logs.install_exception_hooks()
-    assert settings.database_url is not None, "the supervisor sets the database URL"
+    assert settings.database_url is not None, "the supervisor must set the database URL"
     async with (
         open_services(settings, settings.database_url) as services,
         _start_background_tasks(services),

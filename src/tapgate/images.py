@@ -1,4 +1,4 @@
-"""Decoding of untrusted images, which are re-encoded from their pixels alone.
+"""Decoding of untrusted images. Only their pixels are kept: they are re-encoded.
 
 These functions are CPU-intensive and must not run on the event loop.
 """
@@ -50,18 +50,18 @@ class EncodedImage(NamedTuple):
 
 def decode_data_uri(data_uri: str) -> EncodedImage:
     """Decode and re-encode the image in a data URI."""
-    announced, _, encoded = data_uri.partition(",")
-    media_type = DATA_URI_MEDIA_TYPES.get(announced.lower())
+    prefix, _, encoded = data_uri.partition(",")
+    media_type = DATA_URI_MEDIA_TYPES.get(prefix.lower())
     if media_type is None:
         raise ImageError("must start with data:image/jpeg;base64, or data:image/png;base64,")
     try:
         content = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
         raise _build_error("must be valid base64") from None
-    picture = reencode(content)
-    if picture.media_type != media_type:
+    image = reencode(content)
+    if image.media_type != media_type:
         raise _build_error("does not match its declared media type")
-    return picture
+    return image
 
 
 def reencode(content: bytes) -> EncodedImage:
@@ -98,8 +98,8 @@ def _reencode(content: bytes) -> EncodedImage:
 def _count_jpeg_scans(content: bytes) -> int:
     """Return the number of scans of the first image in a JPEG file."""
     scans = position = 0
-    while (found := _JPEG_MARKER.search(content, position)) is not None:
-        marker, position = found[1][0], found.end()
+    while (match := _JPEG_MARKER.search(content, position)) is not None:
+        marker, position = match[1][0], match.end()
         if marker == _END_OF_IMAGE:
             break
         scans += marker == _START_OF_SCAN
@@ -124,10 +124,10 @@ def _encode_png(image: Image.Image) -> bytes:
     )
 
 
-def _save_without_metadata(image: Image.Image, form: str) -> bytes:
+def _save_without_metadata(image: Image.Image, image_format: str) -> bytes:
     image.info = {}  # location, time, and device of the photo
     file = io.BytesIO()
-    image.save(file, form, quality=_JPEG_QUALITY)
+    image.save(file, image_format, quality=_JPEG_QUALITY)
     return file.getvalue()
 
 

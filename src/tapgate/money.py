@@ -83,8 +83,8 @@ def format_money(minor: int, currency: str) -> str:
     if digits == 2:
         return f"{sign}{minor // 100:,}.{minor % 100:02d} {currency}"
     whole, fraction = divmod(minor, 10**digits)
-    displayed = f"{fraction:0{digits}d}" if digits else ""
-    return f"{sign}{whole:,}.{displayed.ljust(2, '0')} {currency}"
+    decimals = f"{fraction:0{digits}d}" if digits else ""
+    return f"{sign}{whole:,}.{decimals.ljust(2, '0')} {currency}"
 
 
 def to_float(minor: int, currency: str) -> float:

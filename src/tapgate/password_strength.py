@@ -1,4 +1,4 @@
-"""Strength of passwords and secrets, estimated by zxcvbn from how attackers guess."""
+"""Strength of passwords and secrets, estimated with zxcvbn."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
@@ -12,7 +12,7 @@ MIN_PASSWORD_SCORE: Final = 4
 #: need to be stronger than passwords.
 MIN_SECRET_GUESSES_LOG10: Final = 16
 
-#: Words that an attacker of this product tries first.
+#: Words that an attacker of this product would try first.
 _PRODUCT_WORDS: Final = ("tapgate", "gateway", "messenger", "wallet", "systemadmin", "freetown")
 
 
@@ -50,9 +50,9 @@ def find_bad_secret(secrets: Mapping[str, str], chosen: Collection[str]) -> tupl
     return None
 
 
-def is_weak_password(password: str, personal: Iterable[str] = ()) -> bool:
-    """Return whether a password is easy to guess. `personal` is known data about its owner."""
-    return int(_estimate(password, personal)["score"]) < MIN_PASSWORD_SCORE
+def is_weak_password(password: str, personal_data: Iterable[str] = ()) -> bool:
+    """Return whether a password is easy to guess. `personal_data` is known data about its owner."""
+    return int(_estimate(password, personal_data)["score"]) < MIN_PASSWORD_SCORE
 
 
 def is_weak_secret(secret: str) -> bool:
@@ -60,13 +60,13 @@ def is_weak_secret(secret: str) -> bool:
     return float(_estimate(secret, ())["guesses_log10"]) < MIN_SECRET_GUESSES_LOG10
 
 
-def _estimate(text: str, personal: Iterable[str]) -> dict[str, float]:
+def _estimate(text: str, personal_data: Iterable[str]) -> dict[str, float]:
     if not text:  # zxcvbn cannot estimate an empty string
         return {"score": 0, "guesses_log10": 0}
     # Imported here because it loads its dictionaries and few processes need it.
     from zxcvbn import zxcvbn  # noqa: PLC0415
 
-    words = [word for known in personal for word in (known, *_split_words(known))]
+    words = [word for value in personal_data for word in (value, *_split_words(value))]
     estimate: dict[str, float] = zxcvbn(
         text[:MAX_ESTIMATED_LENGTH], user_inputs=[*_PRODUCT_WORDS, *words]
     )
@@ -74,5 +74,5 @@ def _estimate(text: str, personal: Iterable[str]) -> dict[str, float]:
 
 
 def _split_words(text: str) -> list[str]:
-    """Return the words of a name or an e-mail address."""
+    """Return the words of a name or an email address."""
     return "".join(letter if letter.isalnum() else " " for letter in text).split()

@@ -112,60 +112,60 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 def load_settings(environ: Mapping[str, str]) -> Settings:
     """Return all settings, validated. Development and testing generate missing secrets."""
-    read = _EnvironmentReader(environ)
-    host, port = read.get_text("HOST") or "127.0.0.1", read.get_integer("PORT", 8000, 1, 65535)
-    messenger_port = read.get_integer("MESSENGER_PORT", 8001, 1, 65535)
+    reader = _EnvironmentReader(environ)
+    host, port = reader.get_text("HOST") or "127.0.0.1", reader.get_integer("PORT", 8000, 1, 65535)
+    messenger_port = reader.get_integer("MESSENGER_PORT", 8001, 1, 65535)
     if messenger_port == port:
-        raise read.build_error("MESSENGER_PORT", "must differ from TAPGATE_PORT")
-    environment = read.get_environment()
-    data_dir = Path(read.get_text("DATA_DIR") or ".tapgate").expanduser()
-    stored = read.load_secrets(environment, data_dir)
-    admin_email, admin_password = read.get_first_admin(environment)
-    verify_token = read.get_verify_token(environment)
-    public_url = read.get_public_url(environment)
+        raise reader.build_error("MESSENGER_PORT", "must differ from TAPGATE_PORT")
+    environment = reader.get_environment()
+    data_dir = Path(reader.get_text("DATA_DIR") or ".tapgate").expanduser()
+    secrets = reader.load_secrets(environment, data_dir)
+    admin_email, admin_password = reader.get_first_admin(environment)
+    verify_token = reader.get_verify_token(environment)
+    public_url = reader.get_public_url(environment)
     if _requires_secrets(environment):
-        read.require_strong_secrets(stored, verify_token)
+        reader.require_strong_secrets(secrets, verify_token)
     return Settings(
         host=host,
         port=port,
         messenger_port=messenger_port,
         public_url=public_url or _local_url(host, port),
-        messenger_url=read.get_url("MESSENGER_URL") or _local_url(host, messenger_port),
-        gateway_url=read.get_url("GATEWAY_URL") or _local_url(host, port),
-        database_url=read.get_url("DATABASE_URL", schemes=("postgresql", "postgres")),
+        messenger_url=reader.get_url("MESSENGER_URL") or _local_url(host, messenger_port),
+        gateway_url=reader.get_url("GATEWAY_URL") or _local_url(host, port),
+        database_url=reader.get_url("DATABASE_URL", schemes=("postgresql", "postgres")),
         data_dir=data_dir,
-        cache_url=read.get_url("CACHE_URL", schemes=("redis", "rediss", "unix")),
-        workers=read.get_integer("WORKERS", 1, 1, 64),
+        cache_url=reader.get_url("CACHE_URL", schemes=("redis", "rediss", "unix")),
+        workers=reader.get_integer("WORKERS", 1, 1, 64),
         environment=environment,
         admin_email=admin_email,
         admin_password=admin_password,
-        jwt_secret=stored.jwt_secret,
-        secret_key=stored.secret_key,
-        service_secrets=stored.service_secrets,
-        rate_limit=read.get_integer("RATE_LIMIT", 100, 1, 1_000_000),
-        rate_burst=read.get_integer("RATE_BURST", 200, 1, 1_000_000),
-        currency=read.get_currency(),
-        timezone=read.get_timezone(),
-        refuse_weak_pins=read.get_flag("REFUSE_WEAK_PINS", default=True),
-        float_low=read.get_integer("FLOAT_LOW", 1000, 0, 999_999_999),
-        receipts=read.get_choice("RECEIPTS", RECEIVED_RECEIPTS, RECEIPT_MODES),
-        demo=read.get_demo(environment),
-        trusted_proxies=read.get_networks("TRUSTED_PROXIES"),
-        max_connections=read.get_integer("MAX_CONNECTIONS", 4096, 1, 1_000_000),
-        max_connections_per_address=read.get_integer(
+        jwt_secret=secrets.jwt_secret,
+        secret_key=secrets.secret_key,
+        service_secrets=secrets.service_secrets,
+        rate_limit=reader.get_integer("RATE_LIMIT", 100, 1, 1_000_000),
+        rate_burst=reader.get_integer("RATE_BURST", 200, 1, 1_000_000),
+        currency=reader.get_currency(),
+        timezone=reader.get_timezone(),
+        refuse_weak_pins=reader.get_flag("REFUSE_WEAK_PINS", default=True),
+        float_low=reader.get_integer("FLOAT_LOW", 1000, 0, 999_999_999),
+        receipts=reader.get_choice("RECEIPTS", RECEIVED_RECEIPTS, RECEIPT_MODES),
+        demo=reader.get_demo(environment),
+        trusted_proxies=reader.get_networks("TRUSTED_PROXIES"),
+        max_connections=reader.get_integer("MAX_CONNECTIONS", 4096, 1, 1_000_000),
+        max_connections_per_address=reader.get_integer(
             "MAX_CONNECTIONS_PER_ADDRESS", 256, 1, 1_000_000
         ),
         messenger_verify_token=verify_token,
-        messenger_app_secret=read.get_text("MESSENGER_APP_SECRET"),
-        messenger_bridge_token=read.get_text("MESSENGER_BRIDGE_TOKEN"),
-        messenger_rate=read.get_integer("MESSENGER_RATE", 30, 1, 1_000_000),
-        messenger_text_pin=read.get_flag("MESSENGER_TEXT_PIN"),
-        messenger_graph_url=read.get_url("MESSENGER_GRAPH_URL"),
-        messenger_access_token=read.get_text("MESSENGER_ACCESS_TOKEN"),
-        messenger_phone_number_id=read.get_text("MESSENGER_PHONE_NUMBER_ID"),
-        messenger_flow_private_key=read.get_private_key("MESSENGER_FLOW_PRIVATE_KEY"),
-        messenger_model_url=read.get_url("MESSENGER_MODEL_URL"),
-        messenger_workers=read.get_integer("MESSENGER_WORKERS", 1, 1, 64),
+        messenger_app_secret=reader.get_text("MESSENGER_APP_SECRET"),
+        messenger_bridge_token=reader.get_text("MESSENGER_BRIDGE_TOKEN"),
+        messenger_rate=reader.get_integer("MESSENGER_RATE", 30, 1, 1_000_000),
+        messenger_text_pin=reader.get_flag("MESSENGER_TEXT_PIN"),
+        messenger_graph_url=reader.get_url("MESSENGER_GRAPH_URL"),
+        messenger_access_token=reader.get_text("MESSENGER_ACCESS_TOKEN"),
+        messenger_phone_number_id=reader.get_text("MESSENGER_PHONE_NUMBER_ID"),
+        messenger_flow_private_key=reader.get_private_key("MESSENGER_FLOW_PRIVATE_KEY"),
+        messenger_model_url=reader.get_url("MESSENGER_MODEL_URL"),
+        messenger_workers=reader.get_integer("MESSENGER_WORKERS", 1, 1, 64),
     )
 
 
@@ -182,12 +182,12 @@ class _EnvironmentReader:
     def get_text(self, name: str) -> str | None:
         return self._environ.get(_VARIABLE_PREFIX + name) or None
 
-    def get_integer(self, name: str, default: int, least: int, most: int) -> int:
+    def get_integer(self, name: str, default: int, minimum: int, maximum: int) -> int:
         text = self.get_text(name)
         if text is None:
             return default
-        if not re.fullmatch(r"[0-9]{1,9}", text) or not least <= int(text) <= most:
-            raise self.build_error(name, f"must be a whole number from {least} to {most}")
+        if not re.fullmatch(r"[0-9]{1,9}", text) or not minimum <= int(text) <= maximum:
+            raise self.build_error(name, f"must be a whole number from {minimum} to {maximum}")
         return int(text)
 
     def get_flag(self, name: str, *, default: bool = False) -> bool:
@@ -196,10 +196,10 @@ class _EnvironmentReader:
             raise self.build_error(name, "must be on or off")
         return text in _TRUE_VALUES
 
-    def get_choice(self, name: str, default: str, words: tuple[str, ...]) -> str:
+    def get_choice(self, name: str, default: str, choices: tuple[str, ...]) -> str:
         text = self.get_text(name) or default
-        if text not in words:
-            raise self.build_error(name, f"must be one of {', '.join(words)}")
+        if text not in choices:
+            raise self.build_error(name, f"must be one of {', '.join(choices)}")
         return text
 
     def get_url(self, name: str, schemes: tuple[str, ...] = ("http", "https")) -> str | None:
@@ -273,8 +273,8 @@ class _EnvironmentReader:
 
     def get_networks(self, name: str) -> tuple[IPv4Network | IPv6Network, ...]:
         try:
-            words = (self.get_text(name) or "").split(",")
-            return tuple(ip_network(word.strip()) for word in words if word.strip())
+            parts = (self.get_text(name) or "").split(",")
+            return tuple(ip_network(part.strip()) for part in parts if part.strip())
         except ValueError:
             raise self.build_error(
                 name, "must be a comma-separated list of IP addresses or networks"
@@ -290,35 +290,37 @@ class _EnvironmentReader:
             raise self.build_error(name, "must be a PEM key or the path to a PEM file") from None
 
     def load_secrets(self, environment: str, data_dir: Path) -> Secrets:
-        value = self._parse_service_secrets()
+        service_secrets = self._parse_service_secrets()
         if _requires_secrets(environment):
             jwt_secret = self._require_long_secret("JWT_SECRET", environment)
             secret_key = self._require_long_secret("SECRET_KEY", environment)
-            if not value:
+            if not service_secrets:
                 self._require_text("SERVICE_SECRETS", environment)
-            return Secrets(jwt_secret=jwt_secret, secret_key=secret_key, service_secrets=value)
-        created = _load_dev_secrets(data_dir)
+            return Secrets(
+                jwt_secret=jwt_secret, secret_key=secret_key, service_secrets=service_secrets
+            )
+        generated = _load_dev_secrets(data_dir)
         return Secrets(
-            jwt_secret=self.get_text("JWT_SECRET") or created.jwt_secret,
-            secret_key=self.get_text("SECRET_KEY") or created.secret_key,
-            service_secrets=created.service_secrets | value,
+            jwt_secret=self.get_text("JWT_SECRET") or generated.jwt_secret,
+            secret_key=self.get_text("SECRET_KEY") or generated.secret_key,
+            service_secrets=generated.service_secrets | service_secrets,
         )
 
     def _parse_service_secrets(self) -> dict[str, str]:
         name = "SERVICE_SECRETS"
         try:
-            given = json.loads(self.get_text(name) or "{}")
+            value = json.loads(self.get_text(name) or "{}")
         except ValueError:
-            given = None
-        if not _is_string_mapping(given):
+            value = None
+        if not _is_string_mapping(value):
             message = 'must be a JSON object such as {"messenger": "...", "gateway": "..."}'
             raise self.build_error(name, message)
-        return dict(given)
+        return dict(value)
 
-    def require_strong_secrets(self, stored: Secrets, verify_token: str) -> None:
+    def require_strong_secrets(self, secrets: Secrets, verify_token: str) -> None:
         """Reject secrets that are guessable, published, or used twice."""
-        chosen = {"JWT_SECRET": stored.jwt_secret, "SECRET_KEY": stored.secret_key}
-        for service, secret in stored.service_secrets.items():
+        chosen = {"JWT_SECRET": secrets.jwt_secret, "SECRET_KEY": secrets.secret_key}
+        for service, secret in secrets.service_secrets.items():
             chosen[f"SERVICE_SECRETS ({service})"] = secret
         if bridge_token := self.get_text("MESSENGER_BRIDGE_TOKEN"):
             chosen["MESSENGER_BRIDGE_TOKEN"] = bridge_token

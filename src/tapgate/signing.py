@@ -116,9 +116,9 @@ def _hex(secret: bytes, message: bytes) -> str:
 
 
 def _digest(secret: bytes, message: bytes) -> bytes:
-    prepared = _get_hmac(secret).copy()
-    prepared.update(message)
-    return prepared.finalize()
+    mac = _get_hmac(secret).copy()
+    mac.update(message)
+    return mac.finalize()
 
 
 @lru_cache(maxsize=10_000)

@@ -73,8 +73,10 @@ def run(
                     print_line(line)
                 for service, listener in zip(services, listeners, strict=True):
                     _listen(service, listener)
-                welcome = [f"The {item.name} listens on {_format_url(item)}." for item in services]
-                await _supervise(children, [*welcome, *hints()], postgres)
+                listening = [
+                    f"The {service.name} listens on {_format_url(service)}." for service in services
+                ]
+                await _supervise(children, [*listening, *hints()], postgres)
 
         asyncio.run(serve())
 
@@ -90,10 +92,10 @@ def _build_environ(service: Service, environ: Mapping[str, str]) -> dict[str, st
 
 
 @contextlib.contextmanager
-def provide_database_url(settings: Settings, *, alone: bool = False) -> Iterator[str]:
+def provide_database_url(settings: Settings, *, exclusive: bool = False) -> Iterator[str]:
     """Provide the database to a short-lived command, whether or not Tapgate is running.
 
-    With `alone`, fail if another process is running the embedded PostgreSQL.
+    With `exclusive`, fail if another process is running the embedded PostgreSQL.
     """
     if settings.database_url is not None:
         yield settings.database_url
@@ -104,7 +106,7 @@ def provide_database_url(settings: Settings, *, alone: bool = False) -> Iterator
         try:
             postgres.start()
         except FolderInUseError:
-            if alone:
+            if exclusive:
                 raise
         yield postgres.url
 
@@ -127,7 +129,9 @@ def _run_embedded_postgres(settings: Settings) -> Iterator[EmbeddedPostgres | No
 
 
 async def _supervise(
-    children: Sequence[ChildProcess], welcome: Sequence[str], postgres: EmbeddedPostgres | None
+    children: Sequence[ChildProcess],
+    startup_lines: Sequence[str],
+    postgres: EmbeddedPostgres | None,
 ) -> None:
     try:
         async with asyncio.TaskGroup() as group:
@@ -137,7 +141,7 @@ async def _supervise(
                 group.create_task(child.supervise())
             for child in children:
                 await child.ready.wait()
-            for line in welcome:
+            for line in startup_lines:
                 print_line(line)
     except ExceptionGroup as failures:
         first = failures.exceptions[0]
@@ -183,8 +187,8 @@ def _bind_with_retries(service: Service) -> socket.socket:
 
 
 def _bind(host: str, port: int) -> socket.socket:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    family, kind, _, _, address = found[0]
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, kind, _, _, address = addresses[0]
     with contextlib.ExitStack() as unless_bound:
         listener = unless_bound.enter_context(socket.socket(family, kind))
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -25,14 +25,14 @@ class Vault:
         self._secret_key = secret_key.encode()
         self._hashers: dict[str, HMAC] = {}
         self._cipher = AESGCM(self._derive("seal"))
-        self._sealed_under = self._derive("key id")[:_KEY_ID_BYTES]
+        self._key_id_bytes = self._derive("key id")[:_KEY_ID_BYTES]
         #: Identifies the secret key without revealing it; stored with the values it protects.
-        self.key_id = self._sealed_under.hex()
+        self.key_id = self._key_id_bytes.hex()
 
     def seal(self, plain: bytes, context: bytes) -> bytes:
         """Encrypt a value. It can be opened only with the same context."""
         nonce = os.urandom(_NONCE_BYTES)
-        return self._sealed_under + nonce + self._cipher.encrypt(nonce, plain, context)
+        return self._key_id_bytes + nonce + self._cipher.encrypt(nonce, plain, context)
 
     def open(self, sealed: bytes, context: bytes) -> bytes:
         key_id, rest = sealed[:_KEY_ID_BYTES], sealed[_KEY_ID_BYTES:]

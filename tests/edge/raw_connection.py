@@ -104,13 +104,13 @@ class RawConnection:
 @asynccontextmanager
 async def open_connection(port: int, window: int | None = None) -> AsyncIterator[RawConnection]:
     """Open a connection; `window` limits how much the client receives before it reads."""
-    peer = socket.socket()
+    sock = socket.socket()
     if window is not None:
-        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window)
-    peer.setblocking(False)
-    await asyncio.get_running_loop().sock_connect(peer, ("127.0.0.1", port))
-    line = RawConnection(*await asyncio.open_connection(sock=peer, limit=window or 2**16))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window)
+    sock.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(sock, ("127.0.0.1", port))
+    conn = RawConnection(*await asyncio.open_connection(sock=sock, limit=window or 2**16))
     try:
-        yield line
+        yield conn
     finally:
-        line.close()
+        conn.close()

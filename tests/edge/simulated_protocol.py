@@ -139,9 +139,9 @@ def build_request(status: int) -> bytes:
 
 def connect(loop: SimulatedLoop) -> SimulatedClient:
     client = SimulatedClient(loop)
-    hand: Any = loop
+    event_loop: Any = loop
     transport: Any = client
-    client.protocol = HttpProtocol(FakeConfig(), FakeServerState(), {}, hand)
+    client.protocol = HttpProtocol(FakeConfig(), FakeServerState(), {}, event_loop)
     client.protocol.connection_made(transport)
     return client
 

@@ -98,12 +98,14 @@ async def test_reply_headers_and_bytes_are_sent_unchanged(gateway: EdgeApp) -> N
 
 
 async def test_head_returns_the_headers_of_get_without_the_body(gateway: EdgeApp) -> None:
-    response = await gateway.client.get("/api/v1/things/lamp", headers=build_bearer_headers(READER))
-    http_response = await gateway.client.head(
+    get_response = await gateway.client.get(
         "/api/v1/things/lamp", headers=build_bearer_headers(READER)
     )
-    assert (http_response.status_code, http_response.content) == (200, b"")
-    assert http_response.headers["content-length"] == response.headers["content-length"]
+    head_response = await gateway.client.head(
+        "/api/v1/things/lamp", headers=build_bearer_headers(READER)
+    )
+    assert (head_response.status_code, head_response.content) == (200, b"")
+    assert head_response.headers["content-length"] == get_response.headers["content-length"]
 
 
 @pytest.mark.parametrize(
@@ -215,10 +217,10 @@ async def test_denial_by_a_handler_is_reported(gateway: EdgeApp) -> None:
 
 
 async def test_denial_that_cannot_be_recorded_still_returns_403(gateway: EdgeApp) -> None:
-    async def fails(*_: object) -> None:
+    async def fail(*_: object) -> None:
         raise RuntimeError
 
-    gateway.services.on_denied = fails
+    gateway.services.on_denied = fail
     response = await gateway.client.post("/api/v1/refuses", headers=build_bearer_headers(WRITER))
     assert_error(response, 403, "FORBIDDEN")
 
@@ -294,10 +296,10 @@ async def test_valid_request_id_is_echoed(gateway: EdgeApp, value: str) -> None:
 @pytest.mark.parametrize("value", ["", "x" * 129, "a b", "ä", "a/b", "<script>"])
 async def test_invalid_request_id_is_replaced(gateway: EdgeApp, value: str) -> None:
     headers = {b"X-Request-ID": value.encode("latin-1")}
-    created = {(await gateway.client.get("/health", headers=headers)).headers["x-request-id"]}
-    created |= {(await gateway.client.get("/health", headers=headers)).headers["x-request-id"]}
-    assert len(created) == 2
-    assert value not in created
+    request_ids = {(await gateway.client.get("/health", headers=headers)).headers["x-request-id"]}
+    request_ids |= {(await gateway.client.get("/health", headers=headers)).headers["x-request-id"]}
+    assert len(request_ids) == 2
+    assert value not in request_ids
 
 
 async def test_public_endpoint_treats_the_caller_as_anonymous(gateway: EdgeApp) -> None:

@@ -14,7 +14,7 @@ import uvicorn
 
 from edge.builders import EdgeApp, load_settings
 from tapgate.edge.http_protocol import HttpProtocol
-from tapgate.messenger.http_protocol import MessengerHttpProtocol as MessengerWire
+from tapgate.messenger.http_protocol import MessengerHttpProtocol
 from tapgate.service import worker
 from tapgate.service.body_budget import FREE_BODY_BYTES, BodyBudget
 from tapgate.service.connection import BoundedConnection
@@ -92,7 +92,7 @@ def test_total_limit_stays_below_the_open_file_limit(
     assert admit_each(limited, *["192.0.2.1"] * 5000).count(True) == connections
 
 
-@pytest.mark.parametrize("protocol", [HttpProtocol, MessengerWire])
+@pytest.mark.parametrize("protocol", [HttpProtocol, MessengerHttpProtocol])
 @pytest.mark.parametrize("sends_first", [False, True])
 async def test_excess_connection_gets_503_and_a_closed_connection_frees_its_slot(
     gateway: EdgeApp, tmp_path: Path, protocol: Any, sends_first: bool
@@ -111,8 +111,8 @@ async def test_excess_connection_gets_503_and_a_closed_connection_frees_its_slot
         assert b"\r\nconnection: close" in head
         assert b"Too many connections. Try again shortly." in body
         writer.close()
-        for _, item in held:
-            item.close()
+        for _, held_writer in held:
+            held_writer.close()
         await wait_until(lambda: connections.open_count == 0)
         async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
             assert (await client.get("/health")).status_code == 200
@@ -132,9 +132,9 @@ async def serve(
         proxy_headers=False,
     )
     config.load()
-    ours, theirs = socket.socketpair()
-    with ours, theirs, socket.create_server(("127.0.0.1", 0)) as listener:
-        server = worker._Server(config, ours, connections)
+    lifeline, supervisor_end = socket.socketpair()
+    with lifeline, supervisor_end, socket.create_server(("127.0.0.1", 0)) as listener:
+        server = worker._Server(config, lifeline, connections)
         server.lifespan = config.lifespan_class(config)
         listener.setblocking(False)
         asyncio.get_running_loop().add_reader(listener, server._accept, listener)

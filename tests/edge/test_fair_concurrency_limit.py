@@ -54,9 +54,9 @@ class ConcurrentCallers:
 
 @pytest.fixture
 async def callers() -> AsyncIterator[ConcurrentCallers]:
-    created = ConcurrentCallers(build_limit())
-    yield created
-    for task in created.tasks:
+    callers = ConcurrentCallers(build_limit())
+    yield callers
+    for task in callers.tasks:
         task.cancel()
 
 
@@ -101,7 +101,7 @@ async def test_queue_timeout_returns_503_with_retry_after() -> None:
         pass
 
 
-async def test_cancelled_callers_release_their_slots(callers: ConcurrentCallers) -> None:
+async def test_canceled_callers_release_their_slots(callers: ConcurrentCallers) -> None:
     await callers.start("a", "b", "c")
     callers.tasks[1].cancel()
     callers.tasks[0].cancel()
@@ -113,7 +113,7 @@ async def test_cancelled_callers_release_their_slots(callers: ConcurrentCallers)
     assert callers.run_order == ["a", "c", "d"]
 
 
-async def test_caller_cancelled_when_its_turn_comes_passes_the_slot_on(
+async def test_caller_canceled_when_its_turn_comes_passes_the_slot_on(
     callers: ConcurrentCallers,
 ) -> None:
     await callers.start("a", "b", "c")
@@ -125,20 +125,20 @@ async def test_caller_cancelled_when_its_turn_comes_passes_the_slot_on(
     assert "c" in callers.run_order
 
 
-async def test_cancelled_waiter_does_not_block_its_group(
+async def test_canceled_waiter_does_not_block_its_group(
     callers: ConcurrentCallers,
 ) -> None:
     await callers.start("a", "b", "b")
-    # In one step: the first "b" is cancelled, and "a" leaves before "b" has withdrawn.
-    (gave_up, _) = callers._limit._waiters["b"]
-    gave_up.cancel()
+    # In one step: the first "b" is canceled, and "a" leaves before "b" leaves the queue.
+    (canceled_waiter, _) = callers._limit._waiters["b"]
+    canceled_waiter.cancel()
     callers._gate.release()
     for _ in range(10):
         await asyncio.sleep(0)
     assert callers.run_order == ["a", "b"]
 
 
-async def test_cancelled_waiter_can_be_displaced() -> None:
+async def test_canceled_waiter_can_be_displaced() -> None:
     callers = ConcurrentCallers(build_limit(queue=2))
     await callers.start("a", "b", "b")
     callers._limit._waiters["b"][-1].cancel()

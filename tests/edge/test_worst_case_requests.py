@@ -1,4 +1,4 @@
-"""The worst request of every route needs little memory and does not stall the event loop.
+"""The worst-case request of every route needs little memory and does not stall the event loop.
 
 Routes come from the declarations, so a new endpoint is covered automatically. Stalls are measured
 as CPU time of the event loop's thread, relative to a calibration in the same run.
@@ -25,7 +25,7 @@ from edge.worst_case_requests import (
     build_head_attacks,
     build_wide_body_attacks,
 )
-from messenger.routes.builders import run_messenger_app as messenger_stage
+from messenger.routes.builders import run_messenger_app
 from tapgate.credentials.principals import Principal
 from tapgate.edge.app import App
 from tapgate.edge.endpoint import Access, Endpoint
@@ -36,7 +36,7 @@ from tapgate.edge.services import Services
 from tapgate.edge.system import build_system_endpoints
 from tapgate.gateway import ENDPOINT_GROUPS
 from tapgate.messenger.app import App as Messenger
-from tapgate.messenger.http_protocol import MessengerHttpProtocol as MessengerWire
+from tapgate.messenger.http_protocol import MessengerHttpProtocol
 from tapgate.messenger.routes import ROUTES
 from tapgate.messenger.routes.access import PUBLIC
 
@@ -126,32 +126,40 @@ async def build_cases(
     caller: Any = FixedAuthenticator()
     services.authenticator.authenticate = caller.authenticate  # type: ignore[method-assign]
     services.authenticator.has_body_signature = caller.has_body_signature  # type: ignore[method-assign]
-    declared = [
-        one if one.access.public else msgspec.structs.replace(one, handler=noop_handler)
-        for one in chain.from_iterable(ENDPOINT_GROUPS)
+    endpoints = [
+        endpoint
+        if endpoint.access.public
+        else msgspec.structs.replace(endpoint, handler=noop_handler)
+        for endpoint in chain.from_iterable(ENDPOINT_GROUPS)
     ]
-    app = App(services, declared)
+    app = App(services, endpoints)
     _ = app.openapi_document  # rendered once
-    system = list(build_system_endpoints(app))
+    system_endpoints = list(build_system_endpoints(app))
     database_url = str(services.settings.database_url)
-    async with messenger_stage(tmp_path / "messenger", database_url) as messenger:
-        routes = [dataclasses.replace(one, access=PUBLIC) for one in ROUTES]
-        other = Messenger(messenger.services, routes)
+    async with run_messenger_app(tmp_path / "messenger", database_url) as messenger:
+        routes = [dataclasses.replace(route, access=PUBLIC) for route in ROUTES]
+        messenger_app = Messenger(messenger.services, routes)
 
-        def every_case(attacks: BuildAttacks) -> Iterator[AttackCase]:
-            for endpoint in [*system, *declared]:
+        def iter_cases(attacks: BuildAttacks) -> Iterator[AttackCase]:
+            for endpoint in [*system_endpoints, *endpoints]:
                 target = build_gateway_target(endpoint)
                 for attack in attacks(target):
-                    known = build_principal(endpoint.access) if attack.with_credential else None
-                    caller.principal = known
+                    principal = build_principal(endpoint.access) if attack.with_credential else None
+                    caller.principal = principal
                     log_capture.stream.truncate(0)
                     yield target, attack, HttpProtocol, app, _GATEWAY_MEMORY_FACTOR
             for route in routes:
                 target = build_messenger_target(route)
                 for attack in attacks(target):
-                    yield target, attack, MessengerWire, other, _MESSENGER_MEMORY_FACTOR
+                    yield (
+                        target,
+                        attack,
+                        MessengerHttpProtocol,
+                        messenger_app,
+                        _MESSENGER_MEMORY_FACTOR,
+                    )
 
-        yield every_case
+        yield iter_cases
         app.metrics.close()
 
 
@@ -179,30 +187,33 @@ async def find_excessive_costs(cases: Iterator[AttackCase], measure: MeasureCost
         cost = await measure(case)
         if cost > max(1.0, found.get(target.name, (0.0, ""))[0]):
             found[target.name] = cost, attack.name
-    return {name: f"{what}: {cost:.1f} times its limit" for name, (cost, what) in found.items()}
+    return {
+        name: f"{attack_name}: {cost:.1f} times its limit"
+        for name, (cost, attack_name) in found.items()
+    }
 
 
 async def test_no_request_stalls_the_event_loop(build_cases: BuildCases) -> None:
     unit = cost_meter.calibrate_cpu()
 
-    async def stall(case: AttackCase) -> float:
+    async def measure_stall(case: AttackCase) -> float:
         target, attack, protocol, app, _ = case
         size = min(sum(map(len, attack.chunks)), target.body_limit) / MEBIBYTE
         limit = unit * (_MAX_STALL_FACTOR + _MAX_STALL_FACTOR_PER_MEBIBYTE * size)
         return await cost_meter.measure_cpu_seconds(protocol, app, attack.chunks, limit) / limit
 
     for attacks in (build_body_attacks, build_head_attacks):
-        assert await find_excessive_costs(build_cases(attacks), stall) == {}
+        assert await find_excessive_costs(build_cases(attacks), measure_stall) == {}
     assert (
         await find_excessive_costs(
-            skip_equivalent_routes(build_cases(build_framing_attacks)), stall
+            skip_equivalent_routes(build_cases(build_framing_attacks)), measure_stall
         )
         == {}
     )
 
 
 async def test_no_request_needs_much_memory(build_cases: BuildCases) -> None:
-    async def memory(case: AttackCase) -> float:
+    async def measure_memory(case: AttackCase) -> float:
         target, attack, protocol, app, factor = case
         size = min(sum(map(len, attack.chunks)), target.body_limit)
         limit = _MAX_MEMORY_BYTES + (factor * size if attack.with_credential else 0)
@@ -210,10 +221,12 @@ async def test_no_request_needs_much_memory(build_cases: BuildCases) -> None:
 
     tracemalloc.start()
     try:
-        assert await find_excessive_costs(build_cases(build_wide_body_attacks), memory) == {}
+        assert (
+            await find_excessive_costs(build_cases(build_wide_body_attacks), measure_memory) == {}
+        )
         assert (
             await find_excessive_costs(
-                skip_equivalent_routes(build_cases(build_framing_attacks)), memory
+                skip_equivalent_routes(build_cases(build_framing_attacks)), measure_memory
             )
             == {}
         )

@@ -71,15 +71,15 @@ def _build_worst_bodies(example: dict[str, Any], size: int) -> Iterator[tuple[st
         "bad UTF-8": b'"%b\xff"' % (b"\xc3\xa9" * (room // 2 - 20)),
     }
     # A null makes the decoder run twice. The values are assigned to the fields in turn.
-    nulled = example | dict.fromkeys(list(example)[:1])
-    for turn, (what, value) in enumerate(values.items()):
-        yield f"{what} beside null", _set_member(nulled, "unknown", value)
+    with_null = example | dict.fromkeys(list(example)[:1])
+    for index, (label, value) in enumerate(values.items()):
+        yield f"{label} beside null", _set_member(with_null, "unknown", value)
         if example:
-            name = list(example)[turn % len(example)]
-            yield f"{what} in {name}", _set_member(example, name, value)
+            name = list(example)[index % len(example)]
+            yield f"{label} in {name}", _set_member(example, name, value)
     for name, member in example.items():
-        for what, value in _build_worst_values(member, room - 40):
-            yield f"{what} in {name}", _set_member(example, name, value)
+        for label, value in _build_worst_values(member, room - 40):
+            yield f"{label} in {name}", _set_member(example, name, value)
 
 
 def _build_worst_values(member: Any, room: int) -> Iterator[tuple[str, bytes]]:

@@ -126,18 +126,18 @@ ADDED_ACCESS = {
 
 
 def parse_contract() -> dict[str, Access]:
-    found = {**SYSTEM_ACCESS, **ADDED_ACCESS}
+    callers_by_operation = {**SYSTEM_ACCESS, **ADDED_ACCESS}
     for line in CONTRACT_LINES.strip().splitlines():
-        asked, _, who = line.partition(" -> ")
-        methods, _, paths = asked.partition(" /")
+        operations, _, callers = line.partition(" -> ")
+        methods, _, paths = operations.partition(" /")
         for method in methods.split(", "):
             for path in f"/{paths}".split(", "):
-                found[f"{method} {V1}{path}"] = who
-    return {name: _parse_access(who) for name, who in found.items()}
+                callers_by_operation[f"{method} {V1}{path}"] = callers
+    return {name: _parse_access(callers) for name, callers in callers_by_operation.items()}
 
 
-def _parse_access(who: str) -> Access:
-    words = who.replace("·", "").split()
+def _parse_access(callers: str) -> Access:
+    words = callers.replace("·", "").split()
     scopes = [word for word in words if ":" in word]
     return Access(
         public="public" in words,
@@ -150,11 +150,11 @@ def _parse_access(who: str) -> Access:
     )
 
 
-def is_same_access(declared: Access, written: Access) -> bool:
+def is_same_access(declared: Access, specified: Access) -> bool:
     return (
-        declared.public == written.public
-        and declared.scope == written.scope
-        and set(declared.roles) == set(written.roles)
-        and declared.service == written.service
-        and declared.hmac == written.hmac
+        declared.public == specified.public
+        and declared.scope == specified.scope
+        and set(declared.roles) == set(specified.roles)
+        and declared.service == specified.service
+        and declared.hmac == specified.hmac
     )

@@ -120,13 +120,13 @@ class AccessFixtures:
 
     async def count_denials(self) -> int:
         """Return the number of denials in the audit log."""
-        found: int = await self.harness.services.database.fetchval(
+        count: int = await self.harness.services.database.fetchval(
             "SELECT count(*) FROM audit_entries WHERE event = 'access.denied'"
         )
-        return found
+        return count
 
-    async def snapshot_tables(self, *left_out: str) -> Mapping[str, Any]:
-        """Return the rows of every table, except `left_out` and the audit log."""
+    async def snapshot_tables(self, *excluded: str) -> Mapping[str, Any]:
+        """Return the rows of every table, except `excluded` and the audit log."""
         database = self.harness.services.database
         tables = await database.fetch(
             """SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN
@@ -136,7 +136,7 @@ class AccessFixtures:
         return {
             name: await database.fetch(f"SELECT * FROM {name} ORDER BY {name}::text")
             for (name,) in tables
-            if name not in left_out
+            if name not in excluded
         }
 
 

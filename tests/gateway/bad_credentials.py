@@ -1,4 +1,4 @@
-"""Invalid credentials: expired, revoked, malformed, tampered with, one for each way to fail."""
+"""Invalid credentials: one for each way to fail, such as expired, revoked or tampered with."""
 
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -42,11 +42,11 @@ def replace_headers(**headers: str | None) -> ChangeRequest:
     changed = {name.replace("_", "-").lower(): value for name, value in headers.items()}
 
     def change(request: httpx2.Request) -> None:
-        stored = [item for item in request.headers.raw if item[0].decode().lower() not in changed]
+        kept = [item for item in request.headers.raw if item[0].decode().lower() not in changed]
         new = [
             (name.encode(), value.encode()) for name, value in changed.items() if value is not None
         ]
-        request.headers = httpx2.Headers([*stored, *new])
+        request.headers = httpx2.Headers([*kept, *new])
 
     return change
 
@@ -138,8 +138,8 @@ async def _list_bad_api_keys(harness: Harness) -> Sequence[BadCredential]:
             created_by=await tx.fetchval("SELECT id FROM admins LIMIT 1"),
         )
     admin = await harness.create_admin()
-    gone = await harness.client.delete(f"/api/v1/admin/api-keys/{deleted.id}", auth=admin)
-    assert gone.status_code == 204
+    response = await harness.client.delete(f"/api/v1/admin/api-keys/{deleted.id}", auth=admin)
+    assert response.status_code == 204
     return [
         BadCredential("unknown key", build_bearer("svc_test_" + "x" * 43)),
         BadCredential("a key of production", build_bearer(key.replace("svc_test_", "svc_live_"))),
@@ -148,7 +148,7 @@ async def _list_bad_api_keys(harness: Harness) -> Sequence[BadCredential]:
         ),
         BadCredential("a longer key", build_bearer(f"{key}x")),
         BadCredential("a shorter key", build_bearer(key[:-1])),
-        BadCredential("a key in capitals", build_bearer(key.upper())),
+        BadCredential("an uppercase key", build_bearer(key.upper())),
         BadCredential("a key's id", build_bearer(good.id)),
         BadCredential("an expired key", build_bearer(expired)),
         BadCredential("a deleted key", deleted),
@@ -158,7 +158,7 @@ async def _list_bad_api_keys(harness: Harness) -> Sequence[BadCredential]:
 
 async def _list_bad_tokens(harness: Harness) -> Sequence[BadCredential]:
     services, secret = harness.services, harness.services.settings.jwt_secret
-    good, disabled, out = (
+    good, disabled, logged_out = (
         await harness.create_admin(),
         await harness.create_admin(),
         await harness.create_admin(),
@@ -166,14 +166,14 @@ async def _list_bad_tokens(harness: Harness) -> Sequence[BadCredential]:
     admin = await harness.create_admin()
     response = await harness.client.post(f"/api/v1/admin/users/{disabled.id}/disable", auth=admin)
     assert response.status_code == 200, response.text
-    assert (await harness.client.post("/api/v1/admin/logout", auth=out)).status_code == 204
+    assert (await harness.client.post("/api/v1/admin/logout", auth=logged_out)).status_code == 204
     token = _get_credential(good)
     header, claims = jwt.get_unverified_header(token), jwt.decode(token, secret, ["HS256"])
     sid = {"sid": header["sid"]}
     async with services.database.transaction() as tx:
         number = ids.decode(ids.ADMIN, good.id) or 0
         refresh = (await services.authenticator.sessions.start(tx, number)).refresh_token
-    old = AccessTokens(secret).issue(
+    expired = AccessTokens(secret).issue(
         session_id=ids.decode("ses_", header["sid"]) or 0,
         admin_id=number,
         email="ada@example.com",
@@ -183,10 +183,10 @@ async def _list_bad_tokens(harness: Harness) -> Sequence[BadCredential]:
     head, body, signature = token.split(".")
     longer = {**claims, "exp": claims["exp"] + 86400}
     return [
-        BadCredential("an expired token", build_bearer(old)),
+        BadCredential("an expired token", build_bearer(expired)),
         BadCredential("a refresh token", build_bearer(refresh)),
         BadCredential("a disabled admin", disabled),
-        BadCredential("an ended session", out),
+        BadCredential("an ended session", logged_out),
         BadCredential(
             "a token of another secret", build_bearer(jwt.encode(claims, "x" * 32, "HS256", sid))
         ),
@@ -202,7 +202,7 @@ async def _list_bad_tokens(harness: Harness) -> Sequence[BadCredential]:
             build_bearer(jwt.encode({**claims, "sub": disabled.id}, secret, "HS256", sid)),
         ),
         BadCredential(
-            "a token with a longer life",
+            "a token with an extended expiry",
             build_bearer(f"{head}.{_encode_claims(longer)}.{signature}"),
         ),
         BadCredential("a token without signature", build_bearer(f"{head}.{body}.")),
@@ -215,8 +215,10 @@ async def _list_bad_signatures(
     other, other_partner = await harness.create_processor(), await harness.create_partner()
     rotated = await harness.create_second_key(terminal_auth)
     admin, owner = await harness.create_admin(), await harness.get_processor_id(terminal_auth)
-    gone = await harness.client.delete(f"/api/v1/processors/{owner}/keys/{rotated.id}", auth=admin)
-    assert gone.status_code == 204
+    response = await harness.client.delete(
+        f"/api/v1/processors/{owner}/keys/{rotated.id}", auth=admin
+    )
+    assert response.status_code == 204
     too_long = timedelta(minutes=6)
     changes: dict[str, ChangeRequest] = {
         "no key id": replace_headers(X_API_Key_ID=None),
@@ -224,9 +226,9 @@ async def _list_bad_signatures(
         "no signature": replace_headers(X_Signature=None),
         "a malformed timestamp": replace_headers(X_Timestamp="now"),
         "an empty signature": replace_headers(X_Signature=""),
-        "a signature that is no ASCII": replace_headers(X_Signature="\xe9" * 64),
-        "the key id of another": replace_headers(X_API_Key_ID=other.id),
-        "a processor that says it is a partner": replace_headers(X_Partner_ID=partner.partner_id),
+        "a non-ASCII signature": replace_headers(X_Signature="\xe9" * 64),
+        "the key ID of another processor": replace_headers(X_API_Key_ID=other.id),
+        "a processor with a partner ID": replace_headers(X_Partner_ID=partner.partner_id),
         "signed long ago": sign_differently(terminal_auth, off=-too_long),
         "signed in the future": sign_differently(terminal_auth, off=too_long),
         "another method": sign_differently(terminal_auth, method="PATCH"),
@@ -236,22 +238,22 @@ async def _list_bad_signatures(
             X_API_Key_ID=None, X_Signature=None, X_Service_Name=terminal_auth.id
         ),
     }
-    capitals = TamperedAuth(terminal_auth, lambda r: r.headers.update({"X-Signature": r.headers["X-Signature"].upper()}))  # fmt: skip  # noqa: E501
+    uppercase = TamperedAuth(terminal_auth, lambda r: r.headers.update({"X-Signature": r.headers["X-Signature"].upper()}))  # fmt: skip  # noqa: E501
     return [
         *(
             BadCredential(name, TamperedAuth(terminal_auth, change))
             for name, change in changes.items()
         ),
-        BadCredential("a signature in capitals", capitals),
+        BadCredential("an uppercase signature", uppercase),
         BadCredential("an unknown signing key", HmacAuth("key_" + "0" * 13, terminal_auth.secret)),
         BadCredential("another's secret", HmacAuth(terminal_auth.id, other.secret)),
         BadCredential("a deleted signing key", rotated),
         BadCredential(
-            "a partner that does not say so",
+            "a partner without a partner ID",
             TamperedAuth(partner, replace_headers(X_Partner_ID=None)),
         ),
         BadCredential(
-            "a partner that says it is another",
+            "a partner with the ID of another partner",
             HmacAuth(partner.id, partner.secret, other_partner.partner_id),
         ),
     ]
@@ -259,26 +261,26 @@ async def _list_bad_signatures(
 
 async def _list_suspended_keys(harness: Harness) -> Sequence[BadCredential]:
     """List suspended and blocked owners: 403 with a valid signature, 401 with an invalid one."""
-    terminal_auth, shop, partner = (
+    terminal_auth, other_processor_auth, partner = (
         await harness.create_processor(),
         await harness.create_processor(),
         await harness.create_partner(),
     )
     terminal, blocked = (
         await create_terminal_key(harness, terminal_auth),
-        await create_terminal_key(harness, shop),
+        await create_terminal_key(harness, other_processor_auth),
     )
     admin, client = await harness.create_admin(), harness.client
     owner = await harness.get_processor_id(terminal_auth)
-    other = await harness.get_processor_id(shop)
+    other = await harness.get_processor_id(other_processor_auth)
     terminals = await client.get(f"/api/v1/processors/{other}/terminals", auth=admin)
-    (found,) = terminals.json()["data"]
+    (terminal_record,) = terminals.json()["data"]
     for path in (
         f"/api/v1/processors/{owner}/suspend",
-        f"/api/v1/processors/{other}/terminals/{found['id']}/block",
+        f"/api/v1/processors/{other}/terminals/{terminal_record['id']}/block",
         f"/api/v1/admin/partners/{partner.partner_id}/suspend",
     ):
-        response = await client.post(path, json={"reason": "looked into"}, auth=admin)
+        response = await client.post(path, json={"reason": "under investigation"}, auth=admin)
         assert response.status_code == 200, response.text
     wrong = TamperedAuth(terminal_auth, replace_headers(X_Signature="0" * 64))
     return [
@@ -308,7 +310,7 @@ def _list_bad_service_signatures(harness: Harness) -> Sequence[BadCredential]:
             X_Service_Name=None, X_Service_Signature=None, X_Service_Auth=secret
         ),
     }
-    return [BadCredential(what, TamperedAuth(good, change)) for what, change in changes.items()]
+    return [BadCredential(label, TamperedAuth(good, change)) for label, change in changes.items()]
 
 
 async def _list_multiple_credentials(
@@ -316,8 +318,8 @@ async def _list_multiple_credentials(
 ) -> Sequence[BadCredential]:
     """List requests with several credentials.
 
-    The first kind decides: a valid credential of a later kind does not help. A duplicated
-    credential is rejected.
+    The first kind decides: a valid credential of a later kind is ignored. A duplicated credential
+    is rejected.
     """
     admin, key, service = (
         await harness.create_admin(),

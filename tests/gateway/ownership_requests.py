@@ -76,8 +76,10 @@ class OwnershipFixtures:
         self.agents = [await create_agent(harness, balance="1000") for _ in range(2)]
         self.sub_agents = [await create_sub_agent(harness, agent) for agent in self.agents]
         for _ in range(2):
-            hook = {"url": "http://127.0.0.1:9/", "events": ["card.blocked"]}
-            created = await self.client.post(f"{V1}/admin/webhook-endpoints", json=hook, auth=admin)
+            webhook_endpoint = {"url": "http://127.0.0.1:9/", "events": ["card.blocked"]}
+            created = await self.client.post(
+                f"{V1}/admin/webhook-endpoints", json=webhook_endpoint, auth=admin
+            )
             self.webhook_endpoints.append(created.json()["id"])
         self.subscriber = await self.create_subscriber()
         self.other_subscriber = await self.create_subscriber(pin=OTHER_PIN)
@@ -92,31 +94,35 @@ class OwnershipFixtures:
         self, *, restricted: bool = False, pin: str = PIN
     ) -> SubscriberFixture:
         harness = self.harness
-        found = SubscriberFixture(await harness.create_subscriber(balance="1000", pin=pin), pin)
-        found.card = await harness.create_card(found.id)
-        found.blocked_card = await harness.create_card(found.id)
+        subscriber = SubscriberFixture(
+            await harness.create_subscriber(balance="1000", pin=pin), pin
+        )
+        subscriber.card = await harness.create_card(subscriber.id)
+        subscriber.blocked_card = await harness.create_card(subscriber.id)
         paid = await self.client.post(
             f"{V1}/pos/payment",
-            json={"request_id": new_request_id(), "card_serial": found.card, "amount": "10"},
+            json={"request_id": new_request_id(), "card_serial": subscriber.card, "amount": "10"},
             auth=self.processor,
         )
-        found.transaction_id = paid.json()["transaction_id"]
+        subscriber.transaction_id = paid.json()["transaction_id"]
         body = {"document_type": "selfie", "image": IMAGE_DATA_URI}
-        url = f"{V1}/subscribers/{found.id}"
-        sent = await self.client.post(
+        url = f"{V1}/subscribers/{subscriber.id}"
+        uploaded = await self.client.post(
             f"{url}/kyc-documents", json=body, auth=harness.get_service_auth()
         )
-        found.document_id = sent.json()["document_id"]
-        for_now = {"reason": "customer_request"}
+        subscriber.document_id = uploaded.json()["document_id"]
+        reason = {"reason": "customer_request"}
         blocked = await self.client.post(
-            f"{V1}/cards/{found.blocked_card}/block", json=for_now, auth=harness.get_service_auth()
+            f"{V1}/cards/{subscriber.blocked_card}/block",
+            json=reason,
+            auth=harness.get_service_auth(),
         )
         assert blocked.status_code == 200, blocked.text
         if restricted:
             admin = await harness.create_admin("C")
-            done = await self.client.put(url, json={"restricted": True}, auth=admin)
-            assert done.status_code == 200, done.text
-        return found
+            response = await self.client.put(url, json={"restricted": True}, auth=admin)
+            assert response.status_code == 200, response.text
+        return subscriber
 
     async def create_unassigned_card(self) -> str:
         """Create a card that has no subscriber."""

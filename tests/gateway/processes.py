@@ -29,20 +29,20 @@ def free_port() -> int:
     """
     while True:
         port = 10_000 + secrets.randbelow(20_000)
-        mark = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        reservation = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
-            mark.bind(("127.0.0.1", port))
+            reservation.bind(("127.0.0.1", port))
             with socket.create_server(("127.0.0.1", port)):
-                _reserved_ports.append(mark)
+                _reserved_ports.append(reservation)
                 return port
         except OSError:
-            mark.close()
+            reservation.close()
 
 
 @atexit.register
 def _release_ports() -> None:
-    for mark in _reserved_ports:
-        mark.close()
+    for reservation in _reserved_ports:
+        reservation.close()
 
 
 def list_workers(address: httpx2.URL | str) -> list[psutil.Process]:
@@ -51,7 +51,11 @@ def list_workers(address: httpx2.URL | str) -> list[psutil.Process]:
     Excludes the supervisor and the workers of other gateways started by this process.
     """
     port = str(httpx2.URL(address).port)
-    return [item for item in psutil.Process().children(recursive=True) if _is_worker_of(port, item)]
+    return [
+        process
+        for process in psutil.Process().children(recursive=True)
+        if _is_worker_of(port, process)
+    ]
 
 
 def _is_worker_of(port: str, process: psutil.Process) -> bool:
@@ -60,7 +64,7 @@ def _is_worker_of(port: str, process: psutil.Process) -> bool:
             return False
         return process.environ().get("TAPGATE_PORT") == port
     except psutil.Error:
-        return False  # it ended in between
+        return False  # the process has ended
 
 
 class RunningGateway(NamedTuple):
@@ -99,12 +103,12 @@ async def start_tapgate(
     messenger_port: int | None = None,
 ) -> AsyncIterator[RunningGateway]:
     port = free_port()
-    stored = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
+    inherited = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
     with (folder / "log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             TAPGATE_EXECUTABLE,
             command,
-            env=stored
+            env=inherited
             | {
                 "TAPGATE_DATA_DIR": str(folder / "gateway"),
                 "TAPGATE_DATABASE_URL": url,

@@ -36,16 +36,16 @@ def endpoint_name(endpoint: Endpoint) -> str:
 async def access_fixtures(
     tmp_path_factory: pytest.TempPathFactory, postgres: str, scratch_databases: ScratchDatabases
 ) -> AsyncIterator[AccessFixtures]:
-    folder: Path = tmp_path_factory.mktemp("house")
+    folder: Path = tmp_path_factory.mktemp("gateway")
     async with run_access_fixtures(folder, postgres, scratch_databases) as access_fixtures:
         yield access_fixtures
 
 
 def test_declared_access_matches_the_specification() -> None:
-    written = parse_contract()
+    specified = parse_contract()
     declared = {endpoint.name: endpoint.access for endpoint in ENDPOINTS}
-    assert declared.keys() == written.keys()
-    wrong = [name for name in declared if not is_same_access(declared[name], written[name])]
+    assert declared.keys() == specified.keys()
+    wrong = [name for name in declared if not is_same_access(declared[name], specified[name])]
     assert not wrong
 
 
@@ -67,7 +67,7 @@ async def test_only_declared_callers_can_call_the_endpoint(
     access_fixtures: AccessFixtures, endpoint: Endpoint
 ) -> None:
     path, access = build_missing_path(endpoint), endpoint.access
-    refusals, before = 0, await access_fixtures.count_denials()
+    denials, before = 0, await access_fixtures.count_denials()
     for caller in access_fixtures.list_callers(access):
         if endpoint.name == LOGOUT_ENDPOINT and caller.kind == "admin":
             continue  # would end the session that other tests use; see below
@@ -82,14 +82,14 @@ async def test_only_declared_callers_can_call_the_endpoint(
             response.text,
         )
         if response.status_code == 403:
-            refusals += 1
+            denials += 1
             assert response.json()["details"] == {
                 "required": caller.expected_requirements(access)
             }, caller.name
         else:
             assert response.headers["WWW-Authenticate"]
     # Every 403 FORBIDDEN is audited; a 401 is not.
-    assert await access_fixtures.count_denials() == before + refusals
+    assert await access_fixtures.count_denials() == before + denials
 
 
 async def test_every_admin_role_can_log_out(access_fixtures: AccessFixtures) -> None:
@@ -112,9 +112,9 @@ async def test_protected_endpoints_reject_requests_without_credentials(
     for endpoint in PROTECTED_ENDPOINTS:
         if method == "HEAD" and endpoint.method != "GET":
             continue
-        used = "HEAD" if method == "HEAD" else endpoint.method
+        actual_method = "HEAD" if method == "HEAD" else endpoint.method
         response = await access_fixtures.client.request(
-            used, build_missing_path(endpoint), content=b"{}"
+            actual_method, build_missing_path(endpoint), content=b"{}"
         )
         assert response.status_code == 401, endpoint.name
         if method != "HEAD":
@@ -170,14 +170,14 @@ async def test_override_headers_do_not_bypass_authentication(
 
 
 async def test_undeclared_methods_return_405(access_fixtures: AccessFixtures) -> None:
-    taken: dict[str, set[str]] = {}
+    declared_methods: dict[str, set[str]] = {}
     for endpoint in ENDPOINTS:
-        taken.setdefault(endpoint.path, set()).add(endpoint.method)
+        declared_methods.setdefault(endpoint.path, set()).add(endpoint.method)
     admin = await access_fixtures.harness.create_admin()
     for endpoint in PROTECTED_ENDPOINTS:
         methods = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "HEAD"}
-        others = methods - taken[endpoint.path]
-        for method in others - ({"HEAD"} if "GET" in taken[endpoint.path] else set()):
+        others = methods - declared_methods[endpoint.path]
+        for method in others - ({"HEAD"} if "GET" in declared_methods[endpoint.path] else set()):
             response = await access_fixtures.client.request(
                 method, build_missing_path(endpoint), auth=admin
             )
@@ -208,7 +208,7 @@ async def test_denied_access_is_audited(client: httpx2.AsyncClient, harness: Har
         ("processor", terminal_auth := await harness.create_processor(), terminal_auth.id),
         ("partner", partner := await harness.create_partner(), partner.id),
     ):
-        headers = {"X-Request-ID": f"asked-by-{name}"}
+        headers = {"X-Request-ID": f"denied-{name}"}
         response = await client.get("/api/v1/audit/logs", auth=credential, headers=headers)
         assert response.status_code == 403
         entries = await harness.list_audit_entries("GET /api/v1/audit/logs", "access.denied")
@@ -259,8 +259,8 @@ async def test_failed_login_is_audited_without_revealing_whether_the_account_exi
     created = await client.post("/api/v1/admin/users", json=new, auth=await harness.create_admin())
     assert created.status_code == 201
     responses = [
-        await client.post("/api/v1/admin/login", json={"email": item, "password": "x" * 12})
-        for item in (email, "nobody@example.com")
+        await client.post("/api/v1/admin/login", json={"email": address, "password": "x" * 12})
+        for address in (email, "nobody@example.com")
     ]
     assert [get_status_and_code(response) for response in responses] == [(401, "UNAUTHORIZED")] * 2
     assert responses[0].json() == responses[1].json()
@@ -276,8 +276,8 @@ async def test_failed_login_is_audited_without_revealing_whether_the_account_exi
 
 
 def _find_endpoint(name: str) -> Endpoint:
-    (found,) = (endpoint for endpoint in ENDPOINTS if endpoint.name == name)
-    return found
+    (endpoint,) = (endpoint for endpoint in ENDPOINTS if endpoint.name == name)
+    return endpoint
 
 
 def _is_compliance(caller: Caller) -> bool:

@@ -13,10 +13,10 @@ from tapgate.notifications.messages import MessageSender
 async def test_failed_background_task_is_logged(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def broken(self: MessageSender) -> None:
+    async def fail(self: MessageSender) -> None:
         raise OSError("no certificates here")
 
-    monkeypatch.setattr(MessageSender, "run", broken)
+    monkeypatch.setattr(MessageSender, "run", fail)
     with capture_logs() as lines:
         async with gateway._start_background_tasks(services):
             async with asyncio.timeout(30):

@@ -34,7 +34,7 @@ async def bad_credential_fixtures(
     tmp_path_factory: pytest.TempPathFactory, postgres: str, scratch_databases: ScratchDatabases
 ) -> AsyncIterator[BadCredentialFixtures]:
     async with run_access_fixtures(
-        tmp_path_factory.mktemp("house"), postgres, scratch_databases
+        tmp_path_factory.mktemp("gateway"), postgres, scratch_databases
     ) as access_fixtures:
         yield BadCredentialFixtures(access_fixtures, await list_bad_credentials(access_fixtures))
 
@@ -61,8 +61,8 @@ async def test_error_does_not_reveal_whether_a_credential_exists(
     bad_credential_fixtures: BadCredentialFixtures,
 ) -> None:
     client = bad_credential_fixtures.access_fixtures.client
-    words: dict[str, set[str]] = {}
-    alike = {
+    texts: dict[str, set[str]] = {}
+    names_by_kind = {
         "key": ("unknown key", "a longer key", "a shorter key", "an expired key", "a deleted key"),
         "signature": (
             "an unknown signing key",
@@ -74,12 +74,12 @@ async def test_error_does_not_reveal_whether_a_credential_exists(
         "service": ("an unknown service", "a service with another's secret"),
         "session": ("a disabled admin", "an ended session", "a token of another's session"),
     }
-    for kind, names in alike.items():
+    for kind, names in names_by_kind.items():
         for bad in bad_credential_fixtures.bad_credentials:
             if bad.name in names:
                 response = await client.post("/api/v1/pos/lookup-card", json={}, auth=bad.auth)
-                words.setdefault(kind, set()).add(response.text)
-    assert {kind: len(output) for kind, output in words.items()} == dict.fromkeys(alike, 1)
+                texts.setdefault(kind, set()).add(response.text)
+    assert {kind: len(values) for kind, values in texts.items()} == dict.fromkeys(names_by_kind, 1)
 
 
 async def test_first_credential_kind_decides_when_several_are_valid(

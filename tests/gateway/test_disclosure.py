@@ -46,9 +46,9 @@ EXCLUDED_ENDPOINT = f"POST {V1}/admin/logout"
 #: For terminals, which the restriction does not affect.
 POS_PATHS = (f"{V1}/pos/", f"{V1}/payment", "/payment")
 ENDPOINTS = {
-    one.name: one
-    for one in list_endpoints()
-    if one.name != EXCLUDED_ENDPOINT and not one.path.startswith(POS_PATHS)
+    endpoint.name: endpoint
+    for endpoint in list_endpoints()
+    if endpoint.name != EXCLUDED_ENDPOINT and not endpoint.path.startswith(POS_PATHS)
 }
 _BODY_OVERRIDES = {f"POST {V1}/cards/{{serial}}/block": {"reason": "customer_request"}}
 
@@ -58,7 +58,7 @@ async def ownership_fixtures(
     tmp_path_factory: pytest.TempPathFactory, postgres: str, scratch_databases: ScratchDatabases
 ) -> AsyncIterator[OwnershipFixtures]:
     async with run_access_fixtures(
-        tmp_path_factory.mktemp("town"), postgres, scratch_databases
+        tmp_path_factory.mktemp("gateway"), postgres, scratch_databases
     ) as access_fixtures:
         ownership_fixtures = OwnershipFixtures(access_fixtures)
         await ownership_fixtures.create_all()
@@ -66,7 +66,7 @@ async def ownership_fixtures(
 
 
 class RestrictedSubscriber(SubscriberFixture):
-    """A restricted subscriber with traces everywhere."""
+    """A restricted subscriber that objects of every kind refer to."""
 
     alert = statement = child_card = ""
 
@@ -94,7 +94,7 @@ async def create_restricted_subscriber(
     person.child_card = await harness.create_card(
         person.id, type="CHILD", holder_name=CHILD, relationship="niece", daily_limit=5000
     )
-    url, about = f"{V1}/subscribers/{person.id}", f"{NAME} {person.phone}"
+    url, personal_text = f"{V1}/subscribers/{person.id}", f"{NAME} {person.phone}"
 
     async def post(path: str, body: Any, auth: Any, status: int = 200) -> Any:
         response = await ownership_fixtures.client.post(path, json=body, auth=auth)
@@ -105,51 +105,51 @@ async def create_restricted_subscriber(
         "request_id": new_request_id(),
         "card_serial": person.card,
         "amount": "12",
-        "metadata": {"customer": about},
+        "metadata": {"customer": personal_text},
     }
     person.transaction_id = (
         await post(f"{V1}/pos/payment", payment, ownership_fixtures.processor)
     )["transaction_id"]
-    send = {
+    transfer = {
         "sender_id": person.id,
         "recipient_card_serial": ownership_fixtures.subscriber.card,
         "amount": "100",
         "pin": PIN,
-        "memo": f"From {about}",
+        "memo": f"From {personal_text}",
     }
-    await post(f"{V1}/wallet/transfer-p2p", send | {"request_id": new_request_id()}, service)
-    # Declined: its details have the balance.
-    send |= {"amount": "45000", "request_id": new_request_id()}
-    await post(f"{V1}/wallet/transfer-p2p", send, service, 402)
+    await post(f"{V1}/wallet/transfer-p2p", transfer | {"request_id": new_request_id()}, service)
+    # Declined: the error details contain the balance.
+    transfer |= {"amount": "45000", "request_id": new_request_id()}
+    await post(f"{V1}/wallet/transfer-p2p", transfer, service, 402)
     alert = {
         "subscriber_id": person.id,
         "alert_type": "support",
-        "details": {"asked_by": person.phone, "figure": NAME, "note": about},
+        "details": {"asked_by": person.phone, "figure": NAME, "note": personal_text},
     }
     person.alert = (await post(f"{V1}/compliance/alerts", alert, service, 201))["alert_id"]
     alert = {
         "transaction_id": person.transaction_id,
         "alert_type": "odd",
-        "details": {"note": about},
+        "details": {"note": personal_text},
     }
     other = (await post(f"{V1}/compliance/alerts", alert, service, 201))["alert_id"]
     await post(
         f"{V1}/compliance/alerts/{other}/resolve",
-        {"status": "resolved", "resolution_notes": f"Called {about}"},
+        {"status": "resolved", "resolution_notes": f"Called {personal_text}"},
         admin,
     )
-    await post(f"{V1}/compliance/alerts/{person.alert}/investigate", {"note": about}, admin)
+    await post(f"{V1}/compliance/alerts/{person.alert}/investigate", {"note": personal_text}, admin)
     today = ownership_fixtures.harness.services.clock().date().isoformat()
     period = {"from_date": today, "to_date": today}
     statement = {"subscriber_id": person.id, "format": "csv", **period}
     link = (await post(f"{V1}/wallet/account-statement", statement, admin))["statement_url"]
     person.statement = link.rpartition("/")[2]
-    done = await ownership_fixtures.client.put(
+    response = await ownership_fixtures.client.put(
         url, json={"address": PROFILE["address"] + "!"}, auth=admin
     )
-    assert done.is_success
-    done = await ownership_fixtures.client.put(url, json={"restricted": True}, auth=admin)
-    assert done.json() == {
+    assert response.is_success
+    response = await ownership_fixtures.client.put(url, json={"restricted": True}, auth=admin)
+    assert response.json() == {
         "id": person.id,
         "restricted": True,
         "status": "ACTIVE",
@@ -209,7 +209,7 @@ def list_paths(
 
     Any other path parameter is an identifier that does not exist.
     """
-    things = {
+    ids_by_path = {
         f"{V1}/subscribers/{{id}}": [person.id],
         f"{V1}/cards/{{serial}}": [person.card, person.child_card],
         f"{V1}/balance/{{user_id}}": [person.id],
@@ -222,11 +222,11 @@ def list_paths(
             ownership_fixtures.partner_record["partner"]["id"]
         ],
     }
-    for start, found in things.items():
-        if endpoint.path.startswith(start):
-            first, rest = start.index("{"), endpoint.path.partition("}")[2]
+    for prefix, object_ids in ids_by_path.items():
+        if endpoint.path.startswith(prefix):
+            first, rest = prefix.index("{"), endpoint.path.partition("}")[2]
             rest = rest.replace("{document_id}", build_missing_id(ids.DOCUMENT))
-            return [f"{start[:first]}{item}{rest}" for item in found]
+            return [f"{prefix[:first]}{object_id}{rest}" for object_id in object_ids]
     return ["/".join("1" if "{" in part else part for part in endpoint.path.split("/"))]
 
 
@@ -235,20 +235,20 @@ def list_queries(
 ) -> Iterator[str]:
     yield ""
     names = {f.encode_name for f in msgspec.structs.fields(endpoint.query_type or msgspec.Struct)}
-    own = {
+    values_by_filter = {
         "user_id": person.id,
         "card_serial": person.card,
         "subscriber_id": person.id,
         "transaction_id": person.transaction_id,
         "phone_number": person.phone,
     }
-    for name in names & own.keys():
-        yield f"?{name}={quote(own[name])}"
+    for name in names & values_by_filter.keys():
+        yield f"?{name}={quote(values_by_filter[name])}"
     if "search" in names:
         yield from (f"?search={quote(value)}" for value in (*values, person.id, person.card))
     if "resource_id" in names:
-        found = (person.id, person.card, person.transaction_id, person.alert)
-        yield from (f"?resource_id={item}" for item in found)
+        resource_ids = (person.id, person.card, person.transaction_id, person.alert)
+        yield from (f"?resource_id={resource_id}" for resource_id in resource_ids)
 
 
 def list_bodies(
@@ -260,14 +260,16 @@ def list_bodies(
         yield None
         return
     names = {field.encode_name for field in msgspec.structs.fields(kind)}
-    own = build_body_fields(ownership_fixtures, person, endpoint.name)
+    reference_fields = build_body_fields(ownership_fixtures, person, endpoint.name)
     about_person = bool(names & REFERENCE_FIELDS) or any(
         thing in endpoint.path for thing in ("/subscribers/{", "/cards/{", "/alerts/{", "/quote")
     )
     if not about_person:
         yield {}
         return
-    body = build_example(kind) | {name: own[name] for name in names & own.keys()}
+    body = build_example(kind) | {
+        name: reference_fields[name] for name in names & reference_fields.keys()
+    }
     body |= dict.fromkeys(names & {"pin", "parent_pin"}, PIN) | {"request_id": new_request_id()}
     body |= {"amount": "1", "partner_reference": new_request_id()}
     body |= _BODY_OVERRIDES.get(endpoint.name, {})
@@ -282,13 +284,17 @@ def list_bodies(
 
 
 def list_callers(ownership_fixtures: OwnershipFixtures) -> list[Caller]:
-    found = [
+    callers = [
         caller
         for caller in ownership_fixtures.access_fixtures.callers
         if caller.kind in ("api_key", "admin")
     ]
-    found = [one for one in found if one.kind == "admin" or one.name == "key with all scopes"]
-    return [*found, Caller("partner", get_auth(ownership_fixtures.partner_record), "partner")]
+    callers = [
+        caller
+        for caller in callers
+        if caller.kind == "admin" or caller.name == "key with all scopes"
+    ]
+    return [*callers, Caller("partner", get_auth(ownership_fixtures.partner_record), "partner")]
 
 
 async def undo_block(ownership_fixtures: OwnershipFixtures, person: RestrictedSubscriber) -> None:
@@ -323,10 +329,10 @@ async def test_response_contains_no_personal_data_of_a_restricted_subscriber(
                         if reads_only
                         else await list_personal_values(ownership_fixtures, person)
                     )
-                    told = [value for value in values if value in response.text]
+                    disclosed = [value for value in values if value in response.text]
                     if "/alerts" in name and endpoint.method == "POST":
-                        told = [value for value in told if value not in json.dumps(body)]
-                    assert told == [], (caller.name, path + query, response.text)
+                        disclosed = [value for value in disclosed if value not in json.dumps(body)]
+                    assert disclosed == [], (caller.name, path + query, response.text)
                     assert response.status_code < 500
             if not reads_only:
                 await undo_block(ownership_fixtures, person)

@@ -13,9 +13,15 @@ from tapgate.edge.endpoint import Endpoint
 from tapgate.gateway import ENDPOINT_GROUPS
 
 CANARY = "cAnArY-7319"
-ENDPOINTS_WITH_BODY = [e for noun in ENDPOINT_GROUPS for e in noun if e.body_type is not None]
-ENDPOINTS_WITH_PATH_PARAMETERS = [e for noun in ENDPOINT_GROUPS for e in noun if e.path_parameters]
-LIST_ENDPOINTS = [e for noun in ENDPOINT_GROUPS for e in noun if e.query_type is not None]
+ENDPOINTS_WITH_BODY = [
+    endpoint for group in ENDPOINT_GROUPS for endpoint in group if endpoint.body_type is not None
+]
+ENDPOINTS_WITH_PATH_PARAMETERS = [
+    endpoint for group in ENDPOINT_GROUPS for endpoint in group if endpoint.path_parameters
+]
+LIST_ENDPOINTS = [
+    endpoint for group in ENDPOINT_GROUPS for endpoint in group if endpoint.query_type is not None
+]
 
 
 def endpoint_name(endpoint: Endpoint) -> str:
@@ -136,8 +142,7 @@ async def test_hostile_path_parameters_cause_no_server_error_and_are_not_echoed(
     auth = await create_caller(harness, endpoint)
     for part in ("%00", "%ff", "..", "%2e%2e%2f", "sub_", "9" * 5000, CANARY, "sub_zzzzzzzzzzzzz"):
         path = "/".join(
-            part if step_name.startswith("{") else step_name
-            for step_name in endpoint.path.split("/")
+            part if segment.startswith("{") else segment for segment in endpoint.path.split("/")
         )
         response = await client.request(endpoint.method, path, content=b"{}", auth=auth)
         # Public endpoints with signed bodies return 401. The client resolves `..` itself, possibly

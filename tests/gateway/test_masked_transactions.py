@@ -40,8 +40,8 @@ async def test_transactions_of_a_restricted_subscriber_are_listed_masked(
         for auth in (
             admin,
             *(
-                one.auth
-                for one in list_allowed_callers(ownership_fixtures, ACCESS[name], "service")
+                caller.auth
+                for caller in list_allowed_callers(ownership_fixtures, ACCESS[name], "service")
             ),
         ):
             response = await ownership_fixtures.client.get(path, auth=auth)
@@ -57,28 +57,28 @@ def _parse_rows(response: httpx2.Response) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ownership_requests.MASKED_REQUESTS)
-async def test_a_transaction_of_a_restricted_subscriber_is_masked(
+async def test_transaction_of_a_restricted_subscriber_is_masked(
     ownership_fixtures: OwnershipFixtures, name: str
 ) -> None:
     person = await ownership_fixtures.create_subscriber(restricted=True)
     admin = await create_verified_admin(ownership_fixtures, person)
-    ask = ownership_requests.MASKED_REQUESTS[name](ownership_fixtures, person, "")
+    request = ownership_requests.MASKED_REQUESTS[name](ownership_fixtures, person, "")
     for caller in list_allowed_callers(ownership_fixtures, ACCESS[name], "api_key"):
-        assert get_status_and_code(await send(ownership_fixtures, ask, caller.auth)) == (
+        assert get_status_and_code(await send(ownership_fixtures, request, caller.auth)) == (
             403,
             "OTP_REQUIRED",
         )
     masked = [
-        await send(ownership_fixtures, ask, one.auth)
-        for one in list_allowed_callers(ownership_fixtures, ACCESS[name], "admin")
+        await send(ownership_fixtures, request, caller.auth)
+        for caller in list_allowed_callers(ownership_fixtures, ACCESS[name], "admin")
     ]
-    full = [await send(ownership_fixtures, ask, admin)]
+    full = [await send(ownership_fixtures, request, admin)]
     full += [
-        await send(ownership_fixtures, ask, one.auth)
-        for one in list_allowed_callers(ownership_fixtures, ACCESS[name], "service")
+        await send(ownership_fixtures, request, caller.auth)
+        for caller in list_allowed_callers(ownership_fixtures, ACCESS[name], "service")
     ]
     assert {response.status_code for response in (*masked, *full)} == {200}
-    for http_response in masked:
-        assert person.card not in http_response.text and "Aminata" not in http_response.text
-        assert name.endswith("/chain") or http_response.json()["masked"] is True
-    assert not [answer.text for answer in full if "masked" in answer.text]
+    for response in masked:
+        assert person.card not in response.text and "Aminata" not in response.text
+        assert name.endswith("/chain") or response.json()["masked"] is True
+    assert not [response.text for response in full if "masked" in response.text]

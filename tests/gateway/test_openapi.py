@@ -24,15 +24,15 @@ from tapgate.service import json_schema
 
 @pytest.fixture
 async def document(client: httpx2.AsyncClient) -> dict[str, Any]:
-    found: dict[str, Any] = (await client.get("/openapi.json")).json()
-    return found
+    document: dict[str, Any] = (await client.get("/openapi.json")).json()
+    return document
 
 
 async def test_document_is_valid_and_describes_every_endpoint(document: dict[str, Any]) -> None:
     OpenAPIV31SpecValidator(document).validate()
     paths = document["paths"]
     assert isinstance(paths, dict)
-    for endpoint in (endpoint for noun in ENDPOINT_GROUPS for endpoint in noun):
+    for endpoint in (endpoint for group in ENDPOINT_GROUPS for endpoint in group):
         operation = paths[endpoint.path][endpoint.method.lower()]
         assert operation["summary"]
         assert str(endpoint.status) in operation["responses"]
@@ -82,8 +82,8 @@ async def test_sent_events_match_their_description(
 
     async with receiver.listen():
         await create("watch", "*")
-        gone = await create("gone", "card.blocked")
-        await harness.client.post(f"{ENDPOINTS_URL}/{gone}/test", auth=admin)
+        endpoint_id = await create("gone", "card.blocked")
+        await harness.client.post(f"{ENDPOINTS_URL}/{endpoint_id}/test", auth=admin)
         receiver.enqueue_statuses(410)
         await deliver_due(harness.services, EVENT_RECORD_LOADERS)
         subscriber = await harness.create_subscriber(balance="5.00")
@@ -116,8 +116,8 @@ def list_operations(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 def list_properties(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     for name, schema in document["components"]["schemas"].items():
-        for field, found in schema.get("properties", {}).items():
-            yield name, field, found
+        for field, property_schema in schema.get("properties", {}).items():
+            yield name, field, property_schema
 
 
 def test_schema_names_are_plain_and_there_are_no_null_defaults(document: dict[str, Any]) -> None:
@@ -127,9 +127,9 @@ def test_schema_names_are_plain_and_there_are_no_null_defaults(document: dict[st
 
 
 def test_classes_that_share_a_name_are_rejected() -> None:
-    one = msgspec.defstruct("Same", ["a"], module="one")
-    other = msgspec.defstruct("Same", ["b"], module="other")
-    _, components = json_schema.build_components([one, other])
+    first = msgspec.defstruct("Same", ["a"], module="one")
+    second = msgspec.defstruct("Same", ["b"], module="other")
+    _, components = json_schema.build_components([first, second])
     with pytest.raises(TypeError, match="share a name"):
         json_schema.require_unique_names(components)
 
@@ -137,8 +137,12 @@ def test_classes_that_share_a_name_are_rejected() -> None:
 def test_operation_ids_are_a_verb_and_a_noun_and_unique(document: dict[str, Any]) -> None:
     ids = [operation["operationId"] for operation in list_operations(document)]
     assert len(ids) == len(set(ids))
-    assert [item for item in ids if not re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)+", item)] == []
-    assert [entry for entry in ids if "api_v1" in entry] == []
+    assert [
+        operation_id
+        for operation_id in ids
+        if not re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)+", operation_id)
+    ] == []
+    assert [operation_id for operation_id in ids if "api_v1" in operation_id] == []
     endpoint = next(iter(ENDPOINT_GROUPS[0]))
     with pytest.raises(TypeError, match="share an operation id"):
         render_openapi_document(
@@ -161,11 +165,11 @@ def test_every_tag_is_described_and_the_introduction_covers_the_basics(
 def test_every_example_matches_its_schema(document: dict[str, Any]) -> None:
     # One per schema: each converts all components, and most responses share few schemas.
     validators: dict[bytes, Draft202012Validator] = {}
-    for name, where, kind in list_media(document):
-        examples = [item["value"] for item in kind.get("examples", {}).values()]
-        examples += [kind["example"]] if "example" in kind else []
-        assert examples or kind["schema"].get("type") in ("string", "object"), (name, where)
-        schema, key = kind["schema"], msgspec.json.encode(kind["schema"])
+    for name, location, media in list_media(document):
+        examples = [item["value"] for item in media.get("examples", {}).values()]
+        examples += [media["example"]] if "example" in media else []
+        assert examples or media["schema"].get("type") in ("string", "object"), (name, location)
+        schema, key = media["schema"], msgspec.json.encode(media["schema"])
         if key not in validators:
             validators[key] = Draft202012Validator(
                 {**schema, "components": document["components"]}, validate_formats=True
@@ -179,9 +183,9 @@ def test_idempotency_key_and_request_id_have_the_same_example(
 ) -> None:
     header = document["components"]["parameters"]["IdempotencyKey"]["schema"]["examples"]
     bodies = [
-        item["example"]["request_id"]
-        for _, where, item in list_media(document)
-        if where == "request" and "request_id" in item.get("example", {})
+        media["example"]["request_id"]
+        for _, location, media in list_media(document)
+        if location == "request" and "request_id" in media.get("example", {})
     ]
     assert len(bodies) > 10
     assert {*bodies, *header} == {IdempotencyKeyRule.example}
@@ -192,14 +196,14 @@ OPEN_ENUM_FIELDS = {("Health", "service"), ("Violation", "code"), ("DeclineCount
 
 
 def test_states_and_types_are_enums(document: dict[str, Any]) -> None:
-    words = {
+    enum_fields = {
         "status", "type", "channel", "severity", "category", "kyc_status", "agent_type", "code",
         "card_type", "document_type", "role", "direction", "risk_level", "action", "payer",
     }  # fmt: skip
     plain = [
         (name, field)
         for name, field, schema in list_properties(document)
-        if field in words and (name, field) not in OPEN_ENUM_FIELDS
+        if field in enum_fields and (name, field) not in OPEN_ENUM_FIELDS
         if "$ref" not in str(schema) and "const" not in schema
     ]
     assert plain == []
@@ -235,9 +239,7 @@ def test_files_have_exact_media_types(document: dict[str, Any]) -> None:
     assert upload["text/csv"]["example"].startswith("Serial No.,MAC Address,Expiry Date\n")
 
 
-async def test_the_example_of_a_card_upload_is_accepted(
-    harness: Harness, document: dict[str, Any]
-) -> None:
+async def test_card_upload_example_is_accepted(harness: Harness, document: dict[str, Any]) -> None:
     path = "/api/v1/cards/upload-csv"
     content = document["paths"][path]["post"]["requestBody"]["content"]["text/csv"]
     sent = await harness.client.post(

@@ -54,21 +54,21 @@ class QueryExplainer:
 
     def __init__(self, client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
         self._client = client
-        self._ran: list[tuple[str, tuple[object, ...]]] = []
+        self._queries: list[tuple[str, tuple[object, ...]]] = []
         fetch = Database.fetch
 
-        async def recorded(database: Database, sql: str, *arguments: object) -> Any:
-            self._ran.append((sql, arguments))
+        async def record_and_fetch(database: Database, sql: str, *arguments: object) -> Any:
+            self._queries.append((sql, arguments))
             return await fetch(database, sql, *arguments)
 
-        monkeypatch.setattr(Database, "fetch", recorded)
+        monkeypatch.setattr(Database, "fetch", record_and_fetch)
 
     async def explain(self, database: Database, path: str, search: str, caller: Any) -> str:
-        self._ran.clear()
+        self._queries.clear()
         response = await self._client.get(path, params={"search": search}, auth=caller)
         assert response.status_code == 200, response.text
         assert response.json()["data"], search
-        ((sql, arguments),) = [item for item in self._ran if "trigrams" in item[0]]
+        ((sql, arguments),) = [item for item in self._queries if "trigrams" in item[0]]
         rows = await database.fetch(f"EXPLAIN {sql}", *arguments)
         return "\n".join(row[0] for row in rows)
 
@@ -84,10 +84,10 @@ async def test_searches_do_not_scan_tables(
     async with database.connection() as connection:
         for table in ("accounts", "subscribers", "cards", "agents", "processors", "partners"):
             await connection.execute(f"VACUUM ANALYZE {table}", timeout=120)
-    queries = QueryExplainer(client, monkeypatch)
+    explainer = QueryExplainer(client, monkeypatch)
     for path, (table, frequent, rare) in SEARCHES.items():
         for search in (frequent, rare):
-            plan = await queries.explain(database, path, search, admin)
+            plan = await explainer.explain(database, path, search, admin)
             scanned = [line for line in plan.splitlines() if "Seq Scan on" in line]
             # A scan of an empty table, such as pins here, costs nothing.
             assert all("Seq Scan on pins" in line for line in scanned), (path, search, plan)
@@ -95,7 +95,7 @@ async def test_searches_do_not_scan_tables(
 
 
 @pytest.mark.parametrize("path", SEARCHES)
-async def test_a_search_needs_a_word_of_three_characters(
+async def test_search_requires_a_word_of_three_characters(
     client: httpx2.AsyncClient, harness: Harness, path: str
 ) -> None:
     admin = await harness.create_admin()

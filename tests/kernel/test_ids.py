@@ -29,47 +29,47 @@ def test_malformed_id_or_wrong_prefix_is_not_decoded() -> None:
 
 
 def test_generated_ids_increase() -> None:
-    make = ids.IdGenerator(3, lambda: NOW)
-    created = [make() for _ in range(10_000)]  # more than fit into a millisecond
-    assert created == sorted(set(created))
+    new_id = ids.IdGenerator(3, lambda: NOW)
+    new_ids = [new_id() for _ in range(10_000)]  # more than fit into a millisecond
+    assert new_ids == sorted(set(new_ids))
 
 
 def test_clock_that_steps_back_causes_no_duplicates() -> None:
     times = iter([NOW, NOW + 5, NOW + 1, NOW + 2, NOW + 6])
-    make = ids.IdGenerator(3, lambda: next(times))
-    created = [make() for _ in range(5)]
-    assert created == sorted(set(created))
+    new_id = ids.IdGenerator(3, lambda: next(times))
+    new_ids = [new_id() for _ in range(5)]
+    assert new_ids == sorted(set(new_ids))
 
 
 def test_clock_that_steps_back_far_requires_another_slot() -> None:
     clock = [NOW]
-    make = ids.IdGenerator(3, lambda: clock[0])
-    created = [make() for _ in range(3)]
+    new_id = ids.IdGenerator(3, lambda: clock[0])
+    new_ids = [new_id() for _ in range(3)]
     clock[0] = NOW - 30 * 60_000
-    assert not make.is_ahead
+    assert not new_id.is_ahead
     clock[0] -= 1
-    assert make.is_ahead
-    make.reset(4)
-    assert not make.is_ahead
-    created += [make() for _ in range(3)]
+    assert new_id.is_ahead
+    new_id.reset(4)
+    assert not new_id.is_ahead
+    new_ids += [new_id() for _ in range(3)]
     clock[0] = NOW
-    created += [make() for _ in range(3)]
-    assert len(set(created)) == 9
-    assert created[3:6] == sorted(created[3:6])
-    assert created[5] < created[0] < created[6]
+    new_ids += [new_id() for _ in range(3)]
+    assert len(set(new_ids)) == 9
+    assert new_ids[3:6] == sorted(new_ids[3:6])
+    assert new_ids[5] < new_ids[0] < new_ids[6]
 
 
 def test_ids_are_generated_when_the_clock_is_at_1970() -> None:
-    make = ids.IdGenerator(3, lambda: 0)
-    created = [make() for _ in range(10_000)]
-    assert created == sorted(set(created))
-    assert not make.is_ahead
+    new_id = ids.IdGenerator(3, lambda: 0)
+    new_ids = [new_id() for _ in range(10_000)]
+    assert new_ids == sorted(set(new_ids))
+    assert not new_id.is_ahead
 
 
 def test_processes_generate_different_ids_at_the_same_time() -> None:
-    sources = [ids.IdGenerator(slot, lambda: NOW) for slot in range(ids.SLOT_COUNT)]
-    created = {source() for source in sources for _ in range(3)}
-    assert len(created) == 3 * ids.SLOT_COUNT
+    generators = [ids.IdGenerator(slot, lambda: NOW) for slot in range(ids.SLOT_COUNT)]
+    new_ids = {generator() for generator in generators for _ in range(3)}
+    assert len(new_ids) == 3 * ids.SLOT_COUNT
 
 
 def test_ids_sort_by_creation_time() -> None:

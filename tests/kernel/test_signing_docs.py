@@ -21,14 +21,14 @@ class Example(msgspec.Struct):
 
 
 def parse_examples() -> dict[str, Example]:
-    found = {}
+    examples = {}
     for section in DOCUMENT.read_text().split("\n## ")[1:]:
         blocks = dict(re.findall(r"```(\w+)\n(.*?)\n```", section, re.DOTALL))
         if "vector" not in blocks:  # not a section about a signature
             continue
         vector = dict(line.split(maxsplit=1) for line in blocks["vector"].splitlines())
-        found[section.splitlines()[0]] = Example(vector, blocks["sh"], blocks["signature"])
-    return found
+        examples[section.splitlines()[0]] = Example(vector, blocks["sh"], blocks["signature"])
+    return examples
 
 
 def sign_request(vector: dict[str, str]) -> str:
@@ -84,5 +84,7 @@ def test_code_produces_the_documented_signature(title: str) -> None:
 @pytest.mark.parametrize("title", SIGNERS)
 def test_shell_command_produces_the_documented_signature(title: str) -> None:
     example = parse_examples()[title]
-    done = subprocess.run(["sh", "-ec", example.shell], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == example.signature
+    result = subprocess.run(
+        ["sh", "-ec", example.shell], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == example.signature

@@ -1,4 +1,4 @@
-"""Backup and restore: a restore is complete or leaves no trace, and errors take one line."""
+"""Backup and restore: a restore is all or nothing, and errors are reported in one line."""
 
 import asyncio
 import contextlib
@@ -59,8 +59,8 @@ def list_files(folder: Path) -> list[str]:
 def dump_schema(url: str) -> str:
     """Return the schema without parentheses: a restored condition has fewer of them."""
     command = [PROGRAMS_DIR / "pg_dump", "--schema-only", "--no-owner", "--restrict-key=same"]
-    done = subprocess.run([*command, url], check=True, capture_output=True, text=True)
-    return done.stdout.replace("(", "").replace(")", "")
+    result = subprocess.run([*command, url], check=True, capture_output=True, text=True)
+    return result.stdout.replace("(", "").replace(")", "")
 
 
 async def is_empty(url: str) -> bool:
@@ -108,11 +108,11 @@ async def test_restore_into_a_non_empty_database_changes_nothing(
     database_url: str, empty_database_url: str, tmp_path: Path
 ) -> None:
     await save_backup(database_url, tmp_path / "backup")
-    await fetch_rows(empty_database_url, "CREATE TABLE accounts (whose text)")
-    await fetch_rows(empty_database_url, "INSERT INTO accounts VALUES ('somebody''s')")
+    await fetch_rows(empty_database_url, "CREATE TABLE accounts (owner text)")
+    await fetch_rows(empty_database_url, "INSERT INTO accounts VALUES ('existing')")
     with pytest.raises(StoreError, match=r"not empty: it contains accounts \(1 in total\)$"):
         await restore_backup(empty_database_url, tmp_path / "backup")
-    assert await fetch_rows(empty_database_url, "SELECT * FROM accounts") == [("somebody's",)]
+    assert await fetch_rows(empty_database_url, "SELECT * FROM accounts") == [("existing",)]
     assert (
         await fetch_rows(empty_database_url, "SELECT FROM pg_tables WHERE schemaname = 'messenger'")
         == []
@@ -127,9 +127,9 @@ async def test_only_one_of_several_concurrent_restores_succeeds(
         *(restore_backup(empty_database_url, tmp_path / "backup") for _ in range(3)),
         return_exceptions=True,
     )
-    refused = [result for result in results if result != []]
-    assert len(refused) == 2
-    assert all("the database is not empty" in str(error) for error in refused)
+    errors = [result for result in results if result != []]
+    assert len(errors) == 2
+    assert all("the database is not empty" in str(error) for error in errors)
 
 
 async def test_database_without_tables_cannot_be_backed_up(
@@ -145,7 +145,7 @@ async def test_restore_that_differs_from_the_manifest_is_rolled_back(
 ) -> None:
     await fetch_rows(database_url, "INSERT INTO login_failures VALUES ('ada', 'here', '{}')")
     manifest = await save_backup(database_url, tmp_path / "backup")
-    for lie, error in [
+    for changes, error in [
         (
             {"tables": manifest.tables | {"login_failures": 2}},
             "login_failures: rows: restored '1', but the backup has '2'",
@@ -159,30 +159,30 @@ async def test_restore_that_differs_from_the_manifest_is_rolled_back(
     ]:
         with (tmp_path / "backup").open("rb") as file, pytest.raises(StoreError, match=error):
             reader = BackupReader(file, VAULT, ignore_progress)
-            reader.manifest = msgspec.structs.replace(manifest, **lie)
+            reader.manifest = msgspec.structs.replace(manifest, **changes)
             await restore.restore_backup(empty_database_url, reader, ignore_progress)
         assert await is_empty(empty_database_url)
     await restore_backup(empty_database_url, tmp_path / "backup")
 
 
-async def test_backup_that_does_not_fit_the_settings_is_rejected(database_url: str) -> None:
+async def test_backup_that_does_not_match_the_settings_is_rejected(database_url: str) -> None:
     manifest, _ = await create_backup(database_url, io.BytesIO(), VAULT, ignore_progress)
-    fits = {"secret_fingerprint": "ab12", "currency": "SLE"}
+    settings = {"secret_fingerprint": "ab12", "currency": "SLE"}
     installed = msgspec.structs.replace(manifest, secret_fingerprint="ab12", currency="SLE")
-    restore.require_restorable(manifest, **fits)
-    restore.require_restorable(installed, **fits)
-    for value, error in [
-        (fits | {"secret_fingerprint": "cd34"}, "secret key 'ab12', but the configured key"),
-        (fits | {"currency": "EUR"}, "currency is 'SLE'"),
+    restore.require_restorable(manifest, **settings)
+    restore.require_restorable(installed, **settings)
+    for other_settings, error in [
+        (settings | {"secret_fingerprint": "cd34"}, "secret key 'ab12', but the configured key"),
+        (settings | {"currency": "EUR"}, "currency is 'SLE'"),
     ]:
         with pytest.raises(StoreError, match=error):
-            restore.require_restorable(installed, **value)
+            restore.require_restorable(installed, **other_settings)
     newer = msgspec.structs.replace(manifest, migrations=manifest.migrations | {"9999.sql": "x"})
     with pytest.raises(StoreError, match=r"newer than this version of Tapgate: it has 9999\.sql"):
-        restore.require_restorable(newer, **fits)
+        restore.require_restorable(newer, **settings)
     with pytest.raises(StoreError, match="this machine's clock is behind"):
         early = manifest.moment - timedelta(seconds=1)
-        restore.require_restorable(manifest, **fits, clock=lambda: early)
+        restore.require_restorable(manifest, **settings, clock=lambda: early)
 
 
 async def test_canceled_restore_is_either_complete_or_leaves_nothing(
@@ -213,10 +213,10 @@ async def test_commit_is_recognized_when_its_response_is_lost(
 ) -> None:
     await save_backup(database_url, tmp_path / "backup")
 
-    async def cut(response: bytes) -> bool:
+    async def drop_commit_response(response: bytes) -> bool:
         return b"COMMIT\x00" in response
 
-    async with run_proxy(empty_database_url, hook=cut) as port:
+    async with run_proxy(empty_database_url, hook=drop_commit_response) as port:
         await restore_backup(
             build_tcp_url(empty_database_url, "127.0.0.1", port), tmp_path / "backup"
         )
@@ -232,13 +232,13 @@ async def test_restore_cannot_be_canceled_after_the_commit(
     await save_backup(database_url, tmp_path / "backup")
     committed = asyncio.Event()
 
-    async def hold(response: bytes) -> bool:
+    async def delay_commit_response(response: bytes) -> bool:
         if b"COMMIT\x00" in response:
             committed.set()
             await asyncio.sleep(60)
         return False
 
-    async with run_proxy(empty_database_url, hook=hold) as port:
+    async with run_proxy(empty_database_url, hook=delay_commit_response) as port:
         url = build_tcp_url(empty_database_url, "127.0.0.1", port)
         task = asyncio.create_task(restore_backup(url, tmp_path / "backup"))
         await committed.wait()
@@ -257,7 +257,7 @@ async def wait_until_idle(url: str) -> None:
         await asyncio.sleep(0.01)
 
 
-async def test_unrelated_tables_are_left_out_of_the_backup(
+async def test_unrelated_tables_are_not_restored(
     empty_database_url: str, database_url: str, tmp_path: Path
 ) -> None:
     await fetch_rows(database_url, "CREATE TABLE notes (text text)")
@@ -298,7 +298,7 @@ async def test_losing_the_server_during_backup_or_restore_is_reported_in_one_lin
     """
     await save_backup(database_url, tmp_path / "backup")
 
-    async def end_all(name: str) -> None:
+    async def terminate_sessions(name: str) -> None:
         while not await fetch_rows(
             postgres,
             f"""SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -307,17 +307,17 @@ async def test_losing_the_server_during_backup_or_restore_is_reported_in_one_lin
             await asyncio.sleep(0.01)
 
     async with hold_lock(database_url, "DROP SEQUENCE process_slots"):
-        ending = asyncio.create_task(end_all(get_database_name(database_url)))
+        termination = asyncio.create_task(terminate_sessions(get_database_name(database_url)))
         with pytest.raises(StoreError, match="the database cannot be backed up: ") as raised:
             await save_backup(database_url, tmp_path / "other")
-        await ending
+        await termination
     assert "\n" not in str(raised.value)
     assert list_files(tmp_path) == ["backup"]
     async with hold_lock(empty_database_url, f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK_KEY})"):
-        ending = asyncio.create_task(end_all(get_database_name(empty_database_url)))
+        termination = asyncio.create_task(terminate_sessions(get_database_name(empty_database_url)))
         with pytest.raises(StoreError, match="nothing was restored: "):
             await restore_backup(empty_database_url, tmp_path / "backup")
-        await ending
+        await termination
     assert await is_empty(empty_database_url)
 
 

@@ -92,17 +92,17 @@ async def test_backup_and_restore_on_a_server_that_requires_tls(
         await save_backup(
             tls_proxy.build_url(database_url) + "?sslmode=disable", tmp_path / "other"
         )
-    by_number = tls_proxy.build_url(database_url, "127.0.0.1")
+    by_address = tls_proxy.build_url(database_url, "127.0.0.1")
     with pytest.raises(StoreError, match=r"cannot be reached: .*certificate verify failed"):
         await save_backup(
-            f"{by_number}?sslmode=verify-full&sslrootcert={tls_proxy.root_certificate}",
+            f"{by_address}?sslmode=verify-full&sslrootcert={tls_proxy.root_certificate}",
             tmp_path / "other",
         )
 
 
-@pytest.mark.parametrize("way", ["options", "role"])
+@pytest.mark.parametrize("configured_by", ["options", "database"])
 async def test_backup_and_restore_in_another_schema(
-    way: str,
+    configured_by: str,
     database_url: str,
     empty_database_url: str,
     other_empty_database_url: str,
@@ -111,7 +111,7 @@ async def test_backup_and_restore_in_another_schema(
     """Back up and restore in both directions: neither the file nor the code names the schema."""
     other = f"{empty_database_url}&options=-c%20search_path%3D%22My%5C%20shop%22"
     await fetch_rows(empty_database_url, 'CREATE SCHEMA "My shop"')
-    if way == "role":
+    if configured_by == "database":
         name = get_database_name(empty_database_url)
         await fetch_rows(empty_database_url, f'ALTER DATABASE {name} SET search_path = "My shop"')
         other = empty_database_url

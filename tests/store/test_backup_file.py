@@ -1,4 +1,4 @@
-"""Stream within a sealed file: memory is bounded, and unreadable input is reported in one line."""
+"""Backup file stream: memory is bounded, and unreadable input is reported in one line."""
 
 import io
 import os
@@ -101,26 +101,26 @@ async def test_memory_does_not_grow_with_the_database(
     chunk: Callable[[], bytes], tmp_path: Path
 ) -> None:
     """Memory stays bounded even when a short file decompresses to a long stream."""
-    pieces = 40
+    chunk_count = 40
     tracemalloc.start()
     try:
         with (tmp_path / "backup").open("wb") as file:
             writer = BackupWriter(file, VAULT)
             writer.write_manifest(MANIFEST)
             writer.begin_table("one", ["a"])
-            for _ in range(pieces):
+            for _ in range(chunk_count):
                 writer.write_rows(chunk())
             writer.end_table()
             writer.begin_table("two", ["a"])
             writer.end_table()
             writer.finish()
-        read = 0
+        bytes_read = 0
         with (tmp_path / "backup").open("rb") as file:
             async for _, _, rows in BackupReader(file, VAULT, ignore_progress).iter_tables():
                 async for data in rows:
-                    read += len(data)
+                    bytes_read += len(data)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert read == pieces << 20
+    assert bytes_read == chunk_count << 20
     assert peak < 16 << 20

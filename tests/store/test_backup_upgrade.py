@@ -13,7 +13,7 @@ from store.test_schema_upgrade import (
     dump_rows,
     insert_sample_rows,
     list_columns,
-    verify_books,
+    verify_ledger,
 )
 from tapgate.store import restore
 from tapgate.store.backup import create_backup
@@ -53,12 +53,16 @@ async def test_backup_of_an_older_schema_is_restored_and_migrated(
     )
     assert dump_schema(other_empty_database_url) == dump_schema(empty_database_url)
     columns = await list_columns(empty_database_url)
-    stored = {table: names for table, names in columns.items() if table not in _CLEARED_TABLES}
-    assert await dump_rows(other_empty_database_url, stored) == await dump_rows(
-        empty_database_url, stored
+    kept_columns = {
+        table: names for table, names in columns.items() if table not in _CLEARED_TABLES
+    }
+    assert await dump_rows(other_empty_database_url, kept_columns) == await dump_rows(
+        empty_database_url, kept_columns
     )
-    links = {table: names for table, names in columns.items() if table == "public.statements"}
-    assert not any((await dump_rows(other_empty_database_url, links)).values())
+    statement_columns = {
+        table: names for table, names in columns.items() if table == "public.statements"
+    }
+    assert not any((await dump_rows(other_empty_database_url, statement_columns)).values())
     await migrate(other_empty_database_url)
     assert dump_schema(other_empty_database_url) == dump_schema(database_url)
-    assert (await verify_books(other_empty_database_url)).is_valid
+    assert (await verify_ledger(other_empty_database_url)).is_valid

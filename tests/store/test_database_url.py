@@ -168,13 +168,13 @@ async def test_session_settings_are_applied(database_url: str) -> None:
     )
     database = await Database.connect(url)
     try:
-        text = [
+        values = [
             await database.fetchval("SELECT current_setting($1)", name)
             for name in ("application_name", "lock_timeout", "jit")
         ]
     finally:
         await database.close()
-    assert text == ["shop", "7s", "off"]  # Tapgate's own settings take precedence
+    assert values == ["shop", "7s", "off"]  # Tapgate's own settings take precedence
 
 
 async def test_unknown_session_setting_is_rejected(database_url: str) -> None:
@@ -221,14 +221,14 @@ async def test_keepalives_are_set_on_the_socket(tcp_url: str, keepalives: int) -
         timeout=10,
     )
     try:
-        line = connection._transport.get_extra_info("socket")
-        assert line.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == keepalives
-        found = [
-            line.getsockopt(socket.IPPROTO_TCP, option)
+        sock = connection._transport.get_extra_info("socket")
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == keepalives
+        values = [
+            sock.getsockopt(socket.IPPROTO_TCP, option)
             for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
         ]
-        assert (found == [42, 7, 3]) == bool(keepalives)
-        assert line.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 9000
+        assert (values == [42, 7, 3]) == bool(keepalives)
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 9000
     finally:
         await connection.close()
 

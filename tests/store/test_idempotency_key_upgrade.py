@@ -14,7 +14,7 @@ from store.test_schema_upgrade import (
     build_settings,
     copy_migrations_up_to,
     insert_sample_rows,
-    verify_books,
+    verify_ledger,
 )
 from tapgate import ids
 from tapgate.edge.request_context import RequestContext
@@ -91,4 +91,4 @@ async def test_retry_after_the_upgrade_returns_the_original_response(
             "SELECT id, request_scope FROM hmac_keys WHERE request_scope <> 'none'"
         )
         assert {tuple(row) for row in scopes} == {(731, "owner"), (732, "former"), (733, "owner")}
-    assert (await verify_books(upgraded_database_url)).is_valid
+    assert (await verify_ledger(upgraded_database_url)).is_valid

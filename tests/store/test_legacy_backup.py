@@ -55,37 +55,37 @@ async def test_legacy_backup_is_restored(empty_database_url: str) -> None:
 @pytest.mark.parametrize(
     "alter",
     [
-        lambda content, evil: content["tables"].update({evil: 0}),
-        lambda content, evil: content.update(tables={evil: 0}),
-        lambda content, evil: content["migrations"].update({evil: "x"}),
+        lambda content, command: content["tables"].update({command: 0}),
+        lambda content, command: content.update(tables={command: 0}),
+        lambda content, command: content["migrations"].update({command: "x"}),
     ],
 )
 async def test_manifest_cannot_run_a_program(
     alter: Callable[[dict[str, Any], str], object], empty_database_url: str, tmp_path: Path
 ) -> None:
-    mark = tmp_path / "executed"
-    evil = META_COMMAND.format(mark)
-    path = alter_manifest(tmp_path / "backup", lambda content: alter(content, evil))
+    marker = tmp_path / "executed"
+    command = META_COMMAND.format(marker)
+    path = alter_manifest(tmp_path / "backup", lambda content: alter(content, command))
     with pytest.raises(StoreError, match="its contents cannot be read"):
         await restore_backup(empty_database_url, path)
-    assert not mark.exists()
+    assert not marker.exists()
     assert await is_empty(empty_database_url)
 
 
-@pytest.mark.parametrize("value", ["figures", "currency", "secret_fingerprint"])
+@pytest.mark.parametrize("field", ["figures", "currency", "secret_fingerprint"])
 async def test_manifest_text_is_only_compared(
-    value: str, empty_database_url: str, tmp_path: Path
+    field: str, empty_database_url: str, tmp_path: Path
 ) -> None:
-    mark = tmp_path / "executed"
-    evil = META_COMMAND.format(mark)
-    lie: object = {"audit log: head": evil, evil: "1"} if value == "figures" else evil
-    path = alter_manifest(tmp_path / "backup", lambda content: content.update({value: lie}))
+    marker = tmp_path / "executed"
+    command = META_COMMAND.format(marker)
+    altered: object = {"audit log: head": command, command: "1"} if field == "figures" else command
+    path = alter_manifest(tmp_path / "backup", lambda content: content.update({field: altered}))
     with path.open("rb") as file, pytest.raises(StoreError) as raised:
         source = LegacyBackupReader(file, ignore_progress)
         restore.require_restorable(source.manifest, secret_fingerprint="53e0ef9b", currency="SLE")
         await restore.restore_backup(empty_database_url, source, ignore_progress)
     assert "\n" not in str(raised.value)
-    assert not mark.exists()
+    assert not marker.exists()
     assert await is_empty(empty_database_url)
 
 
@@ -106,8 +106,8 @@ def set_archive_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Calla
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("\\! touch {mark}\n", "rows: restored '0', but"),
-        ("COPY public.accounts FROM PROGRAM 'touch {mark}';\n", "rows: restored '0', but"),
+        ("\\! touch {marker}\n", "rows: restored '0', but"),
+        ("COPY public.accounts FROM PROGRAM 'touch {marker}';\n", "rows: restored '0', but"),
         ("CREATE TABLE public.made (x text);\n", "rows: restored '0', but"),
         ("COPY public.accounts (id) FROM stdin;\n\\.\n", "columns of accounts do not match"),
         (
@@ -131,11 +131,11 @@ async def test_script_is_treated_as_data(
     empty_database_url: str,
     tmp_path: Path,
 ) -> None:
-    mark = tmp_path / "executed"
-    set_archive_script(text.format(mark=mark))
+    marker = tmp_path / "executed"
+    set_archive_script(text.format(marker=marker))
     with pytest.raises(StoreError, match=error):
         await restore_backup(empty_database_url, LEGACY_BACKUP)
-    assert not mark.exists()
+    assert not marker.exists()
     assert await is_empty(empty_database_url)
 
 

@@ -85,17 +85,17 @@ async def test_session_mode_supports_settings_signals_and_migrations(
     async with run_pgbouncer(database_url, public_tmp_path, "session") as url:
         assert await migrate(url) == []
         database = await Database.connect(url, session={"enable_seqscan": "off"})
-        signals, others = Signals(url), Signals(url)
-        heard: list[str] = []
-        others.subscribe("keys", heard.append)
+        signals, other_signals = Signals(url), Signals(url)
+        received: list[str] = []
+        other_signals.subscribe("keys", received.append)
         try:
             await signals.start()
-            await others.start()
+            await other_signals.start()
             async with database.transaction() as tx:
                 ticket = await signals.publish(tx, "keys", "changed")
             # Returns early only if both listeners acknowledge under the process id they registered.
             await asyncio.wait_for(signals._collect_acks(ticket), 30)
-            assert heard == ["changed"]
+            assert received == ["changed"]
             for name, value in [
                 ("enable_seqscan", "off"),
                 ("jit", "off"),
@@ -104,7 +104,7 @@ async def test_session_mode_supports_settings_signals_and_migrations(
                 assert await database.fetchval("SELECT current_setting($1)", name) == value
         finally:
             await signals.stop()
-            await others.stop()
+            await other_signals.stop()
             await database.close()
 
 
@@ -149,21 +149,23 @@ async def _run_query(url: str) -> None:
         await database.close()
 
 
-async def _fill_pool(url: str, connections: int) -> None:
+async def _fill_pool(url: str, count: int) -> None:
     """Leave this many idle server connections in the pool by running overlapping queries."""
     parsed = parse_url(url)
-    opened = [await connect._connect(parsed, 30, None) for _ in range(connections)]
-    await asyncio.gather(*(item.execute("SELECT pg_sleep(0.2)") for item in opened))
-    for entry in opened:
-        await entry.close()
+    connections = [await connect._connect(parsed, 30, None) for _ in range(count)]
+    await asyncio.gather(
+        *(connection.execute("SELECT pg_sleep(0.2)") for connection in connections)
+    )
+    for connection in connections:
+        await connection.close()
 
 
 async def test_startup_through_transaction_mode_fails_with_one_line(
     database_url: str, public_tmp_path: Path
 ) -> None:
     async with run_pgbouncer(database_url, public_tmp_path, "transaction") as url:
-        for words in (("serve",), ("verify",), ("backup", "-")):
-            status, _, error = await run_tapgate(public_tmp_path / "data", *words, url=url)
+        for arguments in (("serve",), ("verify",), ("backup", "-")):
+            status, _, error = await run_tapgate(public_tmp_path / "data", *arguments, url=url)
             assert (status, error.count("\n")) == (1, 1), error
             assert POOL_MODE_ERROR in error
 
@@ -171,8 +173,8 @@ async def test_startup_through_transaction_mode_fails_with_one_line(
 async def test_gateway_runs_through_session_mode(database_url: str, public_tmp_path: Path) -> None:
     async with (
         run_pgbouncer(database_url, public_tmp_path, "session", default_pool_size=100) as url,
-        run_gateway(public_tmp_path, url, workers=2) as at,
-        open_client(at) as client,
+        run_gateway(public_tmp_path, url, workers=2) as address,
+        open_client(address) as client,
     ):
         assert (await client.get("/health")).json()["healthy"] is True
         login = await client.post("/api/v1/admin/login", json=ADMIN)

@@ -49,7 +49,7 @@ class FakeServer:
 
     @property
     def open_count(self) -> int:
-        return sum(not line.closed for line in self.connections)
+        return sum(not connection.closed for connection in self.connections)
 
 
 @pytest.fixture
@@ -70,58 +70,58 @@ async def test_released_connection_is_reused(pool: Pool, fake_server: FakeServer
 
 
 async def test_waiting_tasks_get_connections_in_order_of_arrival(pool: Pool) -> None:
-    taken = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
+    held = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
     waiting = [asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS)) for _ in range(2)]
     await asyncio.sleep(0)
-    pool.release(taken[1])
-    pool.release(taken[0])
-    assert [await task for task in waiting] == [taken[1], taken[0]]
+    pool.release(held[1])
+    pool.release(held[0])
+    assert [await task for task in waiting] == [held[1], held[0]]
 
 
 async def test_acquire_times_out_and_the_pool_recovers(pool: Pool) -> None:
-    taken = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
+    held = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
     with pytest.raises(TimeoutError):
         await pool.acquire(SHORT_TIMEOUT_SECONDS)
-    pool.release(taken[0])
-    assert await pool.acquire(LONG_TIMEOUT_SECONDS) is taken[0]
+    pool.release(held[0])
+    assert await pool.acquire(LONG_TIMEOUT_SECONDS) is held[0]
 
 
 async def test_broken_connection_is_replaced_for_a_waiting_task(
     pool: Pool, fake_server: FakeServer
 ) -> None:
-    taken = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
+    held = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
     waiting = asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS))
     await asyncio.sleep(0)
-    taken[0].terminate()
-    pool.release(taken[0])
-    assert await waiting not in taken
+    held[0].terminate()
+    pool.release(held[0])
+    assert await waiting not in held
     assert fake_server.open_count == POOL_SIZE
 
 
 async def test_connection_handed_to_a_canceled_task_returns_to_the_pool(pool: Pool) -> None:
-    taken = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
+    held = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
     waiting = asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS))
     await asyncio.sleep(0)
-    pool.release(taken[0])
+    pool.release(held[0])
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    assert await pool.acquire(LONG_TIMEOUT_SECONDS) is taken[0]
+    assert await pool.acquire(LONG_TIMEOUT_SECONDS) is held[0]
 
 
 async def test_slot_offered_to_a_canceled_task_goes_to_the_next_one(pool: Pool) -> None:
-    taken = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
-    gone, waiting = [asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS)) for _ in range(2)]
+    held = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
+    canceled, waiting = [asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS)) for _ in range(2)]
     await asyncio.sleep(0)
-    taken[0].terminate()
-    pool.release(taken[0])
-    gone.cancel()
+    held[0].terminate()
+    pool.release(held[0])
+    canceled.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await gone
+        await canceled
     for _ in range(4):
         await asyncio.sleep(0)
-    assert waiting.done(), "it waits although there is room"
-    assert await waiting not in taken
+    assert waiting.done(), "the task still waits although the pool has a free slot"
+    assert await waiting not in held
 
 
 async def test_failed_connect_frees_its_slot(pool: Pool, fake_server: FakeServer) -> None:
@@ -146,21 +146,21 @@ async def test_connection_idle_for_too_long_is_closed(
 async def test_connection_opened_while_the_pool_closes_is_closed(
     pool: Pool, fake_server: FakeServer
 ) -> None:
-    taking = asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS))
+    acquiring = asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS))
     await asyncio.sleep(0)
     await pool.close()
     with pytest.raises(asyncpg.InterfaceError, match="the connection pool is closing"):
-        await taking
+        await acquiring
     assert len(fake_server.connections) == 1
     assert fake_server.open_count == 0
 
 
 async def test_close_waits_for_connections_in_use(pool: Pool, fake_server: FakeServer) -> None:
-    used, resting = (
+    used, idle = (
         await pool.acquire(LONG_TIMEOUT_SECONDS),
         await pool.acquire(LONG_TIMEOUT_SECONDS),
     )
-    pool.release(resting)
+    pool.release(idle)
     closing = asyncio.create_task(pool.close())
     await asyncio.sleep(0)
     assert not closing.done()
@@ -172,7 +172,9 @@ async def test_close_waits_for_connections_in_use(pool: Pool, fake_server: FakeS
 
 
 @settings(max_examples=200)
-@given(st.lists(st.sampled_from(["take", "give", "break", "cancel", "away", "back"]), max_size=60))
+@given(
+    st.lists(st.sampled_from(["acquire", "release", "break", "cancel", "down", "up"]), max_size=60)
+)
 def test_connections_are_never_lost_or_shared(steps: list[str]) -> None:
     asyncio.run(_run_steps(steps))
 
@@ -180,31 +182,31 @@ def test_connections_are_never_lost_or_shared(steps: list[str]) -> None:
 async def _run_steps(steps: list[str]) -> None:
     fake_server = FakeServer()
     pool = Pool(fake_server.connect, POOL_SIZE)
-    asked: list[asyncio.Task[Any]] = []
+    acquiring: list[asyncio.Task[Any]] = []
     held: list[Any] = []
     for step in steps:
-        if step == "take":
-            asked.append(asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS)))
-        elif step in ("give", "break") and held:
+        if step == "acquire":
+            acquiring.append(asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS)))
+        elif step in ("release", "break") and held:
             if step == "break":
                 held[0].terminate()
             pool.release(held.pop(0))
-        elif step == "cancel" and asked:
-            asked.pop().cancel()
-        elif step in ("away", "back"):
-            fake_server.is_down = step == "away"
+        elif step == "cancel" and acquiring:
+            acquiring.pop().cancel()
+        elif step in ("down", "up"):
+            fake_server.is_down = step == "down"
         for _ in range(4):
             await asyncio.sleep(0)
-        ended = [task for task in asked if task.done()]
-        asked = [one for one in asked if not one.done()]
-        held += [one.result() for one in ended if not one.exception()]
+        finished = [task for task in acquiring if task.done()]
+        acquiring = [task for task in acquiring if not task.done()]
+        held += [task.result() for task in finished if not task.exception()]
         assert len(set(held)) == len(held)
-        assert not asked or len(held) == POOL_SIZE or fake_server.is_down
+        assert not acquiring or len(held) == POOL_SIZE or fake_server.is_down
     fake_server.is_down = False
-    for one in asked:
-        one.cancel()
-    await asyncio.gather(*asked, return_exceptions=True)
-    for line in held:
-        pool.release(line)
-    everything = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
-    assert len(set(everything)) == POOL_SIZE
+    for task in acquiring:
+        task.cancel()
+    await asyncio.gather(*acquiring, return_exceptions=True)
+    for connection in held:
+        pool.release(connection)
+    connections = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
+    assert len(set(connections)) == POOL_SIZE

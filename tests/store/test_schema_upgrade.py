@@ -55,16 +55,16 @@ async def first_schema_url(empty_database_url: str, tmp_path: Path) -> str:
 
 def copy_migrations_up_to(name: str, folder: Path) -> Path:
     """Return a folder with the migrations up to this one."""
-    found = folder / f"up_to_{name}"
-    found.mkdir()
-    for item in _MIGRATION_NAMES[: _MIGRATION_NAMES.index(name) + 1]:
-        (found / item).write_text((_MIGRATIONS_DIR / item).read_text())
-    return found
+    copy = folder / f"up_to_{name}"
+    copy.mkdir()
+    for migration_name in _MIGRATION_NAMES[: _MIGRATION_NAMES.index(name) + 1]:
+        (copy / migration_name).write_text((_MIGRATIONS_DIR / migration_name).read_text())
+    return copy
 
 
 async def insert_sample_rows(url: str, name: str) -> None:
     """Insert the sample rows of the tables that this migration added."""
-    number, key = name[:4], Vault(_SECRET_KEY)
+    number, vault = name[:4], Vault(_SECRET_KEY)
     file = _SAMPLE_ROWS_DIR / f"{number}.sql"
     database = await Database.connect(url)
     try:
@@ -73,10 +73,10 @@ async def insert_sample_rows(url: str, name: str) -> None:
                 await tx.execute(file.read_text())
             if number == "0001":
                 await tx.execute(
-                    "INSERT INTO installation VALUES ('secret_fingerprint', $1)", key.key_id
+                    "INSERT INTO installation VALUES ('secret_fingerprint', $1)", vault.key_id
                 )
                 for holder in (201, 202, 301):
-                    await set_pin(tx, holder, PinVerifier(key).hash(PIN))
+                    await set_pin(tx, holder, PinVerifier(vault).hash(PIN))
         if number == "0004":
             assert await chain.Sealer(database).seal_pending() == 2
     finally:
@@ -85,14 +85,14 @@ async def insert_sample_rows(url: str, name: str) -> None:
 
 async def list_columns(url: str) -> dict[str, str]:
     """Return each table's columns."""
-    found = await fetch_rows(
+    rows = await fetch_rows(
         url,
         """SELECT format('%I.%I', table_schema, table_name),
                   string_agg(quote_ident(column_name), ', ' ORDER BY ordinal_position)
            FROM information_schema.columns WHERE table_schema IN ('public', 'messenger')
              AND table_name <> 'schema_migrations' GROUP BY 1""",
     )
-    return {str(table): str(names) for table, names in found}
+    return {str(table): str(names) for table, names in rows}
 
 
 async def dump_rows(url: str, columns: dict[str, str]) -> dict[str, list[str]]:
@@ -113,11 +113,11 @@ async def require_rows_kept(
     url: str, columns: dict[str, str], before: dict[str, list[str]]
 ) -> None:
     """Require that no row was lost or changed."""
-    for table, found in (await dump_rows(url, columns)).items():
+    for table, rows in (await dump_rows(url, columns)).items():
         if table in _TABLES_GAINING_ROWS:
-            assert set(before[table]) <= set(found)
+            assert set(before[table]) <= set(rows)
         else:
-            assert found == before[table]
+            assert rows == before[table]
 
 
 async def copy_database(postgres: str, original: str) -> str:
@@ -136,7 +136,7 @@ async def copy_database(postgres: str, original: str) -> str:
     return build_database_url(copy, postgres)
 
 
-async def verify_books(url: str) -> Proof:
+async def verify_ledger(url: str) -> Proof:
     database = await Database.connect(url)
     try:
         async with database.connection() as connection:
@@ -165,7 +165,9 @@ async def test_upgrade_from_every_migration_keeps_rows_and_matches_a_new_schema(
         await require_rows_kept(url, columns, before)
         if "public.commission_rules" not in before:
             assert await get_commission_rates(url) == [(1, 1100), (2, 1500), (3, 2000)]
-        broken = [finding.claim for finding in (await verify_books(url)).findings if finding.broken]
+        broken = [
+            finding.claim for finding in (await verify_ledger(url)).findings if finding.broken
+        ]
         if name == _MIGRATION_NAMES[0]:
             # The first schema has no tables for account holders yet.
             assert broken == [_HOLDERS_CLAIM]
@@ -175,18 +177,18 @@ async def test_upgrade_from_every_migration_keeps_rows_and_matches_a_new_schema(
         if name in (_MIGRATION_NAMES[0], _MIGRATION_NAMES[-1]):
             assert dump_schema(url) == new
             await pay_from_migrated_balance(url, tmp_path)
-            assert (await verify_books(url)).is_valid
+            assert (await verify_ledger(url)).is_valid
 
 
 async def get_commission_rates(url: str) -> list[tuple[int, int]]:
     """Return the cash-in rates by tier, after checking that all minimums are the default."""
-    found = await fetch_rows(
+    rows = await fetch_rows(
         url,
         """SELECT tier, rate, minimum_amount FROM commission_rules
            WHERE type = 'agent_cashin' ORDER BY tier""",
     )
-    assert {row[2] for row in found} == {1000}
-    return [(row[0], row[1]) for row in found]
+    assert {row[2] for row in rows} == {1000}
+    return [(row[0], row[1]) for row in rows]
 
 
 async def test_upgrade_inserts_the_new_compliance_rules_once(
@@ -196,9 +198,10 @@ async def test_upgrade_inserts_the_new_compliance_rules_once(
         await migrate(empty_database_url, copy_migrations_up_to(name, tmp_path))
         await insert_sample_rows(empty_database_url, name)
     await migrate(empty_database_url)
-    found = """SELECT name, type, subject, transaction_types, threshold, window_seconds, action,
-                      severity, status
-               FROM compliance_rules WHERE id > 2000 ORDER BY id"""
+    select_rules = """
+        SELECT name, type, subject, transaction_types, threshold, window_seconds, action, severity,
+               status
+        FROM compliance_rules WHERE id > 2000 ORDER BY id"""
     expected = [
         ("Large cash-in or top-up", "AMOUNT_THRESHOLD", "payee", ["agent_cashin", "partner_fund"],
          200_000_00, None, "alert", "MEDIUM", "active"),
@@ -208,14 +211,14 @@ async def test_upgrade_inserts_the_new_compliance_rules_once(
          ["transfer_p2p", "transfer", "pos_payment", "online_payment"],
          5, 86_400, "alert", "MEDIUM", "inactive"),
     ]  # fmt: skip
-    assert [tuple(row) for row in await fetch_rows(empty_database_url, found)] == expected
+    assert [tuple(row) for row in await fetch_rows(empty_database_url, select_rules)] == expected
     database = await Database.connect(empty_database_url)
     try:
         async with database.transaction() as tx:
             await insert_defaults(tx, "SLE", ids.IdGenerator(1))
     finally:
         await database.close()
-    assert [tuple(row) for row in await fetch_rows(empty_database_url, found)] == expected
+    assert [tuple(row) for row in await fetch_rows(empty_database_url, select_rules)] == expected
 
 
 async def pay_from_migrated_balance(url: str, folder: Path) -> None:

@@ -69,7 +69,7 @@ async def list_agents(request: RequestContext, query: AgentFilters) -> Page[Agen
     characters.
     """
     rows = await queries.list_page(request.services.database, query)
-    return paginate(rows, query.limit, key=lambda row: row.id, show=to_record)
+    return paginate(rows, query.limit, key=lambda row: row.id, to_record=to_record)
 
 
 @endpoints.get("/api/v1/agents/{id}", access=_READ_ACCESS, errors=(Code.AGENT_NOT_FOUND,))

@@ -37,7 +37,7 @@ _FETCH_SIZE = 200
 #: A checkpoint stays this many entries behind the end, so recent entries are always verified.
 CHECKPOINT_LAG = 10_000
 _CHECKPOINT_INTERVAL = 1_000
-_hash_pool = BoundedThreadPool("audit verifications", at_once=1, most=8)
+_hash_pool = BoundedThreadPool("audit verifications", threads=1, max_pending=8)
 
 
 class Link(NamedTuple):

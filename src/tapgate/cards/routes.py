@@ -97,7 +97,9 @@ async def list_cards(request: RequestContext, query: CardFilters) -> Page[CardRe
     """
     services, now = request.services, get_record_context(request)
     rows = await queries.list_page(services.database, query, request.principal, now.now)
-    return paginate(rows, query.limit, key=lambda row: row.id, show=lambda row: to_record(row, now))
+    return paginate(
+        rows, query.limit, key=lambda row: row.id, to_record=lambda row: to_record(row, now)
+    )
 
 
 @endpoints.get(

@@ -73,7 +73,7 @@ def restore_backup(settings: Settings, path: Path, *, unauthenticated: bool) -> 
         restoring.require_restorable(
             manifest, secret_fingerprint=vault.key_id, currency=settings.currency
         )
-        with supervisor.provide_database_url(settings, alone=True) as url:
+        with supervisor.provide_database_url(settings, exclusive=True) as url:
             with _show_progress("Restoring") as report:
                 left_out = _run_until_signal(restoring.restore_backup(url, source, report))
             console.print(f"Restored {_describe_contents(manifest)}.", markup=False)

@@ -52,6 +52,8 @@ class Guard:
             return [self._scope]
         if principal.kind == "admin" and self._roles:
             return sorted(self._roles)
-        others = [self._scope, self._hmac and f"{self._hmac}_signature"]
+        credentials = [self._scope, self._hmac and f"{self._hmac}_signature"]
         service = ["service_signature"] if self._allows_service else []
-        return [other for other in others if other] + sorted(self._roles) + service
+        return (
+            [credential for credential in credentials if credential] + sorted(self._roles) + service
+        )

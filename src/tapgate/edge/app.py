@@ -55,19 +55,20 @@ class App(AsgiApp):
         sites: Iterable[Site] = (),
         events: Sequence[WebhookEvent] = (),
     ) -> None:
-        about_itself = [*build_system_endpoints(self)]
-        declared = [*about_itself, *endpoints]
+        system_endpoints = [*build_system_endpoints(self)]
+        all_endpoints = [*system_endpoints, *endpoints]
         self._services = services
-        self._endpoints = declared
+        self._endpoints = all_endpoints
         self._events = events
         self._sites = [
-            (site, RouteLabel(row, site.prefix)) for row, site in enumerate(sites, len(declared))
+            (site, RouteLabel(row, site.prefix))
+            for row, site in enumerate(sites, len(all_endpoints))
         ]
         self.metrics = Metrics(
             get_shared_folder(services.settings.data_dir),
             [
-                *((endpoint.method, endpoint.path) for endpoint in declared),
-                *(("", place.name) for _, place in self._sites),
+                *((endpoint.method, endpoint.path) for endpoint in all_endpoints),
+                *(("", label.name) for _, label in self._sites),
             ],
         )
         services.count_message_status = self.metrics.count_message_status
@@ -76,8 +77,8 @@ class App(AsgiApp):
         self._concurrency_limit = ConcurrencyLimit()
         self._router: Router[Route] = Router()
         self._routes_by_name: dict[str, Route] = {}
-        for row, endpoint in enumerate(declared):
-            ignores_overload = endpoint in about_itself
+        for row, endpoint in enumerate(all_endpoints):
+            ignores_overload = endpoint in system_endpoints
             route = Route(
                 endpoint, services.settings.currency, row, ignores_overload=ignores_overload
             )
@@ -96,14 +97,14 @@ class App(AsgiApp):
     async def respond(self, request: Request) -> Response:
         started = perf_counter()
         context = self._build_context(request)
-        methods, names = self._router.find(context.path) or ({}, [])
+        methods, parameters = self._router.find(context.path) or ({}, [])
         route = methods.get(context.method)
-        place = _UNMATCHED_LABEL if route is None else route.label
+        label = _UNMATCHED_LABEL if route is None else route.label
         try:
             if route is not None:
-                response = await self._handle(route, names, context, request)
+                response = await self._handle(route, parameters, context, request)
             else:
-                site, place = self._find_site(context.path, methods)
+                site, label = self._find_site(context.path, methods)
                 response = await self._serve_site(site, context, request)
         except OverloadError as error:
             response = responses.render_error(error)._replace(pause=error.pause)
@@ -111,25 +112,25 @@ class App(AsgiApp):
             await self._record_denial(route, context, error)
             response = responses.render_error(error)
         except ClientDisconnectedError:
-            self._record_request(place, context, CLIENT_CLOSED_REQUEST, started)
+            self._record_request(label, context, CLIENT_CLOSED_REQUEST, started)
             raise
         except Exception as error:
             response = _render_internal_error(context, error)
-        self._record_request(place, context, response.status, started)
+        self._record_request(label, context, response.status, started)
         return self._add_common_headers(context, response)
 
     async def dispatch(self, request: RequestContext) -> Any:
-        methods, names = self._router.find(request.path) or ({}, [])
+        methods, parameters = self._router.find(request.path) or ({}, [])
         route = methods.get(request.method)
         if route is None:
             raise _build_no_route_error(methods)
         try:
-            api_error = None if route.is_public else route.get_rejection(request.principal)
-            if api_error is not None:
-                raise api_error
+            rejection = None if route.is_public else route.get_rejection(request.principal)
+            if rejection is not None:
+                raise rejection
             if len(request.body) > route.body_limit:
                 raise ApiError(Code.PAYLOAD_TOO_LARGE)
-            return await route.run(request, names)
+            return await route.run(request, parameters)
         except ApiError as error:
             await self._record_denial(route, request, error)
             raise
@@ -148,9 +149,9 @@ class App(AsgiApp):
             raise error
 
     def _find_site(self, path: str, methods: Mapping[str, Route]) -> tuple[Site, RouteLabel]:
-        for site, place in self._sites:
+        for site, label in self._sites:
             if path == site.prefix or path.startswith(f"{site.prefix}/"):
-                return site, place
+                return site, label
         raise _build_no_route_error(methods)
 
     async def _serve_site(self, site: Site, context: RequestContext, request: Request) -> Response:
@@ -183,35 +184,35 @@ class App(AsgiApp):
     def _add_common_headers(self, request: RequestContext, response: Response) -> Response:
         """Add the headers of every response: the request id and the caller's rate limit."""
         status, head, body, pause = response
-        rate = (
+        rate_head = (
             b""
             if request.rate_limit_result is None
             else responses.render_rate_limit_headers(request.rate_limit_result)
         )
-        named = b"%bx-request-id: %b\r\n%b" % (head, request.request_id.encode(), rate)
-        return Response(status, named, body, pause)
+        full_head = b"%bx-request-id: %b\r\n%b" % (head, request.request_id.encode(), rate_head)
+        return Response(status, full_head, body, pause)
 
     async def _handle(
-        self, route: Route, names: list[str], context: RequestContext, request: Request
+        self, route: Route, parameters: list[str], context: RequestContext, request: Request
     ) -> Response:
         if route.ignores_overload:
             context.body = await request.read_body(route.body_limit)
-            return await self._run_route(route, names, context)
+            return await self._run_route(route, parameters, context)
         self._concurrency_limit.require_capacity()
-        unproven_refusal = None
+        pending_rejection = None
         if not request.is_complete:
             request.check_content_length(route.body_limit)
             if not route.is_public:
-                unproven_refusal = await self._authorize(route, context, has_body=False)
-        if unproven_refusal is None or route.body_limit <= DEFAULT_BODY_BYTES:
+                pending_rejection = await self._authorize(route, context, has_body=False)
+        if pending_rejection is None or route.body_limit <= DEFAULT_BODY_BYTES:
             context.body = await request.read_body(route.body_limit)
         else:
-            context.body = await self._receive_small_body(context, request, unproven_refusal)
+            context.body = await self._receive_small_body(context, request, pending_rejection)
         with self._concurrency_limit:
-            return await self._run_route(route, names, context)
+            return await self._run_route(route, parameters, context)
 
     async def _receive_small_body(
-        self, context: RequestContext, request: Request, api_error: ApiError
+        self, context: RequestContext, request: Request, rejection: ApiError
     ) -> bytes:
         """Receive a body only to verify its signature, on a route that does not accept the signer.
 
@@ -224,22 +225,24 @@ class App(AsgiApp):
             if error.code is not Code.PAYLOAD_TOO_LARGE:
                 raise
         await LookupCharge(context).charge()
-        raise api_error
+        raise rejection
 
-    async def _run_route(self, route: Route, names: list[str], request: RequestContext) -> Response:
+    async def _run_route(
+        self, route: Route, parameters: list[str], request: RequestContext
+    ) -> Response:
         if route.is_public:
             await self._enforce_address_rate_limit(request)
         else:
             await self._authorize(route, request)
-        return responses.render_result(route.status, await route.run(request, names))
+        return responses.render_result(route.status, await route.run(request, parameters))
 
     async def _authorize(
         self, route: Route, request: RequestContext, *, has_body: bool = True
     ) -> ApiError | None:
         """Authenticate the caller, charge its rate limit and check its access.
 
-        A call without the body is repeated once the body has arrived, because the credential may
-        have been revoked in between. The caller is charged only once.
+        Called without the body first, then again once the body has arrived, because the credential
+        may have been revoked in between. The caller is charged only once.
 
         Return the route's rejection of a signer whose signature cannot be verified yet, or None.
         """
@@ -272,9 +275,9 @@ class App(AsgiApp):
             )
             if not rate_limit.is_allowed:
                 raise build_rate_limit_error(rate_limit)
-        api_error = route.get_rejection(principal)
-        if api_error is not None:
-            raise api_error
+        rejection = route.get_rejection(principal)
+        if rejection is not None:
+            raise rejection
         return None
 
     async def _enforce_address_rate_limit(self, request: RequestContext) -> None:
@@ -293,20 +296,20 @@ class App(AsgiApp):
         if error.code is Code.FORBIDDEN:
             try:
                 await self._services.on_denied(request.origin, route.endpoint.name, error)
-            except Exception as problem:
+            except Exception as failure:
                 # The request is rejected even if the denial cannot be recorded.
                 _log.error(
                     "audit.denial_not_recorded",
                     request_id=request.request_id,
-                    failure=logs.describe_exception(problem),
+                    failure=logs.describe_exception(failure),
                 )
 
     def _record_request(
-        self, place: RouteLabel, request: RequestContext, status: int, started: float
+        self, label: RouteLabel, request: RequestContext, status: int, started: float
     ) -> None:
         seconds = perf_counter() - started
-        self.metrics.count_request(place.metrics_row, status, seconds)
-        if place.moves_money:
+        self.metrics.count_request(label.metrics_row, status, seconds)
+        if label.moves_money:
             self._services.latency_samples.add_request(seconds)
         logs.write_request(
             logs.RequestLogLine(
@@ -314,7 +317,7 @@ class App(AsgiApp):
                 level="info" if status < 500 else "error",
                 request_id=request.request_id,
                 method=request.method,
-                endpoint=place.name,
+                endpoint=label.name,
                 status=status,
                 ms=round(seconds * 1000, 3),
                 principal=None if request.caller is None else request.caller.id,

@@ -10,8 +10,8 @@ from tapgate.service.token_buckets import MICROSECONDS_PER_SECOND, RateLimit, Ra
 LOGIN_RATE_LIMIT = RateLimit(1, 30)
 
 
-def build_rate_limit_error(rate_limit: RateLimitResult, message: str | None = None) -> ApiError:
-    seconds = -(-rate_limit.retry_in_us // MICROSECONDS_PER_SECOND)
+def build_rate_limit_error(result: RateLimitResult, message: str | None = None) -> ApiError:
+    seconds = -(-result.retry_in_us // MICROSECONDS_PER_SECOND)
     return ApiError(Code.RATE_LIMITED, message, headers={"Retry-After": str(seconds)})
 
 
@@ -35,11 +35,11 @@ class LookupCharge:
     async def charge(self) -> None:
         if self._is_charged:
             return
-        self._context.rate_limit_result = rate_limit = await self._context.services.throttle.take(
+        self._context.rate_limit_result = result = await self._context.services.throttle.take(
             self._bucket_key
         )
-        if not rate_limit.is_allowed:
-            raise build_rate_limit_error(rate_limit)
+        if not result.is_allowed:
+            raise build_rate_limit_error(result)
         self._is_charged = True
 
     async def refund(self) -> None:
@@ -55,10 +55,10 @@ class LoginCharge:
         self._bucket_key = f"login:{get_address_key(address)}"
 
     async def charge(self) -> None:
-        rate_limit = await self._throttle.take(self._bucket_key, LOGIN_RATE_LIMIT)
-        if not rate_limit.is_allowed:
+        result = await self._throttle.take(self._bucket_key, LOGIN_RATE_LIMIT)
+        if not result.is_allowed:
             raise build_rate_limit_error(
-                rate_limit, "Too many failed logins from this IP address. Try again later."
+                result, "Too many failed logins from this IP address. Try again later."
             )
 
     async def refund(self) -> None:

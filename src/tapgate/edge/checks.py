@@ -45,14 +45,14 @@ def is_struct(kind: Any) -> bool:
 def compile_check(kind: Any, currency: str) -> Check | None:
     """Return the check of a type, or None if there is nothing to check beyond the type."""
     rule, bare = get_rule_and_type(kind)
-    own = None if rule is None else rule.for_currency(currency).check
+    own_check = None if rule is None else rule.for_currency(currency).check
     if is_struct(bare):
         return _compile_struct_check(bare, currency)
     if get_origin(bare) is list:
-        return _compile_list_check(compile_check(get_args(bare)[0], currency), own)
-    if own is None and bare not in _UNCHECKED_TYPES:
+        return _compile_list_check(compile_check(get_args(bare)[0], currency), own_check)
+    if own_check is None and bare not in _UNCHECKED_TYPES:
         raise TypeError(f"{bare} needs a rule that defines the accepted values")
-    return own
+    return own_check
 
 
 @cache
@@ -71,17 +71,17 @@ def _compile_struct_check(kind: type[msgspec.Struct], currency: str) -> Check:
 
     def check_struct(struct: Any) -> Any:
         problems: dict[str, str] = {}
-        for name, displayed, check in plan:
+        for name, encoded_name, check in plan:
             value = getattr(struct, name)
             if value is None:
                 continue
             try:
-                stored = check(value)
+                normalized = check(value)
             except InvalidValueError as error:
-                problems.update(error.prefix_paths(displayed))
+                problems.update(error.prefix_paths(encoded_name))
             else:
-                if stored is not value:
-                    setattr(struct, name, stored)
+                if normalized is not value:
+                    setattr(struct, name, normalized)
         if problems:
             raise InvalidValueError(problems)
         return struct
@@ -89,10 +89,10 @@ def _compile_struct_check(kind: type[msgspec.Struct], currency: str) -> Check:
     return check_struct
 
 
-def _compile_list_check(item_check: Check | None, own: Check | None) -> Check:
+def _compile_list_check(item_check: Check | None, length_check: Check | None) -> Check:
     def check_list(items: list[Any]) -> list[Any]:
-        if own is not None:
-            items = own(items)  # first the length: there may be too many items to check
+        if length_check is not None:
+            items = length_check(items)  # first the length: there may be too many items to check
         problems: dict[str, str] = {}
         if item_check is not None:
             for position, item in enumerate(items):

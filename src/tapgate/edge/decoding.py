@@ -65,8 +65,8 @@ class BodyDecoder:
             return self._check(decoded)
         except msgspec.ValidationError as error:
             _raise_invalid(_describe_type_error(str(error)), Code.INVALID_REQUEST)
-        except InvalidValueError as api_error:
-            _raise_invalid(api_error.problems, self._invalid_code)
+        except InvalidValueError as error:
+            _raise_invalid(error.problems, self._invalid_code)
         except RecursionError:
             _raise_not_json("is nested too deeply")
         except UnicodeDecodeError:
@@ -128,8 +128,8 @@ class QueryDecoder:
             return self._check(msgspec.convert(values, self._kind, strict=False))
         except msgspec.ValidationError as error:
             _raise_invalid(_describe_type_error(str(error)), Code.VALIDATION_FAILED)
-        except InvalidValueError as api_error:
-            _raise_invalid(api_error.problems, Code.VALIDATION_FAILED)
+        except InvalidValueError as error:
+            _raise_invalid(error.problems, Code.VALIDATION_FAILED)
 
     def _parse_values(self, raw: str) -> dict[str, str]:
         values: dict[str, str] = {}
@@ -137,8 +137,8 @@ class QueryDecoder:
         if len(parts) > _MAX_PARAMETERS:
             raise InvalidValueError({"query": f"must have at most {_MAX_PARAMETERS} parameters"})
         for part in parts:
-            shown_name, _, shown_value = part.partition("=")
-            name, value = percent_encoding.decode(shown_name), percent_encoding.decode(shown_value)
+            raw_name, _, raw_value = part.partition("=")
+            name, value = percent_encoding.decode(raw_name), percent_encoding.decode(raw_value)
             if name is None or value is None:
                 raise InvalidValueError({"query": "must be valid percent-encoded UTF-8"})
             if name not in self._field_names:
@@ -151,14 +151,14 @@ class QueryDecoder:
 
 def _describe_type_error(message: str) -> dict[str, str]:
     """Translate a msgspec type error for the client, without any submitted value."""
-    what, _, where = message.partition(" - at `$")
-    path = where.rstrip("`").lstrip(".")
-    if what.startswith("Object missing required field `"):
-        name = what.split("`")[1]
+    problem, _, location = message.partition(" - at `$")
+    path = location.rstrip("`").lstrip(".")
+    if problem.startswith("Object missing required field `"):
+        name = problem.split("`")[1]
         return {f"{path}.{name}" if path else name: "is required"}
-    expected = what.split("`")[1].split(" | ")[0] if what.startswith("Expected `") else ""
-    must_be = _TYPE_NAMES.get(expected)
-    return {path or "body": f"must be {must_be}" if must_be else "is out of range"}
+    expected = problem.split("`")[1].split(" | ")[0] if problem.startswith("Expected `") else ""
+    type_name = _TYPE_NAMES.get(expected)
+    return {path or "body": f"must be {type_name}" if type_name else "is out of range"}
 
 
 def _raise_not_json(message: str) -> NoReturn:

@@ -50,8 +50,8 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     hmac: Literal["pos", "partner"] | None = None
 
     def __post_init__(self) -> None:
-        names_somebody = bool(self.scope or self.roles or self.service or self.hmac)
-        if self.public == names_somebody:
+        has_callers = bool(self.scope or self.roles or self.service or self.hmac)
+        if self.public == has_callers:
             raise TypeError("an endpoint is either public or declares its callers")
         unknown = set(self.roles) - set(ROLES_BY_LETTER)
         if unknown:
@@ -184,8 +184,8 @@ class Endpoints:
             response = types.pop("return", None)
             if get_origin(response) is Reply:
                 (response,) = get_args(response)
-            nothing = response in (None, type(None))
-            declared = options.get("body_schema") or types.get("body")
+            has_no_content = response in (None, type(None))
+            body_description = options.get("body_schema") or types.get("body")
             self._endpoints.append(
                 Endpoint(
                     method=method,
@@ -193,15 +193,15 @@ class Endpoints:
                     tag=self.tag,
                     handler=handler,
                     access=options["access"],
-                    status=options.get("status", 204 if nothing else 200),
+                    status=options.get("status", 204 if has_no_content else 200),
                     other_statuses=options.get("other_statuses", ()),
                     errors=options.get("errors", ()),
                     body_type=types.get("body"),
                     query_type=types.get("query"),
                     path_parameters=_parse_path_parameters(path, handler, types),
-                    response_type=None if nothing else response,
+                    response_type=None if has_no_content else response,
                     media=options.get("media", ("application/json",)),
-                    body_limit=options.get("body_limit") or compute_body_limit(declared),
+                    body_limit=options.get("body_limit") or compute_body_limit(body_description),
                     body_media=options.get("body_media", ("application/json",)),
                     body_schema=options.get("body_schema"),
                     operation_id=options.get("operation_id", handler.__name__),
@@ -221,9 +221,13 @@ def _parse_path_parameters(
     path: str, handler: Handler, types: Mapping[str, Any]
 ) -> tuple[str, ...]:
     names = tuple(part[1:-1] for part in path.split("/") if part.startswith("{"))
-    call, *parameters = inspect.signature(handler).parameters
-    asked = [name for name in parameters if name not in ("body", "query")]
-    wrong_type = [name for name in asked if types[name] is not str]
-    if types[call] is not RequestContext or sorted(asked) != sorted(names) or wrong_type:
+    context, *parameters = inspect.signature(handler).parameters
+    path_parameters = [name for name in parameters if name not in ("body", "query")]
+    wrong_type = [name for name in path_parameters if types[name] is not str]
+    if (
+        types[context] is not RequestContext
+        or sorted(path_parameters) != sorted(names)
+        or wrong_type
+    ):
         raise TypeError(f"{handler.__qualname__} does not match {path}: {names}")
     return names

@@ -81,10 +81,10 @@ _PATH_EXAMPLES: Final = {
 
 def build_example(kind: Any, name: str = "") -> Any:
     """Return a valid example value of a request type."""
-    given = _get_declared_example(kind)
+    declared = _get_declared_example(kind)
     rule, bare = get_rule_and_type(kind)
-    if given is not None:
-        return given
+    if declared is not None:
+        return declared
     if is_struct(bare):
         names = [(field.encode_name, field.type) for field in msgspec.structs.fields(bare)]
         omitted = getattr(bare, "OMITTED_IN_EXAMPLES", ())
@@ -98,8 +98,8 @@ def build_example(kind: Any, name: str = "") -> Any:
 
 def get_path_example(path: str, name: str) -> str:
     """Return an example value for the path parameter `{name}`."""
-    before = path.partition(f"/{{{name}}}")[0].rpartition("/")[2]
-    return _PATH_EXAMPLES.get(before, name)
+    segment = path.partition(f"/{{{name}}}")[0].rpartition("/")[2]
+    return _PATH_EXAMPLES.get(segment, name)
 
 
 def _get_declared_example(kind: Any) -> Any:

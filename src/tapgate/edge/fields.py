@@ -182,11 +182,11 @@ class PhoneRule(Rule):
             number = phonenumbers.parse(value)
         except phonenumbers.NumberParseException:
             raise InvalidValueError("must start with a valid country code") from None
-        displayed = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+        normalized = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
         # Check only the length that E.164 allows: numbering plans change faster than any table.
-        if not _MIN_PHONE_DIGITS <= len(displayed) - 1 <= _MAX_PHONE_DIGITS:
+        if not _MIN_PHONE_DIGITS <= len(normalized) - 1 <= _MAX_PHONE_DIGITS:
             raise InvalidValueError(f"must have {_MIN_PHONE_DIGITS} to {_MAX_PHONE_DIGITS} digits")
-        return displayed
+        return normalized
 
     def to_json_schema(self) -> dict[str, Any]:
         return {"maxLength": 32, "description": "E.164 format. Spaces and dashes are removed."}
@@ -201,8 +201,8 @@ class EmailRule(Rule):
     example = "aminata@example.com"
     max_json_bytes = 12 * 254
 
-    def __init__(self, *, within_a_company: bool = False) -> None:
-        self._min_labels = 1 if within_a_company else 2
+    def __init__(self, *, allow_single_label: bool = False) -> None:
+        self._min_labels = 1 if allow_single_label else 2
 
     def check(self, value: str) -> str:
         local, _, domain = value.rpartition("@")
@@ -211,7 +211,7 @@ class EmailRule(Rule):
             not 0 < len(local) <= 64
             or len(value) > 254
             or not value.isprintable()
-            or any(sign in value for sign in ' "(),:;<>[\\]')
+            or any(character in value for character in ' "(),:;<>[\\]')
             or "@" in local
             or len(labels) < self._min_labels
             or not all(labels)
@@ -367,7 +367,7 @@ IdempotencyKey = Annotated[str, IdempotencyKeyRule()]
 Password = Annotated[str, TextRule(255, minimum=12)]
 Phone = Annotated[str, PhoneRule()]
 Email = Annotated[str, EmailRule()]
-CompanyEmail = Annotated[str, EmailRule(within_a_company=True)]  # allows ada@intranet
+CompanyEmail = Annotated[str, EmailRule(allow_single_label=True)]  # allows ada@intranet
 Pin = Annotated[str, Digits(4, example="4071")]
 NewPin = Annotated[str, Digits(4, example="8352")]  # differs from Pin in examples
 OneTimeCode = Annotated[str, Digits(6, example="402917")]

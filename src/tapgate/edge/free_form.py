@@ -59,5 +59,5 @@ def _count_extra_characters(number: float) -> int:
 
     jsonb has no exponents: PostgreSQL expands `1e-300` to 302 characters.
     """
-    written = repr(number)
-    return len(f"{Decimal(written):f}") - len(written) if "e" in written else 0
+    text = repr(number)
+    return len(f"{Decimal(text):f}") - len(text) if "e" in text else 0

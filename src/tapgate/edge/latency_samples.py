@@ -27,14 +27,14 @@ class Sample(NamedTuple):
 class _RingBuffer:
     """Region of the file in which a new sample overwrites the oldest one."""
 
-    def __init__(self, first: int, room: int) -> None:
-        self.cells = range(first, first + room * _CELLS_PER_SAMPLE, _CELLS_PER_SAMPLE)
+    def __init__(self, first: int, capacity: int) -> None:
+        self.cells = range(first, first + capacity * _CELLS_PER_SAMPLE, _CELLS_PER_SAMPLE)
         self._next = 0
 
     def advance(self) -> int:
-        place = self.cells[self._next]
+        offset = self.cells[self._next]
         self._next = (self._next + 1) % len(self.cells)
-        return place
+        return offset
 
 
 class LatencySamples:
@@ -60,20 +60,20 @@ class LatencySamples:
         self._file.close()
 
     def _add(self, ring: _RingBuffer, size: int, seconds: float) -> None:
-        cells, place = self._file.values, ring.advance()
-        cells[place] = time.time()
-        cells[place + 1] = seconds
-        cells[place + 2] = size
+        cells, offset = self._file.values, ring.advance()
+        cells[offset] = time.time()
+        cells[offset + 1] = seconds
+        cells[offset + 2] = size
 
     def _list_recent(self, ring: _RingBuffer) -> list[Sample]:
         since = time.time() - RECENT_SECONDS
         return [
             sample
             for cells in self._file.read_all()
-            for place in ring.cells
-            if (sample := _read_sample(cells, place)).at >= since
+            for offset in ring.cells
+            if (sample := _read_sample(cells, offset)).at >= since
         ]
 
 
-def _read_sample(cells: Sequence[float], place: int) -> Sample:
-    return Sample(cells[place], cells[place + 1], int(cells[place + 2]))
+def _read_sample(cells: Sequence[float], offset: int) -> Sample:
+    return Sample(cells[offset], cells[offset + 1], int(cells[offset + 2]))

@@ -95,8 +95,8 @@ class Metrics:
 
     def _sum_workers(self) -> Sequence[float]:
         total: Sequence[float] = [0.0] * self._cell_count
-        for counted in self._file.read_all():
-            total = [one + other for one, other in zip(total, counted, strict=True)]
+        for cells in self._file.read_all():
+            total = [left + right for left, right in zip(total, cells, strict=True)]
         return total
 
 
@@ -110,8 +110,8 @@ def _add_row(
         if row[cell]:
             requests.add_metric([*labels, str(status)], row[cell])
     buckets: list[tuple[str, float]] = []
-    below = 0.0
+    cumulative = 0.0
     for position, bound in enumerate([*map(str, _BUCKET_BOUNDS), "+Inf"]):
-        below += row[_FIRST_BUCKET_CELL + position]
-        buckets.append((bound, below))
+        cumulative += row[_FIRST_BUCKET_CELL + position]
+        buckets.append((bound, cumulative))
     durations.add_metric(labels, buckets, sum_value=row[_SUM_CELL])

@@ -42,22 +42,29 @@ class ErrorBody(msgspec.Struct, omit_defaults=True):
 def render_openapi_document(
     endpoints: Sequence[Endpoint], currency: str, events: Sequence[WebhookEvent] = ()
 ) -> bytes:
-    taken = [kind for one in endpoints for kind in (one.body_struct, one.query_type)]
-    given = [*(one.response_type for one in endpoints), *(event.record_type for event in events)]
+    request_types = [
+        kind for endpoint in endpoints for kind in (endpoint.body_struct, endpoint.query_type)
+    ]
+    response_types = [
+        *(endpoint.response_type for endpoint in endpoints),
+        *(event.record_type for event in events),
+    ]
     schemas = Schemas(
-        [kind for kind in taken if kind is not None],
-        [ErrorBody, *(kind for kind in given if kind not in (None, bytes))],
+        [kind for kind in request_types if kind is not None],
+        [ErrorBody, *(kind for kind in response_types if kind not in (None, bytes))],
         currency,
     )
-    queries = dict.fromkeys(kind for one in endpoints if (kind := one.query_type) is not None)
-    writer = _OperationBuilder(
+    queries = dict.fromkeys(
+        kind for endpoint in endpoints if (kind := endpoint.query_type) is not None
+    )
+    builder = _OperationBuilder(
         schemas, {kind: schemas.pop_query_parameters(kind) for kind in queries}
     )
     require_unique_names(schemas.components)
     _require_unique_ids(endpoints)
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:
-        operation = writer.build(endpoint)
+        operation = builder.build(endpoint)
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
     document = {
         "openapi": "3.1.0",
@@ -69,7 +76,9 @@ def render_openapi_document(
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
-        "tags": [_build_tag(name) for name in dict.fromkeys(one.tag for one in endpoints)],
+        "tags": [
+            _build_tag(name) for name in dict.fromkeys(endpoint.tag for endpoint in endpoints)
+        ],
         "paths": paths,
         "webhooks": build_webhook_operations(events, schemas),
         "components": {
@@ -87,8 +96,8 @@ def render_openapi_document(
 
 
 def _build_tag(name: str) -> dict[str, str]:
-    described = TAG_DESCRIPTIONS.get(name)
-    return {"name": name} if described is None else {"name": name, "description": described}
+    description = TAG_DESCRIPTIONS.get(name)
+    return {"name": name} if description is None else {"name": name, "description": description}
 
 
 def _require_unique_ids(endpoints: Sequence[Endpoint]) -> None:
@@ -228,10 +237,10 @@ def _describe_access(endpoint: Endpoint) -> str:
         return "Public."
     sentences = [f"Access: {_describe_callers(access)}."]
     fields: dict[Access, list[str]] = {}
-    for name, fewer in endpoint.field_access.items():
-        fields.setdefault(fewer, []).append(f"`{name}`")
-    for fewer, names in fields.items():
-        sentences.append(f"To set {', '.join(names)}: {_describe_callers(fewer)}.")
+    for name, field_access in endpoint.field_access.items():
+        fields.setdefault(field_access, []).append(f"`{name}`")
+    for field_access, names in fields.items():
+        sentences.append(f"To set {', '.join(names)}: {_describe_callers(field_access)}.")
     return " ".join(sentences)
 
 
@@ -261,28 +270,28 @@ def _build_security(access: Access) -> list[dict[str, list[str]]]:
 
 
 def _build_security_schemes() -> dict[str, Any]:
-    def bearer(description: str, **more: str) -> dict[str, str]:
+    def build_bearer(description: str, **more: str) -> dict[str, str]:
         return {"type": "http", "scheme": "bearer", "description": description, **more}
 
-    def header(name: str, description: str) -> dict[str, str]:
+    def build_header(name: str, description: str) -> dict[str, str]:
         return {"type": "apiKey", "in": "header", "name": name, "description": description}
 
-    signed = "Hex HMAC-SHA-256 of method, path, timestamp and raw body, joined by newlines"
+    signature = "Hex HMAC-SHA-256 of method, path, timestamp and raw body, joined by newlines"
     return {
-        "apiKey": bearer("`svc_live_...` or `svc_test_...`"),
-        "adminToken": bearer("From `POST /api/v1/admin/login`", bearerFormat="JWT"),
-        "signingKey": header("X-API-Key-ID", "ID of the signing key"),
-        "signingTime": header(
+        "apiKey": build_bearer("`svc_live_...` or `svc_test_...`"),
+        "adminToken": build_bearer("From `POST /api/v1/admin/login`", bearerFormat="JWT"),
+        "signingKey": build_header("X-API-Key-ID", "ID of the signing key"),
+        "signingTime": build_header(
             "X-Timestamp", "RFC 3339 in UTC, within 5 minutes of the server's clock"
         ),
-        "posSignature": header("X-Signature", signed),
-        "partnerId": header("X-Partner-ID", "ID of the partner that owns the key"),
-        "partnerSignature": header("X-Signature", signed),
-        "serviceName": header("X-Service-Name", "Name of the calling service"),
-        "serviceTime": header(
+        "posSignature": build_header("X-Signature", signature),
+        "partnerId": build_header("X-Partner-ID", "ID of the partner that owns the key"),
+        "partnerSignature": build_header("X-Signature", signature),
+        "serviceName": build_header("X-Service-Name", "Name of the calling service"),
+        "serviceTime": build_header(
             "X-Service-Timestamp", "Unix time in seconds, within 5 minutes of the server's clock"
         ),
-        "serviceSignature": header(
+        "serviceSignature": build_header(
             "X-Service-Signature", "Hex HMAC-SHA-256 of `METHOD|PATH|QUERY|TIMESTAMP`"
         ),
     }
@@ -318,14 +327,17 @@ def _build_idempotency_key_parameter() -> dict[str, Any]:
 
 
 def _build_response_headers() -> dict[str, Any]:
-    whole = {"type": "integer"}
+    integer = {"type": "integer"}
     return {
         "X-Request-ID": {"description": "Tracing ID of the request", "schema": {"type": "string"}},
-        "X-RateLimit-Limit": {"description": "Rate limit in requests per second", "schema": whole},
-        "X-RateLimit-Remaining": {"description": "Requests remaining", "schema": whole},
+        "X-RateLimit-Limit": {
+            "description": "Rate limit in requests per second",
+            "schema": integer,
+        },
+        "X-RateLimit-Remaining": {"description": "Requests remaining", "schema": integer},
         "X-RateLimit-Reset": {
             "description": "Unix time in seconds when all requests are available again",
-            "schema": whole,
+            "schema": integer,
         },
     }
 

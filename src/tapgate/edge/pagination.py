@@ -57,18 +57,18 @@ class Page(msgspec.Struct, Generic[T]):
 
 
 def paginate(
-    rows: Sequence[Row], limit: int, key: Callable[[Row], int], show: Callable[[Row], T]
+    rows: Sequence[Row], limit: int, key: Callable[[Row], int], to_record: Callable[[Row], T]
 ) -> Page[T]:
     """Return a page of rows that were selected with `LIMIT limit + 1`.
 
-    `key` returns the id of a row, `show` its record.
+    `key` returns the id of a row, `to_record` its record.
     """
-    displayed = rows[:limit]
+    page_rows = rows[:limit]
     has_more = len(rows) > limit
-    data = [show(row) for row in displayed]
+    data = [to_record(row) for row in page_rows]
     return Page(
         data=data,
         has_more=has_more,
-        next_cursor=ids.encode(_CURSOR_PREFIX, key(displayed[-1])) if has_more else None,
+        next_cursor=ids.encode(_CURSOR_PREFIX, key(page_rows[-1])) if has_more else None,
         masked=any(getattr(record, "masked", False) for record in data) or msgspec.UNSET,
     )

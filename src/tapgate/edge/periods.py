@@ -22,14 +22,14 @@ class PeriodBoundRule(Rule):
     def check(self, value: str) -> str:
         rule: Rule = self._date_rule if len(value) <= _DATE_LENGTH else self._timestamp_rule
         try:
-            stored: str = rule.check(value)
-            if int(stored[:4]) not in _ALLOWED_YEARS:
+            normalized: str = rule.check(value)
+            if int(normalized[:4]) not in _ALLOWED_YEARS:
                 raise InvalidValueError("")
         except InvalidValueError:
             raise InvalidValueError(
                 "must be a time such as 2026-01-31T12:00:00Z or a date such as 2026-01-31"
             ) from None
-        return stored
+        return normalized
 
     def to_json_schema(self) -> dict[str, Any]:
         return {"description": "RFC 3339 time or date, inclusive"}

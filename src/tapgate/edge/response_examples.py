@@ -154,8 +154,8 @@ _EXAMPLES_BY_FIELD: Final[dict[str, Any]] = {
 
 def build_response_example(kind: Any, owner: str = "", name: str = "") -> Any:
     """Return an example of a response type, or of the field `name` of the struct `owner`."""
-    members = [item for item in _list_union_members(kind) if item is not msgspec.UnsetType]
-    bare = next(entry for entry in members if entry is not NoneType)
+    members = [member for member in _list_union_members(kind) if member is not msgspec.UnsetType]
+    bare = next(member for member in members if member is not NoneType)
     nullable = NoneType in members
     notes = get_args(bare)[1:] if get_origin(bare) is Annotated else ()
     if notes:
@@ -164,9 +164,9 @@ def build_response_example(kind: Any, owner: str = "", name: str = "") -> Any:
         return _EXAMPLES_BY_FIELD[f"{owner}.{name}"]
     if nullable and name in _NULL_FIELDS:
         return None
-    found = _EXAMPLES_BY_NAME.get(name)
-    if found is not None and _is_instance_of(found, bare):
-        return _format_amount(owner, found)
+    example = _EXAMPLES_BY_NAME.get(name)
+    if example is not None and _is_instance_of(example, bare):
+        return _format_amount(owner, example)
     struct = get_struct(bare)
     if struct is not None:
         return _build_object(bare, struct.__name__)
@@ -201,8 +201,8 @@ def _build_object(kind: Any, owner: str) -> dict[str, Any]:
 
 
 def _list_union_members(kind: Any) -> tuple[Any, ...]:
-    plain = get_origin(kind) in (None, Annotated, list, dict) or get_struct(kind) is not None
-    return (kind,) if plain else get_args(kind)
+    is_single = get_origin(kind) in (None, Annotated, list, dict) or get_struct(kind) is not None
+    return (kind,) if is_single else get_args(kind)
 
 
 def _is_instance_of(value: Any, kind: Any) -> bool:

@@ -40,13 +40,13 @@ def _render_reply(status: int, reply: Reply[Any]) -> Response:
     status, headers = reply.status or status, reply.headers
     if reply.content_type == _JSON and _CACHE_CONTROL not in headers:
         return _render_json(status, body, headers)
-    own = {
+    default_headers = {
         "Content-Type": reply.content_type,
         "Content-Length": str(len(body)),
         _CACHE_CONTROL: "no-store",
         **SECURITY_HEADERS,
     }
-    return Response(status, encode_headers(own | dict(headers)), body)
+    return Response(status, encode_headers(default_headers | dict(headers)), body)
 
 
 def _render_json(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Response:

@@ -17,8 +17,8 @@ from tapgate.service.client_addresses import get_address_key
 
 #: Decoders are immutable and expensive to build, because each inspects every field of its type.
 #: All apps in the process share them.
-_make_body_reader: Final = cache(BodyDecoder)
-_make_query_reader: Final = cache(QueryDecoder)
+_get_body_decoder: Final = cache(BodyDecoder)
+_get_query_decoder: Final = cache(QueryDecoder)
 
 
 class RouteLabel(NamedTuple):
@@ -52,7 +52,7 @@ class Route:
         self._field_guards = {name: Guard(access) for name, access in endpoint.field_access.items()}
         self._decode_body = _build_body_decoder(endpoint, currency)
         self._decode_query = (
-            _make_query_reader(endpoint.query_type, currency).decode
+            _get_query_decoder(endpoint.query_type, currency).decode
             if endpoint.query_type
             else None
         )
@@ -64,10 +64,10 @@ class Route:
             return self._field_guards[field].get_rejection(principal)
         return error
 
-    async def run(self, request: RequestContext, names: list[str]) -> Any:
+    async def run(self, request: RequestContext, parameters: list[str]) -> Any:
         """Decode the arguments and run the handler."""
         arguments: dict[str, Any] = (
-            dict(zip(self._path_parameters, names, strict=True)) if names else {}
+            dict(zip(self._path_parameters, parameters, strict=True)) if parameters else {}
         )
         if self._field_guards:
             self._require_field_access(request, _peek_fields(request.body))
@@ -93,9 +93,9 @@ class Route:
             return getattr(query, self._heavy) is not None
         return self._heavy
 
-    def _require_field_access(self, request: RequestContext, sent: Mapping[str, Any]) -> None:
+    def _require_field_access(self, request: RequestContext, fields: Mapping[str, Any]) -> None:
         for name, guard in self._field_guards.items():
-            error = None if sent.get(name) is None else guard.get_rejection(request.principal)
+            error = None if fields.get(name) is None else guard.get_rejection(request.principal)
             if error is not None:
                 raise error
 
@@ -107,10 +107,10 @@ def _peek_fields(body: bytes) -> Mapping[str, Any]:
     about its valid values.
     """
     try:
-        sent = msgspec.json.decode(body)
+        fields = msgspec.json.decode(body)
     except (ValueError, RecursionError):
         return {}
-    return sent if isinstance(sent, dict) else {}
+    return fields if isinstance(fields, dict) else {}
 
 
 def _build_body_decoder(
@@ -121,19 +121,19 @@ def _build_body_decoder(
     if endpoint.body_type is bytes:
         return lambda request: request.body
     invalid = Code.INVALID_REQUEST if endpoint.invalid_is_400 else Code.VALIDATION_FAILED
-    reader = _make_body_reader(endpoint.body_type, currency, invalid=invalid)
-    requires = (
+    decoder = _get_body_decoder(endpoint.body_type, currency, invalid=invalid)
+    requirements = (
         *((require_consistent_idempotency_key,) if endpoint.moves_money else ()),
         *endpoint.requires,
     )
-    if not requires:
-        return lambda context: reader.decode(context.body)
+    if not requirements:
+        return lambda request: decoder.decode(request.body)
 
-    def read(request_context: RequestContext) -> Any:
+    def decode(request: RequestContext) -> Any:
         def require(body: Any) -> None:
-            for requirement in requires:
-                requirement(request_context, body)
+            for requirement in requirements:
+                requirement(request, body)
 
-        return reader.decode(request_context.body, require)
+        return decoder.decode(request.body, require)
 
-    return read
+    return decode

@@ -53,15 +53,15 @@ class Router(Generic[R]):
         if methods is not None:
             return methods, []
         node = self._template_root
-        names: list[str] = []
+        parameters: list[str] = []
         for part in path.split("/"):
-            below = node.literals.get(part)
-            if below is None:
+            child = node.literals.get(part)
+            if child is None:
                 if len(part) > _MAX_ENCODED_SEGMENT_LENGTH:
                     return None
-                below, name = node.parameter, percent_encoding.decode(part)
-                if below is None or not name or len(name) > _MAX_SEGMENT_LENGTH or "\0" in name:
+                child, value = node.parameter, percent_encoding.decode(part)
+                if child is None or not value or len(value) > _MAX_SEGMENT_LENGTH or "\0" in value:
                     return None
-                names.append(name)
-            node = below
-        return (node.methods, names) if node.methods else None
+                parameters.append(value)
+            node = child
+        return (node.methods, parameters) if node.methods else None

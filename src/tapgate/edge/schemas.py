@@ -25,14 +25,20 @@ _RESPONSE_FORMATS: Final = {
 
 
 class Schemas:
-    """The schemas of all types in requests (`taken`) and responses (`given`)."""
+    """The schemas of all types in requests (`request_types`) and responses (`response_types`)."""
 
-    def __init__(self, taken: Iterable[Any], given: Iterable[Any], currency: str) -> None:
+    def __init__(
+        self, request_types: Iterable[Any], response_types: Iterable[Any], currency: str
+    ) -> None:
         self._currency = currency
-        inputs = list(dict.fromkeys(struct for kind in taken for struct in _iter_structs(kind)))
-        given = list(given)
-        outputs = [item for kind in given for item in _iter_structs(kind) if item not in inputs]
-        kinds = dict.fromkeys([*inputs, *outputs, *given])
+        inputs = list(
+            dict.fromkeys(struct for kind in request_types for struct in _iter_structs(kind))
+        )
+        response_types = list(response_types)
+        outputs = [
+            item for kind in response_types for item in _iter_structs(kind) if item not in inputs
+        ]
+        kinds = dict.fromkeys([*inputs, *outputs, *response_types])
         self._references, self.components = json_schema.build_components(list(kinds))
         self._enums: dict[str, Choice] = {}
         for struct in inputs:
@@ -79,9 +85,9 @@ class Schemas:
 
     def _add_response_rules(self, schema: Schema, kind: Any, name: str) -> None:
         """Add the rules that a response field declares and the format that its name implies."""
-        notes = list(_iter_rules(kind))
+        rules = list(_iter_rules(kind))
         for choice in _list_non_null(schema):
-            for rule in notes:
+            for rule in rules:
                 self._apply_rule(choice, rule)
             if "items" in choice:
                 self._add_response_rules(choice["items"], _get_item_type(kind), "")

@@ -59,7 +59,7 @@ class RejectionLog(Protocol):
         """Add an entry, or only count the rejection if there are too many of its kind."""
 
     async def run(self) -> NoReturn:
-        """Store the counts periodically until cancelled."""
+        """Store the counts periodically until canceled."""
 
 
 async def _ignore_denial(origin: Origin, endpoint: str, error: ApiError) -> None:

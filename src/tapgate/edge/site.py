@@ -26,7 +26,7 @@ class InternalApi(Protocol):
     async def require_access(
         self, request: RequestContext, endpoint: str, field: str | None, message: str
     ) -> None:
-        """Raise and record a denial, with `sentence` as its message, if `can_call` is false."""
+        """Raise and record a denial, with this message, if `can_call` is false."""
 
     async def enforce_rate_limit(self, request: RequestContext, key: str) -> None:
         """Take a token from a bucket, or raise 429 if none is left."""
@@ -36,16 +36,16 @@ class Site(Protocol):
     #: Path prefix of the site's pages.
     prefix: str
 
-    async def authorize(self, inside: InternalApi, request: RequestContext) -> int:
+    async def authorize(self, api: InternalApi, request: RequestContext) -> int:
         """Authenticate the caller, charge its rate limit and return the body limit in bytes.
 
         Called again, without a second charge, if the body of an authenticated caller arrives later.
         """
 
-    async def respond(self, inside: InternalApi, request: RequestContext) -> Reply[bytes]:
+    async def respond(self, api: InternalApi, request: RequestContext) -> Reply[bytes]:
         """Return the page for a request, including pages that report an error to the user."""
 
     def render_error(
-        self, inside: InternalApi, request: RequestContext, error: ApiError
+        self, api: InternalApi, request: RequestContext, error: ApiError
     ) -> Reply[bytes]:
         """Return the page for a request that is rejected before `respond` is called."""

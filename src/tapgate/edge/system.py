@@ -49,14 +49,14 @@ def build_system_endpoints(app: SystemSource) -> Endpoints:
         return Reply(body, status=200 if healthy else 503)
 
     @endpoints.get("/openapi.json", access=_PUBLIC)
-    async def get_openapi_document(context: RequestContext) -> Reply[bytes]:
+    async def get_openapi_document(request: RequestContext) -> Reply[bytes]:
         """Get the OpenAPI 3.1 document of the API."""
         return Reply(app.openapi_document)
 
     @endpoints.get("/docs", access=_PUBLIC, media=("text/html",))
-    async def get_docs_page(request_context: RequestContext) -> Reply[bytes]:
+    async def get_docs_page(request: RequestContext) -> Reply[bytes]:
         """Get the interactive API documentation page."""
-        return serve_docs_file(request_context, "index.html")
+        return serve_docs_file(request, "index.html")
 
     @endpoints.get(
         "/docs/{file}",
@@ -64,12 +64,12 @@ def build_system_endpoints(app: SystemSource) -> Endpoints:
         media=("text/html", "text/css", "text/javascript"),
         errors=(Code.NOT_FOUND,),
     )
-    async def get_docs_file(call: RequestContext, file: str) -> Reply[bytes]:
+    async def get_docs_file(request: RequestContext, file: str) -> Reply[bytes]:
         """Get a static file of the documentation page."""
-        return serve_docs_file(call, file)
+        return serve_docs_file(request, file)
 
     @endpoints.get("/metrics", access=_PUBLIC, media=(CONTENT_TYPE,))
-    async def get_metrics(call: RequestContext) -> Reply[bytes]:
+    async def get_metrics(request: RequestContext) -> Reply[bytes]:
         """Get the metrics of this node in the Prometheus text format."""
         return Reply(app.metrics.render(), content_type=CONTENT_TYPE)
 

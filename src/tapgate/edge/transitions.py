@@ -20,7 +20,7 @@ class Transition(NamedTuple, Generic[S]):
     error_code: Code
 
     def apply(self, status: S) -> S:
-        end = self.allowed.get(status)
-        if end is None:
+        new_status = self.allowed.get(status)
+        if new_status is None:
             raise ApiError(self.error_code)
-        return end
+        return new_status

@@ -14,7 +14,7 @@ from tapgate.service.thread_pool import BoundedThreadPool
 MAX_IMAGE_BYTES: Final = 5 * 1024 * 1024
 
 #: Decoding one image may take 100 MB of memory.
-image_threads: Final = BoundedThreadPool("pictures", at_once=2, most=8)
+image_threads: Final = BoundedThreadPool("pictures", threads=2, max_pending=8)
 
 #: `image/jpg` is not a registered media type, but many clients send it.
 _MEDIA_TYPES: Final = {

@@ -88,7 +88,7 @@ async def list_partners(request: RequestContext, query: PartnerFilters) -> Page[
     case, in the name, and at least one word must have 3 or more characters.
     """
     rows = await queries.list_page(request.services.database, query)
-    return paginate(rows, query.limit, key=lambda row: row.id, show=to_record)
+    return paginate(rows, query.limit, key=lambda row: row.id, to_record=to_record)
 
 
 @endpoints.get("/api/v1/admin/partners/{id}", access=_ACCESS, errors=(Code.PARTNER_NOT_FOUND,))

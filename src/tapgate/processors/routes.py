@@ -92,7 +92,7 @@ async def list_processors(
     characters.
     """
     rows = await queries.list_page(request.services.database, query)
-    return paginate(rows, query.limit, key=lambda row: row.id, show=to_record)
+    return paginate(rows, query.limit, key=lambda row: row.id, to_record=to_record)
 
 
 @endpoints.get("/api/v1/processors/{id}", access=_READ_ACCESS, errors=(Code.PROCESSOR_NOT_FOUND,))

@@ -14,9 +14,9 @@ _log = structlog.get_logger()
 
 
 @contextlib.asynccontextmanager
-async def run_background_tasks(*works: Coroutine[Any, Any, NoReturn]) -> AsyncIterator[None]:
+async def run_background_tasks(*coroutines: Coroutine[Any, Any, NoReturn]) -> AsyncIterator[None]:
     """Run coroutines in the background and cancel them on exit."""
-    tasks = [_start_task(work) for work in works]
+    tasks = [_start_task(coroutine) for coroutine in coroutines]
     try:
         yield
     finally:
@@ -25,15 +25,15 @@ async def run_background_tasks(*works: Coroutine[Any, Any, NoReturn]) -> AsyncIt
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _start_task(work: Coroutine[Any, Any, NoReturn]) -> asyncio.Task[NoReturn]:
+def _start_task(coroutine: Coroutine[Any, Any, NoReturn]) -> asyncio.Task[NoReturn]:
     """Start a task and log its failure, which would otherwise go unnoticed."""
 
-    def ended(task: asyncio.Task[NoReturn]) -> None:
+    def log_failure(task: asyncio.Task[NoReturn]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("background.task_failed", failure=logs.describe_exception(error))
 
-    task = asyncio.create_task(work)
-    task.add_done_callback(ended)
+    task = asyncio.create_task(coroutine)
+    task.add_done_callback(log_failure)
     return task
 
 
@@ -44,7 +44,7 @@ async def run_periodically(
     name: str,
     wake: asyncio.Event | None = None,
 ) -> NoReturn:
-    """Run the work repeatedly until cancelled, with a pause of `every` seconds between runs.
+    """Run the work repeatedly until canceled, with a pause of `every` seconds between runs.
 
     `wake` ends a pause early. The first of consecutive failures and the recovery are logged. Only
     the error's name is logged, because the text of an exception may repeat processed data.

@@ -33,10 +33,10 @@ class BodyBudget:
 
         Return the new charge, or None if it exceeds the budget or the address's share.
         """
-        wanted = max(0, held - FREE_BODY_BYTES)
-        growth = wanted - charged
+        charge = max(0, held - FREE_BODY_BYTES)
+        growth = charge - charged
         if growth == 0:
-            return wanted
+            return charge
         key = get_address_key(address)
         used = self._by_address.get(key, 0) + growth
         if growth > 0 and (
@@ -49,4 +49,4 @@ class BodyBudget:
             self._by_address[key] = used
         else:
             del self._by_address[key]
-        return wanted
+        return charge

@@ -14,7 +14,7 @@ Network = IPv4Network | IPv6Network
 
 #: Providers assign at least a /64 to each customer, so limits treat it as one client.
 _IPV6_PREFIX_BITS: Final = 64
-#: RFC 6052: a NAT64 maps all IPv4 clients into one network. One of them must not lock out the rest.
+#: RFC 6052: NAT64 maps all IPv4 clients into this network, so they must not share one limit.
 _NAT64_NETWORK: Final = IPv6Network("64:ff9b::/96")
 
 #: Bytes of X-Forwarded-For to read, from its end. Clients can forge its beginning.
@@ -62,10 +62,10 @@ class ClientAddresses:
             del hops[0]  # possibly truncated, which could yield a different valid address
         hops = [hop for hop in hops if hop]
         while hops and self.is_trusted(address):
-            named = _strip_port(hops.pop())
-            if "%" in named or _parse_address(named) is None:
+            hop_address = _strip_port(hops.pop())
+            if "%" in hop_address or _parse_address(hop_address) is None:
                 break
-            address = named
+            address = hop_address
         return address
 
 

@@ -91,11 +91,11 @@ class BoundedConnection(ABC, asyncio.Protocol):
         self._transport.close()
 
     def _check_deadline(self) -> None:
-        left = self._deadline - self._loop.time()
-        if left <= 0:
+        remaining = self._deadline - self._loop.time()
+        if remaining <= 0:
             self._transport.abort()
         else:
-            delay = min(left, _MAX_DEADLINE_CHECK_SECONDS)
+            delay = min(remaining, _MAX_DEADLINE_CHECK_SECONDS)
             self._timer = self._loop.call_later(delay, self._check_deadline)
 
     def data_received(self, data: bytes) -> None:
@@ -137,10 +137,10 @@ class BoundedConnection(ABC, asyncio.Protocol):
 
     def _update_flow_control(self) -> None:
         """Let the transport read only while reading is enabled and no backlog is left."""
-        wanted = self._is_reading and not self._backlog
-        if wanted != self._is_transport_reading and not self._transport.is_closing():
-            self._is_transport_reading = wanted
-            if wanted:
+        should_read = self._is_reading and not self._backlog
+        if should_read != self._is_transport_reading and not self._transport.is_closing():
+            self._is_transport_reading = should_read
+            if should_read:
                 self._transport.resume_reading()
             else:
                 self._transport.pause_reading()

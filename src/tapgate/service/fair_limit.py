@@ -15,12 +15,13 @@ class FairLimit:
 
     Further callers get 503 with Retry-After. Free slots go to the waiting groups in round-robin
     order. A group runs at most `slots_per_group` and queues at most `queue_per_group` callers. If
-    the queue is full, a caller of a shorter group displaces the newest caller of the longest one.
+    the queue is full, a caller of a group with fewer waiting callers displaces the newest caller of
+    the group with the most.
     """
 
     def __init__(
         self,
-        busy: str,
+        busy_message: str,
         *,
         slots: int,
         slots_per_group: int,
@@ -28,7 +29,7 @@ class FairLimit:
         queue_per_group: int,
         timeout: float,
     ) -> None:
-        self._busy_message = busy
+        self._busy_message = busy_message
         self._free_slots = slots
         self._slots_per_group = slots_per_group
         self._max_queue = queue
@@ -40,7 +41,7 @@ class FairLimit:
 
     @contextlib.asynccontextmanager
     async def slot(self, group: Hashable) -> AsyncIterator[None]:
-        """Hold a slot. Wait for it up to the timeout."""
+        """Hold a slot for the context. Wait for a free one up to the timeout."""
         if self._can_run(group) and group not in self._waiters:
             self._acquire(group)
         else:
@@ -65,7 +66,7 @@ class FairLimit:
         self._grant_free_slots()
 
     async def _wait_for_slot(self, group: Hashable) -> None:
-        self._make_queue_room(group)
+        self._ensure_queue_room(group)
         waiter: _Waiter = asyncio.get_running_loop().create_future()
         self._waiters.setdefault(group, deque()).append(waiter)
         try:
@@ -80,17 +81,17 @@ class FairLimit:
                 raise unavailable(self._busy_message) from None
             raise
 
-    def _make_queue_room(self, group: Hashable) -> None:
-        own = len(self._waiters.get(group, ()))
-        if own >= self._max_queue_per_group:
+    def _ensure_queue_room(self, group: Hashable) -> None:
+        queued = len(self._waiters.get(group, ()))
+        if queued >= self._max_queue_per_group:
             raise unavailable(self._busy_message)
         if sum(map(len, self._waiters.values())) < self._max_queue:
             return
-        max_length = max(self._waiters, key=lambda other: len(self._waiters[other]))
-        if len(self._waiters[max_length]) <= own + 1:
+        longest_group = max(self._waiters, key=lambda other: len(self._waiters[other]))
+        if len(self._waiters[longest_group]) <= queued + 1:
             raise unavailable(self._busy_message)
-        displaced = self._waiters[max_length][-1]
-        self._remove_waiter(max_length, displaced)
+        displaced = self._waiters[longest_group][-1]
+        self._remove_waiter(longest_group, displaced)
         if not displaced.done():  # a done waiter has just timed out
             displaced.set_exception(unavailable(self._busy_message))
 

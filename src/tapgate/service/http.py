@@ -61,8 +61,8 @@ def add_header(headers: dict[bytes, bytes], name: bytes, value: bytes) -> None:
 
     If only one value were used, a proxy that inspects a different one could be bypassed.
     """
-    before = headers.get(name)
-    headers[name] = value if before is None else b"%b, %b" % (before, value)
+    existing = headers.get(name)
+    headers[name] = value if existing is None else b"%b, %b" % (existing, value)
 
 
 def check_content_length(headers: Mapping[bytes, bytes], limit: int) -> None:

@@ -122,18 +122,18 @@ class HttpProtocol(BoundedConnection):
     # Receiving
 
     def _parse(self, data: bytes | memoryview) -> None:
-        left = self._feed_parser(data)
-        while left and self._discarded_bytes is None and not self.is_closed:
-            left = self._feed_parser(left)
+        rest = self._feed_parser(data)
+        while rest and self._discarded_bytes is None and not self.is_closed:
+            rest = self._feed_parser(rest)
         request = self._incoming
         if request is not None and not request.is_complete and request is self._current:
             self._set_receive_deadline(request)
 
     def _set_receive_deadline(self, request: HttpRequest) -> None:
         if not request.has_responded and self._discarded_bytes is None:
-            slowest = _MIN_RATE_GRACE_SECONDS + request.received_bytes / _MIN_BYTES_PER_SECOND
-            end = self._started_at + min(_RECEIVE_TIMEOUT_SECONDS, slowest)
-            self._deadline = min(end, self._loop.time() + _STALL_TIMEOUT_SECONDS)
+            max_seconds = _MIN_RATE_GRACE_SECONDS + request.received_bytes / _MIN_BYTES_PER_SECOND
+            receive_by = self._started_at + min(_RECEIVE_TIMEOUT_SECONDS, max_seconds)
+            self._deadline = min(receive_by, self._loop.time() + _STALL_TIMEOUT_SECONDS)
 
     def _feed_parser(self, data: bytes | memoryview) -> bytes | memoryview:
         """Parse data. Return the unparsed rest after a request with an ignored protocol upgrade."""
@@ -142,8 +142,8 @@ class HttpProtocol(BoundedConnection):
         rest = None
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade as offer:
-            rest = memoryview(data)[offer.args[0] :]
+        except httptools.HttpParserUpgrade as upgrade:
+            rest = memoryview(data)[upgrade.args[0] :]
         except httptools.HttpParserError as error:
             reason = error.__context__
             self._reject_malformed(str(reason) if isinstance(reason, InvalidHeadError) else None)
@@ -183,12 +183,12 @@ class HttpProtocol(BoundedConnection):
     def on_headers_complete(self) -> None:
         parser = self._parser
         if parser.should_upgrade() and parser.get_method() != b"CONNECT":
-            return  # `_ignore_upgrade` continues with it
+            return  # `_ignore_upgrade` handles it
         if self._is_http_1_0 is None:
             self._is_http_1_0 = parser.get_http_version() == "1.0"
         host = self._headers.get(b"host")
         if host is None or host != self._host:
-            require_host(host, is_old=self._is_http_1_0)
+            require_host(host, is_http_1_0=self._is_http_1_0)
             self._host = host
         keep_alive = not self._is_http_1_0 and parser.should_keep_alive()
         path, query = split_target(self._url)
@@ -242,9 +242,9 @@ class HttpProtocol(BoundedConnection):
             self._stop_reading_requests()
             return b""
         version = self._parser.get_http_version().encode()
-        again = encode_without_upgrade(method, self._url, version, self._headers)
+        head = encode_without_upgrade(method, self._url, version, self._headers)
         self._parser = httptools.HttpRequestParser(self)
-        self._feed_parser(again)
+        self._feed_parser(head)
         return rest
 
     def _stop_reading_requests(self) -> None:
@@ -261,11 +261,11 @@ class HttpProtocol(BoundedConnection):
         if current is None or not current.has_responded:
             error = ApiError(Code.INVALID_REQUEST, message or "The request is not valid HTTP/1.1.")
             response = self.render_error(error)
-            named = response._replace(
+            traced_response = response._replace(
                 head=response.head + encode_header("x-request-id", secrets.token_hex(8))
             )
             self._transport.write(
-                encode_response(named, self._server.default_headers, keep_alive=False)
+                encode_response(traced_response, self._server.default_headers, keep_alive=False)
             )
         # A client that is still sending would lose the response if the connection closed now.
         self._discarded_bytes = 0
@@ -287,8 +287,8 @@ class HttpProtocol(BoundedConnection):
         self._resume_reading()
 
     def _send_response(self, request: HttpRequest, response: Response) -> None:
-        goes_on = not self._is_draining or bool(self._pipelined)
-        keep_alive = goes_on and request.keep_alive and request.is_complete
+        stays_open = not self._is_draining or bool(self._pipelined)
+        keep_alive = stays_open and request.keep_alive and request.is_complete
         if request.method == "HEAD":
             response = response._replace(body=b"")
         data = encode_response(response, self._server.default_headers, keep_alive=keep_alive)

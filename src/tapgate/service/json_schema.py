@@ -15,8 +15,8 @@ _PAGE_NAME: Final = re.compile(r"Page_(\w+?)(?:Record)?_")
 
 def get_struct(kind: Any) -> type[msgspec.Struct] | None:
     """Return the struct class of a type such as `Record` or `Page[Record]`."""
-    found = get_origin(kind) or kind
-    return found if isinstance(found, type) and issubclass(found, msgspec.Struct) else None
+    struct = get_origin(kind) or kind
+    return struct if isinstance(struct, type) and issubclass(struct, msgspec.Struct) else None
 
 
 def build_reference(name: str) -> Schema:
@@ -34,12 +34,14 @@ def build_components(kinds: Sequence[Any]) -> tuple[dict[Any, Schema], dict[str,
     A component has the name of its class. `Page[CardRecord]` becomes `CardPage`. Classes that share
     a name are qualified with their modules; see `require_unique_names`.
     """
-    created, found = msgspec.json.schema_components(kinds, ref_template=REF_PREFIX + "{name}")
-    names = {name: _PAGE_NAME.sub(r"\1Page", name) for name in found}
-    components = {names[name]: _rename_references(schema, names) for name, schema in found.items()}
+    schemas, definitions = msgspec.json.schema_components(kinds, ref_template=REF_PREFIX + "{name}")
+    names = {name: _PAGE_NAME.sub(r"\1Page", name) for name in definitions}
+    components = {
+        names[name]: _rename_references(schema, names) for name, schema in definitions.items()
+    }
     for name, schema in components.items():
         schema["title"] = name
-    references = [_rename_references(schema, names) for schema in created]
+    references = [_rename_references(schema, names) for schema in schemas]
     return dict(zip(kinds, references, strict=True)), components
 
 

@@ -1,4 +1,4 @@
-"""Log output that never holds up a request, even if nothing reads it.
+"""Log output that never blocks a request, even if nothing reads it.
 
 The lines of one event loop iteration are written together. Lines that cannot be written
 immediately are dropped and counted. The next successful write starts with the number dropped.

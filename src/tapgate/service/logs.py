@@ -73,13 +73,13 @@ def configure(stream: Stream | None = None) -> None:
 def install_exception_hooks() -> None:
     """Log uncaught exceptions. By default Python prints them with their text."""
 
-    def failed(error: BaseException | None) -> None:
+    def log_failure(error: BaseException | None) -> None:
         structlog.get_logger().error("process.failed", exc_info=error)
         flush()
 
-    sys.excepthook = lambda _, error, __: failed(error)
-    sys.unraisablehook = lambda what: failed(what.exc_value)
-    threading.excepthook = lambda what: failed(what.exc_value)
+    sys.excepthook = lambda _, error, __: log_failure(error)
+    sys.unraisablehook = lambda unraisable: log_failure(unraisable.exc_value)
+    threading.excepthook = lambda args: log_failure(args.exc_value)
 
 
 def write_request(line: RequestLogLine) -> None:
@@ -115,8 +115,8 @@ def describe_exception(error: BaseException) -> dict[str, Any]:
         "types": [f"{type(item).__module__}.{type(item).__qualname__}" for item in chain],
         "frames": [
             f"{frame.filename}:{frame.lineno} {frame.name}"
-            for entry in chain
-            for frame in traceback.extract_tb(entry.__traceback__)
+            for item in chain
+            for frame in traceback.extract_tb(item.__traceback__)
         ],
     }
 

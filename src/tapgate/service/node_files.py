@@ -33,8 +33,8 @@ def get_shared_folder(data_dir: Path) -> Path:
     name = blake2b(bytes(data_dir.absolute()), digest_size=8).hexdigest()
     folder = Path(tempfile.gettempdir()) / f"tapgate-{os.geteuid()}-{name}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()
-    if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+    status = folder.lstat()
+    if status.st_uid != os.geteuid() or status.st_mode & 0o077:
         raise PermissionError(f"{folder} is not private to this user")
     return folder
 
@@ -72,9 +72,9 @@ class WorkerFile:
     def read_all(self) -> Iterator[Sequence[float]]:
         """Yield the numbers of every worker, including dead ones."""
         for path in self._folder.glob("*.counts"):
-            found = self._read_file(path)
-            if found is not None:
-                yield found[1:]
+            cells = self._read_file(path)
+            if cells is not None:
+                yield cells[1:]
 
     def close(self) -> None:
         self.values.release()

@@ -11,7 +11,8 @@ from tapgate.errors import ApiError, Code
 #: High enough to fill the ledger's batches, low enough to keep the latency of the last one short.
 MAX_CONCURRENT_REQUESTS: Final = 1_000
 
-#: Value of Retry-After. The server does not read from the connection before; see `Response.pause`.
+#: Value of Retry-After. Until then, the server does not read from the connection; see
+#: `Response.pause`.
 RETRY_AFTER_SECONDS: Final = 1
 
 

@@ -31,13 +31,13 @@ def split_target(target: bytes) -> tuple[str, bytes]:
     return path.decode("latin-1"), query
 
 
-def require_host(host: bytes | None, *, is_old: bool) -> None:
+def require_host(host: bytes | None, *, is_http_1_0: bool) -> None:
     """Require one valid Host field (RFC 9112, 3.2). Only HTTP/1.0 may omit it.
 
     Repeated fields are joined by a comma, which is invalid in a host.
     """
     if host is None:
-        if not is_old:
+        if not is_http_1_0:
             raise InvalidHeadError("The Host header is missing.")
     elif host.translate(None, _HOST_CHARACTERS):
         raise InvalidHeadError("The Host header must be one host name or address.")
@@ -50,9 +50,9 @@ def encode_without_upgrade(
     lines = [b"%b %b HTTP/%b" % (method, target, version)]
     for name, value in headers.items():
         if name == b"connection":
-            words = [word.strip() for word in value.lower().split(b",")]
-            stored = [word for word in words if word in (b"close", b"keep-alive")]
-            lines.append(b"connection: " + b", ".join(stored))
+            options = [option.strip() for option in value.lower().split(b",")]
+            kept = [option for option in options if option in (b"close", b"keep-alive")]
+            lines.append(b"connection: " + b", ".join(kept))
         elif name != b"upgrade":
             lines.append(b"%b: %b" % (name, value))
     return b"\r\n".join(lines) + b"\r\n\r\n"

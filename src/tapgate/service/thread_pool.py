@@ -13,11 +13,11 @@ T = TypeVar("T")
 class BoundedThreadPool:
     """Thread pool with a bounded queue. Further calls get 503 with Retry-After."""
 
-    def __init__(self, name: str, *, at_once: int, most: int) -> None:
-        """`at_once` is the number of threads, `most` the maximum of running and queued calls."""
-        self._executor = ThreadPoolExecutor(at_once, thread_name_prefix=name)
+    def __init__(self, name: str, *, threads: int, max_pending: int) -> None:
+        """Allow at most `max_pending` running and queued calls."""
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
         self._busy_message = f"Too many {name} are in progress. Try again shortly."
-        self._max_pending = most
+        self._max_pending = max_pending
         self._pending = 0
 
     async def run(self, work: Callable[..., T], *args: object) -> T:

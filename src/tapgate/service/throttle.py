@@ -63,7 +63,7 @@ class Throttle:
         if self._cache_buckets is None or self._is_cache_unavailable():
             return self._node_buckets.take(key, rate)
         try:
-            rate_limit = await self._cache_buckets.take(key, rate)
+            result = await self._cache_buckets.take(key, rate)
         except CacheUnavailableError as error:
             if self._cache_retry_at is None:
                 _log.warning("throttle.cache_unavailable", error=str(error))
@@ -72,7 +72,7 @@ class Throttle:
         if self._cache_retry_at is not None:
             _log.info("throttle.cache_recovered")
             self._cache_retry_at = None
-        return rate_limit
+        return result
 
     async def refund(self, key: str, rate: RateLimit | None = None) -> None:
         """Return a token. It is lost if the cache became unavailable after it was taken."""

@@ -105,21 +105,21 @@ class NodeBuckets:
     def _hash_key(self, key: str) -> tuple[int, int]:
         """Return the tag of a key in the table and the first cell of its set."""
         digest = hashlib.blake2b(key.encode(), digest_size=16).digest()
-        chosen = int.from_bytes(digest[8:]) % self._SETS
-        return int.from_bytes(digest[:8], signed=True) or 1, chosen * self._WAYS * 2
+        set_index = int.from_bytes(digest[8:]) % self._SETS
+        return int.from_bytes(digest[:8], signed=True) or 1, set_index * self._WAYS * 2
 
     def _take(self, tag: int, tags_at: int, now: int, rate: RateLimit) -> RateLimitResult:
         cells = self._cells
         latest = now + rate.window_us
-        way = self._find_or_create_cell(tag, tags_at)
-        full_at = cells[way]
+        cell = self._find_or_create_cell(tag, tags_at)
+        full_at = cells[cell]
         if not now < full_at <= latest:
             full_at = now
-        after = full_at + rate.period_us
-        if after > latest:
+        next_full_at = full_at + rate.period_us
+        if next_full_at > latest:
             return rate.build_result(False, full_at - now)
-        cells[way] = after
-        return rate.build_result(True, after - now)
+        cells[cell] = next_full_at
+        return rate.build_result(True, next_full_at - now)
 
     def _find_or_create_cell(self, tag: int, tags_at: int) -> int:
         """Return the cell with the time of a bucket. A new key gets a cell with a full bucket."""
@@ -129,11 +129,11 @@ class NodeBuckets:
         tags = cells[tags_at : tags_at + ways].tolist()
         if tag in tags:
             return tags_at + ways + tags.index(tag)
-        moments_at = tags_at + ways
-        moments = cells[moments_at : moments_at + ways].tolist()
+        times_at = tags_at + ways
+        times = cells[times_at : times_at + ways].tolist()
         latest = time.monotonic_ns() // 1000 + self._MAX_WINDOW
-        known = [moment if moment <= latest else 0 for moment in moments]
-        way = known.index(min(known))
+        valid_times = [full_at if full_at <= latest else 0 for full_at in times]
+        way = valid_times.index(min(valid_times))
         cells[tags_at + way] = tag
-        cells[moments_at + way] = 0
-        return moments_at + way
+        cells[times_at + way] = 0
+        return times_at + way

@@ -13,7 +13,11 @@ class RequestIdSource:
         self._generated_ids = map(f"{secrets.token_hex(6)}-{{:x}}".format, count(1))
 
     def get_or_create(self, headers: Mapping[bytes, bytes]) -> str:
-        given = headers.get(b"x-request-id")
-        if not given or len(given) > _MAX_LENGTH or given.translate(None, _ALLOWED_CHARACTERS):
+        request_id = headers.get(b"x-request-id")
+        if (
+            not request_id
+            or len(request_id) > _MAX_LENGTH
+            or request_id.translate(None, _ALLOWED_CHARACTERS)
+        ):
             return next(self._generated_ids)
-        return given.decode("ascii")
+        return request_id.decode("ascii")

@@ -142,12 +142,12 @@ class _Server(uvicorn.Server):
         Without the pause, the fastest worker would accept and keep all of them. The batch grows
         while more connections are waiting.
         """
-        for taken in range(self._accept_batch):
+        for accepted in range(self._accept_batch):
             try:
                 connection, address = listener.accept()
             except BlockingIOError:
                 self._accept_batch = _MIN_ACCEPT_BATCH
-                if not taken:
+                if not accepted:
                     return  # another worker was faster
                 break
             except OSError:  # too many open files, or the client has disconnected

@@ -148,9 +148,9 @@ class BackupReader:
             yield data
 
 
-def decode_manifest(data: bytes, newest: int) -> Manifest:
+def decode_manifest(data: bytes, max_format: int) -> Manifest:
     try:
-        if msgspec.json.decode(data, type=_ManifestFormat).format > newest:
+        if msgspec.json.decode(data, type=_ManifestFormat).format > max_format:
             raise StoreError("it was created by a newer version of Tapgate")
         return msgspec.json.decode(data, type=Manifest)
     except msgspec.MsgspecError:
@@ -209,29 +209,29 @@ def open_new_file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
     if not replace and path.exists():
         raise _build_file_exists_error(path)
     try:
-        descriptor, draft = tempfile.mkstemp(".unfinished", f".{path.name}.", path.parent)
+        descriptor, temporary_name = tempfile.mkstemp(".unfinished", f".{path.name}.", path.parent)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 yield file
                 file.flush()
                 os.fsync(descriptor)
-            _move_into_place(Path(draft), path, replace=replace)
+            _move_into_place(Path(temporary_name), path, replace=replace)
         finally:
-            Path(draft).unlink(missing_ok=True)
+            Path(temporary_name).unlink(missing_ok=True)
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def _move_into_place(draft: Path, path: Path, *, replace: bool) -> None:
+def _move_into_place(temporary_path: Path, path: Path, *, replace: bool) -> None:
     if replace:
-        draft.replace(path)
+        temporary_path.replace(path)
     else:
         try:
-            path.hardlink_to(draft)  # unlike rename, never replaces an existing file
+            path.hardlink_to(temporary_path)  # unlike rename, never replaces an existing file
         except FileExistsError:
             raise _build_file_exists_error(path) from None
         except OSError:  # the file system does not support hard links
-            draft.rename(path)
+            temporary_path.rename(path)
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(folder)

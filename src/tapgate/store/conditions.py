@@ -76,15 +76,16 @@ class Conditions:
         if number is not None:
             self.where(f"{id_column} = {{}}", number)
             return
-        words = [[item for item in spellings(word) if item] for word in text.split()]
+        words = [[spelling for spelling in spellings(word) if spelling] for word in text.split()]
         if not any(map(_is_indexed, words)):
             raise invalid_field("search", SEARCH_ERROR)
         for word in words:
             indexed = _is_indexed(word)
-            found = [
-                self._build_match(f"{fold}({self.bind(entry)})", column, indexed) for entry in word
+            matches = [
+                self._build_match(f"{fold}({self.bind(spelling)})", column, indexed)
+                for spelling in word
             ]
-            self.add(f"({' OR '.join(found) or 'false'})")
+            self.add(f"({' OR '.join(matches) or 'false'})")
 
     def _build_match(self, text: str, column: str, indexed: bool) -> str:
         occurs = f"strpos({column}, {text}) > 0"

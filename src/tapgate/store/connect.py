@@ -81,16 +81,18 @@ async def open_connection(
 
 def _get_timeout(target: DatabaseUrl, default: float) -> float:
     """Return the timeout per host, so an unresponsive host leaves time for the next one."""
-    chosen = target.numeric_parameters.get("connect_timeout", 0)
-    return float(chosen) if chosen > 0 else default / len(target.hosts)
+    seconds = target.numeric_parameters.get("connect_timeout", 0)
+    return float(seconds) if seconds > 0 else default / len(target.hosts)
 
 
 async def _connect(
     target: DatabaseUrl, seconds: float, command_timeout: float | None
 ) -> asyncpg.Connection:
-    wanted = target.target_session_attrs
+    session_attributes = target.target_session_attrs
     failure: Exception | None = None
-    for attributes in ("standby", "any") if wanted == "prefer-standby" else (wanted,):
+    for attribute in (
+        ("standby", "any") if session_attributes == "prefer-standby" else (session_attributes,)
+    ):
         for host, port in target.hosts:
             try:
                 return await asyncpg.connect(
@@ -101,7 +103,7 @@ async def _connect(
                     password=target.password,
                     database=target.database,
                     ssl=target.tls,
-                    target_session_attrs=attributes,
+                    target_session_attrs=attribute,
                     timeout=seconds,
                     command_timeout=command_timeout,
                 )
@@ -113,11 +115,11 @@ async def _connect(
 
 def _set_keepalives(connection: asyncpg.Connection, numbers: Mapping[str, int]) -> None:
     """Apply libpq's keepalive parameters: on by default, with the system's intervals."""
-    line: Any = connection._transport.get_extra_info("socket")
-    if line is None or line.family not in (socket.AF_INET, socket.AF_INET6):
+    sock: Any = connection._transport.get_extra_info("socket")
+    if sock is None or sock.family not in (socket.AF_INET, socket.AF_INET6):
         return
     is_on = numbers.get("keepalives", 1) != 0
-    line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, int(is_on))
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, int(is_on))
     options = {"tcp_user_timeout": "TCP_USER_TIMEOUT"}
     if is_on:
         options |= {
@@ -127,7 +129,7 @@ def _set_keepalives(connection: asyncpg.Connection, numbers: Mapping[str, int]) 
         }
     for name, option in options.items():
         if numbers.get(name, 0) > 0 and hasattr(socket, option):
-            line.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), numbers[name])
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), numbers[name])
 
 
 async def _require_session_mode(

@@ -60,7 +60,7 @@ class Database:
         """Create a pool. Connections open on demand, so PostgreSQL need not be reachable yet."""
         parse_url(url)
 
-        async def opened() -> asyncpg.Connection:
+        async def open_session() -> asyncpg.Connection:
             connection = await open_connection(
                 url,
                 timeout=DATABASE_TIMEOUT_SECONDS,
@@ -74,7 +74,7 @@ class Database:
                 raise
             return connection
 
-        return cls(Pool(opened, size))
+        return cls(Pool(open_session, size))
 
     async def close(self) -> None:
         # A connection that is still in use after the timeout is unresponsive.

@@ -137,12 +137,12 @@ class EmbeddedPostgres:
         """Stop the server of a killed Tapgate process and remove its stale files."""
         self._server_lock.release()
         deadline = time.monotonic() + _STOP_TIMEOUT_SECONDS
-        asked = False
+        is_signaled = False
         while not self._server_lock.acquire():
             postmaster = self._find_previous_postmaster()
-            if postmaster is not None and not asked:
+            if postmaster is not None and not is_signaled:
                 postmaster.send_signal(signal.SIGINT)
-                asked = True
+                is_signaled = True
             if time.monotonic() > deadline:
                 raise StoreError(f"a previous PostgreSQL is still running on {self._pgdata}")
             time.sleep(0.02)
@@ -291,11 +291,12 @@ def prepare_programs(user: ServerUser) -> Path:
         if not target.exists():
             PROGRAM_COPIES_DIR.mkdir(parents=True, exist_ok=True)
             PROGRAM_COPIES_DIR.chmod(0o755)  # regardless of the umask
-            with tempfile.TemporaryDirectory(dir=PROGRAM_COPIES_DIR) as draft:
+            with tempfile.TemporaryDirectory(dir=PROGRAM_COPIES_DIR) as temporary_dir:
+                copy = Path(temporary_dir) / "copy"
                 for folder in sources:
-                    _copy_readable(folder, Path(draft) / "copy" / folder.relative_to(site_packages))
+                    _copy_readable(folder, copy / folder.relative_to(site_packages))
                 with contextlib.suppress(FileExistsError, OSError):
-                    (Path(draft) / "copy").rename(target)  # fails if another process was faster
+                    copy.rename(target)  # fails if another process was faster
         copies = [target / folder.relative_to(site_packages) for folder in sources]
         can_run = all(user.can_run(folder) for folder in copies)
     except OSError as error:
@@ -323,7 +324,7 @@ def _copy_readable(source: Path, target: Path) -> None:
 
 
 def _run_program(command: Sequence[str | Path], *, stdin: str = "", **options: Any) -> None:
-    done = subprocess.run(  # noqa: S603
+    result = subprocess.run(  # noqa: S603
         command,
         input=stdin,
         capture_output=True,
@@ -333,9 +334,9 @@ def _run_program(command: Sequence[str | Path], *, stdin: str = "", **options: A
         env=_ENVIRONMENT,
         **options,
     )
-    if done.returncode != 0:
-        words = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        raise StoreError(f"{Path(command[0]).name} failed: {words[-1]}")
+    if result.returncode != 0:
+        errors = result.stderr.strip().splitlines() or [f"exit status {result.returncode}"]
+        raise StoreError(f"{Path(command[0]).name} failed: {errors[-1]}")
 
 
 def _build_server_settings() -> dict[str, str]:

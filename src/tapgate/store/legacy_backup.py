@@ -72,14 +72,14 @@ class LegacyBackupReader:
         sequences = {}
         try:
             while (line := await script.read_line()) is not None:
-                if found := _COPY_PATTERN.fullmatch(line):
-                    columns = found[3].decode().replace('"', "").split(", ")
-                    table = f"{found[1].decode()}.{found[2].decode()}".replace('"', "")
+                if match := _COPY_PATTERN.fullmatch(line):
+                    columns = match[3].decode().replace('"', "").split(", ")
+                    table = f"{match[1].decode()}.{match[2].decode()}".replace('"', "")
                     yield TableRows(_strip_main_schema(table), columns, script.iter_rows())
-                elif found := _SETVAL_PATTERN.fullmatch(line):
-                    sequences[_strip_main_schema(found[1].decode())] = (
-                        int(found[2]),
-                        found[3] == b"true",
+                elif match := _SETVAL_PATTERN.fullmatch(line):
+                    sequences[_strip_main_schema(match[1].decode())] = (
+                        int(match[2]),
+                        match[3] == b"true",
                     )
             if await process.wait() != 0:
                 raise build_unreadable_error()
@@ -112,12 +112,12 @@ def _read_manifest(file: BinaryIO, report: ProgressCallback) -> Manifest:
 
 def _compute_sha256(file: BinaryIO, size: int, report: ProgressCallback) -> bytes:
     file.seek(0)
-    found, left = hashlib.sha256(), size
-    while left > 0 and (data := file.read(min(left, _CHUNK_BYTES))):
-        found.update(data)
-        left -= len(data)
-        report(100 * (size - left) // size)
-    return found.hexdigest().encode()
+    digest, remaining = hashlib.sha256(), size
+    while remaining > 0 and (data := file.read(min(remaining, _CHUNK_BYTES))):
+        digest.update(data)
+        remaining -= len(data)
+        report(100 * (size - remaining) // size)
+    return digest.hexdigest().encode()
 
 
 async def _start_pg_restore(file: BinaryIO) -> asyncio.subprocess.Process:

@@ -117,7 +117,7 @@ async def restore_backup(
         await connection.execute(COPY_SETTINGS)
         transaction = connection.transaction()
         await transaction.start()
-        left_out = await _restore_all(connection, source, report, clock())
+        skipped = await _restore_all(connection, source, report, clock())
         tx = await connection.fetchval("SELECT pg_current_xact_id()::text")
     except StoreError as error:
         raise StoreError(f"nothing was restored: {error}") from error
@@ -125,7 +125,7 @@ async def restore_backup(
         raise StoreError(f"nothing was restored: {summarize_error(error)}") from error
     else:
         await _commit(transaction, connection, url, tx)
-        return left_out
+        return skipped
     finally:
         connection.terminate()
 
@@ -152,7 +152,7 @@ async def _is_committed(url: str, tx: str) -> bool:
         try:
             # The first session holds this lock until its transaction has ended.
             await connection.execute("SELECT pg_advisory_lock($1)", MIGRATION_LOCK_KEY)
-            found = await connection.fetchval("SELECT pg_xact_status($1::text::xid8)", tx)
+            status = await connection.fetchval("SELECT pg_xact_status($1::text::xid8)", tx)
         finally:
             await connection.close(timeout=1)
     except (StoreError, *DATABASE_ERRORS) as error:
@@ -160,7 +160,7 @@ async def _is_committed(url: str, tx: str) -> bool:
             "the connection was lost during the commit, so the database may or may not be restored."
             " Try again: if the database was restored, the command fails"
         ) from error
-    return bool(found == "committed")
+    return bool(status == "committed")
 
 
 async def _restore_all(
@@ -173,15 +173,15 @@ async def _restore_all(
     schema = await read_schema(connection)
     if missing := sorted(schema.tables.keys() - manifest.tables.keys()):
         raise StoreError(f"the backup is missing {_format_names(missing)}")
-    removed = await prepare_for_loading(connection, schema)
-    left_out = await _load_tables(connection, source, schema, report)
+    restore_steps = await prepare_for_loading(connection, schema)
+    skipped = await _load_tables(connection, source, schema, report)
     for name, (last, is_called) in source.sequences.items():
         if name in schema.sequences:
             await connection.execute(
                 "SELECT setval($1::text::regclass, $2, $3)", schema.sequences[name], last, is_called
             )
-    for number, (what, statement) in enumerate(removed, 1):
-        report(f"{what}, step {number} of {len(removed)}")
+    for number, (label, statement) in enumerate(restore_steps, 1):
+        report(f"{label}, step {number} of {len(restore_steps)}")
         await connection.execute(statement)
     report("comparing with the backup")
     await _compare_with_manifest(connection, manifest, schema)
@@ -190,7 +190,7 @@ async def _restore_all(
             await connection.execute(statement)
     if "deliveries_id_seq" in schema.sequences:
         await connection.execute(_ADVANCE_DELIVERY_SEQUENCE, first_id_at(now))
-    return left_out
+    return skipped
 
 
 async def _require_empty(connection: asyncpg.Connection) -> None:
@@ -203,27 +203,30 @@ async def _require_empty(connection: asyncpg.Connection) -> None:
 async def _load_tables(
     connection: asyncpg.Connection, source: BackupSource, schema: Schema, report: ProgressCallback
 ) -> list[str]:
-    async def reported(name: str, rows: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async def report_rows(name: str, rows: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         async for data in rows:
             report(f"{source.percent} %, {name}")
             yield data
 
-    left_out, done = [], set()
+    skipped, loaded = [], set()
     async with contextlib.aclosing(source.iter_tables()) as tables:
         async for name, columns, rows in tables:
             table = schema.tables.get(name)
             if table is None:
-                left_out.append(name)
+                skipped.append(name)
                 async for _ in rows:
                     pass
                 continue
-            if name in done or sorted(columns) != sorted(table.columns):
+            if name in loaded or sorted(columns) != sorted(table.columns):
                 raise StoreError(f"the columns of {name} do not match Tapgate's table")
-            done.add(name)
+            loaded.add(name)
             await connection.copy_to_table(
-                table.name, schema_name=table.schema, columns=columns, source=reported(name, rows)
+                table.name,
+                schema_name=table.schema,
+                columns=columns,
+                source=report_rows(name, rows),
             )
-    return left_out
+    return skipped
 
 
 async def _compare_with_manifest(
@@ -241,9 +244,9 @@ async def _compare_with_manifest(
         raise StoreError("the restored migrations do not match the backup")
 
 
-def _require_same(what: str, found: str, saved: str) -> None:
-    if found != saved:
-        raise StoreError(f"{what}: restored {found!a}, but the backup has {saved!a}")
+def _require_same(label: str, restored: str, expected: str) -> None:
+    if restored != expected:
+        raise StoreError(f"{label}: restored {restored!a}, but the backup has {expected!a}")
 
 
 def _format_names(names: list[str]) -> str:

@@ -77,15 +77,15 @@ async def read_schema(connection: asyncpg.Connection) -> Schema:
     main = await get_main_schema(connection)
     schemas = (main, MESSENGER_SCHEMA)
 
-    def named(schema: str, name: str) -> str:
+    def qualify(schema: str, name: str) -> str:
         return name if schema == main else f"{schema}.{name}"
 
     tables = [Table(*row) for row in await connection.fetch(_SELECT_TABLES, schemas, main)]
     sequences = await connection.fetch(_SELECT_SEQUENCES, schemas)
     return Schema(
         schemas,
-        {named(table.schema, table.name): table for table in tables},
-        {named(row["schema"], row["name"]): row["quoted"] for row in sequences},
+        {qualify(table.schema, table.name): table for table in tables},
+        {qualify(row["schema"], row["name"]): row["quoted"] for row in sequences},
     )
 
 
@@ -98,11 +98,11 @@ async def prepare_for_loading(
     everything, each as a label and a statement.
     """
     tables = [table.quoted for table in schema.tables.values()]
-    keys, indexes = [
+    foreign_keys, indexes = [
         await connection.fetch(query, schema.schemas)
         for query in (_SELECT_FOREIGN_KEYS, _SELECT_INDEXES)
     ]
-    removals = [row["remove"] for row in (*keys, *indexes)]
+    removals = [row["remove"] for row in (*foreign_keys, *indexes)]
     for table in tables:
         await connection.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
     for removal in removals:
@@ -110,6 +110,6 @@ async def prepare_for_loading(
     await connection.execute(f"TRUNCATE {', '.join(tables)}")
     return [
         *(("index", row["restore"]) for row in indexes),
-        *(("foreign key", row["restore"]) for row in keys),
+        *(("foreign key", row["restore"]) for row in foreign_keys),
         *(("triggers", f"ALTER TABLE {table} ENABLE TRIGGER USER") for table in tables),
     ]

@@ -73,7 +73,7 @@ class Signals:
         Returns once connected or after a timeout. Connection attempts continue in the background.
         """
         self._task = asyncio.create_task(self._keep_listening())
-        await _wait_for_event(self._connected, within=_QUERY_TIMEOUT_SECONDS)
+        await _wait_for_event(self._connected, timeout_seconds=_QUERY_TIMEOUT_SECONDS)
 
     async def stop(self) -> None:
         self._stopping = True
@@ -102,14 +102,16 @@ class Signals:
                     await asyncio.sleep(_RETRY_SECONDS)
 
     async def _collect_acks(self, ticket: Ticket) -> None:
-        answered = self._acks[ticket] = set()
+        acknowledged = self._acks[ticket] = set()
         try:
-            asked = await self._list_listeners()
+            listeners = await self._list_listeners()
             await self._notify(_ACK_REQUESTS_CHANNEL, f"{self._ack_channel} {ticket}")
-            while not asked <= answered:
+            while not listeners <= acknowledged:
                 self._ack_received.clear()
-                if not await _wait_for_event(self._ack_received, within=_LISTENER_POLL_SECONDS):
-                    asked &= await self._list_listeners()  # drop disconnected processes
+                if not await _wait_for_event(
+                    self._ack_received, timeout_seconds=_LISTENER_POLL_SECONDS
+                ):
+                    listeners &= await self._list_listeners()  # drop disconnected processes
         finally:
             del self._acks[ticket]
 
@@ -167,10 +169,10 @@ class Signals:
             self._pid = await connection.fetchval("SELECT pg_backend_pid()")
             await connection.execute(f"SET application_name = '{_LISTENER_APPLICATION_NAME}'")
             self._connection = connection
-            for forget in self._reconnect_handlers:
-                forget()
+            for handler in self._reconnect_handlers:
+                handler()
             self._connected.set()
-            while not await _wait_for_event(lost, within=_HEARTBEAT_SECONDS):
+            while not await _wait_for_event(lost, timeout_seconds=_HEARTBEAT_SECONDS):
                 await self._query("SELECT")  # detects a connection that was lost silently
         finally:
             self._connection = None
@@ -188,18 +190,18 @@ class Signals:
             except Exception:
                 _log.exception("signals.handler_failed", topic=topic)
 
-    def _on_ack_request(self, _connection: Any, _pid: int, _channel: str, question: str) -> None:
-        asker, _, ticket = question.partition(" ")
-        answering = asyncio.create_task(self._send_ack(asker, f"{ticket} {self._pid}"))
-        self._ack_tasks.add(answering)
-        answering.add_done_callback(self._ack_tasks.discard)
+    def _on_ack_request(self, _connection: Any, _pid: int, _channel: str, request: str) -> None:
+        ack_channel, _, ticket = request.partition(" ")
+        task = asyncio.create_task(self._send_ack(ack_channel, f"{ticket} {self._pid}"))
+        self._ack_tasks.add(task)
+        task.add_done_callback(self._ack_tasks.discard)
 
-    async def _send_ack(self, asker: str, reply: str) -> None:
+    async def _send_ack(self, channel: str, payload: str) -> None:
         with contextlib.suppress(*DATABASE_ERRORS):
-            await self._notify(asker, reply)
+            await self._notify(channel, payload)
 
-    def _on_ack(self, _connection: object, _pid: int, _channel: str, reply: str) -> None:
-        ticket, _, pid = reply.partition(" ")
+    def _on_ack(self, _connection: object, _pid: int, _channel: str, payload: str) -> None:
+        ticket, _, pid = payload.partition(" ")
         if ticket in self._acks:
             self._acks[ticket].add(int(pid))
             self._ack_received.set()
@@ -214,9 +216,9 @@ async def _close(connection: asyncpg.Connection) -> None:
         connection.terminate()
 
 
-async def _wait_for_event(event: asyncio.Event, *, within: float) -> bool:
+async def _wait_for_event(event: asyncio.Event, *, timeout_seconds: float) -> bool:
     try:
-        async with asyncio.timeout(within):
+        async with asyncio.timeout(timeout_seconds):
             return await event.wait()
     except TimeoutError:
         return False

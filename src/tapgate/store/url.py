@@ -115,9 +115,11 @@ def _translate_jdbc(query: dict[str, str]) -> None:
 def _require_supported(query: Mapping[str, str]) -> None:
     for name, value in query.items():
         if name in _IGNORED_PARAMETERS:
-            is_bound = name == "channel_binding" and query.get("sslmode") == "verify-full"
+            is_certificate_verified = (
+                name == "channel_binding" and query.get("sslmode") == "verify-full"
+            )
             if value.lower() not in _IGNORED_PARAMETERS[name] and not (
-                is_bound and value == "require"
+                is_certificate_verified and value == "require"
             ):
                 raise _build_unsupported_error(name, value)
         elif (
@@ -169,10 +171,10 @@ def _parse_options(options: str) -> dict[str, str]:
     words = (_ESCAPE_PATTERN.sub(r"\1", word) for word in _WORD_PATTERN.findall(options))
     for word in words:
         text = next(words, "") if word == "-c" else word.removeprefix("--").removeprefix("-c")
-        found = _SETTING_PATTERN.fullmatch(text)
-        if found is None or text == word:
+        match = _SETTING_PATTERN.fullmatch(text)
+        if match is None or text == word:
             raise _build_url_error("has options other than -c name=value and --name=value")
-        settings[found[1].replace("-", "_").lower()] = found[2]
+        settings[match[1].replace("-", "_").lower()] = match[2]
     return settings
 
 
@@ -186,8 +188,8 @@ def _build_system_tls(driver: dict[str, str]) -> ssl.SSLContext | None:
     context = ssl.create_default_context()
     context.set_alpn_protocols(["postgresql"])
     if certificate := driver.pop("sslcert", None):
-        secret = driver.pop("sslpassword", "")
-        context.load_cert_chain(certificate, driver.pop("sslkey", None), lambda: secret)
+        password = driver.pop("sslpassword", "")
+        context.load_cert_chain(certificate, driver.pop("sslkey", None), lambda: password)
     return context
 
 
@@ -195,12 +197,12 @@ def _parse_hosts(
     location: str, query: Mapping[str, str]
 ) -> Sequence[tuple[str | None, int | None]]:
     if location:
-        split = [urlsplit(f"//{host}") for host in location.split(",")]
-        if not all(item.hostname for item in split):
+        parsed_hosts = [urlsplit(f"//{host}") for host in location.split(",")]
+        if not all(host.hostname for host in parsed_hosts):
             raise _build_url_error("has an empty host")
         # `hostname` is lowercased, but the host may be a percent-encoded socket folder.
-        names = [unquote(_PORT_PATTERN.sub("", entry.netloc)).strip("[]") for entry in split]
-        ports = [element.port for element in split]
+        names = [unquote(_PORT_PATTERN.sub("", host.netloc)).strip("[]") for host in parsed_hosts]
+        ports = [host.port for host in parsed_hosts]
         if "port" in query and not any(ports):
             ports = _parse_ports(query["port"], len(names))
     else:

@@ -69,7 +69,7 @@ async def list_subscriber_messages(
         before=query.before_id,
         limit=query.limit + 1,
     )
-    return paginate(rows, query.limit, key=lambda row: int(row["id"]), show=_to_record)
+    return paginate(rows, query.limit, key=lambda row: int(row["id"]), to_record=_to_record)
 
 
 async def _is_visible(request: RequestContext, subscriber: Subscriber) -> bool:

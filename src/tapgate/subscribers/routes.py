@@ -127,7 +127,7 @@ async def list_subscribers(
     services = request.services
     rows = await queries.list_page(services.database, query, request.principal, services.clock())
     return paginate(
-        rows, query.limit, key=lambda row: row.id, show=lambda row: _to_record(request, row)
+        rows, query.limit, key=lambda row: row.id, to_record=lambda row: _to_record(request, row)
     )
 
 

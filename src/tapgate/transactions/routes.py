@@ -209,7 +209,7 @@ async def _build_page(
         rows,
         query.limit,
         key=lambda row: row.id,
-        show=lambda row: to_record(row, full=full, own_accounts=own_accounts, hidden=hidden),
+        to_record=lambda row: to_record(row, full=full, own_accounts=own_accounts, hidden=hidden),
     )
 
 

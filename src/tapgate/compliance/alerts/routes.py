@@ -92,7 +92,7 @@ async def list_alerts(request: RequestContext, query: AlertFilters) -> Page[Aler
         rows,
         query.limit,
         key=lambda alert: alert.id,
-        show=lambda alert: to_record(alert, masked=alert.id in masked),
+        to_record=lambda alert: to_record(alert, masked=alert.id in masked),
     )
 
 

@@ -45,7 +45,7 @@ async def list_rules(request: RequestContext, query: PageQuery) -> Page[RuleReco
         return to_record(rule, currency)
 
     rows = await queries.list_page(request.services.database, query)
-    return paginate(rows, query.limit, key=lambda rule: rule.id, show=build_record)
+    return paginate(rows, query.limit, key=lambda rule: rule.id, to_record=build_record)
 
 
 @endpoints.get("/api/v1/compliance/rules/{id}", access=_ACCESS, errors=(Code.RULE_NOT_FOUND,))

@@ -52,7 +52,7 @@ async def list_partner_keys(
     keys = await services.authenticator.hmac_keys.list_page(
         partner_id, before=query.before_id, limit=query.limit + 1
     )
-    return paginate(keys, query.limit, key=lambda key: key.id, show=_to_record)
+    return paginate(keys, query.limit, key=lambda key: key.id, to_record=_to_record)
 
 
 @endpoints.delete(

@@ -65,7 +65,7 @@ async def list_terminals(
     rows = await queries.list_page(
         database, processor_id, before=query.before_id, limit=query.limit + 1
     )
-    return paginate(rows, query.limit, key=lambda row: row.id, show=to_record)
+    return paginate(rows, query.limit, key=lambda row: row.id, to_record=to_record)
 
 
 @endpoints.post(

@@ -25,7 +25,7 @@ from tapgate.subscribers.restriction import require_editable, require_subscriber
 MAX_PENDING_PICTURES: Final = 16
 #: At most two concurrently: a large image needs about 300 MB while it is processed, and about 16 MB
 #: while it is queued.
-picture_threads: Final = BoundedThreadPool("images", at_once=2, most=MAX_PENDING_PICTURES)
+picture_threads: Final = BoundedThreadPool("images", threads=2, max_pending=MAX_PENDING_PICTURES)
 
 
 async def add(

@@ -69,7 +69,7 @@ async def list_kyc_documents(
         database, request, subscriber.id, restricted=subscriber.restricted
     )
     rows = await queries.list_page(database, subscriber.id, query)
-    return paginate(rows, query.limit, key=lambda row: row.id, show=to_record)
+    return paginate(rows, query.limit, key=lambda row: row.id, to_record=to_record)
 
 
 @endpoints.get(

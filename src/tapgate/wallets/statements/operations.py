@@ -27,7 +27,7 @@ MAX_FILES: Final = 100
 _CLEANUP_INTERVAL_SECONDS: Final = 600
 _RENDERERS: Final = {"csv": csv_file.render, "pdf": pdf_file.render}
 #: Long statements take seconds to render. The slots for heavy reads limit how many are pending.
-rendering_threads: Final = BoundedThreadPool("statements", at_once=1, most=8)
+rendering_threads: Final = BoundedThreadPool("statements", threads=1, max_pending=8)
 
 
 class StatementLink(NamedTuple):
