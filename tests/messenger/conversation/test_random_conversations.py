@@ -147,7 +147,7 @@ class RandomConversation(RuleBasedStateMachine):
 
     # Actions of the person
 
-    @rule(text=TEXTS, meaning=INTENTS, late=st.booleans(), dies=st.booleans())
+    @rule(text=TEXTS, intent=INTENTS, late=st.booleans(), dies=st.booleans())
     def send_text(self, text, intent, late, dies):
         command = keywords.match_command(text) or intent.command
         intent = msgspec.structs.replace(intent, command=command)
