@@ -87,7 +87,7 @@ async def test_media_id_cannot_contain_a_path(
 ) -> None:
     """The ID comes from a message and is put into a URL that receives the access token."""
     async with GraphClient(fake_graph_server.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
-        with pytest.raises(MediaError, match="is not there"):
+        with pytest.raises(MediaError, match="was not found"):
             await graph.fetch_media(media_id)
     assert fake_graph_server.requests == []
 

@@ -34,7 +34,7 @@ async def test_saved_conversation_is_restored_until_it_expires(database: Databas
     clock.advance(seconds=1)
     assert await conversation_store.count_active(database, clock()) == 0
     async with conversation_store.acquire(database, PHONE, clock()) as held:
-        # Options of earlier questions stay expired, and the payment in progress was cancelled.
+        # Options of earlier questions stay expired, and the payment in progress was canceled.
         assert held.conversation == Conversation(question=7, lapsed=True)
 
 
@@ -61,20 +61,20 @@ async def test_unreadable_state_starts_a_new_conversation(database: Database) ->
 async def test_lease_is_exclusive(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     # Long enough that no lease expires on a slow machine.
     monkeypatch.setattr(conversation_store, "_LEASE_DURATION", timedelta(minutes=5))
-    clock, at_work, most = FakeClock(), 0, 0
+    clock, active, max_active = FakeClock(), 0, 0
 
-    async def work() -> None:
-        nonlocal at_work, most
+    async def increment() -> None:
+        nonlocal active, max_active
         async with conversation_store.acquire(database, PHONE, clock(), timeout_seconds=60) as held:
-            at_work += 1
-            most = max(most, at_work)
+            active += 1
+            max_active = max(max_active, active)
             count = held.conversation.question
             await asyncio.sleep(0.002)
             await save_conversation(database, held, Conversation(question=count + 1), clock)
-            at_work -= 1
+            active -= 1
 
-    await asyncio.gather(*(work() for _ in range(25)))
-    assert most == 1
+    await asyncio.gather(*(increment() for _ in range(25)))
+    assert max_active == 1
     async with conversation_store.acquire(database, PHONE, clock()) as held:
         assert held.conversation.question == 25
 
@@ -84,13 +84,13 @@ async def test_expired_lease_is_taken_over_and_its_former_holder_cannot_save(
 ) -> None:
     clock = FakeClock()
     with pytest.raises(LeaseLostError):
-        async with conversation_store.acquire(database, PHONE, clock()) as dead:
+        async with conversation_store.acquire(database, PHONE, clock()) as former:
             await database.execute(
                 "UPDATE messenger.conversations SET leased_until = now() - interval '1 second'"
             )
-            async with conversation_store.acquire(database, PHONE, clock()) as heir:
-                await save_conversation(database, heir, Conversation(question=1), clock)
-            await save_conversation(database, dead, Conversation(question=2), clock)
+            async with conversation_store.acquire(database, PHONE, clock()) as successor:
+                await save_conversation(database, successor, Conversation(question=1), clock)
+            await save_conversation(database, former, Conversation(question=2), clock)
     async with conversation_store.acquire(database, PHONE, clock()) as held:
         assert held.conversation.question == 1
 

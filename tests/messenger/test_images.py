@@ -230,15 +230,15 @@ async def test_media_error_of_the_channel_is_propagated() -> None:
 async def test_full_image_queue_is_rejected_as_unavailable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    go_on, most = threading.Event(), images.BoundedThreadPool("pictures", at_once=1, most=1)
-    monkeypatch.setattr(images, "image_threads", most)
-    first = asyncio.create_task(most.run(go_on.wait))
+    release, pool = threading.Event(), images.BoundedThreadPool("pictures", at_once=1, most=1)
+    monkeypatch.setattr(images, "image_threads", pool)
+    first = asyncio.create_task(pool.run(release.wait))
     try:
         await asyncio.sleep(0)
         with pytest.raises(ApiError) as busy:
             await images.load_bridge_image(Media(build_data_uri(JPEG_PREFIX, JPEG)))
     finally:
-        go_on.set()
+        release.set()
         await first
     assert busy.value.code == Code.SERVICE_UNAVAILABLE
     assert_reencoded(

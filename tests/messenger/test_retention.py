@@ -37,40 +37,40 @@ PARTIAL_TABLE_ROWS: dict[tuple[str, str], str] = {
 }
 
 
-async def insert_rows(database: Database, stored: RetentionRule, count: int, at: datetime) -> None:
+async def insert_rows(database: Database, rule: RetentionRule, count: int, at: datetime) -> None:
     for _ in range(count):
-        number = await count_rows(database, stored)
-        row = PARTIAL_TABLE_ROWS.get((stored.table, stored.condition), TABLE_ROWS[stored.table])
-        await database.execute(f"INSERT INTO messenger.{stored.table} {row}", number, at)
+        number = await count_rows(database, rule)
+        row = PARTIAL_TABLE_ROWS.get((rule.table, rule.condition), TABLE_ROWS[rule.table])
+        await database.execute(f"INSERT INTO messenger.{rule.table} {row}", number, at)
 
 
-async def count_rows(database: Database, stored: RetentionRule) -> int:
-    count: Any = await database.fetchval(f"SELECT count(*) FROM messenger.{stored.table}")
+async def count_rows(database: Database, rule: RetentionRule) -> int:
+    count: Any = await database.fetchval(f"SELECT count(*) FROM messenger.{rule.table}")
     return int(count)
 
 
 @pytest.mark.parametrize(
-    "stored", RETENTION_RULES, ids=lambda stored: f"{stored.table}-{stored.max_age.days}"
+    "rule", RETENTION_RULES, ids=lambda rule: f"{rule.table}-{rule.max_age.days}"
 )
 async def test_expired_rows_are_deleted_in_batches(
-    database: Database, stored: RetentionRule, monkeypatch: pytest.MonkeyPatch
+    database: Database, rule: RetentionRule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "BATCH_SIZE", 2)
     clock = FakeClock()
-    keeper = Retention(database, clock)
-    await insert_rows(database, stored, 5, clock())
-    await insert_rows(database, stored, 1, clock() + timedelta(seconds=1))
-    clock.now += stored.max_age
-    await keeper.delete_expired()
-    assert await count_rows(database, stored) == 6
+    worker = Retention(database, clock)
+    await insert_rows(database, rule, 5, clock())
+    await insert_rows(database, rule, 1, clock() + timedelta(seconds=1))
+    clock.now += rule.max_age
+    await worker.delete_expired()
+    assert await count_rows(database, rule) == 6
     clock.advance(seconds=0.5)
-    await keeper.delete_expired()
-    assert await count_rows(database, stored) == 1
+    await worker.delete_expired()
+    assert await count_rows(database, rule) == 1
 
 
 async def test_rows_in_use_are_kept(database: Database) -> None:
     clock = FakeClock()
-    tables = {stored.table: stored for stored in reversed(RETENTION_RULES)}
+    tables = {rule.table: rule for rule in reversed(RETENTION_RULES)}
     await insert_rows(database, tables["received"], 1, clock())
     await insert_rows(database, tables["conversations"], 1, clock())
     await database.execute("UPDATE messenger.received SET status = 'waiting'")
@@ -84,9 +84,7 @@ async def test_rows_in_use_are_kept(database: Database) -> None:
 async def test_every_growing_table_has_a_retention_rule(database: Database) -> None:
     tables = await database.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'messenger'")
     capped = {"recipients"}  # 30 per person
-    assert {row["tablename"] for row in tables} - capped == {
-        stored.table for stored in RETENTION_RULES
-    }
+    assert {row["tablename"] for row in tables} - capped == {rule.table for rule in RETENTION_RULES}
 
 
 async def test_only_people_without_other_data_than_a_language_are_deleted(

@@ -24,8 +24,8 @@ TAPGATE_EXECUTABLE = Path(sys.executable).with_name("tapgate")
 
 
 def build_environ(folder: Path, **variables: str) -> dict[str, str]:
-    stored = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
-    return stored | {"TAPGATE_DATA_DIR": str(folder / "data"), "TAPGATE_DEMO": "off"} | variables
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
+    return environ | {"TAPGATE_DATA_DIR": str(folder / "data"), "TAPGATE_DEMO": "off"} | variables
 
 
 @contextlib.contextmanager
@@ -72,8 +72,8 @@ def test_messenger_starts_standalone_with_a_database_url(
     public_tmp_path: Path, database_url: str
 ) -> None:
     port = free_port()
-    words = ("messenger", "--port", str(port), "--workers", "2")
-    with run_messenger(public_tmp_path, *words, TAPGATE_DATABASE_URL=database_url) as lines:
+    command = ("messenger", "--port", str(port), "--workers", "2")
+    with run_messenger(public_tmp_path, *command, TAPGATE_DATABASE_URL=database_url) as lines:
         assert get_health(port) == {
             "status": "ok",
             "service": "tapgate-messenger",
@@ -138,7 +138,7 @@ def test_messenger_starts_with_the_gateway_on_the_embedded_database(
 
 
 @pytest.mark.parametrize(
-    ("words", "variables", "line"),
+    ("options", "variables", "line"),
     [
         (["--port", "0"], {}, "TAPGATE_MESSENGER_PORT must be a whole number from 1 to 65535"),
         (["--workers", "0"], {}, "TAPGATE_MESSENGER_WORKERS must be a whole number from 1 to 64"),
@@ -155,11 +155,11 @@ def test_messenger_starts_with_the_gateway_on_the_embedded_database(
     ],
 )
 def test_startup_error_is_one_line(
-    public_tmp_path: Path, words: list[str], variables: dict[str, str], line: str
+    public_tmp_path: Path, options: list[str], variables: dict[str, str], line: str
 ) -> None:
-    port = [] if "--port" in words else ["--port", str(free_port())]
-    ended = subprocess.run(
-        [TAPGATE_EXECUTABLE, "messenger", *words, *port],
+    port = [] if "--port" in options else ["--port", str(free_port())]
+    result = subprocess.run(
+        [TAPGATE_EXECUTABLE, "messenger", *options, *port],
         env=build_environ(public_tmp_path, **variables),
         cwd=public_tmp_path,
         capture_output=True,
@@ -167,7 +167,7 @@ def test_startup_error_is_one_line(
         timeout=60,
         check=False,
     )
-    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", f"tapgate: {line}\n")
+    assert (result.returncode, result.stdout, result.stderr) == (1, "", f"tapgate: {line}\n")
 
 
 def test_flow_status_432_is_sent_and_a_wrong_secret_key_is_rejected(
@@ -180,58 +180,62 @@ def test_flow_status_432_is_sent_and_a_wrong_secret_key_is_rejected(
         "TAPGATE_MESSENGER_APP_SECRET": "a",
         "TAPGATE_SECRET_KEY": "a" * 32,
     }
-    words = ("messenger", "--port", str(port), "--workers", "1")
-    with run_messenger(public_tmp_path, *words, **variables):
+    command = ("messenger", "--port", str(port), "--workers", "1")
+    with run_messenger(public_tmp_path, *command, **variables):
         message = "X-Hub-Signature-256 is missing"
         assert post_and_get_error(port, b"{}", FLOWS_PATH) == (
             432,
             {"error": message, "status": "error"},
         )
     variables["TAPGATE_SECRET_KEY"] = "b" * 32
-    ended = subprocess.run(
-        [TAPGATE_EXECUTABLE, *words],
+    result = subprocess.run(
+        [TAPGATE_EXECUTABLE, *command],
         env=build_environ(public_tmp_path, **variables),
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert ended.returncode == 1
-    assert ended.stderr == ("tapgate: TAPGATE_SECRET_KEY does not match the key of this database\n")
+    assert result.returncode == 1
+    assert result.stderr == (
+        "tapgate: TAPGATE_SECRET_KEY does not match the key of this database\n"
+    )
 
 
 def test_missing_settings_are_listed_as_warnings(tmp_path: Path) -> None:
-    def told(**variables: str) -> list[str]:
+    def list_warnings_for(**variables: str) -> list[str]:
         return list_warnings(load_settings({"TAPGATE_DATA_DIR": str(tmp_path), **variables}))
 
-    assert told(**PRODUCTION_ENVIRON) == [
+    assert list_warnings_for(**PRODUCTION_ENVIRON) == [
         "Warning: TAPGATE_MESSENGER_APP_SECRET is not set: incoming webhooks are rejected.",
         "Warning: TAPGATE_MESSENGER_BRIDGE_TOKEN is not set: bridges are rejected.",
         "Warning: replies stay in the local outbox. Missing settings: TAPGATE_MESSENGER_GRAPH_URL,"
         " TAPGATE_MESSENGER_ACCESS_TOKEN, TAPGATE_MESSENGER_PHONE_NUMBER_ID.",
     ]
-    everything = {
+    all_but_token = {
         "TAPGATE_MESSENGER_APP_SECRET": "a",
         "TAPGATE_MESSENGER_GRAPH_URL": "https://graph.example",
         "TAPGATE_MESSENGER_PHONE_NUMBER_ID": "1",
     }
-    assert told(**everything) == [
+    assert list_warnings_for(**all_but_token) == [
         "Warning: replies stay in the local outbox. Missing settings:"
         " TAPGATE_MESSENGER_ACCESS_TOKEN."
     ]
-    assert told(**everything, TAPGATE_MESSENGER_ACCESS_TOKEN="t") == []
+    assert list_warnings_for(**all_but_token, TAPGATE_MESSENGER_ACCESS_TOKEN="t") == []
 
 
 def test_development_form_key_is_created_only_for_simulated_phones(tmp_path: Path) -> None:
-    def key(**variables: str) -> str | None:
+    def load_key(**variables: str) -> str | None:
         settings = load_settings({"TAPGATE_DATA_DIR": str(tmp_path), **variables})
         return add_development_form_key(settings).messenger_flow_private_key
 
-    created = key()
+    created = load_key()
     assert created is not None
     assert created.startswith("-----BEGIN PRIVATE KEY-----")
     assert (tmp_path / "forms.pem").stat().st_mode & 0o077 == 0
-    assert key() == created, "the same one for all processes"
-    assert key(TAPGATE_MESSENGER_TEXT_PIN="on") is None
-    assert key(TAPGATE_MESSENGER_GRAPH_URL="http://graph") is None, "a provider would not know it"
-    assert key(**PRODUCTION_ENVIRON) is None
+    assert load_key() == created, "all processes share one key"
+    assert load_key(TAPGATE_MESSENGER_TEXT_PIN="on") is None
+    assert load_key(TAPGATE_MESSENGER_GRAPH_URL="http://graph") is None, (
+        "a provider does not have this key"
+    )
+    assert load_key(**PRODUCTION_ENVIRON) is None

@@ -84,8 +84,8 @@ class App(AsgiApp):
             if route is None:
                 raise _build_routing_error(methods)
             response = await self._dispatch(route, request, http_request)
-        except HttpError as api_error:
-            response = render_http_error(api_error)
+        except HttpError as error:
+            response = render_http_error(error)
         except OverloadError as error:
             response = _render_unavailable(error)._replace(pause=error.pause)
         except ApiError as error:

@@ -1,8 +1,8 @@
 """Validation and re-encoding of identity document images from the channel and from bridges.
 
-An invalid image raises `ImageError`, whose text follows "The picture" or the field's name in a
-message. When too many images are queued, `BoundedThreadPool` raises an `ApiError`: the image may be
-valid, and the caller can retry.
+An invalid image raises `ImageError`, whose text completes a sentence that starts with "The picture"
+or the field's name. When too many images are queued, `BoundedThreadPool` raises an `ApiError`: the
+image may be valid, and the caller can retry.
 """
 
 from typing import Final, Protocol
@@ -62,15 +62,15 @@ async def load_bridge_image(media: InlineMedia) -> EncodedImage:
 
 
 async def load_channel_image(graph: MediaSource, image: ImageFile) -> EncodedImage:
-    announced = _normalize_media_type(image.mime_type) if image.mime_type else None
-    if image.mime_type and announced is None:
+    declared_type = _normalize_media_type(image.mime_type) if image.mime_type else None
+    if image.mime_type and declared_type is None:
         raise ImageError("must be a JPEG or PNG image")
     content = await graph.fetch_media(image.media_id, MAX_IMAGE_BYTES, sha256=image.sha256)
     picture = await image_threads.run(reencode, content)
-    if announced not in (None, picture.media_type):
+    if declared_type not in (None, picture.media_type):
         raise ImageError("does not match its declared media type")
     return picture
 
 
-def _normalize_media_type(announced: str) -> str | None:
-    return _MEDIA_TYPES.get(announced.partition(";")[0].strip().lower())
+def _normalize_media_type(media_type: str) -> str | None:
+    return _MEDIA_TYPES.get(media_type.partition(";")[0].strip().lower())

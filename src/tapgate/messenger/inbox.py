@@ -37,14 +37,14 @@ _decoder: msgspec.json.Decoder[Content] = msgspec.json.Decoder(Content)
 
 async def store_messages(services: Services, received: Sequence[ReceivedMessage]) -> None:
     """Store the messages durably, dropping duplicates of messages already stored."""
-    arrivals = [_PendingMessage(services.new_id(), message) for message in received]
+    pending = [_PendingMessage(services.new_id(), message) for message in received]
     # All processes insert in the same order, so concurrent deliveries cannot deadlock.
-    arrivals.sort(key=lambda arrival: (arrival.message.address, arrival.message.message_id))
-    waiting = set[str]()
-    for start in range(0, len(arrivals), _BATCH_SIZE):
-        waiting |= await _store_batch(services, arrivals[start : start + _BATCH_SIZE])
-    # Wake the worker only after all batches: the provider is waiting for the acknowledgement.
-    for address in waiting:
+    pending.sort(key=lambda item: (item.message.address, item.message.message_id))
+    addresses = set[str]()
+    for start in range(0, len(pending), _BATCH_SIZE):
+        addresses |= await _store_batch(services, pending[start : start + _BATCH_SIZE])
+    # Wake the worker only after all batches: the provider is waiting for the acknowledgment.
+    for address in addresses:
         services.wake_worker(address)
     services.wake_sender()  # rate-limit replies may have been enqueued
 
@@ -54,41 +54,41 @@ class _PendingMessage(NamedTuple):
     message: ReceivedMessage
 
 
-async def _store_batch(services: Services, arrivals: Sequence[_PendingMessage]) -> set[str]:
+async def _store_batch(services: Services, pending: Sequence[_PendingMessage]) -> set[str]:
     """Store one batch and return the addresses with messages to handle.
 
     A message over the rate limit is stored as throttled, so a redelivery of it is not handled
     either.
     """
-    waiting = dict[int, str]()
-    for row_id, message in arrivals:
+    accepted = dict[int, str]()
+    for row_id, message in pending:
         _withhold(services, row_id, message.content)
     try:
         async with services.database.transaction() as tx:
             stored = {
                 row_id: message.address
-                for row_id, message in arrivals
-                if await _insert_within_rate(tx, services, row_id, message)
+                for row_id, message in pending
+                if await _insert_unless_throttled(tx, services, row_id, message)
             }
-        waiting = stored
+        accepted = stored
     finally:
-        for row_id, _ in arrivals:
-            if row_id not in waiting:
+        for row_id, _ in pending:
+            if row_id not in accepted:
                 services.withheld_texts.pop(row_id, None)
-    return set(waiting.values())
+    return set(accepted.values())
 
 
 def _withhold(services: Services, row_id: int, content: Content) -> None:
     text = _get_withheld_text(content)
     if text is not None:
         services.withheld_texts[row_id] = text
-        # Another process may handle the message in the end and never remove the text here.
+        # Another process may handle the message, and then nothing else removes the text here.
         asyncio.get_running_loop().call_later(
             _WITHHELD_TTL_SECONDS, services.withheld_texts.pop, row_id, None
         )
 
 
-async def _insert_within_rate(
+async def _insert_unless_throttled(
     tx: asyncpg.Connection, services: Services, row_id: int, message: ReceivedMessage
 ) -> bool:
     is_withheld = row_id in services.withheld_texts
@@ -96,7 +96,7 @@ async def _insert_within_rate(
         return False
     # A number change comes from the channel and is exempt from the limit: flooding the inbox must
     # not let a sender keep the trust of the old number.
-    return isinstance(message.content, NumberChangeContent) or await _acquire_rate(
+    return isinstance(message.content, NumberChangeContent) or await _is_within_rate_limit(
         tx, services, row_id, message.address
     )
 
@@ -129,11 +129,11 @@ async def _insert(
     return bool(is_new)
 
 
-async def _acquire_rate(
+async def _is_within_rate_limit(
     tx: asyncpg.Connection, services: Services, row_id: int, address: str
 ) -> bool:
     now = services.clock()
-    wait = await rate_limits.acquire(tx, address, most=services.settings.messenger_rate, now=now)
+    wait = await rate_limits.acquire(tx, address, limit=services.settings.messenger_rate, now=now)
     if wait is None:
         return True
     await complete(tx, row_id, "throttled")
@@ -155,14 +155,14 @@ def _get_withheld_text(content: Content) -> str | None:
 
 
 def _seal_content(vault: Vault, row_id: int, content: Content) -> bytes:
-    return vault.seal(msgspec.json.encode(content), _context(row_id))
+    return vault.seal(msgspec.json.encode(content), _get_sealing_context(row_id))
 
 
 def open_content(vault: Vault, row_id: int, sealed: bytes) -> Content:
-    return _decoder.decode(vault.open(sealed, _context(row_id)))
+    return _decoder.decode(vault.open(sealed, _get_sealing_context(row_id)))
 
 
-def _context(row_id: int) -> bytes:
+def _get_sealing_context(row_id: int) -> bytes:
     return b"received %d" % row_id
 
 

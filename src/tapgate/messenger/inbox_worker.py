@@ -43,8 +43,8 @@ _MAX_ATTEMPTS = 5
 #: Delay after the first failed attempt; grows linearly with the attempts.
 _BACKOFF = timedelta(seconds=2)
 _MAX_ADDRESSES_PER_SWEEP = 100
-#: Conversations per process. A turn mostly waits for the gateway, but with many more of them the
-#: wait for a database connection becomes too long, also for incoming messages.
+#: Conversations per process. A turn mostly waits for the gateway, but a much higher limit would
+#: exhaust the database connections, which webhook requests need too.
 _MAX_CONCURRENT_CONVERSATIONS = 100
 
 _log = structlog.get_logger()
@@ -75,7 +75,7 @@ class InboxWorker:
         services.wake_worker = self.wake
 
     async def run(self) -> NoReturn:
-        """Run until cancelled; interrupted turns are retried later."""
+        """Run until canceled; interrupted turns are retried later."""
         try:
             await run_periodically(self.sweep, every=SWEEP_INTERVAL_SECONDS, name="messenger.inbox")
         finally:
@@ -161,7 +161,7 @@ class InboxWorker:
                    ORDER BY sent_at, id LIMIT 1)
                UPDATE messenger.received r
                SET attempts = attempts + CASE WHEN reserved THEN 0 ELSE 1 END,
-                   -- Should this try fail, the next one is a little later, whoever makes it.
+                   -- Backoff for the next attempt, by any process, in case this one fails.
                    reserved_for = CASE WHEN reserved OR withheld THEN reserved_for ELSE 0 END,
                    reserved_until = CASE WHEN reserved THEN reserved_until
                        ELSE greatest(CASE WHEN withheld THEN reserved_until END,

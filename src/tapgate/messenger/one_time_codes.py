@@ -27,22 +27,24 @@ async def perform(
     if isinstance(request, SendOneTimeCode):
         await send_code(services, person, request.phone)
         return RequestSucceeded(result=True)
-    right = await verify_code(services, person, request.phone, request.code)
+    is_correct = await verify_code(services, person, request.phone, request.code)
     return (
-        RequestRejected(code=Code.INVALID_OTP) if right is None else RequestSucceeded(result=right)
+        RequestRejected(code=Code.INVALID_OTP)
+        if is_correct is None
+        else RequestSucceeded(result=is_correct)
     )
 
 
 async def send_code(services: Services, person: Person, phone: str) -> None:
     """Send a code within the limits of the phone number and of the person who requests it.
 
-    Over a limit, no code is sent and the chat does not reveal it: a requester with a hidden number
-    learns nothing about the number they enter.
+    Over a limit, no code is sent, but the reply is the same: the requester must not learn anything
+    about a number that may not be theirs.
     """
     now = services.clock()
     requester = f"codes by:{person.address}"
     if await rate_limits.acquire(
-        services.database, requester, most=MAX_CODES_PER_HOUR, now=now, within=_HOUR
+        services.database, requester, limit=MAX_CODES_PER_HOUR, now=now, window=_HOUR
     ):
         return
     code = f"{secrets.randbelow(10**6):06d}"

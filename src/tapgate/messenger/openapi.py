@@ -85,8 +85,10 @@ class _Schemas:
 
     def __init__(self, routes: Sequence[Route]) -> None:
         inputs = dict.fromkeys(route.body for route in routes if _is_struct(route.body))
-        given = (item for route in routes for item in route.responses.values() if _is_struct(item))
-        outputs = dict.fromkeys([ErrorBody, *given])
+        response_types = (
+            item for route in routes for item in route.responses.values() if _is_struct(item)
+        )
+        outputs = dict.fromkeys([ErrorBody, *response_types])
         requests, responses = list(_iterate_structs(inputs)), list(_iterate_structs(outputs))
         self._references, self.components = build_components([*requests, *responses])
         require_unique_names(self.components)
@@ -127,12 +129,12 @@ def _get_tag(route: Route) -> str:
 
 
 def _build_operation(route: Route, schemas: _Schemas) -> dict[str, Any]:
-    summary, _, more = inspect.cleandoc(route.handler.__doc__ or "").partition("\n")
+    summary, _, details = inspect.cleandoc(route.handler.__doc__ or "").partition("\n")
     operation: dict[str, Any] = {
         "operationId": route.operation_id,
         "tags": [_get_tag(route)],
         "summary": summary,
-        "description": "\n\n".join(filter(None, [more.strip(), route.access.description])),
+        "description": "\n\n".join(filter(None, [details.strip(), route.access.description])),
         "security": [{name: [] for name in choice} for choice in route.access.security],
         "parameters": [{"$ref": "#/components/parameters/RequestId"}, *_build_parameters(route)],
         "responses": _build_responses(route, schemas),
@@ -169,8 +171,8 @@ def _build_responses(route: Route, schemas: _Schemas) -> dict[str, Any]:
 
 def _build_error_responses(route: Route) -> dict[int, Any]:
     """Return the error responses implied by the route's declaration."""
-    taking = (400, 413) if route.body is not None else ()
-    return dict.fromkeys((*taking, *route.access.error_statuses, 429, 500, 503))
+    body_statuses = (400, 413) if route.body is not None else ()
+    return dict.fromkeys((*body_statuses, *route.access.error_statuses, 429, 500, 503))
 
 
 def _get_status_phrase(status: int) -> str:

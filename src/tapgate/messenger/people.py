@@ -34,7 +34,7 @@ async def load_person(database: Database | asyncpg.Connection, address: str) -> 
            LEFT JOIN messenger.people p ON p.address = a.address""",
         address,
     )
-    assert row is not None, "one row is made of the address itself"
+    assert row is not None, "the subquery always returns one row"
     return Person(
         address=address,
         phone=address if address.startswith("+") else row["phone"],

@@ -16,15 +16,15 @@ async def acquire(
     database: Database | asyncpg.Connection,
     address: str,
     *,
-    most: int,
+    limit: int,
     now: datetime,
-    within: timedelta = DEFAULT_WINDOW,
+    window: timedelta = DEFAULT_WINDOW,
 ) -> int | None:
     """Count one message; return None within the limit, else the seconds to wait.
 
-    A refused message does not count. Callers read the clock before they lock the row, so `now` may
-    be slightly older than `since`. A window is discarded only if it starts more than its own length
-    in the future, which means that the clock was set back.
+    A message over the limit does not count. Callers read the clock before they lock the row, so
+    `now` may be slightly older than `since`. A window is discarded only if it starts more than its
+    own length in the future, which means that the clock was set back.
     """
     row = await database.fetchrow(
         """INSERT INTO messenger.rates AS r (address, since, taken, told)
@@ -37,22 +37,22 @@ async def acquire(
            RETURNING since, taken""",
         address,
         now,
-        now - within,
-        now + within,
-        most,
+        now - window,
+        now + window,
+        limit,
     )
     assert row is not None, "an upsert returns a row"
-    if row["taken"] <= most:
+    if row["taken"] <= limit:
         return None
-    left: timedelta = min(row["since"] + within - now, within)
-    return max(1, -(-left // timedelta(seconds=1)))
+    remaining: timedelta = min(row["since"] + window - now, window)
+    return max(1, -(-remaining // timedelta(seconds=1)))
 
 
 async def mark_notified(database: Database | asyncpg.Connection, address: str) -> bool:
     """Return True once per window: the caller then sends the "slow down" reply."""
-    told = await database.fetchval(
+    updated = await database.fetchval(
         """UPDATE messenger.rates SET told = true WHERE address = $1 AND NOT told
            RETURNING true""",
         address,
     )
-    return told is not None
+    return updated is not None

@@ -20,7 +20,7 @@ class RetentionRule(NamedTuple):
 
 
 RETENTION_RULES: Final = (
-    # Includes unsent messages: a sender gives up much earlier, so no sender was running.
+    # Includes unsent messages: senders fail messages after a day, so no sender was running.
     RetentionRule("outbox", "id", "created_at", timedelta(days=7)),
     # Longer than the outbox: a status report can arrive after its message was deleted.
     RetentionRule("statuses", "channel_message_id", "updated_at", timedelta(days=8)),
@@ -52,8 +52,8 @@ RETENTION_RULES: Final = (
         timedelta(days=1),
         condition="expires_at IS NULL",
     ),
-    # Only a language, which is detected again. Without a conversation row, there was no message for
-    # at least a month.
+    # Only a language is stored, and it can be detected again. Without a conversation row, the
+    # person has sent no message for at least a month.
     RetentionRule(
         "people",
         "address",
@@ -78,18 +78,18 @@ class Retention:
         )
 
     async def delete_expired(self) -> None:
-        for stored in RETENTION_RULES:
-            while await self._delete_batch(stored) == BATCH_SIZE:
+        for rule in RETENTION_RULES:
+            while await self._delete_batch(rule) == BATCH_SIZE:
                 pass
 
-    async def _delete_batch(self, stored: RetentionRule) -> int:
-        table = f"messenger.{stored.table}"
+    async def _delete_batch(self, rule: RetentionRule) -> int:
+        table = f"messenger.{rule.table}"
         rows = await self._database.fetch(
-            f"""DELETE FROM {table} WHERE {stored.key_column} = ANY (ARRAY(
-                    SELECT {stored.key_column} FROM {table}
-                    WHERE {stored.age_column} < $1 AND {stored.condition}
-                    ORDER BY {stored.age_column} LIMIT {BATCH_SIZE} FOR UPDATE SKIP LOCKED))
+            f"""DELETE FROM {table} WHERE {rule.key_column} = ANY (ARRAY(
+                    SELECT {rule.key_column} FROM {table}
+                    WHERE {rule.age_column} < $1 AND {rule.condition}
+                    ORDER BY {rule.age_column} LIMIT {BATCH_SIZE} FOR UPDATE SKIP LOCKED))
                 RETURNING true""",
-            self._clock() - stored.max_age,
+            self._clock() - rule.max_age,
         )
         return len(rows)

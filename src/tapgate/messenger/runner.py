@@ -84,7 +84,9 @@ async def handle_bridge_message(
     return BridgeResult(turn.replies, turn.has_failed)
 
 
-async def submit_form(services: Services, form: Form, entered: FormSubmitted) -> FormResult | None:
+async def submit_form(
+    services: Services, form: Form, submission: FormSubmitted
+) -> FormResult | None:
     """Run a turn for submitted form data; return None if the form is closed or outdated."""
     now = services.clock()
     async with conversation_store.acquire(
@@ -94,7 +96,7 @@ async def submit_form(services: Services, form: Form, entered: FormSubmitted) ->
             services.database, form.token_hash, now
         ):
             return None
-        turn = await run_turn(services, held, entered, "webhook")
+        turn = await run_turn(services, held, submission, "webhook")
         text = _get_first_text(turn.replies)
         finished = turn.conversation.operation != form.operation
         async with services.database.transaction() as tx:
@@ -107,31 +109,33 @@ async def submit_form(services: Services, form: Form, entered: FormSubmitted) ->
 
 
 async def run_turn(
-    services: Services, held: LeasedConversation, event: Event, place: Channel
+    services: Services, held: LeasedConversation, event: Event, channel: Channel
 ) -> TurnResult:
     """Step the engine until it makes no further gateway request.
 
     The only write before the turn is saved records that a transfer is about to be sent.
     """
     before = person = await people.load_person(services.database, held.address)
-    conversation, replies, failed = held.conversation, list[Reply](), False
+    conversation, replies, has_failed = held.conversation, list[Reply](), False
     event = await _add_intent(services, person, conversation, event)
     for _ in range(_MAX_REQUESTS_PER_TURN):
-        step = engine.process_event(person, conversation, event, _build_context(services, place))
-        conversation = step.conversation
-        replies += step.replies
-        for effect in step.effects:
+        output = engine.process_event(
+            person, conversation, event, _build_context(services, channel)
+        )
+        conversation = output.conversation
+        replies += output.replies
+        for effect in output.effects:
             person = people.apply_effect(person, effect)
-        if step.request is None:
-            return TurnResult(before, person, conversation, tuple(replies), failed)
-        if isinstance(step.request, SendMoney):
+        if output.request is None:
+            return TurnResult(before, person, conversation, tuple(replies), has_failed)
+        if isinstance(output.request, SendMoney):
             # If the response is lost, the conversation must not claim that nothing was paid.
             await conversation_store.save(
                 services.database, held, conversation, now=services.clock()
             )
-        event = await _perform(services, person, step.request)
-        failed = failed or isinstance(event, GatewayUnreachable)
-    raise RuntimeError("a conversation does not come to rest")
+        event = await _perform(services, person, output.request)
+        has_failed = has_failed or isinstance(event, GatewayUnreachable)
+    raise RuntimeError(f"the turn made more than {_MAX_REQUESTS_PER_TURN} gateway requests")
 
 
 async def _perform(
@@ -148,9 +152,9 @@ async def _can_request_support(services: Services, person: Person) -> bool:
     wait = await rate_limits.acquire(
         services.database,
         f"person:{person.address}",
-        most=_MAX_SUPPORT_REQUESTS,
+        limit=_MAX_SUPPORT_REQUESTS,
         now=services.clock(),
-        within=_SUPPORT_WINDOW,
+        window=_SUPPORT_WINDOW,
     )
     return wait is None
 
@@ -195,7 +199,7 @@ async def _to_outgoing(
     token = await forms.issue(
         tx,
         address=person.address,
-        ask=reply,
+        pin_request=reply,
         language=person.language or "en",
         now=services.clock(),
     )
@@ -214,20 +218,20 @@ async def _add_intent(
     return msgspec.structs.replace(event, intent=intent)
 
 
-def _build_context(services: Services, place: Channel) -> TurnContext:
+def _build_context(services: Services, channel: Channel) -> TurnContext:
     settings = services.settings
-    if place == "bridge":
-        pins: Literal["form", "text", "none"] = "text"
+    if channel == "bridge":
+        pin_entry_mode: Literal["form", "text", "none"] = "text"
     elif services.flow_key is not None:
-        pins = "form"
+        pin_entry_mode = "form"
     else:
-        pins = "text" if settings.messenger_text_pin else "none"
+        pin_entry_mode = "text" if settings.messenger_text_pin else "none"
     return TurnContext(
         now=services.clock().astimezone(settings.timezone),
         new_operation_id=str(uuid.uuid4()),
         currency=settings.currency,
-        pin_entry_mode=pins,
-        can_send_documents=place == "webhook",
+        pin_entry_mode=pin_entry_mode,
+        can_send_documents=channel == "webhook",
     )
 
 

@@ -43,7 +43,7 @@ class Services:
     vault: Vault
     clock: Clock
     new_id: Callable[[], int]
-    #: Random id, unique to this process.
+    #: Random ID, unique to this process.
     process_id: int
     gateway: Gateway
     resolve_intent: ResolveIntent

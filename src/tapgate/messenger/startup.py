@@ -32,13 +32,13 @@ def add_development_form_key(settings: Settings) -> Settings:
     Such an installation serves only simulated phones, and the key gives them PIN forms too. With a
     provider the key would not work, because the provider does not know it.
     """
-    wanted = not (
+    needs_key = not (
         settings.is_production
         or settings.messenger_flow_private_key is not None
         or settings.messenger_graph_url is not None
         or settings.messenger_text_pin
     )
-    if not wanted:
+    if not needs_key:
         return settings
     try:
         key = load_dev_form_key(settings.data_dir)
@@ -53,9 +53,9 @@ def list_warnings(settings: Settings) -> list[str]:
     """Return warnings about missing settings that are not required to start."""
     lines = []
     if settings.messenger_app_secret is None:
-        intent = "rejected" if settings.is_production else "not verified (fine in development)"
+        result = "rejected" if settings.is_production else "not verified (fine in development)"
         lines.append(
-            f"Warning: TAPGATE_MESSENGER_APP_SECRET is not set: incoming webhooks are {intent}."
+            f"Warning: TAPGATE_MESSENGER_APP_SECRET is not set: incoming webhooks are {result}."
         )
     if settings.is_production and settings.messenger_bridge_token is None:
         lines.append("Warning: TAPGATE_MESSENGER_BRIDGE_TOKEN is not set: bridges are rejected.")

@@ -56,7 +56,7 @@ async def open_services(
             services.vault,
             services.graph,
             clock,
-            keep=not settings.is_production,
+            keep_content=not settings.is_production,
         )
         services.wake_sender = sender.wake
         await stack.enter_async_context(

@@ -37,8 +37,8 @@ DOCUMENTED_DELIVERY: dict[str, Any] = {
 
 
 def build_message(kind: str, part: object, **others: object) -> dict[str, Any]:
-    whole = {"from": "23276123456", "id": "wamid.1", "timestamp": "1749416383", "type": kind}
-    return whole | {kind: part} | others
+    common = {"from": "23276123456", "id": "wamid.1", "timestamp": "1749416383", "type": kind}
+    return common | {kind: part} | others
 
 
 def build_delivery(*messages: object, **value: object) -> bytes:

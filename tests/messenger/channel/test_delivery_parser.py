@@ -110,13 +110,14 @@ def test_message_kind_is_parsed_into_its_content(kind: str, part: object, conten
 
 
 def test_messages_keep_their_order_across_entries_and_changes() -> None:
-    def entry(*groups: tuple[str, ...]) -> dict[str, Any]:
+    def build_entry(*groups: tuple[str, ...]) -> dict[str, Any]:
         return {
             "changes": [
                 {
                     "value": {
                         "messages": [
-                            build_message("text", {"body": "x"}, id=item) for item in group
+                            build_message("text", {"body": "x"}, id=message_id)
+                            for message_id in group
                         ]
                     }
                 }
@@ -124,7 +125,7 @@ def test_messages_keep_their_order_across_entries_and_changes() -> None:
             ]
         }
 
-    body = json.dumps({"entry": [entry(("a", "b"), ("c",)), entry(("d",))]}).encode()
+    body = json.dumps({"entry": [build_entry(("a", "b"), ("c",)), build_entry(("d",))]}).encode()
     assert [message.message_id for message in parse_messages(body)] == ["a", "b", "c", "d"]
 
 
@@ -259,8 +260,8 @@ def _list_paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]
     keys: list[Any] = list(value) if isinstance(value, dict) else []
     if isinstance(value, list):
         keys = list(range(len(value)))
-    inner = [place for key in keys for place in _list_paths(value[key], (*path, key))]
-    return [path, *inner] if path else inner
+    nested = [nested_path for key in keys for nested_path in _list_paths(value[key], (*path, key))]
+    return [path, *nested] if path else nested
 
 
 @given(st.data())
@@ -268,10 +269,10 @@ def test_mutated_delivery_yields_only_storable_messages(data: st.DataObject) -> 
     body = copy.deepcopy(DOCUMENTED_DELIVERY)
     for _ in range(data.draw(st.integers(1, 3))):
         *path, last = data.draw(st.sampled_from(_list_paths(body)))
-        holder: Any = body
+        parent: Any = body
         for key in path:
-            holder = holder[key]
-        holder[last] = data.draw(JSON_VALUES)
+            parent = parent[key]
+        parent[last] = data.draw(JSON_VALUES)
     for received in parse_messages(json.dumps(body).encode()):
         stored = json.dumps([received.message_id, received.address], ensure_ascii=False)
         assert "\x00" not in stored
@@ -284,10 +285,10 @@ def test_mutated_delivery_yields_only_storable_messages(data: st.DataObject) -> 
 @pytest.mark.parametrize("kind", ["reaction", "edit", "revoke", "deleted"])
 def test_reactions_edits_and_deletions_are_skipped(kind: str) -> None:
     part = {"message_id": "wamid.1", "emoji": "👍"}
-    stored = build_message("text", {"body": "hi"}, id="kept")
+    text_message = build_message("text", {"body": "hi"}, id="kept")
     assert [
         message.message_id
-        for message in parse_messages(build_delivery(build_message(kind, part), stored))
+        for message in parse_messages(build_delivery(build_message(kind, part), text_message))
     ] == ["kept"]
 
 
@@ -309,19 +310,20 @@ def test_image_sent_as_a_document_is_parsed_as_an_image(
 
 
 @pytest.mark.parametrize(
-    ("named", "is_ours"), [("1065", True), ("9999", False), (None, True), (["1065"], False)]
+    ("phone_number_id", "is_ours"),
+    [("1065", True), ("9999", False), (None, True), (["1065"], False)],
 )
 def test_messages_to_another_number_of_the_account_are_skipped(
-    named: object, is_ours: bool
+    phone_number_id: object, is_ours: bool
 ) -> None:
     value = {
-        "metadata": {"phone_number_id": named},
+        "metadata": {"phone_number_id": phone_number_id},
         "messages": [build_message("text", {"body": "hi"})],
         "statuses": [{"id": "wamid.1", "status": "read"}],
     }
     body = json.dumps({"entry": [{"changes": [{"value": value}]}]}).encode()
-    found = parse_delivery(body, phone_number_id="1065")
-    assert (len(found.messages), len(found.statuses)) == (int(is_ours), int(is_ours))
+    delivery = parse_delivery(body, phone_number_id="1065")
+    assert (len(delivery.messages), len(delivery.statuses)) == (int(is_ours), int(is_ours))
     assert len(parse_delivery(body).messages) == 1
 
 
@@ -336,9 +338,9 @@ def test_messages_to_another_number_of_the_account_are_skipped(
         *(
             (
                 {"id": "w", "status": "failed", "errors": [{"code": code}]},
-                DeliveryStatus(channel_message_id="w", status="failed", error_code=known),
+                DeliveryStatus(channel_message_id="w", status="failed", error_code=parsed_code),
             )
-            for code, known in [
+            for code, parsed_code in [
                 (" ", None),
                 ("\x00 \n", None),
                 (" 131026\n", "131026"),

@@ -131,7 +131,7 @@ async def test_wrong_phone_number_id_is_reported_as_misconfiguration(url: str) -
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "retry"),
+    ("status", "body", "is_retryable"),
     [
         (500, b"<html>", True),
         (502, b"", True),
@@ -145,13 +145,13 @@ async def test_wrong_phone_number_id_is_reported_as_misconfiguration(url: str) -
     ],
 )
 async def test_unexpected_response_is_retryable_depending_on_its_status(
-    fake_graph_server: FakeGraphServer, status: int, body: bytes, retry: bool
+    fake_graph_server: FakeGraphServer, status: int, body: bytes, is_retryable: bool
 ) -> None:
     fake_graph_server.enqueue_response(status, body, f"Location: {fake_graph_server.url}/elsewhere")
     async with GraphClient(fake_graph_server.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(GraphError) as raised:
             await graph.send(HELLO_PAYLOADS)
-    assert raised.value.is_retryable is retry
+    assert raised.value.is_retryable is is_retryable
     assert len(fake_graph_server.requests) == 1
 
 
@@ -194,17 +194,17 @@ async def test_errors_contain_neither_the_message_nor_the_token(
 async def test_media_is_fetched(graph: GraphClient, provider: Provider) -> None:
     media_id = provider.media.add(IMAGE_BYTES, "image/jpeg")
     digest = hashlib.sha256(IMAGE_BYTES).digest()
-    for told in (None, digest.hex(), base64.b64encode(digest).decode()):
-        assert await graph.fetch_media(media_id, sha256=told) == IMAGE_BYTES
+    for sha256 in (None, digest.hex(), base64.b64encode(digest).decode()):
+        assert await graph.fetch_media(media_id, sha256=sha256) == IMAGE_BYTES
 
 
-@pytest.mark.parametrize("told", [hashlib.sha256(b"").hexdigest(), "nonsense", "AAAA"])
+@pytest.mark.parametrize("sha256", [hashlib.sha256(b"").hexdigest(), "nonsense", "AAAA"])
 async def test_media_with_a_different_hash_is_rejected(
-    graph: GraphClient, provider: Provider, told: str
+    graph: GraphClient, provider: Provider, sha256: str
 ) -> None:
     media_id = provider.media.add(IMAGE_BYTES, "image/jpeg")
-    with pytest.raises(MediaError, match="is not the one that was sent"):
-        await graph.fetch_media(media_id, sha256=told)
+    with pytest.raises(MediaError, match="does not match its SHA-256 hash"):
+        await graph.fetch_media(media_id, sha256=sha256)
 
 
 async def test_media_over_the_size_limit_is_rejected(
@@ -218,11 +218,11 @@ async def test_media_over_the_size_limit_is_rejected(
 
 @pytest.mark.parametrize("media_id", ["123", "../secrets", "a/b", "", "1?x=1", "é"])
 async def test_unknown_media_id_is_reported_as_missing(graph: GraphClient, media_id: str) -> None:
-    with pytest.raises(MediaError, match="is not there"):
+    with pytest.raises(MediaError, match="was not found"):
         await graph.fetch_media(media_id)
 
 
-def _fetch_media(url: str, **others: Any) -> bytes:
+def _build_media_info(url: str, **others: Any) -> bytes:
     return httpx2.Request("POST", "http://x", json={"url": url} | others).content
 
 
@@ -230,9 +230,9 @@ async def test_media_larger_than_its_stated_size_is_aborted_during_the_download(
     fake_graph_server: FakeGraphServer,
 ) -> None:
     fake_graph_server.enqueue_response(
-        200, _fetch_media(fake_graph_server.url + "/file", file_size=10)
+        200, _build_media_info(fake_graph_server.url + "/file", file_size=10)
     )
-    # Announces more than it sends: a client that reads to the end would block forever.
+    # Declares more bytes than it sends: a client that reads to the end would block forever.
     fake_graph_server.responses.append(
         b"HTTP/1.1 200 X\r\nContent-Length: 99999999\r\n\r\n" + b"x" * 2_000_000
     )
@@ -242,7 +242,7 @@ async def test_media_larger_than_its_stated_size_is_aborted_during_the_download(
 
 
 @pytest.mark.parametrize(
-    "elsewhere",
+    "media_url",
     [
         "http://127.0.0.1:1/file",
         "http://example.com/file",
@@ -255,9 +255,9 @@ async def test_media_larger_than_its_stated_size_is_aborted_during_the_download(
     ],
 )
 async def test_token_is_not_sent_to_another_host(
-    fake_graph_server: FakeGraphServer, elsewhere: str
+    fake_graph_server: FakeGraphServer, media_url: str
 ) -> None:
-    fake_graph_server.enqueue_response(200, _fetch_media(elsewhere))
+    fake_graph_server.enqueue_response(200, _build_media_info(media_url))
     async with GraphClient(fake_graph_server.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(MediaError, match="cannot be fetched from"):
             await graph.fetch_media("1")
@@ -265,7 +265,7 @@ async def test_token_is_not_sent_to_another_host(
 
 
 async def test_redirect_is_not_followed(fake_graph_server: FakeGraphServer) -> None:
-    fake_graph_server.enqueue_response(200, _fetch_media(fake_graph_server.url + "/file"))
+    fake_graph_server.enqueue_response(200, _build_media_info(fake_graph_server.url + "/file"))
     fake_graph_server.enqueue_response(302, b"", f"Location: {fake_graph_server.url}/elsewhere")
     async with GraphClient(fake_graph_server.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(MediaError):
@@ -277,13 +277,13 @@ async def test_expired_media_url_is_reported_as_missing(
     graph: GraphClient, provider: Provider, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     media_id = provider.media.add(IMAGE_BYTES, "image/jpeg")
-    look_up = graph._get_media_info
+    get_media_info = graph._get_media_info
 
-    async def slowly(*args: Any) -> dict[str, Any]:
-        found = await look_up(*args)
+    async def get_media_info_after_expiry(*args: Any) -> dict[str, Any]:
+        media_info = await get_media_info(*args)
         clock.advance(minutes=5)
-        return found
+        return media_info
 
-    monkeypatch.setattr(graph, "_get_media_info", slowly)
-    with pytest.raises(MediaError, match="is not there"):
+    monkeypatch.setattr(graph, "_get_media_info", get_media_info_after_expiry)
+    with pytest.raises(MediaError, match="was not found"):
         await graph.fetch_media(media_id)

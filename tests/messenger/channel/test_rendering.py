@@ -124,14 +124,17 @@ def test_truncated_title_is_repeated_in_full_in_the_description() -> None:
 
 
 def test_eleven_options_are_paginated_with_a_more_option() -> None:
-    assert [item.id for item in select_visible_options(_build_offer(10))] == [
-        f"o{entry}" for entry in range(10)
+    assert [option.id for option in select_visible_options(_build_offer(10))] == [
+        f"o{number}" for number in range(10)
     ]
-    assert [element.id for element in select_visible_options(_build_offer(11))] == [
-        *(f"o{one}" for one in range(9)),
+    assert [option.id for option in select_visible_options(_build_offer(11))] == [
+        *(f"o{number}" for number in range(9)),
         "more:1",
     ]
-    assert [one.id for one in select_visible_options(_build_offer(11, start=9))] == ["o9", "o10"]
+    assert [option.id for option in select_visible_options(_build_offer(11, start=9))] == [
+        "o9",
+        "o10",
+    ]
 
 
 @pytest.mark.parametrize("start", [-1, 11, 10**9])
@@ -154,9 +157,11 @@ def test_option_with_an_invalid_id_is_rejected(option: Option) -> None:
 
 
 def test_options_with_duplicate_ids_are_rejected() -> None:
-    twins = (Option(id="a", title="A"), Option(id="a", title="B"))
+    duplicates = (Option(id="a", title="A"), Option(id="a", title="B"))
     with pytest.raises(RenderError):
-        render_payloads(OptionList(text="?", options=twins, button="b", more=MORE_OPTION), PHONE)
+        render_payloads(
+            OptionList(text="?", options=duplicates, button="b", more=MORE_OPTION), PHONE
+        )
 
 
 def test_pin_form_renders_as_a_flow_payload() -> None:

@@ -73,7 +73,7 @@ class FakeGateway:
         self.payments_by_request_id: dict[
             str, tuple[gateway_requests.SendMoney, GatewayOutcome]
         ] = {}
-        self.calls: list[gateway_requests.GatewayRequest] = []
+        self.requests: list[gateway_requests.GatewayRequest] = []
         #: Outcomes to return instead, one per request of the given type.
         self.overrides: dict[type, list[GatewayOutcome]] = {}
         #: Request types whose next request is executed, but whose response is lost.
@@ -88,7 +88,7 @@ class FakeGateway:
         ]
 
     def handle(self, request: gateway_requests.GatewayRequest) -> GatewayOutcome:
-        self.calls.append(request)
+        self.requests.append(request)
         if self.overrides.get(type(request)):
             return self.overrides[type(request)].pop(0)
         outcome = self._handle(request)
@@ -113,18 +113,18 @@ class FakeGateway:
                     else request.pin
                 )
                 return self._check_pin(old) or RequestSucceeded(
-                    result=self._handle_pin_call(request)
+                    result=self._handle_pin_request(request)
                 )
         return RequestSucceeded(result=self._handle_read(request))
 
     def _send_money(self, request: gateway_requests.SendMoney) -> GatewayOutcome:
         if request.request_id in self.payments_by_request_id:
-            before, outcome = self.payments_by_request_id[request.request_id]
-            same = (before.card_serial, before.amount) == (request.card_serial, request.amount)
-            return outcome if same else RequestRejected(code="DUPLICATE_REQUEST")
-        wrong = self._check_pin(request.pin)
-        if wrong is not None:
-            return wrong
+            first, outcome = self.payments_by_request_id[request.request_id]
+            is_replay = (first.card_serial, first.amount) == (request.card_serial, request.amount)
+            return outcome if is_replay else RequestRejected(code="DUPLICATE_REQUEST")
+        rejection = self._check_pin(request.pin)
+        if rejection is not None:
+            return rejection
         outcome = self._build_receipt(request)
         self.payments_by_request_id[request.request_id] = (request, outcome)
         return outcome
@@ -155,10 +155,10 @@ class FakeGateway:
             self.failures = 0
             return None
         self.failures += 1
-        left = MAX_PIN_ATTEMPTS - self.failures
-        return RequestRejected(code="INVALID_PIN", details={"attempts_remaining": left})
+        attempts_left = MAX_PIN_ATTEMPTS - self.failures
+        return RequestRejected(code="INVALID_PIN", details={"attempts_remaining": attempts_left})
 
-    def _handle_pin_call(self, request: gateway_requests.GatewayRequest) -> Any:
+    def _handle_pin_request(self, request: gateway_requests.GatewayRequest) -> Any:
         match request:
             case gateway_requests.LinkCard(card_serial=serial):
                 return gateway_requests.Card(
@@ -176,7 +176,7 @@ class FakeGateway:
         self.cards[self.cards.index(card)] = changed
         return changed
 
-    def _handle_read(self, request: gateway_requests.GatewayRequest) -> Any:  # noqa: PLR0911, PLR0912 - one per call
+    def _handle_read(self, request: gateway_requests.GatewayRequest) -> Any:  # noqa: PLR0911, PLR0912 - one per type
         match request:
             case gateway_requests.FindSubscriber():
                 return self.subscriber
@@ -240,14 +240,14 @@ class FakeGateway:
 
     def _build_quote(self, amount: int) -> gateway_requests.TransferQuote:
         fee = money.apply_rate(amount, 1_500)
-        enough = amount + fee <= self.balance
+        is_allowed = amount + fee <= self.balance
         return gateway_requests.TransferQuote(
             amount=money.format_decimal(amount, "SLE"),
             fee_amount=money.format_decimal(fee, "SLE"),
             total=money.format_decimal(amount + fee, "SLE"),
             currency="SLE",
-            allowed=enough,
-            reasons=() if enough else ("INSUFFICIENT_FUNDS",),
+            allowed=is_allowed,
+            reasons=() if is_allowed else ("INSUFFICIENT_FUNDS",),
         )
 
     def _build_history(self, limit: int) -> list[gateway_requests.TransactionSummary]:
@@ -270,21 +270,21 @@ class FakeGateway:
 class ConversationDriver:
     """Processes events as the service does, answering gateway requests synchronously."""
 
-    def __init__(self, language: Language | None = "en", **setting: Any) -> None:
+    def __init__(self, language: Language | None = "en", **overrides: Any) -> None:
         self.gateway = FakeGateway()
         self.person = Person(address=PHONE, phone=PHONE, language=language)
         self.conversation = Conversation()
-        self.settings = {"pin_entry_mode": "text", "can_send_documents": True, **setting}
+        self.settings = {"pin_entry_mode": "text", "can_send_documents": True, **overrides}
         self.turn_count = 0
         self.replies: list[Reply] = []
         self.effects: list[Effect] = []
-        self.steps: list[EngineOutput] = []
+        self.outputs: list[EngineOutput] = []
 
     def __call__(self, event: Event | str) -> str:
         """Process an event and return the replies as text."""
         if isinstance(event, str):
             event = build_text_message(event)
-        self.replies, self.effects, self.steps = [], [], []
+        self.replies, self.effects, self.outputs = [], [], []
         self.conversation = self.handle_event(event)
         for effect in self.effects:
             self.person = apply_effect(self.person, effect)
@@ -292,26 +292,26 @@ class ConversationDriver:
 
     def handle_event(self, event: Event) -> Conversation:
         self.turn_count += 1
-        conversation, setting = self.conversation, self.build_settings()
+        conversation, context = self.conversation, self.build_context()
         for _ in range(12):
-            step = engine.process_event(self.person, conversation, event, setting)
-            self.steps.append(step)
-            self.replies += step.replies
-            self.effects += step.effects
-            conversation = reencode_conversation(step.conversation)
-            if step.request is None:
+            output = engine.process_event(self.person, conversation, event, context)
+            self.outputs.append(output)
+            self.replies += output.replies
+            self.effects += output.effects
+            conversation = reencode_conversation(output.conversation)
+            if output.request is None:
                 return conversation
-            event = self.gateway.handle(step.request)
-        raise AssertionError("it never stops calling")
+            event = self.gateway.handle(output.request)
+        raise AssertionError("the turn made too many gateway requests")
 
-    def build_settings(self) -> TurnContext:
-        setting = {
+    def build_context(self) -> TurnContext:
+        fields = {
             "now": NOW,
             "new_operation_id": f"op-{self.turn_count}",
             "currency": "SLE",
             **self.settings,
         }
-        return TurnContext(**setting)
+        return TurnContext(**fields)
 
     def choose_option(self, value: str, *, late: bool = False) -> str:
         """Choose the option of the last offer with the given value."""
@@ -337,8 +337,8 @@ class ConversationDriver:
     def reply_text(self) -> str:
         return "\n".join(format_reply(reply) for reply in self.replies)
 
-    def list_calls(self, kind: type) -> list[Any]:
-        return [request for request in self.gateway.calls if isinstance(request, kind)]
+    def list_requests(self, kind: type) -> list[Any]:
+        return [request for request in self.gateway.requests if isinstance(request, kind)]
 
 
 def build_text_message(
@@ -368,16 +368,16 @@ def format_reply(reply: Reply) -> str:
 
 
 def apply_effect(person: Person, effect: Effect) -> Person:
-    change: Callable[..., Person] = lambda **fields: msgspec.structs.replace(person, **fields)  # noqa: E731
+    update: Callable[..., Person] = lambda **fields: msgspec.structs.replace(person, **fields)  # noqa: E731
     match effect:
         case SetLanguage(language=language):
-            return change(language=language)
+            return update(language=language)
         case SetTrusted(trusted=trusted):
-            return change(trusted=trusted)
+            return update(trusted=trusted)
         case SetVerifiedPhone(phone=phone):
-            return change(phone=phone)
+            return update(phone=phone)
         case SaveRecipient(recipient=recipient):
-            return change(recipients=(*person.recipients, recipient))
+            return update(recipients=(*person.recipients, recipient))
         case RemoveRecipient(card_serial=serial):
-            stored = tuple(r for r in person.recipients if r.card_serial != serial)
-            return change(recipients=stored)
+            remaining = tuple(r for r in person.recipients if r.card_serial != serial)
+            return update(recipients=remaining)

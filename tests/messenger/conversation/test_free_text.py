@@ -127,7 +127,7 @@ def test_yes_applies_only_to_the_last_question():
 
 
 @pytest.mark.parametrize(
-    ("text", "call"),
+    ("text", "lookup"),
     [
         ("AM-10010", gateway_requests.FindPayeeByCard(card_serial="AM-10010")),
         ("076222222", gateway_requests.FindPayeeByPhone(phone=PAYEE_PHONE)),
@@ -135,9 +135,9 @@ def test_yes_applies_only_to_the_last_question():
         ("+23276222222", gateway_requests.FindPayeeByPhone(phone=PAYEE_PHONE)),
     ],
 )
-def test_recipient_without_a_command_starts_a_payment(text, call):
+def test_recipient_without_a_command_starts_a_payment(text, lookup):
     chat = build_driver(text)
-    assert call in chat.gateway.calls
+    assert lookup in chat.gateway.requests
     assert chat.conversation.piece == "amount"
 
 
@@ -166,7 +166,9 @@ def test_complete_send_command_goes_straight_to_confirmation(text):
 
 def test_unknown_lowercase_serial_is_also_looked_up_in_uppercase():
     chat = build_driver("send money", "xx-9999")
-    assert [call.card_serial for call in chat.list_calls(gateway_requests.FindPayeeByCard)] == [
+    assert [
+        request.card_serial for request in chat.list_requests(gateway_requests.FindPayeeByCard)
+    ] == [
         "xx-9999",
         "XX-9999",
     ]
@@ -185,8 +187,8 @@ def test_new_send_command_replaces_the_one_awaiting_an_amount():
 
 def test_new_send_command_by_name_replaces_the_one_awaiting_an_amount():
     chat = ConversationDriver()
-    stored = (Recipient(name="Mohamed K.", card_serial="AM-7007"),)
-    chat.person = msgspec.structs.replace(chat.person, recipients=stored)
+    recipient = (Recipient(name="Mohamed K.", card_serial="AM-7007"),)
+    chat.person = msgspec.structs.replace(chat.person, recipients=recipient)
     for text in ("send money", "AM-1001", "send 5 to mohamed"):
         chat(resolve_text_message(text))
     assert chat.conversation.facts["payee_card"] == "AM-7007"
@@ -218,9 +220,9 @@ def test_number_without_a_question_starts_nothing():
         assert build_driver(text).conversation.stage == "idle"
 
 
-@pytest.mark.parametrize("so_far", [[], ["menu"], ["send 5 to AM-1001"]])
-def test_number_is_never_matched_to_a_guessed_command(so_far):
-    chat = build_driver(*so_far)
+@pytest.mark.parametrize("earlier_messages", [[], ["menu"], ["send 5 to AM-1001"]])
+def test_number_is_never_matched_to_a_guessed_command(earlier_messages):
+    chat = build_driver(*earlier_messages)
     before = chat.conversation
     for command in ("send", "balance", "cancel"):
         chat(TextMessage(text="99", intent=Intent(command=command)))
@@ -263,11 +265,11 @@ def test_unknown_recipient_name_asks_for_the_recipient_and_keeps_the_amount(lang
 
 def test_saved_recipient_is_found_by_name_in_a_send_command():
     chat = ConversationDriver()
-    stored = (
+    recipient = (
         Recipient(name="Mohamed K.", card_serial="AM-7007"),
         Recipient(name="Fatu B.", card_serial="AM-8008"),
     )
-    chat.person = msgspec.structs.replace(chat.person, recipients=stored)
+    chat.person = msgspec.structs.replace(chat.person, recipients=recipient)
     chat(resolve_text_message("send 8 to Mohamed"))
     assert chat.conversation.stage == "confirm"
     assert chat.conversation.facts["payee_card"] == "AM-7007"
@@ -275,8 +277,8 @@ def test_saved_recipient_is_found_by_name_in_a_send_command():
 
 def test_ambiguous_recipient_name_asks_for_the_recipient():
     chat = ConversationDriver()
-    stored = tuple(Recipient(name="Mohamed K.", card_serial=f"AM-{n}") for n in range(2))
-    chat.person = msgspec.structs.replace(chat.person, recipients=stored)
+    recipients = tuple(Recipient(name="Mohamed K.", card_serial=f"AM-{n}") for n in range(2))
+    chat.person = msgspec.structs.replace(chat.person, recipients=recipients)
     chat(resolve_text_message("send 8 to Mohamed"))
     assert chat.conversation.piece == "to"
 
@@ -336,9 +338,9 @@ def test_forgotten_pin_offers_support(language, text):
     chat = build_driver(text, language=language)
     assert chat.conversation.stage == "idle"
     assert chat.last_offer.options[0].id == "cmd:person"
-    assert chat.list_calls(gateway_requests.RequestSupport) == []
+    assert chat.list_requests(gateway_requests.RequestSupport) == []
     chat("yes")
-    assert len(chat.list_calls(gateway_requests.RequestSupport)) == 1
+    assert len(chat.list_requests(gateway_requests.RequestSupport)) == 1
 
 
 def test_forgotten_pin_at_the_pin_question_cancels_and_offers_support():
@@ -363,19 +365,19 @@ def test_pin_after_expiry_is_answered_with_the_expiry_notice_only(event):
     assert not chat.conversation.lapsed
 
 
-@pytest.mark.parametrize(("language", "long"), [("en", "30 minutes"), ("fr", "30 minutes")])
-def test_pin_lockout_message_states_its_duration(language, long):
+@pytest.mark.parametrize(("language", "duration"), [("en", "30 minutes"), ("fr", "30 minutes")])
+def test_pin_lockout_message_states_its_duration(language, duration):
     chat = build_driver("send 5 to AM-1001", "yes", language=language)
     for _ in range(3):
         chat(WRONG_PIN)
-    assert long in chat.reply_text
+    assert duration in chat.reply_text
 
 
 # Small talk
 
 
 @pytest.mark.parametrize(
-    ("language", "text", "friendly"),
+    ("language", "text", "reply"),
     [
         ("en", "thank you", "welcome"),
         ("en", "thanks a lot!", "welcome"),
@@ -388,12 +390,12 @@ def test_pin_lockout_message_states_its_duration(language, long):
         ("fr", "non merci", "là"),
     ],
 )
-def test_small_talk_gets_a_single_friendly_reply(language, text, friendly):
+def test_small_talk_gets_a_single_friendly_reply(language, text, reply):
     chat = build_driver(text, language=language)
-    assert friendly in chat.reply_text
+    assert reply in chat.reply_text
     assert len(chat.replies) == 1
     assert "not waiting for a yes or no" not in chat.reply_text
-    assert chat.gateway.calls == []
+    assert chat.gateway.requests == []
 
 
 def test_thanks_do_not_end_a_payment():
@@ -401,12 +403,16 @@ def test_thanks_do_not_end_a_payment():
     assert chat.conversation.stage == "confirm"
 
 
-@pytest.mark.parametrize(("language", "hello"), [("en", "hello"), ("en", "hi"), ("fr", "bonjour")])
-@pytest.mark.parametrize("so_far", [["send 5 to AM-1001"], ["send 5 to AM-1001", "yes"], ["kyc"]])
-def test_greeting_does_not_interrupt_a_command(language, hello, so_far):
-    chat = build_driver(*so_far, language=language)
+@pytest.mark.parametrize(
+    ("language", "greeting"), [("en", "hello"), ("en", "hi"), ("fr", "bonjour")]
+)
+@pytest.mark.parametrize(
+    "earlier_messages", [["send 5 to AM-1001"], ["send 5 to AM-1001", "yes"], ["kyc"]]
+)
+def test_greeting_does_not_interrupt_a_command(language, greeting, earlier_messages):
+    chat = build_driver(*earlier_messages, language=language)
     before = chat.conversation
-    chat(resolve_text_message(hello))
+    chat(resolve_text_message(greeting))
     assert (chat.conversation.stage, chat.conversation.piece) == (before.stage, before.piece)
     assert "canceled" not in chat.reply_text
 
@@ -423,8 +429,8 @@ def test_negated_send_request_does_not_start_or_continue_a_payment(text):
 
 @pytest.mark.parametrize("kind", ["reaction", "sticker"])
 def test_sticker_gets_a_single_reply_and_keeps_the_stage(kind):
-    for so_far in ([], ["send 5 to AM-1001"], ["send 5 to AM-1001", "yes"]):
-        chat = build_driver(*so_far)
+    for earlier_messages in ([], ["send 5 to AM-1001"], ["send 5 to AM-1001", "yes"]):
+        chat = build_driver(*earlier_messages)
         stage = chat.conversation.stage
         chat(UnsupportedMessage(kind=kind))
         assert len(chat.replies) == 1
@@ -445,17 +451,17 @@ def test_sticker_gets_a_single_reply_and_keeps_the_stage(kind):
 )
 def test_guessed_support_request_requires_confirmation(text):
     chat = build_driver(text)
-    assert chat.list_calls(gateway_requests.RequestSupport) == []
+    assert chat.list_requests(gateway_requests.RequestSupport) == []
     assert chat.conversation.stage == "confirm"
     chat("yes")
-    assert len(chat.list_calls(gateway_requests.RequestSupport)) == 1
+    assert len(chat.list_requests(gateway_requests.RequestSupport)) == 1
 
 
 def test_explicit_support_request_is_sent_without_confirmation():
-    assert len(build_driver("talk to a person").list_calls(gateway_requests.RequestSupport)) == 1
+    assert len(build_driver("talk to a person").list_requests(gateway_requests.RequestSupport)) == 1
     chat = build_driver("menu")
     chat.choose_option("cmd:person")
-    assert len(chat.list_calls(gateway_requests.RequestSupport)) == 1
+    assert len(chat.list_requests(gateway_requests.RequestSupport)) == 1
 
 
 @pytest.mark.parametrize(
@@ -469,9 +475,9 @@ def test_explicit_support_request_is_sent_without_confirmation():
 def test_request_to_reverse_a_payment_offers_support(language, text):
     chat = build_driver(text, language=language)
     assert chat.last_offer.options[0].id == "cmd:person"
-    assert chat.list_calls(gateway_requests.RequestSupport) == []
+    assert chat.list_requests(gateway_requests.RequestSupport) == []
     chat("yes")
-    assert len(chat.list_calls(gateway_requests.RequestSupport)) == 1
+    assert len(chat.list_requests(gateway_requests.RequestSupport)) == 1
 
 
 @pytest.mark.parametrize(

@@ -29,11 +29,11 @@ from tapgate.messenger.model.replies import OptionList, PinRequest
 
 
 @pytest.mark.parametrize(
-    ("language", "hello"), [("en", "What would you like"), ("fr", "Que souhaitez-vous")]
+    ("language", "greeting"), [("en", "What would you like"), ("fr", "Que souhaitez-vous")]
 )
-def test_menu_offers_every_command(language, hello):
+def test_menu_offers_every_command(language, greeting):
     chat = ConversationDriver(language)
-    assert hello in chat("menu")
+    assert greeting in chat("menu")
     offered = {option.id for option in chat.last_offer.options}
     assert {"cmd:balance", "cmd:send", "cmd:person", "cmd:register"} <= offered
     assert len(offered) == 15
@@ -112,17 +112,19 @@ def test_language_can_be_changed():
 def test_support_request_includes_the_phone_number():
     chat = ConversationDriver("fr")
     assert "Un conseiller va bientôt" in chat(build_text_message("humain", "person"))
-    assert chat.list_calls(gateway_requests.RequestSupport)[0].phone == chat.person.phone
+    assert chat.list_requests(gateway_requests.RequestSupport)[0].phone == chat.person.phone
 
 
 @pytest.mark.parametrize(
     "word",
     ["menu", "help", "balance", "send money", "history", "cards", "kyc", "register", "cancel"],
 )
-@pytest.mark.parametrize("so_far", [[], ["AM-1001"], ["AM-1001", "500"], ["AM-1001", "500", "yes"]])
-def test_global_keyword_cancels_the_payment_in_any_state(word, so_far):
+@pytest.mark.parametrize(
+    "earlier_messages", [[], ["AM-1001"], ["AM-1001", "500"], ["AM-1001", "500", "yes"]]
+)
+def test_global_keyword_cancels_the_payment_in_any_state(word, earlier_messages):
     chat = ConversationDriver()
-    for earlier in ("send money", *so_far):
+    for earlier in ("send money", *earlier_messages):
         chat(earlier)
     reply = chat(word)
     assert "canceled: *Send money*" in reply
@@ -181,10 +183,12 @@ def test_expired_conversation_is_announced_once():
     ],
     ids=lambda event: type(event).__name__,
 )
-@pytest.mark.parametrize("so_far", [[], ["send money"], ["send money", "AM-1001", "500", "yes"]])
-def test_any_event_gets_a_reply_in_any_state(event, so_far):
+@pytest.mark.parametrize(
+    "earlier_messages", [[], ["send money"], ["send money", "AM-1001", "500", "yes"]]
+)
+def test_any_event_gets_a_reply_in_any_state(event, earlier_messages):
     chat = ConversationDriver()
-    for word in so_far:
+    for word in earlier_messages:
         chat(word)
     assert chat(event)
     assert PIN not in chat.reply_text
@@ -291,12 +295,12 @@ def test_conversation_survives_a_json_round_trip():
         assert reencode_conversation(chat.conversation) == chat.conversation
 
 
-@pytest.mark.parametrize("asked", ["send money", "link a card"])
-@pytest.mark.parametrize("written", ["pin{}", "PIN:{}", "code-{}"])
-def test_pin_is_not_accepted_as_a_card_serial(asked, written):
+@pytest.mark.parametrize("command", ["send money", "link a card"])
+@pytest.mark.parametrize("template", ["pin{}", "PIN:{}", "code-{}"])
+def test_pin_is_not_accepted_as_a_card_serial(command, template):
     chat = ConversationDriver()
-    chat(asked)
-    assert "looks like a PIN" in chat(written.format(PIN))
+    chat(command)
+    assert "looks like a PIN" in chat(template.format(PIN))
     assert PIN not in chat.reply_text
     assert PIN not in str(chat.conversation)
 

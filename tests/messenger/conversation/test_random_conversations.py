@@ -1,4 +1,4 @@
-"""Stateful property test: random messages, taps, forms, replays, lost responses and crashes."""
+"""Stateful property test: random messages, taps, forms, replays, lost responses and crash."""
 
 import re
 
@@ -95,8 +95,8 @@ GATEWAY_FAILURES = st.sampled_from(
         ),
     ]
 )
-CALL_TYPES = st.sampled_from([*gateway_requests.GatewayRequest.__args__])
-PIN_CALLS = (
+REQUEST_TYPES = st.sampled_from([*gateway_requests.GatewayRequest.__args__])
+PIN_REQUESTS = (
     gateway_requests.SendMoney,
     gateway_requests.LinkCard,
     gateway_requests.UnblockCard,
@@ -129,14 +129,14 @@ class RandomConversation(RuleBasedStateMachine):
         language=st.sampled_from([None, "en", "fr"]),
         pins=st.sampled_from(["text", "text", "form", "form", "none"]),
         documents=st.booleans(),
-        hides=st.sampled_from([False, False, False, True]),
+        hides_number=st.sampled_from([False, False, False, True]),
         registered=st.sampled_from([True, True, True, False]),
     )
-    def begin(self, language, pins, documents, hides, registered):
-        self.story = ConversationDriver(language, pin_entry_mode=pins, can_send_documents=documents)
-        self.story.gateway = self.gateway = ConfirmingGateway()
-        if hides:
-            self.story.person = Person(address="user:U1", phone=None, language=language)
+    def begin(self, language, pins, documents, hides_number, registered):
+        self.chat = ConversationDriver(language, pin_entry_mode=pins, can_send_documents=documents)
+        self.chat.gateway = self.gateway = ConfirmingGateway()
+        if hides_number:
+            self.chat.person = Person(address="user:U1", phone=None, language=language)
         if not registered:
             self.gateway.subscriber = None
         #: Card and amount displayed for confirmation, by operation.
@@ -147,94 +147,94 @@ class RandomConversation(RuleBasedStateMachine):
 
     # Actions of the person
 
-    @rule(text=TEXTS, meaning=INTENTS, late=st.booleans(), dies=st.booleans())
-    def send_text(self, text, intent, late, dies):
+    @rule(text=TEXTS, intent=INTENTS, late=st.booleans(), crash=st.booleans())
+    def send_text(self, text, intent, late, crash):
         command = keywords.match_command(text) or intent.command
         intent = msgspec.structs.replace(intent, command=command)
-        self.handle_event(TextMessage(text=text, intent=intent, is_late=late), dies=dies)
+        self.handle_event(TextMessage(text=text, intent=intent, is_late=late), crash=crash)
 
     @rule(
         amount=st.sampled_from(["5", "20"]),
         card=st.sampled_from(["AM-1001", "AM-2002"]),
         pins=st.lists(st.sampled_from([PIN, PIN, WRONG_PIN]), min_size=1, max_size=3),
-        stumbles=st.lists(st.tuples(st.integers(1, 7), INTERRUPTIONS), max_size=2),
-        dies_at=st.integers(0, 12),
-        is_lost=st.booleans(),
+        interruptions=st.lists(st.tuples(st.integers(1, 7), INTERRUPTIONS), max_size=2),
+        crash_at=st.integers(0, 12),
+        loses_response=st.booleans(),
         unclear=st.sampled_from([None, *UNCLEAR_CONFIRMATIONS]),
     )
-    def send_money(self, amount, card, pins, stumbles, dies_at, is_lost, unclear):
+    def send_money(self, amount, card, pins, interruptions, crash_at, loses_response, unclear):
         """Follow the script of a payment, because random events rarely complete one."""
         script: list[str] = ["cancel", "send money", card, amount, "yes", *pins]
-        events = [*enumerate(script, 1), *stumbles]
-        for position, what in sorted(events, key=lambda pair: pair[0]):
-            if is_lost and position == 6:
+        events = [*enumerate(script, 1), *interruptions]
+        for position, action in sorted(events, key=lambda pair: pair[0]):
+            if loses_response and position == 6:
                 self.gateway.lost_responses = [gateway_requests.SendMoney]
-            if what == "yes" and unclear is not None:
+            if action == "yes" and unclear is not None:
                 self.handle_event(unclear)
-            if what == "yes" and self.story.conversation.stage == "confirm":
-                self.handle_event(OptionChosen(id=self.story.get_option_id("yes"), is_late=True))
-            if what not in (PIN, WRONG_PIN):
+            if action == "yes" and self.chat.conversation.stage == "confirm":
+                self.handle_event(OptionChosen(id=self.chat.get_option_id("yes"), is_late=True))
+            if action not in (PIN, WRONG_PIN):
                 self.handle_event(
-                    build_text_message(what) if isinstance(what, str) else what,
-                    dies=position == dies_at,
+                    build_text_message(action) if isinstance(action, str) else action,
+                    crash=position == crash_at,
                 )
-            elif self.story.conversation.is_awaiting_pin:
-                self.handle_event(self.build_pin_event(what), dies=position == dies_at)
+            elif self.chat.conversation.is_awaiting_pin:
+                self.handle_event(self.build_pin_event(action), crash=position == crash_at)
 
     def build_pin_event(self, pin: str) -> Event:
-        if self.story.settings["pin_entry_mode"] == "text":
+        if self.chat.settings["pin_entry_mode"] == "text":
             return TextMessage(text=pin)
-        return FormSubmitted(operation=self.story.conversation.operation, pin=pin)
+        return FormSubmitted(operation=self.chat.conversation.operation, pin=pin)
 
-    @rule(choice=st.integers(0, 200), late=st.booleans(), dies=st.booleans())
-    def choose_option(self, choice, late, dies):
+    @rule(choice=st.integers(0, 200), late=st.booleans(), crash=st.booleans())
+    def choose_option(self, choice, late, crash):
         """Choose an option, usually one of those displayed last."""
         ids = self.known_option_ids[-6:] if choice % 4 else self.known_option_ids
-        self.handle_event(OptionChosen(id=ids[choice % len(ids)], is_late=late), dies=dies)
+        self.handle_event(OptionChosen(id=ids[choice % len(ids)], is_late=late), crash=crash)
 
-    @precondition(lambda self: self.story.conversation.piece != "amount")
+    @precondition(lambda self: self.chat.conversation.piece != "amount")
     @rule(
         text=st.sampled_from([PIN, PIN, WRONG_PIN, f"{PIN} {PIN}", f"{PIN} {WRONG_PIN}"]),
         late=st.booleans(),
-        dies=st.booleans(),
+        crash=st.booleans(),
     )
-    def send_pin_text(self, text, late, dies):
-        paid = len(self.gateway.payments)
-        awaited = (
-            self.story.conversation.is_awaiting_pin
-            and self.story.settings["pin_entry_mode"] == "text"
+    def send_pin_text(self, text, late, crash):
+        payment_count = len(self.gateway.payments)
+        is_pin_expected = (
+            self.chat.conversation.is_awaiting_pin
+            and self.chat.settings["pin_entry_mode"] == "text"
         )
-        tried = len(self.list_payment_calls())
-        self.handle_event(TextMessage(text=text, is_late=late), dies=dies)
-        if not awaited or late:
-            assert len(self.gateway.payments) == paid
-            assert len(self.list_payment_calls()) == tried
+        request_count = len(self.list_pin_requests())
+        self.handle_event(TextMessage(text=text, is_late=late), crash=crash)
+        if not is_pin_expected or late:
+            assert len(self.gateway.payments) == payment_count
+            assert len(self.list_pin_requests()) == request_count
 
     @rule(
         choice=st.integers(0, 20),
         pin=st.sampled_from([PIN, PIN, WRONG_PIN, "12", None]),
         new_pin=st.sampled_from([None, PIN, WRONG_PIN, "12345"]),
-        dies=st.booleans(),
+        crash=st.booleans(),
     )
-    def submit_pin_form(self, choice, pin, new_pin, dies):
+    def submit_pin_form(self, choice, pin, new_pin, crash):
         operations = self.operations[-1:] if choice % 3 else self.operations
         operation = operations[choice % len(operations)]
-        pending = self.story.conversation
-        tried = len(self.list_payment_calls())
-        self.handle_event(FormSubmitted(operation=operation, pin=pin, new_pin=new_pin), dies=dies)
+        pending = self.chat.conversation
+        request_count = len(self.list_pin_requests())
+        self.handle_event(FormSubmitted(operation=operation, pin=pin, new_pin=new_pin), crash=crash)
         if pending.operation != operation or not pending.is_awaiting_pin:
-            assert len(self.list_payment_calls()) == tried
+            assert len(self.list_pin_requests()) == request_count
 
     @rule(event=OTHER_EVENTS)
     def send_other_event(self, event):
         self.handle_event(event)
 
-    @precondition(lambda self: self.story.person.phone is not None)
+    @precondition(lambda self: self.chat.person.phone is not None)
     @rule()
     def change_number(self):
         self.handle_event(NumberChanged())
-        assert not self.story.person.trusted
-        assert self.story.conversation.operation is None
+        assert not self.chat.person.trusted
+        assert self.chat.conversation.operation is None
 
     @precondition(
         lambda self: (
@@ -242,7 +242,7 @@ class RandomConversation(RuleBasedStateMachine):
                 isinstance(self.last, TextMessage)
                 and self.last.text is not None
                 and PIN in self.last.text
-                and self.story.conversation.piece == "amount"
+                and self.chat.conversation.piece == "amount"
             )
         )
     )
@@ -252,17 +252,16 @@ class RandomConversation(RuleBasedStateMachine):
 
     @rule()
     def expire_conversation(self):
-        before = self.story.conversation
         assert CONVERSATION_TIMEOUT_SECONDS
-        self.story.conversation = Conversation(lapsed=before.has_money_in_progress)
+        self.chat.conversation = Conversation(lapsed=self.chat.conversation.has_money_in_progress)
 
     # External conditions
 
-    @rule(kind=CALL_TYPES, outcome=GATEWAY_FAILURES)
+    @rule(kind=REQUEST_TYPES, outcome=GATEWAY_FAILURES)
     def make_gateway_fail(self, kind, outcome):
         self.gateway.overrides = {kind: [outcome]}
 
-    @rule(kind=st.sampled_from(PIN_CALLS))
+    @rule(kind=st.sampled_from(PIN_REQUESTS))
     def lose_gateway_response(self, kind):
         self.gateway.lost_responses = [kind]
 
@@ -276,58 +275,59 @@ class RandomConversation(RuleBasedStateMachine):
 
     @rule(pins=st.sampled_from(["text", "form"]))
     def switch_pin_mode(self, pins):
-        self.story.settings["pin_entry_mode"] = pins
+        self.chat.settings["pin_entry_mode"] = pins
 
     # Properties
 
-    def handle_event(self, event: Event, *, dies: bool = False) -> None:
-        if dies:
+    def handle_event(self, event: Event, *, crash: bool = False) -> None:
+        if crash:
             # Crash before the save: the gateway executed the request, and the event is replayed.
-            self.story.replies, self.story.effects, self.story.steps = [], [], []
-            self.story.handle_event(event)
-        before = self.story.conversation
-        self.story(event)
+            self.chat.replies, self.chat.effects, self.chat.outputs = [], [], []
+            self.chat.handle_event(event)
+        before = self.chat.conversation
+        self.chat(event)
         self.last = event
         self.record_options(before)
         self.check_turn(event, before)
 
     def record_options(self, before: Conversation) -> None:
-        now = self.story.conversation
-        for reply in self.story.replies:
+        now = self.chat.conversation
+        for reply in self.chat.replies:
             if isinstance(reply, OptionList):
                 self.known_option_ids += [option.id for option in reply.options] + [reply.more.id]
             if isinstance(reply, PinRequest):
                 self.operations.append(reply.operation)
-        if now.command == "send" and now.stage == "confirm" and self.story.replies:
-            (card, amount) = CONFIRMATION_PATTERN.search(self.story.replies[-1].text).groups()
+        if now.command == "send" and now.stage == "confirm" and self.chat.replies:
+            (card, amount) = CONFIRMATION_PATTERN.search(self.chat.replies[-1].text).groups()
             self.confirmations[now.operation] = (card, amount.replace(",", ""))
         if now.command == "send" and now.piece == "sent" and before.stage == "confirm":
             assert before.operation == now.operation
             self.gateway.confirmed[now.operation] = self.confirmations[now.operation]
 
     def check_turn(self, event: Event, before: Conversation) -> None:
-        assert self.story.replies or isinstance(event, FormClosed)
-        if before.stage == "confirm" and self.story.conversation.facts.get("confirmed"):
+        assert self.chat.replies or isinstance(event, FormClosed)
+        if before.stage == "confirm" and self.chat.conversation.facts.get("confirmed"):
             assert is_clear_yes(event)
-        for step in self.story.steps:
-            check_no_secret(step)
-            check_state_transition(before, step)
-            check_replies(step)
-            before = step.conversation
+        for output in self.chat.outputs:
+            check_no_secret(output)
+            check_state_transition(before, output)
+            check_replies(output)
+            before = output.conversation
 
     def teardown(self) -> None:
         if hasattr(self, "gateway"):
             event(f"payments: {len(self.gateway.payments)}")
 
-    def list_payment_calls(self) -> list[gateway_requests.GatewayRequest]:
-        return [request for request in self.gateway.calls if isinstance(request, PIN_CALLS)]
+    def list_pin_requests(self) -> list[gateway_requests.GatewayRequest]:
+        return [request for request in self.gateway.requests if isinstance(request, PIN_REQUESTS)]
 
     @invariant()
     def check_payments_were_confirmed(self):
         if not hasattr(self, "gateway"):
             return
-        for paid in self.gateway.payments:
-            assert self.gateway.confirmed[paid.request_id] == (paid.card_serial, paid.amount)
+        for payment in self.gateway.payments:
+            confirmed = self.gateway.confirmed[payment.request_id]
+            assert confirmed == (payment.card_serial, payment.amount)
 
 
 def is_clear_yes(event: Event) -> bool:
@@ -338,22 +338,22 @@ def is_clear_yes(event: Event) -> bool:
     return isinstance(event, OptionChosen) and not event.is_late
 
 
-def check_no_secret(step: EngineOutput) -> None:
+def check_no_secret(output: EngineOutput) -> None:
     stored = [
-        msgspec.json.encode(step.conversation).decode(),
-        repr(step.request),
-        repr(step.effects),
+        msgspec.json.encode(output.conversation).decode(),
+        repr(output.request),
+        repr(output.effects),
     ]
-    for text in [*stored, *map(format_reply, step.replies)]:
+    for text in [*stored, *map(format_reply, output.replies)]:
         for secret in (PIN, WRONG_PIN):
             assert secret not in text
 
 
-def check_state_transition(before: Conversation, step: EngineOutput) -> None:
+def check_state_transition(before: Conversation, output: EngineOutput) -> None:
     """Check the conversation state and the transition that led to it."""
-    now = step.conversation
+    now = output.conversation
     current_step = SCRIPTS[now.command].get_step(now.piece) if now.command else None
-    assert (now.stage == "executing") == (step.request is not None)
+    assert (now.stage == "executing") == (output.request is not None)
     match now.stage:
         case "idle":
             assert (now.command, now.piece, now.operation, now.facts) == (None, None, None, {})
@@ -370,16 +370,16 @@ def check_state_transition(before: Conversation, step: EngineOutput) -> None:
         # A payment's PIN is requested only after a yes, and stays bound to that operation.
         assert (before.stage, before.piece) == ("confirm", "confirmed") or before.piece == "sent"
         assert before.operation == now.operation
-    if isinstance(step.request, gateway_requests.SendMoney):
+    if isinstance(output.request, gateway_requests.SendMoney):
         assert before.stage == "await_pin"
-        assert step.request.request_id == before.operation
+        assert output.request.request_id == before.operation
     if now.uncertain:
         assert now.command == "send"
         assert now.piece == "sent"
 
 
-def check_replies(step: EngineOutput) -> None:
-    for reply in step.replies:
+def check_replies(output: EngineOutput) -> None:
+    for reply in output.replies:
         assert len(format_reply(reply)) > 0
         if not isinstance(reply, OptionList):
             continue

@@ -68,7 +68,7 @@ def test_sentence_with_amount_and_recipient_goes_to_confirmation():
     chat = ConversationDriver()
     text = chat(build_text_message("send 500 to 076222222", "send"))
     assert chat.conversation.stage == "confirm"
-    assert chat.list_calls(gateway_requests.FindPayeeByPhone)[0].phone == PAYEE_PHONE
+    assert chat.list_requests(gateway_requests.FindPayeeByPhone)[0].phone == PAYEE_PHONE
     assert "507.50 SLE" in text
 
 
@@ -90,7 +90,7 @@ def test_event_replayed_after_a_crash_requests_the_same_payment():
     chat.handle_event(build_text_message(PIN))
     chat(PIN)
     assert len(chat.gateway.payments) == 1
-    assert len(chat.list_calls(gateway_requests.SendMoney)) == 2
+    assert len(chat.list_requests(gateway_requests.SendMoney)) == 2
 
 
 def test_payment_with_the_pin_form_pays_once():
@@ -159,7 +159,9 @@ def test_retry_after_a_wrong_pin_uses_the_same_operation():
     chat = drive_to_pin()
     chat(WRONG_PIN)
     chat(PIN)
-    assert len({call.request_id for call in chat.list_calls(gateway_requests.SendMoney)}) == 1
+    assert (
+        len({request.request_id for request in chat.list_requests(gateway_requests.SendMoney)}) == 1
+    )
     assert len(chat.gateway.payments) == 1
 
 
@@ -199,13 +201,13 @@ def test_decline_ends_the_operation():
     chat = drive_to_pin()
     chat.gateway.balance = 0
     assert "don't have enough money" in chat(PIN)
-    first = chat.list_calls(gateway_requests.SendMoney)[0].request_id
+    first = chat.list_requests(gateway_requests.SendMoney)[0].request_id
     chat.gateway.balance = 1_000_00
     for word in ("send money", "AM-1001", "500", "yes", PIN):
         chat(word)
     assert chat.gateway.payments == [
         PaymentRecord(
-            chat.list_calls(gateway_requests.SendMoney)[1].request_id, "AM-1001", "500.00"
+            chat.list_requests(gateway_requests.SendMoney)[1].request_id, "AM-1001", "500.00"
         )
     ]
     assert chat.gateway.payments[0].request_id != first

@@ -69,7 +69,7 @@ def test_every_referenced_key_exists():
 @pytest.mark.parametrize("code", Code)
 def test_every_error_code_has_a_message(language, code):
     chat = ConversationDriver(language)
-    turn = Turn(chat.person, chat.conversation, chat.build_settings())
+    turn = Turn(chat.person, chat.conversation, chat.build_context())
     message = error_messages.render_rejection(turn, RequestRejected(code=code))
     assert message
     assert code not in message

@@ -31,10 +31,10 @@ def test_balance_is_shown_in_both_languages():
 
 def test_balance_shows_held_and_available_funds():
     chat = ConversationDriver()
-    read = gateway_requests.Balance(
+    balance = gateway_requests.Balance(
         balance="1000.00", available="900.00", held="100.00", currency="SLE"
     )
-    chat.gateway.overrides = {gateway_requests.GetBalance: [RequestSucceeded(result=read)]}
+    chat.gateway.overrides = {gateway_requests.GetBalance: [RequestSucceeded(result=balance)]}
     reply = chat("balance")
     for part in ("900.00 SLE", "1,000.00 SLE", "100.00 SLE"):
         assert part in reply
@@ -71,7 +71,7 @@ def test_statement_is_sent_as_a_document(choice, first, last):
     chat = ConversationDriver()
     chat("statement")
     chat.choose_option(choice)
-    created = chat.list_calls(gateway_requests.CreateStatement)[0]
+    created = chat.list_requests(gateway_requests.CreateStatement)[0]
     assert (created.from_date, created.to_date) == (first, last)
     (file,) = chat.replies
     assert isinstance(file, DocumentReply)
@@ -91,9 +91,9 @@ def test_statement_period_can_be_given_in_words():
     chat("statement")
     assert "didn't understand that period" in chat("some day")
     chat("last 10 days")
-    assert chat.list_calls(gateway_requests.CreateStatement)[0].from_date == "2026-03-05"
+    assert chat.list_requests(gateway_requests.CreateStatement)[0].from_date == "2026-03-05"
     chat(build_text_message("last 5 days", "statement"))
-    assert chat.list_calls(gateway_requests.CreateStatement)[1].from_date == "2026-03-10"
+    assert chat.list_requests(gateway_requests.CreateStatement)[1].from_date == "2026-03-10"
 
 
 def test_limits_suggest_verification_below_the_top_kyc_level():
@@ -137,14 +137,14 @@ def test_card_that_is_already_linked_is_rejected():
 
 
 @pytest.mark.parametrize(
-    ("reason", "final", "status"),
+    ("reason", "is_permanent", "status"),
     [("lost", True, "LOST"), ("customer_request", False, "BLOCKED")],
 )
-def test_blocking_a_card_requires_confirmation(reason, final, status):
+def test_blocking_a_card_requires_confirmation(reason, is_permanent, status):
     chat = ConversationDriver()
     chat(build_text_message("block", "block"))
     chat.choose_option("TG-0001")
-    assert chat.choose_option(reason).count("permanently") == final
+    assert chat.choose_option(reason).count("permanently") == is_permanent
     assert chat.gateway.cards[0].status == "ACTIVE"
     assert "is blocked" in chat("yes")
     assert chat.gateway.cards[0].status == status
@@ -232,7 +232,7 @@ def test_registration_step_by_step_creates_the_subscriber(language, yes, welcome
     chat(yes)
     assert chat.conversation.is_awaiting_pin
     assert welcome in chat(PIN)
-    (registered,) = chat.list_calls(gateway_requests.RegisterSubscriber)
+    (registered,) = chat.list_requests(gateway_requests.RegisterSubscriber)
     assert (registered.phone, registered.last_name) == (PHONE, "Kamara")
 
 
@@ -276,18 +276,20 @@ def test_rejected_registration_field_can_be_entered_again():
     assert chat.gateway.subscriber.first_name == "Mary"
 
 
-@pytest.mark.parametrize(("language", "next_one"), [("en", "is next"), ("fr", "document suivant")])
-def test_documents_are_submitted_one_by_one(language, next_one):
+@pytest.mark.parametrize(
+    ("language", "next_question"), [("en", "is next"), ("fr", "document suivant")]
+)
+def test_documents_are_submitted_one_by_one(language, next_question):
     chat = ConversationDriver(language)
     chat("kyc")
     chat.choose_option("id_front")
-    assert next_one in chat.send_image()
+    assert next_question in chat.send_image()
     assert "id_front" not in {option.id.partition("#")[0] for option in chat.last_offer.options}
     chat.choose_option("selfie")
     chat.send_image()
     chat.choose_option("enough")
     assert chat.conversation.stage == "idle"
-    sent = [call.document_type for call in chat.list_calls(gateway_requests.AddDocument)]
+    sent = [request.document_type for request in chat.list_requests(gateway_requests.AddDocument)]
     assert sent == ["id_front", "selfie"]
 
 
@@ -319,7 +321,7 @@ def test_unsolicited_image_starts_document_submission():
     assert "waiting for a photo" in chat("here it comes")
     assert chat(ImageRejected(reason="is damaged"))
     chat.send_image()
-    assert len(chat.list_calls(gateway_requests.AddDocument)) == 1
+    assert len(chat.list_requests(gateway_requests.AddDocument)) == 1
 
 
 def test_image_during_another_command_is_rejected():
@@ -359,7 +361,7 @@ def test_hidden_number_is_verified_with_a_one_time_code(language, confirmed):
     assert chat.conversation.piece == "phone"
     chat("what?")
     chat(PHONE)
-    assert chat.list_calls(gateway_requests.SendOneTimeCode)[0].phone == PHONE
+    assert chat.list_requests(gateway_requests.SendOneTimeCode)[0].phone == PHONE
     chat("111111")
     assert chat.effects == []
     reply = chat(CODE)
@@ -385,7 +387,7 @@ def test_new_code_or_other_number_can_be_requested():
     chat("balance")
     chat(PHONE)
     chat.choose_option("code")
-    assert len(chat.list_calls(gateway_requests.SendOneTimeCode)) == 2
+    assert len(chat.list_requests(gateway_requests.SendOneTimeCode)) == 2
     chat.choose_option("phone")
     assert chat.conversation.piece == "phone"
 
@@ -398,6 +400,6 @@ def test_one_time_code_is_never_stored():
     chat("balance")
     chat(PHONE)
     chat(CODE)
-    for step in chat.steps:
-        assert CODE not in msgspec.json.encode(step.conversation).decode()
+    for output in chat.outputs:
+        assert CODE not in msgspec.json.encode(output.conversation).decode()
     assert "1,000.00 SLE" in chat(CODE)

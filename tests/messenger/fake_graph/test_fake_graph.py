@@ -80,8 +80,8 @@ async def graph(provider: Provider) -> AsyncIterator[httpx2.AsyncClient]:
         yield client
 
 
-async def _send_text(graph: httpx2.AsyncClient, **rule: Any) -> str:
-    response = await graph.post(f"/_fake/users/+{PHONE}/say", json=rule)
+async def _send_user_message(graph: httpx2.AsyncClient, **content: Any) -> str:
+    response = await graph.post(f"/_fake/users/+{PHONE}/say", json=content)
     assert response.status_code == 200
     return str(response.json()["message_id"])
 
@@ -104,19 +104,19 @@ def _parse_messages(webhook: WebhookServer) -> list[ReceivedMessage]:
 async def test_accepted_message_is_recorded_and_its_status_delivered(
     graph: httpx2.AsyncClient, webhook: WebhookServer
 ) -> None:
-    await _send_text(graph, text="hi")
+    await _send_user_message(graph, text="hi")
     response = await graph.post(f"/{PHONE_NUMBER_ID}/messages", json=TEXT)
-    taken = response.json()
-    assert taken["contacts"] == [{"input": PHONE, "wa_id": PHONE}]
-    message_id = taken["messages"][0]["id"]
+    accepted = response.json()
+    assert accepted["contacts"] == [{"input": PHONE, "wa_id": PHONE}]
+    message_id = accepted["messages"][0]["id"]
     (sent,) = (await graph.get(f"/_fake/sent?to=+{PHONE}")).json()["data"]
     assert (sent["id"], sent["message"]) == (message_id, TEXT)
     assert (await graph.get("/_fake/sent?to=1")).json() == {"data": []}
     async with asyncio.timeout(30):
         while len(webhook.received) < 2:
             await asyncio.sleep(0.01)
-    fate = msgspec.json.decode(webhook.received[1][0])["entry"][0]["changes"][0]["value"]
-    assert fate["statuses"][0]["id"] == message_id
+    status = msgspec.json.decode(webhook.received[1][0])["entry"][0]["changes"][0]["value"]
+    assert status["statuses"][0]["id"] == message_id
     assert parse_delivery(webhook.received[1][0]).messages == []
 
 
@@ -132,7 +132,7 @@ async def test_free_form_message_is_allowed_only_within_24_hours(
     graph: httpx2.AsyncClient, clock: FakeClock
 ) -> None:
     assert await _send_and_get_error(graph) == 131047
-    await _send_text(graph, text="hi")
+    await _send_user_message(graph, text="hi")
     clock.advance(hours=24)
     assert await _send_and_get_error(graph) == 0
     clock.advance(seconds=1)
@@ -143,7 +143,7 @@ async def test_free_form_message_is_allowed_only_within_24_hours(
 async def test_messages_to_one_recipient_are_rate_limited(
     graph: httpx2.AsyncClient, clock: FakeClock
 ) -> None:
-    await _send_text(graph, text="hi")
+    await _send_user_message(graph, text="hi")
     assert [await _send_and_get_error(graph) for _ in range(4)] == [0, 0, 0, 131056]
     clock.advance(seconds=6)
     assert [await _send_and_get_error(graph) for _ in range(2)] == [0, 131056]
@@ -168,7 +168,7 @@ async def test_messages_across_recipients_are_rate_limited(
 async def test_planned_failures_are_returned_and_a_departed_user_is_unreachable(
     graph: httpx2.AsyncClient,
 ) -> None:
-    await _send_text(graph, text="hi")
+    await _send_user_message(graph, text="hi")
     await graph.post("/_fake/fail", json={"code": 131000, "times": 2})
     assert [await _send_and_get_error(graph) for _ in range(3)] == [131000, 131000, 0]
     await graph.post(f"/_fake/users/{PHONE}/leave")
@@ -272,7 +272,7 @@ INVALID_MESSAGES: list[tuple[Any, int]] = [
 async def test_message_format_and_limits_are_validated(
     graph: httpx2.AsyncClient, clock: FakeClock
 ) -> None:
-    await _send_text(graph, text="hi")
+    await _send_user_message(graph, text="hi")
     for message, code in INVALID_MESSAGES:
         clock.advance(seconds=6)
         assert (message, await _send_and_get_error(graph, message)) == (message, code)
@@ -282,7 +282,7 @@ async def test_deliveries_are_signed_and_repeated_until_acknowledged(
     graph: httpx2.AsyncClient, webhook: WebhookServer
 ) -> None:
     webhook.statuses = [500]
-    message_id = await _send_text(graph, text="hi", copies=2)
+    message_id = await _send_user_message(graph, text="hi", copies=2)
     async with asyncio.timeout(30):
         while len(webhook.received) < 3:
             await asyncio.sleep(0.01)
@@ -295,7 +295,9 @@ async def test_deliveries_are_signed_and_repeated_until_acknowledged(
 async def test_held_messages_are_delivered_together_in_reverse_order(
     graph: httpx2.AsyncClient, webhook: WebhookServer
 ) -> None:
-    output = [await _send_text(graph, text=text, hold=True) for text in ("one", "two", "three")]
+    output = [
+        await _send_user_message(graph, text=text, hold=True) for text in ("one", "two", "three")
+    ]
     assert webhook.received == []
     response = await graph.post("/_fake/deliver", json={"order": "reversed", "together": True})
     assert response.json() == {"delivered": 3}
@@ -310,11 +312,11 @@ async def test_user_actions_are_delivered_as_messages(
         "/_fake/media", content=b"a picture", headers={"Content-Type": "image/png"}
     )
     media_id = uploaded.json()["id"]
-    await _send_text(graph, text="hi")
-    await _send_text(graph, tap="menu:send")
-    await _send_text(graph, button="stop")
-    await _send_text(graph, flow={"flow_token": "t1"})
-    await _send_text(graph, image=media_id)
+    await _send_user_message(graph, text="hi")
+    await _send_user_message(graph, tap="menu:send")
+    await _send_user_message(graph, button="stop")
+    await _send_user_message(graph, flow={"flow_token": "t1"})
+    await _send_user_message(graph, image=media_id)
     await graph.post(f"/_fake/users/{PHONE}/change-number", json={"to": "23276000000"})
     messages = _parse_messages(webhook)
     assert {message.address for message in messages} == {f"+{PHONE}"}
@@ -370,7 +372,7 @@ async def test_fake_provider_runs_as_a_standalone_process() -> None:
         assert process.stdout is not None
         async with asyncio.timeout(30):
             line = (await process.stdout.readline()).decode()
-        async with open_client(line.split()[-1]) as client:
+        async with open_client(line.split()[-1].rstrip(".")) as client:
             assert (await client.get("/_fake/sent")).json() == {"data": []}
     finally:
         process.terminate()

@@ -40,7 +40,7 @@ PUBLIC_PEM = (
 
 
 @dataclass
-class EntryResult:
+class SubmissionResult:
     finished: bool
     text: str = ""
 
@@ -60,34 +60,34 @@ class FlowDriver:
     def clock(self) -> datetime:
         return self.now
 
-    def advance_clock(self, **how_long: float) -> None:
-        self.now += timedelta(**how_long)
+    def advance_clock(self, **duration: float) -> None:
+        self.now += timedelta(**duration)
 
     async def issue_form(
         self, form: str = "pin", language: str = "en", operation: str = "op"
     ) -> str:
-        ask = PinRequest(
+        pin_request = PinRequest(
             text="10.00 SLE to Aminata K.", button="PIN", form=form, operation=operation
         )
         async with self.database.transaction() as tx:
             return await forms.issue(
-                tx, address=ADDRESS, ask=ask, language=language, now=self.clock()
+                tx, address=ADDRESS, pin_request=pin_request, language=language, now=self.clock()
             )
 
     async def handle_entry(
-        self, _: "FlowDriver", form: Form, entered: FormSubmitted
-    ) -> EntryResult | None:
+        self, _: "FlowDriver", form: Form, submission: FormSubmitted
+    ) -> SubmissionResult | None:
         """Record the submission and mark the form as used, as the real handler does."""
-        self.entries.append(entered)
+        self.entries.append(submission)
         if self.failure is not None:
             raise self.failure
-        if entered.pin not in (None, CORRECT_PIN):
-            return EntryResult(False, self.wrong_pin_text)
+        if submission.pin not in (None, CORRECT_PIN):
+            return SubmissionResult(False, self.wrong_pin_text)
         async with self.database.transaction() as tx:
             if not await forms.mark_used(tx, form.token_hash, self.clock()):
                 return None
             self.used_count += 1
-        return EntryResult(True)
+        return SubmissionResult(True)
 
     async def send_request(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         client = FlowClient(PUBLIC_PEM)
@@ -107,7 +107,7 @@ def build_success(token: str) -> tuple[int, dict[str, Any]]:
 
 def split_words(text: str) -> list[str]:
     """Split into words, so that a PIN does not match digits inside a longer id."""
-    return "".join(letter if letter.isalnum() else " " for letter in text).split()
+    return "".join(char if char.isalnum() else " " for char in text).split()
 
 
 async def dump_tables(database: Database) -> list[str]:

@@ -41,27 +41,27 @@ def encode_envelope(**changes: object) -> bytes:
 
 
 def test_independent_test_vector_is_decrypted_and_its_response_encrypted() -> None:
-    opened = FLOW_KEY.decrypt(json.dumps(TEST_VECTOR["body"]).encode())
-    assert opened.request == TEST_VECTOR["request"]
-    assert opened.encrypt_response(TEST_VECTOR["answer"]) == TEST_VECTOR["sealed_answer"]
+    decrypted = FLOW_KEY.decrypt(json.dumps(TEST_VECTOR["body"]).encode())
+    assert decrypted.request == TEST_VECTOR["request"]
+    assert decrypted.encrypt_response(TEST_VECTOR["answer"]) == TEST_VECTOR["sealed_answer"]
 
 
 @settings(max_examples=30)
 @given(json_objects, json_objects)
-def test_request_and_response_round_trip(request: dict[str, Any], answer: dict[str, Any]) -> None:
+def test_request_and_response_round_trip(request: dict[str, Any], response: dict[str, Any]) -> None:
     client = FlowClient(PUBLIC_PEM)
-    opened = FLOW_KEY.decrypt(client.encrypt(request))
-    assert opened.request == request
-    assert client.decrypt(opened.encrypt_response(answer)) == answer
+    decrypted = FLOW_KEY.decrypt(client.encrypt(request))
+    assert decrypted.request == request
+    assert client.decrypt(decrypted.encrypt_response(response)) == response
 
 
 @settings(max_examples=150)
 @given(st.integers(0, len(BODY) - 1), st.integers(1, 255))
-def test_any_modified_byte_is_detected(place: int, flip: int) -> None:
-    changed = bytearray(BODY)
-    changed[place] ^= flip
+def test_any_modified_byte_is_detected(position: int, flip: int) -> None:
+    body = bytearray(BODY)
+    body[position] ^= flip
     with pytest.raises(DecryptionError):
-        FLOW_KEY.decrypt(bytes(changed))
+        FLOW_KEY.decrypt(bytes(body))
 
 
 @settings(max_examples=100)
@@ -75,13 +75,13 @@ def test_non_canonical_base64_is_rejected() -> None:
     vector = json.loads(BODY)["initial_vector"]
     last = vector[-3]
     for other in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/":
-        respelled = vector[:-3] + other + vector[-2:]
-        if other != last and base64.b64decode(respelled) == base64.b64decode(vector):
+        non_canonical = vector[:-3] + other + vector[-2:]
+        if other != last and base64.b64decode(non_canonical) == base64.b64decode(vector):
             with pytest.raises(DecryptionError):
-                FLOW_KEY.decrypt(encode_envelope(initial_vector=respelled))
+                FLOW_KEY.decrypt(encode_envelope(initial_vector=non_canonical))
             break
     else:
-        pytest.fail("16 bytes always have another spelling")
+        pytest.fail("16 bytes always have a second base64 encoding")
 
 
 @pytest.mark.parametrize("vector", [b"", b"x" * 12, b"x" * 17])

@@ -115,7 +115,7 @@ async def test_rejection_without_a_text_gets_a_default_message(flow_driver: Flow
     assert response["data"]["error_message"] == screens.get_error_text("en", "try_again")
 
 
-@pytest.mark.parametrize("failure", [unavailable("away"), RuntimeError(CORRECT_PIN)])
+@pytest.mark.parametrize("failure", [unavailable("database"), RuntimeError(CORRECT_PIN)])
 async def test_failed_submission_shows_an_error_and_keeps_the_form(
     flow_driver: FlowDriver, failure: Exception
 ) -> None:
@@ -128,11 +128,11 @@ async def test_failed_submission_shows_an_error_and_keeps_the_form(
 
 
 async def test_unavailable_database_returns_503(flow_driver: FlowDriver) -> None:
-    away = await Database.connect("postgresql://nobody@127.0.0.1:1/nothing")
+    unreachable = await Database.connect("postgresql://nobody@127.0.0.1:1/nothing")
     try:
-        status, response = await FlowDriver(away).submit_form("token", pin=CORRECT_PIN)
+        status, response = await FlowDriver(unreachable).submit_form("token", pin=CORRECT_PIN)
     finally:
-        await away.close()
+        await unreachable.close()
     assert (status, response) == (503, {"error_msg": screens.get_error_text("en", "try_again")})
 
 
@@ -150,9 +150,9 @@ async def test_invalid_token_returns_427(
 async def test_expired_form_is_reported_in_its_language(flow_driver: FlowDriver) -> None:
     token = await flow_driver.issue_form(language="fr")
     flow_driver.advance_clock(minutes=5)
-    ended = 427, {"error_msg": screens.get_error_text("fr", "expired")}
-    assert await flow_driver.submit_form(token, pin=CORRECT_PIN) == ended
-    assert await flow_driver.send_request({"action": "INIT", "flow_token": token}) == ended
+    expired = 427, {"error_msg": screens.get_error_text("fr", "expired")}
+    assert await flow_driver.submit_form(token, pin=CORRECT_PIN) == expired
+    assert await flow_driver.send_request({"action": "INIT", "flow_token": token}) == expired
     assert flow_driver.entries == []
 
 
@@ -181,19 +181,21 @@ async def test_form_used_between_lookup_and_submission_returns_427(flow_driver: 
     token = await flow_driver.issue_form(language="fr")
     both_found = asyncio.Barrier(2)
 
-    async def enter(_: FlowDriver, form: Any, entered: FormSubmitted) -> Any:
+    async def handle_submission(_: FlowDriver, form: Any, submission: FormSubmitted) -> Any:
         await both_found.wait()
-        return await flow_driver.handle_entry(flow_driver, form, entered)
+        return await flow_driver.handle_entry(flow_driver, form, submission)
 
     async def submit() -> tuple[int, dict[str, Any]]:
         client = FlowClient(PUBLIC_PEM)
         request = {"action": "data_exchange", "flow_token": token, "data": {"pin": CORRECT_PIN}}
-        status, text = await data_endpoint.handle(flow_driver, client.encrypt(request), enter)
+        status, text = await data_endpoint.handle(
+            flow_driver, client.encrypt(request), handle_submission
+        )
         return status, client.decrypt(text)
 
     responses = sorted(await asyncio.gather(submit(), submit()), key=lambda response: response[0])
-    ended = 427, {"error_msg": screens.get_error_text("fr", "expired")}
-    assert responses == [build_success(token), ended]
+    expired = 427, {"error_msg": screens.get_error_text("fr", "expired")}
+    assert responses == [build_success(token), expired]
 
 
 @pytest.mark.parametrize("action", ["INIT", "data_exchange"])
@@ -231,9 +233,9 @@ requests = st.fixed_dictionaries(
 @settings(max_examples=60)
 @given(requests, st.booleans())
 async def test_arbitrary_request_gets_a_response(
-    flow_driver: FlowDriver, request: dict[str, Any], known: bool
+    flow_driver: FlowDriver, request: dict[str, Any], has_valid_token: bool
 ) -> None:
-    if known:
+    if has_valid_token:
         request |= {"flow_token": await flow_driver.issue_form()}
     status, response = await flow_driver.send_request(request)
     assert status in {200, 400, 427}
@@ -242,7 +244,7 @@ async def test_arbitrary_request_gets_a_response(
 
 async def test_pin_appears_in_no_log_table_or_response(flow_driver: FlowDriver) -> None:
     lines, responses = io.BytesIO(), []
-    before = structlog.get_config()
+    log_config = structlog.get_config()
     logs.configure(lines)
     try:
         for form in screens.SCREENS:
@@ -257,13 +259,13 @@ async def test_pin_appears_in_no_log_table_or_response(flow_driver: FlowDriver) 
                     )
         await flow_driver.send_request({"action": CORRECT_PIN, "data": {"pin": CORRECT_PIN}})
     finally:
-        structlog.configure(**before)
-    seen = lines.getvalue().decode()
-    assert "flows.submission_failed" in seen
-    assert "flows.client_error" in seen
+        structlog.configure(**log_config)
+    log = lines.getvalue().decode()
+    assert "flows.submission_failed" in log
+    assert "flows.client_error" in log
     tables = json.dumps(await dump_tables(flow_driver.database))
     assert "10.00 SLE to Aminata K." in tables
     for pin in (CORRECT_PIN, WRONG_PIN, NEW_PIN):
-        assert not any(word == pin for word in split_words(seen)), "logged"
-        assert not any(word == pin for word in split_words(json.dumps(responses))), "answered"
+        assert not any(word == pin for word in split_words(log)), "logged"
+        assert not any(word == pin for word in split_words(json.dumps(responses))), "returned"
         assert not any(word == pin for word in split_words(tables)), "stored"

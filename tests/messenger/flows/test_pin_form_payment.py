@@ -147,7 +147,7 @@ async def test_form_stays_usable_while_the_gateway_is_unreachable(chat: ChatDriv
     assert len(chat.gateway.payments) == 1
 
 
-async def test_payment_cancelled_in_the_chat_cannot_be_submitted(chat: ChatDriver) -> None:
+async def test_payment_canceled_in_the_chat_cannot_be_submitted(chat: ChatDriver) -> None:
     token = await chat.drive_to_pin_form()
     await chat.send_text("cancel")
     assert await chat.submit_pin(token, PIN) == FORM_EXPIRED

@@ -27,8 +27,8 @@ async def services_driver(
     yield services_driver
     out, err = capfd.readouterr()
     leak_detector.add_source("logs", out + err)
-    told, codes = await services_driver.list_sent_texts()
-    leak_detector.add_pin_source("replies", told)
+    texts, codes = await services_driver.list_sent_texts()
+    leak_detector.add_pin_source("replies", texts)
     for code in codes:
         leak_detector.add_secret("a one-time code", code)
 

@@ -114,8 +114,8 @@ class Phone:
     async def tap_option(self, title: str) -> str:
         """Tap an option of the last offer by its title."""
         offer = await self.get_last(OptionList)
-        (chosen,) = (option.id for option in offer.options if option.title == title)
-        return await self.send(build_button_reply(chosen))
+        (option_id,) = (option.id for option in offer.options if option.title == title)
+        return await self.send(build_button_reply(option_id))
 
     async def read_replies(self, *, everything: bool = False) -> list[OutgoingMessage]:
         """Return the replies since the last read, or all of them."""
@@ -139,7 +139,7 @@ class Phone:
             message = open_message(self._vault, row["id"], row["content"])
             if isinstance(message, kind):
                 return message
-        raise AssertionError(f"no {kind.__name__} came")
+        raise AssertionError(f"no {kind.__name__} was sent")
 
     # Forms
 
@@ -154,12 +154,12 @@ class Phone:
     ) -> tuple[int, dict[str, Any]]:
         assert self._public_key is not None
         token = token or (await self.get_last(PinForm)).token
-        other_side = FlowClient(self._public_key)
-        body = other_side.encrypt(
+        flow_client = FlowClient(self._public_key)
+        body = flow_client.encrypt(
             {"version": "3.0", "action": action, "flow_token": token, **fields}
         )
         response = await self.client.post(self._flow_path, content=body, auth=self._auth)
-        return response.status_code, other_side.decrypt(response.text)
+        return response.status_code, flow_client.decrypt(response.text)
 
     # The compatibility endpoint
 

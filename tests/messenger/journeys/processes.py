@@ -50,14 +50,14 @@ class RunningServices:
 
 @contextlib.asynccontextmanager
 async def run_provider(callback: str) -> AsyncIterator[tuple[Provider, str]]:
-    created = Provider(
+    provider = Provider(
         access_token=ACCESS_TOKEN,
         phone_number_id=PHONE_NUMBER_ID,
         callback=callback,
         app_secret=GRAPH_APP_SECRET,
     )
-    async with server.serve(created) as url:
-        yield created, url
+    async with server.serve(provider) as url:
+        yield provider, url
 
 
 @contextlib.asynccontextmanager
@@ -72,12 +72,12 @@ async def run_services(
 ) -> AsyncIterator[RunningServices]:
     """Run the services with the settings in `more`, and require a clean stop on SIGTERM."""
     port = free_port()
-    stored = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
+    environ = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
     with (folder / "log").open("ab") as log:
         process = await asyncio.create_subprocess_exec(
             TAPGATE_EXECUTABLE,
             "up",
-            env=stored
+            env=environ
             | {
                 "TAPGATE_DATA_DIR": str(folder / "data"),
                 "TAPGATE_DATABASE_URL": database_url,

@@ -44,11 +44,13 @@ class ServicesDriver:
     async def run_messenger(
         self, *, http: httpx2.AsyncBaseTransport | None = None, **settings: Any
     ) -> AsyncIterator["MessengerDriver"]:
-        """Run a messenger; PIN forms are enabled unless the settings say otherwise."""
-        chosen = {"messenger_flow_private_key": build_flow_key()[0], **settings}
-        own = msgspec.structs.replace(self.harness.services.settings, **chosen)
-        way = http or httpx2.ASGITransport(create_app(self.harness.services))
-        async with open_services(own, self._database_url, http=way) as services:
+        """Run a messenger; PIN forms are enabled unless the settings disable them."""
+        overrides = {"messenger_flow_private_key": build_flow_key()[0], **settings}
+        messenger_settings = msgspec.structs.replace(self.harness.services.settings, **overrides)
+        gateway_transport = http or httpx2.ASGITransport(create_app(self.harness.services))
+        async with open_services(
+            messenger_settings, self._database_url, http=gateway_transport
+        ) as services:
             transport = httpx2.ASGITransport(App(services), raise_app_exceptions=False)
             async with httpx2.AsyncClient(transport=transport, base_url="http://m") as client:
                 yield MessengerDriver(self.harness, services, client)
@@ -56,17 +58,17 @@ class ServicesDriver:
     async def list_sent_texts(self) -> tuple[str, list[str]]:
         """Return all texts sent to people, and the one-time codes among them."""
         services = self.harness.services
-        stored = await services.database.fetch(
+        rows = await services.database.fetch(
             "SELECT id, content FROM messenger.outbox WHERE content IS NOT NULL"
         )
-        told = [open_message(services.vault, row["id"], row["content"]) for row in stored]
+        messages = [open_message(services.vault, row["id"], row["content"]) for row in rows]
         codes = [
             code
-            for message in told
+            for message in messages
             if isinstance(message, Template) and message.name == "one_time_code"
             for code in message.parameters
         ]
-        return "\n".join(map(str, told)), codes
+        return "\n".join(map(str, messages)), codes
 
     async def get_balance(self, subscriber_id: str) -> str:
         response = await self.gateway.get(
@@ -91,5 +93,11 @@ class MessengerDriver:
 
     def create_phone(self, number: str) -> Phone:
         """Create a phone that reads through the gateway's pool, which outlives a messenger."""
-        other = self._harness.services
-        return Phone(number, self.client, other.database, other.vault, build_flow_key()[1])
+        gateway_services = self._harness.services
+        return Phone(
+            number,
+            self.client,
+            gateway_services.database,
+            gateway_services.vault,
+            build_flow_key()[1],
+        )

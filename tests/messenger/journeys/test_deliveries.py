@@ -105,21 +105,28 @@ async def test_message_delivered_50_times_concurrently_to_two_processes_acts_onc
     serial = await harness.create_card(recipient["id"])
     settings: dict[str, Any] = {"messenger_flow_private_key": None, "messenger_text_pin": True}
     async with (
-        services_driver.run_messenger(**settings) as one,
-        services_driver.run_messenger(**settings) as two,
+        services_driver.run_messenger(**settings) as first_messenger,
+        services_driver.run_messenger(**settings) as second_messenger,
     ):
-        phone, other = (each.create_phone(sender["phone_number"]) for each in (one, two))
+        phone, second_phone = (
+            instance.create_phone(sender["phone_number"])
+            for instance in (first_messenger, second_messenger)
+        )
         await phone.send_text(f"send 100 to {serial}")
         await phone.read_replies()
         for content in ("yes", PIN):
             message = phone.build_message(build_text(content))
             await asyncio.gather(
-                *(way.deliver(message) for _ in range(25) for way in (phone, other))
+                *(
+                    sender_phone.deliver(message)
+                    for _ in range(25)
+                    for sender_phone in (phone, second_phone)
+                )
             )
             await phone.wait_until_handled()
         replies = await phone.read_replies()
     assert await services_driver.get_balance(recipient["id"]) == "100.00"
-    receipts = [one for one in replies if "txn_" in getattr(one, "text", "")]
+    receipts = [reply for reply in replies if "txn_" in getattr(reply, "text", "")]
     assert len(receipts) == 1
     assert (
         await messenger.services.database.fetchval("SELECT count(*) FROM messenger.received") == 3
@@ -142,17 +149,19 @@ async def test_acknowledged_message_is_processed_after_a_restart(
     services_driver: ServicesDriver,
 ) -> None:
     subscriber = await services_driver.harness.create_subscriber(balance="77.00")
-    deaf = HangingTransport()
-    async with services_driver.run_messenger(http=deaf) as first:
+    transport = HangingTransport()
+    async with services_driver.run_messenger(http=transport) as first:
         phone = first.create_phone(subscriber["phone_number"])
         await phone.deliver(phone.build_message(build_text("balance")))
-        await deaf.request_received.wait()
+        await transport.request_received.wait()
         # The messenger stops here, while the message is being processed.
     assert await count_waiting(services_driver) == 1
     async with services_driver.run_messenger() as second:
         phone = second.create_phone(subscriber["phone_number"])
         await phone.wait_until_handled()
-        assert any("77.00 SLE" in getattr(one, "text", "") for one in await phone.read_replies())
+        assert any(
+            "77.00 SLE" in getattr(reply, "text", "") for reply in await phone.read_replies()
+        )
 
 
 async def test_text_that_may_contain_a_pin_is_requested_again_after_a_crash(
@@ -169,11 +178,11 @@ async def test_text_that_may_contain_a_pin_is_requested_again_after_a_crash(
         phone = first.create_phone(sender["phone_number"])
         await phone.send_text(f"send 100 to {serial}")
         await phone.send_text("yes")
-    deaf = HangingTransport()
-    async with services_driver.run_messenger(http=deaf, **settings) as dying:
-        phone.client = dying.client
+    transport = HangingTransport()
+    async with services_driver.run_messenger(http=transport, **settings) as crashing:
+        phone.client = crashing.client
         await phone.deliver(phone.build_message(build_text(PIN)))
-        await deaf.request_received.wait()
+        await transport.request_received.wait()
         await phone.read_replies()
     async with services_driver.run_messenger(**settings) as second:
         await second.services.database.execute(
@@ -202,38 +211,38 @@ class LostReceiptTransport(httpx2.AsyncBaseTransport):
         return response
 
 
-@pytest.mark.parametrize("way", ["text", "form"])
-async def test_payment_executed_during_a_crash_is_not_reported_as_cancelled(
-    services_driver: ServicesDriver, way: str
+@pytest.mark.parametrize("pin_mode", ["text", "form"])
+async def test_payment_executed_during_a_crash_is_not_reported_as_canceled(
+    services_driver: ServicesDriver, pin_mode: str
 ) -> None:
     text_pins: dict[str, Any] = {"messenger_flow_private_key": None, "messenger_text_pin": True}
-    settings = text_pins if way == "text" else {}
+    settings = text_pins if pin_mode == "text" else {}
     harness = services_driver.harness
     sender, recipient = (
         await harness.create_subscriber(balance="1000.00"),
         await harness.create_subscriber(),
     )
     serial = await harness.create_card(recipient["id"])
-    unheard = LostReceiptTransport(services_driver)
-    async with services_driver.run_messenger(http=unheard, **settings) as dying:
-        phone = dying.create_phone(sender["phone_number"])
+    transport = LostReceiptTransport(services_driver)
+    async with services_driver.run_messenger(http=transport, **settings) as crashing:
+        phone = crashing.create_phone(sender["phone_number"])
         await phone.send_text(f"send 100 to {serial}")
         await phone.send_text("yes")
-        if way == "text":
+        if pin_mode == "text":
             await phone.deliver(phone.build_message(build_text(PIN)))
-            await unheard.paid.wait()
+            await transport.paid.wait()
         else:
-            entering = asyncio.create_task(phone.submit_form({"pin": PIN}))
-            await unheard.paid.wait()
-            entering.cancel()
-            await asyncio.gather(entering, return_exceptions=True)
+            submission = asyncio.create_task(phone.submit_form({"pin": PIN}))
+            await transport.paid.wait()
+            submission.cancel()
+            await asyncio.gather(submission, return_exceptions=True)
     async with services_driver.run_messenger(**settings) as second:
         phone.client = second.client
         await second.services.database.execute(
             "UPDATE messenger.received SET reserved_until = now() - interval '1 second'"
         )
         await phone.wait_until_handled()
-        if way == "form":
+        if pin_mode == "form":
             await phone.send_text("cancel")
         assert "won't be charged twice" in render_plain_text(
             await phone.read_replies(everything=True)
@@ -243,12 +252,12 @@ async def test_payment_executed_during_a_crash_is_not_reported_as_cancelled(
 
 
 async def test_unreachable_gateway_still_gets_a_reply(services_driver: ServicesDriver) -> None:
-    class Down(httpx2.AsyncBaseTransport):
+    class UnreachableTransport(httpx2.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
             raise httpx2.ConnectError("refused")
 
     subscriber = await services_driver.harness.create_subscriber()
-    async with services_driver.run_messenger(http=Down()) as messenger:
+    async with services_driver.run_messenger(http=UnreachableTransport()) as messenger:
         phone = messenger.create_phone(subscriber["phone_number"])
         response = await phone.post_to_bridge(message="balance")
         assert response.status_code == 500
@@ -282,37 +291,37 @@ async def test_message_without_text_gets_a_reply(
     phone = messenger.create_phone(
         (await services_driver.harness.create_subscriber())["phone_number"]
     )
-    for nothing in ({}, {"message": None}, {"message": " "}):
-        response = await phone.post_to_bridge(**nothing)
+    for fields in ({}, {"message": None}, {"message": " "}):
+        response = await phone.post_to_bridge(**fields)
         assert (response.status_code, response.json()["status"]) == (200, "success")
         assert response.json()["answer"]
 
 
-@pytest.mark.parametrize("where", ["webhook", "bridge"])
+@pytest.mark.parametrize("channel", ["webhook", "bridge"])
 async def test_message_over_the_rate_limit_is_not_processed(
-    services_driver: ServicesDriver, where: str
+    services_driver: ServicesDriver, channel: str
 ) -> None:
     subscriber = await services_driver.harness.create_subscriber(balance="77.00")
     async with services_driver.run_messenger(messenger_rate=3) as messenger:
         phone = messenger.create_phone(subscriber["phone_number"])
         for _ in range(3):
             assert "77.00" in await (
-                phone.send_text if where == "webhook" else phone.send_by_bridge
+                phone.send_text if channel == "webhook" else phone.send_by_bridge
             )("balance")
         await phone.read_replies()
-        if where == "bridge":
+        if channel == "bridge":
             response = await phone.post_to_bridge(message="balance")
             assert response.status_code == 429
             assert response.json()["status"] == "error"
             assert 1 <= response.json()["retryAfter"] <= 60
             return
-        over = [phone.build_message(build_text("balance")) for _ in range(4)]
-        for message in (*over, *over):
+        throttled = [phone.build_message(build_text("balance")) for _ in range(4)]
+        for message in (*throttled, *throttled):
             await phone.deliver(message)
         await phone.wait_until_handled()
-        (slow_down,) = await phone.read_replies()
-        assert isinstance(slow_down, TextReply)
-        assert "77.00" not in slow_down.text
+        (notice,) = await phone.read_replies()
+        assert isinstance(notice, TextReply)
+        assert "77.00" not in notice.text
 
 
 async def test_message_with_a_future_timestamp_does_not_make_later_messages_late(
@@ -370,8 +379,8 @@ async def test_blocked_conversations_do_not_starve_others(
     monkeypatch.setattr(inbox_worker, "_MAX_ADDRESSES_PER_SWEEP", 2)
     database = services_driver.harness.services.database
     subscriber = await services_driver.harness.create_subscriber(balance="77.00")
-    stuck, last = ["+100000001", "+100000002"], subscriber["phone_number"]
-    for row_id, address in enumerate([*stuck, last]):
+    blocked, last = ["+100000001", "+100000002"], subscriber["phone_number"]
+    for row_id, address in enumerate([*blocked, last]):
         await database.execute(
             """INSERT INTO messenger.received (id, message_id, address, sent_at, content, status,
                    reserved_for, reserved_until, received_at)
@@ -383,7 +392,7 @@ async def test_blocked_conversations_do_not_starve_others(
     await database.execute(
         """INSERT INTO messenger.conversations (address, lease, leased_until)
            SELECT unnest($1::text[]), 1, now() + interval '1 hour'""",
-        stuck,
+        blocked,
     )
     async with services_driver.run_messenger() as messenger:
         phone = messenger.create_phone(last)
@@ -445,8 +454,8 @@ async def test_concurrent_conversations_are_limited(
     services_driver: ServicesDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inbox_worker, "_MAX_CONCURRENT_CONVERSATIONS", 2)
-    crowded = ConcurrencyCountingTransport(services_driver)
-    async with services_driver.run_messenger(http=crowded) as messenger:
+    transport = ConcurrencyCountingTransport(services_driver)
+    async with services_driver.run_messenger(http=transport) as messenger:
         phones = [
             messenger.create_phone(services_driver.harness.new_phone_number()) for _ in range(6)
         ]
@@ -454,4 +463,4 @@ async def test_concurrent_conversations_are_limited(
         for phone in phones:
             await phone.wait_until_handled()
             assert await phone.read_replies()
-    assert crowded.max_concurrent == 2
+    assert transport.max_concurrent == 2

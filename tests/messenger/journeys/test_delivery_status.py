@@ -36,7 +36,9 @@ async def send_code(
     assert response.status_code == 202
     services = messenger.services
     (claim,) = await claims.claim(services.database, now=services.clock(), limit=1)
-    await claims.complete(services.database, claim, [channel_id], services.clock(), keep=False)
+    await claims.complete(
+        services.database, claim, [channel_id], services.clock(), keep_content=False
+    )
 
 
 async def get_message(services_driver: ServicesDriver, record: dict[str, Any]) -> dict[str, Any]:
@@ -86,8 +88,8 @@ async def test_status_report_is_retried_until_the_gateway_accepts_it(
     record = await services_driver.harness.create_subscriber()
     clock = FakeClock()
     clock.now = messenger.services.clock()
-    away = httpx2.MockTransport(lambda _: httpx2.Response(503))
-    here = httpx2.ASGITransport(create_app(services_driver.harness.services))
+    unavailable = httpx2.MockTransport(lambda _: httpx2.Response(503))
+    available = httpx2.ASGITransport(create_app(services_driver.harness.services))
     secret = ServiceSecret(
         "messenger", services_driver.harness.services.settings.service_secrets["messenger"]
     )
@@ -101,14 +103,14 @@ async def test_status_report_is_retried_until_the_gateway_accepts_it(
         "UPDATE messenger.outbox SET report_at = $1", clock() + LEASE_DURATION * 100
     )
     clock.now += LEASE_DURATION * 100
-    for transport, status in ((away, "queued"), (here, "queued")):
+    for transport, status in ((unavailable, "queued"), (available, "queued")):
         async with AsyncTapgateClient(
             "http://gateway", secret, retries=NO_RETRIES, http=transport
         ) as gateway:
             await StatusReporter(database, gateway, clock).report_due()
         assert (await get_message(services_driver, record))["status"] == status
     clock.now += LEASE_DURATION
-    async with AsyncTapgateClient("http://gateway", secret, http=here) as gateway:
+    async with AsyncTapgateClient("http://gateway", secret, http=available) as gateway:
         await StatusReporter(database, gateway, clock).report_due()
     assert (await get_message(services_driver, record))["status"] == "sent"
     assert await database.fetchval("SELECT report_at FROM messenger.outbox") is None
@@ -117,7 +119,7 @@ async def test_status_report_is_retried_until_the_gateway_accepts_it(
 async def test_rejected_status_report_does_not_block_other_reports(
     services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
-    bad, good = (
+    rejected, accepted = (
         await services_driver.harness.create_subscriber(),
         await services_driver.harness.create_subscriber(),
     )
@@ -126,7 +128,7 @@ async def test_rejected_status_report_does_not_block_other_reports(
     secret = ServiceSecret(
         "messenger", services_driver.harness.services.settings.service_secrets["messenger"]
     )
-    for record, channel_id in ((bad, "wamid.bad"), (good, "wamid.good")):
+    for record, channel_id in ((rejected, "wamid.bad"), (accepted, "wamid.good")):
         await send_code(services_driver, messenger, record, channel_id)
         await wait_for_status(services_driver, record, "sent")
     database = services_driver.harness.services.database
@@ -136,9 +138,9 @@ async def test_rejected_status_report_does_not_block_other_reports(
            WHERE channel_message_id = 'wamid.bad'"""
     )
     await database.execute("UPDATE messenger.outbox SET report_at = $1", clock())
-    here = httpx2.ASGITransport(create_app(services_driver.harness.services))
-    async with AsyncTapgateClient("http://gateway", secret, http=here) as gateway:
+    transport = httpx2.ASGITransport(create_app(services_driver.harness.services))
+    async with AsyncTapgateClient("http://gateway", secret, http=transport) as gateway:
         await StatusReporter(database, gateway, clock).report_due()
-    assert (await get_message(services_driver, good))["status"] == "sent"
-    assert (await get_message(services_driver, bad))["status"] == "queued"
+    assert (await get_message(services_driver, accepted))["status"] == "sent"
+    assert (await get_message(services_driver, rejected))["status"] == "queued"
     assert set(await database.fetch("SELECT report_at FROM messenger.outbox")) == {(None,)}

@@ -1,4 +1,4 @@
-"""Secrets in unexpected places; the `town` fixture verifies that none of them leaks."""
+"""Secrets in unexpected places; the leak detector verifies at teardown that none leaks."""
 
 import pytest
 
@@ -24,23 +24,23 @@ def _detect_leaks(leak_detector: LeakDetector) -> None:
     leak_detector.add_secret("a pin", PIN)
 
 
-@pytest.mark.parametrize("before", ["register", "send money", "change pin"])
+@pytest.mark.parametrize("command", ["register", "send money", "change pin"])
 async def test_pin_in_a_chat_message_does_not_leak(
-    services_driver: ServicesDriver, before: str
+    services_driver: ServicesDriver, command: str
 ) -> None:
-    known = await services_driver.harness.create_subscriber(balance="77.00")
+    subscriber = await services_driver.harness.create_subscriber(balance="77.00")
     number = (
         services_driver.harness.new_phone_number()
-        if before == "register"
-        else known["phone_number"]
+        if command == "register"
+        else subscriber["phone_number"]
     )
     async with services_driver.run_messenger(messenger_rate=1000) as messenger:
         phone = messenger.create_phone(number)
-        for slip in MESSAGES_WITH_PIN:
-            await phone.send_text(before)
-            await phone.send_text(slip)
-            await phone.send_by_bridge(before)
-            await phone.send_by_bridge(slip)
+        for message in MESSAGES_WITH_PIN:
+            await phone.send_text(command)
+            await phone.send_text(message)
+            await phone.send_by_bridge(command)
+            await phone.send_by_bridge(message)
 
 
 async def test_pin_in_other_message_fields_does_not_leak(

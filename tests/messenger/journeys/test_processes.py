@@ -1,7 +1,7 @@
 """End-to-end journey over real processes.
 
-The provider speaks HTTP with signed deliveries and encrypted forms, processes are killed, and
-the test ends with a search for leaked PINs.
+The fake provider uses HTTP, signed deliveries and encrypted forms. The test kills processes, and
+ends with a search for leaked PINs.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ PIN, NEW_PIN, WRONG_PIN = "7391", "8351", "5938"
 
 
 class ProviderUser:
-    """User who writes through the provider and reads the messages it received for them."""
+    """User who sends messages through the provider and reads the messages sent to them."""
 
     def __init__(
         self, number: str, provider: Provider, running: RunningServices, db: Database
@@ -56,11 +56,11 @@ class ProviderUser:
         self._database = db
         self._read_count = 0
 
-    async def send_text(self, words: str, **how: Any) -> str:
-        return await self.send_message(UserMessage(text=words, **how))
+    async def send_text(self, text: str, **options: Any) -> str:
+        return await self.send_message(UserMessage(text=text, **options))
 
-    async def send_message(self, utterance: UserMessage) -> str:
-        await self._provider.send_user_message(self.wa_id, utterance)
+    async def send_message(self, message: UserMessage) -> str:
+        await self._provider.send_user_message(self.wa_id, message)
         return await self.read_replies()
 
     async def tap_option(self, title: str) -> str:
@@ -68,7 +68,7 @@ class ProviderUser:
             for option in list_options(sent.message):
                 if option["title"] == title:
                     return await self.send_message(UserMessage(tap=option["id"]))
-        raise AssertionError(f"nothing to tap on says {title}")
+        raise AssertionError(f"no option has the title {title}")
 
     async def read_replies(self) -> str:
         """Wait until everything is processed and sent, and return the new messages."""
@@ -92,8 +92,8 @@ class ProviderUser:
             for sent in reversed(self._provider.list_sent_to(self.number))
             if sent.message.get("interactive", {}).get("type") == "flow"
         )
-        other_side = FlowClient(build_flow_key()[1])
-        body = other_side.encrypt(
+        flow_client = FlowClient(build_flow_key()[1])
+        body = flow_client.encrypt(
             {
                 "version": "3.0",
                 "action": "data_exchange",
@@ -108,7 +108,7 @@ class ProviderUser:
                 content=body,
                 headers={"X-Hub-Signature-256": signature},
             )
-        screen = other_side.decrypt(response.text)
+        screen = flow_client.decrypt(response.text)
         if screen.get("screen") == "SUCCESS":
             params = screen["data"]["extension_message_response"]["params"]
             await self._provider.send_user_message(self.wa_id, UserMessage(flow=params))
@@ -130,7 +130,7 @@ async def running_services(
         leak_detector.add_secret("a secret of the channel", secret)
     callback = f"http://127.0.0.1:{port}/api/v1/webhooks/messaging"
     async with (
-        run_provider(callback) as (created, graph_url),
+        run_provider(callback) as (provider, graph_url),
         run_services(
             public_tmp_path, database_url, messenger_port=port, graph_url=graph_url, workers=2
         ) as running,
@@ -139,7 +139,7 @@ async def running_services(
         leak_detector.add_settings_secrets(
             load_settings({"TAPGATE_DATA_DIR": str(public_tmp_path / "data")})
         )
-        yield running, created, gateway
+        yield running, provider, gateway
         leak_detector.add_processes()
         for service in (running.gateway, running.messenger):
             async with httpx2.AsyncClient(trust_env=False, timeout=30) as client:
@@ -156,9 +156,9 @@ async def test_full_wallet_journey_in_the_chat(
     database: Database,
     leak_detector: LeakDetector,
 ) -> None:
-    running, created, gateway = running_services
-    mary = ProviderUser("+23276100001", created, running, database)
-    john = ProviderUser("+23276100002", created, running, database)
+    running, provider, gateway = running_services
+    mary = ProviderUser("+23276100001", provider, running, database)
+    john = ProviderUser("+23276100002", provider, running, database)
 
     # Both register with a form, each in their own language.
     await mary.send_text("hello")
@@ -204,7 +204,7 @@ async def test_full_wallet_journey_in_the_chat(
     assert (await mary.submit_form(pin=PIN))[0] == 427
     assert "797.00 SLE" in await mary.read_replies()
 
-    # Notifications of the gateway are sent through the messenger.
+    # The gateway's notifications are sent through the messenger.
     assert "money_received" in await wait_for_notification(john)
     await gateway.subscribers.request_pin_reset(subscribers[john.number].id)
     assert "one_time_code" in await wait_for_notification(john)
@@ -218,8 +218,8 @@ async def test_full_wallet_journey_in_the_chat(
     # The other commands, including messages that contain the PIN.
     await mary.send_text(f"my pin is {PIN}")
     await mary.send_text(PIN)
-    for words in ("history", "limits", "cards", "help", "statement", "1", "talk to a person"):
-        assert await mary.send_text(words)
+    for command in ("history", "limits", "cards", "help", "statement", "1", "talk to a person"):
+        assert await mary.send_text(command)
     await mary.send_text("change pin")
     assert (await mary.submit_form(pin=PIN, new_pin=NEW_PIN, repeated_pin=NEW_PIN))[1][
         "screen"
@@ -228,7 +228,7 @@ async def test_full_wallet_journey_in_the_chat(
     Image.new("RGB", (50, 50)).save(picture, "PNG")
     await mary.send_text("kyc")
     await mary.send_text("1")
-    await mary.send_message(UserMessage(image=created.media.add(picture.getvalue(), "image/png")))
+    await mary.send_message(UserMessage(image=provider.media.add(picture.getvalue(), "image/png")))
     documents = gateway.subscribers.list_kyc_documents(subscribers[mary.number].id)
     assert [entry.document_type async for entry in documents] == ["id_front"]
     await john.send_text("langue")
@@ -237,7 +237,7 @@ async def test_full_wallet_journey_in_the_chat(
 
     # Kill the messenger after the acknowledgment, while the paused gateway does not respond.
     running.send_signal("gateway", signal.SIGSTOP)
-    await created.send_user_message(mary.wa_id, UserMessage(text="balance"))
+    await provider.send_user_message(mary.wa_id, UserMessage(text="balance"))
     await wait_until(lambda: has_pending_work(database, mary.number))
     running.send_signal("messenger", signal.SIGKILL)
     running.send_signal("gateway", signal.SIGCONT)
@@ -247,22 +247,22 @@ async def test_full_wallet_journey_in_the_chat(
     assert (await run_command(public_tmp_path, database_url, "verify"))[0] == 0
     assert all(pin in leak_detector.secrets for pin in (PIN, NEW_PIN, WRONG_PIN))
     leak_detector.add_source("dump", dump_database(database_url))
-    sent = json.dumps([message.message for message in created.sent], ensure_ascii=False)
-    assert len(sent) > 1000, "there is something to search"
-    leak_detector.add_pin_source("what the provider got", sent)
+    sent = json.dumps([message.message for message in provider.sent], ensure_ascii=False)
+    assert len(sent) > 1000, "the provider received too little to search"
+    leak_detector.add_pin_source("messages at the provider", sent)
 
 
 async def wait_for_notification(person: ProviderUser) -> str:
     """Wait for a message that does not answer a chat message."""
     async with asyncio.timeout(30):
-        while not (told := await person.read_replies()):
+        while not (text := await person.read_replies()):
             await asyncio.sleep(0.05)
-    return told
+    return text
 
 
-async def wait_until(true: Any) -> None:
+async def wait_until(condition: Any) -> None:
     async with asyncio.timeout(30):
-        while not await true():
+        while not await condition():
             await asyncio.sleep(0.02)
 
 
@@ -276,12 +276,12 @@ async def has_pending_work(database: Database, address: str) -> bool:
     )
 
 
-async def run_command(folder: Path, database_url: str, *words: str) -> tuple[int, str]:
+async def run_command(folder: Path, database_url: str, *arguments: str) -> tuple[int, str]:
     """Run a `tapgate` command and return its exit status and output."""
     variables = {"TAPGATE_DATA_DIR": str(folder / "data"), "TAPGATE_DATABASE_URL": database_url}
     process = await asyncio.create_subprocess_exec(
         TAPGATE_EXECUTABLE,
-        *words,
+        *arguments,
         env=os.environ | variables,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,

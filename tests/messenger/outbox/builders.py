@@ -63,8 +63,12 @@ class SenderDriver(OutboxDriver):
         self.provider = provider
         self.graph = graph
 
-    def create_sender(self, *, keep: bool = True, database: Database | None = None) -> Sender:
-        return Sender(database or self.database, self.vault, self.graph, self.clock, keep=keep)
+    def create_sender(
+        self, *, keep_content: bool = True, database: Database | None = None
+    ) -> Sender:
+        return Sender(
+            database or self.database, self.vault, self.graph, self.clock, keep_content=keep_content
+        )
 
     async def open_service_window(self, *phones: str) -> None:
         """Open the 24-hour service window by sending a message from each phone."""

@@ -63,8 +63,8 @@ async def test_concurrent_use_of_a_key_enqueues_one_message(outbox: OutboxDriver
 async def test_code_is_not_stored_in_plain_text(outbox: OutboxDriver) -> None:
     await outbox.enqueue(TEMPLATE)
     raw = await outbox.database.fetch("SELECT outbox::text, content FROM messenger.outbox")
-    for spelling in (CODE, CODE.encode().hex()):
-        assert spelling not in raw[0]["outbox"]
+    for encoded in (CODE, CODE.encode().hex()):
+        assert encoded not in raw[0]["outbox"]
     assert CODE.encode() not in raw[0]["content"]
     assert b"one_time_code" not in raw[0]["content"]
 
@@ -98,14 +98,17 @@ async def test_recent_messages_are_listed_newest_first(outbox: OutboxDriver) -> 
     await outbox.enqueue(TEMPLATE)
     await outbox.enqueue("not theirs", OTHER_PHONE)
     rows = await outbox.list_rows()
-    text = msgspec.to_builtins(await list_recent(outbox.database, outbox.vault, PHONE))
+    messages = msgspec.to_builtins(await list_recent(outbox.database, outbox.vault, PHONE))
     created = [format_rfc3339(row["created_at"]) for row in rows]
-    tapped_on = [{"type": "reply", "reply": {"id": "a", "title": "Balance"}}]
-    assert [item.pop("payloads")[-1]["type"] for item in text[::2]] == ["template", "text"]
-    (payload,) = text[1].pop("payloads")
+    buttons = [{"type": "reply", "reply": {"id": "a", "title": "Balance"}}]
+    assert [message.pop("payloads")[-1]["type"] for message in messages[::2]] == [
+        "template",
+        "text",
+    ]
+    (payload,) = messages[1].pop("payloads")
     assert payload["to"] == PHONE.removeprefix("+")
-    assert payload["interactive"]["action"] == {"buttons": tapped_on}
-    assert text == [
+    assert payload["interactive"]["action"] == {"buttons": buttons}
+    assert messages == [
         {
             "message_id": ids.encode("msg_", rows[2]["id"]),
             "to": PHONE,
@@ -134,8 +137,10 @@ async def test_recent_messages_are_listed_newest_first(outbox: OutboxDriver) -> 
 
 
 async def test_message_that_cannot_be_rendered_is_still_listed(outbox: OutboxDriver) -> None:
-    twins = (Option(id="a", title="Balance"), Option(id="a", title="History"))
-    await outbox.enqueue(OptionList(text="What next?", options=twins, button="b", more=MORE_OPTION))
+    duplicates = (Option(id="a", title="Balance"), Option(id="a", title="History"))
+    await outbox.enqueue(
+        OptionList(text="What next?", options=duplicates, button="b", more=MORE_OPTION)
+    )
     (message,) = await list_recent(outbox.database, outbox.vault, PHONE)
     assert message.payloads is None
     assert message.text == "What next?\n\n1. Balance\n2. History"

@@ -33,7 +33,7 @@ async def test_sent_message_is_not_repeated_and_its_content_is_erased(
 ) -> None:
     await sender_driver.open_service_window(PHONE)
     await sender_driver.enqueue("Hello")
-    await sender_driver.create_sender(keep=False).send_due()
+    await sender_driver.create_sender(keep_content=False).send_due()
     (row,) = await sender_driver.list_rows()
     (sent,) = sender_driver.provider.sent
     assert (row["status"], row["content"], row["problem"]) == ("sent", None, None)
@@ -57,7 +57,7 @@ async def test_content_of_sent_messages_is_kept_when_configured(
 async def test_messages_stay_queued_without_a_provider(sender_driver: SenderDriver) -> None:
     await sender_driver.enqueue("Hello")
     sender = Sender(
-        sender_driver.database, sender_driver.vault, None, sender_driver.clock, keep=True
+        sender_driver.database, sender_driver.vault, None, sender_driver.clock, keep_content=True
     )
     await sender.send_due()
     task = asyncio.create_task(sender.run())
@@ -97,7 +97,7 @@ async def test_retry_delays_only_messages_to_the_same_recipient(
 async def test_rejected_message_does_not_block_the_next(sender_driver: SenderDriver) -> None:
     await sender_driver.enqueue("too late")
     await sender_driver.enqueue(Template(name="receipt", language="en", parameters=()))
-    await sender_driver.create_sender(keep=False).send_due()
+    await sender_driver.create_sender(keep_content=False).send_due()
     assert await sender_driver.list_statuses() == [("refused", "131047"), ("sent", None)]
     assert [row["content"] for row in await sender_driver.list_rows()] == [None, None]
 
@@ -106,16 +106,16 @@ async def test_backoff_grows_until_the_message_is_sent(sender_driver: SenderDriv
     await sender_driver.open_service_window(PHONE)
     sender_driver.provider.failures.append(PlannedFailure(code=130429, times=3))
     await sender_driver.enqueue("Hello")
-    pauses = []
+    delays = []
     for attempt in range(1, 4):
         await sender_driver.create_sender().send_due()
         (row,) = await sender_driver.list_rows()
         assert (row["attempts"], row["problem"]) == (attempt, "130429")
-        pauses.append((row["next_attempt_at"] - sender_driver.clock()).total_seconds())
-        sender_driver.clock.advance(seconds=pauses[-1])
+        delays.append((row["next_attempt_at"] - sender_driver.clock()).total_seconds())
+        sender_driver.clock.advance(seconds=delays[-1])
     assert all(
-        0.75 * wanted <= pause <= 1.25 * wanted
-        for pause, wanted in zip(pauses, (1, 2, 4), strict=True)
+        0.75 * expected <= delay <= 1.25 * expected
+        for delay, expected in zip(delays, (1, 2, 4), strict=True)
     )
     await sender_driver.create_sender().send_due()
     assert await sender_driver.list_statuses() == [("sent", None)]
@@ -123,9 +123,9 @@ async def test_backoff_grows_until_the_message_is_sent(sender_driver: SenderDriv
 
 
 def test_backoff_is_capped_at_about_a_minute_with_jitter() -> None:
-    pauses = [claims.compute_backoff(attempts).total_seconds() for attempts in (7, 50, 30_000) * 10]
-    assert all(45 <= pause <= 75 for pause in pauses)
-    assert len(set(pauses)) > 1
+    delays = [claims.compute_backoff(attempts).total_seconds() for attempts in (7, 50, 30_000) * 10]
+    assert all(45 <= delay <= 75 for delay in delays)
+    assert len(set(delays)) > 1
 
 
 async def test_message_over_the_maximum_age_fails_with_its_last_error(
@@ -153,11 +153,11 @@ async def test_message_is_sent_again_after_a_crash_before_completion(
     await sender_driver.enqueue("one")
     await sender_driver.enqueue("two")
 
-    async def killed(*_: Any, **__: Any) -> None:
+    async def fail_to_complete(*_: Any, **__: Any) -> None:
         raise unavailable("The database cannot be reached")
 
     with monkeypatch.context() as patch:
-        patch.setattr(claims, "complete", killed)
+        patch.setattr(claims, "complete", fail_to_complete)
         with capture_logs() as logs:
             await sender_driver.create_sender().send_due()
     assert [log["event"] for log in logs] == ["outbox.completion_failed"]
@@ -182,7 +182,7 @@ async def test_order_is_preserved_under_failures_with_concurrent_senders(
             await sender_driver.enqueue(str(number), person)
     send, failed = sender_driver.graph.send, []
 
-    async def badly(payload: dict[str, Any]) -> str:
+    async def send_with_failures(payload: dict[str, Any]) -> str:
         if rng.random() < 0.3:
             failed.append(payload)
             sender_driver.provider.failures.append(
@@ -190,7 +190,7 @@ async def test_order_is_preserved_under_failures_with_concurrent_senders(
             )
         return await send(payload)
 
-    monkeypatch.setattr(sender_driver.graph, "send", badly)
+    monkeypatch.setattr(sender_driver.graph, "send", send_with_failures)
     other_database = await Database.connect(database_url)
     try:
         await _send_all(
@@ -211,16 +211,16 @@ async def test_long_message_resumes_after_its_last_sent_part(
     await sender_driver.open_service_window(PHONE)
     text = " ".join(f"word{number}" for number in range(1500))
     await sender_driver.enqueue(text)
-    send, calls = sender_driver.graph.send, 0
+    send, send_count = sender_driver.graph.send, 0
 
-    async def failing_the_second_time(payload: dict[str, Any]) -> str:
-        nonlocal calls
-        calls += 1
-        if calls == 2:
+    async def fail_second_send(payload: dict[str, Any]) -> str:
+        nonlocal send_count
+        send_count += 1
+        if send_count == 2:
             sender_driver.provider.failures.append(PlannedFailure(code=131000))
         return await send(payload)
 
-    monkeypatch.setattr(sender_driver.graph, "send", failing_the_second_time)
+    monkeypatch.setattr(sender_driver.graph, "send", fail_second_send)
     await sender_driver.create_sender().send_due()
     assert len(sender_driver.list_delivered_texts()) == 1
     sender_driver.clock.advance(seconds=90)
@@ -242,14 +242,14 @@ async def test_message_that_cannot_be_rendered_fails(sender_driver: SenderDriver
 async def test_message_sealed_with_another_key_stays_queued(sender_driver: SenderDriver) -> None:
     await sender_driver.open_service_window(PHONE)
     await sender_driver.enqueue("Hello")
-    stranger = Sender(
+    sender_with_other_key = Sender(
         sender_driver.database,
         Vault("another"),
         sender_driver.graph,
         sender_driver.clock,
-        keep=False,
+        keep_content=False,
     )
-    await stranger.send_due()
+    await sender_with_other_key.send_due()
     assert await sender_driver.list_statuses() == [("waiting", "unreadable")]
     sender_driver.clock.advance(seconds=2)
     await sender_driver.create_sender().send_due()
@@ -288,12 +288,12 @@ async def test_sender_wakes_on_demand_and_finishes_in_flight_messages_on_shutdow
     monkeypatch.setattr("tapgate.messenger.outbox.sender.POLL_INTERVAL_SECONDS", 3600.0)
     monkeypatch.setattr("tapgate.messenger.outbox.sender._SHUTDOWN_TIMEOUT_SECONDS", 30.0)
     await sender_driver.open_service_window(PHONE)
-    sending, go_on = asyncio.Event(), asyncio.Event()
+    sending, can_finish = asyncio.Event(), asyncio.Event()
     send = sender_driver.graph.send
 
-    async def slowly(payload: dict[str, Any]) -> str:
+    async def send_slowly(payload: dict[str, Any]) -> str:
         sending.set()
-        await go_on.wait()
+        await can_finish.wait()
         return await send(payload)
 
     sender = sender_driver.create_sender()
@@ -304,13 +304,13 @@ async def test_sender_wakes_on_demand_and_finishes_in_flight_messages_on_shutdow
         sender.wake()
         while len(sender_driver.list_delivered_texts()) < 3:
             await asyncio.sleep(0.01)
-        monkeypatch.setattr(sender_driver.graph, "send", slowly)
+        monkeypatch.setattr(sender_driver.graph, "send", send_slowly)
         await sender_driver.enqueue("late")
         sender.wake()
         await sending.wait()
         task.cancel()
         await asyncio.sleep(0)
-        go_on.set()
+        can_finish.set()
         with contextlib.suppress(asyncio.CancelledError):
             await task
     assert sender_driver.list_delivered_texts() == ["early 0", "early 1", "early 2", "late"]
@@ -323,15 +323,15 @@ async def test_sender_survives_database_outages(
     monkeypatch.setattr("tapgate.messenger.outbox.sender.POLL_INTERVAL_SECONDS", 0.01)
     await sender_driver.open_service_window(PHONE)
     await sender_driver.enqueue("Hello")
-    claim, failures = claims.claim, [unavailable("away"), unavailable("away")]
+    claim, failures = claims.claim, [unavailable("database"), unavailable("database")]
 
-    async def sometimes(*args: Any, **options: Any) -> list[claims.Claim]:
+    async def claim_with_failures(*args: Any, **options: Any) -> list[claims.Claim]:
         if failures:
             error: ApiError = failures.pop()
             raise error
         return await claim(*args, **options)
 
-    monkeypatch.setattr(claims, "claim", sometimes)
+    monkeypatch.setattr(claims, "claim", claim_with_failures)
     task = asyncio.create_task(sender_driver.create_sender().run())
     async with asyncio.timeout(30):
         while not sender_driver.list_delivered_texts():
@@ -350,7 +350,7 @@ async def test_lost_claim_changes_nothing(sender_driver: SenderDriver) -> None:
     later = now + claims.LEASE_DURATION
     (held,) = await claims.claim(sender_driver.database, now=later, limit=9)
     await claims.schedule_retry(sender_driver.database, lost, "131000", now - timedelta(days=1))
-    await claims.fail(sender_driver.database, lost, "131047", now, keep=False)
+    await claims.fail(sender_driver.database, lost, "131047", now, keep_content=False)
     await claims.extend_lease(sender_driver.database, lost, ["x"], now)
     (row,) = await sender_driver.list_rows()
     assert (row["status"], row["problem"]) == ("waiting", None)
@@ -373,5 +373,5 @@ async def test_concurrent_claims_return_different_recipients(sender_driver: Send
         )
     )
     claimed.append(await claims.claim(sender_driver.database, now=sender_driver.clock(), limit=99))
-    found = [(item.address, item.id) for some in claimed for item in some]
-    assert sorted(found) == sorted(oldest.items())
+    results = [(item.address, item.id) for batch in claimed for item in batch]
+    assert sorted(results) == sorted(oldest.items())

@@ -28,7 +28,9 @@ async def mark_sent(
     """Mark a message as accepted by the provider under these ids."""
     await outbox.enqueue(message, key=key)
     (claim,) = await claims.claim(outbox.database, now=outbox.clock(), limit=1)
-    await claims.complete(outbox.database, claim, list(channel_ids), outbox.clock(), keep=True)
+    await claims.complete(
+        outbox.database, claim, list(channel_ids), outbox.clock(), keep_content=True
+    )
 
 
 async def get_status(outbox: OutboxDriver) -> str:
@@ -44,7 +46,7 @@ async def test_message_is_queued_until_it_is_sent(outbox: OutboxDriver) -> None:
     (message,) = await list_recent(outbox.database, outbox.vault, PHONE)
     assert (message.status, message.language) == ("queued", "fr")
     (claim,) = await claims.claim(outbox.database, now=outbox.clock(), limit=1)
-    await claims.complete(outbox.database, claim, ["wamid.1"], outbox.clock(), keep=True)
+    await claims.complete(outbox.database, claim, ["wamid.1"], outbox.clock(), keep_content=True)
     assert await get_status(outbox) == "sent"
 
 

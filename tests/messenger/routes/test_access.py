@@ -58,14 +58,14 @@ class Credential(NamedTuple):
 
 
 def sign_as_provider(secret: str, prefix: str = "sha256=") -> ChangeRequest:
-    def change(request: httpx2.Request) -> None:
+    def sign(request: httpx2.Request) -> None:
         signature = signing.webhook_signature(secret.encode(), request.content)
         request.headers["X-Hub-Signature-256"] = f"{prefix}{signature}"
 
-    return change
+    return sign
 
 
-def route_name(route: Route) -> str:
+def format_route(route: Route) -> str:
     return f"{route.method} {route.path}"
 
 
@@ -111,7 +111,10 @@ def list_credentials(messenger: MessengerApp) -> list[Credential]:
         Credential("an access token", BearerAuth(token, "")),
         Credential("a processor", HmacAuth("key_0800000000000", secret)),
         Credential("a partner", HmacAuth("key_0800000000000", secret, "ptn_1")),
-        *(Credential(what, TamperedAuth(*how)) for what, how in changes.items()),
+        *(
+            Credential(description, TamperedAuth(*arguments))
+            for description, arguments in changes.items()
+        ),
     ]
 
 
@@ -146,7 +149,7 @@ async def assert_all_routes_reject(messenger: MessengerApp) -> None:
     for route in ROUTES:
         for credential in list_credentials(messenger):
             response = await send(messenger, route, credential.auth)
-            case = (route_name(route), credential.name, response.text)
+            case = (format_route(route), credential.name, response.text)
             if messenger.services.settings.is_production and not route.in_production:
                 assert (response.status_code, response.json()) == (404, build_error("Not found")), (
                     case
@@ -180,7 +183,7 @@ async def test_unset_secrets_are_not_required_outside_production(
     for route in ROUTES:
         response = await send(messenger, route, None)
         if route.access in (BRIDGE, CHANNEL, FLOW):
-            assert response.status_code not in (401, 403, BAD_FLOW_SIGNATURE), route_name(route)
+            assert response.status_code not in (401, 403, BAD_FLOW_SIGNATURE), format_route(route)
 
 
 async def test_routes_with_unset_secrets_are_closed_in_production(
@@ -198,7 +201,7 @@ async def test_routes_with_unset_secrets_are_closed_in_production(
         if route.access in (BRIDGE, CHANNEL, FLOW):
             for auth in empty:
                 response = await send(production_messenger, route, auth)
-                assert response.status_code == 403, (route_name(route), response.text)
+                assert response.status_code == 403, (format_route(route), response.text)
                 assert 403 in route.access.error_statuses
 
 
@@ -227,7 +230,7 @@ async def test_handshake_requires_the_verify_token(
 
 
 def test_routes_and_their_access_match_the_specification() -> None:
-    assert {route_name(route): route.access for route in ROUTES} == {
+    assert {format_route(route): route.access for route in ROUTES} == {
         "POST /api/v1/external/messaging": BRIDGE,
         "GET /api/v1/webhooks/messaging": HANDSHAKE,
         "POST /api/v1/webhooks/messaging": CHANNEL,
@@ -239,7 +242,7 @@ def test_routes_and_their_access_match_the_specification() -> None:
         "GET /api/v1/simulator/form-key": SERVICE,
         "GET /health": PUBLIC,
     }
-    assert [route_name(route) for route in ROUTES if not route.in_production] == [
+    assert [format_route(route) for route in ROUTES if not route.in_production] == [
         OUTBOX_ROUTE,
         "POST /api/v1/simulator/deliveries",
         "POST /api/v1/simulator/flows",

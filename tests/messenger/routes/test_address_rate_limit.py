@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from msgspec.json import encode as encoded
+from msgspec.json import encode
 
 from harness import BearerAuth
 from messenger.routes.builders import (
@@ -72,10 +72,10 @@ async def test_every_route_limits_callers_without_a_credential(
 async def test_anonymous_callers_are_limited_where_no_secret_is_set(
     tmp_path: Path, database_url: str, path: str
 ) -> None:
-    open_to_all = {
+    environ = {
         name: RATE_LIMIT_ENVIRON[name] for name in ("TAPGATE_RATE_LIMIT", "TAPGATE_RATE_BURST")
     }
-    async with run_messenger_app(tmp_path, database_url, **open_to_all) as messenger:
+    async with run_messenger_app(tmp_path, database_url, **environ) as messenger:
         responses = [await messenger.client.post(path, content=b"{}") for _ in range(BURST + 1)]
     assert [response.status_code == 429 for response in responses] == [False] * BURST + [True]
 
@@ -97,7 +97,7 @@ async def test_signed_deliveries_are_never_limited_by_address(
     """A 429 would make the provider redeliver for days."""
     await exhaust_burst(limited_messenger)
     for number in range(3 * BURST):
-        body = encoded(build_delivery(f"wamid.{number}"))
+        body = encode(build_delivery(f"wamid.{number}"))
         assert (await limited_messenger.deliver(body, APP_SECRET)).status_code == 200
     assert_limited(await limited_messenger.deliver(body, "another secret"))
 

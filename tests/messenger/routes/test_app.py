@@ -170,15 +170,15 @@ async def test_missing_credential_is_rejected_before_the_body_is_read(
 
 
 async def test_request_id_is_echoed_or_generated(messenger: MessengerApp) -> None:
-    async def echoed(value: str) -> str:
+    async def get_request_id(value: str) -> str:
         response = await messenger.client.get(
             HEALTH_PATH, headers={"X-Request-ID": value.encode("latin-1")}
         )
         return response.headers["x-request-id"]
 
-    for good in ("a", "A.b_c-9", "x" * 128):
-        assert await echoed(good) == good
-    created = {await echoed(bad) for bad in ("", "x" * 129, "a b", "é", "a/b")}
+    for valid in ("a", "A.b_c-9", "x" * 128):
+        assert await get_request_id(valid) == valid
+    created = {await get_request_id(invalid) for invalid in ("", "x" * 129, "a b", "é", "a/b")}
     assert len(created) == 5
     for path in ("/nowhere", HEALTH_PATH):
         assert (await messenger.client.post(path)).headers["x-request-id"]
@@ -230,11 +230,11 @@ async def test_client_address_is_taken_from_a_trusted_proxy(
 async def test_unexpected_failure_reveals_no_details(
     messenger: MessengerApp, log_capture: LogCapture
 ) -> None:
-    async def broken(_request: Request) -> Response:
+    async def fail(_request: Request) -> Response:
         """Fail."""
         raise RuntimeError("canary")
 
-    route = Route(method="GET", path="/broken", handler=broken, access=PUBLIC, responses={200: str})
+    route = Route(method="GET", path="/broken", handler=fail, access=PUBLIC, responses={200: str})
     app = App(messenger.services, [route])
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx2.AsyncClient(transport=transport, base_url="http://messenger") as client:

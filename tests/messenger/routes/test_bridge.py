@@ -174,20 +174,20 @@ async def test_rate_limit_is_shared_by_all_processes(tmp_path: Path, database_ur
     """The limit applies per phone: another phone is not affected."""
     rate = {"TAPGATE_MESSENGER_RATE": "3"}
     async with (
-        run_messenger_app(tmp_path, database_url, **rate) as one,
-        run_messenger_app(tmp_path, database_url, **rate) as other,
+        run_messenger_app(tmp_path, database_url, **rate) as first,
+        run_messenger_app(tmp_path, database_url, **rate) as second,
     ):
-        responses = [await process.post_message() for process in (one, other, one)]
+        responses = [await process.post_message() for process in (first, second, first)]
         assert [response.status_code for response in responses] == [200, 200, 200]
-        for process in (one, other):
-            refused = await process.post_message()
-            body = refused.json()
+        for process in (first, second):
+            throttled = await process.post_message()
+            body = throttled.json()
             seconds = body.pop("retryAfter")
-            assert (refused.status_code, body) == (429, build_error("Too many messages"))
+            assert (throttled.status_code, body) == (429, build_error("Too many messages"))
             assert isinstance(seconds, int)
             assert 1 <= seconds <= 60
-            assert refused.headers["retry-after"] == str(seconds)
-        assert (await other.post_message(phoneE164=OTHER_PHONE)).status_code == 200
+            assert throttled.headers["retry-after"] == str(seconds)
+        assert (await second.post_message(phoneE164=OTHER_PHONE)).status_code == 200
 
 
 async def test_invalid_message_does_not_count_toward_the_rate_limit(
@@ -225,7 +225,7 @@ async def test_unavailable_database_returns_500_with_a_reply(
 
 
 async def test_configured_token_is_required(tmp_path: Path, database_url: str) -> None:
-    wanted = "Authorization must be Bearer followed by the bridge token"
+    expected = "Authorization must be Bearer followed by the bridge token"
     async with run_messenger_app(
         tmp_path, database_url, TAPGATE_MESSENGER_BRIDGE_TOKEN="let me in"
     ) as messenger:
@@ -237,7 +237,7 @@ async def test_configured_token_is_required(tmp_path: Path, database_url: str) -
                 json=MESSAGE_BODY,
                 headers={name: value.encode("latin-1") for name, value in headers.items()},
             )
-            assert (response.status_code, response.json()) == (401, build_error(wanted))
+            assert (response.status_code, response.json()) == (401, build_error(expected))
             assert response.headers["www-authenticate"] == "Bearer"
         for scheme in ("Bearer", "bearer"):
             headers = {"Authorization": f"{scheme} let me in"}

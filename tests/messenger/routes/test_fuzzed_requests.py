@@ -88,20 +88,20 @@ async def test_any_template_body_gets_a_valid_response(
     assert_valid_response(response)
 
 
-def change_delivery(where: list[str | int], value: object) -> bytes:
+def change_delivery(path: list[str | int], value: object) -> bytes:
     """Build a delivery with one nested value replaced."""
-    whole: dict[str, object] = build_delivery("wamid.1")
-    part: object = whole
-    for step in where[:-1]:
+    delivery: dict[str, object] = build_delivery("wamid.1")
+    part: object = delivery
+    for step in path[:-1]:
         assert isinstance(part, dict | list)
         part = part[step]  # type: ignore[index]
     assert isinstance(part, dict | list)
-    part[where[-1]] = value  # type: ignore[index]
-    return encode_json(whole)
+    part[path[-1]] = value  # type: ignore[index]
+    return encode_json(delivery)
 
 
 _VALUE_PATH = ["entry", 0, "changes", 0, "value"]
-places = st.sampled_from(
+value_paths = st.sampled_from(
     [
         ["entry"],
         ["entry", 0],
@@ -121,7 +121,7 @@ places = st.sampled_from(
 
 
 @many_examples
-@given(content=st.builds(change_delivery, places, values) | st.binary(max_size=60))
+@given(content=st.builds(change_delivery, value_paths, values) | st.binary(max_size=60))
 async def test_any_delivery_gets_a_valid_response(
     unthrottled_messenger: MessengerApp, content: bytes
 ) -> None:

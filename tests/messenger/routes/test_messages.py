@@ -38,27 +38,27 @@ async def list_outbox(messenger: MessengerApp, to: str = PHONE) -> list[dict[str
     assert response.status_code == 200, response.text
     body = response.json()
     assert body.keys() == {"data"}
-    text: list[dict[str, Any]] = body["data"]
-    return text
+    messages: list[dict[str, Any]] = body["data"]
+    return messages
 
 
 async def test_template_is_accepted_and_listed_in_the_outbox(messenger: MessengerApp) -> None:
     responses = [await send_template(messenger, parameters=[word]) for word in ("first", "second")]
     assert [response.status_code for response in responses] == [202, 202]
-    names = [http_response.json()["message_id"] for http_response in responses]
-    assert all(answer.json().keys() == {"message_id"} for answer in responses)
-    assert all(ids.decode(ids.MESSAGE, name) is not None for name in names)
-    text = await list_outbox(messenger)
-    assert [item.pop("message_id") for item in text] == names[::-1]
-    assert all(entry.pop("created_at").endswith("Z") for entry in text)
-    assert [element.pop("payloads")[0]["type"] for element in text] == ["template", "template"]
-    about = {
+    message_ids = [response.json()["message_id"] for response in responses]
+    assert all(response.json().keys() == {"message_id"} for response in responses)
+    assert all(ids.decode(ids.MESSAGE, message_id) is not None for message_id in message_ids)
+    messages = await list_outbox(messenger)
+    assert [message.pop("message_id") for message in messages] == message_ids[::-1]
+    assert all(message.pop("created_at").endswith("Z") for message in messages)
+    assert [message.pop("payloads")[0]["type"] for message in messages] == ["template", "template"]
+    common = {
         "to": PHONE,
         "template": "one_time_code",
         "language": "en",
         "status": "queued",
     }
-    assert text == [about | {"parameters": ["second"]}, about | {"parameters": ["first"]}]
+    assert messages == [common | {"parameters": ["second"]}, common | {"parameters": ["first"]}]
     assert await list_outbox(messenger, "+23276999999") == []
 
 
@@ -74,14 +74,14 @@ async def test_replayed_idempotency_key_returns_the_original_message(
 
 
 async def test_idempotency_keys_are_scoped_to_the_caller(messenger: MessengerApp) -> None:
-    ours = await send_template(messenger, "msg_1")
-    theirs = await messenger.client.post(
+    first = await send_template(messenger, "msg_1")
+    second = await messenger.client.post(
         TEMPLATE_PATH,
         json=CODE_BODY,
         headers={"Idempotency-Key": "msg_1"},
         auth=messenger.get_service_auth("messenger"),
     )
-    assert ours.json() != theirs.json()
+    assert first.json() != second.json()
 
 
 @pytest.mark.parametrize("field", ["to", "template", "parameters"])
@@ -154,8 +154,10 @@ async def test_invalid_idempotency_key_is_rejected(
 async def test_service_signature_is_required(
     offline_messenger: MessengerApp, method: str, path: str
 ) -> None:
-    async def refused(auth: httpx2.Auth | None = None, **headers: str) -> str:
-        response = await offline_messenger.client.request(method, path, auth=auth, headers=headers)
+    async def get_error(auth: httpx2.Auth | None = None, **given_headers: str) -> str:
+        response = await offline_messenger.client.request(
+            method, path, auth=auth, headers=given_headers
+        )
         body = response.json()
         assert (response.status_code, body.keys()) == (401, {"error", "status"})
         assert body["status"] == "error"
@@ -163,18 +165,18 @@ async def test_service_signature_is_required(
         return message
 
     unknown = "The service is unknown, or the signature is invalid"
-    assert await refused() == "X-Service-Name is missing"
-    name = {"X-Service-Name": "gateway"}
-    assert await refused(None, **name) == "X-Service-Timestamp is missing"
-    name["X-Service-Timestamp"] = "soon"
-    assert await refused(None, **name) == "X-Service-Signature is missing"
-    name["X-Service-Signature"] = "0" * 64
-    assert await refused(None, **name) == "X-Service-Timestamp is malformed"
-    assert await refused(ServiceAuth("gateway", "another")) == unknown
-    assert await refused(ServiceAuth("nobody", "another")) == unknown
-    late = "X-Service-Timestamp is more than 5 minutes from the server's time"
+    assert await get_error() == "X-Service-Name is missing"
+    headers = {"X-Service-Name": "gateway"}
+    assert await get_error(None, **headers) == "X-Service-Timestamp is missing"
+    headers["X-Service-Timestamp"] = "soon"
+    assert await get_error(None, **headers) == "X-Service-Signature is missing"
+    headers["X-Service-Signature"] = "0" * 64
+    assert await get_error(None, **headers) == "X-Service-Timestamp is malformed"
+    assert await get_error(ServiceAuth("gateway", "another")) == unknown
+    assert await get_error(ServiceAuth("nobody", "another")) == unknown
+    not_timely = "X-Service-Timestamp is more than 5 minutes from the server's time"
     for timestamp in ("1577836800", "99999999999"):
-        assert await refused(None, **name | {"X-Service-Timestamp": timestamp}) == late
+        assert await get_error(None, **headers | {"X-Service-Timestamp": timestamp}) == not_timely
 
 
 async def test_signature_covers_the_query(messenger: MessengerApp) -> None:
@@ -191,13 +193,13 @@ async def test_signature_covers_the_query(messenger: MessengerApp) -> None:
         assert response.status_code == status
 
 
-@pytest.mark.parametrize("written", ["%2B23276123456", "+23276123456", "%2023276123456"])
+@pytest.mark.parametrize("encoded", ["%2B23276123456", "+23276123456", "%2023276123456"])
 async def test_plus_sign_in_the_query_is_accepted_in_any_encoding(
-    messenger: MessengerApp, written: str
+    messenger: MessengerApp, encoded: str
 ) -> None:
     await send_template(messenger)
     response = await messenger.client.get(
-        f"{OUTBOX_PATH}?to={written}", auth=messenger.get_service_auth()
+        f"{OUTBOX_PATH}?to={encoded}", auth=messenger.get_service_auth()
     )
     assert len(response.json()["data"]) == 1
 
@@ -229,9 +231,9 @@ async def test_outbox_does_not_exist_in_production(tmp_path: Path, database_url:
         for auth in (None, messenger.get_service_auth()):
             response = await messenger.client.get(f"{OUTBOX_PATH}?to={quote(PHONE)}", auth=auth)
             assert (response.status_code, response.json()) == (404, build_error("Not found"))
-        described = (await messenger.client.get("/openapi.json")).json()["paths"]
-        assert OUTBOX_PATH not in described
-        assert TEMPLATE_PATH in described
+        paths = (await messenger.client.get("/openapi.json")).json()["paths"]
+        assert OUTBOX_PATH not in paths
+        assert TEMPLATE_PATH in paths
 
 
 async def test_template_parameters_are_stored_sealed(messenger: MessengerApp) -> None:

@@ -219,7 +219,7 @@ none            | le match est à quelle heure
 
 def _parse_samples(table: str) -> list[tuple[str, frozenset[str]]]:
     rows = (line.split("|", 1) for line in table.strip().splitlines())
-    return [(text.strip(), frozenset(right.strip().split(","))) for right, text in rows]
+    return [(text.strip(), frozenset(expected.strip().split(","))) for expected, text in rows]
 
 
 SAMPLES = _parse_samples(_ENGLISH) + _parse_samples(_FRENCH)

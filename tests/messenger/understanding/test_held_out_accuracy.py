@@ -36,13 +36,13 @@ def test_held_out_texts_rarely_resolve_to_a_wrong_money_command(
             outcomes[classify_outcome(intent, expected)] += 1
             if intent.command in MONEY_COMMANDS and intent.command != expected:
                 money_by_mistake.append(text)
-    whose = "with the language known" if language_known else "with the language not known"
-    figures = ", ".join(
-        f"{outcomes[item]} {item}" for item in ("right", "asked", "nothing", "wrong")
+    condition = "with the language known" if language_known else "with the language not known"
+    counts = ", ".join(
+        f"{outcomes[outcome]} {outcome}" for outcome in ("right", "asked", "nothing", "wrong")
     )
     record_property(
         "figure",
-        f"Of {outcomes.total()} held-out texts, {whose}: {figures}; "
+        f"Of {outcomes.total()} held-out texts, {condition}: {counts}; "
         f"wrong money actions: {len(money_by_mistake)}",
     )
     assert len(money_by_mistake) <= 1, money_by_mistake

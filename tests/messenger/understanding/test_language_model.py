@@ -23,14 +23,14 @@ WriteResponse = Callable[[asyncio.StreamWriter], Awaitable[None]]
 async def run_model_server(
     reply: WriteResponse,
 ) -> AsyncIterator[tuple[str, list[dict[str, Any]]]]:
-    asked: list[dict[str, Any]] = []
+    requests: list[dict[str, Any]] = []
     done = asyncio.Event()
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
             length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
-            asked.append(msgspec.json.decode(await reader.readexactly(length)))
+            requests.append(msgspec.json.decode(await reader.readexactly(length)))
             await reply(writer)
             await writer.drain()
             if reply is never_respond:
@@ -42,7 +42,7 @@ async def run_model_server(
 
     server = await asyncio.start_server(handle, "127.0.0.1", 0)
     try:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/understand", asked
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/understand", requests
     finally:
         done.set()
         server.close()
@@ -66,22 +66,22 @@ async def resolve_with_model(
     reply: WriteResponse, text: str = UNKNOWN_TEXT, timeout_seconds: float = 30.0
 ) -> Any:
     async with (
-        run_model_server(reply) as (url, asked),
+        run_model_server(reply) as (url, requests),
         httpx2.AsyncClient(trust_env=False) as client,
     ):
         intent = await LanguageModel(url, client, timeout_seconds=timeout_seconds).resolve_intent(
             text, "en"
         )
-        return intent, asked
+        return intent, requests
 
 
 async def test_model_can_name_a_command() -> None:
-    intent, asked = await resolve_with_model(respond_with(b'{"command": "limits"}'))
+    intent, requests = await resolve_with_model(respond_with(b'{"command": "limits"}'))
     assert intent.command == "limits"
-    assert asked[0]["text"] == UNKNOWN_TEXT
-    assert asked[0]["language"] == "en"
-    assert "balance" in asked[0]["commands"]
-    assert not {"yes", "no"} & set(asked[0]["commands"])
+    assert requests[0]["text"] == UNKNOWN_TEXT
+    assert requests[0]["language"] == "en"
+    assert "balance" in requests[0]["commands"]
+    assert not {"yes", "no"} & set(requests[0]["commands"])
 
 
 @pytest.mark.parametrize(
@@ -106,18 +106,18 @@ async def test_model_can_name_a_command() -> None:
     ],
 )
 async def test_invalid_model_response_falls_back_to_the_resolver(reply: WriteResponse) -> None:
-    intent, asked = await resolve_with_model(reply)
-    assert len(asked) == 1
+    intent, requests = await resolve_with_model(reply)
+    assert len(requests) == 1
     assert intent == OFFLINE_INTENT
 
 
 async def test_model_timeout_or_connection_failure_falls_back_to_the_resolver() -> None:
     for timeout_seconds in (0.05, 1.0, 30.0):
-        intent, asked = await resolve_with_model(never_respond, timeout_seconds=timeout_seconds)
+        intent, requests = await resolve_with_model(never_respond, timeout_seconds=timeout_seconds)
         assert intent == OFFLINE_INTENT
-        if asked:  # the request was sent before the timeout
+        if requests:  # the request was sent before the timeout
             break
-    assert len(asked) == 1
+    assert len(requests) == 1
     async with run_model_server(never_respond) as (url, _):
         pass
     understanding = IntentService(url)
@@ -127,16 +127,16 @@ async def test_model_timeout_or_connection_failure_falls_back_to_the_resolver() 
 
 @pytest.mark.parametrize("text", ["my pin is 4071", "4 0 7 1", "yes", "Menu", "oui", "send money"])
 async def test_text_with_a_pin_or_keyword_is_not_sent_to_the_model(text: str) -> None:
-    intent, asked = await resolve_with_model(respond_with(b'{"command": "limits"}'), text)
-    assert asked == []
+    intent, requests = await resolve_with_model(respond_with(b'{"command": "limits"}'), text)
+    assert requests == []
     assert intent == resolve(text, "en")
 
 
 async def test_digits_are_masked_before_they_are_sent_to_the_model() -> None:
-    _, asked = await resolve_with_model(
+    _, requests = await resolve_with_model(
         respond_with(b'{"command": "send"}'), "kindly forward 1500 to +23276123456, ٤٠ or ② \ud800"
     )
-    assert asked[0]["text"] == "kindly forward #### to +###########, ## or # ?"
+    assert requests[0]["text"] == "kindly forward #### to +###########, ## or # ?"
 
 
 async def test_resolver_is_used_without_a_model() -> None:

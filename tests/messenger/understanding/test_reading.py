@@ -85,26 +85,26 @@ def test_amount_follows_the_decimals_of_its_currency() -> None:
 
 
 @given(st.integers(1, 10**11), st.sampled_from([",", " ", "'"]), st.sampled_from(["SLE", "XOF"]))
-def test_amount_with_grouped_digits_is_parsed(minor: int, sign: str, currency: str) -> None:
+def test_amount_with_grouped_digits_is_parsed(minor: int, separator: str, currency: str) -> None:
     text = money.format_money(minor, currency).removesuffix(f" {currency}")
-    text = text.removesuffix(".00").replace(",", sign)
-    read = reading.parse_amount(f"{text} {currency}", currency)
-    assert read is not None
-    assert money.parse(read, currency) == minor
+    text = text.removesuffix(".00").replace(",", separator)
+    amount = reading.parse_amount(f"{text} {currency}", currency)
+    assert amount is not None
+    assert money.parse(amount, currency) == minor
 
 
 @given(st.text(max_size=60) | st.from_regex(r"[0-9 .,'Lek-]{1,20}", fullmatch=True))
 def test_arbitrary_text_yields_only_valid_values(text: str) -> None:
-    read = reading.parse_amount(text, "SLE")
-    assert read is None or money.parse(read, "SLE") > 0
+    amount = reading.parse_amount(text, "SLE")
+    assert amount is None or money.parse(amount, "SLE") > 0
     transfer = reading.parse_transfer(text, OWN_PHONE, "SLE")
     assert transfer.amount is None or money.parse(transfer.amount, "SLE") > 0
     assert transfer.phone is None or transfer.card_serial is None
     reading.parse_payee(text, None)
     reading.parse_person_names(text)
     reading.parse_list_number(text)
-    found = reading.parse_period(text, TODAY)
-    assert found is None or found[0] <= found[1] <= TODAY
+    period = reading.parse_period(text, TODAY)
+    assert period is None or period[0] <= period[1] <= TODAY
 
 
 @pytest.mark.parametrize(

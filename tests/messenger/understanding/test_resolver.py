@@ -18,24 +18,24 @@ from tapgate.messenger.understanding.resolver import Resolver, match_literal, re
 MONEY_COMMANDS = {"send", "yes"}
 
 
-def classify_outcome(intent: Intent, right: frozenset[str]) -> str:
+def classify_outcome(intent: Intent, expected: frozenset[str]) -> str:
     if intent.command is not None:
-        return "right" if intent.command in right else "wrong"
-    if right == {"none"}:
+        return "right" if intent.command in expected else "wrong"
+    if expected == {"none"}:
         return "asked" if intent.candidates else "right"
-    return "asked" if right.intersection(intent.candidates) else "missed"
+    return "asked" if expected.intersection(intent.candidates) else "missed"
 
 
-def is_wrong_money_command(intent: Intent, right: frozenset[str]) -> bool:
-    return intent.command in MONEY_COMMANDS and intent.command not in right
+def is_wrong_money_command(intent: Intent, expected: frozenset[str]) -> bool:
+    return intent.command in MONEY_COMMANDS and intent.command not in expected
 
 
 def test_labeled_texts_meet_the_accuracy_thresholds(capsys: pytest.CaptureFixture[str]) -> None:
-    found = [(resolve(text, None), right) for text, right in SAMPLES]
-    counts = Counter(classify_outcome(intent, right) for intent, right in found)
-    money = sum(is_wrong_money_command(found_intent, right) for found_intent, right in found)
+    results = [(resolve(text, None), expected) for text, expected in SAMPLES]
+    counts = Counter(classify_outcome(intent, expected) for intent, expected in results)
+    money = sum(is_wrong_money_command(resolved, expected) for resolved, expected in results)
     with capsys.disabled():
-        print(f"\nlabelled texts ({len(SAMPLES)}): {dict(counts)}, wrong money actions: {money}")
+        print(f"\nlabeled texts ({len(SAMPLES)}): {dict(counts)}, wrong money actions: {money}")
     assert money == 0
     assert counts["right"] >= 0.84 * len(SAMPLES)
     assert counts["wrong"] <= 0.02 * len(SAMPLES)
@@ -46,8 +46,8 @@ def test_labeled_texts_are_numerous_and_mostly_not_phrases() -> None:
     known = {normalize_text(phrase.text) for phrase in (*phrases.KEYWORDS, *phrases.SAMPLES)}
     copied = [
         text
-        for text, right in SAMPLES
-        if normalize_text(text) in known and not right & {"yes", "no"}
+        for text, expected in SAMPLES
+        if normalize_text(text) in known and not expected & {"yes", "no"}
     ]
     assert len(SAMPLES) >= 120
     # Short texts inevitably coincide with phrases: "STOP!!", "hellooo!!".
@@ -58,21 +58,23 @@ def test_left_out_phrases_meet_the_accuracy_thresholds(capsys: pytest.CaptureFix
     """Five-fold cross-validation of the sample phrases."""
     samples = list(phrases.SAMPLES)
     random.Random(7).shuffle(samples)
-    meant: dict[str, set[str]] = {}
+    commands_by_text: dict[str, set[str]] = {}
     for phrase in (*phrases.KEYWORDS, *samples):
-        meant.setdefault(normalize_text(phrase.text), set()).add(phrase.command or "none")
+        commands_by_text.setdefault(normalize_text(phrase.text), set()).add(
+            phrase.command or "none"
+        )
     counts, money = Counter[str](), 0
     for fold in range(5):
-        held = {normalize_text(phrase.text) for phrase in samples[fold::5]}
-        known = Resolver(
-            [phrase for phrase in phrases.KEYWORDS if normalize_text(phrase.text) not in held],
-            [phrase for phrase in samples if normalize_text(phrase.text) not in held],
+        held_out = {normalize_text(phrase.text) for phrase in samples[fold::5]}
+        resolver = Resolver(
+            [phrase for phrase in phrases.KEYWORDS if normalize_text(phrase.text) not in held_out],
+            [phrase for phrase in samples if normalize_text(phrase.text) not in held_out],
         )
         for phrase in samples[fold::5]:
-            intent = known.resolve(phrase.text, None)
-            right = frozenset(meant[normalize_text(phrase.text)])
-            counts[classify_outcome(intent, right)] += 1
-            money += is_wrong_money_command(intent, right)
+            intent = resolver.resolve(phrase.text, None)
+            expected = frozenset(commands_by_text[normalize_text(phrase.text)])
+            counts[classify_outcome(intent, expected)] += 1
+            money += is_wrong_money_command(intent, expected)
     total = counts.total()
     with capsys.disabled():
         print(f"\nleft-out phrases ({total}): {dict(counts)}, wrong money actions: {money}")
@@ -185,10 +187,10 @@ def test_phrase_shared_by_two_commands_returns_both_as_candidates() -> None:
 
 
 def test_phrases_of_yes_no_and_send_belong_to_one_command() -> None:
-    meanings: dict[str, set[Command | None]] = {}
+    commands_by_text: dict[str, set[Command | None]] = {}
     for phrase in (*phrases.KEYWORDS, *phrases.SAMPLES):
-        meanings.setdefault(normalize_text(phrase.text), set()).add(phrase.command)
-    for text, commands in meanings.items():
+        commands_by_text.setdefault(normalize_text(phrase.text), set()).add(phrase.command)
+    for text, commands in commands_by_text.items():
         assert text
         if commands & {"yes", "no", "send"}:
             assert len(commands) == 1, text
@@ -208,10 +210,10 @@ def test_trailing_punctuation_and_emoji_are_ignored(text: str, decoration: str) 
     assert resolve(text + decoration, None) == resolve(text, None)
 
 
-@pytest.mark.parametrize("sign", ["a", "ﷺ", "é́́́", "yes ", "1 ", "#", "'", "\u200b", "send money "])
-def test_long_text_is_truncated(sign: str) -> None:
-    assert len(normalize_text(sign * 4096)) <= MAX_LENGTH
-    assert resolve(sign * 4096, None).command is None
+@pytest.mark.parametrize("unit", ["a", "ﷺ", "é́́́", "yes ", "1 ", "#", "'", "\u200b", "send money "])
+def test_long_text_is_truncated(unit: str) -> None:
+    assert len(normalize_text(unit * 4096)) <= MAX_LENGTH
+    assert resolve(unit * 4096, None).command is None
 
 
 def test_every_command_has_keywords_in_both_languages() -> None:

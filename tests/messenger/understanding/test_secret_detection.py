@@ -112,9 +112,9 @@ def test_pin_alone_is_withheld_with_any_decoration(pin: str, around: str, betwee
     st.sampled_from([" ", ": ", " is ", " est ", "=", "-"]),
 )
 def test_pin_next_to_a_word_for_pin_is_withheld(
-    pin: str, word: str, before: str, joint: str
+    pin: str, word: str, before: str, separator: str
 ) -> None:
-    for text in (f"{before} {word}{joint}{pin} {before}", f"{before} {pin} {word} {before}"):
+    for text in (f"{before} {word}{separator}{pin} {before}", f"{before} {pin} {word} {before}"):
         assert may_contain_pin(text)
 
 

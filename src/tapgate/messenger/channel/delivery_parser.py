@@ -27,7 +27,7 @@ from tapgate.messenger.model.incoming import (
 
 MAX_TEXT_LENGTH = 4096
 
-#: These values are indexed or used as keys, so their length is limited. The provider's are shorter.
+#: These values are indexed or used as keys, so their length is limited. Real ones are shorter.
 _MAX_MESSAGE_ID_LENGTH = 500
 _MAX_USER_ID_LENGTH = 200
 _MAX_OPTION_ID_LENGTH = 256
@@ -53,14 +53,14 @@ class MalformedDeliveryError(ValueError):
 
 
 def parse_delivery(
-    body: bytes, *, pictures_inside: bool = False, phone_number_id: str | None = None
+    body: bytes, *, has_inline_images: bool = False, phone_number_id: str | None = None
 ) -> Delivery:
     """Return the messages and status reports of a delivery, in order.
 
-    The provider stores images and sends their ids. The simulator has no media store and sends
-    images inline. Messages to another phone number of the account are skipped.
+    The provider stores images and sends their IDs. The simulator has no media store and sends
+    images inline (`has_inline_images`). Messages to other phone numbers of the account are skipped.
     """
-    contents = _INLINE_CONTENT_PARSERS if pictures_inside else _CONTENT_PARSERS
+    parsers = _INLINE_CONTENT_PARSERS if has_inline_images else _CONTENT_PARSERS
     values = [
         item
         for item in _iterate_values(_decode_delivery(body))
@@ -70,7 +70,7 @@ def parse_delivery(
         received
         for value in values
         for message in _as_objects(value.get("messages"))
-        if (received := _parse_message(message, _as_objects(value.get("contacts")), contents))
+        if (received := _parse_message(message, _as_objects(value.get("contacts")), parsers))
         is not None
     ]
     reports = [
@@ -107,8 +107,8 @@ def _iterate_values(delivery: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _is_for_number(value: dict[str, Any], phone_number_id: str | None) -> bool:
-    named = _as_object(value.get("metadata")).get("phone_number_id")
-    return phone_number_id is None or named is None or named == phone_number_id
+    recipient_id = _as_object(value.get("metadata")).get("phone_number_id")
+    return phone_number_id is None or recipient_id is None or recipient_id == phone_number_id
 
 
 def _parse_status(report: dict[str, Any]) -> DeliveryStatus | None:
@@ -136,7 +136,7 @@ def _parse_error_code(value: object) -> str | None:
 
 
 def _parse_message(
-    message: dict[str, Any], contacts: list[dict[str, Any]], contents: "_ContentParsers"
+    message: dict[str, Any], contacts: list[dict[str, Any]], parsers: "_ContentParsers"
 ) -> ReceivedMessage | None:
     message_id = _parse_identifier(message.get("id"), _MAX_MESSAGE_ID_LENGTH)
     phone, user_id = _parse_sender(message, contacts)
@@ -151,7 +151,7 @@ def _parse_message(
         address=address,
         user_id=user_id,
         sent_at=_parse_unix_seconds(message.get("timestamp")),
-        content=_parse_content(message, contents),
+        content=_parse_content(message, parsers),
     )
 
 
@@ -159,31 +159,35 @@ def _parse_sender(
     message: dict[str, Any], contacts: list[dict[str, Any]]
 ) -> tuple[str | None, str | None]:
     """Return the sender's phone number and user id; either may be None."""
-    said_by = message.get("from")
+    sender = message.get("from")
     contact = _find_contact(message, contacts)
-    phone = _parse_phone(said_by) or _parse_phone(contact.get("wa_id"))
+    phone = _parse_phone(sender) or _parse_phone(contact.get("wa_id"))
     user_id = (
         _parse_identifier(message.get("from_user_id"), _MAX_USER_ID_LENGTH)
         or _parse_identifier(message.get("user_id"), _MAX_USER_ID_LENGTH)
         or _parse_identifier(contact.get("user_id"), _MAX_USER_ID_LENGTH)
-        or _parse_user_id(said_by)
+        or _parse_user_id(sender)
     )
     return phone, user_id
 
 
 def _find_contact(message: dict[str, Any], contacts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the sender's contact; one of several contacts only if it matches the message."""
-    names = [name for key in ("from", "from_user_id") if (name := message.get(key)) is not None]
+    """Return the contact that matches the sender; an only contact needs no match."""
+    identifiers = [
+        identifier
+        for key in ("from", "from_user_id")
+        if (identifier := message.get(key)) is not None
+    ]
     for contact in contacts:
-        if contact.get("wa_id") in names or contact.get("user_id") in names:
+        if contact.get("wa_id") in identifiers or contact.get("user_id") in identifiers:
             return contact
     return contacts[0] if len(contacts) == 1 else {}
 
 
-def _parse_content(message: dict[str, Any], contents: "_ContentParsers") -> Content:
+def _parse_content(message: dict[str, Any], parsers: "_ContentParsers") -> Content:
     kind = _parse_identifier(message.get("type"), _MAX_TYPE_LENGTH) or "unknown"
     part = _as_object(message.get(kind))
-    return contents.get(kind, _ignore_content)(part) or UnsupportedContent(kind=kind)
+    return parsers.get(kind, _ignore_content)(part) or UnsupportedContent(kind=kind)
 
 
 def _parse_text(part: dict[str, Any]) -> Content | None:
@@ -197,9 +201,9 @@ def _parse_text(part: dict[str, Any]) -> Content | None:
 
 def _parse_interactive(part: dict[str, Any]) -> Content | None:
     for kind in ("list_reply", "button_reply"):
-        tapped = _parse_identifier(_as_object(part.get(kind)).get("id"), _MAX_OPTION_ID_LENGTH)
-        if tapped is not None:
-            return OptionTap(id=tapped)
+        option_id = _parse_identifier(_as_object(part.get(kind)).get("id"), _MAX_OPTION_ID_LENGTH)
+        if option_id is not None:
+            return OptionTap(id=option_id)
     if "nfm_reply" in part:
         return FlowReply(
             flow_token=_parse_flow_token(_as_object(part["nfm_reply"]).get("response_json"))
@@ -212,15 +216,15 @@ def _parse_flow_token(response: object) -> str | None:
     if not isinstance(response, str):
         return None
     try:
-        entered = json.loads(response)
+        fields = json.loads(response)
     except (ValueError, RecursionError):
         return None
-    return _parse_identifier(_as_object(entered).get("flow_token"), _MAX_TOKEN_LENGTH)
+    return _parse_identifier(_as_object(fields).get("flow_token"), _MAX_TOKEN_LENGTH)
 
 
 def _parse_button(part: dict[str, Any]) -> Content | None:
-    tapped = _parse_identifier(part.get("payload"), _MAX_OPTION_ID_LENGTH)
-    return None if tapped is None else OptionTap(id=tapped)
+    option_id = _parse_identifier(part.get("payload"), _MAX_OPTION_ID_LENGTH)
+    return None if option_id is None else OptionTap(id=option_id)
 
 
 def _parse_image(part: dict[str, Any]) -> Content | None:
@@ -292,7 +296,7 @@ def _as_objects(value: object) -> list[dict[str, Any]]:
 
 
 def _parse_identifier(value: object, max_length: int) -> str | None:
-    """Return an identifier, or None if it is too long: a truncated one names something else."""
+    """Return an identifier, or None if it is too long: truncated, it may match another one."""
     if not isinstance(value, str):
         return None
     text = _strip_unstorable(value)

@@ -2,7 +2,7 @@
 
 The access token is sent to the configured URL and to the media URLs that this URL returns, because
 the provider serves media from other hosts. A media URL arrives over a connection to the configured
-URL and is trusted as much. The token is never sent in clear text, unless the configured URL itself
+URL and is equally trusted. The token is never sent in clear text, unless the configured URL itself
 uses HTTP and the media URL has the same host and port. Redirects are not followed, so the token
 does not reach other hosts.
 """
@@ -56,7 +56,7 @@ class GraphError(Exception):
 
 
 class MediaError(Exception):
-    """The image cannot be fetched. The reason follows "The picture" in a sentence.
+    """The image cannot be fetched. The reason completes "The picture ...".
 
     If `is_retryable` is set, a later attempt may succeed.
     """
@@ -121,26 +121,26 @@ class GraphClient:
         if 200 <= response.status < 300:
             self._has_logged_misconfiguration = False
             return _get_message_id(response.fields)
-        problem = _build_error(response)
-        if problem.is_misconfigured:
-            self._log_misconfiguration(problem.code)
-        raise problem
+        failure = _build_error(response)
+        if failure.is_misconfigured:
+            self._log_misconfiguration(failure.code)
+        raise failure
 
     async def fetch_media(
         self, media_id: str, limit: int = MAX_MEDIA_BYTES, *, sha256: str | None = None
     ) -> bytes:
-        """Return the bytes of an image, checking only the size and the hash, where one is known."""
+        """Return the bytes of an image, after checking its size and any known hash."""
         if _MEDIA_ID_PATTERN.fullmatch(media_id) is None:
-            raise MediaError("is not there")
+            raise MediaError("was not found")
         with _map_media_errors():
             async with asyncio.timeout(_MEDIA_TIMEOUT_SECONDS):
-                found = await self._get_media_info(media_id, limit)
+                media_info = await self._get_media_info(media_id, limit)
                 response = await self._request(
-                    "GET", self._require_trusted_url(found.get("url")), limit=limit
+                    "GET", self._require_trusted_url(media_info.get("url")), limit=limit
                 )
         if response.status != 200:
             raise _build_media_error(response.status)
-        _require_hash(response.content, sha256, found.get("sha256"))
+        _require_hash(response.content, sha256, media_info.get("sha256"))
         return response.content
 
     async def _get_media_info(self, media_id: str, limit: int) -> dict[str, Any]:
@@ -155,15 +155,15 @@ class GraphClient:
     def _require_trusted_url(self, url: object) -> str:
         """Return the media URL if the access token may be sent there, else raise `MediaError`."""
         try:
-            named, ours = urlsplit(url if isinstance(url, str) else ""), urlsplit(self._url)
-            safe = named.scheme == "https" or (
-                named.scheme == ours.scheme == "http"
-                and (named.hostname, named.port) == (ours.hostname, ours.port)
+            target, configured = urlsplit(url if isinstance(url, str) else ""), urlsplit(self._url)
+            is_trusted = target.scheme == "https" or (
+                target.scheme == configured.scheme == "http"
+                and (target.hostname, target.port) == (configured.hostname, configured.port)
             )
         except ValueError:  # an invalid port or host
-            safe = False
-        if not safe or not named.hostname or "@" in named.netloc:
-            raise MediaError("is somewhere it cannot be fetched from")
+            is_trusted = False
+        if not is_trusted or not target.hostname or "@" in target.netloc:
+            raise MediaError("has a URL it cannot be fetched from")
         return str(url)
 
     async def _request(
@@ -207,26 +207,26 @@ def _get_message_id(fields: dict[str, Any]) -> str:
 
 
 def _build_error(response: _Response) -> GraphError:
-    told = response.fields.get("error")
-    error = told if isinstance(told, dict) else {}
+    error_field = response.fields.get("error")
+    error = error_field if isinstance(error_field, dict) else {}
     code = error.get("code")
     if not isinstance(code, int) or isinstance(code, bool):
         return _build_status_error(response.status)
-    misconfigured = (
+    is_config_error = (
         code in _MISCONFIGURED_CODES
         or code in _PERMISSION_CODES
         or (code, error.get("error_subcode")) == _NO_SUCH_OBJECT
         or response.status in _MISCONFIGURED_STATUSES
     )
-    retry = misconfigured or code in _TRANSIENT_CODES or response.status >= 500
-    return GraphError(str(code), is_retryable=retry, is_misconfigured=misconfigured)
+    can_retry = is_config_error or code in _TRANSIENT_CODES or response.status >= 500
+    return GraphError(str(code), is_retryable=can_retry, is_misconfigured=is_config_error)
 
 
 def _build_status_error(status: int) -> GraphError:
     """Return the error for a response not in the provider's format: a proxy or a wrong URL."""
-    misconfigured = status in _MISCONFIGURED_STATUSES or status < 400 or status == 404
-    retry = misconfigured or status in _TRANSIENT_STATUSES or status >= 500
-    return GraphError(f"status {status}", is_retryable=retry, is_misconfigured=misconfigured)
+    is_config_error = status in _MISCONFIGURED_STATUSES or status < 400 or status == 404
+    can_retry = is_config_error or status in _TRANSIENT_STATUSES or status >= 500
+    return GraphError(f"status {status}", is_retryable=can_retry, is_misconfigured=is_config_error)
 
 
 @contextlib.contextmanager
@@ -238,20 +238,20 @@ def _map_media_errors() -> Iterator[None]:
     except (httpx2.HTTPError, TimeoutError):
         raise MediaError("could not be fetched", is_retryable=True) from None
     except httpx2.InvalidURL:
-        raise MediaError("is somewhere it cannot be fetched from") from None
+        raise MediaError("has a URL it cannot be fetched from") from None
 
 
 def _build_media_error(status: int) -> MediaError:
     if status in _MISCONFIGURED_STATUSES or status in _TRANSIENT_STATUSES or status >= 500:
         return MediaError("could not be fetched", is_retryable=True)
-    return MediaError("is not there")
+    return MediaError("was not found")
 
 
-def _require_hash(content: bytes, *told: object) -> None:
+def _require_hash(content: bytes, *expected_hashes: object) -> None:
     digest = hashlib.sha256(content).digest()
-    for item in told:
-        if isinstance(item, str) and item and _decode_digest(item) != digest:
-            raise MediaError("is not the one that was sent")
+    for expected in expected_hashes:
+        if isinstance(expected, str) and expected and _decode_digest(expected) != digest:
+            raise MediaError("does not match its SHA-256 hash")
 
 
 def _decode_digest(text: str) -> bytes:

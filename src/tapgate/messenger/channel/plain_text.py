@@ -39,5 +39,5 @@ def _render_reply(reply: RenderableMessage) -> str:
 
 
 def _render_option(number: int, option: Option) -> str:
-    described = f" - {option.description}" if option.description else ""
-    return f"{number}. {option.title}{described}"
+    suffix = f" - {option.description}" if option.description else ""
+    return f"{number}. {option.title}{suffix}"

@@ -97,7 +97,7 @@ def _render_option_list(option_list: OptionList) -> list[Payload]:
     if not options:
         return _render_texts(_split_text(option_list.text, _MAX_TEXT_LENGTH))
     if len({option.id for option in options}) < len(options):
-        raise RenderError("two options with one id")
+        raise RenderError("two options have the same ID")
     if _can_use_buttons(options):
         return _render_interactive(
             option_list.text, "button", {"buttons": [_render_button(item) for item in options]}
@@ -143,7 +143,7 @@ def _render_row(option: Option) -> Payload:
 
 def _require_id(option: Option, max_length: int) -> str:
     if not 0 < len(option.id) <= max_length:
-        raise RenderError("an id that the channel does not take")
+        raise RenderError("an option ID is empty or too long")
     return option.id
 
 
@@ -169,9 +169,9 @@ def get_flow_name(form: str) -> str:
 
 def _render_interactive(text: str, kind: str, action: Payload) -> list[Payload]:
     """Return an interactive message, preceded by text messages if the text is too long for it."""
-    *ahead, body = _split_text(text, _MAX_INTERACTIVE_BODY_LENGTH)
+    *preceding, body = _split_text(text, _MAX_INTERACTIVE_BODY_LENGTH)
     interactive = {"type": kind, "body": {"text": body}, "action": action}
-    return [*_render_texts(ahead), {"type": "interactive", "interactive": interactive}]
+    return [*_render_texts(preceding), {"type": "interactive", "interactive": interactive}]
 
 
 def _render_document(file: DocumentReply) -> Payload:
@@ -210,19 +210,19 @@ def _truncate(text: str, max_length: int) -> str:
 
 
 def _split_text(text: str, max_length: int) -> list[str]:
-    """Split the text into one or more non-blank pieces of at most `longest` characters."""
-    rest, pieces = text.strip(), []
+    """Split the text into one or more non-blank parts of at most `max_length` characters."""
+    rest, parts = text.strip(), []
     while len(rest) > max_length:
         end = _find_split(rest, max_length)
-        pieces.append(rest[:end].rstrip())
+        parts.append(rest[:end].rstrip())
         rest = rest[end:].lstrip()
-    return [*pieces, rest or _ELLIPSIS]
+    return [*parts, rest or _ELLIPSIS]
 
 
 def _find_split(text: str, max_length: int) -> int:
-    """Return the split position, never in the first half, so that pieces are not too short."""
+    """Return the split position, never in the first half, so that parts are not too short."""
     for mark in _SPLIT_MARKS:
-        place = text.rfind(mark, max_length // 2, max_length + 1)
-        if place != -1:
-            return place
+        position = text.rfind(mark, max_length // 2, max_length + 1)
+        if position != -1:
+            return position
     return max_length

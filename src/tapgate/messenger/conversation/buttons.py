@@ -25,11 +25,11 @@ def handle(turn: Turn, event: OptionChosen) -> None:
         interpreter.begin_command(turn, msgspec.convert(command, Command))
     elif options is not None and event.id == options.more.id:
         start = options.start + _PAGE_SIZE
-        following = msgspec.structs.replace(
+        next_page = msgspec.structs.replace(
             options, start=start if start < len(options.options) else 0
         )
-        turn.update(offer=following)
-        turn.replies.append(following)
+        turn.update(offer=next_page)
+        turn.replies.append(next_page)
     elif options is None or event.id not in {option.id for option in options.options}:
         turn.add_reply("expired")
         interpreter.repeat_question(turn)
@@ -44,12 +44,12 @@ def handle(turn: Turn, event: OptionChosen) -> None:
 
 def _save_recipient(turn: Turn) -> None:
     """Save the recipient of the last payment: the only non-command option offered while idle."""
-    met = turn.conversation.met
+    recipient = turn.conversation.met
     turn.update(met=None, offer=None)
-    if met is None:
+    if recipient is None:
         turn.add_reply("expired")
         interpreter.repeat_question(turn)
         return
-    turn.effects.append(SaveRecipient(recipient=met))
-    first_name = met.name.partition(" ")[0]
+    turn.effects.append(SaveRecipient(recipient=recipient))
+    first_name = recipient.name.partition(" ")[0]
     turn.suggest_commands(turn.translate("send.contact_saved", name=first_name), "send", "menu")

@@ -28,9 +28,9 @@ _RequestOutcome = RequestSucceeded | RequestRejected | GatewayUnreachable
 
 
 def process_event(
-    person: Person, conversation: Conversation, event: Event, setting: TurnContext
+    person: Person, conversation: Conversation, event: Event, context: TurnContext
 ) -> EngineOutput:
-    turn = Turn(person, conversation, setting)
+    turn = Turn(person, conversation, context)
     if not isinstance(event, _RequestOutcome):
         if conversation.lapsed and _is_pin_for_lapsed_conversation(event):
             turn.update(lapsed=False)
@@ -118,9 +118,9 @@ def _handle_form_closed(turn: Turn) -> None:
     The event follows `FormSubmitted`, whose outcome was already reported, or replaces it when the
     user closes the form without submitting.
     """
-    answered = turn.conversation.form_answered
+    was_answered = turn.conversation.form_answered
     turn.update(form_answered=False)
-    if turn.conversation.is_awaiting_pin and not answered:
+    if turn.conversation.is_awaiting_pin and not was_answered:
         turn.add_reply("form.closed")
         interpreter.repeat_question(turn)
 

@@ -11,9 +11,9 @@ from tapgate.messenger.conversation import error_messages
 from tapgate.messenger.conversation.commands import SCRIPTS
 from tapgate.messenger.conversation.steps import (
     AskStep,
-    Claimed,
     ConfirmStep,
     Next,
+    ParsedAnswer,
     PinInput,
     PinStep,
     RequestStep,
@@ -53,8 +53,8 @@ def abandon_command(turn: Turn) -> bool:
         return False
     # A request waiting for a retry needs no cancellation notice: nothing has started.
     if not isinstance(get_current_step(turn), RequestStep):
-        what = turn.translate(f"title.{conversation.command}")
-        turn.add_reply(SCRIPTS[conversation.command].get_cancel_key(turn), what=what)
+        title = turn.translate(f"title.{conversation.command}")
+        turn.add_reply(SCRIPTS[conversation.command].get_cancel_key(turn), command=title)
     turn.end_command()
     turn.update(offer=None)
     return True
@@ -115,15 +115,15 @@ def reply_and_repeat_question(turn: Turn, key: str) -> None:
     turn.prepend_to_last_reply(key)
 
 
-def apply_answer(turn: Turn, step: Step, taken: Claimed) -> bool:
+def apply_answer(turn: Turn, step: Step, answer: ParsedAnswer) -> bool:
     """Apply a parsed answer and continue. Return False if it was not understood."""
-    match taken:
+    match answer:
         case None:
             return False
         case "end":
             turn.end_command()
         case Mapping():
-            turn.set_facts(**taken)
+            turn.set_facts(**answer)
             advance(turn)
         case request:
             _send_request(turn, step, request)
@@ -138,10 +138,10 @@ def choose_option(turn: Turn, value: str) -> None:
         case ConfirmStep():
             cancel_command(turn)
         case AskStep() as step:
-            taken = (
+            answer = (
                 {step.name: value} if step.parse_option is None else step.parse_option(turn, value)
             )
-            if not apply_answer(turn, step, taken):
+            if not apply_answer(turn, step, answer):
                 repeat_question(turn)
         case RequestStep() as step:
             start_step(turn, step)
@@ -188,11 +188,11 @@ def _send_request(turn: Turn, step: Step, request: GatewayRequest) -> None:
     turn.request = request
 
 
-def _go_to_next(turn: Turn, step: Step, go: Next) -> None:
-    if go == "end":
+def _go_to_next(turn: Turn, step: Step, next_action: Next) -> None:
+    if next_action == "end":
         turn.end_command()
         return
-    if go == "on":
+    if next_action == "on":
         turn.set_facts(**{step.name: turn.facts.get(step.name, "done")})
         # The following steps need their own confirmation and operation id.
         turn.update(operation=None, uncertain=False)
@@ -202,23 +202,23 @@ def _go_to_next(turn: Turn, step: Step, go: Next) -> None:
 def _handle_rejection(turn: Turn, step: Step, error: RequestRejected) -> Next:
     if isinstance(step, PinStep) and error.code == Code.INVALID_PIN:
         return _handle_wrong_pin(turn, error.details)
-    go = step.on_rejection(turn, error)
-    if go is None:
+    next_action = step.on_rejection(turn, error)
+    if next_action is None:
         turn.suggest_commands(error_messages.render_rejection(turn, error), "menu", "person")
         return "end"
-    return go
+    return next_action
 
 
 def _handle_wrong_pin(turn: Turn, details: Mapping[str, Any]) -> Next:
-    left = details.get("attempts_remaining")
-    if left == 0:
+    attempts_left = details.get("attempts_remaining")
+    if attempts_left == 0:
         _warn_if_uncertain(turn)
         turn.suggest_commands(turn.translate("pin.locked_now"), "menu", "person")
         return "end"
-    if left == 1:
+    if attempts_left == 1:
         turn.add_reply("pin.wrong.last_try")
-    elif isinstance(left, int):
-        turn.add_reply("pin.wrong", left=left)
+    elif isinstance(attempts_left, int):
+        turn.add_reply("pin.wrong", left=attempts_left)
     else:
         turn.add_reply("error.INVALID_PIN")
     return "back"
@@ -243,8 +243,8 @@ def _handle_unreachable(turn: Turn, step: Step, *, uncertain: bool) -> None:
 
 def _offer_retry(turn: Turn) -> None:
     turn.update(stage="collecting")
-    again = Choice("again", turn.translate("retry"))
-    turn.ask(turn.translate("unreachable"), [again, turn.build_command_choice("menu")])
+    retry = Choice("again", turn.translate("retry"))
+    turn.ask(turn.translate("unreachable"), [retry, turn.build_command_choice("menu")])
 
 
 def _ask_pin(turn: Turn, step: PinStep) -> None:

@@ -9,7 +9,7 @@ def match_command(text: str) -> Command | None:
 
     A text with a digit never matches, because it may be an answer.
     """
-    if any(sign.isdigit() for sign in text):
+    if any(char.isdigit() for char in text):
         return None
     known = resolver.match_literal(text, None)
     return known.command if known is not None and known.is_exact else None

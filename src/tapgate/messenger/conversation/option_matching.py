@@ -57,17 +57,17 @@ _SYNONYM_WORDS: Final = {
 
 def match_option(options: OptionList, text: str) -> Option | None:
     """Return the option that the text names, or None if none or several match."""
-    called = [option for option in options.options if option.title.casefold() == text.casefold()]
-    if not called and NUMBER_PLACEHOLDER not in normalize_text(text):
+    matches = [option for option in options.options if option.title.casefold() == text.casefold()]
+    if not matches and NUMBER_PLACEHOLDER not in normalize_text(text):
         message = _extract_words(text)
-        called = [
+        matches = [
             option for option in options.options if message and message in _get_synonyms(option)
         ]
-    if not called:
+    if not matches:
         values = {option.id.rpartition("#")[0]: option for option in options.options}
-        told = find_mentioned_value(text, _VALUES_MATCHED_IN_SENTENCES & values.keys())
-        return None if told is None else values[told]
-    return called[0] if len(called) == 1 else None
+        value = find_mentioned_value(text, _VALUES_MATCHED_IN_SENTENCES & values.keys())
+        return None if value is None else values[value]
+    return matches[0] if len(matches) == 1 else None
 
 
 def find_mentioned_value(text: str, values: Iterable[str]) -> str | None:

@@ -17,12 +17,12 @@ from tapgate.messenger.model.events import RequestRejected
 from tapgate.messenger.model.gateway_requests import GatewayRequest
 from tapgate.messenger.understanding.secret_detection import may_contain_pin, mentions_secret
 
-#: What follows a gateway response: the next step, the first step whose fact was cleared, or the
-#: end of the command.
+#: How a script continues after a gateway response: with the next step ("on"), with an earlier
+#: step whose fact was cleared ("back"), or not at all ("end").
 Next = Literal["on", "back", "end"]
 #: Result of parsing a user's answer: facts to store, a gateway request that uses the answer
 #: without storing it, or the end of the command. None if the answer was not understood.
-Claimed = Mapping[str, str] | GatewayRequest | Literal["end"] | None
+ParsedAnswer = Mapping[str, str] | GatewayRequest | Literal["end"] | None
 
 
 PIN_PATTERN: Final = re.compile(r"[0-9]{4}")
@@ -57,7 +57,7 @@ def is_pin_not_serial(text: str) -> bool:
 
     A single word with a letter is a serial, unless the text mentions a secret.
     """
-    is_serial = len(text.split()) == 1 and any(sign.isalpha() for sign in text)
+    is_serial = len(text.split()) == 1 and any(char.isalpha() for char in text)
     return may_contain_pin(text) and (not is_serial or mentions_secret(text))
 
 
@@ -101,9 +101,9 @@ class AskStep(Step):
     choices: Callable[[Turn], list[Choice]] = no_choices
     #: Returns an answer known without asking, for example the only choice.
     infer_answer: Callable[[Turn], str | None] = lambda turn: None
-    parse_text: Callable[[Turn, str], Claimed] | None = None
-    parse_option: Callable[[Turn, str], Claimed] | None = None
-    parse_image: Callable[[Turn, EncodedImage], Claimed] | None = None
+    parse_text: Callable[[Turn, str], ParsedAnswer] | None = None
+    parse_option: Callable[[Turn, str], ParsedAnswer] | None = None
+    parse_image: Callable[[Turn, EncodedImage], ParsedAnswer] | None = None
     #: Returns whether a text is an unrequested PIN rather than an answer.
     looks_like_pin: Callable[[str], bool] = may_contain_pin
 

@@ -112,15 +112,15 @@ def _parse_pins(text: str, step: PinStep) -> PinInput | None:
 
     Any other digits in the text also make the result None.
     """
-    figures = _DIGITS_PATTERN.findall(unicodedata.normalize("NFKC", text))
-    asked = 2 if step.form == "change_pin" else 1
+    numbers = _DIGITS_PATTERN.findall(unicodedata.normalize("NFKC", text))
+    expected_count = 2 if step.form == "change_pin" else 1
     if (
         not may_contain_pin(text)
-        or len(figures) != asked
-        or not all(map(PIN_PATTERN.fullmatch, figures))
+        or len(numbers) != expected_count
+        or not all(map(PIN_PATTERN.fullmatch, numbers))
     ):
         return None
-    return PinInput(pin=figures[0], new_pin=figures[-1])
+    return PinInput(pin=numbers[0], new_pin=numbers[-1])
 
 
 def _handle_answer_to_own_command(turn: Turn, command: Command, text: str) -> bool:
@@ -176,16 +176,18 @@ def _handle_intent(turn: Turn, intent: Intent, text: str) -> None:
     if step is None and _is_bare_payee(turn, text):
         interpreter.begin_command(turn, "send", text)
     elif intent.command is not None and not (
-        step and _is_continuation(turn, intent.command, is_order=names_payee)
+        step and _is_continuation(turn, intent.command, names_payee=names_payee)
     ):
         _run_command(turn, intent.command, text, is_late=True)
     elif step is not None:
         _reply_not_understood(turn, step)
     elif transfer.amount is not None and names_payee:
         interpreter.begin_command(turn, "send", text)
-    elif maybe := [command for command in intent.candidates if command in SCRIPTS][:3]:
-        yes, key = (maybe[0], "did_you_mean.one") if len(maybe) == 1 else (None, "did_you_mean")
-        turn.suggest_commands(turn.translate(key), *maybe, yes=yes)
+    elif candidates := [command for command in intent.candidates if command in SCRIPTS][:3]:
+        yes, key = (
+            (candidates[0], "did_you_mean.one") if len(candidates) == 1 else (None, "did_you_mean")
+        )
+        turn.suggest_commands(turn.translate(key), *candidates, yes=yes)
     else:
         turn.suggest_commands(turn.translate("not_understood"), "menu", "help")
 
@@ -200,16 +202,16 @@ def _is_bare_payee(turn: Turn, text: str) -> bool:
         return reading.parse_phone(text, turn.person.phone) is not None
     transfer = reading.parse_transfer(text, None, turn.context.currency)
     is_alone = len(text.split()) == 1 and transfer.card_serial is not None
-    return is_alone and sum(sign.isdigit() for sign in text) >= _MIN_SERIAL_DIGITS
+    return is_alone and sum(char.isdigit() for char in text) >= _MIN_SERIAL_DIGITS
 
 
-def _is_continuation(turn: Turn, command: Command, *, is_order: bool) -> bool:
+def _is_continuation(turn: Turn, command: Command, *, names_payee: bool) -> bool:
     """Return whether a guessed command must not start.
 
-    A guess does not restart the command in progress, unless it names a payee, and never counts as
-    yes.
+    A guess never counts as yes, and restarts the command in progress only if the text names a
+    payee.
     """
-    return command == "yes" or (command == turn.conversation.command and not is_order)
+    return command == "yes" or (command == turn.conversation.command and not names_payee)
 
 
 def _run_command(turn: Turn, command: Command, text: str, *, is_late: bool) -> None:

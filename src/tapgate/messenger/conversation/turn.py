@@ -41,10 +41,10 @@ class Choice(NamedTuple):
 class Turn:
     """Working state of a turn: person, conversation, replies, effects and gateway request."""
 
-    def __init__(self, person: Person, conversation: Conversation, setting: TurnContext) -> None:
+    def __init__(self, person: Person, conversation: Conversation, context: TurnContext) -> None:
         self.person = _merge_person(person, conversation)
         self.conversation = conversation
-        self.context = setting
+        self.context = context
         self.replies: list[Reply] = []
         self.effects: list[Effect] = []
         self.request: GatewayRequest | None = None
@@ -137,19 +137,19 @@ class Turn:
     def prepend_to_last_reply(self, key: str) -> None:
         """Put a text before the last reply, in the same message if it fits."""
         text, last = self.translate(key), self.replies[-1]
-        together = f"{text}\n\n{'' if isinstance(last, DocumentReply) else last.text}"
-        if isinstance(last, DocumentReply) or len(together) > _MAX_BODY_LENGTH:
+        combined = f"{text}\n\n{'' if isinstance(last, DocumentReply) else last.text}"
+        if isinstance(last, DocumentReply) or len(combined) > _MAX_BODY_LENGTH:
             self.replies.insert(-1, TextReply(text=text))
         else:
-            self.replies[-1] = msgspec.structs.replace(last, text=together)
+            self.replies[-1] = msgspec.structs.replace(last, text=combined)
 
     def ask(self, text: str, choices: Iterable[Choice] = ()) -> None:
         """Ask a question. Options of a different previous question expire."""
         choices = tuple(choices)
         number = self.conversation.question
         options = self._build_option_list(text, choices, number)
-        before = self.conversation.offer
-        if before is None or options != msgspec.structs.replace(before, start=0):
+        previous = self.conversation.offer
+        if previous is None or options != msgspec.structs.replace(previous, start=0):
             # Based on the clock, so it increases even if the previous conversation was deleted.
             number = max(number + 1, int(self.context.now.timestamp()))
             options = self._build_option_list(text, choices, number)

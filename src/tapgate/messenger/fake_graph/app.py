@@ -50,8 +50,8 @@ class App(AsgiApp):
             case "POST", [number, "messages"]:
                 self._require_number(number)
                 return _render_json(self._provider.accept(msgspec.json.decode(body)))
-            case "GET", ["_media", address]:
-                return self._get_file(address)
+            case "GET", ["_media", url_token]:
+                return self._get_file(url_token)
             case "GET", [media_id]:
                 origin = "http://" + headers[b"host"].decode()
                 return _render_json(
@@ -65,11 +65,11 @@ class App(AsgiApp):
             case "POST", ["media"]:
                 kind = headers.get(b"content-type", b"application/octet-stream").decode()
                 return _render_json({"id": provider.media.add(body, kind)})
-            case "POST", ["users", who, action]:
-                return _render_json(await self._control_user(_strip_plus(who), action, body))
+            case "POST", ["users", user_id, action]:
+                return _render_json(await self._control_user(_strip_plus(user_id), action, body))
             case "POST", ["deliver"]:
-                wanted = msgspec.json.decode(body or b"{}", type=_DeliverBody)
-                held = await provider.deliver_held(wanted.order, together=wanted.together)
+                options = msgspec.json.decode(body or b"{}", type=_DeliverBody)
+                held = await provider.deliver_held(options.order, together=options.together)
                 return _render_json({"delivered": held})
             case "POST", ["fail"]:
                 provider.failures.append(msgspec.json.decode(body, type=PlannedFailure))
@@ -79,16 +79,16 @@ class App(AsgiApp):
                 return _render_json({"data": provider.list_sent_to(to[0]) if to else provider.sent})
         raise GraphApiError(100, "Unknown path", status=404)
 
-    async def _control_user(self, who: str, action: str, body: bytes) -> dict[str, str]:
+    async def _control_user(self, user_id: str, action: str, body: bytes) -> dict[str, str]:
         match action:
             case "say":
                 message = msgspec.json.decode(body, type=UserMessage)
-                return {"message_id": await self._provider.send_user_message(who, message)}
+                return {"message_id": await self._provider.send_user_message(user_id, message)}
             case "change-number":
                 to = _strip_plus(msgspec.json.decode(body, type=_ChangeNumberBody).to)
-                return {"message_id": await self._provider.change_number(who, to)}
+                return {"message_id": await self._provider.change_number(user_id, to)}
             case "leave":
-                self._provider.make_unreachable(who)
+                self._provider.make_unreachable(user_id)
                 return {}
         raise GraphApiError(100, "Unknown path", status=404)
 
@@ -101,8 +101,8 @@ class App(AsgiApp):
         if number != self._provider.phone_number_id:
             raise GraphApiError(100, f"Object with ID '{number}' does not exist", subcode=33)
 
-    def _get_file(self, address: str) -> Response:
-        file = self._provider.media.fetch(address, self._provider.clock())
+    def _get_file(self, url_token: str) -> Response:
+        file = self._provider.media.fetch(url_token, self._provider.clock())
         if file is None:
             raise GraphApiError(100, "URL signature expired", status=404)
         return Response(200, encode_header("content-type", file.mime_type), file.content)

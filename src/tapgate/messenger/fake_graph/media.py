@@ -20,8 +20,8 @@ class MediaFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MediaStore:
-    def __init__(self, lives: timedelta) -> None:
-        self._url_lifetime = lives
+    def __init__(self, url_lifetime: timedelta) -> None:
+        self._url_lifetime = url_lifetime
         self._files: dict[str, MediaFile] = {}
         self._urls: dict[str, tuple[MediaFile, datetime]] = {}
 
@@ -38,17 +38,17 @@ class MediaStore:
 
     def create_url(self, media_id: str, origin: str, now: datetime) -> dict[str, Any]:
         file = self.get_file(media_id)
-        address = secrets.token_urlsafe(16)
-        self._urls[address] = (file, now + self._url_lifetime)
+        url_token = secrets.token_urlsafe(16)
+        self._urls[url_token] = (file, now + self._url_lifetime)
         return {
             "messaging_product": "whatsapp",
-            "url": f"{origin}/_media/{address}",
+            "url": f"{origin}/_media/{url_token}",
             "mime_type": file.mime_type,
             "sha256": file.sha256,
             "file_size": len(file.content),
             "id": media_id,
         }
 
-    def fetch(self, address: str, now: datetime) -> MediaFile | None:
-        file, until = self._urls.get(address, (None, now))
-        return file if now < until else None
+    def fetch(self, url_token: str, now: datetime) -> MediaFile | None:
+        file, expires_at = self._urls.get(url_token, (None, now))
+        return file if now < expires_at else None

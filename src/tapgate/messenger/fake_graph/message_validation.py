@@ -24,26 +24,26 @@ def validate_message(message: Any) -> str:
 
     Raises `GraphApiError` if the message is invalid.
     """
-    whole = _require_object(message, "body")
-    if whole.get("messaging_product") != "whatsapp":
+    body = _require_object(message, "body")
+    if body.get("messaging_product") != "whatsapp":
         raise GraphApiError(100, "The parameter messaging_product is required.")
-    if whole.get("recipient_type", "individual") != "individual":
+    if body.get("recipient_type", "individual") != "individual":
         raise GraphApiError(100, "Param recipient_type must be one of {INDIVIDUAL}")
-    to = _parse_recipient(whole)
-    kind = whole.get("type", "text")
-    judge = _VALIDATORS.get(kind) if isinstance(kind, str) else None
-    if judge is None:
+    to = _parse_recipient(body)
+    kind = body.get("type", "text")
+    validate = _VALIDATORS.get(kind) if isinstance(kind, str) else None
+    if validate is None:
         raise GraphApiError(131051, "Message type is not supported")
-    judge(_require_object(whole.get(kind), kind))
+    validate(_require_object(body.get(kind), kind))
     return to
 
 
-def _parse_recipient(whole: dict[str, Any]) -> str:
+def _parse_recipient(body: dict[str, Any]) -> str:
     """Return the recipient; if both fields are present, the phone number takes precedence."""
-    to = whole.get("to")
+    to = body.get("to")
     if isinstance(to, str) and _PHONE_PATTERN.fullmatch(to):
         return to.removeprefix("+")
-    recipient = whole.get("recipient")
+    recipient = body.get("recipient")
     if to is None and isinstance(recipient, str) and _USER_ID_PATTERN.fullmatch(recipient):
         return recipient
     if to is None and recipient is None:
@@ -101,12 +101,12 @@ def _validate_interactive(interactive: dict[str, Any]) -> None:
     kind = interactive.get("type")
     if kind not in _INTERACTIVE_VALIDATORS:
         raise build_invalid_error("interactive.type", "is not supported")
-    max_length, judge = _INTERACTIVE_VALIDATORS[kind]
+    max_length, validate_action = _INTERACTIVE_VALIDATORS[kind]
     _require_string(_require_object(interactive.get("body"), "body"), "text", max_length)
     for name in ("header", "footer"):
         if name in interactive:
             _require_string(_require_object(interactive[name], name), "text", 60)
-    judge(_require_object(interactive.get("action"), "action"))
+    validate_action(_require_object(interactive.get("action"), "action"))
 
 
 def _validate_buttons(action: dict[str, Any]) -> None:
@@ -180,17 +180,17 @@ def _require_object(value: Any, name: str) -> dict[str, Any]:
     return value
 
 
-def _require_list(holder: dict[str, Any], name: str, least: int, most: int) -> list[Any]:
-    value = holder.get(name, [])
-    if not isinstance(value, list) or not least <= len(value) <= most:
-        raise build_invalid_error(name, f"must have {least} to {most} items")
+def _require_list(parent: dict[str, Any], name: str, min_items: int, max_items: int) -> list[Any]:
+    value = parent.get(name, [])
+    if not isinstance(value, list) or not min_items <= len(value) <= max_items:
+        raise build_invalid_error(name, f"must have {min_items} to {max_items} items")
     return value
 
 
 def _require_string(
-    holder: dict[str, Any], name: str, max_length: int, *, optional: bool = False
+    parent: dict[str, Any], name: str, max_length: int, *, optional: bool = False
 ) -> str:
-    value = holder.get(name)
+    value = parent.get(name)
     if value is None and optional:
         return ""
     if value is None:

@@ -62,7 +62,7 @@ class Provider:
         self.clock = clock
         self.media = MediaStore(rules.media_url_lifetime)
         self.webhooks = WebhookSender(
-            callback=callback, app_secret=app_secret, pauses=rules.redelivery_delays
+            callback=callback, app_secret=app_secret, redelivery_delays=rules.redelivery_delays
         )
         #: Accepted messages, oldest first.
         self.sent: list[SentMessage] = []
@@ -91,28 +91,28 @@ class Provider:
         """Return the messages sent to an address, with or without a leading `+`."""
         return [sent for sent in self.sent if sent.to == address.removeprefix("+")]
 
-    async def send_user_message(self, who: str, user_message: UserMessage) -> str:
+    async def send_user_message(self, user_id: str, user_message: UserMessage) -> str:
         """Deliver a user's message and return its id, which all copies share."""
         now = self.clock()
-        self._policy.get_user(who, now).last_message_at = now
+        self._policy.get_user(user_id, now).last_message_at = now
         message = {
             "id": _new_message_id(),
             "timestamp": to_unix_seconds(now),
             **self._build_content(user_message),
         }
         await self._deliver(
-            self._build_user_value(who, message), user_message.copies, hold=user_message.hold
+            self._build_user_value(user_id, message), user_message.copies, hold=user_message.hold
         )
         return str(message["id"])
 
-    async def change_number(self, who: str, to: str) -> str:
-        system = {"type": "user_changed_number", "body": f"{who} changed to {to}", "wa_id": to}
+    async def change_number(self, user_id: str, to: str) -> str:
+        system = {"type": "user_changed_number", "body": f"{user_id} changed to {to}", "wa_id": to}
         return await self.send_user_message(
-            who, UserMessage(message={"type": "system", "system": system})
+            user_id, UserMessage(message={"type": "system", "system": system})
         )
 
-    def make_unreachable(self, who: str) -> None:
-        self._policy.get_user(who, self.clock()).is_reachable = False
+    def make_unreachable(self, user_id: str) -> None:
+        self._policy.get_user(user_id, self.clock()).is_reachable = False
 
     async def deliver_held(self, order: Literal["sent", "reversed"], *, together: bool) -> int:
         """Deliver the messages held back and return how many there were."""
@@ -138,12 +138,12 @@ class Provider:
             else:
                 await self.webhooks.deliver([value])
 
-    def _build_user_value(self, who: str, message: dict[str, Any]) -> dict[str, Any]:
+    def _build_user_value(self, user_id: str, message: dict[str, Any]) -> dict[str, Any]:
         contact: dict[str, Any] = {"profile": {"name": "A person"}}
-        if who.isdigit():
-            contact["wa_id"] = message["from"] = who
+        if user_id.isdigit():
+            contact["wa_id"] = message["from"] = user_id
         else:
-            contact["user_id"] = message["from_user_id"] = who
+            contact["user_id"] = message["from_user_id"] = user_id
         return build_value(self.phone_number_id, contacts=[contact], messages=[message])
 
     def _build_status_value(self, sent: SentMessage) -> dict[str, Any]:
@@ -170,18 +170,18 @@ class Provider:
             return {"type": "interactive", "interactive": {"type": "nfm_reply", "nfm_reply": reply}}
         return message.message or {"type": "unsupported"}
 
-    def _build_tap(self, tapped: str) -> dict[str, Any]:
+    def _build_tap(self, option_id: str) -> dict[str, Any]:
         """Return the reply for a tapped option, from the latest message with this option id."""
         for sent in reversed(self.sent):
             action = sent.message.get("interactive", {}).get("action", {})
             for button in action.get("buttons", ()):
-                if button["reply"]["id"] == tapped:
+                if button["reply"]["id"] == option_id:
                     return _build_interactive("button_reply", button["reply"])
             for section in action.get("sections", ()):
                 for row in section["rows"]:
-                    if row["id"] == tapped:
+                    if row["id"] == option_id:
                         return _build_interactive("list_reply", row)
-        return _build_interactive("list_reply", {"id": tapped, "title": tapped})
+        return _build_interactive("list_reply", {"id": option_id, "title": option_id})
 
     def _build_image(self, media_id: str) -> dict[str, Any]:
         file = self.media.get_file(media_id)
@@ -189,8 +189,8 @@ class Provider:
         return {"id": media_id, "mime_type": file.mime_type, "sha256": digest}
 
 
-def _build_interactive(kind: str, tapped: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "interactive", "interactive": {"type": kind, kind: tapped}}
+def _build_interactive(kind: str, reply: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "interactive", "interactive": {"type": kind, kind: reply}}
 
 
 def _new_message_id() -> str:

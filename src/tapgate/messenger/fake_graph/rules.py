@@ -74,8 +74,8 @@ class MessagePolicy:
             raise GraphApiError(130429, "Cloud API message throughput has been reached.")
 
     def _require_pair_rate(self, person: User, now: datetime) -> None:
-        passed = (now - person.counted_at).total_seconds() / self._rules.pair_seconds
-        person.allowance = min(float(self._rules.pair_burst), person.allowance + passed)
+        refilled = (now - person.counted_at).total_seconds() / self._rules.pair_seconds
+        person.allowance = min(float(self._rules.pair_burst), person.allowance + refilled)
         person.counted_at = now
         if person.allowance < 1:
             raise GraphApiError(131056, "Too many messages to the same phone number.")
@@ -83,9 +83,9 @@ class MessagePolicy:
     def _require_template(self, template: Mapping[str, Any]) -> None:
         if self._rules.templates is None:
             return
-        wanted = self._rules.templates.get(template["name"])
-        if wanted is None:
+        expected = self._rules.templates.get(template["name"])
+        if expected is None:
             raise GraphApiError(132001, "Template name does not exist", status=404)
-        given = sum(len(item.get("parameters", ())) for item in template.get("components", ()))
-        if given != wanted:
-            raise GraphApiError(132000, f"Expected {wanted} parameters, got {given}")
+        actual = sum(len(item.get("parameters", ())) for item in template.get("components", ()))
+        if actual != expected:
+            raise GraphApiError(132000, f"Expected {expected} parameters, got {actual}")

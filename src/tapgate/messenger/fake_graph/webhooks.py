@@ -1,4 +1,4 @@
-"""Webhook deliveries to the business: signed, at least once, in no guaranteed order."""
+"""Webhook deliveries to the business: signed, delivered at least once, in no guaranteed order."""
 
 import asyncio
 import hashlib
@@ -15,11 +15,11 @@ class WebhookSender:
     """Sends deliveries to the callback URL; without one, it sends nothing."""
 
     def __init__(
-        self, *, callback: str | None, app_secret: str | None, pauses: Sequence[float]
+        self, *, callback: str | None, app_secret: str | None, redelivery_delays: Sequence[float]
     ) -> None:
         self.callback = callback
         self._secret = app_secret
-        self._redelivery_delays = pauses
+        self._redelivery_delays = redelivery_delays
         self._client: httpx2.AsyncClient | None = None
         self._tasks: set[asyncio.Task[object]] = set()
 
@@ -59,8 +59,8 @@ class WebhookSender:
         task.add_done_callback(self._tasks.discard)
 
     async def _redeliver(self, body: bytes) -> None:
-        for pause in self._redelivery_delays:
-            await asyncio.sleep(pause)
+        for delay in self._redelivery_delays:
+            await asyncio.sleep(delay)
             if await self._post(body) == 200:
                 return
 

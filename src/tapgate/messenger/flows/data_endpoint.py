@@ -60,19 +60,19 @@ S = TypeVar("S", bound=FlowServices)
 SubmitForm = Callable[[S, Form, FormSubmitted], Awaitable[FormResult | None]]
 
 
-async def handle(services: S, body: bytes, enter: SubmitForm[S]) -> tuple[int, str]:
+async def handle(services: S, body: bytes, submit: SubmitForm[S]) -> tuple[int, str]:
     """Return the status and body of the response."""
     if services.flow_key is None:
         return DecryptionError.status, ""
     try:
-        opened = services.flow_key.decrypt(body)
-    except DecryptionError as no:
-        return no.status, ""
-    status, response = await _respond(services, opened.request, enter)
-    return status, opened.encrypt_response(response)
+        decrypted = services.flow_key.decrypt(body)
+    except DecryptionError as error:
+        return error.status, ""
+    status, response = await _respond(services, decrypted.request, submit)
+    return status, decrypted.encrypt_response(response)
 
 
-async def _respond(services: S, request: dict[str, Any], enter: SubmitForm[S]) -> FlowResponse:
+async def _respond(services: S, request: dict[str, Any], submit: SubmitForm[S]) -> FlowResponse:
     action, data, token = request.get("action"), request.get("data"), request.get("flow_token")
     data = data if isinstance(data, dict) else {}
     if action == "ping":
@@ -82,14 +82,14 @@ async def _respond(services: S, request: dict[str, Any], enter: SubmitForm[S]) -
         return 200, {"data": {"acknowledged": True}}
     if action not in ("INIT", "BACK", "data_exchange"):
         return 400, {"error_msg": screens.get_error_text(None, "try_again")}
-    entering = data if action == "data_exchange" else None
+    submitted = data if action == "data_exchange" else None
     return await _handle_form_action(
-        services, token if isinstance(token, str) else "", entering, enter
+        services, token if isinstance(token, str) else "", submitted, submit
     )
 
 
 async def _handle_form_action(
-    services: S, token: str, entering: dict[str, Any] | None, enter: SubmitForm[S]
+    services: S, token: str, submitted: dict[str, Any] | None, submit: SubmitForm[S]
 ) -> FlowResponse:
     try:
         form, language = await _find_form(services, token)
@@ -97,9 +97,9 @@ async def _handle_form_action(
         return 503, {"error_msg": screens.get_error_text(None, "try_again")}
     if form is None:
         return _build_expired(language)
-    if entering is None:
+    if submitted is None:
         return 200, screens.render_screen(form)
-    return await _handle_submission(services, form, token, entering, enter)
+    return await _handle_submission(services, form, token, submitted, submit)
 
 
 async def _find_form(services: FlowServices, token: str) -> tuple[Form | None, Language | None]:
@@ -111,21 +111,21 @@ async def _find_form(services: FlowServices, token: str) -> tuple[Form | None, L
 
 
 async def _handle_submission(
-    services: S, form: Form, token: str, data: dict[str, Any], enter: SubmitForm[S]
+    services: S, form: Form, token: str, data: dict[str, Any], submit: SubmitForm[S]
 ) -> FlowResponse:
-    entered = screens.parse_submission(form, data)
-    if not isinstance(entered, FormSubmitted):
-        return 200, screens.render_screen(form, screens.get_error_text(form.language, entered))
+    submission = screens.parse_submission(form, data)
+    if not isinstance(submission, FormSubmitted):
+        return 200, screens.render_screen(form, screens.get_error_text(form.language, submission))
     try:
-        entry = await enter(services, form, entered)
+        result = await submit(services, form, submission)
     except Exception:
         # Keep the form open after any failure: the operation's id makes a retry idempotent.
         _log.exception("flows.submission_failed", form=form.form)
         return 200, screens.render_screen(form, screens.get_error_text(form.language, "try_again"))
-    if entry is None:
+    if result is None:
         return _build_expired(form.language)
-    if not entry.finished:
-        text = entry.text or screens.get_error_text(form.language, "try_again")
+    if not result.finished:
+        text = result.text or screens.get_error_text(form.language, "try_again")
         return 200, screens.render_screen(form, text)
     return 200, _build_success(token)
 

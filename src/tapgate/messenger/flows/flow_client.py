@@ -45,8 +45,8 @@ class FlowClient:
             )
         )
 
-    def decrypt(self, reply: str) -> dict[str, Any]:
-        sealed = base64.b64decode(reply, validate=True)
+    def decrypt(self, body: str) -> dict[str, Any]:
+        sealed = base64.b64decode(body, validate=True)
         plain = AESGCM(self._aes_key).decrypt(flip_bits(self._vector), sealed, None)
         return msgspec.json.decode(plain, type=dict[str, Any])
 

@@ -33,7 +33,12 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def issue(
-    tx: asyncpg.Connection, *, address: str, ask: PinRequest, language: Language, now: datetime
+    tx: asyncpg.Connection,
+    *,
+    address: str,
+    pin_request: PinRequest,
+    language: Language,
+    now: datetime,
 ) -> str:
     """Issue a form and return its token. Invalidates earlier forms for the same operation."""
     await tx.execute(
@@ -47,7 +52,7 @@ async def issue(
         """UPDATE messenger.forms SET used_at = $3
            WHERE address = $1 AND operation = $2 AND used_at IS NULL""",
         address,
-        ask.operation,
+        pin_request.operation,
         now,
     )
     token = secrets.token_urlsafe(_TOKEN_BYTES)
@@ -57,10 +62,10 @@ async def issue(
            VALUES ($1, $2, $3, $4, $5, $6, $7)""",
         hash_token(token),
         address,
-        ask.form,
-        ask.operation,
+        pin_request.form,
+        pin_request.operation,
         language,
-        ask.text,
+        pin_request.text,
         now + FORM_LIFETIME,
     )
     return token

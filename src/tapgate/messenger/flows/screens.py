@@ -78,13 +78,13 @@ def render_screen(form: Form, error: str | None = None) -> dict[str, Any]:
 
     The provider's client displays `error_message` above the screen if it is present.
     """
-    screen, words = SCREENS[form.form], _LABELS[form.language]
+    screen, labels = SCREENS[form.form], _LABELS[form.language]
     data = {
-        "heading": words[form.form],
+        "heading": labels[form.form],
         "text": form.text[:_MAX_TEXT_LENGTH],
-        "hint": words["hint"],
-        "button": words["button"],
-        **{f"{field}_label": words[f"{field}_label"] for field in screen.fields},
+        "hint": labels["hint"],
+        "button": labels["button"],
+        **{f"{field}_label": labels[f"{field}_label"] for field in screen.fields},
     }
     return {"screen": screen.id, "data": data if error is None else data | {"error_message": error}}
 
@@ -102,8 +102,8 @@ def parse_submission(form: Form, data: Mapping[str, Any]) -> FormSubmitted | For
     return FormSubmitted(operation=form.operation, pin=pin, new_pin=new_pin)
 
 
-def get_error_text(language: Language | None, kind: FormErrorCode) -> str:
-    return _ERROR_TEXTS[language or "en"][kind]
+def get_error_text(language: Language | None, code: FormErrorCode) -> str:
+    return _ERROR_TEXTS[language or "en"][code]
 
 
 def _parse_pin(value: object) -> str | None:

@@ -14,7 +14,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
 
     command: Command | None = None
     candidates: tuple[Command, ...] = ()
-    #: Whether the text names the command literally. It then takes precedence over an open question.
+    #: Whether the text is a keyword of the command, which takes precedence over an open question.
     is_exact: bool = False
     #: Language of the recognized words.
     language: Language | None = None
@@ -72,7 +72,7 @@ class UnsupportedMessage(TaggedStruct, frozen=True, kw_only=True):
 
 
 class RequestSucceeded(msgspec.Struct, frozen=True, kw_only=True):
-    """Gateway response to the engine's request, whose docstring states the type of `result`."""
+    """Successful gateway request, whose docstring states the type of `result`."""
 
     result: Any
 

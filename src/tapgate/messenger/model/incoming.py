@@ -44,7 +44,7 @@ class InlineImage(TaggedStruct, frozen=True, kw_only=True, tag="PictureInside"):
 
 
 class NumberChangeContent(TaggedStruct, frozen=True, kw_only=True, tag="ChangedNumber"):
-    """Notice that the number changed, so its holder is no longer certain."""
+    """Notice that the number changed and may now belong to another person."""
 
 
 class UnsupportedContent(TaggedStruct, frozen=True, kw_only=True, tag="Other"):

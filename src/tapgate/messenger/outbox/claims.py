@@ -42,13 +42,13 @@ async def claim(
 ) -> list[Claim]:
     """Claim due messages, longest due first; with an address, that person's next message."""
     columns = ", ".join(Claim.__struct_fields__)
-    among, values = ("true", ()) if address is None else ("address = $4", (address,))
+    address_filter, values = ("true", ()) if address is None else ("address = $4", (address,))
     # The status is checked again on the locked row: another sender may have processed the message
     # after `oldest` was read.
     rows = await database.fetch(
         f"""WITH oldest AS MATERIALIZED (
                 SELECT DISTINCT ON (address) id AS oldest_id FROM messenger.outbox
-                WHERE status = 'waiting' AND {among} ORDER BY address, id),
+                WHERE status = 'waiting' AND {address_filter} ORDER BY address, id),
             due AS MATERIALIZED (
                 SELECT id AS due_id FROM messenger.outbox JOIN oldest ON id = oldest_id
                 WHERE status = 'waiting' AND next_attempt_at <= $1
@@ -79,7 +79,7 @@ async def extend_lease(
 
 
 async def schedule_retry(database: Database, claim: Claim, problem: str, now: datetime) -> None:
-    # The attempt count identifies the claim: a sender that took it over has incremented the count.
+    # The attempt count identifies the claim: another sender that claims the message increments it.
     await database.execute(
         """UPDATE messenger.outbox SET next_attempt_at = $3, problem = $4
            WHERE id = $1 AND attempts = $2 AND status = 'waiting'""",
@@ -91,7 +91,7 @@ async def schedule_retry(database: Database, claim: Claim, problem: str, now: da
 
 
 async def complete(
-    database: Database, claim: Claim, channel_ids: list[str], now: datetime, *, keep: bool
+    database: Database, claim: Claim, channel_ids: list[str], now: datetime, *, keep_content: bool
 ) -> None:
     async with database.transaction() as tx:
         await statuses.link_channel_ids(tx, claim.id, channel_ids, now)
@@ -102,14 +102,14 @@ async def complete(
                WHERE id = $1 AND status = 'waiting'""",
             claim.id,
             " ".join(channel_ids),
-            keep,
+            keep_content,
             now,
             statuses.REPORTED_KEY_PATTERN,
         )
 
 
 async def fail(
-    database: Database, claim: Claim, problem: str, now: datetime, *, keep: bool
+    database: Database, claim: Claim, problem: str, now: datetime, *, keep_content: bool
 ) -> None:
     await database.execute(
         """UPDATE messenger.outbox SET status = 'refused', problem = $3,
@@ -119,7 +119,7 @@ async def fail(
         claim.id,
         claim.attempts,
         problem,
-        keep,
+        keep_content,
         now,
         statuses.REPORTED_KEY_PATTERN,
     )

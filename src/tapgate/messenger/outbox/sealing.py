@@ -13,16 +13,16 @@ class UnreadableError(Exception):
 
 
 def seal_message(vault: Vault, row_id: int, message: OutgoingMessage) -> bytes:
-    return vault.seal(msgspec.json.encode(message), _context(row_id))
+    return vault.seal(msgspec.json.encode(message), _get_sealing_context(row_id))
 
 
 def open_message(vault: Vault, row_id: int, content: bytes) -> OutgoingMessage:
     try:
-        return _decoder.decode(vault.open(content, _context(row_id)))
+        return _decoder.decode(vault.open(content, _get_sealing_context(row_id)))
     except (VaultError, msgspec.DecodeError) as error:
         raise UnreadableError(type(error).__name__) from None
 
 
-def _context(row_id: int) -> bytes:
+def _get_sealing_context(row_id: int) -> bytes:
     """Return the sealing context, which binds the content to its row."""
     return b"outbox %d" % row_id

@@ -23,7 +23,7 @@ from tapgate.store.database import Database
 from tapgate.vault import Vault
 
 POLL_INTERVAL_SECONDS = 0.5
-#: Older messages are obsolete, such as expired one-time codes, and are not sent.
+#: Older messages are not sent: their content, such as a one-time code, is obsolete.
 MAX_MESSAGE_AGE = timedelta(hours=24)
 
 _MAX_CONCURRENT_SENDS = 20
@@ -36,7 +36,7 @@ _log = structlog.get_logger()
 class Sender:
     """Background sender; any number can run, in any number of processes.
 
-    With `keep`, the content of sent messages stays readable in the outbox; never in production.
+    With `keep_content`, sent messages stay readable in the outbox; never set in production.
     """
 
     def __init__(
@@ -46,13 +46,13 @@ class Sender:
         graph: GraphClient | None,
         clock: Clock,
         *,
-        keep: bool,
+        keep_content: bool,
     ) -> None:
         self._database = database
         self._vault = vault
         self._graph = graph
         self._clock = clock
-        self._keeps_content = keep
+        self._keeps_content = keep_content
         self._wake_event = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_stopping = False
@@ -62,7 +62,7 @@ class Sender:
         self._wake_event.set()
 
     async def run(self) -> NoReturn:
-        """Send until cancelled. Without a provider, all messages stay in the outbox."""
+        """Send until canceled. Without a provider, all messages stay in the outbox."""
         if self._graph is None:
             _log.warning("outbox.sending_disabled", missing="graph")
             await asyncio.get_running_loop().create_future()
@@ -78,10 +78,10 @@ class Sender:
 
     async def start_due(self) -> int:
         """Start sending due messages within the concurrency limit; return how many were claimed."""
-        room = _MAX_CONCURRENT_SENDS - len(self._tasks)
-        if self._graph is None or room <= 0:
+        capacity = _MAX_CONCURRENT_SENDS - len(self._tasks)
+        if self._graph is None or capacity <= 0:
             return 0
-        claimed = await claims.claim(self._database, now=self._clock(), limit=room)
+        claimed = await claims.claim(self._database, now=self._clock(), limit=capacity)
         for claim in claimed:
             task = asyncio.create_task(self._process_address(self._graph, claim))
             self._tasks.add(task)
@@ -103,11 +103,11 @@ class Sender:
     async def _drain(self) -> None:
         self._is_stopping = True
         if self._tasks:
-            _, late = await asyncio.wait(self._tasks, timeout=_SHUTDOWN_TIMEOUT_SECONDS)
-            for task in late:
+            _, unfinished = await asyncio.wait(self._tasks, timeout=_SHUTDOWN_TIMEOUT_SECONDS)
+            for task in unfinished:
                 task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.gather(*late, return_exceptions=True)
+                await asyncio.gather(*unfinished, return_exceptions=True)
 
     async def _process_address(self, graph: GraphClient, claim: Claim) -> None:
         """Process the claimed message, then the next messages to the same address.
@@ -143,12 +143,12 @@ class Sender:
         return render_payloads(open_message(self._vault, claim.id, claim.content), claim.address)
 
     async def _send(self, graph: GraphClient, claim: Claim, parts: list[Payload]) -> None:
-        taken = claim.accepted_part_ids
+        accepted_ids = claim.accepted_part_ids
         try:
-            for part in parts[len(taken) :]:
-                taken.append(await graph.send(part) or "-")
-                if len(taken) < len(parts):
-                    await claims.extend_lease(self._database, claim, taken, self._clock())
+            for part in parts[len(accepted_ids) :]:
+                accepted_ids.append(await graph.send(part) or "-")
+                if len(accepted_ids) < len(parts):
+                    await claims.extend_lease(self._database, claim, accepted_ids, self._clock())
         except GraphError as error:
             if error.is_retryable:
                 await self._schedule_retry(claim, error.code)
@@ -156,7 +156,7 @@ class Sender:
                 await self._fail(claim, error.code)
         else:
             await claims.complete(
-                self._database, claim, taken, self._clock(), keep=self._keeps_content
+                self._database, claim, accepted_ids, self._clock(), keep_content=self._keeps_content
             )
 
     async def _schedule_retry(self, claim: Claim, problem: str) -> None:
@@ -170,7 +170,9 @@ class Sender:
 
     async def _fail(self, claim: Claim, problem: str) -> None:
         _log.warning("outbox.rejected", problem=problem, **_get_log_fields(claim))
-        await claims.fail(self._database, claim, problem, self._clock(), keep=self._keeps_content)
+        await claims.fail(
+            self._database, claim, problem, self._clock(), keep_content=self._keeps_content
+        )
 
 
 def _get_log_fields(claim: Claim) -> dict[str, str]:

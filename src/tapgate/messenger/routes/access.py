@@ -40,7 +40,7 @@ def _check_bridge(request: Request) -> str | None:
     return "bridge"
 
 
-def _build_signature_header_check(refused_with: int) -> Callable[[Request], None]:
+def _build_signature_header_check(error_status: int) -> Callable[[Request], None]:
     """Return a check for a well-formed signature header, run before the body is read."""
 
     def check(request: Request) -> None:
@@ -51,14 +51,14 @@ def _build_signature_header_check(refused_with: int) -> Callable[[Request], None
             return
         signature = request.header(b"x-hub-signature-256")
         if signature is None:
-            raise HttpError(refused_with, "X-Hub-Signature-256 is missing")
+            raise HttpError(error_status, "X-Hub-Signature-256 is missing")
         if _HUB_SIGNATURE_PATTERN.fullmatch(signature) is None:
-            raise HttpError(refused_with, "X-Hub-Signature-256 is invalid")
+            raise HttpError(error_status, "X-Hub-Signature-256 is invalid")
 
     return check
 
 
-def _build_body_signature_check(refused_with: int) -> Callable[[Request], str | None]:
+def _build_body_signature_check(error_status: int) -> Callable[[Request], str | None]:
     """Return a check of the signature over the body; no app secret means no principal."""
 
     def check(request: Request) -> str | None:
@@ -67,7 +67,7 @@ def _build_body_signature_check(refused_with: int) -> Callable[[Request], str | 
             return None
         signature = request.header(b"x-hub-signature-256") or ""
         if not signing.verify_webhook(secret.encode(), signature, request.body):
-            raise HttpError(refused_with, "X-Hub-Signature-256 is invalid")
+            raise HttpError(error_status, "X-Hub-Signature-256 is invalid")
         return "channel"
 
     return check
@@ -76,8 +76,8 @@ def _build_body_signature_check(refused_with: int) -> Callable[[Request], str | 
 def _check_handshake(request: Request) -> str | None:
     query = parsing.parse_query(request.query)
     expected = request.services.settings.messenger_verify_token
-    is_right = is_equal_constant_time(query.get("hub.verify_token", ""), expected)
-    if not expected or not is_right or query.get("hub.mode") != "subscribe":
+    is_valid_token = is_equal_constant_time(query.get("hub.verify_token", ""), expected)
+    if not expected or not is_valid_token or query.get("hub.mode") != "subscribe":
         raise HttpError(403, "hub.mode or hub.verify_token is invalid")
     return "channel"
 
@@ -86,17 +86,17 @@ def _check_service(request: Request) -> str | None:
     name = _require_header(request, "X-Service-Name")
     timestamp = _require_header(request, "X-Service-Timestamp")
     signature = _require_header(request, "X-Service-Signature")
-    moment = signing.parse_unix_seconds(timestamp)
-    if moment is None:
+    signed_at = signing.parse_unix_seconds(timestamp)
+    if signed_at is None:
         raise HttpError(401, "X-Service-Timestamp is malformed")
-    if not signing.is_timely(moment, request.services.clock()):
+    if not signing.is_timely(signed_at, request.services.clock()):
         raise HttpError(401, "X-Service-Timestamp is more than 5 minutes from the server's time")
     secret = request.services.settings.service_secrets.get(name)
     signed = signing.service_signed_string(request.method, request.path, request.query, timestamp)
-    genuine = signing.verify(
+    is_genuine = signing.verify(
         _DUMMY_SECRET if secret is None else secret.encode(), signature, signed
     )
-    if secret is None or not genuine:
+    if secret is None or not is_genuine:
         raise HttpError(401, "The service is unknown, or the signature is invalid")
     return name
 

@@ -103,8 +103,8 @@ async def receive_bridge_message(request: Request) -> Response:
     if message.messageType in IGNORED_TYPES:
         return render_json(200, BridgeResponse(answer="", status="success"))
     try:
-        await _require_within_rate(request.services, phone)
-        talk = await runner.handle_bridge_message(
+        await _require_within_rate_limit(request.services, phone)
+        result = await runner.handle_bridge_message(
             request.services, phone, await _build_event(message)
         )
     except (ApiError, LeaseLostError) as error:
@@ -113,8 +113,8 @@ async def receive_bridge_message(request: Request) -> Response:
             "bridge.failed", request_id=request.request_id, failure=logs.describe_exception(error)
         )
         return _render_failure(_UNAVAILABLE_TEXT)
-    reply = render_plain_text(talk.replies)
-    if talk.has_failed:
+    reply = render_plain_text(result.replies)
+    if result.has_failed:
         return _render_failure(reply or _UNAVAILABLE_TEXT)
     return render_json(200, BridgeResponse(answer=reply, status="success"))
 
@@ -123,7 +123,7 @@ def _validate_message(message: BridgeMessage) -> str:
     """Run the inexpensive checks and return the phone number."""
     if message.event != "message":
         raise HttpError(400, "event must be message" if message.event else "event is required")
-    parsing.require_text(message.sender, "from", most=_MAX_SENDER_LENGTH)
+    parsing.require_text(message.sender, "from", max_length=_MAX_SENDER_LENGTH)
     if not message.phoneE164:
         raise HttpError(400, "phoneE164 is required")
     phone = parsing.parse_possible_phone(message.phoneE164, "phoneE164")
@@ -131,7 +131,7 @@ def _validate_message(message: BridgeMessage) -> str:
         if message.media is None or not message.media.data:
             raise HttpError(400, "media.data is required")
     elif message.message and message.message.strip():
-        parsing.require_text(message.message, "message", most=MAX_MESSAGE_LENGTH)
+        parsing.require_text(message.message, "message", max_length=MAX_MESSAGE_LENGTH)
     return phone
 
 
@@ -146,8 +146,8 @@ def _has_image(message: BridgeMessage) -> bool:
 
 async def _build_event(message: BridgeMessage) -> TextMessage | ImageReceived | UnsupportedMessage:
     if not _has_image(message):
-        words = (message.message or "").strip()
-        return TextMessage(text=words) if words else UnsupportedMessage(kind="nothing")
+        text = (message.message or "").strip()
+        return TextMessage(text=text) if text else UnsupportedMessage(kind="nothing")
     assert message.media is not None, "checked before"
     try:
         return ImageReceived(image=await images.load_bridge_image(message.media))
@@ -155,11 +155,11 @@ async def _build_event(message: BridgeMessage) -> TextMessage | ImageReceived | 
         raise HttpError(400, f"media.data {error}") from None
 
 
-async def _require_within_rate(services: Services, phone: str) -> None:
+async def _require_within_rate_limit(services: Services, phone: str) -> None:
     wait = await rate_limits.acquire(
         services.database,
         phone,
-        most=services.settings.messenger_rate,
+        limit=services.settings.messenger_rate,
         now=services.clock(),
     )
     if wait is not None:

@@ -85,10 +85,10 @@ async def list_outbox_messages(request: Request) -> Response:
     Lets tests and demos read one-time codes. Not available in production.
     """
     to = _parse_recipient(request.query)
-    sent = await list_recent(
+    messages = await list_recent(
         request.services.database, request.services.vault, to, MAX_LISTED_MESSAGES
     )
-    return render_json(200, OutboxResponse(data=sent))
+    return render_json(200, OutboxResponse(data=messages))
 
 
 def _validate_body(body: TemplateMessage) -> tuple[str, Template]:

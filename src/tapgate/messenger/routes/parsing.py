@@ -40,12 +40,12 @@ def decode_body(kind: type[S], body: bytes) -> S:
         _reject("The body is not JSON")
 
 
-def require_text(value: str, name: str, *, most: int) -> str:
+def require_text(value: str, name: str, *, max_length: int) -> str:
     """Return the text if it is not blank, not too long and free of NUL characters."""
     if not value.strip():
         raise HttpError(400, f"{name} is required")
-    if len(value) > most:
-        raise HttpError(400, f"{name} must have at most {most} characters")
+    if len(value) > max_length:
+        raise HttpError(400, f"{name} must have at most {max_length} characters")
     if "\0" in value:
         raise HttpError(400, f"{name} must not contain NUL")
     return value
@@ -54,7 +54,7 @@ def require_text(value: str, name: str, *, most: int) -> str:
 def parse_phone(value: str, name: str, *, status: int = 400) -> str:
     """Return the number in E.164 form.
 
-    Accepts every number that the gateway accepts, because the gateway sends messages to all.
+    Accepts every number that the gateway accepts, because the gateway may send to all of them.
     """
     return _format_e164(_parse_number(value, name, status))
 
@@ -88,18 +88,18 @@ def parse_query(raw: bytes) -> dict[str, str]:
 
 def _describe_error(message: str) -> str:
     """Translate a msgspec validation message, leaving out any value it contains."""
-    what, _, where = message.partition(" - at `$")
-    path = where.rstrip("`").lstrip(".")
-    if not path and what.startswith("Expected `object`"):
+    problem, _, location = message.partition(" - at `$")
+    path = location.rstrip("`").lstrip(".")
+    if not path and problem.startswith("Expected `object`"):
         return "The body must be a JSON object"
-    if path and not path.endswith("]") and what.endswith("got `null`"):
+    if path and not path.endswith("]") and problem.endswith("got `null`"):
         return f"{path} is required"
-    if what.startswith("Object missing required field `"):
-        name = what.split("`")[1]
+    if problem.startswith("Object missing required field `"):
+        name = problem.split("`")[1]
         return f"{path}.{name} is required" if path else f"{name} is required"
-    expected = what.split("`")[1].split(" | ")[0] if what.startswith("Expected `") else ""
-    must_be = _TYPE_LABELS.get(expected)
-    return f"{path} must be {must_be}" if must_be else f"{path} is out of range"
+    expected = problem.split("`")[1].split(" | ")[0] if problem.startswith("Expected `") else ""
+    label = _TYPE_LABELS.get(expected)
+    return f"{path} must be {label}" if label else f"{path} is out of range"
 
 
 def _reject(message: str) -> NoReturn:

@@ -140,11 +140,11 @@ def render_http_error(error: HttpError) -> Response:
 
 
 def _build_response(status: int, body: bytes, media: str, headers: Mapping[str, str]) -> Response:
-    sent = {
+    all_headers = {
         "content-type": media,
         "content-length": str(len(body)),
         "cache-control": "no-store",
         **SECURITY_HEADERS,
         **headers,
     }
-    return Response(status, encode_headers(sent), body)
+    return Response(status, encode_headers(all_headers), body)

@@ -25,7 +25,7 @@ async def receive_simulated_delivery(request: Request) -> Response:
     An image can be sent inline: `image.data` is a data URI that replaces `image.id`. Not available
     in production.
     """
-    return await store_delivery(request, pictures_inside=True)
+    return await store_delivery(request, has_inline_images=True)
 
 
 async def exchange_simulated_flow_data(request: Request) -> Response:

@@ -38,8 +38,8 @@ async def get_health(request: Request) -> Response:
     return _render_health(200, "ok", active)
 
 
-def _render_health(status: int, word: str, active: int) -> Response:
+def _render_health(http_status: int, status: str, active: int) -> Response:
     body = Health(
-        status=word, service="tapgate-messenger", version=VERSION, activeConversations=active
+        status=status, service="tapgate-messenger", version=VERSION, activeConversations=active
     )
-    return render_json(status, body)
+    return render_json(http_status, body)

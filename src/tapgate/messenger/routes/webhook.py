@@ -99,13 +99,13 @@ async def receive_delivery(request: Request) -> Response:
     return await store_delivery(request)
 
 
-async def store_delivery(request: Request, *, pictures_inside: bool = False) -> Response:
+async def store_delivery(request: Request, *, has_inline_images: bool = False) -> Response:
     """Store the messages and status reports of a delivery."""
     services = request.services
     try:
         delivery = delivery_parser.parse_delivery(
             request.body,
-            pictures_inside=pictures_inside,
+            has_inline_images=has_inline_images,
             phone_number_id=services.settings.messenger_phone_number_id,
         )
     except MalformedDeliveryError:

@@ -65,7 +65,7 @@ class LanguageModel:
         return Intent(command=command, language=offline.language)
 
     async def _classify(self, text: str, language: Language | None) -> Command | None:
-        question = {
+        payload = {
             "text": _DIGIT_PATTERN.sub("#", text[:_MAX_TEXT_LENGTH])
             .encode(errors="replace")
             .decode(),
@@ -74,7 +74,7 @@ class LanguageModel:
         }
         try:
             async with asyncio.timeout(self._timeout):
-                response = await self._request(msgspec.json.encode(question))
+                response = await self._request(msgspec.json.encode(payload))
         except (
             httpx2.HTTPError,
             httpx2.InvalidURL,
@@ -86,11 +86,11 @@ class LanguageModel:
             return None
         return None if response.command in _EXCLUDED_COMMANDS else response.command
 
-    async def _request(self, question: bytes) -> _ModelResponse:
+    async def _request(self, payload: bytes) -> _ModelResponse:
         """Send the request and decode the response, reading at most `_MAX_RESPONSE_BYTES`."""
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         async with self._client.stream(
-            "POST", self._url, content=question, headers=headers, follow_redirects=False
+            "POST", self._url, content=payload, headers=headers, follow_redirects=False
         ) as response:
             if response.status_code != 200:
                 raise _InvalidResponseError

@@ -37,7 +37,7 @@ def normalize_text(text: str) -> str:
     """Normalize a text: `"Été, j'envoie 1 500 F!!"` becomes `"ete j envoie # f"`."""
     text = text[:MAX_LENGTH].translate(_APOSTROPHES).lower().translate(_LIGATURES)
     letters = "".join(
-        sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign)
+        char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char)
     )
     letters = _ELISION_PATTERN.sub(r"\1 ", letters[:MAX_LENGTH]).replace("'", "")
     letters = _DIGIT_WORD_PATTERN.sub(f" {NUMBER_PLACEHOLDER} ", letters.replace("#", " "))
@@ -52,6 +52,6 @@ def normalize_text(text: str) -> str:
 
 def to_phonetic(word: str) -> str:
     """Return a word's phonetic key: `balance`, `balans` and `blnce` all become `blns`."""
-    for spelling, heard in _PHONETIC_RULES:
-        word = spelling.sub(heard, word)
+    for pattern, replacement in _PHONETIC_RULES:
+        word = pattern.sub(replacement, word)
     return word

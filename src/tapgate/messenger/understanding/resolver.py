@@ -45,53 +45,53 @@ class _Candidate(NamedTuple):
 class Resolver:
     """Intent resolver over a fixed set of phrases. Immutable after construction."""
 
-    def __init__(self, words: Iterable[Phrase], samples: Iterable[Phrase]) -> None:
-        words = tuple(words)
+    def __init__(self, keywords: Iterable[Phrase], samples: Iterable[Phrase]) -> None:
+        keywords = tuple(keywords)
         #: `yes` and `no` match only literally, never by similarity.
         self._samples = tuple(
-            phrase for phrase in (*words, *samples) if phrase.command not in {"yes", "no"}
+            phrase for phrase in (*keywords, *samples) if phrase.command not in {"yes", "no"}
         )
         self._index = SimilarityIndex(
             [(normalize_text(phrase.text), phrase.command) for phrase in self._samples]
         )
-        self._keywords = {normalize_text(phrase.text) for phrase in words}
+        self._keywords = {normalize_text(phrase.text) for phrase in keywords}
         self._phrases_by_text: dict[str, list[Phrase]] = {}
-        for phrase in (*words, *self._samples):
+        for phrase in (*keywords, *self._samples):
             self._phrases_by_text.setdefault(normalize_text(phrase.text), []).append(phrase)
 
     def match_literal(self, text: str, language: Language | None) -> Intent | None:
         """Return the intent of a known keyword or phrase, or None if the text is neither."""
         if len(text) > MAX_LENGTH:
             return None
-        spelled = normalize_text(text)
-        found = self._phrases_by_text.get(spelled)
-        if found is None or spelled == NUMBER_PLACEHOLDER:
+        normalized = normalize_text(text)
+        found = self._phrases_by_text.get(normalized)
+        if found is None or normalized == NUMBER_PLACEHOLDER:
             return None
-        spoken = {phrase.language for phrase in found}
+        languages = {phrase.language for phrase in found}
         commands = tuple(dict.fromkeys(phrase.command for phrase in found))
-        heard = language if language in spoken else _get_single_language(spoken)
-        if commands == (None,) and _is_one_word(spelled) and classify_small_talk(text) is None:
+        detected = language if language in languages else _get_single_language(languages)
+        if commands == (None,) and _is_one_word(normalized) and classify_small_talk(text) is None:
             return Intent()  # "lol" does not determine a language
         if "yes" in commands and "?" in text:
-            return Intent(language=heard)
+            return Intent(language=detected)
         if len(commands) == 1:
-            exact = commands[0] is not None and spelled in self._keywords
-            return Intent(command=commands[0], is_exact=exact, language=heard)
-        return Intent(candidates=tuple(c for c in commands if c is not None), language=heard)
+            is_exact = commands[0] is not None and normalized in self._keywords
+            return Intent(command=commands[0], is_exact=is_exact, language=detected)
+        return Intent(candidates=tuple(c for c in commands if c is not None), language=detected)
 
     def resolve(self, text: str, language: Language | None) -> Intent:
         """Return the intent of a text. `language` only resolves words that both languages share."""
         known = self.match_literal(text, language)
         if known is not None:
             return known
-        spelled = normalize_text(text)
-        core = _COURTESY_PATTERN.sub("", spelled).strip()
-        if core and core != spelled:
+        normalized = normalize_text(text)
+        core = _COURTESY_PATTERN.sub("", normalized).strip()
+        if core and core != normalized:
             # "Hello, my balance please" matches a command only without its courtesies.
             intent = self._resolve_core(core, text, language)
             if intent.command is not None:
                 return intent
-        return self._resolve_by_similarity(spelled, text)
+        return self._resolve_by_similarity(normalized, text)
 
     def _resolve_core(self, core: str, text: str, language: Language | None) -> Intent:
         known = self.match_literal(core, language) if len(text) <= MAX_LENGTH else None
@@ -99,64 +99,67 @@ class Resolver:
             return known
         return self._resolve_by_similarity(core, text)
 
-    def _resolve_by_similarity(self, spelled: str, text: str) -> Intent:
-        ranked = self._rank_commands(spelled)
+    def _resolve_by_similarity(self, normalized: str, text: str) -> Intent:
+        ranked = self._rank_commands(normalized)
         if not ranked or ranked[0].score < SUGGEST_THRESHOLD:
             return Intent()
         best = ranked[0]
-        if _is_one_word(spelled) and (best.command is None or best.score < _LANGUAGE_THRESHOLD):
+        if _is_one_word(normalized) and (best.command is None or best.score < _LANGUAGE_THRESHOLD):
             # A single word may resemble a word of either language by chance.
             ranked[0] = best = best._replace(language=None)
         if (
             best.command == "send"
-            and safeguards.is_prohibition(spelled, "send")
+            and safeguards.is_prohibition(normalized, "send")
             and len(text) <= MAX_LENGTH
         ):
             return Intent(command="cancel", language=best.language)
-        if len(text) <= MAX_LENGTH and _is_confident(ranked, spelled, asks="?" in text):
+        if len(text) <= MAX_LENGTH and _is_confident(ranked, normalized, is_question="?" in text):
             return Intent(command=best.command, language=best.language)
         if best.command is None and _get_lead(ranked) >= MIN_MARGIN:
             return Intent(language=best.language)
-        asked = [
+        suggested = [
             candidate.command
             for candidate in ranked
             if candidate.command is not None
             and candidate.score >= max(SUGGEST_THRESHOLD, best.score - _MAX_SCORE_GAP)
         ]
-        return Intent(candidates=tuple(asked[:_MAX_CANDIDATES]), language=best.language)
+        return Intent(candidates=tuple(suggested[:_MAX_CANDIDATES]), language=best.language)
 
-    def _rank_commands(self, spelled: str) -> list[_Candidate]:
+    def _rank_commands(self, normalized: str) -> list[_Candidate]:
         """Return the commands by similarity, best first."""
         closest = (
-            (score, self._samples[place]) for score, _, place in self._index.rank_subjects(spelled)
+            (score, self._samples[position])
+            for score, _, position in self._index.rank_subjects(normalized)
         )
         return [_Candidate(score, sample.command, sample.language) for score, sample in closest]
 
 
-def _is_confident(ranked: list[_Candidate], spelled: str, *, asks: bool) -> bool:
+def _is_confident(ranked: list[_Candidate], normalized: str, *, is_question: bool) -> bool:
     best = ranked[0]
-    if safeguards.is_prohibition(spelled, best.command):
+    if safeguards.is_prohibition(normalized, best.command):
         return False
     if best.command == "send":
-        if not safeguards.is_transfer_request(spelled, asks=asks):
+        if not safeguards.is_transfer_request(normalized, is_question=is_question):
             return False
         # is_transfer_request has excluded small talk, so ignore the samples without a command.
-        named = [candidate for candidate in ranked if candidate.command is not None]
-        least = SUGGEST_THRESHOLD if safeguards.mentions_money(spelled) else TRANSFER_THRESHOLD
-        return best.score >= least and _get_lead(named) >= MIN_MARGIN
+        commands = [candidate for candidate in ranked if candidate.command is not None]
+        threshold = (
+            SUGGEST_THRESHOLD if safeguards.mentions_money(normalized) else TRANSFER_THRESHOLD
+        )
+        return best.score >= threshold and _get_lead(commands) >= MIN_MARGIN
     return best.score >= ACT_THRESHOLD and _get_lead(ranked) >= MIN_MARGIN
 
 
-def _is_one_word(spelled: str) -> bool:
-    return " " not in spelled
+def _is_one_word(normalized: str) -> bool:
+    return " " not in normalized
 
 
 def _get_lead(ranked: list[_Candidate]) -> float:
     return ranked[0].score - (ranked[1].score if len(ranked) > 1 else 0.0)
 
 
-def _get_single_language(spoken: set[Language]) -> Language | None:
-    return next(iter(spoken)) if len(spoken) == 1 else None
+def _get_single_language(languages: set[Language]) -> Language | None:
+    return next(iter(languages)) if len(languages) == 1 else None
 
 
 _resolver = Resolver(phrases.KEYWORDS, phrases.SAMPLES)

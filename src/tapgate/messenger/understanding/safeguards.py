@@ -79,27 +79,28 @@ _PROHIBITION_EXEMPT_COMMANDS = frozenset(
 )
 
 
-def is_transfer_request(spelled: str, *, asks: bool) -> bool:
+def is_transfer_request(normalized: str, *, is_question: bool) -> bool:
     """Return whether a text similar to "send money" really asks for a transfer.
 
-    `spelled` is the result of `normalize_text`. `asks` is True if the text has a question mark.
+    `normalized` is the result of `normalize_text`. `is_question` is True if the text has a question
+    mark.
     """
-    words = spelled.split()
+    words = normalized.split()
     return (
-        not asks
+        not is_question
         and any(word in _SEND_WORDS or to_phonetic(word) in _SEND_SOUNDS for word in words)
         and _DOUBT_WORDS.isdisjoint(words)
-        and _NOT_TO_OTHERS_PATTERN.search(spelled) is None
+        and _NOT_TO_OTHERS_PATTERN.search(normalized) is None
     )
 
 
-def mentions_money(spelled: str) -> bool:
-    return not _MONEY_WORDS.isdisjoint(spelled.split())
+def mentions_money(normalized: str) -> bool:
+    return not _MONEY_WORDS.isdisjoint(normalized.split())
 
 
-def is_prohibition(spelled: str, command: Command | None) -> bool:
+def is_prohibition(normalized: str, command: Command | None) -> bool:
     """Return whether the text asks not to run the command."""
     return (
         command not in _PROHIBITION_EXEMPT_COMMANDS
-        and _PROHIBITION_PATTERN.search(spelled) is not None
+        and _PROHIBITION_PATTERN.search(normalized) is not None
     )

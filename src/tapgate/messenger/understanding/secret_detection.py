@@ -40,11 +40,13 @@ _MAX_DISTANCE = 60
 
 
 def may_contain_pin(text: str) -> bool:
-    seen = _normalize(text)
-    if len(seen) > _MAX_LENGTH:
-        return _DIGITS_PATTERN.search(seen) is not None
+    normalized = _normalize(text)
+    if len(normalized) > _MAX_LENGTH:
+        return _DIGITS_PATTERN.search(normalized) is not None
     return (
-        _is_bare_pin(seen) or _has_digits_near_secret_word(seen) or _has_digits_after_transfer(seen)
+        _is_bare_pin(normalized)
+        or _has_digits_near_secret_word(normalized)
+        or _has_digits_after_transfer(normalized)
     )
 
 
@@ -65,34 +67,36 @@ def _normalize(text: str) -> str:
     return "".join(map(_normalize_character, text))
 
 
-def _normalize_character(sign: str) -> str:
-    if sign.isascii():
-        return sign.lower()
-    digit = unicodedata.digit(sign, None)
+def _normalize_character(char: str) -> str:
+    if char.isascii():
+        return char.lower()
+    digit = unicodedata.digit(char, None)
     if digit is not None:
         return str(digit)
-    parts = unicodedata.normalize("NFKD", sign).lower()
-    stored = "".join(part for part in parts if not unicodedata.combining(part))
-    if len(stored) == 1:
-        return stored
+    parts = unicodedata.normalize("NFKD", char).lower()
+    base = "".join(part for part in parts if not unicodedata.combining(part))
+    if len(base) == 1:
+        return base
     # Invisible characters become spaces. "㊿" and similar characters expand to digits.
-    return stored if any(part.isdigit() for part in stored) else " "
+    return base if any(part.isdigit() for part in base) else " "
 
 
-def _has_digits_near_secret_word(seen: str) -> bool:
-    names = [match.span() for match in _SECRET_WORD_PATTERN.finditer(seen)]
+def _has_digits_near_secret_word(normalized: str) -> bool:
+    names = [match.span() for match in _SECRET_WORD_PATTERN.finditer(normalized)]
     if not names:
         return False
     runs = [
-        match.span() for match in _DIGIT_RUN_PATTERN.finditer(seen) if _could_be_secret(match[0])
+        match.span()
+        for match in _DIGIT_RUN_PATTERN.finditer(normalized)
+        if _could_be_secret(match[0])
     ]
     return any(_is_near(run, name) for run in runs for name in names)
 
 
-def _has_digits_after_transfer(seen: str) -> bool:
+def _has_digits_after_transfer(normalized: str) -> bool:
     """Return whether four digits follow a complete transfer, as in "Send 5 to CARD-1 4071"."""
-    ends = [match.end(1) for match in _TRANSFER_PATTERN.finditer(seen)]
-    return bool(ends) and _FOUR_DIGITS_PATTERN.search(seen, min(ends)) is not None
+    ends = [match.end(1) for match in _TRANSFER_PATTERN.finditer(normalized)]
+    return bool(ends) and _FOUR_DIGITS_PATTERN.search(normalized, min(ends)) is not None
 
 
 def _could_be_secret(run: str) -> bool:
@@ -104,16 +108,16 @@ def _could_be_secret(run: str) -> bool:
     return any(len(group) in {4, 6} for group in groups) or 4 <= len("".join(groups)) <= 8
 
 
-def _is_bare_pin(seen: str) -> bool:
+def _is_bare_pin(normalized: str) -> bool:
     """Return whether the text is only one or two PINs, apart from filler words."""
-    groups = _DIGITS_PATTERN.findall(seen)
+    groups = _DIGITS_PATTERN.findall(normalized)
     count = sum(map(len, groups))
-    if count not in {4, 8} or _AMOUNT_PATTERN.fullmatch(seen):
+    if count not in {4, 8} or _AMOUNT_PATTERN.fullmatch(normalized):
         return False
     # Eight digits are a phone number, unless written as two PINs or as single digits.
     if count == 8 and [len(group) for group in groups] not in ([4, 4], [1] * 8):
         return False
-    return all(word in _FILLER_WORDS for word in _WORD_PATTERN.findall(seen))
+    return all(word in _FILLER_WORDS for word in _WORD_PATTERN.findall(normalized))
 
 
 def _is_near(run: tuple[int, int], word: tuple[int, int]) -> bool:

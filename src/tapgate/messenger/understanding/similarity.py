@@ -41,17 +41,17 @@ class SimilarityIndex:
     """Index of normalized texts (see `normalize_text`), each with a subject."""
 
     def __init__(self, texts: Sequence[tuple[str, Subject]]) -> None:
-        made_of = [_extract_features(text) for text, _ in texts]
+        feature_sets = [_extract_features(text) for text, _ in texts]
         self._positions: dict[Subject, list[int]] = defaultdict(list)
-        for place, (_, subject) in enumerate(texts):
-            self._positions[subject].append(place)
+        for position, (_, subject) in enumerate(texts):
+            self._positions[subject].append(position)
         self._size = len(texts)
-        self._weights = self._compute_weights(made_of, [subject for _, subject in texts])
+        self._weights = self._compute_weights(feature_sets, [subject for _, subject in texts])
         self._unknown_weight = math.log(1 + self._size) * _UNKNOWN_FACTOR
         self._inverted_index: dict[str, list[tuple[int, float]]] = defaultdict(list)
-        for place, features in enumerate(made_of):
+        for position, features in enumerate(feature_sets):
             for feature, weight in self._normalize(features):
-                self._inverted_index[feature].append((place, weight))
+                self._inverted_index[feature].append((position, weight))
         self._norms = self._compute_norms()
 
     def rank_subjects(self, text: str) -> list[SubjectMatch]:
@@ -60,39 +60,39 @@ class SimilarityIndex:
         A single text may match by chance, so the score combines the best text, the top few and the
         sum of all texts of a subject.
         """
-        alike = [0.0] * self._size
+        similarities = [0.0] * self._size
         for feature, weight in self._normalize(_extract_features(text)):
-            for place, other in self._inverted_index.get(feature, ()):
-                alike[place] += weight * other
-        found = []
-        for subject, places in self._positions.items():
-            scores = [alike[place] for place in places]
-            few = nlargest(_TOP_COUNT, scores)
-            together = sum(scores) / self._norms[subject]
-            score = 0.4 * few[0] + 0.3 * sum(few) / _TOP_COUNT + 0.3 * together
-            found.append(SubjectMatch(score, subject, places[scores.index(few[0])]))
-        return sorted(found, key=lambda likeness: likeness.score, reverse=True)
+            for position, other in self._inverted_index.get(feature, ()):
+                similarities[position] += weight * other
+        matches = []
+        for subject, positions in self._positions.items():
+            scores = [similarities[position] for position in positions]
+            top_scores = nlargest(_TOP_COUNT, scores)
+            overall = sum(scores) / self._norms[subject]
+            score = 0.4 * top_scores[0] + 0.3 * sum(top_scores) / _TOP_COUNT + 0.3 * overall
+            matches.append(SubjectMatch(score, subject, positions[scores.index(top_scores[0])]))
+        return sorted(matches, key=lambda match: match.score, reverse=True)
 
     def _compute_weights(
-        self, made_of: list[dict[str, float]], subjects: list[Subject]
+        self, feature_sets: list[dict[str, float]], subjects: list[Subject]
     ) -> dict[str, float]:
-        used: dict[str, Counter[Subject]] = defaultdict(Counter)
-        for features, subject in zip(made_of, subjects, strict=True):
+        usage: dict[str, Counter[Subject]] = defaultdict(Counter)
+        for features, subject in zip(feature_sets, subjects, strict=True):
             for feature in features:
-                used[feature][subject] += 1
+                usage[feature][subject] += 1
         sizes = Counter(subjects)
         weights = {
             feature: math.log((1 + self._size) / (1 + by_subject.total()))
             * _compute_specificity(by_subject, sizes)
-            for feature, by_subject in used.items()
+            for feature, by_subject in usage.items()
         }
         return {f: weight if weight >= _MIN_WEIGHT else 0.0 for f, weight in weights.items()}
 
     def _normalize(self, features: dict[str, float]) -> list[tuple[str, float]]:
         weights, unknown = self._weights, self._unknown_weight
-        weighed = [(f, w * weights.get(f, unknown)) for f, w in features.items()]
-        length = math.sqrt(sum(w * w for _, w in weighed)) or 1.0
-        return [(f, w / length) for f, w in weighed if w]
+        weighted = [(f, w * weights.get(f, unknown)) for f, w in features.items()]
+        length = math.sqrt(sum(w * w for _, w in weighted)) or 1.0
+        return [(f, w / length) for f, w in weighted if w]
 
     def _compute_norms(self) -> dict[Subject, float]:
         """Return the norm of the summed text vectors of each subject.
@@ -100,12 +100,14 @@ class SimilarityIndex:
         The summed similarities of a subject's texts, divided by this norm, are the similarity to
         the summed vector.
         """
-        subject_of = {place: s for s, places in self._positions.items() for place in places}
+        subject_of = {
+            position: s for s, positions in self._positions.items() for position in positions
+        }
         squares: dict[Subject, float] = defaultdict(float)
         for postings in self._inverted_index.values():
             sums: dict[Subject, float] = defaultdict(float)
-            for place, weight in postings:
-                sums[subject_of[place]] += weight
+            for position, weight in postings:
+                sums[subject_of[position]] += weight
             for subject, weight in sums.items():
                 squares[subject] += weight * weight
         return {subject: math.sqrt(squares[subject]) or 1.0 for subject in self._positions}
@@ -116,9 +118,9 @@ def _compute_specificity(by_subject: Counter[Subject], sizes: Counter[Subject]) 
     if len(sizes) < 2:
         return 1.0
     shares = [count / sizes[subject] for subject, count in by_subject.items()]
-    whole = sum(shares)
-    spread = -sum(share / whole * math.log(share / whole) for share in shares)
-    return 1.0 - (1.0 - _MIN_SPECIFICITY) * spread / math.log(len(sizes))
+    total = sum(shares)
+    entropy = -sum(share / total * math.log(share / total) for share in shares)
+    return 1.0 - (1.0 - _MIN_SPECIFICITY) * entropy / math.log(len(sizes))
 
 
 def _extract_features(text: str) -> dict[str, float]:
@@ -127,9 +129,11 @@ def _extract_features(text: str) -> dict[str, float]:
     for word in words:
         counts.update(_iterate_ngrams(word))
     features = {feature: _NGRAM_WEIGHT * (1 + math.log(n)) for feature, n in counts.items()}
-    sounds = [_to_phonetic(word) for word in words]
-    features.update((f"={heard}", _SOUND_WEIGHT) for heard in sounds)
-    features.update((f"={a}+{b}", _PAIR_WEIGHT) for a, b in _iterate_pairs(["", *sounds, ""]))
+    phonetic_keys = [_to_phonetic(word) for word in words]
+    features.update((f"={key}", _SOUND_WEIGHT) for key in phonetic_keys)
+    features.update(
+        (f"={a}+{b}", _PAIR_WEIGHT) for a, b in _iterate_pairs(["", *phonetic_keys, ""])
+    )
     return features
 
 

@@ -14,8 +14,8 @@ SmallTalk = Literal[
 ]
 
 
-def _normalize_phrases(listed: str) -> frozenset[str]:
-    return frozenset(normalize_text(phrase) for phrase in re.split(r"[;\n]", listed)) - {""}
+def _normalize_phrases(phrases: str) -> frozenset[str]:
+    return frozenset(normalize_text(phrase) for phrase in re.split(r"[;\n]", phrases)) - {""}
 
 
 _GREETINGS: Final = _normalize_phrases(en.GREETINGS + fr.GREETINGS)
@@ -72,22 +72,22 @@ _QUESTION_PATTERN = re.compile(
 def classify_small_talk(text: str) -> SmallTalk | None:  # noqa: PLR0911 - one return per class
     if len(text) > MAX_LENGTH:
         return None
-    message = normalize_text(text)
-    if message in _GREETINGS:
+    normalized = normalize_text(text)
+    if normalized in _GREETINGS:
         return "greeting"
-    if message in _FAREWELLS:
+    if normalized in _FAREWELLS:
         return "farewell"
-    if _THANKS_PATTERN.fullmatch(message):
+    if _THANKS_PATTERN.fullmatch(normalized):
         return "thanks"
-    is_card_gone = _CARD_PATTERN.search(message) and _LOST_PATTERN.search(message)
-    if _FORGOTTEN_PIN_PATTERN.search(message) and not is_card_gone:
+    is_lost_card = _CARD_PATTERN.search(normalized) and _LOST_PATTERN.search(normalized)
+    if _FORGOTTEN_PIN_PATTERN.search(normalized) and not is_lost_card:
         return "forgotten_pin"
-    if _REVERSAL_PATTERN.search(message):
+    if _REVERSAL_PATTERN.search(normalized):
         return "take_back"
-    if _PHONE_PATTERN.search(message) and _LOST_PATTERN.search(message) and not is_card_gone:
+    if _PHONE_PATTERN.search(normalized) and _LOST_PATTERN.search(normalized) and not is_lost_card:
         return "lost_phone"
-    if _FEES_PATTERN.search(message) and (
-        _QUESTION_PATTERN.search(message) or len(message.split()) == 1
+    if _FEES_PATTERN.search(normalized) and (
+        _QUESTION_PATTERN.search(normalized) or len(normalized.split()) == 1
     ):
         return "fees"
     return None

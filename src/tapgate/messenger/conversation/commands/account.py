@@ -11,9 +11,9 @@ from tapgate.messenger.conversation.commands.common_steps import (
 )
 from tapgate.messenger.conversation.steps import (
     AskStep,
-    Claimed,
     ConfirmStep,
     Next,
+    ParsedAnswer,
     PinInput,
     PinStep,
     RequestStep,
@@ -32,7 +32,7 @@ def _require_unregistered(turn: Turn, found: Subscriber | None) -> Next:
     return "end"
 
 
-def _parse_names(turn: Turn, text: str) -> Claimed:
+def _parse_names(turn: Turn, text: str) -> ParsedAnswer:
     names = reading.parse_person_names(text)
     if names is None:
         return None

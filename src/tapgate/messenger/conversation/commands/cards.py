@@ -7,9 +7,9 @@ from tapgate.messenger.conversation import option_matching, rendering, texts
 from tapgate.messenger.conversation.commands.common_steps import SUBSCRIBER_STEPS
 from tapgate.messenger.conversation.steps import (
     AskStep,
-    Claimed,
     ConfirmStep,
     Next,
+    ParsedAnswer,
     PinInput,
     PinStep,
     RequestStep,
@@ -58,18 +58,20 @@ def _describe_card(turn: Turn, card: Card) -> str:
     return ", ".join(parts)
 
 
-def _build_card_filter(statuses: tuple[str, ...], none: str) -> Callable[[Turn, list[Card]], Next]:
+def _build_card_filter(
+    statuses: tuple[str, ...], none_key: str
+) -> Callable[[Turn, list[Card]], Next]:
     """Build a response handler that stores the cards with one of the statuses to choose from."""
 
-    def told(turn: Turn, cards: list[Card]) -> Next:
-        fitting = tuple(card for card in cards if card.status in statuses)
-        turn.update(cards=fitting)
-        if fitting:
+    def store_matching_cards(turn: Turn, cards: list[Card]) -> Next:
+        matching = tuple(card for card in cards if card.status in statuses)
+        turn.update(cards=matching)
+        if matching:
             return "on"
-        turn.suggest_commands(turn.translate(none), "cards", "menu")
+        turn.suggest_commands(turn.translate(none_key), "cards", "menu")
         return "end"
 
-    return told
+    return store_matching_cards
 
 
 def _list_card_choices(turn: Turn) -> list[Choice]:
@@ -84,7 +86,7 @@ def _get_only_card(turn: Turn) -> str | None:
     return cards[0].serial if len(cards) == 1 else None
 
 
-def _parse_card(turn: Turn, text: str) -> Claimed:
+def _parse_card(turn: Turn, text: str) -> ParsedAnswer:
     serial = reading.parse_card_serial(text)
     known = {card.serial.upper(): card.serial for card in turn.conversation.cards}
     return {"card": known[serial.upper()]} if serial and serial.upper() in known else None
@@ -102,7 +104,7 @@ def _build_card_question(prompt: str) -> AskStep:
     )
 
 
-def _parse_serial(turn: Turn, text: str) -> Claimed:
+def _parse_serial(turn: Turn, text: str) -> ParsedAnswer:
     serial = reading.parse_card_serial(text)
     return None if serial is None else {"serial": serial}
 

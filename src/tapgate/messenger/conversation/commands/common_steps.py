@@ -6,8 +6,8 @@ from typing import Final
 from tapgate.errors import Code
 from tapgate.messenger.conversation.steps import (
     AskStep,
-    Claimed,
     Next,
+    ParsedAnswer,
     PinInput,
     PinStep,
     RequestStep,
@@ -32,26 +32,26 @@ def _is_phone_unknown(turn: Turn) -> bool:
     return turn.person.phone is None
 
 
-def _parse_phone(turn: Turn, text: str) -> Claimed:
+def _parse_phone(turn: Turn, text: str) -> ParsedAnswer:
     phone = reading.parse_phone(text, None)
     return None if phone is None else {"phone": phone}
 
 
-def _parse_code(turn: Turn, text: str) -> Claimed:
-    figures = re.findall(r"[0-9]+", _DIGIT_GAP_PATTERN.sub("", text))
-    if len(figures) != 1 or not _CODE_PATTERN.fullmatch(figures[0]):
+def _parse_code(turn: Turn, text: str) -> ParsedAnswer:
+    numbers = re.findall(r"[0-9]+", _DIGIT_GAP_PATTERN.sub("", text))
+    if len(numbers) != 1 or not _CODE_PATTERN.fullmatch(numbers[0]):
         return None
-    return VerifyOneTimeCode(phone=turn.facts["phone"], code=figures[0])
+    return VerifyOneTimeCode(phone=turn.facts["phone"], code=numbers[0])
 
 
-def _parse_code_option(turn: Turn, value: str) -> Claimed:
+def _parse_code_option(turn: Turn, value: str) -> ParsedAnswer:
     """Go back to request a new code or to enter a different phone number."""
     turn.clear_facts("code_sent", *(["phone"] if value == "phone" else []))
     return {}
 
 
-def _handle_code_checked(turn: Turn, is_right: bool) -> Next:
-    if not is_right:
+def _handle_code_checked(turn: Turn, is_correct: bool) -> Next:
+    if not is_correct:
         turn.add_reply("code.wrong")
         return "back"
     turn.set_verified_phone(turn.facts["phone"])

@@ -8,9 +8,9 @@ import msgspec
 from tapgate.messenger.conversation import keywords
 from tapgate.messenger.conversation.steps import (
     AskStep,
-    Claimed,
     ConfirmStep,
     Next,
+    ParsedAnswer,
     RequestStep,
     Script,
 )
@@ -59,16 +59,16 @@ def _list_language_choices(turn: Turn) -> list[Choice]:
     return [Choice(language, turn.translate(f"language.{language}")) for language in LANGUAGES]
 
 
-def _set_language(turn: Turn, value: str) -> Claimed:
+def _set_language(turn: Turn, value: str) -> ParsedAnswer:
     turn.set_language(msgspec.convert(value, Language))
     turn.suggest_commands(turn.translate("language.set"), "menu", "help")
     return "end"
 
 
-def _parse_language(turn: Turn, text: str) -> Claimed:
-    spoken = set(text.casefold().split())
+def _parse_language(turn: Turn, text: str) -> ParsedAnswer:
+    words = set(text.casefold().split())
     return next(
-        (_set_language(turn, key) for key, names in _LANGUAGE_NAMES.items() if spoken & names),
+        (_set_language(turn, key) for key, names in _LANGUAGE_NAMES.items() if words & names),
         None,
     )
 

@@ -7,7 +7,7 @@ import msgspec
 from tapgate.errors import Code
 from tapgate.images import EncodedImage
 from tapgate.messenger.conversation.commands.common_steps import SUBSCRIBER_STEPS
-from tapgate.messenger.conversation.steps import AskStep, Claimed, Next, Script
+from tapgate.messenger.conversation.steps import AskStep, Next, ParsedAnswer, Script
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.model.common import DocumentType
 from tapgate.messenger.model.events import RequestRejected
@@ -32,7 +32,7 @@ def _list_document_types(turn: Turn) -> list[Choice]:
     return [*choices, Choice("enough", turn.translate("kyc.finish"))] if received else choices
 
 
-def _parse_type_option(turn: Turn, value: str) -> Claimed:
+def _parse_type_option(turn: Turn, value: str) -> ParsedAnswer:
     if value != "enough":
         return {"type": value}
     turn.suggest_commands(turn.translate("kyc.done"), "menu")

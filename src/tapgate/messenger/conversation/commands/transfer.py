@@ -7,9 +7,9 @@ from tapgate.messenger.conversation import error_messages, rendering
 from tapgate.messenger.conversation.commands.common_steps import SUBSCRIBER_STEPS
 from tapgate.messenger.conversation.steps import (
     AskStep,
-    Claimed,
     ConfirmStep,
     Next,
+    ParsedAnswer,
     PinInput,
     PinStep,
     RequestStep,
@@ -37,13 +37,13 @@ _MAX_NAME_LENGTH: Final = 24
 
 def _begin_transfer(turn: Turn, text: str) -> None:
     """Take recipient and amount from the opening text, for example "Send 500 to 076123456"."""
-    ordered = _parse_transfer_facts(turn, text)
-    name = None if "to" in ordered else reading.parse_payee_name(text)
+    facts = _parse_transfer_facts(turn, text)
+    name = None if "to" in facts else reading.parse_payee_name(text)
     if name is not None:
-        ordered["unknown"] = rendering.truncate(name, _MAX_NAME_LENGTH)
-    if "amount" not in ordered and reading.has_unsupported_amount(text, turn.context.currency):
+        facts["unknown"] = rendering.truncate(name, _MAX_NAME_LENGTH)
+    if "amount" not in facts and reading.has_unsupported_amount(text, turn.context.currency):
         turn.add_reply("not_understood.amount", currency=turn.context.currency)
-    turn.set_facts(**ordered)
+    turn.set_facts(**facts)
 
 
 def _parse_transfer_facts(turn: Turn, text: str) -> dict[str, str]:
@@ -64,15 +64,15 @@ def _parse_transfer_facts(turn: Turn, text: str) -> dict[str, str]:
 
 def _list_recipient_choices(turn: Turn) -> list[Choice]:
     return [
-        Choice(f"card:{stored.card_serial}", stored.name, stored.card_serial)
-        for stored in turn.person.recipients
+        Choice(f"card:{recipient.card_serial}", recipient.name, recipient.card_serial)
+        for recipient in turn.person.recipients
     ]
 
 
 def _find_recipient_by_name(turn: Turn, text: str) -> dict[str, str] | None:
     """Return the saved recipient with this name, or None if none or several have it."""
-    named = [stored for stored in turn.person.recipients if _has_name(stored, text)]
-    return {"to": f"card:{named[0].card_serial}"} if len(named) == 1 else None
+    matches = [recipient for recipient in turn.person.recipients if _has_name(recipient, text)]
+    return {"to": f"card:{matches[0].card_serial}"} if len(matches) == 1 else None
 
 
 def _render_recipient_question(turn: Turn) -> str:
@@ -81,13 +81,13 @@ def _render_recipient_question(turn: Turn) -> str:
     return turn.translate("send.recipient" if turn.person.recipients else "send.recipient_new")
 
 
-def _parse_recipient(turn: Turn, text: str) -> Claimed:
-    named = _find_recipient_by_name(turn, text)
-    if named is not None:
-        return named
-    ordered = _parse_transfer_facts(turn, text)
-    if "to" in ordered:
-        return ordered
+def _parse_recipient(turn: Turn, text: str) -> ParsedAnswer:
+    saved = _find_recipient_by_name(turn, text)
+    if saved is not None:
+        return saved
+    facts = _parse_transfer_facts(turn, text)
+    if "to" in facts:
+        return facts
     phone = reading.parse_phone(text, turn.person.phone)
     if phone is not None:
         return {"to": f"phone:{phone}"}
@@ -95,9 +95,9 @@ def _parse_recipient(turn: Turn, text: str) -> Claimed:
     return None if serial is None else {"to": f"card:{serial}"}
 
 
-def _has_name(stored: Recipient, text: str) -> bool:
-    name, message = stored.name.casefold(), text.strip().casefold()
-    return message in (name, name.split()[0] if name.split() else name)
+def _has_name(recipient: Recipient, text: str) -> bool:
+    name, query = recipient.name.casefold(), text.strip().casefold()
+    return query in (name, name.split()[0] if name.split() else name)
 
 
 def _build_payee_request(turn: Turn) -> GatewayRequest:
@@ -121,12 +121,12 @@ def _handle_payee(turn: Turn, payee: Payee | None) -> Next:
 
 def _handle_payee_not_found(turn: Turn) -> Next:
     kind, _, value = turn.facts["to"].partition(":")
-    is_kept = any(stored.card_serial == value for stored in turn.person.recipients)
-    if kind == "card" and value != value.upper() and not is_kept:
+    is_saved = any(recipient.card_serial == value for recipient in turn.person.recipients)
+    if kind == "card" and value != value.upper() and not is_saved:
         # Serial lookup is case-sensitive, but people type serials in lower case.
         turn.set_facts(to=f"card:{value.upper()}")
         return "back"
-    if is_kept:
+    if is_saved:
         turn.remove_recipient(value)
         turn.add_reply("send.recipient_removed")
     else:
@@ -146,32 +146,32 @@ def _handle_payee_rejected(turn: Turn, error: RequestRejected) -> Next | None:
     return None
 
 
-def _parse_amount(turn: Turn, text: str) -> Claimed:
+def _parse_amount(turn: Turn, text: str) -> ParsedAnswer:
     """Parse an amount, or a complete transfer that replaces the one in progress."""
     amount = reading.parse_amount(text, turn.context.currency)
     if amount is not None:
         return {"amount": amount}
-    ordered = _parse_transfer_facts(turn, text)
-    if "to" not in ordered:
+    facts = _parse_transfer_facts(turn, text)
+    if "to" not in facts:
         return None
     turn.clear_facts("payee", "payee_name", "payee_card", "no")
-    return ordered
+    return facts
 
 
-def _handle_quote(turn: Turn, quoted: TransferQuote) -> Next:
-    if quoted.allowed:
+def _handle_quote(turn: Turn, quote: TransferQuote) -> Next:
+    if quote.allowed:
         turn.set_facts(
-            amount=quoted.amount,
-            fee=quoted.fee_amount,
-            total=quoted.total,
-            currency=quoted.currency,
+            amount=quote.amount,
+            fee=quote.fee_amount,
+            total=quote.total,
+            currency=quote.currency,
         )
         return "on"
-    reasons = quoted.reasons or ("",)
+    reasons = quote.reasons or ("",)
     text = "\n".join(dict.fromkeys(error_messages.render_code(turn, reason) for reason in reasons))
     if Code.INSUFFICIENT_FUNDS in reasons:
-        displayed = (quoted.fee_amount, quoted.total)
-        fee, total = (turn.format_money(part, quoted.currency) for part in displayed)
+        amounts = (quote.fee_amount, quote.total)
+        fee, total = (turn.format_money(amount, quote.currency) for amount in amounts)
         text = f"{text} {turn.translate('send.total_with_fee', fee=fee, total=total)}"
     return _handle_transfer_not_allowed(turn, text, reasons)
 
@@ -188,8 +188,8 @@ def _handle_transfer_not_allowed(turn: Turn, text: str, reasons: tuple[str, ...]
 def _render_amount_question(turn: Turn) -> str:
     """Ask for the amount. After a rejected amount, state the reason and ask for another."""
     question = turn.translate("send.amount", name=turn.facts["payee_name"])
-    no = turn.facts.get("no")
-    return question if no is None else f"{no}\n\n{turn.translate('send.other_amount')}"
+    reason = turn.facts.get("no")
+    return question if reason is None else f"{reason}\n\n{turn.translate('send.other_amount')}"
 
 
 def _handle_quote_rejected(turn: Turn, error: RequestRejected) -> Next | None:
@@ -231,13 +231,13 @@ def _handle_sent(turn: Turn, receipt: Receipt) -> Next:
         balance=receipt.new_balance,
         transaction=receipt.transaction_id,
     )
-    met = Recipient(name=receipt.recipient_name, card_serial=turn.facts["payee_card"])
-    if any(stored.card_serial == met.card_serial for stored in turn.person.recipients):
+    recipient = Recipient(name=receipt.recipient_name, card_serial=turn.facts["payee_card"])
+    if any(saved.card_serial == recipient.card_serial for saved in turn.person.recipients):
         turn.suggest_commands(text, "balance", "menu")
     else:
-        turn.update(met=met)
-        keep = Choice("keep", turn.translate("send.save_contact"))
-        turn.ask(text, [keep, turn.build_command_choice("menu")])
+        turn.update(met=recipient)
+        save_option = Choice("keep", turn.translate("send.save_contact"))
+        turn.ask(text, [save_option, turn.build_command_choice("menu")])
     return "end"
 
 

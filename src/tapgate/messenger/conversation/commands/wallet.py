@@ -5,7 +5,7 @@ from typing import Final
 
 from tapgate.messenger.conversation import rendering, texts
 from tapgate.messenger.conversation.commands.common_steps import SUBSCRIBER_STEPS
-from tapgate.messenger.conversation.steps import AskStep, Claimed, Next, RequestStep, Script
+from tapgate.messenger.conversation.steps import AskStep, Next, ParsedAnswer, RequestStep, Script
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.model.gateway_requests import (
     Balance,
@@ -28,43 +28,44 @@ _LINK_LIFETIME: Final = timedelta(hours=24)
 _MAX_KYC_LEVEL: Final = 3
 
 
-def _reply_with_balance(turn: Turn, read: Balance) -> Next:
-    available = turn.format_money(read.available, read.currency)
-    if read.available == read.balance:
+def _reply_with_balance(turn: Turn, balance: Balance) -> Next:
+    available = turn.format_money(balance.available, balance.currency)
+    if balance.available == balance.balance:
         text = turn.translate("balance", available=available)
     else:
         text = turn.translate(
             "balance.held",
             available=available,
-            balance=turn.format_money(read.balance, read.currency),
-            held=turn.format_money(read.held, read.currency),
+            balance=turn.format_money(balance.balance, balance.currency),
+            held=turn.format_money(balance.held, balance.currency),
         )
     turn.suggest_commands(text, "send", "history", "menu")
     return "end"
 
 
-def _reply_with_history(turn: Turn, movements: list[TransactionSummary]) -> Next:
-    if not movements:
+def _reply_with_history(turn: Turn, transactions: list[TransactionSummary]) -> Next:
+    if not transactions:
         turn.suggest_commands(turn.translate("history.none"), "menu")
         return "end"
     lines = [
-        _format_transaction(turn, movement) for movement in movements[:_MAX_LISTED_TRANSACTIONS]
+        _format_transaction(turn, transaction)
+        for transaction in transactions[:_MAX_LISTED_TRANSACTIONS]
     ]
     turn.suggest_commands("\n".join([turn.translate("history"), *lines]), "statement", "menu")
     return "end"
 
 
-def _format_transaction(turn: Turn, movement: TransactionSummary) -> str:
+def _format_transaction(turn: Turn, transaction: TransactionSummary) -> str:
     """Format a transaction as `+ 500.00 SLE · Aminata K. · 3 Jan 2026, 14:05`."""
-    sign = "+" if movement.direction == "credit" else "−"
-    parts = [f"{sign} {turn.format_money(movement.amount, movement.currency)}"]
+    sign = "+" if transaction.direction == "credit" else "−"
+    parts = [f"{sign} {turn.format_money(transaction.amount, transaction.currency)}"]
     parts.append(
-        rendering.truncate(movement.counterparty_name or "", _MAX_NAME_LENGTH)
-        or _get_type_label(turn, movement.type)
+        rendering.truncate(transaction.counterparty_name or "", _MAX_NAME_LENGTH)
+        or _get_type_label(turn, transaction.type)
     )
-    parts.append(turn.format_datetime(movement.at))
-    if texts.has_text(f"status.{movement.status}"):
-        parts.append(turn.translate(f"status.{movement.status}"))
+    parts.append(turn.format_datetime(transaction.at))
+    if texts.has_text(f"status.{transaction.status}"):
+        parts.append(turn.translate(f"status.{transaction.status}"))
     return " · ".join(parts)
 
 
@@ -74,11 +75,11 @@ def _get_type_label(turn: Turn, kind: str) -> str:
 
 
 def _reply_with_limits(turn: Turn, limits: Limits) -> Next:
-    displayed = {
+    amounts = {
         name: turn.format_money(getattr(limits, name), limits.currency)
         for name in ("max_transaction", "daily_limit", "monthly_limit", "max_balance")
     }
-    text = turn.translate("limits", level=limits.kyc_level, **displayed)
+    text = turn.translate("limits", level=limits.kyc_level, **amounts)
     if limits.kyc_level < _MAX_KYC_LEVEL:
         turn.suggest_commands(f"{text}\n\n{turn.translate('limits.raise')}", "kyc", "menu")
     else:
@@ -86,7 +87,7 @@ def _reply_with_limits(turn: Turn, limits: Limits) -> Next:
     return "end"
 
 
-def _parse_period_option(turn: Turn, value: str) -> Claimed:
+def _parse_period_option(turn: Turn, value: str) -> ParsedAnswer:
     today = turn.context.now.date()
     first = today.replace(day=1)
     match value:
@@ -100,7 +101,7 @@ def _parse_period_option(turn: Turn, value: str) -> Claimed:
     return None
 
 
-def _parse_period(turn: Turn, text: str) -> Claimed:
+def _parse_period(turn: Turn, text: str) -> ParsedAnswer:
     period = reading.parse_period(text, turn.context.now.date())
     return None if period is None else _build_period_facts(*period)
 
@@ -116,18 +117,18 @@ def _build_period_facts(first: date, last: date) -> dict[str, str]:
     return {"period": "given", "from_date": first.isoformat(), "to_date": last.isoformat()}
 
 
-def _reply_with_statement(turn: Turn, created: Statement) -> Next:
+def _reply_with_statement(turn: Turn, statement: Statement) -> Next:
     first, last = (
         rendering.format_iso_date(text, turn.language)
-        for text in (created.from_date, created.to_date)
+        for text in (statement.from_date, statement.to_date)
     )
     if turn.context.can_send_documents:
         caption = turn.translate("statement.file", first=first, last=last)
-        filename = f"statement-{created.from_date}-{created.to_date}.pdf"
-        turn.replies.append(DocumentReply(link=created.link, filename=filename, caption=caption))
+        filename = f"statement-{statement.from_date}-{statement.to_date}.pdf"
+        turn.replies.append(DocumentReply(link=statement.link, filename=filename, caption=caption))
     else:
         until = turn.format_datetime(turn.context.now + _LINK_LIFETIME)
-        turn.add_reply("statement.link", first=first, last=last, link=created.link, until=until)
+        turn.add_reply("statement.link", first=first, last=last, link=statement.link, until=until)
     return "end"
 
 

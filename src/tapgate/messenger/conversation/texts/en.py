@@ -68,7 +68,7 @@ TEXTS: Final = {
     "late": "Your answer arrived late, so I'm asking again to be safe.",
     "nothing_pending": "I'm not waiting for a yes or no right now.",
     "nothing_to_cancel": "There's nothing to cancel right now.",
-    "canceled": "OK, canceled: *{what}*.",
+    "canceled": "OK, canceled: *{command}*.",
     "lapsed": (
         "You didn't reply in time, so I canceled your request. If you already entered your PIN, "
         "check your *history*."

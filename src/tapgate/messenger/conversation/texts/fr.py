@@ -70,7 +70,7 @@ TEXTS: Final = {
     "late": "Votre réponse est arrivée en retard. Par sécurité, je vous repose la question.",
     "nothing_pending": "Je n'attends pas de oui ou de non pour le moment.",
     "nothing_to_cancel": "Il n'y a rien à annuler pour le moment.",
-    "canceled": "D'accord, c'est annulé : *{what}*.",
+    "canceled": "D'accord, c'est annulé : *{command}*.",
     "lapsed": (
         "Vous n'avez pas répondu à temps, j'ai donc annulé votre demande. Si vous aviez déjà "
         "donné votre code PIN, consultez votre *historique*."
@@ -230,8 +230,8 @@ TEXTS: Final = {
     "send.other_amount": "Quel montant souhaitez-vous envoyer à la place ?",
     "send.total_with_fee": "Avec {fee} de frais, le total est de *{total}*.",
     "send.reversal": (
-        "Je ne peux pas annuler un paiement déjà effectué dans cette discussion. Souhaitez-vous "
-        "que notre service client vous contacte ?"
+        "Je ne peux pas annuler ici un paiement déjà effectué. Souhaitez-vous que notre service "
+        "client vous contacte ?"
     ),
     "send.confirm": (
         "Veuillez vérifier :\n\nÀ : *{name}*\nCarte : {card}\nMontant : *{amount}*\n"

@@ -1,7 +1,7 @@
 """Phrases for each command, by language.
 
-The keywords in `en.py` and `fr.py` are the phrases that work in any state and all phrases for yes
-and no. They match literally after normalization.
+The keywords in `en.py` and `fr.py` work in any state and match literally after normalization. They
+include all phrases for yes and no.
 
 The samples in `en.txt` and `fr.txt` also serve as references for similarity. Samples under `[]`
 ask for nothing the messenger can do. If a phrase is listed under two commands, the messenger asks
@@ -25,9 +25,9 @@ class Phrase(NamedTuple):
     language: Language
 
 
-def _iterate_keywords(language: Language, words: dict[Command, str]) -> Iterator[Phrase]:
-    for command, listed in words.items():
-        for line in listed.strip().splitlines():
+def _iterate_keywords(language: Language, keywords: dict[Command, str]) -> Iterator[Phrase]:
+    for command, lines in keywords.items():
+        for line in lines.strip().splitlines():
             for word in line.split(";"):
                 if word.strip():
                     yield Phrase(word.strip(), command, language)

@@ -29,7 +29,9 @@ _FILLER_PATTERN = re.compile(
     r"^(?:(?:amount|montant|the|le montant|send|envoie|envoyer|pay|it is|it's|its|c'est)[: ]+)+"
     r"|(?: only| please| pls| plz| svp| stp)+$|[.!]+$"
 )
-_THOUSANDS_PATTERN = re.compile(r"[0-9]{1,3}(?P<sign>[ ,.'])[0-9]{3}(?:(?P=sign)[0-9]{3})*")
+_THOUSANDS_PATTERN = re.compile(
+    r"[0-9]{1,3}(?P<separator>[ ,.'])[0-9]{3}(?:(?P=separator)[0-9]{3})*"
+)
 _DIGITS_PATTERN = re.compile(r"[0-9]+")
 #: Minimum decimals of a currency at which a single separator may be a decimal mark.
 _AMBIGUOUS_FROM_DECIMALS = {",": 3, ".": 1}
@@ -47,14 +49,14 @@ def parse_amount(text: str, currency: str) -> str | None:
     rest = _strip_currency(message, currency)
     if _DIGITS_PATTERN.fullmatch(rest) and len(rest) > _MAX_BARE_DIGITS and rest == message:
         return None
-    figure = _parse_figure(rest, currency)
-    if figure is None:
+    number = _parse_number(rest, currency)
+    if number is None:
         return None
     try:
-        money.parse(figure, currency)
+        money.parse(number, currency)
     except money.AmountError:
         return None
-    return figure
+    return number
 
 
 def _strip_fillers(text: str) -> str:
@@ -88,17 +90,17 @@ def _strip_currency(text: str, currency: str) -> str:
     return text
 
 
-def _parse_figure(text: str, currency: str) -> str | None:
+def _parse_number(text: str, currency: str) -> str | None:
     if _DIGITS_PATTERN.fullmatch(text):
         # A leading zero, as in "0500", suggests a phone number.
         return None if text.startswith("0") else text
     grouped = _THOUSANDS_PATTERN.fullmatch(text)
     if grouped:
-        sign = grouped["sign"]
-        doubtful = text.count(sign) == 1 and money.get_decimals(
+        separator = grouped["separator"]
+        is_ambiguous = text.count(separator) == 1 and money.get_decimals(
             currency
-        ) >= _AMBIGUOUS_FROM_DECIMALS.get(sign, 9)
-        return None if doubtful or text.startswith("0") else text.replace(sign, "")
+        ) >= _AMBIGUOUS_FROM_DECIMALS.get(separator, 9)
+        return None if is_ambiguous or text.startswith("0") else text.replace(separator, "")
     return _parse_decimal(text, currency)
 
 
@@ -106,10 +108,10 @@ def _parse_decimal(text: str, currency: str) -> str | None:
     match = _DECIMALS_PATTERN.fullmatch(text)
     if match is None or len(match[3]) > money.get_decimals(currency):
         return None
-    whole, sign, decimals = match.groups()
+    whole, separator, decimals = match.groups()
     if whole == "0" or (_DIGITS_PATTERN.fullmatch(whole) and not whole.startswith("0")):
         return f"{whole}.{decimals}"
     grouped = _THOUSANDS_PATTERN.fullmatch(whole)
-    if grouped is None or grouped["sign"] == sign or whole.startswith("0"):
+    if grouped is None or grouped["separator"] == separator or whole.startswith("0"):
         return None
-    return f"{whole.replace(grouped['sign'], '')}.{decimals}"
+    return f"{whole.replace(grouped['separator'], '')}.{decimals}"

@@ -11,5 +11,5 @@ def normalize_digits(text: str) -> str:
     if len(text) > MAX_LENGTH:
         return ""
     plain = unicodedata.normalize("NFKC", text)
-    digits = "".join(str(unicodedata.digit(sign, sign)) for sign in plain)
+    digits = "".join(str(unicodedata.digit(char, char)) for char in plain)
     return " ".join(digits.replace("’", "'").split())

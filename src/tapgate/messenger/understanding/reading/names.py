@@ -14,8 +14,8 @@ _NUMBER_PATTERN = re.compile(
     r"(?:no\.?|n°|number|numéro|numero|option|the|le|la|#)?\s*([0-9]{1,3})\s*[.)!]*", re.I
 )
 _NUMBER_WORDS = {
-    word: figure
-    for figure, words in enumerate(
+    word: number
+    for number, words in enumerate(
         """one first un une premier première premiere|two second deux deuxième deuxieme
         |three third trois troisième troisieme|four fourth quatre quatrième quatrieme
         |five fifth cinq cinquième cinquieme|six sixth sixième sixieme|seven seventh sept septième

@@ -18,20 +18,20 @@ _MIN_PHONE_DIGITS, _MAX_PHONE_DIGITS = 7, 15
 
 def parse_phone(text: str, own_phone: str | None) -> str | None:
     """Return a phone number in E.164. A local number belongs to the country of `own_phone`."""
-    displayed = _strip_fillers(text).rstrip(".!")
-    if not _PHONE_PATTERN.fullmatch(displayed):
+    cleaned = _strip_fillers(text).rstrip(".!")
+    if not _PHONE_PATTERN.fullmatch(cleaned):
         return None
-    if displayed.startswith("00"):
-        displayed = "+" + displayed[2:]
+    if cleaned.startswith("00"):
+        cleaned = "+" + cleaned[2:]
     region = _get_region(own_phone)
-    if region is None and not displayed.startswith("+"):
+    if region is None and not cleaned.startswith("+"):
         return None
     try:
-        number = phonenumbers.parse(displayed, region)
+        number = phonenumbers.parse(cleaned, region)
     except phonenumbers.NumberParseException:
         return None
     if not phonenumbers.is_possible_number(number):
-        return _parse_without_plus(displayed)
+        return _parse_without_plus(cleaned)
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
 
 
@@ -40,21 +40,21 @@ def parse_card_serial(text: str) -> str | None:
 
     A serial contains a digit. A phone number or a short number is not a serial.
     """
-    displayed = _strip_fillers(text).rstrip(".!")
-    if not _SERIAL_PATTERN.fullmatch(displayed) or not any(sign.isdigit() for sign in displayed):
+    cleaned = _strip_fillers(text).rstrip(".!")
+    if not _SERIAL_PATTERN.fullmatch(cleaned) or not any(char.isdigit() for char in cleaned):
         return None
-    if any(sign.isalpha() for sign in displayed):
-        return displayed if displayed[0] != "-" and displayed[-1] != "-" else None
+    if any(char.isalpha() for char in cleaned):
+        return cleaned if cleaned[0] != "-" and cleaned[-1] != "-" else None
     # Only digits: a serial only if it is too long for a phone number.
-    return displayed if displayed.isdigit() and len(displayed) > _MAX_PHONE_DIGITS else None
+    return cleaned if cleaned.isdigit() and len(cleaned) > _MAX_PHONE_DIGITS else None
 
 
-def _parse_without_plus(displayed: str) -> str | None:
+def _parse_without_plus(cleaned: str) -> str | None:
     """Parse an international number without its plus sign, such as `23276123456`."""
-    if displayed.startswith(("+", "0")):
+    if cleaned.startswith(("+", "0")):
         return None
     try:
-        number = phonenumbers.parse("+" + displayed)
+        number = phonenumbers.parse("+" + cleaned)
     except phonenumbers.NumberParseException:
         return None
     if not phonenumbers.is_valid_number(number):

@@ -39,14 +39,14 @@ def parse_period(text: str, today: date) -> Period | None:
     message = normalize_digits(text).lower()
     try:
         if _DAY_PATTERN.search(message) or _YEAR_MONTH_PATTERN.search(message):
-            found = _parse_dates(message, today)
+            period = _parse_dates(message, today)
         else:
-            found = _parse_relative(message, today) or _parse_named(message, today)
+            period = _parse_relative(message, today) or _parse_named(message, today)
     except (ValueError, OverflowError):
         return None
-    if found is None or found[0] > found[1] or found[0] > today:
+    if period is None or period[0] > period[1] or period[0] > today:
         return None
-    return found[0], min(found[1], today)
+    return period[0], min(period[1], today)
 
 
 def _parse_dates(text: str, today: date) -> Period | None:
@@ -81,11 +81,11 @@ def _parse_relative(text: str, today: date) -> Period | None:
 
 def _parse_named(text: str, today: date) -> Period | None:
     words = normalize_text(text)
-    for name, found in _build_common_periods(today).items():
+    for name, period in _build_common_periods(today).items():
         if re.search(rf"\b{name}\b", words):
-            return found
-    polite = words.replace("may i ", "")
-    months = [_MONTH_NUMBERS[word] for word in polite.split() if word in _MONTH_NUMBERS]
+            return period
+    without_courtesy = words.replace("may i ", "")
+    months = [_MONTH_NUMBERS[word] for word in without_courtesy.split() if word in _MONTH_NUMBERS]
     years = [int(year) for year in _YEAR_PATTERN.findall(text)]
     if len(years) > 1 or not 1 <= len(months) <= 2:
         return _build_year(years[0]) if len(years) == 1 and not months else None
@@ -112,7 +112,7 @@ def _build_common_periods(today: date) -> dict[str, Period]:
         "yesterday|hier": (today - timedelta(days=1), today - timedelta(days=1)),
         "today|aujourdhui": (today, today),
     }
-    return {f"(?:{_normalize_names(names)})": days for names, days in named.items()}
+    return {f"(?:{_normalize_names(names)})": period for names, period in named.items()}
 
 
 def _normalize_names(names: str) -> str:

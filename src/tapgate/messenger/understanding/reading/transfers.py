@@ -19,7 +19,7 @@ _ARTICLE_PATTERN = re.compile(
     re.IGNORECASE,
 )
 #: A second number in the same part makes the amount ambiguous.
-_FIGURE_PATTERN = re.compile(r"[0-9](?:[0-9 .,']*[0-9])?")
+_NUMBER_PATTERN = re.compile(r"[0-9](?:[0-9 .,']*[0-9])?")
 _NEGATIVE_PATTERN = re.compile(r"(?:^|\s)[-−]\s?[0-9]")
 #: A payee in one word that cannot be an amount.
 _PAYEE_PATTERN = re.compile(
@@ -61,31 +61,33 @@ def parse_payee(text: str, own_phone: str | None) -> ParsedPayee | None:
 
 def parse_transfer(text: str, own_phone: str | None, currency: str) -> ParsedTransfer:
     """Parse a transfer: `"send 500 to 076 123 456"`, `"envoie 2000 à la carte CARD-123"`."""
-    what, *whom = _TO_PATTERN.split(normalize_digits(text))
-    payees = [payee for part in whom if (payee := _parse_payee_part(part, own_phone)) is not None]
+    head, *payee_parts = _TO_PATTERN.split(normalize_digits(text))
+    payees = [
+        payee for part in payee_parts if (payee := _parse_payee_part(part, own_phone)) is not None
+    ]
     if not payees:
-        return _parse_without_preposition(what, whom, own_phone, currency)
+        return _parse_without_preposition(head, payee_parts, own_phone, currency)
     payee = payees[0] if len(payees) == 1 else ParsedPayee()
-    message = what
-    if len(whom) == 1 and not _FIGURE_PATTERN.search(what):
+    amount_part = head
+    if len(payee_parts) == 1 and not _NUMBER_PATTERN.search(head):
         # The amount may follow the payee, as in "Send to CARD-1 500".
-        message = _PAYEE_PATTERN.sub(" ; ", whom[0], count=1)
+        amount_part = _PAYEE_PATTERN.sub(" ; ", payee_parts[0], count=1)
     return ParsedTransfer(
-        amount=_parse_single_amount(message, currency),
+        amount=_parse_single_amount(amount_part, currency),
         phone=payee.phone,
         card_serial=payee.card_serial,
     )
 
 
 def _parse_without_preposition(
-    what: str, whom: list[str], own_phone: str | None, currency: str
+    head: str, payee_parts: list[str], own_phone: str | None, currency: str
 ) -> ParsedTransfer:
     """Parse `"send CARD-1 500"`: payee and amount in either order, each as one word."""
-    found = list(_PAYEE_PATTERN.finditer(what))
-    payee = parse_payee(found[0][0], own_phone) if len(found) == 1 and not whom else None
+    found = list(_PAYEE_PATTERN.finditer(head))
+    payee = parse_payee(found[0][0], own_phone) if len(found) == 1 and not payee_parts else None
     if payee is None:
-        return ParsedTransfer(amount=_parse_single_amount(what, currency))
-    rest = _PAYEE_PATTERN.sub(" ; ", what)
+        return ParsedTransfer(amount=_parse_single_amount(head, currency))
+    rest = _PAYEE_PATTERN.sub(" ; ", head)
     return ParsedTransfer(
         amount=_parse_single_amount(rest, currency),
         phone=payee.phone,
@@ -95,10 +97,10 @@ def _parse_without_preposition(
 
 def parse_payee_name(text: str) -> str | None:
     """Return a payee given by name: `"Mohamed"` in `"send 8 to Mohamed"`."""
-    _, *whom = _TO_PATTERN.split(normalize_digits(text).rstrip(" .!?"))
-    if len(whom) != 1:
+    _, *payee_parts = _TO_PATTERN.split(normalize_digits(text).rstrip(" .!?"))
+    if len(payee_parts) != 1:
         return None
-    name = _POSSESSIVE_PATTERN.sub("", whom[0]).strip()
+    name = _POSSESSIVE_PATTERN.sub("", payee_parts[0]).strip()
     if not _NAME_PATTERN.fullmatch(name) or not _GENERIC_PAYEE_WORDS.isdisjoint(
         name.lower().split()
     ):
@@ -123,8 +125,8 @@ def _parse_payee_part(part: str, own_phone: str | None) -> ParsedPayee | None:
     if whole is not None:
         return whole
     first = _PAYEE_PATTERN.match(rest)
-    if first is not None and (alone := parse_payee(first[0], own_phone)) is not None:
-        return alone
+    if first is not None and (payee := parse_payee(first[0], own_phone)) is not None:
+        return payee
     number = re.match(r"\+?[0-9][0-9 ().-]{5,24}[0-9](?=\s+[A-Za-z]|$)", rest)
     if number is not None:
         found = parse_phone(number[0], own_phone)
@@ -135,10 +137,10 @@ def _parse_payee_part(part: str, own_phone: str | None) -> ParsedPayee | None:
 
 def _parse_single_amount(part: str, currency: str) -> str | None:
     """Return the amount if the part has exactly one number, or None."""
-    figures = list(_FIGURE_PATTERN.finditer(part))
-    if _NEGATIVE_PATTERN.search(part) or len(figures) != 1:
+    numbers = list(_NUMBER_PATTERN.finditer(part))
+    if _NEGATIVE_PATTERN.search(part) or len(numbers) != 1:
         return None
-    before, after = part[: figures[0].start()].lower(), part[figures[0].end() :].lower()
+    before, after = part[: numbers[0].start()].lower(), part[numbers[0].end() :].lower()
     around = [*before.split()[-1:], *after.split()[:1]]
     if any(is_other_unit(word, currency) for word in around):
         return None
@@ -148,4 +150,4 @@ def _parse_single_amount(part: str, currency: str) -> str | None:
         return None
     if after[:1] in {"%", "-", "/"} or before[-1:] in {"-", "/", "$", "€", "£"}:
         return None
-    return parse_amount(figures[0][0], currency)
+    return parse_amount(numbers[0][0], currency)
