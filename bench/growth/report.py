@@ -108,12 +108,12 @@ def _select_reads(measurement: Measurement, kind: str) -> list[Phase]:
 
 def _build_verify_rows(results: Results) -> list[Row]:
     empty, grown = results.empty, results.grown
-    seconds_per_entry = [1e6 * side.verify_seconds / side.entries for side in (empty, grown)]
+    microseconds_per_entry = [1e6 * side.verify_seconds / side.entries for side in (empty, grown)]
     return [
         _build_row(
             "verify, s", empty.verify_seconds, grown.verify_seconds, ratio=False, decimals=1
         ),
-        _build_row("verify, µs per entry", *seconds_per_entry, decimals=1),
+        _build_row("verify, µs per entry", *microseconds_per_entry, decimals=1),
     ]
 
 
