@@ -22,10 +22,10 @@ async def get_fee_rules(harness: Harness) -> list[dict[str, Any]]:
 async def get_prefilled_form(console: ConsoleClient, path: str) -> dict[str, str]:
     """Return the fields of a fee form with their initial values."""
     text = (await console.get_partial(path)).text
-    rules = dict(re.findall(r'name="(\w+)"[^>]* value="([^"]*)"', text))
+    fields = dict(re.findall(r'name="(\w+)"[^>]* value="([^"]*)"', text))
     chosen = re.findall(r'<option value="(\w+)"( selected)?', text)
     payer = next((name for name, selected in chosen if selected), chosen[0][0])
-    return {**rules, "payer": payer}
+    return {**fields, "payer": payer}
 
 
 def test_every_chargeable_transaction_type_can_have_a_fee() -> None:

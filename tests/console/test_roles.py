@@ -32,8 +32,8 @@ def _build_url(action: Action) -> str:
 
 
 def _list_navigation_links(page: str) -> Iterator[str]:
-    prefix = page.index('<nav class="side"')
-    yield from _LINK.findall(page[prefix : page.index("</nav>", prefix)])
+    start = page.index('<nav class="side"')
+    yield from _LINK.findall(page[start : page.index("</nav>", start)])
 
 
 @pytest.fixture(params=sorted(ROLES_BY_LETTER))
