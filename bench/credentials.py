@@ -85,11 +85,11 @@ def build_bearer_headers(credential: str) -> dict[bytes, bytes]:
     return {b"authorization": f"Bearer {credential}".encode()}
 
 
-async def measure(name: str, once: Callable[[], Awaitable[object]]) -> None:
-    await once()
+async def measure(name: str, operation: Callable[[], Awaitable[object]]) -> None:
+    await operation()
     started = time.process_time()
     for _ in range(ROUNDS):
-        await once()
+        await operation()
     print(f"{name:28} {(time.process_time() - started) / ROUNDS * 1e6:6.1f} µs")
 
 

@@ -86,21 +86,21 @@ class FakeAuthenticator:
 
 def create_app(folder: Path) -> App:
     environ = {"TAPGATE_RATE_LIMIT": "1000000", "TAPGATE_RATE_BURST": "1000000"}
-    chosen = settings.load_settings({"TAPGATE_DATA_DIR": str(folder), **environ})
+    app_settings = settings.load_settings({"TAPGATE_DATA_DIR": str(folder), **environ})
     logs.configure(open(os.devnull, "ab", buffering=0))  # noqa: PTH123, SIM115 - stays open
-    nothing: Any = None
+    unused: Any = None
     services = Services(
-        settings=chosen,
-        database=nothing,
-        signals=nothing,
-        vault=nothing,
-        pin_verifier=nothing,
+        settings=app_settings,
+        database=unused,
+        signals=unused,
+        vault=unused,
+        pin_verifier=unused,
         authenticator=cast(Any, FakeAuthenticator()),
-        ledger=nothing,
+        ledger=unused,
         clock=system_clock,
         new_id=IdGenerator(1),
-        throttle=Throttle(chosen),
-        latency_samples=LatencySamples(get_shared_folder(chosen.data_dir)),
+        throttle=Throttle(app_settings),
+        latency_samples=LatencySamples(get_shared_folder(app_settings.data_dir)),
     )
     return App(services, endpoints)
 
@@ -152,9 +152,9 @@ def run_server(folder: Path, pipe: Connection) -> None:
             proxy_headers=False,
         )
         server = uvicorn.Server(config)
-        listening = socket.create_server(("127.0.0.1", 0))
-        task = asyncio.create_task(server.serve(sockets=[listening]))
-        pipe.send(listening.getsockname()[1])
+        listener = socket.create_server(("127.0.0.1", 0))
+        task = asyncio.create_task(server.serve(sockets=[listener]))
+        pipe.send(listener.getsockname()[1])
         await asyncio.to_thread(pipe.recv)
         started = time.process_time()
         pipe.send(None)
@@ -196,8 +196,8 @@ def measure_server(folder: Path) -> float:
     One process serves keep-alive connections over loopback.
     """
     context = get_context("spawn")
-    pipe, theirs = context.Pipe()
-    process = context.Process(target=run_server, args=(folder, theirs), daemon=True)
+    pipe, server_pipe = context.Pipe()
+    process = context.Process(target=run_server, args=(folder, server_pipe), daemon=True)
     process.start()
     port = pipe.recv()
     uvloop.run(send_load(port, SERVER_REQUESTS // 10))

@@ -80,11 +80,11 @@ async def fill(url: str, transactions: int) -> None:
     connection = await asyncpg.connect(url)
     try:
         await connection.execute(_INSERT_ACCOUNTS, ACCOUNTS)
-        aside = await indexes.drop_indexes(connection, ["transactions", "entries"])
+        dropped_indexes = await indexes.drop_indexes(connection, ["transactions", "entries"])
         await connection.execute(_INSERT_TRANSACTIONS, transactions, ACCOUNTS)
         await connection.execute(_INSERT_ENTRIES)
         await connection.execute(_INSERT_ROLLUPS, PROCESSES)
-        for index in aside:
+        for index in dropped_indexes:
             await connection.execute(index.definition)
         await connection.execute("VACUUM (ANALYZE)")
         claim = CLAIMS["overview totals match the transactions"]
@@ -130,8 +130,8 @@ async def _create_admin_token(services: Services, sessions: Sessions) -> str:
         return (await sessions.start(tx, admin_id)).token
 
 
-async def measure_request(side: Side, period: str, *, forgotten: bool) -> float:
-    if forgotten:
+async def measure_request(side: Side, period: str, *, uncached: bool) -> float:
+    if uncached:
         rollups._cache.clear()
     started = time.perf_counter()
     response = await side.client.get("/api/v1/overview", params={"period": period})
@@ -143,25 +143,25 @@ async def measure_request(side: Side, period: str, *, forgotten: bool) -> float:
 
 async def compare(few: Side, many: Side, rounds: int) -> None:
     print(f"{'':24} {few.name:>12} {many.name:>12}   ratio (medians of {rounds})")
-    for forgotten in (False, True):
+    for uncached in (False, True):
         for period in PERIODS:
-            took: dict[str, list[float]] = {few.name: [], many.name: []}
+            durations: dict[str, list[float]] = {few.name: [], many.name: []}
             for number in range(rounds + 3):
                 for side in (few, many) if number % 2 else (many, few):
-                    seconds = await measure_request(side, period, forgotten=forgotten)
+                    seconds = await measure_request(side, period, uncached=uncached)
                     if number >= 3:  # the first rounds are warm-up
-                        took[side.name].append(seconds)
-            small, large = (statistics.median(took[side.name]) for side in (few, many))
-            what = f"{period}{', uncached' if forgotten else ''}"
-            print(f"{what:24} {small:9.2f} ms {large:9.2f} ms   {large / small:.2f}", flush=True)
+                        durations[side.name].append(seconds)
+            small, large = (statistics.median(durations[side.name]) for side in (few, many))
+            label = f"{period}{', uncached' if uncached else ''}"
+            print(f"{label:24} {small:9.2f} ms {large:9.2f} ms   {large / small:.2f}", flush=True)
 
 
 async def run(server_url: str, folder: Path, few: int, many: int, rounds: int) -> None:
     async with (
-        open_side(server_url, folder, few) as one,
-        open_side(server_url, folder, many) as other,
+        open_side(server_url, folder, few) as few_side,
+        open_side(server_url, folder, many) as many_side,
     ):
-        await compare(one, other, rounds)
+        await compare(few_side, many_side, rounds)
 
 
 def main() -> None:

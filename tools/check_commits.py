@@ -34,15 +34,15 @@ def run_git(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def main() -> None:
     since = sys.argv[1] if len(sys.argv) > 1 else FIRST_CHECKED_PARENT
-    listed = run_git("log", "--no-merges", "--format=%h %s", f"{since}..HEAD")
-    if listed.returncode != 0:
-        message = f"Cannot list the commits since {since}: {listed.stderr.strip()}"
+    log = run_git("log", "--no-merges", "--format=%h %s", f"{since}..HEAD")
+    if log.returncode != 0:
+        message = f"Cannot list the commits since {since}: {log.stderr.strip()}"
         if since != FIRST_CHECKED_PARENT:
             sys.exit(message)
         print(message, "Commit messages are not checked.", sep="\n")
     problems = [
         f"{commit} {problem}: {subject}"
-        for commit, _, subject in (line.partition(" ") for line in listed.stdout.splitlines())
+        for commit, _, subject in (line.partition(" ") for line in log.stdout.splitlines())
         for problem in find_problems(subject)
     ]
     if problems:

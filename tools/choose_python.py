@@ -51,44 +51,44 @@ print(best)
 
 def list_candidates():
     """Return each interpreter once, in PATH order, with `python3` first."""
-    found = {}
+    candidates = {}
     for name in _EXECUTABLE_NAMES:
         for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
             path = Path(folder, name)
             if os.access(path, os.X_OK) and not path.is_dir():
                 # A launcher shared by several versions selects one by the name it is called by.
-                found.setdefault((os.path.realpath(path), name), str(path))
-    return list(found.values())
+                candidates.setdefault((os.path.realpath(path), name), str(path))
+    return list(candidates.values())
 
 
 def measure_seconds(python):
     """Return the seconds that this Python takes for the workload, or None if it is unusable."""
     try:
-        done = subprocess.run(  # noqa: S603 - runs only interpreters from the user's PATH
+        result = subprocess.run(  # noqa: S603 - runs only interpreters from the user's PATH
             [python, "-c", _PROBE],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=_PROBE_TIMEOUT_SECONDS,
             check=False,
         )
-        return float(done.stdout) if done.returncode == 0 else None
+        return float(result.stdout) if result.returncode == 0 else None
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
 
 
 def choose_python():
-    usual = best = None
+    default = best = None
     for python in list_candidates():
-        took = measure_seconds(python)
-        if took is None:
+        seconds = measure_seconds(python)
+        if seconds is None:
             continue
-        if usual is None:
-            usual = (took, python)
-        if best is None or took < best[0]:
-            best = (took, python)
-    if usual is None or best is None:
+        if default is None:
+            default = (seconds, python)
+        if best is None or seconds < best[0]:
+            best = (seconds, python)
+    if default is None or best is None:
         return None
-    return best[1] if best[0] * _MIN_SPEEDUP < usual[0] else usual[1]
+    return best[1] if best[0] * _MIN_SPEEDUP < default[0] else default[1]
 
 
 if __name__ == "__main__":

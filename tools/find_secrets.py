@@ -47,22 +47,20 @@ def main() -> None:
         for file, secrets in baseline["results"].items()
         for secret in secrets
     }
-    listed = subprocess.run(["git", "ls-files", "-z"], capture_output=True, text=True, check=True)  # noqa: S607
-    names = [name for name in listed.stdout.split("\0") if Path(name).is_file()]
+    tracked = subprocess.run(["git", "ls-files", "-z"], capture_output=True, text=True, check=True)  # noqa: S607
+    names = [name for name in tracked.stdout.split("\0") if Path(name).is_file()]
     files = [name for name in names if Path(name) != BASELINE]  # fingerprints look like keys
     with ProcessPoolExecutor() as processes:
-        found = [
-            secret
-            for of_one in processes.map(scan_file, files, [settings] * len(files), chunksize=16)
-            for secret in of_one
-            if secret.identity not in known
+        scans = processes.map(scan_file, files, [settings] * len(files), chunksize=16)
+        new_secrets = [
+            secret for findings in scans for secret in findings if secret.identity not in known
         ]
-    for secret in found:
+    for secret in new_secrets:
         print(f"{secret.file}:{secret.line}: {secret.kind}")
-    if found:
+    if new_secrets:
         print(
-            f"{len(found)} possible secrets. Revoke a real one: removing it from the file keeps\n"
-            f"it in the Git history. Add a harmless one to the baseline with\n"
+            f"{len(new_secrets)} possible secrets. Revoke a real one: removing it from the file\n"
+            f"keeps it in the Git history. Add a harmless one to the baseline with\n"
             f"  .venv/bin/detect-secrets scan --no-verify --baseline {BASELINE}",
             file=sys.stderr,
         )

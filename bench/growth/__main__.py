@@ -85,14 +85,14 @@ class Side:
 
     async def _top_up(self) -> None:
         """Top up the wallet of the subscriber whose history is read."""
-        owner = ids.decode(ids.SUBSCRIBER, self._dataset.cards[0].subscriber_id)
-        assert owner is not None
+        subscriber_id = ids.decode(ids.SUBSCRIBER, self._dataset.cards[0].subscriber_id)
+        assert subscriber_id is not None
         for _ in range(_TOP_UP_COUNT):
             top_up = Command(
                 type=chart.TRANSFER,
                 channel="admin",
                 payer=commands.CASH_PARTY,
-                payee=commands.subscriber_party(owner),
+                payee=commands.subscriber_party(subscriber_id),
                 amount=100,
             )
             (await self._services.ledger.submit(top_up)).require_accepted()
@@ -101,8 +101,8 @@ class Side:
         print_line(f"Filling it with {sizes.accounts:,} accounts and {sizes.entries:,} entries ...")
         connection = await asyncpg.connect(self._installation.database_url)
         try:
-            fill = DatabaseFiller(connection, self._services.settings, sizes, print_line)
-            filled = await fill.run(self._dataset.cards[0])
+            filler = DatabaseFiller(connection, self._services.settings, sizes, print_line)
+            filled = await filler.run(self._dataset.cards[0])
         finally:
             await connection.close()
         self._history_payments = filled.payments
@@ -120,9 +120,9 @@ class Side:
         await self._connection.execute("ANALYZE")
 
     async def measure_payments(self, round_: int, connections: int, seconds: float) -> None:
-        measured = await self._run_payments("payments", round_, connections, seconds)
-        print_phase(self.name, measured.phase)
-        self._payments.append(measured)
+        phase = await self._run_payments("payments", round_, connections, seconds)
+        print_phase(self.name, phase.phase)
+        self._payments.append(phase)
 
     async def _run_payments(
         self, kind: str, round_: int, connections: int, seconds: float
@@ -199,29 +199,29 @@ async def run_benchmark(sizes: Sizes, folder: Path) -> Results:
         _open_side("empty", sizes, folder) as empty,
         _open_side("grown", sizes, folder) as grown,
     ):
-        described = machine.describe_machine(folder, await empty.get_postgres_version())
+        machine_info = machine.describe_machine(folder, await empty.get_postgres_version())
         for side in (empty, grown):
             await side.build(sizes)
         filled = await grown.grow(sizes)
         await _run_phases(sizes, empty, grown)
-        on_empty, on_grown = await empty.collect_results(), await grown.collect_results()
+        empty_results, grown_results = await empty.collect_results(), await grown.collect_results()
     return Results(
         taken_on=system_clock().date().isoformat(),
         version=VERSION,
-        machine=described,
+        machine=machine_info,
         sizes=sizes,
         filled=filled,
-        ratios=results.compute_ratios(on_empty, on_grown),
-        empty=on_empty,
-        grown=on_grown,
+        ratios=results.compute_ratios(empty_results, grown_results),
+        empty=empty_results,
+        grown=grown_results,
     )
 
 
 @asynccontextmanager
 async def _open_side(name: str, sizes: Sizes, folder: Path) -> AsyncIterator[Side]:
-    own = folder / name
-    own.mkdir()
-    async with run_installation(own, workers=sizes.workers) as installation:
+    side_folder = folder / name
+    side_folder.mkdir()
+    async with run_installation(side_folder, workers=sizes.workers) as installation:
         connection = await asyncpg.connect(installation.database_url)
         try:
             async with open_services(
@@ -280,16 +280,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         with tempfile.TemporaryDirectory(prefix=".bench-", dir=options.folder) as name:
-            found = asyncio.run(run_benchmark(_parse_sizes(options), Path(name)))
+            run_results = asyncio.run(run_benchmark(_parse_sizes(options), Path(name)))
     except KeyboardInterrupt:
         print_line("Interrupted. No results were written.")
         return 130
     print_line("")
-    print_line(report.render_text(found))
-    if not (found.empty.books.hold and found.grown.books.hold):
+    print_line(report.render_text(run_results))
+    if not (run_results.empty.books.hold and run_results.grown.books.hold):
         print_line("Verification of the ledger failed. No results were written.")
         return 1
-    for path in report.write_report(found, options.root):
+    for path in report.write_report(run_results, options.root):
         print_line(f"Wrote {path}")
     return 0
 

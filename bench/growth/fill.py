@@ -39,18 +39,22 @@ PrintLine = Callable[[str], None]
 
 class DatabaseFiller:
     def __init__(
-        self, connection: asyncpg.Connection, settings: Settings, sizes: Sizes, say: PrintLine
+        self,
+        connection: asyncpg.Connection,
+        settings: Settings,
+        sizes: Sizes,
+        print_line: PrintLine,
     ) -> None:
         self._connection = connection
         self._settings = settings
         self._sizes = sizes
-        self._print_line = say
+        self._print_line = print_line
         self._started = monotonic()
 
-    async def run(self, veteran: Card) -> FillSummary:
+    async def run(self, frequent_payer: Card) -> FillSummary:
         """Fill the database and return a summary.
 
-        `veteran` gets the longest history. Every till must already have a payment.
+        `frequent_payer` gets the longest history. Every merchant must already have a payment.
         """
         for name, value in _SESSION_SETTINGS.items():
             await self._connection.execute("SELECT set_config($1, $2, false)", name, value)
@@ -62,18 +66,18 @@ class DatabaseFiller:
             zone=self._settings.timezone,
             payments=payments,
         )
-        set_aside = await indexes.drop_indexes(self._connection, list(_GROWING_TABLES))
-        await self._write_history(history, veteran)
-        await self._rebuild_tables(set_aside)
-        return await self._summarize(history, veteran, before)
+        dropped_indexes = await indexes.drop_indexes(self._connection, list(_GROWING_TABLES))
+        await self._write_history(history, frequent_payer)
+        await self._rebuild_tables(dropped_indexes)
+        return await self._summarize(history, frequent_payer, before)
 
-    async def _write_history(self, history: PaymentHistory, veteran: Card) -> None:
-        number = ids.decode(ids.SUBSCRIBER, veteran.subscriber_id)
-        assert number is not None
+    async def _write_history(self, history: PaymentHistory, frequent_payer: Card) -> None:
+        subscriber_id = ids.decode(ids.SUBSCRIBER, frequent_payer.subscriber_id)
+        assert subscriber_id is not None
         accounts, currency = self._sizes.accounts, self._settings.currency
         await people.plan_payers(self._connection, accounts=accounts, currency=currency)
-        max_length = min(_MAX_HISTORY_ENTRIES // 2, history.payments // 10)
-        await history.plan(veteran=number, of_veteran=max_length)
+        longest_history = min(_MAX_HISTORY_ENTRIES // 2, history.payments // 10)
+        await history.plan(frequent_payer=subscriber_id, frequent_payments=longest_history)
         self._report_progress("payments planned")
         await self._run_in_batches("wallets funded", accounts, history.fund)
         await self._run_in_batches("payments", history.payments, history.pay)
@@ -81,49 +85,51 @@ class DatabaseFiller:
         await history.write_usage()
         await history.write_rollups()
 
-        async def join(first: int, last: int) -> None:
+        async def insert_batch(first: int, last: int) -> None:
             await people.insert_people(
                 self._connection, first, last, since=history.begin, currency=currency
             )
 
-        await self._run_in_batches("subscribers", accounts, join)
+        await self._run_in_batches("subscribers", accounts, insert_batch)
 
     async def _run_in_batches(
-        self, what: str, total: int, step: Callable[[int, int], Awaitable[None]]
+        self, label: str, total: int, step: Callable[[int, int], Awaitable[None]]
     ) -> None:
         for first in range(0, total, _BATCH_SIZE):
             last = min(first + _BATCH_SIZE, total) - 1
             async with self._connection.transaction():
                 await step(first, last)
-            self._report_progress(f"{last + 1:,} of {total:,} {what}")
+            self._report_progress(f"{last + 1:,} of {total:,} {label}")
 
-    async def _rebuild_tables(self, set_aside: list[indexes.Index]) -> None:
+    async def _rebuild_tables(self, dropped_indexes: list[indexes.Index]) -> None:
         for table, key in _GROWING_TABLES.items():
             if key is not None:
                 await indexes.shuffle_rows(self._connection, table, key)
         self._report_progress("rows shuffled")
-        for index in set_aside:
+        for index in dropped_indexes:
             await self._connection.execute(index.definition)
-        self._report_progress(f"{len(set_aside)} indexes rebuilt")
+        self._report_progress(f"{len(dropped_indexes)} indexes rebuilt")
         await self._connection.execute("DISCARD TEMP")
         await self._connection.execute("VACUUM (ANALYZE)")
         await self._connection.execute("CHECKPOINT")
         self._report_progress("vacuumed, analyzed and flushed to disk")
 
-    async def _summarize(self, history: PaymentHistory, veteran: Card, before: int) -> FillSummary:
+    async def _summarize(
+        self, history: PaymentHistory, frequent_payer: Card, before: int
+    ) -> FillSummary:
         seconds = monotonic() - self._started
         entries = await self._connection.fetchval("SELECT count(*) FROM entries") - before
-        max_length = await self._connection.fetchval(
+        longest_history = await self._connection.fetchval(
             """SELECT count(*) FROM transactions t JOIN entries e ON e.transaction_id = t.id
                WHERE t.from_account = (SELECT account_id FROM cards WHERE serial = $1)""",
-            veteran.serial,
+            frequent_payer.serial,
         )
         return FillSummary(
             people=self._sizes.accounts - self._sizes.cards,
             payments=history.payments,
             entries=entries,
             seconds=round(seconds, 1),
-            longest_history=max_length,
+            longest_history=longest_history,
             seconds_per_million_entries=round(seconds / entries * 1e6, 1),
         )
 

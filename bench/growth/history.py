@@ -1,12 +1,12 @@
 """Synthetic payment history of the grown installation.
 
-Every payer is funded once and pays at the dataset's tills, over 12 months that end two days ago.
-No rule looks back that far.
+Every payer is funded once and pays the dataset's merchants, over 12 months that end two days ago.
+No compliance rule counts payments that old.
 
 Payers take turns in a pseudorandom order that is the same in every round, and have one or more
 turns per round. Every intermediate balance therefore follows from the number of the payment. At
-the end, each till's revenue is paid out, so that the dataset's current balances result only from
-transactions after this history.
+the end, each merchant's revenue is paid out, so that the dataset's current balances result only
+from transactions after this history.
 """
 
 from datetime import datetime, timedelta
@@ -57,17 +57,19 @@ class PaymentHistory:
         self._funding_span, self._payment_span = compute_spans(now)
         self._zone = zone
         self.payments = payments
-        self._turn_count = self._till_count = self._funding_id = 0
+        self._turn_count = self._merchant_count = self._funding_id = 0
         self._fund_sql = self._pay_sql = ""
 
     @property
     def begin(self) -> datetime:
         return self._funding_span.begin
 
-    async def plan(self, *, veteran: int, of_veteran: int) -> None:
-        """Plan the order of the payments. `veteran` is the subscriber with the longest history."""
+    async def plan(self, *, frequent_payer: int, frequent_payments: int) -> None:
+        """Plan the order of the payments. `frequent_payer` makes `frequent_payments` of them."""
         await self._connection.execute(_CREATE_TABLES)
-        await self._connection.execute(_UPDATE_VETERAN_SLOTS, veteran, of_veteran, self.payments)
+        await self._connection.execute(
+            _UPDATE_FREQUENT_PAYER_SLOTS, frequent_payer, frequent_payments, self.payments
+        )
         await self._connection.execute(_INSERT_TURNS, self.payments)
         self._turn_count = await self._connection.fetchval("SELECT count(*) FROM turns")
         await self._load_funding_templates()
@@ -79,18 +81,18 @@ class PaymentHistory:
         row = await self._connection.fetchrow(_SELECT_FUNDING)
         self._funding_id, result = row["id"], decode_result(row["answer"])
         names = await self._connection.fetch("SELECT number, masked FROM names")
-        values = {"transaction_id": "new.id", "amount": "given", "payee_available": "given"}
-        models = [
+        values = {"transaction_id": "new.id", "amount": "funding", "payee_available": "funding"}
+        templates = [
             stored_responses.encode_template(result, *values, payee_name=name["masked"])
             for name in names
         ]
         await self._connection.execute(
             "INSERT INTO fundings SELECT * FROM unnest($1::bigint[], $2::bytea[])",
             [name["number"] for name in names],
-            models,
+            templates,
         )
         self._fund_sql = _INSERT_FUNDINGS.format(
-            answer=stored_responses.render_overlay_sql("form.answer", models[0], values)
+            answer=stored_responses.render_overlay_sql("form.answer", templates[0], values)
         )
 
     async def _load_payment_templates(self) -> None:
@@ -101,13 +103,13 @@ class PaymentHistory:
             "fee": "fee",
             "payer_available": "from_balance",
         }
-        models = [
+        templates = [
             stored_responses.encode_template(decode_result(row["answer"]), *values) for row in rows
         ]
-        await self._connection.execute(_INSERT_TILLS, [row["id"] for row in rows], models)
-        self._till_count = len(rows)
+        await self._connection.execute(_INSERT_MERCHANTS, [row["id"] for row in rows], templates)
+        self._merchant_count = len(rows)
         self._pay_sql = _INSERT_PAYMENTS.format(
-            answer=stored_responses.render_overlay_sql("answer", models[0], values)
+            answer=stored_responses.render_overlay_sql("answer", templates[0], values)
         )
 
     async def fund(self, first: int, last: int) -> None:
@@ -123,28 +125,33 @@ class PaymentHistory:
         span = self._payment_span
         await self._connection.execute(
             self._pay_sql,
-            *(first, last, self._turn_count, self._till_count, self.payments),
+            *(first, last, self._turn_count, self._merchant_count, self.payments),
             *(span.first_id, span.ids_per_millisecond, span.begin, span.milliseconds),
             str(self._zone),
         )
 
     async def pay_out(self) -> None:
-        """Pay out each till's revenue, one at a time: there are few payouts, of large amounts."""
+        """Pay out each merchant's revenue, one payout at a time, because there are only a few."""
         end = self._payment_span.begin + self._payment_span.length
         platform = await self._connection.fetchrow(_SELECT_PLATFORM_ACCOUNT, self._funding_id)
-        for till in await self._connection.fetch("SELECT * FROM tills WHERE sold > 0"):
-            moment = end + till["till"] * _MILLISECOND
+        for merchant in await self._connection.fetch("SELECT * FROM merchants WHERE revenue > 0"):
+            moment = end + merchant["merchant"] * _MILLISECOND
             result = TransactionResult(
                 transaction_id=first_id_at(moment),
                 status="completed",
-                amount=till["sold"],
+                amount=merchant["revenue"],
                 fee=0,
                 payer_available=0,
                 payee_name=platform["name"],
             )
             await self._connection.execute(
                 _INSERT_PAYOUT,
-                *(result.transaction_id, self._funding_id, till["sold"], till["to_account"]),
+                *(
+                    result.transaction_id,
+                    self._funding_id,
+                    merchant["revenue"],
+                    merchant["to_account"],
+                ),
                 *(platform["id"], encode_result(result), moment),
             )
 
@@ -163,15 +170,15 @@ class PaymentHistory:
 
 _CREATE_TABLES: Final = """
     CREATE TEMP TABLE turns (position bigint PRIMARY KEY, payer bigint, nth bigint, paid bigint);
-    CREATE TEMP TABLE fundings (named bigint PRIMARY KEY, answer bytea);
-    CREATE TEMP TABLE tills (
-        till bigint PRIMARY KEY, to_account bigint, channel text, currency text, scope text,
-        context jsonb, answer bytea, sold bigint);
+    CREATE TEMP TABLE fundings (name_number bigint PRIMARY KEY, answer bytea);
+    CREATE TEMP TABLE merchants (
+        merchant bigint PRIMARY KEY, to_account bigint, channel text, currency text, scope text,
+        context jsonb, answer bytea, revenue bigint);
     CREATE TEMP TABLE used (account_id bigint PRIMARY KEY, day date, day_used bigint,
                             month_used bigint)"""
 
-#: Gives the veteran enough slots to make the planned number of payments.
-_UPDATE_VETERAN_SLOTS: Final = """
+#: Gives the frequent payer enough slots to make the planned number of payments.
+_UPDATE_FREQUENT_PAYER_SLOTS: Final = """
     UPDATE payers SET slots = greatest(1, $2 * others.slots / ($3 - $2))
     FROM (SELECT sum(slots)::bigint AS slots FROM payers WHERE owner_id <> $1) AS others
     WHERE owner_id = $1"""
@@ -195,8 +202,8 @@ _SELECT_PAYMENTS: Final = f"""
     SELECT DISTINCT ON (to_account) id, answer FROM transactions
     WHERE type = '{chart.POS_PAYMENT}' AND status = 'completed' ORDER BY to_account, id"""
 
-_INSERT_TILLS: Final = """
-    INSERT INTO tills
+_INSERT_MERCHANTS: Final = """
+    INSERT INTO merchants
     SELECT nth - 1, to_account, channel, currency, scope, context, model.answer, 0
     FROM unnest($1::bigint[], $2::bytea[]) WITH ORDINALITY AS model (id, answer, nth)
     JOIN transactions USING (id)"""
@@ -205,18 +212,18 @@ _INSERT_FUNDINGS: Final = """
     WITH new AS (
         SELECT $4 + payers.number * $5 AS id,
                $6::timestamptz + payers.number * interval '1 millisecond' AS moment,
-               account_id, named, price * paid + rest AS given
+               account_id, name_number, price * paid + final_balance AS funding
         FROM payers JOIN turns ON turns.payer = payers.number AND nth = 0
         WHERE payers.number BETWEEN $1 AND $2
     ), funded AS (
         INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency,
                                   from_account, to_account, to_balance, answer, created_at,
                                   completed_at)
-        SELECT new.id, model.type, model.status, model.channel, given, 0, model.currency,
-               model.from_account, account_id, given, {answer}, moment, moment
-        FROM new JOIN fundings form USING (named)
+        SELECT new.id, model.type, model.status, model.channel, funding, 0, model.currency,
+               model.from_account, account_id, funding, {answer}, moment, moment
+        FROM new JOIN fundings form USING (name_number)
         JOIN transactions model ON model.id = $3
-        WHERE given > 0
+        WHERE funding > 0
         ORDER BY new.id
         RETURNING id, from_account, to_account, amount)
     INSERT INTO entries (transaction_id, position, debit_account, credit_account, amount)
@@ -224,17 +231,18 @@ _INSERT_FUNDINGS: Final = """
 
 _INSERT_PAYMENTS: Final = f"""
     WITH due AS (
-        SELECT number, number % $3 AS position, number / $3 AS round, number % $4 AS till,
+        SELECT number, number % $3 AS position, number / $3 AS round, number % $4 AS merchant,
                number * $9 / $5 AS elapsed
         FROM generate_series($1::bigint, $2::bigint) AS number
     ), new AS (
-        SELECT $6 + elapsed * $7 AS id, account_id, serial, price, fee, tills.*,
+        SELECT $6 + elapsed * $7 AS id, account_id, serial, price, fee, merchants.*,
                $8::timestamptz + elapsed * interval '1 millisecond' AS moment,
-               rest + (paid - 1 - round * slots - nth) * price AS from_balance,
-               sold + sum(price - fee) OVER (PARTITION BY till ORDER BY due.number) AS to_balance,
+               final_balance + (paid - 1 - round * slots - nth) * price AS from_balance,
+               revenue + sum(price - fee) OVER (PARTITION BY merchant ORDER BY due.number)
+                   AS to_balance,
                gen_random_uuid()::text AS request_id
         FROM due JOIN turns USING (position) JOIN payers ON payers.number = payer
-        JOIN tills USING (till)
+        JOIN merchants USING (merchant)
     ), paid AS (
         INSERT INTO transactions (
             id, type, status, channel, amount, fee_amount, currency, from_account, to_account,
@@ -255,10 +263,10 @@ _INSERT_PAYMENTS: Final = f"""
                                    (1, to_account, fees, fee_amount))
             AS entry (position, debit, credit, moved)
         ORDER BY id, position)
-    UPDATE tills SET sold = sold + taken
+    UPDATE merchants SET revenue = revenue + taken
     FROM (SELECT to_account, sum(amount - fee_amount)::bigint AS taken FROM paid
           GROUP BY to_account) AS taken
-    WHERE tills.to_account = taken.to_account"""
+    WHERE merchants.to_account = taken.to_account"""
 
 _SELECT_PLATFORM_ACCOUNT: Final = """
     SELECT payer.id, payer.public_name AS name

@@ -20,10 +20,10 @@ async def drop_indexes(connection: asyncpg.Connection, tables: Sequence[str]) ->
            ORDER BY indexname""",
         list(tables),
     )
-    found = [Index(*row) for row in rows]
-    for index in found:
+    indexes = [Index(*row) for row in rows]
+    for index in indexes:
         await connection.execute(f"DROP INDEX {index.name}")
-    return found
+    return indexes
 
 
 async def shuffle_rows(connection: asyncpg.Connection, table: str, key: str) -> None:

@@ -28,33 +28,35 @@ _CREATE_TABLES: Final = """
     CREATE TEMP TABLE names (number int PRIMARY KEY, first_name text, last_name text, masked text);
     CREATE TEMP TABLE payers (
         number bigint PRIMARY KEY, is_new boolean, owner_id bigint, account_id bigint,
-        card_id bigint, serial text, named bigint, slots bigint, price bigint, fee bigint,
-        rest bigint)"""
+        card_id bigint, serial text, name_number bigint, slots bigint, price bigint, fee bigint,
+        final_balance bigint)"""
 
 #: A new payer has the identifiers of a dataset payer in another slot, the bits above the 12-bit
 #: counter.
 _INSERT_PAYERS: Final = """
     INSERT INTO payers
-    WITH world AS MATERIALIZED (
+    WITH dataset_payers AS MATERIALIZED (
         SELECT row_number() OVER (ORDER BY id) - 1 AS number, false AS is_new,
-               subscriber_id AS owner_id, account_id, id AS card_id, serial, 0::bigint AS named
+               subscriber_id AS owner_id, account_id, id AS card_id, serial,
+               0::bigint AS name_number
         FROM cards WHERE type = 'PARENT'
-    ), size AS (SELECT count(*) AS cards FROM world
-    ), everybody AS (
-        SELECT * FROM world
+    ), size AS (SELECT count(*) AS cards FROM dataset_payers
+    ), all_payers AS (
+        SELECT * FROM dataset_payers
         UNION ALL
-        SELECT made.number, true, owner_id # (made.slot << 12), account_id # (made.slot << 12),
-               card_id # (made.slot << 12), serial || '-' || to_char(made.slot, 'FM0000'),
-               1 + made.number % $2
+        SELECT generated.number, true, owner_id # (generated.slot << 12),
+               account_id # (generated.slot << 12),
+               card_id # (generated.slot << 12), serial || '-' || to_char(generated.slot, 'FM0000'),
+               1 + generated.number % $2
         FROM (SELECT number, number / cards AS slot, number % cards AS other
-              FROM size, generate_series(cards, $1::bigint - 1) AS number) AS made
-        JOIN world ON world.number = made.other
+              FROM size, generate_series(cards, $1::bigint - 1) AS number) AS generated
+        JOIN dataset_payers ON dataset_payers.number = generated.other
     )
     SELECT *, CASE WHEN NOT is_new AND number % $5 = 1 THEN $6::bigint ELSE 1 END,
            ($3::bigint[])[(1 + number % cardinality($3))::int],
            ($4::bigint[])[(1 + number % cardinality($4))::int],
            CASE WHEN is_new THEN 10000 * (1 + number % 50) ELSE 0 END
-    FROM everybody"""
+    FROM all_payers"""
 
 
 async def plan_payers(connection: asyncpg.Connection, *, accounts: int, currency: str) -> None:
@@ -105,15 +107,15 @@ _INSERT_ACCOUNTS: Final = f"""
     INSERT INTO accounts (id, kind, owner_id, holder_name, public_name, currency, kyc_level,
                           checked, balance, usage_day, day_used, month_used, created_at, updated_at)
     SELECT account_id, 'wallet', owner_id, first_name || ' ' || last_name, masked, $3, 1, true,
-           rest, day, coalesce(day_used, 0), coalesce(month_used, 0), $4, $4
-    FROM payers JOIN names ON names.number = named LEFT JOIN used USING (account_id)
+           final_balance, day, coalesce(day_used, 0), coalesce(month_used, 0), $4, $4
+    FROM payers JOIN names ON names.number = name_number LEFT JOIN used USING (account_id)
     WHERE {_NEW_IN_RANGE}"""
 
 _INSERT_SUBSCRIBERS: Final = f"""
     INSERT INTO subscribers (id, account_id, phone_number, first_name, last_name, created_at,
                              updated_at)
     SELECT owner_id, account_id, '+' || 23226000000 + payers.number, first_name, last_name, $3, $3
-    FROM payers JOIN names ON names.number = named
+    FROM payers JOIN names ON names.number = name_number
     WHERE {_NEW_IN_RANGE}"""
 
 #: Reuses the PINs of the dataset, since all PIN rows look alike.

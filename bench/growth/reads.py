@@ -42,25 +42,25 @@ async def prepare_reads(
         headers={"Authorization": f"Bearer {key}"},
         timeout=60.0,
     ) as client:
-        reader = _ReadPlanner(client, services, card)
+        planner = _ReadPlanner(client, services, card)
         paths = {
-            FIRST_PAGE: reader.build_page_path(PAGE_SIZE),
-            MIDDLE_PAGE: await reader.find_middle_page(),
+            FIRST_PAGE: planner.build_page_path(PAGE_SIZE),
+            MIDDLE_PAGE: await planner.find_middle_page(),
         }
         bodies = {
-            TODAY: reader.build_statement_body(0, 0),
-            PAST_MONTH: reader.build_statement_body(180, 151),
+            TODAY: planner.build_statement_body(0, 0),
+            PAST_MONTH: planner.build_statement_body(180, 151),
         }
         lines = {
             kind: len((await _fetch_json(client, path))["data"]) for kind, path in paths.items()
         }
         for kind, body in bodies.items():
             lines[kind] = len((await _fetch_json(client, _STATEMENT_PATH, body))["entries"])
-    created = {kind: _build_request("GET", path, key) for kind, path in paths.items()}
-    created |= {
+    built = {kind: _build_request("GET", path, key) for kind, path in paths.items()}
+    built |= {
         kind: _build_request("POST", _STATEMENT_PATH, key, body) for kind, body in bodies.items()
     }
-    return PreparedReads({**created, BALANCE: requests.build_balance_read(card, key)}, lines)
+    return PreparedReads({**built, BALANCE: requests.build_balance_read(card, key)}, lines)
 
 
 class _ReadPlanner:
@@ -70,8 +70,8 @@ class _ReadPlanner:
         self._today = get_platform_day(services.clock(), services.settings.timezone)
 
     def build_page_path(self, limit: int, cursor: str | None = None) -> str:
-        after = "" if cursor is None else f"&cursor={cursor}"
-        return f"{_HISTORY_PATH}?user_id={self._subscriber_id}&limit={limit}{after}"
+        cursor_query = "" if cursor is None else f"&cursor={cursor}"
+        return f"{_HISTORY_PATH}?user_id={self._subscriber_id}&limit={limit}{cursor_query}"
 
     async def find_middle_page(self) -> str:
         """Iterate over all pages and return the path of the middle one."""
@@ -97,8 +97,8 @@ class _ReadPlanner:
 async def _create_api_key(services: Services) -> str:
     admin_id = await get_first_system_admin(services.database)
     assert admin_id is not None
-    wanted = NewApiKey(name="reader", scopes=["payments:read", "balance:read"])
-    _, key = await api_keys.create(services, SYSTEM_ORIGIN, wanted, created_by=admin_id)
+    new_key = NewApiKey(name="reader", scopes=["payments:read", "balance:read"])
+    _, key = await api_keys.create(services, SYSTEM_ORIGIN, new_key, created_by=admin_id)
     return key
 
 

@@ -64,12 +64,12 @@ def _build_size_rows(results: Results) -> list[Row]:
 
 
 def _build_payment_rows(results: Results, connections: int) -> list[Row]:
-    figures: list[tuple[str, Metric]] = [
+    metrics: list[tuple[str, Metric]] = [
         ("payments/s", get_throughput),
         ("CPU µs per payment", get_cost),
         ("CPU µs of Python", lambda phase: phase.phase.cpu.workers),
-        ("CPU µs of PostgreSQL", lambda one: one.phase.cpu.postgres),
-        ("WAL bytes per payment", lambda one: one.wal_bytes),
+        ("CPU µs of PostgreSQL", lambda phase: phase.phase.cpu.postgres),
+        ("WAL bytes per payment", lambda phase: phase.wal_bytes),
     ]
     empty, grown = (
         select_phases(results.empty, connections),
@@ -77,13 +77,13 @@ def _build_payment_rows(results: Results, connections: int) -> list[Row]:
     )
     rows = [
         _build_row(
-            f"{name} at {connections}", compute_median(figure, empty), compute_median(figure, grown)
+            f"{name} at {connections}", compute_median(metric, empty), compute_median(metric, grown)
         )
-        for name, figure in figures
+        for name, metric in metrics
     ]
-    for place, (name, figure) in ((1, figures[0]), (3, figures[1])):
-        of_best = (figure(get_best_phase(empty)), figure(get_best_phase(grown)))
-        rows.insert(place, _build_row(f"{name} at {connections}, best round", *of_best))
+    for index, (name, metric) in ((1, metrics[0]), (3, metrics[1])):
+        best_values = (metric(get_best_phase(empty)), metric(get_best_phase(grown)))
+        rows.insert(index, _build_row(f"{name} at {connections}, best round", *best_values))
     return rows
 
 
@@ -91,48 +91,48 @@ def _build_read_rows(results: Results) -> list[Row]:
     rows = []
     for kind, name in _READ_LABELS.items():
         empty, grown = _select_reads(results.empty, kind), _select_reads(results.grown, kind)
-        alike = kind not in _KINDS_WITHOUT_RATIO
+        is_comparable = kind not in _KINDS_WITHOUT_RATIO
         costs = [
             median(phase.cpu.workers + phase.cpu.postgres for phase in side)
             for side in (empty, grown)
         ]
-        rows.append(_build_row(f"CPU µs: {name}", *costs, ratio=alike))
-        waits = [median(one.p50_ms for one in side) for side in (empty, grown)]
-        rows.append(_build_row(f"p50 ms: {name}", *waits, ratio=alike, decimals=1))
+        rows.append(_build_row(f"CPU µs: {name}", *costs, ratio=is_comparable))
+        latencies = [median(phase.p50_ms for phase in side) for side in (empty, grown)]
+        rows.append(_build_row(f"p50 ms: {name}", *latencies, ratio=is_comparable, decimals=1))
     return rows
 
 
-def _select_reads(measured: Measurement, kind: str) -> list[Phase]:
-    return [phase for phase in measured.reads if phase.kind == kind]
+def _select_reads(measurement: Measurement, kind: str) -> list[Phase]:
+    return [phase for phase in measurement.reads if phase.kind == kind]
 
 
 def _build_verify_rows(results: Results) -> list[Row]:
     empty, grown = results.empty, results.grown
-    each = [1e6 * side.verify_seconds / side.entries for side in (empty, grown)]
+    microseconds_per_entry = [1e6 * side.verify_seconds / side.entries for side in (empty, grown)]
     return [
         _build_row(
             "verify, s", empty.verify_seconds, grown.verify_seconds, ratio=False, decimals=1
         ),
-        _build_row("verify, µs per entry", *each, decimals=1),
+        _build_row("verify, µs per entry", *microseconds_per_entry, decimals=1),
     ]
 
 
 def _build_row(
     name: str, empty: float, grown: float, *, ratio: bool = True, decimals: int = 0
 ) -> Row:
-    displayed = f"{grown / empty:.2f}" if ratio and empty else ""
-    return name, f"{empty:,.{decimals}f}", f"{grown:,.{decimals}f}", displayed
+    ratio_text = f"{grown / empty:.2f}" if ratio and empty else ""
+    return name, f"{empty:,.{decimals}f}", f"{grown:,.{decimals}f}", ratio_text
 
 
 def _render_sentences(results: Results) -> list[str]:
     filled, sizes = results.filled, results.sizes
     machine = results.machine
-    costs = " and ".join(f"{item.cost:.2f} at {item.connections}" for item in results.ratios)
-    of_best = " and ".join(f"{entry.cost_of_best:.2f}" for entry in results.ratios)
-    throughput = " and ".join(f"{element.throughput:.2f}" for element in results.ratios)
+    costs = " and ".join(f"{ratio.cost:.2f} at {ratio.connections}" for ratio in results.ratios)
+    best_values = " and ".join(f"{ratio.cost_of_best:.2f}" for ratio in results.ratios)
+    throughput = " and ".join(f"{ratio.throughput:.2f}" for ratio in results.ratios)
     return [
         f"**Cost ratio: {costs} connections.** CPU time of Python and PostgreSQL per payment, grown"
-        f" over empty, median of {sizes.rounds} rounds ({of_best} for the best rounds)."
+        f" over empty, median of {sizes.rounds} rounds ({best_values} for the best rounds)."
         f" The goal is at most {MAX_COST_RATIO}. Throughput ratio: {throughput}.",
         f"History: {filled.people:,} more subscribers and {filled.payments:,} payments,"
         f" {filled.entries:,} entries, written in {filled.seconds:,.0f} s"
@@ -163,16 +163,16 @@ def _render_books(name: str, side: Measurement) -> str:
     )
 
 
-def render_page(before: str, results: Results) -> str:
-    return replace_section(before, BEGIN_MARK, END_MARK, f"\n{render_text(results)}\n\n")
+def render_page(page: str, results: Results) -> str:
+    return replace_section(page, BEGIN_MARK, END_MARK, f"\n{render_text(results)}\n\n")
 
 
 def write_report(results: Results, root: Path) -> list[Path]:
     """Write the results as JSON and, if the page exists, its section."""
-    written = {RESULTS_FILE: encode_results(results)}
+    files = {RESULTS_FILE: encode_results(results)}
     if (root / PAGE_FILE).exists():
-        written[PAGE_FILE] = render_page((root / PAGE_FILE).read_text(), results).encode()
-    return write_files(root, written)
+        files[PAGE_FILE] = render_page((root / PAGE_FILE).read_text(), results).encode()
+    return write_files(root, files)
 
 
 def load_results(root: Path) -> Results:

@@ -82,24 +82,24 @@ def get_throughput(phase: PaymentsPhase) -> float:
     return phase.phase.per_second
 
 
-def select_phases(measured: Measurement, connections: int) -> list[PaymentsPhase]:
-    return [phase for phase in measured.payments if phase.phase.connections == connections]
+def select_phases(measurement: Measurement, connections: int) -> list[PaymentsPhase]:
+    return [phase for phase in measurement.payments if phase.phase.connections == connections]
 
 
-def compute_median(figure: Metric, some: Sequence[PaymentsPhase]) -> float:
-    return median(map(figure, some))
+def compute_median(metric: Metric, phases: Sequence[PaymentsPhase]) -> float:
+    return median(map(metric, phases))
 
 
-def get_best_phase(some: Sequence[PaymentsPhase]) -> PaymentsPhase:
+def get_best_phase(phases: Sequence[PaymentsPhase]) -> PaymentsPhase:
     """Return the phase with the highest throughput, which was disturbed least."""
-    return max(some, key=get_throughput)
+    return max(phases, key=get_throughput)
 
 
 def compute_ratios(empty: Measurement, grown: Measurement) -> list[Ratio]:
-    every = sorted({phase.phase.connections for phase in empty.payments})
+    connection_counts = sorted({phase.phase.connections for phase in empty.payments})
     return [
         _compute_ratio(count, select_phases(empty, count), select_phases(grown, count))
-        for count in every
+        for count in connection_counts
     ]
 
 

@@ -21,10 +21,10 @@ _PLACEHOLDERS: Final = {
 }
 
 
-def encode_template(result: TransactionResult, *marked: str, **others: Any) -> bytes:
-    """Encode a response with placeholders in the marked fields and other values in `others`."""
-    marks = {field: _PLACEHOLDERS[field] for field in marked}
-    return encode_result(msgspec.structs.replace(result, **marks, **others))
+def encode_template(result: TransactionResult, *placeholder_fields: str, **values: Any) -> bytes:
+    """Encode a response with placeholders in some fields and the given values in others."""
+    placeholders = {field: _PLACEHOLDERS[field] for field in placeholder_fields}
+    return encode_result(msgspec.structs.replace(result, **placeholders, **values))
 
 
 def render_overlay_sql(column: str, example: bytes, values: Mapping[str, str]) -> str:
@@ -34,9 +34,9 @@ def render_overlay_sql(column: str, example: bytes, values: Mapping[str, str]) -
     """
     sql = column
     for field, value in values.items():
-        mark, send = _get_placeholder(field, value)
-        place = example.index(mark) + 1
-        sql = f"overlay({sql} placing {send} from {place} for {len(mark)})"
+        placeholder, encoded_value = _get_placeholder(field, value)
+        position = example.index(placeholder) + 1
+        sql = f"overlay({sql} placing {encoded_value} from {position} for {len(placeholder)})"
     return sql
 
 

@@ -56,15 +56,15 @@ class PaymentsBenchmark:
         sizes = self._sizes
         await books.require_durable(connection)
         version = await connection.fetchval("SELECT current_setting('server_version')")
-        described = machine.describe_machine(folder, version)
+        machine_info = machine.describe_machine(folder, version)
         print_line(f"Creating {sizes.cards:,} cards and {sizes.processors} processors ...")
-        created = await dataset.build(
+        bench_data = await dataset.build(
             self._services, cards=sizes.cards, processors=sizes.processors
         )
         pgbench = PgBench(self._installation)
         await pgbench.prepare(sizes.scale)
-        runner = PhaseRunner(self._installation, created, connection)
-        await self._measure(runner, created, pgbench)
+        runner = PhaseRunner(self._installation, bench_data, connection)
+        await self._measure(runner, bench_data, pgbench)
         print_line("Verifying the ledger ...")
         proof = await books.verify_books(connection, approved=runner.approved)
         assert self._overload is not None
@@ -72,7 +72,7 @@ class PaymentsBenchmark:
         return Results(
             taken_on=system_clock().date().isoformat(),
             version=VERSION,
-            machine=described,
+            machine=machine_info,
             sizes=sizes,
             ratio=results.compute_ratio(self._payments, self._tpcb),
             payments=self._payments,
@@ -83,8 +83,8 @@ class PaymentsBenchmark:
             books=proof,
         )
 
-    async def _measure(self, runner: PhaseRunner, created: Dataset, pgbench: PgBench) -> None:
-        rounds, pay = self._sizes.rounds, create_payment_builder(created)
+    async def _measure(self, runner: PhaseRunner, bench_data: Dataset, pgbench: PgBench) -> None:
+        rounds, pay = self._sizes.rounds, create_payment_builder(bench_data)
         runner.phases_left = 4 + rounds * (len(PHASE_PAIRS) + 1)
         await runner.run(
             "warm-up",
@@ -93,19 +93,19 @@ class PaymentsBenchmark:
             connections=DEFAULT_CONNECTIONS,
             seconds=min(WARM_UP_SECONDS, self._sizes.seconds),
         )
-        before, answered_before = self._installation.get_workers_mb(), runner.answered
+        workers_before, answered_before = self._installation.get_workers_mb(), runner.answered
         for number in range(1, rounds + 1):
             for connections, clients in PHASE_PAIRS:
                 phase = await self._run_phase(runner, "payments", pay, number, connections)
                 self._payments.append(phase)
                 self._tpcb.append(await pgbench.measure(number, clients, self._sizes.seconds))
                 print_tpcb_run(self._tpcb[-1])
-            hot = create_payment_builder(created._replace(terminals=created.terminals[:1]))
+            hot = create_payment_builder(bench_data._replace(terminals=bench_data.terminals[:1]))
             self._others.append(await self._run_phase(runner, "hot", hot, number))
         await self._measure_overload(runner, pay)
-        await self._measure_others(runner, created)
+        await self._measure_others(runner, bench_data)
         self._memory = Memory(
-            workers_before_mb=before,
+            workers_before_mb=workers_before,
             workers_mb=self._installation.get_workers_mb(),
             requests=runner.answered - answered_before,
             postgres_mb=self._installation.get_postgres_mb(),
@@ -121,22 +121,24 @@ class PaymentsBenchmark:
             round_=self._sizes.rounds,
             connections=self._sizes.overload,
             seconds=self._sizes.seconds,
-            usual=results.get_best_phase(self._payments, OVERLOAD_BASELINE_CONNECTIONS),
+            baseline=results.get_best_phase(self._payments, OVERLOAD_BASELINE_CONNECTIONS),
         )
         print_phase(self._overload.phase)
 
-    async def _measure_others(self, runner: PhaseRunner, created: Dataset) -> None:
+    async def _measure_others(self, runner: PhaseRunner, bench_data: Dataset) -> None:
         """Measure the remaining phases. Those that leave background work come last."""
         number = self._sizes.rounds
-        reads = [requests.build_balance_read(card, created.api_key) for card in created.cards]
+        reads = [requests.build_balance_read(card, bench_data.api_key) for card in bench_data.cards]
         self._others += [
             await self._run_repeated(runner, "balances", reads),
             await self._run_repeated(runner, "replays", runner.last_requests),
-            await self._run_phase(runner, "transfers", create_transfer_builder(created), number),
+            await self._run_phase(runner, "transfers", create_transfer_builder(bench_data), number),
         ]
         async with webhook_receiver.receive_webhooks(self._services):
             self._others.append(
-                await self._run_phase(runner, "webhooks", create_payment_builder(created), number)
+                await self._run_phase(
+                    runner, "webhooks", create_payment_builder(bench_data), number
+                )
             )
 
     async def _run_phase(
@@ -157,10 +159,12 @@ class PaymentsBenchmark:
         print_phase(phase)
         return phase
 
-    async def _run_repeated(self, runner: PhaseRunner, kind: str, some: list[bytes]) -> Phase:
+    async def _run_repeated(
+        self, runner: PhaseRunner, kind: str, repeated_requests: list[bytes]
+    ) -> Phase:
         phase = await runner.run_repeated(
             kind,
-            some,
+            repeated_requests,
             round_=self._sizes.rounds,
             connections=DEFAULT_CONNECTIONS,
             seconds=self._sizes.seconds,
@@ -217,13 +221,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         overload=min(20_000, max(1, options.overload)),
     )
     with tempfile.TemporaryDirectory(prefix=".bench-", dir=options.folder) as name:
-        found = asyncio.run(run_benchmark(sizes, Path(name)))
+        run_results = asyncio.run(run_benchmark(sizes, Path(name)))
     print_line("")
-    print_line(report.render_text(found))
-    if not found.books.hold:
+    print_line(report.render_text(run_results))
+    if not run_results.books.hold:
         print_line("Verification of the ledger failed. No results were written.")
         return 1
-    for path in report.write_report(found, options.root):
+    for path in report.write_report(run_results, options.root):
         print_line(f"Wrote {path}")
     return 0
 

@@ -13,7 +13,8 @@ from tapgate.ids import first_id_at
 from tapgate.ledger.verify import verify
 
 _SELECT_BATCHES = """
-    SELECT count(*) AS batches, coalesce(sum(size), 0)::bigint AS carried, max(size) AS largest,
+    SELECT count(*) AS batches, coalesce(sum(size), 0)::bigint AS transactions,
+           max(size) AS largest,
            percentile_disc(0.5) WITHIN GROUP (ORDER BY size) AS median
     FROM (SELECT count(*) AS size FROM transactions WHERE id >= $1
           GROUP BY created_at, (id >> 12) & 1023) AS batch"""
@@ -26,7 +27,7 @@ async def get_batches_since(connection: asyncpg.Connection, moment: datetime) ->
         return None
     return Batches(
         count=row["batches"],
-        mean=round(row["carried"] / row["batches"], 1),
+        mean=round(row["transactions"] / row["batches"], 1),
         median=row["median"],
         largest=row["largest"],
     )

@@ -29,11 +29,11 @@ class Bar(NamedTuple):
 
 def render_svg(results: Results) -> str:
     groups = [_build_payment_bars(results), _build_tpcb_bars(results)]
-    max_length = max(bar.value for group in groups for bar in group)
+    max_value = max(bar.value for group in groups for bar in group)
     y, parts = _TOP, []
     for group in groups:
         for bar in group:
-            parts.append(_render_bar(bar, y, max_length))
+            parts.append(_render_bar(bar, y, max_value))
             y += _BAR + _GAP
         y += _GROUP_GAP - _GAP
     height = y - _GROUP_GAP + _BOTTOM
@@ -64,8 +64,8 @@ def _build_tpcb_bars(results: Results) -> list[Bar]:
     ]
 
 
-def _render_bar(bar: Bar, y: int, max_length: float) -> str:
-    width = round(bar.value / max_length * (_WIDTH - _LEFT - _RIGHT))
+def _render_bar(bar: Bar, y: int, max_value: float) -> str:
+    width = round(bar.value / max_value * (_WIDTH - _LEFT - _RIGHT))
     middle = y + _BAR // 2 + 5
     return (
         f'<text x="{_LEFT - 10}" y="{middle}" text-anchor="end">{bar.name}</text>\n'

@@ -55,7 +55,7 @@ class Dataset(NamedTuple):
 
 async def build(services: Services, *, cards: int, processors: int) -> Dataset:
     keys = [await _create_terminal(services, number) for number in range(processors)]
-    created = await _create_cards(services, cards)
+    new_cards = await _create_cards(services, cards)
     await webhooks.create(build_request_context(services), _FAILURE_WEBHOOK)
     admin_id = await get_first_system_admin(services.database)
     assert admin_id is not None
@@ -67,7 +67,7 @@ async def build(services: Services, *, cards: int, processors: int) -> Dataset:
     )
     await services.database.execute("ANALYZE")
     return Dataset(
-        created,
+        new_cards,
         [SigningKey(ids.encode(ids.KEY, key.id), key.secret.encode()) for key in keys],
         api_key,
     )
@@ -75,10 +75,10 @@ async def build(services: Services, *, cards: int, processors: int) -> Dataset:
 
 async def _create_terminal(services: Services, number: int) -> NewHmacKey:
     request = build_request_context(services)
-    shop = NewProcessor(
+    new_processor = NewProcessor(
         name=f"Shop {number}", phone_number=f"+2322595{number:04}", email="shop@example.com"
     )
-    created = await processors.create(request, shop)
+    created = await processors.create(request, new_processor)
     added = await terminals.add(request, created.processor.id, NewTerminal(name="Till 1"))
     return added.key
 

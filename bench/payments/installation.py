@@ -48,9 +48,11 @@ class Installation:
         """Return the CPU time of all server processes, including those that have exited."""
         postmaster = self._postmaster
         times = postmaster.cpu_times()
-        ended = getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
+        exited = getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
         return float(
-            _get_cpu_seconds(postmaster) + ended + sum(map(_get_cpu_seconds, postmaster.children()))
+            _get_cpu_seconds(postmaster)
+            + exited
+            + sum(map(_get_cpu_seconds, postmaster.children()))
         )
 
     def get_workers_mb(self) -> list[float]:
@@ -87,8 +89,10 @@ def _to_megabytes(count: int) -> float:
 async def run_installation(folder: Path, *, workers: int) -> AsyncIterator[Installation]:
     """Run a gateway. At the end it receives SIGTERM and must shut down gracefully."""
     data_dir, port = folder / "data", _find_free_port()
-    stored = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
-    environ = stored | {
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")
+    }
+    environ = inherited | {
         "TAPGATE_DATA_DIR": str(data_dir),
         "TAPGATE_PORT": str(port),
         "TAPGATE_WORKERS": str(workers),

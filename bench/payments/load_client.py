@@ -104,17 +104,17 @@ class LoadRun:
         self._started_at = perf_counter()
         self._counting_starts_at = self._started_at + self._warm_up_seconds
         self._deadline = self._counting_starts_at + self._seconds
-        by_number = {item.socket.fileno(): item for item in self._connections}
+        by_descriptor = {connection.socket.fileno(): connection for connection in self._connections}
         with select.epoll() as poll:
-            for number, connection in by_number.items():
-                poll.register(number, select.EPOLLIN)
+            for descriptor, connection in by_descriptor.items():
+                poll.register(descriptor, select.EPOLLIN)
                 self._send_next(connection, self._started_at)
             while self._in_flight:
                 ready = poll.poll(_RESPONSE_TIMEOUT_SECONDS)
                 if not ready:
                     raise TimeoutError("the gateway does not respond")
-                for number, _ in ready:
-                    self._handle_readable(by_number[number])
+                for descriptor, _ in ready:
+                    self._handle_readable(by_descriptor[descriptor])
         if self._deadline <= self._counting_starts_at:  # requests ran out during the warm-up
             self._counting_starts_at, self._warm_up_count = self._started_at, 0
         return LoadResult(

@@ -44,30 +44,30 @@ def _get_processor() -> str:
 def _run_program(program: str, *arguments: str) -> str:
     if shutil.which(program) is None:
         return ""
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
-    return done.stdout.strip()
+    result = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+    return result.stdout.strip()
 
 
 def _get_disk(folder: Path) -> str:
-    above = {str(folder), *map(str, folder.parents)}
-    mounted = [part for part in psutil.disk_partitions(all=True) if part.mountpoint in above]
-    if not mounted:
+    ancestors = {str(folder), *map(str, folder.parents)}
+    partitions = [part for part in psutil.disk_partitions(all=True) if part.mountpoint in ancestors]
+    if not partitions:
         return "unknown"
-    nearest = max(mounted, key=lambda part: len(part.mountpoint))
+    nearest = max(partitions, key=lambda part: len(part.mountpoint))
     return f"{nearest.fstype} on {nearest.device}"
 
 
 def _measure_flush_us(folder: Path) -> float:
     flush = getattr(os, "fdatasync", os.fsync)
-    path, taken = folder / "flush", []
+    path, durations = folder / "flush", []
     file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         for _ in range(_FLUSH_COUNT):
             os.pwrite(file, _PAGE, 0)
             started = perf_counter()
             flush(file)
-            taken.append(perf_counter() - started)
+            durations.append(perf_counter() - started)
     finally:
         os.close(file)
         path.unlink()
-    return round(statistics.median(taken) * 1e6, 1)
+    return round(statistics.median(durations) * 1e6, 1)

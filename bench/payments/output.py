@@ -6,20 +6,20 @@ from pathlib import Path
 import msgspec
 
 
-def replace_section(before: str, begin: str, end: str, figures: str) -> str:
-    top, found_begin, rest = before.partition(begin)
+def replace_section(page: str, begin: str, end: str, section: str) -> str:
+    top, found_begin, rest = page.partition(begin)
     _, found_end, bottom = rest.partition(end)
     if not (found_begin and found_end):
         raise ValueError(f"the page does not contain the marker {begin}")
-    return f"{top}{begin}{figures}{end}{bottom}"
+    return f"{top}{begin}{section}{end}{bottom}"
 
 
 def encode_results(results: msgspec.Struct) -> bytes:
     return msgspec.json.format(msgspec.json.encode(results), indent=2) + b"\n"
 
 
-def write_files(root: Path, written: Mapping[Path, bytes]) -> list[Path]:
-    for path, content in written.items():
+def write_files(root: Path, files: Mapping[Path, bytes]) -> list[Path]:
+    for path, content in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(content)
-    return list(written)
+    return list(files)

@@ -48,46 +48,55 @@ class PhaseRunner:
         self, kind: str, build: RequestBuilder, *, round_: int, connections: int, seconds: float
     ) -> Phase:
         """Run a phase in which each request is the next card's turn to pay."""
-        built = self._build_requests(build, seconds, share=self.phases_left)
-        plan = LoadPlan(self._installation.port, connections, seconds, built)
-        phase, tally = await self._measure(kind, round_, plan)
-        self._count_results(tally)
-        self.last_requests = plan.requests[: tally.sent]
+        built_requests = self._build_requests(build, seconds, share=self.phases_left)
+        plan = LoadPlan(self._installation.port, connections, seconds, built_requests)
+        phase, result = await self._measure(kind, round_, plan)
+        self._count_results(result)
+        self.last_requests = plan.requests[: result.sent]
         return phase
 
     async def run_overload(
-        self, build: RequestBuilder, *, round_: int, connections: int, seconds: float, usual: Phase
+        self,
+        build: RequestBuilder,
+        *,
+        round_: int,
+        connections: int,
+        seconds: float,
+        baseline: Phase,
     ) -> Overload:
-        """Run a phase with more connections than the gateway accepts. `usual` is the baseline."""
-        built = self._build_requests(build, _WARM_UP_SECONDS + seconds, share=2)
+        """Run a phase with more connections than the gateway accepts.
+
+        `baseline` is a phase without overload.
+        """
+        built_requests = self._build_requests(build, _WARM_UP_SECONDS + seconds, share=2)
         plan = LoadPlan(
             self._installation.port,
-            min(connections, len(built) // 2),
+            min(connections, len(built_requests) // 2),
             seconds,
-            built,
+            built_requests,
             lead_in=_WARM_UP_SECONDS,
             insists=True,
         )
-        phase, tally = await self._measure("overload", round_, plan)
-        self._count_results(tally)
-        first = _compute_percentiles(tally.first_refusals)
+        phase, result = await self._measure("overload", round_, plan)
+        self._count_results(result)
+        first = _compute_percentiles(result.first_refusals)
         return Overload(
             phase=phase,
-            ratio=round(phase.per_second / usual.per_second, 2),
-            compared_at=usual.connections,
-            refused=tally.statuses.get(_UNAVAILABLE_STATUS, 0),
-            first_refused=len(array("d", tally.first_refusals)),
+            ratio=round(phase.per_second / baseline.per_second, 2),
+            compared_at=baseline.connections,
+            refused=result.statuses.get(_UNAVAILABLE_STATUS, 0),
+            first_refused=len(array("d", result.first_refusals)),
             first_p50_ms=first["p50_ms"],
             first_p99_ms=first["p99_ms"],
         )
 
     async def run_repeated(
-        self, kind: str, some: list[bytes], *, round_: int, connections: int, seconds: float
+        self, kind: str, repeated: list[bytes], *, round_: int, connections: int, seconds: float
     ) -> Phase:
         """Run a phase that repeats the same requests, which move no money."""
         count = int(seconds * 2 * _MAX_REQUESTS_PER_SECOND)
-        built = (some * (count // len(some) + 1))[:count]
-        plan = LoadPlan(self._installation.port, connections, seconds, built)
+        built_requests = (repeated * (count // len(repeated) + 1))[:count]
+        plan = LoadPlan(self._installation.port, connections, seconds, built_requests)
         phase, _ = await self._measure(kind, round_, plan)
         return phase
 
@@ -96,9 +105,9 @@ class PhaseRunner:
         self.phases_left = max(1, self.phases_left - 1)
         return build(cards)
 
-    def _count_results(self, tally: LoadResult) -> None:
-        self._next_turn += tally.sent
-        self.approved += tally.statuses.get("200", 0) - tally.replayed
+    def _count_results(self, result: LoadResult) -> None:
+        self._next_turn += result.sent
+        self.approved += result.statuses.get("200", 0) - result.replayed
 
     def _iter_turns(self) -> Iterator[Card]:
         cards, number = self._dataset.cards, self._next_turn
@@ -112,36 +121,38 @@ class PhaseRunner:
         A fast machine runs out of turns before time. The remaining turns are shared among the
         phases, which become shorter.
         """
-        left = len(self._dataset.cards) * PAYMENTS_PER_CARD - self._next_turn
-        return min(int(seconds * _MAX_REQUESTS_PER_SECOND), left // share)
+        remaining = len(self._dataset.cards) * PAYMENTS_PER_CARD - self._next_turn
+        return min(int(seconds * _MAX_REQUESTS_PER_SECOND), remaining // share)
 
     async def _measure(self, kind: str, round_: int, plan: LoadPlan) -> tuple[Phase, LoadResult]:
         client = await _LoadClient.start(plan)
         began = system_clock()
         workers_before, postgres_before = self._get_cpu_seconds()
-        tally = await client.run()
+        result = await client.run()
         workers_after, postgres_after = self._get_cpu_seconds()
-        workers = [after - was for after, was in zip(workers_after, workers_before, strict=True)]
-        answered = sum(tally.statuses.values())
+        workers = [
+            after - before for after, before in zip(workers_after, workers_before, strict=True)
+        ]
+        answered = sum(result.statuses.values())
         self.answered += answered
         return Phase(
             kind=kind,
             round=round_,
             connections=plan.connections,
-            seconds=round(tally.seconds, 3),
-            per_second=round(tally.in_time / tally.seconds, 1),
-            **_compute_percentiles(tally.latencies),
+            seconds=round(result.seconds, 3),
+            per_second=round(result.in_time / result.seconds, 1),
+            **_compute_percentiles(result.latencies),
             answered=answered,
-            replayed=tally.replayed,
-            declined={status: n for status, n in tally.statuses.items() if status != "200"},
+            replayed=result.replayed,
+            declined={status: n for status, n in result.statuses.items() if status != "200"},
             cpu=Cpu(
                 workers=_to_microseconds_each(sum(workers), answered),
                 postgres=_to_microseconds_each(postgres_after - postgres_before, answered),
-                load_client=_to_microseconds_each(tally.cpu_seconds, answered),
+                load_client=_to_microseconds_each(result.cpu_seconds, answered),
                 busiest_worker=round(max(workers) / (sum(workers) or 1.0), 2),
             ),
             batches=await books.get_batches_since(self._connection, began),
-        ), tally
+        ), result
 
     def _get_cpu_seconds(self) -> tuple[list[float], float]:
         return self._installation.get_worker_seconds(), self._installation.get_postgres_seconds()
@@ -175,10 +186,10 @@ class _LoadClient:
         text, _ = await self._process.communicate(GO)
         if self._process.returncode != 0:
             raise RuntimeError("the load client failed")
-        tally = msgspec.msgpack.decode(text, type=LoadResult)
-        for status, body in tally.refusals.items():
+        result = msgspec.msgpack.decode(text, type=LoadResult)
+        for status, body in result.refusals.items():
             print(f"  {status}: {body.decode(errors='replace')}", file=sys.stderr)
-        return tally
+        return result
 
 
 def _to_microseconds_each(seconds: float, answered: int) -> float:
@@ -195,12 +206,12 @@ def _compute_percentiles(latencies: bytes) -> dict[str, float]:
 
 
 def create_payment_builder(dataset: Dataset) -> RequestBuilder:
-    """Return a builder of payments, distributed evenly over the processors' tills."""
+    """Return a builder of payments, distributed evenly over the processors' terminals."""
 
     def build(cards: list[Card]) -> list[bytes]:
-        timestamp, tills = requests.get_timestamp(), dataset.terminals
+        timestamp, keys = requests.get_timestamp(), dataset.terminals
         return [
-            requests.build_payment(card, tills[number % len(tills)], timestamp)
+            requests.build_payment(card, keys[number % len(keys)], timestamp)
             for number, card in enumerate(cards)
         ]
 

@@ -62,20 +62,20 @@ def render_text(results: Results) -> str:
 
 def render_table(rows: Sequence[Row]) -> str:
     """Render a Markdown table with aligned columns, readable as plain text."""
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    displayed = [
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+    lines = [
         "| "
         + " | ".join(
-            cell.ljust(width) if place == 0 else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.ljust(width) if index == 0 else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         + " |"
         for row in rows
     ]
     rule = "| " + " | ".join(
-        "-" * width if place == 0 else "-" * (width - 1) + ":" for place, width in enumerate(widths)
+        "-" * width if index == 0 else "-" * (width - 1) + ":" for index, width in enumerate(widths)
     )
-    return "\n".join([displayed[0], rule + " |", *displayed[1:]])
+    return "\n".join([lines[0], rule + " |", *lines[1:]])
 
 
 def _build_rows(results: Results) -> list[Row]:
@@ -124,8 +124,8 @@ def _render_sentences(results: Results) -> list[str]:
     declined = sum(sum(phase.declined.values()) for phase in phases)
     spread = get_best_phase(results.payments, 64)
     hot = get_best_phase([phase for phase in results.others if phase.kind == "hot"], 64)
-    carried = [phase.batches for phase in (*phases, results.overload.phase)]
-    largest = max(batches.largest for batches in carried if batches is not None)
+    batch_stats = [phase.batches for phase in (*phases, results.overload.phase)]
+    largest = max(batches.largest for batches in batch_stats if batches is not None)
     client = mean(phase.cpu.load_client for phase in results.payments)
     busiest = ", ".join(
         f"{get_best_phase(results.payments, count).cpu.busiest_worker:.0%} at {count}"
@@ -164,12 +164,12 @@ def _render_overload(overload: Overload) -> str:
     )
 
 
-def _format_megabytes(each: Sequence[float]) -> str:
-    return " and ".join(f"{megabytes:.0f} MB" for megabytes in each)
+def _format_megabytes(values: Sequence[float]) -> str:
+    return " and ".join(f"{megabytes:.0f} MB" for megabytes in values)
 
 
 def _format_ratios(ratios: Sequence[float]) -> str:
-    return ", ".join(f"{item:.2f}" for item in ratios)
+    return ", ".join(f"{ratio:.2f}" for ratio in ratios)
 
 
 def _build_machine_rows(results: Results) -> list[Row]:
@@ -191,9 +191,9 @@ def _build_machine_rows(results: Results) -> list[Row]:
 
 def _describe_phases(results: Results) -> str:
     shortest = min(phase.seconds for phase in results.payments)
-    asked = results.sizes.seconds
-    shorter = f", shortest {shortest:.1f} s" if shortest < 0.9 * asked else ""
-    return f"{asked:g} s each, {results.sizes.rounds} rounds{shorter}"
+    planned = results.sizes.seconds
+    shorter = f", shortest {shortest:.1f} s" if shortest < 0.9 * planned else ""
+    return f"{planned:g} s each, {results.sizes.rounds} rounds{shorter}"
 
 
 def render_section(results: Results) -> str:
@@ -201,19 +201,19 @@ def render_section(results: Results) -> str:
     return f"\n![Payments and TPC-B per second]({CHART_FILE.name})\n\n{render_text(results)}\n\n"
 
 
-def render_page(before: str, results: Results) -> str:
-    return replace_section(before, BEGIN_MARK, END_MARK, render_section(results))
+def render_page(page: str, results: Results) -> str:
+    return replace_section(page, BEGIN_MARK, END_MARK, render_section(results))
 
 
 def write_report(results: Results, root: Path) -> list[Path]:
     """Write the results as JSON, the chart and, if the page exists, its section."""
-    written = {
+    files = {
         RESULTS_FILE: encode_results(results),
         CHART_FILE: chart.render_svg(results).encode(),
     }
     if (root / PAGE_FILE).exists():
-        written[PAGE_FILE] = render_page((root / PAGE_FILE).read_text(), results).encode()
-    return write_files(root, written)
+        files[PAGE_FILE] = render_page((root / PAGE_FILE).read_text(), results).encode()
+    return write_files(root, files)
 
 
 def load_results(root: Path) -> Results:
@@ -221,6 +221,6 @@ def load_results(root: Path) -> Results:
 
 
 if __name__ == "__main__":
-    here = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2]
-    for path in write_report(load_results(here), here):
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2]
+    for path in write_report(load_results(root), root):
         print(f"Wrote {path}")

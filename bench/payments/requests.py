@@ -68,9 +68,9 @@ def build_bearer_header(api_key: str) -> str:
 
 
 def build_request(method: str, path: str, credential: str, body: bytes) -> bytes:
-    about_body = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+    body_headers = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
     head = (
         f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{credential}"
-        f"{about_body if body else ''}\r\n"
+        f"{body_headers if body else ''}\r\n"
     )
     return head.encode() + body

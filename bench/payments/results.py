@@ -127,8 +127,8 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
 MeasurementT = TypeVar("MeasurementT", Phase, TpcB)
 
 
-def _get_best(measured: Iterable[MeasurementT]) -> MeasurementT:
-    return max(measured, key=lambda phase: phase.per_second)
+def _get_best(measurements: Iterable[MeasurementT]) -> MeasurementT:
+    return max(measurements, key=lambda phase: phase.per_second)
 
 
 def get_best_phase(phases: Iterable[Phase], connections: int) -> Phase:
@@ -140,14 +140,14 @@ def get_best_tpcb_run(runs: Iterable[TpcB], clients: int) -> TpcB:
 
 
 def compute_ratio(payments: Sequence[Phase], tpcb: Sequence[TpcB]) -> Ratio:
-    one, other = _get_best(payments), _get_best(tpcb)
+    best_phase, best_run = _get_best(payments), _get_best(tpcb)
     rounds = sorted({phase.round for phase in payments})
     return Ratio(
-        payments_per_second=one.per_second,
-        connections=one.connections,
-        tpcb_per_second=other.per_second,
-        clients=other.clients,
-        ratio=round(one.per_second / other.per_second, 2),
+        payments_per_second=best_phase.per_second,
+        connections=best_phase.connections,
+        tpcb_per_second=best_run.per_second,
+        clients=best_run.clients,
+        ratio=round(best_phase.per_second / best_run.per_second, 2),
         by_round=[
             round(
                 _get_best([phase for phase in payments if phase.round == number]).per_second
@@ -161,5 +161,5 @@ def compute_ratio(payments: Sequence[Phase], tpcb: Sequence[TpcB]) -> Ratio:
 
 def compute_memory_growth(memory: Memory) -> float:
     """Return the memory growth of all workers together, in megabytes per 10,000 requests."""
-    grown = sum(memory.workers_mb) - sum(memory.workers_before_mb)
-    return grown / memory.requests * 10_000
+    growth = sum(memory.workers_mb) - sum(memory.workers_before_mb)
+    return growth / memory.requests * 10_000

@@ -34,20 +34,20 @@ class PgBench:
         await self._run("-i", "-q", "-s", str(scale))
 
     async def measure(self, round_: int, clients: int, seconds: float) -> TpcB:
-        whole = max(1, round(seconds))  # pgbench accepts whole seconds only
+        whole_seconds = max(1, round(seconds))  # pgbench accepts whole seconds only
         threads = min(clients, os.cpu_count() or 1)
         before = self._installation.get_postgres_seconds()
         text = await self._run(
-            *("-M", "prepared", "-c", str(clients), "-j", str(threads), "-T", str(whole))
+            *("-M", "prepared", "-c", str(clients), "-j", str(threads), "-T", str(whole_seconds))
         )
         await asyncio.sleep(_SERVER_EXIT_SECONDS)
-        used = self._installation.get_postgres_seconds() - before
+        cpu_seconds = self._installation.get_postgres_seconds() - before
         return TpcB(
             round=round_,
             clients=clients,
             per_second=round(float(_extract(_RATE_PATTERN, text)), 1),
             mean_ms=float(_extract(_LATENCY_PATTERN, text)),
-            postgres_us=round(used / int(_extract(_COUNT_PATTERN, text)) * 1e6, 1),
+            postgres_us=round(cpu_seconds / int(_extract(_COUNT_PATTERN, text)) * 1e6, 1),
         )
 
     async def _run(self, *arguments: str) -> str:

@@ -19,10 +19,10 @@ async def receive_webhooks(services: Services) -> AsyncIterator[None]:
     port = server.sockets[0].getsockname()[1]
     request = build_request_context(services)
     async with server:
-        wanted = NewWebhookEndpoint(
+        new_endpoint = NewWebhookEndpoint(
             url=f"http://127.0.0.1:{port}/events", events=["transaction.completed"]
         )
-        created = await webhooks.create(request, wanted)
+        created = await webhooks.create(request, new_endpoint)
         try:
             yield
         finally:

@@ -22,15 +22,15 @@ async def run_benchmark(*arguments: str) -> str:
     return output.decode()
 
 
-def list_missing_figures(value: Any, at: str = "") -> Iterator[str]:
+def list_missing_figures(value: Any, path: str = "") -> Iterator[str]:
     """Yield the paths of empty values in the results."""
     if isinstance(value, dict):
-        for name, inner in value.items():
-            yield from list_missing_figures(inner, f"{at}.{name}")
+        for name, item in value.items():
+            yield from list_missing_figures(item, f"{path}.{name}")
     elif isinstance(value, list):
         if not value:
-            yield at
-        for number, inner in enumerate(value):
-            yield from list_missing_figures(inner, f"{at}[{number}]")
+            yield path
+        for number, item in enumerate(value):
+            yield from list_missing_figures(item, f"{path}[{number}]")
     elif value is None or value == "":
-        yield at
+        yield path

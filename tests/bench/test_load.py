@@ -31,9 +31,9 @@ async def run_load(plan: dict[str, Any]) -> Any:
 
 
 async def run_against_busy_server(
-    requests: int, refusals: int, *, pause: float = 0, **how: float | bool
+    requests: int, rejections: int, *, pause: float = 0, **options: float | bool
 ) -> Any:
-    """Run the load client against a server that rejects each request `refusals` times.
+    """Run the load client against a server that rejects each request `rejections` times.
 
     The server waits for `pause` seconds before each response.
     """
@@ -43,7 +43,7 @@ async def run_against_busy_server(
         while line := await reader.readline():
             seen[line] = seen.get(line, 0) + 1
             await asyncio.sleep(pause)
-            writer.write(_OK_RESPONSE if seen[line] > refusals else _UNAVAILABLE_RESPONSE)
+            writer.write(_OK_RESPONSE if seen[line] > rejections else _UNAVAILABLE_RESPONSE)
         writer.close()
         await writer.wait_closed()
 
@@ -51,33 +51,33 @@ async def run_against_busy_server(
     async with server:
         port = server.sockets[0].getsockname()[1]
         lines = [b"%d\n" % number for number in range(requests)]
-        plan = {"port": port, "connections": 2, "seconds": 60.0, "requests": lines, **how}
+        plan = {"port": port, "connections": 2, "seconds": 60.0, "requests": lines, **options}
         return await run_load(plan)
 
 
 @pytest.mark.parametrize("lead_in", [0.0, 30.0])
 async def test_persistent_client_gets_its_requests_accepted(lead_in: float) -> None:
-    tally = await run_against_busy_server(50, 3, insists=True, lead_in=lead_in)
-    assert tally["sent"] == 50
+    result = await run_against_busy_server(50, 3, insists=True, lead_in=lead_in)
+    assert result["sent"] == 50
     # The run ends when no request is left, so the last one of the second connection may be
     # abandoned.
-    assert tally["statuses"]["200"] in (49, 50)
-    assert tally["statuses"]["503"] in range(3 * 49 + 1, 3 * 50 + 1)
-    assert len(array("d", tally["first_refusals"])) == 50
-    assert len(array("d", tally["latencies"])) == tally["statuses"]["200"]
-    assert tally["in_time"] > 0
-    assert tally["seconds"] > 0
+    assert result["statuses"]["200"] in (49, 50)
+    assert result["statuses"]["503"] in range(3 * 49 + 1, 3 * 50 + 1)
+    assert len(array("d", result["first_refusals"])) == 50
+    assert len(array("d", result["latencies"])) == result["statuses"]["200"]
+    assert result["in_time"] > 0
+    assert result["seconds"] > 0
 
 
 async def test_client_without_retries_continues_with_the_next_request() -> None:
-    tally = await run_against_busy_server(10, 1)
-    assert tally["statuses"] == {"503": 10}
-    assert tally["in_time"] == 10
-    assert tally["first_refusals"] == b""
+    result = await run_against_busy_server(10, 1)
+    assert result["statuses"] == {"503": 10}
+    assert result["in_time"] == 10
+    assert result["first_refusals"] == b""
 
 
 async def test_run_continues_until_there_is_a_response_to_count() -> None:
     """Otherwise a short stall of the machine would result in a throughput of zero."""
-    tally = await run_against_busy_server(10, 0, seconds=0.01, pause=0.2)
-    assert tally["statuses"] == {"200": 2}
-    assert tally["in_time"] == 1
+    result = await run_against_busy_server(10, 0, seconds=0.01, pause=0.2)
+    assert result["statuses"] == {"200": 2}
+    assert result["in_time"] == 1

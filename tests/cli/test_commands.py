@@ -14,12 +14,12 @@ from tapgate.edge.services import Services
 TAPGATE_EXECUTABLE = Path(sys.executable).with_name("tapgate")
 
 
-async def run_tapgate(services: Services, *words: str) -> tuple[int | None, str, str]:
+async def run_tapgate(services: Services, *arguments: str) -> tuple[int | None, str, str]:
     """Run a command on the test's installation and return its status, output and errors."""
     environ = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
     process = await asyncio.create_subprocess_exec(
         TAPGATE_EXECUTABLE,
-        *words,
+        *arguments,
         env=environ
         | {
             "TAPGATE_DATA_DIR": str(services.settings.data_dir),
@@ -71,8 +71,8 @@ async def test_api_keys_are_created_listed_and_deleted(
     services: Services, harness: Harness, client: httpx2.AsyncClient
 ) -> None:
     await harness.create_admin()
-    make = ("keys", "create", "--name", "Shop", "--scope", "subscribers:read")
-    status, key, error = await run_tapgate(services, *make)
+    create_command = ("keys", "create", "--name", "Shop", "--scope", "subscribers:read")
+    status, key, error = await run_tapgate(services, *create_command)
     assert (status, error) == (0, "")
     auth = BearerAuth(key.strip(), "")
     assert (await client.get("/api/v1/subscribers", auth=auth)).status_code == 200
@@ -86,7 +86,7 @@ async def test_api_keys_are_created_listed_and_deleted(
 
 
 @pytest.mark.parametrize(
-    ("words", "error"),
+    ("arguments", "error"),
     [
         (
             ("keys", "create", "--name", "Shop", "--scope", "payments:all"),
@@ -97,10 +97,10 @@ async def test_api_keys_are_created_listed_and_deleted(
     ],
 )
 async def test_invalid_argument_is_reported_in_one_line(
-    services: Services, harness: Harness, words: tuple[str, ...], error: str
+    services: Services, harness: Harness, arguments: tuple[str, ...], error: str
 ) -> None:
     await harness.create_admin()
-    status, output, text = await run_tapgate(services, *words)
+    status, output, text = await run_tapgate(services, *arguments)
     assert (status, output) == (1, "")
     assert text.startswith(error)
     assert text.count("\n") == 1
@@ -108,9 +108,9 @@ async def test_invalid_argument_is_reported_in_one_line(
 
 def parse_curl_headers(output: str) -> dict[str, str]:
     """Parse the options as curl would."""
-    words = output.split()
-    assert set(words[::2]) == {"-H"}
-    return dict(word.split(":", 1) for word in words[1::2])  # type: ignore[misc]
+    options = output.split()
+    assert set(options[::2]) == {"-H"}
+    return dict(header.split(":", 1) for header in options[1::2])  # type: ignore[misc]
 
 
 async def test_signed_service_request_is_accepted(
@@ -128,11 +128,11 @@ async def test_signed_requests_are_authenticated(
     services: Services, harness: Harness, client: httpx2.AsyncClient, kind: str
 ) -> None:
     signer = await (harness.create_processor() if kind == "pos" else harness.create_partner())
-    more = () if signer.partner_id is None else ("--partner-id", signer.partner_id)
+    partner_options = () if signer.partner_id is None else ("--partner-id", signer.partner_id)
     _, output, _ = await run_tapgate(
         services,
         *("sign", kind, "GET", "/api/v1/subscribers", "--key-id", signer.id),
-        *("--secret", signer.secret, *more),
+        *("--secret", signer.secret, *partner_options),
     )
     response = await client.get("/api/v1/subscribers", headers=parse_curl_headers(output))
     assert response.json()["code"] == "FORBIDDEN"  # authenticated, but without permission

@@ -67,8 +67,10 @@ def test_identifier_is_encoded_as_one_path_segment() -> None:
 
 
 def test_request_id_is_generated_for_each_call_unless_given() -> None:
-    created = {RECORDED_OPERATIONS.partners.fund("ptn_1", amount="1").request_id for _ in range(3)}
-    assert len(created) == 3
+    request_ids = {
+        RECORDED_OPERATIONS.partners.fund("ptn_1", amount="1").request_id for _ in range(3)
+    }
+    assert len(request_ids) == 3
     assert (
         RECORDED_OPERATIONS.partners.fund("ptn_1", amount="1", request_id="mine").request_id
         == "mine"

@@ -40,7 +40,7 @@ def test_documentation_marks_declines() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "kind"),
+    ("status", "error_class"),
     [
         (400, exceptions.BadRequestError),
         (401, exceptions.UnauthorizedError),
@@ -56,10 +56,10 @@ def test_documentation_marks_declines() -> None:
     ],
 )
 def test_unknown_code_gets_the_class_of_its_status(
-    status: int, kind: type[exceptions.ApiError]
+    status: int, error_class: type[exceptions.ApiError]
 ) -> None:
     error = build_api_error(build_error("FROM_THE_FUTURE", status))
-    assert type(error) is kind
+    assert type(error) is error_class
     assert error.code == "FROM_THE_FUTURE"
 
 
@@ -85,9 +85,9 @@ def test_error_details_are_available_as_attributes() -> None:
     assert build_api_error(build_error("CARD_NOT_ACTIVE", 403, party="sender")).party == "sender"
 
 
-@pytest.mark.parametrize("odd", [None, [], {"a": 1}, True, "4071"])
-def test_malformed_error_details_are_ignored(odd: object) -> None:
-    error = build_api_error(build_error("INVALID_PIN", attempts_remaining=odd, party=3))
+@pytest.mark.parametrize("value", [None, [], {"a": 1}, True, "4071"])
+def test_malformed_error_details_are_ignored(value: object) -> None:
+    error = build_api_error(build_error("INVALID_PIN", attempts_remaining=value, party=3))
     assert isinstance(error, exceptions.InvalidPinError)
     assert error.attempts_remaining in (None, True)
     assert error.party is None
@@ -105,6 +105,6 @@ def test_exceptions_can_be_pickled() -> None:
 
 def test_all_exceptions_derive_from_tapgate_error() -> None:
     for name in exceptions.__all__:
-        kind = getattr(exceptions, name)
-        if isinstance(kind, type) and issubclass(kind, Exception):
-            assert issubclass(kind, exceptions.TapgateError)
+        error_class = getattr(exceptions, name)
+        if isinstance(error_class, type) and issubclass(error_class, Exception):
+            assert issubclass(error_class, exceptions.TapgateError)

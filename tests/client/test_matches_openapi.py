@@ -22,15 +22,15 @@ OMITTED_OPERATIONS = {
     "POST /payment/verify-card": "an older name of POST /api/v1/payment/verify-card",
     "POST /payment/lookup-card": "an older name of POST /api/v1/payment/lookup-card",
     "POST /payment/refund": "an older name of POST /api/v1/payment/refund",
-    "GET /openapi.json": "for tools that read descriptions",
+    "GET /openapi.json": "for tools that read OpenAPI documents",
     "GET /docs": "for people",
     "GET /docs/{file}": "for people",
     "GET /metrics": "for Prometheus",
 }
 
 DECLARED_ENDPOINTS: dict[str, Endpoint] = {
-    one.name: one
-    for one in chain(build_system_endpoints(None), *ENDPOINT_GROUPS)  # type: ignore[arg-type]
+    endpoint.name: endpoint
+    for endpoint in chain(build_system_endpoints(None), *ENDPOINT_GROUPS)  # type: ignore[arg-type]
 }
 METHODS = list_methods()
 #: Set by the client from response headers.
@@ -71,19 +71,19 @@ def test_operation_sends_exactly_the_declared_parameters(method: ClientMethod) -
     for arguments in method.sample_arguments():
         operation = method.build_operation(**arguments)
         sent = dict(parse_qs(urlsplit(operation.target).query))
-        asked = get_fields(endpoint.query_type) if endpoint.query_type else {}
-        assert sent.keys() == asked.keys()
+        query_fields = get_fields(endpoint.query_type) if endpoint.query_type else {}
+        assert sent.keys() == query_fields.keys()
         for name, (value,) in sent.items():
-            msgspec.convert(value, asked[name].type, strict=False)
+            msgspec.convert(value, query_fields[name].type, strict=False)
         kind = get_body_type(endpoint)
         if kind is None or kind is bytes:
             assert operation.body == (b"" if kind is None else b"bytes")
             continue
-        written = msgspec.json.decode(operation.body)
-        taken = get_fields(kind)
-        assert written.keys() == taken.keys()
-        for name, value in written.items():
-            msgspec.convert(value, taken[name].type)
+        sent_body = msgspec.json.decode(operation.body)
+        body_fields = get_fields(kind)
+        assert sent_body.keys() == body_fields.keys()
+        for name, value in sent_body.items():
+            msgspec.convert(value, body_fields[name].type)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
@@ -92,11 +92,11 @@ def test_required_arguments_match_the_declared_fields(method: ClientMethod) -> N
     kind = get_body_type(endpoint)
     if kind is None or kind is bytes:
         return
-    for arguments in method.sample_arguments(all_of_them=False):
+    for arguments in method.sample_arguments(include_optional=False):
         operation = method.build_operation(**arguments)
         required = {name for name, field in get_fields(kind).items() if field.required}
-        created = {"request_id"} if operation.effect == "moves" else set()
-        assert msgspec.json.decode(operation.body).keys() == required | created
+        generated = {"request_id"} if operation.effect == "moves" else set()
+        assert msgspec.json.decode(operation.body).keys() == required | generated
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
@@ -109,9 +109,9 @@ def test_effect_access_and_media_type_match_the_endpoint(method: ClientMethod) -
     if operation.body:
         assert operation.headers["Content-Type"] in endpoint.body_media
     for arguments in method.sample_arguments():
-        again = method.build_operation(**arguments)
+        operation = method.build_operation(**arguments)
         if endpoint.moves_money:
-            assert again.request_id == msgspec.json.decode(again.body)["request_id"]
+            assert operation.request_id == msgspec.json.decode(operation.body)["request_id"]
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
@@ -125,41 +125,43 @@ def test_response_type_has_exactly_the_declared_fields(method: ClientMethod) -> 
         assert_same_type(response_type, kind)
 
 
-def assert_same_type(known: Any, kind: Any) -> None:
-    known, kind = strip_constraints(known), strip_constraints(kind)
+def assert_same_type(client_type: Any, kind: Any) -> None:
+    client_type, kind = strip_constraints(client_type), strip_constraints(kind)
     if get_origin(kind) is DeclaredPage:
-        assert get_origin(known) is Page
-        assert_same_type(get_args(known)[0], get_args(kind)[0])
-        known, kind = Page, DeclaredPage
-        assert get_fields(known).keys() == get_fields(kind).keys()
+        assert get_origin(client_type) is Page
+        assert_same_type(get_args(client_type)[0], get_args(kind)[0])
+        client_type, kind = Page, DeclaredPage
+        assert get_fields(client_type).keys() == get_fields(kind).keys()
     elif isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        told = get_fields(kind)
+        declared_fields = get_fields(kind)
         own = {
             name
             for base, names in CLIENT_ONLY_FIELDS.items()
-            if issubclass(known, base)
+            if issubclass(client_type, base)
             for name in names
         }
-        assert get_fields(known).keys() - own == told.keys()
-        for name, field in told.items():
-            there = get_fields(known)[name]
+        assert get_fields(client_type).keys() - own == declared_fields.keys()
+        for name, field in declared_fields.items():
+            client_field = get_fields(client_type)[name]
             # A field that the gateway may omit must not be required.
             if not field.required and field.default in (None, msgspec.UNSET):
-                assert not there.required, name
-            assert_same_type(there.type, field.type)
+                assert not client_field.required, name
+            assert_same_type(client_field.type, field.type)
     elif get_origin(kind) in (Union, UnionType):
-        options = [one for one in get_args(kind) if one is not msgspec.UnsetType]
-        if known is bool:  # a flag that is absent unless it is true
+        options = [option for option in get_args(kind) if option is not msgspec.UnsetType]
+        if client_type is bool:  # a flag that is absent unless it is true
             assert options == [bool]
             return
-        may_miss = len(options) < len(get_args(kind)) and type(None) not in options
-        expected = [strip_constraints(one) for one in options] + ([type(None)] if may_miss else [])
-        assert len(get_args(known)) == len(expected)
-        for one, other in zip(get_args(known), expected, strict=True):
-            assert_same_type(one, other)
+        may_be_absent = len(options) < len(get_args(kind)) and type(None) not in options
+        expected = [strip_constraints(option) for option in options] + (
+            [type(None)] if may_be_absent else []
+        )
+        assert len(get_args(client_type)) == len(expected)
+        for client_option, option in zip(get_args(client_type), expected, strict=True):
+            assert_same_type(client_option, option)
     elif get_origin(kind) is not None:
-        assert get_origin(known) is get_origin(kind)
-        for one, other in zip(get_args(known), get_args(kind), strict=True):
-            assert_same_type(one, other)
+        assert get_origin(client_type) is get_origin(kind)
+        for client_option, option in zip(get_args(client_type), get_args(kind), strict=True):
+            assert_same_type(client_option, option)
     else:
-        assert known is kind
+        assert client_type is kind

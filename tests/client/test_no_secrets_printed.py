@@ -26,7 +26,7 @@ from tapgate.client.records.admin import Tokens
 from tapgate.client.records.processors import SigningKeyWithSecret
 
 SECRET = "s3cr3t"
-#: Not just four digits, which could also occur in a port or in a request id.
+#: Not just four digits, which could also occur in a port or in a request ID.
 PIN = "pin-8352-of-ada"
 
 
@@ -62,9 +62,9 @@ CALLS_WITH_SECRETS: dict[str, Callable[[AsyncTapgateClient], Any]] = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS_WITH_SECRETS.values(), ids=CALLS_WITH_SECRETS)
+@pytest.mark.parametrize("send_request", CALLS_WITH_SECRETS.values(), ids=CALLS_WITH_SECRETS)
 @pytest.mark.parametrize(
-    "how",
+    "behavior",
     [
         SERVE_AND_DROP,
         build_response(200, f'{{"pin": "{PIN}", "token": "{SECRET}"'),
@@ -72,23 +72,21 @@ CALLS_WITH_SECRETS: dict[str, Callable[[AsyncTapgateClient], Any]] = {
         build_response(200, '{"token": 1}'),
         build_error_response(500, "INTERNAL_ERROR"),
     ],
-    ids=["dropped", "echo", "not found", "odd", "failed"],
+    ids=["dropped", "echo", "not found", "wrong type", "failed"],
 )
 async def test_errors_and_logs_contain_no_secret(
     caplog: pytest.LogCaptureFixture,
-    call: Callable[[AsyncTapgateClient], Any],
-    how: str | bytes,
+    send_request: Callable[[AsyncTapgateClient], Any],
+    behavior: str | bytes,
 ) -> None:
     caplog.set_level(logging.INFO)
     text = []
-    async with FlakyServer(
-        httpx2.MockTransport(lambda _: httpx2.Response(204))
-    ).listen() as unsteady:
-        unsteady.behaviors = [how]
+    async with FlakyServer(httpx2.MockTransport(lambda _: httpx2.Response(204))).listen() as server:
+        server.behaviors = [behavior]
         secret = ServiceSecret("messenger", SECRET)
-        async with AsyncTapgateClient(unsteady.url, secret, retries=NO_RETRIES) as gateway:
+        async with AsyncTapgateClient(server.url, secret, retries=NO_RETRIES) as gateway:
             try:
-                text.append(repr(await call(gateway)))  # a file may have any content
+                text.append(repr(await send_request(gateway)))  # a file may have any content
             except TapgateError as error:
                 text += [
                     str(error),

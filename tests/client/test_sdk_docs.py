@@ -17,14 +17,14 @@ from tapgate.clock import system_clock
 from tapgate.notifications.webhooks import model
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "sdk.md").read_text()
-ADDRESS = "http://127.0.0.1:8000"
+BASE_URL = "http://127.0.0.1:8000"
 CODE_BLOCK = re.compile(r"^```(python|output)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 ADMIN = {"email": "ada@example.com", "password": "correct horse battery"}
 
 
 @pytest.fixture
-async def address(
+async def base_url(
     client_factory: ClientFactory, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[str]:
     """Start a gateway with its first administrator and yield its URL."""
@@ -35,29 +35,29 @@ async def address(
         yield server.url
 
 
-async def test_examples_print_the_documented_output(address: str) -> None:
+async def test_examples_print_the_documented_output(base_url: str) -> None:
     names: dict[str, Any] = {}
     try:
-        await run_examples(address, names)
+        await run_examples(base_url, names)
     finally:
         for name in ("gateway", "admin"):
             names[name].close()
     assert post_events(names["receive"], names["endpoint"].secret) == (204, 400)
 
 
-async def run_examples(address: str, names: dict[str, Any]) -> None:
+async def run_examples(base_url: str, names: dict[str, Any]) -> None:
     printed = ""
     for language, text in CODE_BLOCK.findall(DOCUMENT):
         if language == "output":
             assert printed == text
             printed = ""
             continue
-        assert printed == "", "an example prints, and the page does not say what"
-        program = compile(text.replace(ADDRESS, address), "docs/sdk.md", "exec")
-        heard = io.StringIO()
-        with contextlib.redirect_stdout(heard):
+        assert printed == "", "the page does not show the output of an example"
+        program = compile(text.replace(BASE_URL, base_url), "docs/sdk.md", "exec")
+        stdout = io.StringIO()
+        with contextlib.redirect_stdout(stdout):
             await asyncio.to_thread(exec, program, names)
-        printed = heard.getvalue()
+        printed = stdout.getvalue()
 
 
 def post_events(receive: Any, secret: str) -> tuple[int, int]:
@@ -68,7 +68,6 @@ def post_events(receive: Any, secret: str) -> tuple[int, int]:
 
 
 def test_page_shows_both_modes_and_every_credential() -> None:
-    for name in (
-        "ApiKey Login AccessToken PosKey PartnerSigningKey ServiceSecret AsyncTapgateClient".split()
-    ):
+    names = "ApiKey Login AccessToken PosKey PartnerKey ServiceSecret AsyncTapgateClient"
+    for name in names.split():
         assert name in DOCUMENT

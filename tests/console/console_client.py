@@ -23,15 +23,15 @@ SESSION_COOKIE: Final = "tapgate_session"
 
 def parse_request_id(form: str) -> str:
     """Return the idempotency key embedded in a form that moves money."""
-    found = _REQUEST_ID_PATTERN.search(form)
-    assert found is not None, form
-    return found[1]
+    match = _REQUEST_ID_PATTERN.search(form)
+    assert match is not None, form
+    return match[1]
 
 
 def contains_digits(text: str, digits: str) -> bool:
     """Return whether `digits` occur on their own.
 
-    Any four digits may occur by chance inside an id or a token.
+    Any four digits may occur by chance inside an ID or a token.
     """
     return re.search(rf"(?<![\w-]){digits}(?![\w-])", text) is not None
 
@@ -79,18 +79,20 @@ class ConsoleClient:
 
     async def get_csrf_token(self) -> str:
         """Return the CSRF token, which is the same on every page of the session."""
-        found = _CSRF_PATTERN.search((await self.client.get("/console")).text)
-        assert found is not None, "nobody is signed in"
-        return found[1]
+        match = _CSRF_PATTERN.search((await self.client.get("/console")).text)
+        assert match is not None, "the client is not signed in"
+        return match[1]
 
     async def post_without_csrf(
         self, path: str, form: FormFields | None = None, **headers: str
     ) -> httpx2.Response:
         """Submit a form with exactly the given fields."""
-        own = {"Origin": self.origin, "Sec-Fetch-Site": "same-origin"}
+        origin_headers = {"Origin": self.origin, "Sec-Fetch-Site": "same-origin"}
         content = urlencode(form or {}, doseq=True)
-        kind = {"Content-Type": "application/x-www-form-urlencoded"}
-        return await self.client.post(path, content=content, headers=own | kind | headers)
+        content_type = {"Content-Type": "application/x-www-form-urlencoded"}
+        return await self.client.post(
+            path, content=content, headers=origin_headers | content_type | headers
+        )
 
     async def post_form(self, path: str, form: FormFields | None = None) -> httpx2.Response:
         """Submit a form with the session's CSRF token."""
@@ -107,18 +109,18 @@ class ConsoleClient:
         self, path: str, content: bytes, *, csrf: str | None = None
     ) -> httpx2.Response:
         """Upload a file as htmx does, in the multipart field `file`."""
-        own = {"Origin": self.origin, "Sec-Fetch-Site": "same-origin"}
+        origin_headers = {"Origin": self.origin, "Sec-Fetch-Site": "same-origin"}
         token = {"X-CSRF-Token": await self.get_csrf_token() if csrf is None else csrf}
         files = {"file": ("cards.csv", content, "text/csv")}
         return await self.client.post(
-            path, files=files, headers=self._partial_headers() | own | token
+            path, files=files, headers=self._partial_headers() | origin_headers | token
         )
 
     async def submit_action(
-        self, name: str, form: FormFields | None = None, **names: str
+        self, name: str, form: FormFields | None = None, **path_params: str
     ) -> httpx2.Response:
-        """Open the dialog of an action and submit it. `names` become query parameters."""
-        address = f"/console/actions/{name}" + (f"?{urlencode(names)}" if names else "")
+        """Open the dialog of an action and submit it. `path_params` become query parameters."""
+        address = f"/console/actions/{name}" + (f"?{urlencode(path_params)}" if path_params else "")
         response = await self.get_partial(address)
         assert response.status_code == 200, f"{address}: {response.status_code} {response.text}"
         hidden = dict(_HIDDEN_FIELD_PATTERN.findall(response.text))
@@ -141,6 +143,6 @@ class ConsoleClients:
 
     async def create_signed_in(self, role: str = "A") -> ConsoleClient:
         """Return a client signed in as a new admin. `role` is the role's letter in the API."""
-        visitor = self.create_signed_out()
-        visitor.set_session(await self.harness.create_admin(role))
-        return visitor
+        client = self.create_signed_out()
+        client.set_session(await self.harness.create_admin(role))
+        return client

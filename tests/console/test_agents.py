@@ -15,9 +15,9 @@ RegisterAgent = Callable[..., Awaitable[str]]
 
 @pytest.fixture
 def register_agent(ada: ConsoleClient, harness: Harness) -> RegisterAgent:
-    """Register an agent through the form and return its id."""
+    """Register an agent through the form and return its ID."""
 
-    async def new(name: str, parent: str | None = None, **fields: str) -> str:
+    async def register(name: str, parent: str | None = None, **fields: str) -> str:
         kind = "super_agent" if parent is None else "sub_agent"
         form = {
             "agent_type": kind,
@@ -27,12 +27,12 @@ def register_agent(ada: ConsoleClient, harness: Harness) -> RegisterAgent:
         }
         if parent is not None:
             form["parent_agent_id"] = parent
-        act = "agent.register" if parent is None else "agent.register_sub"
-        done = await ada.submit_action(act, {**form, "commission_tier": "1", **fields})
-        assert "HX-Redirect" in done.headers, done.text
-        return done.headers["HX-Redirect"].removeprefix("/console/agents/")
+        action_name = "agent.register" if parent is None else "agent.register_sub"
+        response = await ada.submit_action(action_name, {**form, "commission_tier": "1", **fields})
+        assert "HX-Redirect" in response.headers, response.text
+        return response.headers["HX-Redirect"].removeprefix("/console/agents/")
 
-    return new
+    return register
 
 
 async def test_agent_tree_shows_the_total_float(
@@ -55,15 +55,15 @@ async def test_filtered_agents_are_returned_as_a_flat_list(
     top = await register_agent("Mariama Conteh")
     await register_agent("Alie Bangura", top)
     other = await register_agent("Sorie Kamara")
-    found = await ada.get_partial(f"/console/agents?parent_agent_id={top}")
-    assert "Alie Bangura" in found.text and "Sorie Kamara" not in found.text
-    assert "<html" not in found.text
-    found = await ada.get_partial("/console/agents?search=alie")
-    assert "Alie Bangura" in found.text and "Mariama Conteh" not in found.text
+    response = await ada.get_partial(f"/console/agents?parent_agent_id={top}")
+    assert "Alie Bangura" in response.text and "Sorie Kamara" not in response.text
+    assert "<html" not in response.text
+    response = await ada.get_partial("/console/agents?search=alie")
+    assert "Alie Bangura" in response.text and "Mariama Conteh" not in response.text
     await ada.submit_action("agent.suspend", {"reason": "On leave"}, id=other)
-    found = await ada.get_partial("/console/agents?status=suspended")
-    assert found.text.count("<tr>") == 2, "the head and one row"
-    assert "Sorie Kamara" in found.text
+    response = await ada.get_partial("/console/agents?status=suspended")
+    assert response.text.count("<tr>") == 2, "the header and one row"
+    assert "Sorie Kamara" in response.text
 
 
 async def test_next_page_of_trees_contains_only_list_items(
@@ -97,8 +97,8 @@ async def test_float_transfer_requires_the_pin(
     sub_agent = await register_agent("Alie Bangura", top)
     await ada.submit_action("agent.fund", {"amount": "500"}, id=top)
     body = {"from_agent_id": top, "to_agent_id": sub_agent, "amount": "200"}
-    wrong = await ada.submit_action("agent.transfer", {**body, "pin": "1111"})
-    assert 'role="alert"' in wrong.text and not contains_digits(wrong.text, "1111")
+    rejected = await ada.submit_action("agent.transfer", {**body, "pin": "1111"})
+    assert 'role="alert"' in rejected.text and not contains_digits(rejected.text, "1111")
     assert (
         "HX-Redirect"
         in (await ada.submit_action("agent.transfer", {**body, "pin": "2639"})).headers
@@ -115,7 +115,7 @@ async def test_offered_actions_follow_the_agent_status(
     await ada.get_page_text(page)
     await ada.submit_action("agent.suspend", {"reason": "On leave"}, id=agent)
     assert "agent.fund" not in await ada.get_page_text(page), (
-        "nothing to offer that would be refused"
+        "an action that would be rejected is offered"
     )
     await ada.submit_action("agent.activate", id=agent)
     await ada.submit_action("agent.terminate", {"reason": "Moved away"}, id=agent)
@@ -141,8 +141,8 @@ async def test_actions_are_offered_by_role(
         await console_clients.create_signed_in("F"),
     )
     assert "/console/actions/" not in await support.get_page_text(page)
-    seen = await finance.get_page_text(page)
-    assert "agent.fund" in seen and "agent.suspend" not in seen
+    text = await finance.get_page_text(page)
+    assert "agent.fund" in text and "agent.suspend" not in text
     assert (await support.get_partial("/console/actions/agent.register")).status_code == 403
 
 
@@ -156,8 +156,8 @@ async def _transfer_float(
 ) -> str:
     """Submit the transfer and return the response text, which is empty on success."""
     fields = {"request_id": request_id, "amount": amount, "pin": pin}
-    names = dict(parse_qsl(form.partition("?")[2]))
-    return (await ada.post_partial(form, {**names, **fields})).text
+    hidden_fields = dict(parse_qsl(form.partition("?")[2]))
+    return (await ada.post_partial(form, {**hidden_fields, **fields})).text
 
 
 async def test_declined_transfer_gets_a_new_request_id_and_can_be_corrected(
@@ -183,10 +183,13 @@ async def test_completed_transfer_keeps_its_request_id_when_the_form_is_resubmit
     sub = await register_agent("Alie Bangura", top)
     await ada.submit_action("agent.fund", {"amount": "100"}, id=top)
     form = f"/console/actions/agent.transfer?from_agent_id={top}&to_agent_id={sub}"
-    own = parse_request_id((await ada.get_partial(form)).text)
-    assert await _transfer_float(ada, form, own, "10", "2639") == ""
+    request_id = parse_request_id((await ada.get_partial(form)).text)
+    assert await _transfer_float(ada, form, request_id, "10", "2639") == ""
     for amount, pin in (("20", "2639"), ("ten", "2639"), ("20", "25"), ("500", "2639")):
-        assert parse_request_id(await _transfer_float(ada, form, own, amount, pin)) == own, (
+        assert (
+            parse_request_id(await _transfer_float(ada, form, request_id, amount, pin))
+            == request_id
+        ), (
             amount,
             pin,
         )

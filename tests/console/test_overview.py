@@ -10,9 +10,9 @@ from harness import Harness
 
 def parse_tile(page: str, label: str) -> str:
     """Return the text of one tile without markup."""
-    found = re.search(rf"<dt>{label}</dt><dd>(.*?)</dd>", page, re.DOTALL)
-    assert found is not None, page
-    return " ".join(re.sub(r"<[^>]+>", " ", found[1]).split())
+    match = re.search(rf"<dt>{label}</dt><dd>(.*?)</dd>", page, re.DOTALL)
+    assert match is not None, page
+    return " ".join(re.sub(r"<[^>]+>", " ", match[1]).split())
 
 
 @pytest.mark.parametrize(
@@ -41,16 +41,16 @@ async def test_open_alerts_are_counted_by_severity(
 async def test_alerts_under_investigation_are_counted_separately(
     console_clients: ConsoleClients, harness: Harness
 ) -> None:
-    visitor = await console_clients.create_signed_in("C")
+    console = await console_clients.create_signed_in("C")
     for severity in ("HIGH", "CRITICAL"):
-        raised = await harness.client.post(
+        response = await harness.client.post(
             "/api/v1/compliance/alerts",
             json={"alert_type": "by hand", "severity": severity, "details": {}},
             auth=harness.get_service_auth(),
         )
-        alert = raised.json()["alert_id"]
+        alert = response.json()["alert_id"]
     await harness.client.post(
         f"/api/v1/compliance/alerts/{alert}/investigate", auth=await harness.create_admin("C")
     )
-    page = await visitor.get_page_text("/console")
+    page = await console.get_page_text("/console")
     assert parse_tile(page, "Open alerts") == "1 ■ High 1, 1 under investigation"

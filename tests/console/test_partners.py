@@ -8,16 +8,16 @@ XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
 async def _create_partner(ada: ConsoleClient, name: str = "Sierra Bank") -> tuple[str, str]:
-    """Create a partner and return its id and the response text."""
+    """Create a partner and return its ID and the response text."""
     created = await ada.submit_action("partner.create", {"name": name, "overdraft_limit": "100"})
-    found = re.search(r'href="/console/partners/(ptn_\w+)"', created.text)
-    assert found is not None, created.text
-    return found[1], created.text
+    match = re.search(r'href="/console/partners/(ptn_\w+)"', created.text)
+    assert match is not None, created.text
+    return match[1], created.text
 
 
 async def test_secrets_of_a_new_partner_are_shown_once(ada: ConsoleClient) -> None:
-    partner, output = await _create_partner(ada)
-    copied = re.findall(r'data-copy="([^"]+)"', output)
+    partner, response_text = await _create_partner(ada)
+    copied = re.findall(r'data-copy="([^"]+)"', response_text)
     assert copied[0] == partner and len(copied) == 4
     text = await ada.get_page_text(f"/console/partners/{partner}")
     assert "Sierra Bank" in text and "100.00 SLE" in text
@@ -33,8 +33,8 @@ async def test_repeated_funding_form_funds_the_partner_once(ada: ConsoleClient) 
     response = await ada.get_partial(address)
     request_id = response.text.partition('name="request_id" value="')[2].partition('"')[0]
     for _ in range(2):
-        done = await ada.post_partial(address, {"amount": "2500", "request_id": request_id})
-        assert done.headers["HX-Redirect"] == page
+        response = await ada.post_partial(address, {"amount": "2500", "request_id": request_id})
+        assert response.headers["HX-Redirect"] == page
     text = await ada.get_page_text(page)
     assert "2,500.00 SLE" in text and "5,000.00 SLE" not in text
 
@@ -87,10 +87,10 @@ async def test_signing_keys_are_rotated_and_shown_once(ada: ConsoleClient) -> No
 
 
 async def test_webhook_secret_is_rotated_and_shown_once(ada: ConsoleClient) -> None:
-    partner, output = await _create_partner(ada)
+    partner, response_text = await _create_partner(ada)
     rotated = await ada.submit_action(
         "partner.rotate_webhook_secret", {"grace_seconds": "86400"}, id=partner
     )
     (secret,) = re.findall(r'data-copy="([^"]+)"', rotated.text)
-    assert secret not in output
+    assert secret not in response_text
     assert secret not in await ada.get_page_text(f"/console/partners/{partner}")

@@ -26,29 +26,32 @@ XSS_PAYLOAD = "<script>alert(1)</script>"
 async def test_payment_page_shows_its_entries_and_refunds(
     ada: ConsoleClient, harness: Harness
 ) -> None:
-    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    payer, processor_id = (
+        await harness.create_subscriber(balance="1000"),
+        await create_processor(harness),
+    )
     card = await harness.create_card(payer["id"])
-    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "100")
-    back = await submit_refund(harness, paid, shop, "30")
-    text = await ada.get_page_text(f"{URL}/{paid}")
+    payment_id = await submit_and_get_id(harness, chart.POS_PAYMENT, card, processor_id, "100")
+    refund_id = await submit_refund(harness, payment_id, processor_id, "30")
+    text = await ada.get_page_text(f"{URL}/{payment_id}")
     assert "POS payment of 100.00" in text
-    for address in (f"subscribers/{payer['id']}", f"processors/{shop}", f"cards/{card}"):
+    for address in (f"subscribers/{payer['id']}", f"processors/{processor_id}", f"cards/{card}"):
         assert f'href="/console/{address}"' in text
     assert "· <strong>Wallet</strong>" in text and "· <strong>Settlement</strong>" in text
     assert "Refundable: 70.00 " in text
-    assert f'href="{URL}/{back}"' in text
-    text = await ada.get_page_text(f"{URL}/{back}")
-    assert f'<p>Refund of <a href="{URL}/{paid}"' in text
+    assert f'href="{URL}/{refund_id}"' in text
+    text = await ada.get_page_text(f"{URL}/{refund_id}")
+    assert f'<p>Refund of <a href="{URL}/{payment_id}"' in text
 
 
 async def test_declined_refund_is_not_shown_as_refunded(
     ada: ConsoleClient, harness: Harness
 ) -> None:
     pos, owner = await PosDriver.create(harness), await harness.create_subscriber()
-    paid = (await pos.pay("100.00")).json()["transaction_id"]
+    payment_id = (await pos.pay("100.00")).json()["transaction_id"]
     merchant = await harness.get_processor_id(pos.merchant_auth)
     await submit_and_get_id(harness, chart.PROCESSOR_TRANSFER, merchant, owner["id"], "90")
-    assert (await pos.refund(paid)).json()["code"] == "INSUFFICIENT_FUNDS"
+    assert (await pos.refund(payment_id)).json()["code"] == "INSUFFICIENT_FUNDS"
     (declined,) = (
         await harness.client.get(
             "/api/v1/transactions",
@@ -73,7 +76,7 @@ async def test_transaction_page_shows_the_sum_of_its_entries(
             f"/api/v1/transactions/{sent}/entries", auth=await harness.create_admin()
         )
     ).json()["entries"]
-    assert len(entries) == 2, "the amount and a fee"
+    assert len(entries) == 2, "one entry for the amount and one for the fee"
     total = sum(float(entry["amount"]) for entry in entries)
     text = await ada.get_page_text(f"{URL}/{sent}")
     footer = text.partition("<tfoot>")[2].partition("</tfoot>")[0]
@@ -118,10 +121,15 @@ async def test_transaction_page_shows_the_number_of_replays(
         await harness.create_subscriber(balance="100"),
         await harness.create_subscriber(),
     )
-    same = build_request_key("once", "this")
+    idempotency_key = build_request_key("once", "this")
     for _ in range(3):
         sent = await submit_and_get_id(
-            harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10", idempotency_key=same
+            harness,
+            chart.TRANSFER_P2P,
+            sender["id"],
+            receiver["id"],
+            "10",
+            idempotency_key=idempotency_key,
         )
     assert "<dd>None</dd>" in await ada.get_page_text(f"{URL}/{sent}")
     await harness.services.ledger.replay_counter.flush(harness.services.database)
@@ -151,8 +159,8 @@ async def test_transactions_are_filtered_and_invalid_filters_are_reported(
     assert sent not in (await ada.get_partial(f"{URL}?to=2000-01-01")).text
     text = await ada.get_page_text(f"{URL}?user_id=nonsense&from=yesterday&type=transfer_p2p")
     assert "Party ID must be the ID of" in text and "From must be" in text
-    assert sent in text, "the list is still there"
-    assert 'value="nonsense"' in text, "what was typed is still there"
+    assert sent in text, "the list is still shown"
+    assert 'value="nonsense"' in text, "the filter keeps its input"
 
 
 async def test_restricted_subscriber_is_masked_and_its_lists_need_an_access_code(
@@ -201,14 +209,14 @@ async def test_export_matches_the_api_export(ada: ConsoleClient, harness: Harnes
         await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10")
     query = f"user_id={receiver['id']}&type=transfer_p2p"
     file = await ada.get(f"{URL}/export?{query}")
-    same = await harness.client.get(
+    api_export = await harness.client.get(
         f"/api/v1/transactions/export?{query}", auth=await harness.create_admin("F")
     )
     assert file.headers["Content-Type"] == "text/csv; charset=utf-8"
     assert "attachment" in file.headers["Content-Disposition"]
-    assert file.content == same.content and len(list(csv.reader(io.StringIO(file.text)))) == 4
-    part = await ada.get(f"{URL}/export?{query}&limit=2")
-    cursor = part.headers["X-Next-Cursor"]
+    assert file.content == api_export.content and len(list(csv.reader(io.StringIO(file.text)))) == 4
+    first_part = await ada.get(f"{URL}/export?{query}&limit=2")
+    cursor = first_part.headers["X-Next-Cursor"]
     rest = await ada.get(f"{URL}/export?{query}&limit=2&cursor={cursor}")
     assert len(list(csv.reader(io.StringIO(rest.text)))) == 2
     assert "X-Next-Cursor" not in rest.headers

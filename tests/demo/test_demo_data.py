@@ -57,8 +57,8 @@ async def build_demo_database(
             clock = demo.create_clock(NOW, size, settings.timezone)
             async with open_services(
                 demo.without_notifications(settings), url, clock=clock
-            ) as past:
-                await demo.build(past, clock, size, NOW, lambda _: None)
+            ) as past_services:
+                await demo.build(past_services, clock, size, NOW, lambda _: None)
             yield services.database
     finally:
         await copies.release(name)
@@ -189,22 +189,22 @@ async def test_demo_is_deterministic(
     tmp_path: Path, scratch_databases: ScratchDatabases, postgres: str, tiny_size: str
 ) -> None:
     async with (
-        build_demo_database(tmp_path, scratch_databases, postgres, tiny_size) as one,
-        build_demo_database(tmp_path, scratch_databases, postgres, tiny_size) as another,
+        build_demo_database(tmp_path, scratch_databases, postgres, tiny_size) as first_build,
+        build_demo_database(tmp_path, scratch_databases, postgres, tiny_size) as second_build,
     ):
-        assert await snapshot(one) == await snapshot(another)
+        assert await snapshot(first_build) == await snapshot(second_build)
 
 
 async def test_demo_works_with_another_currency_and_time_zone(
     tmp_path: Path, scratch_databases: ScratchDatabases, postgres: str, tiny_size: str
 ) -> None:
-    elsewhere = {
+    variables = {
         "TAPGATE_CURRENCY": "JPY",
         "TAPGATE_TIMEZONE": "Pacific/Auckland",
         "TAPGATE_REFUSE_WEAK_PINS": "on",
     }
     async with build_demo_database(
-        tmp_path, scratch_databases, postgres, tiny_size, **elsewhere
+        tmp_path, scratch_databases, postgres, tiny_size, **variables
     ) as database:
         async with database.connection() as connection:
             proof = await verify(connection)
@@ -237,17 +237,17 @@ async def test_interrupted_build_leaves_a_consistent_ledger(
     settings = services.settings
     clock = demo.create_clock(NOW, tiny_size, settings.timezone)
     under_way = asyncio.Event()
-    told: list[int] = []
+    progress: list[int] = []
 
     def advance(done: int) -> None:
-        told.append(done)
-        if len(told) == 10:
+        progress.append(done)
+        if len(progress) == 10:
             under_way.set()
 
     async with open_services(
         demo.without_notifications(settings), database_url, clock=clock
-    ) as past:
-        building = asyncio.create_task(demo.build(past, clock, tiny_size, NOW, advance))
+    ) as past_services:
+        building = asyncio.create_task(demo.build(past_services, clock, tiny_size, NOW, advance))
         await under_way.wait()
         building.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -17,7 +17,7 @@ XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
 async def create_terminal(ada: ConsoleClient) -> dict[str, str]:
-    """Create a terminal and return its id and its processor's id as shown on the page."""
+    """Create a terminal and return its ID and its processor's ID as shown on the page."""
     await ada.post_form("/simulator/pos/terminals")
     page = await ada.get_page_text("/simulator/pos")
     found = re.search(r'<option value="(ter_\w+)" data-processor="(\w+)"', page)
@@ -29,13 +29,13 @@ async def create_terminal(ada: ConsoleClient) -> dict[str, str]:
 async def test_role_that_cannot_create_keys_gets_403_with_the_allowed_roles(
     console_clients: ConsoleClients, role: str
 ) -> None:
-    visitor = await console_clients.create_signed_in(role)
-    response = await visitor.get("/simulator/pos")
+    console = await console_clients.create_signed_in(role)
+    response = await console.get("/simulator/pos")
     assert response.status_code == 403
     assert "Available to: System admin" in response.text
     for path in ("/simulator/pos/keys", "/simulator/pos/terminals", "/simulator/pos/keys/delete"):
-        refused = await visitor.post_form(path, {"processor_id": "prc_00000000000000"})
-        assert refused.status_code == 403, path
+        response = await console.post_form(path, {"processor_id": "prc_00000000000000"})
+        assert response.status_code == 403, path
 
 
 async def test_terminal_can_be_created_on_a_new_platform(ada: ConsoleClient) -> None:
@@ -47,36 +47,36 @@ async def test_terminal_can_be_created_on_a_new_platform(ada: ConsoleClient) -> 
 
 
 async def test_key_is_created_shown_once_and_deleted(ada: ConsoleClient, harness: Harness) -> None:
-    names = await create_terminal(ada)
-    created = (await ada.post_form("/simulator/pos/keys", names)).json()
+    form = await create_terminal(ada)
+    created = (await ada.post_form("/simulator/pos/keys", form)).json()
     assert created["hmac_secret"] not in await ada.get_page_text("/simulator/pos")
-    stored = f"/api/v1/processors/{names['processor_id']}/keys"
+    stored = f"/api/v1/processors/{form['processor_id']}/keys"
     admin = await harness.create_admin()
 
-    async def keys() -> list[str]:
-        listed = (await harness.client.get(stored, auth=admin)).json()["data"]
-        return [key["api_key_id"] for key in listed]
+    async def list_key_ids() -> list[str]:
+        keys = (await harness.client.get(stored, auth=admin)).json()["data"]
+        return [key["api_key_id"] for key in keys]
 
-    assert created["api_key_id"] in await keys()
-    gone = names | {"api_key_id": created["api_key_id"]}
-    assert (await ada.post_form("/simulator/pos/keys/delete", gone)).status_code == 200
-    assert created["api_key_id"] not in await keys()
+    assert created["api_key_id"] in await list_key_ids()
+    deletion = form | {"api_key_id": created["api_key_id"]}
+    assert (await ada.post_form("/simulator/pos/keys/delete", deletion)).status_code == 200
+    assert created["api_key_id"] not in await list_key_ids()
 
 
 async def test_key_actions_require_the_csrf_token_of_the_session(ada: ConsoleClient) -> None:
-    names = await create_terminal(ada)
+    form = await create_terminal(ada)
     for path in ("/simulator/pos/keys", "/simulator/pos/keys/delete", "/simulator/pos/terminals"):
-        assert (await ada.post_without_csrf(path, names)).status_code == 403, path
-        forged = await ada.post_without_csrf(path, {**names, "csrf": "0" * 64})
+        assert (await ada.post_without_csrf(path, form)).status_code == 403, path
+        forged = await ada.post_without_csrf(path, {**form, "csrf": "0" * 64})
         assert forged.status_code == 403, path
 
 
-@pytest.mark.parametrize("names", [{}, {"processor_id": "../admin/users"}, {"terminal_id": "x"}])
+@pytest.mark.parametrize("form", [{}, {"processor_id": "../admin/users"}, {"terminal_id": "x"}])
 async def test_unknown_processor_or_terminal_is_rejected(
-    ada: ConsoleClient, names: dict[str, str]
+    ada: ConsoleClient, form: dict[str, str]
 ) -> None:
     for path in ("/simulator/pos/keys", "/simulator/pos/keys/delete"):
-        assert (await ada.post_form(path, names)).status_code in (400, 404, 422), path
+        assert (await ada.post_form(path, form)).status_code in (400, 404, 422), path
 
 
 async def test_merchant_names_are_escaped(ada: ConsoleClient, harness: Harness) -> None:

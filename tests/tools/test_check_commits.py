@@ -30,14 +30,14 @@ def check(folder: Path, *subjects: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_correct_subjects_pass(tmp_path: Path) -> None:
-    checked = check(
+    result = check(
         tmp_path,
         "ledger: Stop counting rejected payments",
         "tests/pos: Address slow machines",
         "docs: Bring the glossary up to date",
         "store: Need one connection less",
     )
-    assert (checked.returncode, checked.stderr) == (0, "")
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -53,22 +53,22 @@ def test_correct_subjects_pass(tmp_path: Path) -> None:
     ],
 )
 def test_other_subjects_are_reported(tmp_path: Path, subject: str, problem: str) -> None:
-    checked = check(tmp_path, "ledger: Pass this one", subject)
-    assert checked.returncode == 1
-    (line,) = checked.stderr.splitlines()
+    result = check(tmp_path, "ledger: Pass this one", subject)
+    assert result.returncode == 1
+    (line,) = result.stderr.splitlines()
     assert problem in line
     assert line.endswith(subject)
 
 
 def test_an_unknown_revision_is_an_error(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
-    checked = run_check(tmp_path, "unknown")
-    assert checked.returncode == 1
-    assert "Cannot list the commits since unknown" in checked.stderr
+    result = run_check(tmp_path, "unknown")
+    assert result.returncode == 1
+    assert "Cannot list the commits since unknown" in result.stderr
 
 
 def test_a_clone_without_the_history_is_not_checked(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
-    checked = run_check(tmp_path)
-    assert (checked.returncode, checked.stderr) == (0, "")
-    assert checked.stdout.endswith("Commit messages are not checked.\n")
+    result = run_check(tmp_path)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.endswith("Commit messages are not checked.\n")

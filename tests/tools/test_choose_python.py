@@ -22,34 +22,34 @@ def run_choose(*folders: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def create_fake_python(folder: Path, name: str, says: str) -> Path:
+def create_fake_python(folder: Path, name: str, script: str) -> Path:
     folder.mkdir(exist_ok=True)
     path = folder / name
-    path.write_text(f"#!/bin/sh\n{says}\n")
+    path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o700)
     return path
 
 
 @pytest.mark.parametrize(
-    ("usual", "other", "expected"),
+    ("default", "other", "expected"),
     [
         ("echo 0.020", "echo 0.010", "other"),
-        ("echo 0.020", "echo 0.019", "usual"),  # the gain is too small
-        ("echo 0.010", "echo 0.020", "usual"),
+        ("echo 0.020", "echo 0.019", "default"),  # the gain is too small
+        ("echo 0.010", "echo 0.020", "default"),
         (UNSUPPORTED_PYTHON, "echo 0.020", "other"),
-        ("echo 0.020", UNSUPPORTED_PYTHON, "usual"),
-        ("echo 0.020", "echo what", "usual"),
+        ("echo 0.020", UNSUPPORTED_PYTHON, "default"),
+        ("echo 0.020", "echo what", "default"),
     ],
 )
 def test_default_python_is_chosen_unless_another_is_clearly_faster(
-    tmp_path: Path, usual: str, other: str, expected: str
+    tmp_path: Path, default: str, other: str, expected: str
 ) -> None:
-    created = {
-        "usual": create_fake_python(tmp_path / "first", "python3", usual),
+    executables = {
+        "default": create_fake_python(tmp_path / "first", "python3", default),
         "other": create_fake_python(tmp_path / "second", "python3.12", other),
     }
-    found = run_choose(tmp_path / "first", tmp_path / "second")
-    assert found.stdout.strip() == str(created[expected])
+    result = run_choose(tmp_path / "first", tmp_path / "second")
+    assert result.stdout.strip() == str(executables[expected])
 
 
 def test_same_name_later_on_the_path_is_considered(tmp_path: Path) -> None:
@@ -60,14 +60,14 @@ def test_same_name_later_on_the_path_is_considered(tmp_path: Path) -> None:
 
 def test_no_supported_python_is_an_error(tmp_path: Path) -> None:
     create_fake_python(tmp_path / "only", "python3", UNSUPPORTED_PYTHON)
-    found = run_choose(tmp_path / "only")
-    assert found.returncode == 1
-    assert "Python 3.11 or newer" in found.stderr
+    result = run_choose(tmp_path / "only")
+    assert result.returncode == 1
+    assert "Python 3.11 or newer" in result.stderr
 
 
 def test_chosen_real_python_can_create_environments() -> None:
-    found = subprocess.run(
+    python = subprocess.run(
         [sys.executable, CHOOSE_SCRIPT], capture_output=True, text=True, check=True
     ).stdout.strip()
-    subprocess.run([found, "-c", "import ensurepip, sys, venv; assert sys.version_info >= (3, 11)"],
-                   check=True)  # fmt: skip
+    program = "import ensurepip, sys, venv; assert sys.version_info >= (3, 11)"
+    subprocess.run([python, "-c", program], check=True)

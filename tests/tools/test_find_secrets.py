@@ -18,8 +18,8 @@ def run_find(folder: Path) -> subprocess.CompletedProcess[str]:
 
 def create_project(folder: Path, **files: str) -> None:
     subprocess.run(["git", "init", "--quiet", folder], check=True)
-    made_known = subprocess.run(SCAN_COMMAND, cwd=folder, capture_output=True, check=True).stdout
-    (folder / ".secrets.baseline").write_bytes(made_known)
+    baseline = subprocess.run(SCAN_COMMAND, cwd=folder, capture_output=True, check=True).stdout
+    (folder / ".secrets.baseline").write_bytes(baseline)
     for name, text in files.items():
         (folder / name).write_text(text)
     subprocess.run(["git", "add", "--all"], cwd=folder, check=True)
@@ -27,10 +27,10 @@ def create_project(folder: Path, **files: str) -> None:
 
 def test_key_in_a_file_is_reported_by_location_without_its_value(tmp_path: Path) -> None:
     create_project(tmp_path, clean="nothing\n", notes=f"first line\nkey {KEY}\n")
-    done = run_find(tmp_path)
-    assert done.returncode == 1
-    assert done.stdout == "notes:2: AWS Access Key\n"
-    assert KEY not in done.stdout + done.stderr
+    result = run_find(tmp_path)
+    assert result.returncode == 1
+    assert result.stdout == "notes:2: AWS Access Key\n"
+    assert KEY not in result.stdout + result.stderr
 
 
 def test_known_secret_may_move_within_its_file_only(tmp_path: Path) -> None:
@@ -41,12 +41,12 @@ def test_known_secret_may_move_within_its_file_only(tmp_path: Path) -> None:
 
     (tmp_path / "copy").write_text(f"key {KEY}\n")
     subprocess.run(["git", "add", "--all"], cwd=tmp_path, check=True)
-    done = run_find(tmp_path)
-    assert (done.returncode, done.stdout) == (1, "copy:1: AWS Access Key\n")
+    result = run_find(tmp_path)
+    assert (result.returncode, result.stdout) == (1, "copy:1: AWS Access Key\n")
 
 
 def test_baseline_file_is_not_reported_as_a_secret(tmp_path: Path) -> None:
     create_project(tmp_path, notes=f"key {KEY}\n")
-    made_known = subprocess.run(SCAN_COMMAND, cwd=tmp_path, capture_output=True, check=True).stdout
-    (tmp_path / ".secrets.baseline").write_bytes(made_known)
+    baseline = subprocess.run(SCAN_COMMAND, cwd=tmp_path, capture_output=True, check=True).stdout
+    (tmp_path / ".secrets.baseline").write_bytes(baseline)
     assert run_find(tmp_path).returncode == 0

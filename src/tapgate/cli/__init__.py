@@ -19,7 +19,7 @@ from tapgate.cli import keys, sign
 from tapgate.errors import ApiError
 from tapgate.settings import DEFAULT_MESSENGER_URL, Settings, SettingsError, load_settings
 from tapgate.store import FolderInUseError, StoreError
-from tapgate.store.migrate import migrate as bring_up_to_date
+from tapgate.store.migrate import migrate as apply_migrations
 from tapgate.supervisor import Service
 from tapgate.vault import VaultError
 
@@ -67,14 +67,14 @@ def up() -> None:
     Set TAPGATE_DATABASE_URL to use your own PostgreSQL server instead of the embedded one.
     """
     settings = load_settings(os.environ)
-    known = _load_examples(settings)
+    old_examples = _load_examples(settings)
     supervisor.run(
         settings,
         os.environ,
         [_build_gateway_service(settings), _build_messenger_service(settings, settings.host)],
         _prepare_all_services,
         lambda: _build_startup_hints(
-            settings, known, [*_list_gateway_hints(settings), *_list_chat_hints(settings)]
+            settings, old_examples, [*_list_gateway_hints(settings), *_list_chat_hints(settings)]
         ),
     )
 
@@ -87,13 +87,13 @@ def serve(host: Host = None, port: Port = None, workers: Workers = None) -> None
 
     environ = _override_environ(TAPGATE_HOST=host, TAPGATE_PORT=port, TAPGATE_WORKERS=workers)
     settings = load_settings(environ)
-    known = _load_examples(settings)
+    old_examples = _load_examples(settings)
     supervisor.run(
         settings,
         environ,
         [_build_gateway_service(settings)],
         prepare_installation,
-        lambda: _build_startup_hints(settings, known, _list_gateway_hints(settings)),
+        lambda: _build_startup_hints(settings, old_examples, _list_gateway_hints(settings)),
     )
 
 
@@ -124,7 +124,7 @@ def migrate() -> None:
     from rich.console import Console  # noqa: PLC0415
 
     with supervisor.provide_database_url(load_settings(os.environ)) as url:
-        applied = asyncio.run(bring_up_to_date(url))
+        applied = asyncio.run(apply_migrations(url))
     console = Console()
     for name in applied:
         console.print(f"[green]applied[/green] {name}")
@@ -266,9 +266,9 @@ _MESSENGER_SECRETS = frozenset(
 )
 
 
-def _override_environ(**given: str | int | None) -> dict[str, str]:
+def _override_environ(**options: str | int | None) -> dict[str, str]:
     """Return the environment, overridden by the given command-line options."""
-    return os.environ | {name: str(value) for name, value in given.items() if value is not None}
+    return os.environ | {name: str(value) for name, value in options.items() if value is not None}
 
 
 def _build_gateway_service(settings: Settings) -> Service:
@@ -297,11 +297,11 @@ async def _prepare_all_services(settings: Settings, database_url: str) -> AsyncI
 
 
 def _build_startup_hints(
-    settings: Settings, known_examples: list[str], hints: list[str]
+    settings: Settings, old_examples: list[str], hints: list[str]
 ) -> list[str]:
     """Return the startup hints, with the demo examples in full if this start created them."""
     examples = _load_examples(settings)
-    if examples and examples == known_examples:
+    if examples and examples == old_examples:
         file = settings.data_dir / "demo.txt"
         examples = [f"  Demo requests:     cat {file}"]
     return [*hints, *examples, "Press Ctrl-C to stop."]
@@ -338,8 +338,8 @@ def _list_simulator_hints(settings: Settings) -> list[str]:
 
 def _list_chat_hints(settings: Settings) -> list[str]:
     """Return the hint for `tapgate chat`, with `--url` unless the messenger has its default URL."""
-    is_usual = settings.messenger_url == DEFAULT_MESSENGER_URL
-    option = "" if is_usual else f" --url {settings.messenger_url}"
+    is_default = settings.messenger_url == DEFAULT_MESSENGER_URL
+    option = "" if is_default else f" --url {settings.messenger_url}"
     return [f"  Chat:              {sys.argv[0]} chat{option}"]
 
 
@@ -349,8 +349,8 @@ def _load_examples(settings: Settings) -> list[str]:
     return load_examples(settings.data_dir)
 
 
-def _exit_with_error(sentence: str) -> None:
-    print(f"tapgate: {sentence}", file=sys.stderr)
+def _exit_with_error(message: str) -> None:
+    print(f"tapgate: {message}", file=sys.stderr)
     sys.exit(1)
 
 

@@ -16,8 +16,7 @@ from tapgate import supervisor
 from tapgate.cli import operator
 from tapgate.clock import system_clock
 from tapgate.settings import Settings
-from tapgate.store import StoreError, backup
-from tapgate.store import restore as restoring
+from tapgate.store import StoreError, backup, restore
 from tapgate.store.backup_file import BackupReader, Manifest, open_new_file
 from tapgate.store.legacy_backup import LegacyBackupReader, is_archive
 from tapgate.store.migrate import migrate
@@ -48,9 +47,9 @@ def save_backup(settings: Settings, path: Path | None, *, replace: bool) -> None
                 url, file, vault, lambda size, table: report(f"{_format_size(size)}, {table}")
             )
         )
-    where = "the backup" if path == _STDOUT_PATH else str(path)
+    destination = "the backup" if path == _STDOUT_PATH else str(path)
     console.print(
-        f"Saved {where}: {_format_size(size)}, {_describe_contents(manifest)}.", markup=False
+        f"Saved {destination}: {_format_size(size)}, {_describe_contents(manifest)}.", markup=False
     )
     for line in _list_secret_key_warnings(settings, manifest):
         console.print(line, markup=False)
@@ -65,20 +64,20 @@ def restore_backup(settings: Settings, path: Path, *, unauthenticated: bool) -> 
         _open_input(path) as file,
     ):
         try:
-            with _show_progress("Checking") as tell:
-                source = _open_backup(file, vault, tell, unauthenticated=unauthenticated)
+            with _show_progress("Checking") as report:
+                source = _open_backup(file, vault, report, unauthenticated=unauthenticated)
         except StoreError as error:
             raise StoreError(f"{path} cannot be restored: {error}") from None
         manifest = source.manifest
-        restoring.require_restorable(
+        restore.require_restorable(
             manifest, secret_fingerprint=vault.key_id, currency=settings.currency
         )
         with supervisor.provide_database_url(settings, exclusive=True) as url:
             with _show_progress("Restoring") as report:
-                left_out = _run_until_signal(restoring.restore_backup(url, source, report))
+                skipped_tables = _run_until_signal(restore.restore_backup(url, source, report))
             console.print(f"Restored {_describe_contents(manifest)}.", markup=False)
             console.print("Row counts and ledger totals match the backup.")
-            for name in left_out:
+            for name in skipped_tables:
                 print(f"Not restored: table {name!a}, which does not belong to Tapgate.")
             holds = _run_until_signal(_migrate_and_verify(settings, url, manifest))
         for line in _list_restore_warnings(manifest):
@@ -87,13 +86,13 @@ def restore_backup(settings: Settings, path: Path, *, unauthenticated: bool) -> 
 
 
 def _open_backup(
-    file: BinaryIO, vault: Vault, tell: Callable[[str], None], *, unauthenticated: bool
-) -> restoring.BackupSource:
-    def report(percent: int) -> None:
-        tell(f"{percent}%")
+    file: BinaryIO, vault: Vault, report: Callable[[str], None], *, unauthenticated: bool
+) -> restore.BackupSource:
+    def report_percent(percent: int) -> None:
+        report(f"{percent}%")
 
     if is_sealed(file):
-        return BackupReader(file, vault, report)
+        return BackupReader(file, vault, report_percent)
     if not is_archive(file):
         raise StoreError("it is not a Tapgate backup")
     if not unauthenticated:
@@ -106,14 +105,14 @@ def _open_backup(
         " checked for tampering. Restore it only if you trust where it was stored.",
         file=sys.stderr,
     )
-    return LegacyBackupReader(file, report)
+    return LegacyBackupReader(file, report_percent)
 
 
 async def _migrate_and_verify(settings: Settings, url: str, manifest: Manifest) -> bool:
     from tapgate.cli.verify import verify_installation  # noqa: PLC0415
 
     await migrate(url)
-    await restoring.analyze(url)
+    await restore.analyze(url)
     if manifest.secret_fingerprint is not None:
         await _record_restore(settings, url, manifest)
     return await verify_installation(url)
@@ -137,11 +136,11 @@ async def _record_restore(settings: Settings, url: str, manifest: Manifest) -> N
 
 
 def _run_until_signal(work: Coroutine[Any, Any, T]) -> T:
-    async def until_told_to_stop() -> T:
+    async def run() -> T:
         supervisor.cancel_on_signals()
         return await work
 
-    return asyncio.run(until_told_to_stop())
+    return asyncio.run(run())
 
 
 @contextlib.contextmanager
@@ -178,9 +177,9 @@ def _discard_stdout() -> None:
 
     Python flushes unwritten output at exit, which would fail again.
     """
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+    null_device = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null_device, sys.stdout.fileno())
+    os.close(null_device)
 
 
 @contextlib.contextmanager
@@ -198,25 +197,25 @@ def _open_input(path: Path) -> Iterator[BinaryIO]:
 class _LineProgress:
     """Progress as an occasional line on standard error, for output that is not a terminal."""
 
-    def __init__(self, what: str) -> None:
-        self._label = what
+    def __init__(self, label: str) -> None:
+        self._label = label
         self._last_printed = time.monotonic()
 
-    def report(self, how_far: str) -> None:
+    def report(self, progress: str) -> None:
         if time.monotonic() - self._last_printed > _PRINT_INTERVAL_SECONDS:
             self._last_printed = time.monotonic()
             with contextlib.suppress(OSError):
-                print(f"{self._label}: {how_far}", file=sys.stderr, flush=True)
+                print(f"{self._label}: {progress}", file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager
-def _show_progress(what: str) -> Iterator[Any]:
+def _show_progress(label: str) -> Iterator[Any]:
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _LineProgress(what).report
+        yield _LineProgress(label).report
         return
-    with console.status(f"{what} ...") as status:
-        yield lambda how_far: status.update(f"{what}: {how_far}")
+    with console.status(f"{label} ...") as status:
+        yield lambda progress: status.update(f"{label}: {progress}")
 
 
 def _describe_contents(manifest: Manifest) -> str:
@@ -232,9 +231,9 @@ def _list_secret_key_warnings(settings: Settings, manifest: Manifest) -> Iterato
         yield f"The backup does not include TAPGATE_SECRET_KEY ({manifest.secret_fingerprint})."
         yield "Store it separately."
     else:
-        created = settings.data_dir / "secrets.json"
+        secrets_file = settings.data_dir / "secrets.json"
         yield f"The backup does not include the secret key ({manifest.secret_fingerprint})."
-        yield f"Store a copy of {created} separately."
+        yield f"Store a copy of {secrets_file} separately."
     yield "Without the secret key, the backup cannot be opened."
 
 
@@ -243,7 +242,7 @@ def _list_restore_warnings(manifest: Manifest) -> Iterator[str]:
     yield f"Changes after {moment} are lost. Before you start Tapgate, revoke again"
     yield "what was revoked since then: API keys and signing keys that were deleted, administrators"
     yield "that were disabled, cards and accounts that were blocked, PINs that were changed."
-    yield "All administrator sessions and one-time codes have been ended."
+    yield "All administrator sessions have ended, and all one-time codes are invalid."
     yield "Messages and webhooks that were pending at the time of the backup will be sent again."
 
 

@@ -18,7 +18,7 @@ def build(settings: Settings, size: str) -> None:
         sys.exit("tapgate: demo data cannot be loaded in production")
     try:
         with supervisor.provide_database_url(settings) as url:
-            displayed = uvloop.run(_build(settings, url, size))
+            lines = uvloop.run(_build(settings, url, size))
     except DemoError as error:
         sys.exit(f"tapgate: {error}")
     except KeyboardInterrupt:
@@ -27,7 +27,7 @@ def build(settings: Settings, size: str) -> None:
             file=sys.stderr,
         )
         sys.exit(_INTERRUPTED_EXIT_CODE)
-    for line in displayed:
+    for line in lines:
         print(line)
     print(f"Saved to {examples.get_file(settings.data_dir)}.")
 

@@ -22,7 +22,7 @@ ServiceTask = Callable[[Any], Awaitable[None]]
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Option(help="Name that tells what the key is for.")],
+    name: Annotated[str, typer.Option(help="Name that describes the purpose of the key.")],
     scope: Annotated[
         list[str], typer.Option(help="Scope to grant, such as payments:write. Can be repeated.")
     ],
@@ -32,26 +32,26 @@ def create(
 ) -> None:
     """Create an API key and print it. The key is shown only once."""
 
-    async def work(services: Any) -> None:
+    async def task(services: Any) -> None:
         from tapgate.admin import queries  # noqa: PLC0415
         from tapgate.admin.api_keys import operations  # noqa: PLC0415
         from tapgate.admin.api_keys.model import NewApiKey  # noqa: PLC0415
         from tapgate.edge.decoding import BodyDecoder  # noqa: PLC0415
 
-        asked = {"name": name, "scopes": scope, "expires_at": expires_at}
-        reader = BodyDecoder(NewApiKey, services.settings.currency)
-        new = reader.decode(msgspec.json.encode(asked))
+        body = {"name": name, "scopes": scope, "expires_at": expires_at}
+        decoder = BodyDecoder(NewApiKey, services.settings.currency)
+        new_key = decoder.decode(msgspec.json.encode(body))
         admin_id = await queries.get_first_system_admin(services.database)
         if admin_id is None:
             raise ApiError(
                 Code.NOT_FOUND, "no administrator exists yet. Start Tapgate once and try again"
             )
         _, key = await operations.create(
-            services, operator.build_origin(), new, created_by=admin_id
+            services, operator.build_origin(), new_key, created_by=admin_id
         )
         print(key)
 
-    _run_with_services(work)
+    _run_with_services(task)
 
 
 @app.command("list")
@@ -61,19 +61,19 @@ def list_keys() -> None:
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Column, Table  # noqa: PLC0415
 
-    async def work(services: Any) -> None:
-        whole = partial(Column, no_wrap=True)  # a wrapped value cannot be copied
-        table = Table(whole("ID"), whole("Prefix"), "Name", "Scopes", "Expires", box=None)
+    async def task(services: Any) -> None:
+        unwrapped = partial(Column, no_wrap=True)  # a wrapped value cannot be copied
+        table = Table(unwrapped("ID"), unwrapped("Prefix"), "Name", "Scopes", "Expires", box=None)
         before = None
         while page := await services.authenticator.api_keys.list_page(before=before, limit=100):
             for key in page:
                 expires = "never" if key.expires_at is None else format_rfc3339(key.expires_at)
-                displayed = ids.encode(ids.KEY, key.id)
-                table.add_row(displayed, key.prefix, key.name, " ".join(key.scopes), expires)
+                key_id = ids.encode(ids.KEY, key.id)
+                table.add_row(key_id, key.prefix, key.name, " ".join(key.scopes), expires)
             before = page[-1].id
         Console().print(table)
 
-    _run_with_services(work)
+    _run_with_services(task)
 
 
 @app.command()
@@ -84,19 +84,19 @@ def delete(
 ) -> None:
     """Delete an API key. Requests that use it are rejected immediately."""
 
-    async def work(services: Any) -> None:
+    async def task(services: Any) -> None:
         from tapgate.admin.api_keys import operations  # noqa: PLC0415
 
-        number = ids.decode(ids.KEY, key_id)
-        if number is None:
+        internal_id = ids.decode(ids.KEY, key_id)
+        if internal_id is None:
             raise invalid_field("KEY_ID", "must be an ID such as key_06vvxzyjr0m00")
-        await operations.delete(services, operator.build_origin(), number)
+        await operations.delete(services, operator.build_origin(), internal_id)
         print("Deleted.")
 
-    _run_with_services(work)
+    _run_with_services(task)
 
 
-def _run_with_services(work: ServiceTask) -> None:
+def _run_with_services(task: ServiceTask) -> None:
     from tapgate.gateway import open_services, require_same_installation  # noqa: PLC0415
 
     settings = load_settings(os.environ)
@@ -104,7 +104,7 @@ def _run_with_services(work: ServiceTask) -> None:
     async def run(url: str) -> None:
         async with open_services(settings, url) as services:
             await require_same_installation(services)
-            await work(services)
+            await task(services)
 
     with supervisor.provide_database_url(settings) as url:
         asyncio.run(run(url))

@@ -27,7 +27,7 @@ async def print_messages(settings: Settings, url: str, to: str) -> None:
 
 async def _load_lines(database: Database, vault: Vault, to: str) -> list[str]:
     """Return messages, newest first: those not yet sent to the messenger, then the messenger's."""
-    waiting = [
+    pending = [
         f"{format_rfc3339(item.created_at)} {item.template}: {' '.join(item.parameters)}"
         for item in await list_pending(database, vault, to)
     ]
@@ -37,4 +37,4 @@ async def _load_lines(database: Database, vault: Vault, to: str) -> list[str]:
         else f"{entry.created_at} {entry.text}"
         for entry in await list_recent(database, vault, to)
     ]
-    return waiting + sent
+    return pending + sent

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 def build_origin() -> "Origin":
     from tapgate.edge.origin import Origin  # noqa: PLC0415
 
-    who = f"command line:{_get_username()}"
-    return Origin(actor={"type": "system", "id": who}, actor_id=who)
+    actor_id = f"command line:{_get_username()}"
+    return Origin(actor={"type": "system", "id": actor_id}, actor_id=actor_id)
 
 
 def _get_username() -> str:
-    """Return the user's name, or the user id if it has no name, as is common in containers."""
+    """Return the user's name, or the user ID if there is no name, as is common in containers."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

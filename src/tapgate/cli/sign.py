@@ -79,19 +79,19 @@ def service(
 ) -> None:
     """Sign a request as an internal service."""
     if secret is None:
-        known = load_settings(os.environ).service_secrets
-        if name not in known:
+        secrets = load_settings(os.environ).service_secrets
+        if name not in secrets:
             raise typer.BadParameter(
-                f"no secret is set for this service, only for {', '.join(known)}"
+                f"no secret is set for this service, only for {', '.join(secrets)}"
             )
-        secret = known[name]
-    moment = timestamp or str(int(system_clock().timestamp()))
-    bare, _, query = path.partition("?")
-    signature = signing.sign_service(secret.encode(), method, bare, query.encode(), moment)
+        secret = secrets[name]
+    signed_at = timestamp or str(int(system_clock().timestamp()))
+    bare_path, _, query = path.partition("?")
+    signature = signing.sign_service(secret.encode(), method, bare_path, query.encode(), signed_at)
     _print_headers(
         {
             "X-Service-Name": name,
-            "X-Service-Timestamp": moment,
+            "X-Service-Timestamp": signed_at,
             "X-Service-Signature": signature,
         }
     )
@@ -100,10 +100,10 @@ def service(
 def _build_signed_headers(
     method: str, path: str, data: str, *, key_id: str, secret: str, timestamp: str | None
 ) -> dict[str, str]:
-    moment = timestamp or format_rfc3339(system_clock())
-    bare = path.partition("?")[0]
-    signature = signing.sign(secret.encode(), method, bare, moment, _read_body(data))
-    return {"X-API-Key-ID": key_id, "X-Timestamp": moment, "X-Signature": signature}
+    signed_at = timestamp or format_rfc3339(system_clock())
+    bare_path = path.partition("?")[0]
+    signature = signing.sign(secret.encode(), method, bare_path, signed_at, _read_body(data))
+    return {"X-API-Key-ID": key_id, "X-Timestamp": signed_at, "X-Signature": signature}
 
 
 def _read_body(data: str) -> bytes:

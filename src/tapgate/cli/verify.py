@@ -25,8 +25,8 @@ async def verify_installation(url: str) -> bool:
         await database.close()
     console = Console(highlight=False)
     _print_proof(console, proof)
-    sealed = f"the audit log is intact ({audit.entries} entries, {audit.unsealed} not sealed yet)"
-    _print_claim(console, sealed, holds=audit.valid)
+    claim = f"the audit log is intact ({audit.entries} entries, {audit.unsealed} not sealed yet)"
+    _print_claim(console, claim, holds=audit.valid)
     if audit.first_broken is not None:
         console.print(f"      {audit.first_broken}")
     if not recorded:

@@ -46,32 +46,34 @@ _MAX_CONNECT_TIMEOUT_SECONDS: Final = 5.0
 class BaseClient(OperationGroup[M]):
     """All operation groups of the API, in one mode."""
 
-    def __init__(self, line: Transport) -> None:
-        super().__init__(line)
-        self.subscribers: Subscribers[M] = Subscribers(line)
-        self.cards: Cards[M] = Cards(line)
-        self.wallet: Wallet[M] = Wallet(line)
-        self.balances: Balances[M] = Balances(line)
-        self.transactions: Transactions[M] = Transactions(line)
-        self.agents: Agents[M] = Agents(line)
-        self.pos: Pos[M] = Pos(line)
-        self.in_app: InApp[M] = InApp(line)
-        self.processors: Processors[M] = Processors(line)
-        self.partners: Partners[M] = Partners(line)
-        self.compliance: Compliance[M] = Compliance(line)
-        self.account_rules: AccountRules[M] = AccountRules(line)
-        self.fee_rules: FeeRulesGroup[M] = FeeRulesGroup(line)
-        self.commission_rules: CommissionRulesGroup[M] = CommissionRulesGroup(line)
-        self.admin: Admin[M] = Admin(line)
-        self.audit_log: AuditLog[M] = AuditLog(line)
-        self.webhook_endpoints: WebhookEndpoints[M] = WebhookEndpoints(line)
-        self.messages: Messages[M] = Messages(line)
-        self.overview: OverviewGroup[M] = OverviewGroup(line)
+    def __init__(self, transport: Transport) -> None:
+        super().__init__(transport)
+        self.subscribers: Subscribers[M] = Subscribers(transport)
+        self.cards: Cards[M] = Cards(transport)
+        self.wallet: Wallet[M] = Wallet(transport)
+        self.balances: Balances[M] = Balances(transport)
+        self.transactions: Transactions[M] = Transactions(transport)
+        self.agents: Agents[M] = Agents(transport)
+        self.pos: Pos[M] = Pos(transport)
+        self.in_app: InApp[M] = InApp(transport)
+        self.processors: Processors[M] = Processors(transport)
+        self.partners: Partners[M] = Partners(transport)
+        self.compliance: Compliance[M] = Compliance(transport)
+        self.account_rules: AccountRules[M] = AccountRules(transport)
+        self.fee_rules: FeeRulesGroup[M] = FeeRulesGroup(transport)
+        self.commission_rules: CommissionRulesGroup[M] = CommissionRulesGroup(transport)
+        self.admin: Admin[M] = Admin(transport)
+        self.audit_log: AuditLog[M] = AuditLog(transport)
+        self.webhook_endpoints: WebhookEndpoints[M] = WebhookEndpoints(transport)
+        self.messages: Messages[M] = Messages(transport)
+        self.overview: OverviewGroup[M] = OverviewGroup(transport)
 
     @operation
     def health(self) -> Operation[Health]:
         """Return the health of the gateway, also while it is unhealthy (status 503)."""
-        return build_operation("reads", "GET", "/health", Health, public=True, also_answers=(503,))
+        return build_operation(
+            "reads", "GET", "/health", Health, public=True, extra_success_statuses=(503,)
+        )
 
 
 class TapgateClient(BaseClient[SyncMode]):
@@ -157,5 +159,5 @@ def _build_request_flow(
     timeout: float,
     clock: Clock,
 ) -> RequestFlow:
-    limits = httpx2.Timeout(timeout, connect=min(timeout, _MAX_CONNECT_TIMEOUT_SECONDS))
-    return RequestFlow(base_url, credential, retries=retries, timeout=limits, clock=clock)
+    http_timeout = httpx2.Timeout(timeout, connect=min(timeout, _MAX_CONNECT_TIMEOUT_SECONDS))
+    return RequestFlow(base_url, credential, retries=retries, timeout=http_timeout, clock=clock)

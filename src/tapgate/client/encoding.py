@@ -56,13 +56,13 @@ _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 def encode_image(content: bytes) -> str:
     """Encode a JPEG or PNG file as a data URI. The gateway validates the image."""
-    kind = "png" if content.startswith(_PNG_SIGNATURE) else "jpeg"
-    return f"data:image/{kind};base64,{b64encode(content).decode()}"
+    subtype = "png" if content.startswith(_PNG_SIGNATURE) else "jpeg"
+    return f"data:image/{subtype};base64,{b64encode(content).decode()}"
 
 
-def omit_none(**members: Any) -> dict[str, Any]:
-    """Return the members that are not None.
+def omit_none(**fields: Any) -> dict[str, Any]:
+    """Return the fields that are not None.
 
     A trailing `_` in a name is removed, so names that are Python keywords can be passed.
     """
-    return {name.removesuffix("_"): value for name, value in members.items() if value is not None}
+    return {name.removesuffix("_"): value for name, value in fields.items() if value is not None}

@@ -27,7 +27,7 @@ T = TypeVar("T")
 M = TypeVar("M")
 
 #: Effect of sending an operation twice, which determines when it may be retried.
-#: `reads`: none. `sets`: the same final state. `moves`: money moves once per request id.
+#: `reads`: none. `sets`: the same final state. `moves`: money moves once per idempotency key.
 #: `acts`: an additional effect, so it is retried only if no attempt can have been executed.
 Effect = Literal["reads", "sets", "moves", "acts"]
 
@@ -89,7 +89,7 @@ def build_operation(
     headers: Mapping[str, str] | None = None,
     request_id: str | None = None,
     public: bool = False,
-    also_answers: tuple[int, ...] = (),
+    extra_success_statuses: tuple[int, ...] = (),
 ) -> Operation[T]:
     """Build an operation.
 
@@ -97,7 +97,7 @@ def build_operation(
     """
     if body is not None:
         content = msgspec.json.encode(body)
-    displayed = {} if content is None else {"Content-Type": content_type}
+    content_headers = {} if content is None else {"Content-Type": content_type}
     return Operation(
         method=method,
         path_template=template,
@@ -106,9 +106,9 @@ def build_operation(
         response_type=response_type,
         request_id=generate_request_id() if request_id is None else request_id,
         body=content or b"",
-        headers=displayed | dict(headers or {}),
+        headers=content_headers | dict(headers or {}),
         is_public=public,
-        extra_success_statuses=also_answers,
+        extra_success_statuses=extra_success_statuses,
     )
 
 
@@ -134,10 +134,10 @@ def build_idempotent_post(
 
     The key is the caller's `request_id`, or a generated one if that is None.
     """
-    name = generate_request_id() if request_id is None else request_id
-    named = {**body, "request_id": name}
+    key = generate_request_id() if request_id is None else request_id
+    body_with_key = {**body, "request_id": key}
     return build_operation(
-        "moves", "POST", template, response_type, path=path, body=named, request_id=name
+        "moves", "POST", template, response_type, path=path, body=body_with_key, request_id=key
     )
 
 
@@ -165,13 +165,12 @@ def generate_request_id() -> str:
 
 
 def _build_target(template: str, path: Mapping[str, str], query: Mapping[str, Any]) -> str:
-    parts = [path[part[1:-1]] if part.startswith("{") else None for part in template.split("/")]
-    written = (
-        part if value is None else _encode_path_segment(value)
-        for part, value in zip(template.split("/"), parts, strict=True)
+    segments = (
+        _encode_path_segment(path[segment[1:-1]]) if segment.startswith("{") else segment
+        for segment in template.split("/")
     )
-    asked = urlencode({name: str(value) for name, value in query.items()}, quote_via=quote)
-    return "/".join(written) + (f"?{asked}" if asked else "")
+    query_string = urlencode({name: str(value) for name, value in query.items()}, quote_via=quote)
+    return "/".join(segments) + (f"?{query_string}" if query_string else "")
 
 
 def _encode_path_segment(value: str) -> str:
@@ -200,8 +199,8 @@ class Transport(Protocol):
 class OperationGroup(Generic[M]):
     """Related operations, in one mode."""
 
-    def __init__(self, line: Transport) -> None:
-        self._transport = line
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
 
 class operation(Generic[P, T]):  # noqa: N801 - a decorator
@@ -222,10 +221,10 @@ class operation(Generic[P, T]):  # noqa: N801 - a decorator
     def __get__(self, group: OperationGroup[Any] | None, owner: type) -> Any:
         if group is None:
             return self
-        describe, line = self.describe, group._transport
+        describe, transport = self.describe, group._transport
 
         @functools.wraps(describe)
-        def call(*args: P.args, **kwargs: P.kwargs) -> Any:
-            return line.send(describe(group, *args, **kwargs))
+        def send(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return transport.send(describe(group, *args, **kwargs))
 
-        return call
+        return send

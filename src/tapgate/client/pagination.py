@@ -43,8 +43,8 @@ class _AsyncSender(Protocol):
 class Paginator(Generic[T]):
     """Iterator over all items of a list that fetches pages as needed."""
 
-    def __init__(self, line: _SyncSender, listing: ListOperation[T]) -> None:
-        self._transport = line
+    def __init__(self, transport: _SyncSender, listing: ListOperation[T]) -> None:
+        self._transport = transport
         self._operation = listing
 
     def get_page(self, cursor: str | None = None) -> Page[T]:
@@ -62,8 +62,8 @@ class Paginator(Generic[T]):
 class AsyncPaginator(Generic[T]):
     """Iterator over all items of a list that fetches pages as needed."""
 
-    def __init__(self, line: _AsyncSender, listing: ListOperation[T]) -> None:
-        self._transport = line
+    def __init__(self, transport: _AsyncSender, listing: ListOperation[T]) -> None:
+        self._transport = transport
         self._operation = listing
 
     async def get_page(self, cursor: str | None = None) -> Page[T]:
@@ -81,15 +81,15 @@ class AsyncPaginator(Generic[T]):
 
 
 def _build_page_operation(listing: ListOperation[T], cursor: str | None) -> Operation[Page[T]]:
-    after = {} if cursor is None else {"cursor": cursor}
-    item: Any = listing.item_type
+    cursor_query = {} if cursor is None else {"cursor": cursor}
+    item_type: Any = listing.item_type
     return build_operation(
         "reads",
         "GET",
         listing.path_template,
-        Page[item],
+        Page[item_type],
         path=listing.path_parameters,
-        query={**listing.query, **after},
+        query={**listing.query, **cursor_query},
     )
 
 
@@ -113,13 +113,13 @@ class list_operation(Generic[P, T]):  # noqa: N801 - a decorator
     def __get__(self, group: OperationGroup[Any] | None, owner: type) -> Any:
         if group is None:
             return self
-        describe, line = self.describe, group._transport
+        describe, transport = self.describe, group._transport
 
         @wraps(describe)
-        def walk(*args: P.args, **kwargs: P.kwargs) -> Any:
-            return line.paginate(describe(group, *args, **kwargs))
+        def start_pagination(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return transport.paginate(describe(group, *args, **kwargs))
 
-        return walk
+        return start_pagination
 
 
 def build_list(

@@ -116,15 +116,15 @@ class RequestFlow:
 
     def run(self, operation: Operation[T]) -> Flow[T]:
         budget = RetryBudget(self._retry_policy)
-        maybe_done = renewed = False
+        may_have_executed = has_renewed = False
         while True:
             if self._needs_token(operation):
                 yield RenewTokens(self._tokens)
-            used = None if operation.is_public else self._tokens
-            outcome = yield self._build_request(operation, used)
-            if used is not None and not renewed and _has_status(outcome, 401):
-                renewed = True
-                yield RenewTokens(used)
+            used_tokens = None if operation.is_public else self._tokens
+            outcome = yield self._build_request(operation, used_tokens)
+            if used_tokens is not None and not has_renewed and _has_status(outcome, 401):
+                has_renewed = True
+                yield RenewTokens(used_tokens)
                 continue
             try:
                 if isinstance(outcome, httpx2.Response) and responses.is_success(
@@ -132,22 +132,22 @@ class RequestFlow:
                 ):
                     return responses.decode(operation, outcome)
                 failure = _classify_failure(operation, outcome)
-            except UnexpectedResponseError as unread:
-                failure = FailedAttempt(unread, is_retryable=False, may_have_executed=True)
-            if maybe_done and operation.method == "DELETE" and _has_status(outcome, 404):
+            except UnexpectedResponseError as error:
+                failure = FailedAttempt(error, is_retryable=False, may_have_executed=True)
+            if may_have_executed and operation.method == "DELETE" and _has_status(outcome, 404):
                 return operation.response_type()  # an earlier attempt deleted it
-            maybe_done = maybe_done or failure.may_have_executed
-            again = failure.is_retryable and (
+            may_have_executed = may_have_executed or failure.may_have_executed
+            can_retry = failure.is_retryable and (
                 operation.is_repeatable or not failure.may_have_executed
             )
-            pause = budget.next_delay(failure.retry_after) if again else None
-            if pause is None:
-                raise _build_final_error(operation, failure, maybe_done=maybe_done)
-            yield Sleep(pause)
+            delay = budget.next_delay(failure.retry_after) if can_retry else None
+            if delay is None:
+                raise _build_final_error(operation, failure, may_have_executed=may_have_executed)
+            yield Sleep(delay)
 
-    def renew_tokens(self, used: Tokens | None) -> Flow[None]:
+    def renew_tokens(self, used_tokens: Tokens | None) -> Flow[None]:
         """Replace the tokens, unless a concurrent request has already done so."""
-        if self._login is None or self._tokens is not used:
+        if self._login is None or self._tokens is not used_tokens:
             return
         tokens = None
         if self._tokens is not None:
@@ -205,11 +205,11 @@ def _classify_failure(operation: Operation[Any], outcome: StepResult) -> FailedA
         return FailedAttempt(error, is_retryable=True, may_have_executed=sent)
     error, status = responses.decode_error(operation, outcome), outcome.status_code
     # A proxy may have lost the connection to the gateway during the response.
-    maybe_done = status in _OUTCOME_UNKNOWN_STATUSES or isinstance(error, ApiConnectionError)
+    may_have_executed = status in _OUTCOME_UNKNOWN_STATUSES or isinstance(error, ApiConnectionError)
     return FailedAttempt(
         error,
-        is_retryable=status in _NOT_EXECUTED_STATUSES or maybe_done,
-        may_have_executed=maybe_done,
+        is_retryable=status in _NOT_EXECUTED_STATUSES or may_have_executed,
+        may_have_executed=may_have_executed,
         retry_after=responses.parse_retry_after(outcome),
     )
 
@@ -219,13 +219,13 @@ def _has_status(outcome: StepResult, status: int) -> bool:
 
 
 def _build_final_error(
-    operation: Operation[Any], failure: FailedAttempt, *, maybe_done: bool
+    operation: Operation[Any], failure: FailedAttempt, *, may_have_executed: bool
 ) -> TapgateError:
-    if operation.effect == "reads" or not maybe_done or failure.is_conclusive:
+    if operation.effect == "reads" or not may_have_executed or failure.is_conclusive:
         return failure.error
-    unknown = OutcomeUnknownError(operation.request_id)
-    unknown.__cause__ = failure.error
-    return unknown
+    outcome_unknown = OutcomeUnknownError(operation.request_id)
+    outcome_unknown.__cause__ = failure.error
+    return outcome_unknown
 
 
 def build_login(email: str, password: str) -> Operation[Tokens]:

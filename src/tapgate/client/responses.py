@@ -40,10 +40,10 @@ def decode(operation: Operation[T], response: httpx2.Response) -> T:
 
 
 def _decode(operation: Operation[Any], response: httpx2.Response) -> Any:
-    kind = operation.response_type
-    if kind is type(None):
+    response_type = operation.response_type
+    if response_type is type(None):
         return None
-    if kind is File:
+    if response_type is File:
         return File(
             content=response.content,
             media_type=response.headers.get("Content-Type", ""),
@@ -51,7 +51,7 @@ def _decode(operation: Operation[Any], response: httpx2.Response) -> Any:
             masked=response.headers.get("X-Masked") == "true",
         )
     try:
-        result = msgspec.json.decode(response.content, type=kind)
+        result = msgspec.json.decode(response.content, type=response_type)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         # Not chained: the decoder's message may quote the response body.
         raise UnexpectedResponseError(operation.request_id, response.status_code) from None
@@ -63,7 +63,7 @@ def _decode(operation: Operation[Any], response: httpx2.Response) -> Any:
 
 def decode_error(operation: Operation[Any], response: httpx2.Response) -> TapgateError:
     try:
-        text = msgspec.json.decode(response.content, type=_ErrorBody)
+        body = msgspec.json.decode(response.content, type=_ErrorBody)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         if response.status_code in _PROXY_ERROR_STATUSES:
             return ApiConnectionError(operation.request_id)
@@ -71,10 +71,10 @@ def decode_error(operation: Operation[Any], response: httpx2.Response) -> Tapgat
     return build_api_error(
         ErrorResponse(
             status=response.status_code,
-            code=text.code,
-            error=text.error,
-            message=text.message,
-            details=text.details or {},
+            code=body.code,
+            error=body.error,
+            message=body.message,
+            details=body.details or {},
             request_id=operation.request_id,
             retry_after=parse_retry_after(response),
         )
@@ -83,5 +83,5 @@ def decode_error(operation: Operation[Any], response: httpx2.Response) -> Tapgat
 
 def parse_retry_after(response: httpx2.Response) -> float | None:
     """Return the delay in seconds. Dates are ignored, since they require synchronized clocks."""
-    text = response.headers.get("Retry-After", "")
-    return float(text) if text.isascii() and text.isdigit() else None
+    value = response.headers.get("Retry-After", "")
+    return float(value) if value.isascii() and value.isdigit() else None

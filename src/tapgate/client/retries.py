@@ -33,14 +33,14 @@ class RetryBudget:
         self._deadline = now() + retries.max_elapsed
         self._failed_attempts = 0
 
-    def next_delay(self, asked: float | None) -> float | None:
+    def next_delay(self, retry_after: float | None) -> float | None:
         """Return the delay before the next attempt, or None if the failed one was the last."""
         self._failed_attempts += 1
         if self._failed_attempts >= self._policy.max_attempts:
             return None
-        max_length = min(
+        max_delay = min(
             self._policy.max_delay, self._policy.initial_delay * 2 ** (self._failed_attempts - 1)
         )
-        chosen = max_length * random.uniform(0.5, 1)  # noqa: S311 - jitter needs no secure randomness
-        pause = chosen if asked is None else asked + chosen - max_length / 2
-        return pause if self._now() + pause < self._deadline else None
+        jittered = max_delay * random.uniform(0.5, 1)  # noqa: S311 - jitter needs no secure randomness
+        delay = jittered if retry_after is None else retry_after + jittered - max_delay / 2
+        return delay if self._now() + delay < self._deadline else None

@@ -35,14 +35,14 @@ class SyncTransport:
     def close(self) -> None:
         self._http_transport.close()
 
-    def _run_flow(self, steps: Flow[T]) -> T:
+    def _run_flow(self, flow: Flow[T]) -> T:
         outcome: StepResult = None
         while True:
             try:
-                step = steps.send(outcome)
+                step = flow.send(outcome)
             except StopIteration as end:
-                response: T = end.value
-                return response
+                result: T = end.value
+                return result
             outcome = self._perform(step)
 
     def _perform(self, step: FlowStep) -> StepResult:
@@ -81,14 +81,14 @@ class AsyncTransport:
     async def close(self) -> None:
         await self._http_transport.aclose()
 
-    async def _run_flow(self, steps: Flow[T]) -> T:
+    async def _run_flow(self, flow: Flow[T]) -> T:
         outcome: StepResult = None
         while True:
             try:
-                step = steps.send(outcome)
+                step = flow.send(outcome)
             except StopIteration as end:
-                response: T = end.value
-                return response
+                result: T = end.value
+                return result
             outcome = await self._perform(step)
 
     async def _perform(self, step: FlowStep) -> StepResult:

@@ -44,19 +44,19 @@ def verify(
     the old and the new one during a rotation. `body` is the raw request body. Header names are
     case-insensitive.
     """
-    named = {name.lower(): value for name, value in headers.items()}
+    by_name = {name.lower(): value for name, value in headers.items()}
     try:
-        message_id, timestamp = named["webhook-id"], named["webhook-timestamp"]
-        signatures = named["webhook-signature"]
+        message_id, timestamp = by_name["webhook-id"], by_name["webhook-timestamp"]
+        signatures = by_name["webhook-signature"]
     except KeyError as missing:
         raise WebhookVerificationError(f"the {missing.args[0]} header is missing") from None
-    moment = signing.parse_unix_seconds(timestamp)
-    if moment is None or not signing.is_timely(moment, clock()):
+    sent_at = signing.parse_unix_seconds(timestamp)
+    if sent_at is None or not signing.is_timely(sent_at, clock()):
         raise WebhookVerificationError("the timestamp is not within 5 minutes of the current time")
     secrets = [secret] if isinstance(secret, str) else secret
     if str(int(timestamp)) != timestamp or not any(
-        signing.verify_standard_webhook(item, signatures, message_id, int(timestamp), body)
-        for item in secrets
+        signing.verify_standard_webhook(candidate, signatures, message_id, int(timestamp), body)
+        for candidate in secrets
     ):
         raise WebhookVerificationError("no signature matches")
     try:

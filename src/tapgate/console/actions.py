@@ -138,7 +138,7 @@ def build_action_pages(actions: Iterable[Action]) -> Pages:
     @pages.post("/console/actions/{name}")
     async def submit_form(request: PageRequest, name: str) -> Reply[bytes]:
         action = await _require_allowed(request, by_name.get(name))
-        names, form = _get_path_params(action, request.query), request.form
+        path_params, form = _get_path_params(action, request.query), request.form
         body: dict[str, Any] | None = None
         if action.fields or action.moves_money:
             body = _build_body(action, form)
@@ -148,7 +148,7 @@ def build_action_pages(actions: Iterable[Action]) -> Pages:
                     form.get("seen"),
                     _get_field_values(action, await _load_current_values(request, action)),
                 )
-            response = await request.send(action.method, build_path(action.path, names), body)
+            response = await request.send(action.method, build_path(action.path, path_params), body)
         except ApiError as error:
             if error.code is Code.UNAUTHORIZED:
                 raise
@@ -163,12 +163,12 @@ def build_action_pages(actions: Iterable[Action]) -> Pages:
             )
         if action.result_template is not None:
             return request.render(
-                action.result_template, result=response, action=action, names=names
+                action.result_template, result=response, action=action, path_params=path_params
             )
         path = (
             request.previous_path
             if action.redirect_path is None
-            else build_path(action.redirect_path, {**_get_string_values(response), **names})
+            else build_path(action.redirect_path, {**_get_string_values(response), **path_params})
         )
         return request.redirect(
             path,
@@ -225,7 +225,7 @@ def _get_path_params(action: Action, query: FormData) -> dict[str, str]:
 
 
 def _get_string_values(response: Any) -> dict[str, str]:
-    """Return the string fields of a response, such as the id of a created resource."""
+    """Return the string fields of a response, such as the ID of a created resource."""
     if not isinstance(response, dict):
         return {}
     return {name: value for name, value in response.items() if isinstance(value, str)}
@@ -324,6 +324,6 @@ def _render_form(
         fingerprint=fingerprint,
         error=error,
         field_errors=field_errors,
-        names=_get_path_params(action, request.query),
+        path_params=_get_path_params(action, request.query),
         address=f"{request.context.path}?{request.context.query.decode('ascii', 'ignore')}",
     )

@@ -59,20 +59,20 @@ def build_bar_chart(
     """Build a chart with one bar per bucket, its segments stacked in the order of `kinds`."""
     values = [[Decimal(str(bucket[kind])) for kind in kinds] for bucket in buckets]
     top = _round_up(max((sum(row, Decimal(0)) for row in values), default=Decimal(0)))
-    place = Decimal(WIDTH - _LEFT_MARGIN - _RIGHT_MARGIN) / max(len(buckets), 1)
-    every = -(-len(buckets) // _MAX_LABELS) or 1
+    slot_width = Decimal(WIDTH - _LEFT_MARGIN - _RIGHT_MARGIN) / max(len(buckets), 1)
+    label_interval = -(-len(buckets) // _MAX_LABELS) or 1
     return Chart(
         bars=[
             Bar(
-                x=_round_coordinate(_LEFT_MARGIN + place * (number + _BAR_GAP / 2)),
-                width=_round_coordinate(place * (1 - _BAR_GAP)),
-                center=_round_coordinate(_LEFT_MARGIN + place * (number + Decimal("0.5"))),
+                x=_round_coordinate(_LEFT_MARGIN + slot_width * (index + _BAR_GAP / 2)),
+                width=_round_coordinate(slot_width * (1 - _BAR_GAP)),
+                center=_round_coordinate(_LEFT_MARGIN + slot_width * (index + Decimal("0.5"))),
                 segments=_stack_segments(kinds, row, top),
                 label=_format_label(bucket["start"], period, zone),
-                has_label=(len(buckets) - 1 - number) % every == 0,
+                has_label=(len(buckets) - 1 - index) % label_interval == 0,
                 values=row,
             )
-            for number, (bucket, row) in enumerate(zip(buckets, values, strict=True))
+            for index, (bucket, row) in enumerate(zip(buckets, values, strict=True))
         ],
         grid_lines=[
             GridLine(_to_y(top * share / 2, top), _format_short(top * share / 2))
@@ -83,18 +83,18 @@ def build_bar_chart(
 
 
 def _stack_segments(kinds: Sequence[str], row: Sequence[Decimal], top: Decimal) -> list[BarSegment]:
-    parts, below = [], Decimal(0)
+    segments, base = [], Decimal(0)
     for kind, value in zip(kinds, row, strict=True):
         if value > 0:
-            upper, lower = _to_y(below + value, top), _to_y(below, top)
-            parts.append(BarSegment(kind, upper, _round_coordinate(lower - upper)))
-        below += value
-    return parts
+            upper, lower = _to_y(base + value, top), _to_y(base, top)
+            segments.append(BarSegment(kind, upper, _round_coordinate(lower - upper)))
+        base += value
+    return segments
 
 
 def _to_y(value: Decimal, top: Decimal) -> Decimal:
-    room = Decimal(HEIGHT - _TOP_MARGIN - _BOTTOM_MARGIN)
-    return _round_coordinate(_TOP_MARGIN + room - room * value / top)
+    plot_height = Decimal(HEIGHT - _TOP_MARGIN - _BOTTOM_MARGIN)
+    return _round_coordinate(_TOP_MARGIN + plot_height - plot_height * value / top)
 
 
 def _round_up(value: Decimal) -> Decimal:
@@ -114,8 +114,8 @@ def _format_short(value: Decimal) -> str:
 
 
 def _format_label(start: str, period: str, zone: ZoneInfo) -> str:
-    moment = datetime.fromisoformat(start).astimezone(zone)
-    return f"{moment:%H:%M}" if period == "day" else f"{moment.day} {moment:%b}"
+    start_time = datetime.fromisoformat(start).astimezone(zone)
+    return f"{start_time:%H:%M}" if period == "day" else f"{start_time.day} {start_time:%b}"
 
 
 def _round_coordinate(value: Decimal) -> Decimal:

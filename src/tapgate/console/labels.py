@@ -50,7 +50,7 @@ _DECLINE_REASONS: Final[Mapping[str, str]] = {
     Code.MAX_BALANCE_EXCEEDED: "Over the recipient's maximum balance",
 }
 
-#: Labels of resources, by the prefix of their ids or the name of the path parameter.
+#: Labels of resources, by the prefix of their IDs or the name of the path parameter.
 _RESOURCE_LABELS: Final[Mapping[str, str]] = {
     ids.SUBSCRIBER: "Customer",
     ids.AGENT: "Agent",

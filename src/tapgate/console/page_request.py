@@ -39,12 +39,12 @@ class PageRequest:
     """Browser request to a page. Pages read and change data only through the API's operations."""
 
     def __init__(
-        self, inside: InternalApi, request: RequestContext, templates: Environment
+        self, internal_api: InternalApi, request: RequestContext, templates: Environment
     ) -> None:
         self.context = request
         self.query = FormData(request.query)
         self.form = FormData(b"")
-        self._internal_api = inside
+        self._internal_api = internal_api
         self._templates = templates
 
     @property
@@ -58,8 +58,10 @@ class PageRequest:
 
     async def read_form(self) -> None:
         """Parse the body into `form`. An uploaded file is the body itself and is not parsed."""
-        kind = (self.context.get_header(b"content-type") or "").partition(";")[0].strip().lower()
-        body = self.context.body if kind == FORM_CONTENT_TYPE else b""
+        content_type = (
+            (self.context.get_header(b"content-type") or "").partition(";")[0].strip().lower()
+        )
+        body = self.context.body if content_type == FORM_CONTENT_TYPE else b""
         if len(body) > _LARGE_FORM_BYTES:
             # Parsing a form with a photo would block the event loop, and payments with it.
             self.form = await asyncio.to_thread(FormData, body)
@@ -202,14 +204,14 @@ class PageRequest:
 
         A fragment request may lose form input, so the sign-in page says that the session has ended.
         """
-        params = {}
+        query = {}
         if self.is_partial:
-            params = {"to": self.previous_path, "ended": "yes"}
+            query = {"to": self.previous_path, "ended": "yes"}
         elif self.context.method == "GET" and self.context.path != HOME_PATH:
-            params = {
+            query = {
                 "to": get_local_path(f"{self.context.path}?{self.context.query.decode('latin-1')}")
             }
-        address = f"{SIGN_IN_PATH}?{urlencode(params)}" if params else SIGN_IN_PATH
+        address = f"{SIGN_IN_PATH}?{urlencode(query)}" if query else SIGN_IN_PATH
         return self.redirect(address, cookie=session.clear_session(self.context))
 
     def render_json(self, value: Any) -> Reply[bytes]:

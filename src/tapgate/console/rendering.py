@@ -19,7 +19,7 @@ from tapgate.console.labels import (
     humanize,
 )
 
-#: id prefix -> (path of the page, endpoint that the page reads)
+#: ID prefix -> (path of the page, endpoint that the page reads)
 _PAGES_BY_PREFIX: Final = {
     ids.SUBSCRIBER: ("/console/subscribers/", "GET /api/v1/subscribers/{id}"),
     ids.AGENT: ("/console/agents/", "GET /api/v1/agents/{id}"),
@@ -59,9 +59,9 @@ def format_amount(amount: str | None, currency: str = "") -> str:
     if amount is None:
         return "–"
     sign = "−" if amount.startswith("-") else ""
-    whole, point, part = amount.removeprefix("-").partition(".")
+    whole, point, fraction = amount.removeprefix("-").partition(".")
     grouped = f"{int(whole):,}" if whole.isascii() and whole.isdigit() else whole
-    return f"{sign}{grouped}{point}{part}{' ' if currency else ''}{currency}"
+    return f"{sign}{grouped}{point}{fraction}{' ' if currency else ''}{currency}"
 
 
 def format_number(value: int | float | None) -> str:
@@ -95,6 +95,6 @@ def end_sentence(text: str) -> str:
 
 
 def get_page_path(public_id: str | None, can_access: Callable[[str], bool]) -> str | None:
-    """Return the path of the page for an id; None if there is none or the viewer has no access."""
+    """Return the path of the page for an ID; None if there is none or the viewer has no access."""
     page = None if public_id is None else _PAGES_BY_PREFIX.get(public_id[:4])
     return page[0] + str(escape(public_id)) if page is not None and can_access(page[1]) else None

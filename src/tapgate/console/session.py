@@ -110,8 +110,10 @@ def _get_host(origin: str) -> str | None:
         return None
 
 
-def require_csrf_token(request: RequestContext, principal: Principal, in_form: str | None) -> None:
-    value = request.get_header(CSRF_HEADER) or in_form or ""
+def require_csrf_token(
+    request: RequestContext, principal: Principal, form_token: str | None
+) -> None:
+    value = request.get_header(CSRF_HEADER) or form_token or ""
     expected = get_csrf_token(request, principal)
     if not hmac.compare_digest(value.encode(errors="replace"), expected.encode()):
         raise ApiError(Code.FORBIDDEN, "Your session has changed. Reload the page and try again.")

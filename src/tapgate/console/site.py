@@ -81,7 +81,7 @@ class PageSite:
         for page in pages:
             self._router.add(page.method, page.path, page)
 
-    async def authorize(self, inside: InternalApi, request: RequestContext) -> int:
+    async def authorize(self, internal_api: InternalApi, request: RequestContext) -> int:
         if request.caller is not None:
             request.caller = caller = await session.authenticate(request, NO_CHARGE)
         else:
@@ -90,34 +90,34 @@ class PageSite:
             if caller is None:
                 await charge.charge()
             else:
-                await inside.enforce_rate_limit(request, caller.rate_limit_key)
+                await internal_api.enforce_rate_limit(request, caller.rate_limit_key)
         return _MAX_ANONYMOUS_BODY_BYTES if caller is None else _MAX_BODY_BYTES
 
-    async def respond(self, inside: InternalApi, context: RequestContext) -> Reply[bytes]:
+    async def respond(self, internal_api: InternalApi, context: RequestContext) -> Reply[bytes]:
         try:
             asset = self._get_asset(context)
             if asset is not None:
                 return asset
-            request = PageRequest(inside, context, self._templates)
+            request = PageRequest(internal_api, context, self._templates)
         except ApiError as error:
-            return self.render_error(inside, context, error)
+            return self.render_error(internal_api, context, error)
         try:
             return await self._dispatch(request)
         except ApiError as error:
             return _render_error(request, error)
-        except Exception as problem:
+        except Exception as error:
             _log.error(
                 "console.page_failed",
                 request_id=context.request_id,
-                failure=logs.describe_exception(problem),
+                failure=logs.describe_exception(error),
             )
             return _render_error(request, ApiError(Code.INTERNAL_ERROR))
 
     def render_error(
-        self, inside: InternalApi, context: RequestContext, error: ApiError
+        self, internal_api: InternalApi, context: RequestContext, error: ApiError
     ) -> Reply[bytes]:
         """Render an error that occurred before the request was routed."""
-        request = PageRequest(inside, _clear_query(context), self._templates)
+        request = PageRequest(internal_api, _clear_query(context), self._templates)
         if (
             error.code is Code.PAYLOAD_TOO_LARGE
             and context.caller is None
@@ -135,7 +135,7 @@ class PageSite:
 
     async def _dispatch(self, request: PageRequest) -> Reply[bytes]:
         context = request.context
-        methods, names = self._router.find(context.path) or ({}, [])
+        methods, path_args = self._router.find(context.path) or ({}, [])
         page = methods.get("GET" if context.method == "HEAD" else context.method)
         if page is None:
             raise _build_no_page_error(methods)
@@ -149,7 +149,7 @@ class PageSite:
                 session.require_csrf_token(
                     context, context.caller, request.form.get(session.CSRF_FIELD)
                 )
-        return await page.handler(request, *names)
+        return await page.handler(request, *path_args)
 
 
 def _build_no_page_error(methods: Mapping[str, _PageRoute]) -> ApiError:

@@ -35,8 +35,8 @@ class DemoError(Exception):
 
 def estimate_work(size: str) -> int:
     """Return the total work in the units passed to `advance`."""
-    subscribers, _, _, days, a_day, _ = SIZES[size]
-    return round(subscribers * (1 + a_day * days * 0.9))
+    subscribers, _, _, days, transactions_per_day, _ = SIZES[size]
+    return round(subscribers * (1 + transactions_per_day * days * 0.9))
 
 
 def create_clock(now: datetime, size: str, zone: ZoneInfo) -> SimulatedClock:
@@ -70,26 +70,26 @@ async def acquire_build_lock(database: Database) -> AsyncIterator[None]:
 
 async def is_built(database: Database) -> bool:
     """Return whether the demo exists, including one whose build was interrupted."""
-    found: bool = await database.fetchval(
+    exists: bool = await database.fetchval(
         "SELECT EXISTS (SELECT FROM cards WHERE serial = $1)", FIRST_SERIAL
     )
-    return found
+    return exists
 
 
 async def build(
-    past: Services, clock: SimulatedClock, size: str, now: datetime, advance: AdvanceProgress
+    services: Services, clock: SimulatedClock, size: str, now: datetime, advance: AdvanceProgress
 ) -> Country:
-    """Build the demo; the services in `past` must use `clock`, also to generate ids."""
+    """Build the demo; `services` must use `clock`, also to generate IDs."""
     dimensions, end = SIZES[size], now - _END_BEFORE_NOW
-    zone = past.settings.timezone
+    zone = services.settings.timezone
     today = get_platform_day(end, zone)
     rng = Random(_SEED)  # noqa: S311 - fixed seed: every build gives the same data
-    seeder = Seeder(build_request_context(past), rng, dimensions)
+    seeder = Seeder(build_request_context(services), rng, dimensions)
     country = await seeder.seed_country(today)
-    simulator = TransactionSimulator(past, country, rng)
-    life = Simulation(country, seeder, simulator, rng, dimensions, clock, advance)
-    await life.run(today, end, zone)
+    simulator = TransactionSimulator(services, country, rng)
+    simulation = Simulation(country, seeder, simulator, rng, dimensions, clock, advance)
+    await simulation.run(today, end, zone)
     clock.advance_to(end)
-    await life.prepare_examples()
-    await past.authenticator.terminals.flush_last_seen()
+    await simulation.prepare_examples()
+    await services.authenticator.terminals.flush_last_seen()
     return country

@@ -123,6 +123,6 @@ def draw_address(rng: Random) -> str:
 
 def get_merchant(number: int) -> Merchant:
     """Return merchant data by number; numbers beyond the list become numbered branches."""
-    branch, kind = divmod(number, len(MERCHANTS))
-    original = MERCHANTS[kind]
+    branch, index = divmod(number, len(MERCHANTS))
+    original = MERCHANTS[index]
     return original._replace(name=f"{original.name} {branch + 1}") if branch else original

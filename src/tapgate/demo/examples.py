@@ -48,52 +48,52 @@ def _list_environment(settings: Settings) -> Iterator[str]:
         yield f"TAPGATE_DATABASE_URL={_quote(url)}"
 
 
-def render_examples(country: Country, with_: ExampleContext, *, today: date) -> list[str]:
+def render_examples(country: Country, context: ExampleContext, *, today: date) -> list[str]:
     """Return the examples; each request is one self-contained line that can be repeated."""
     counts = (
         f"{len(country.residents):,} customers, {len(country.shops)} merchants and "
         f"{len(country.agents)} agents"
     )
-    head = f"The demo has {counts}. Try these requests in another terminal, in this folder:"
-    return [head, *(f"  {line}" for line in _render_commands(country, with_, today))]
+    heading = f"The demo has {counts}. Try these requests in another terminal, in this folder:"
+    return [heading, *(f"  {line}" for line in _render_commands(country, context, today))]
 
 
-def _render_commands(country: Country, with_: ExampleContext, today: date) -> Iterator[str]:
-    hero, friend = (country.residents[who] for who in (seed.HERO, seed.FRIEND))
+def _render_commands(country: Country, context: ExampleContext, today: date) -> Iterator[str]:
+    hero, friend = (country.residents[number] for number in (seed.HERO, seed.FRIEND))
     agent, shop = country.agents[0], country.shops[0]
     terminal = shop.terminals[0]
     name, other = hero.person.first_name, friend.person.first_name
     phone = seed.get_phone_number(hero)
     yield f"# {hero.person.name}: phone {phone}, card {hero.serial}, PIN {hero.pin}"
-    yield _render_get(with_, f"/api/v1/subscribers/{hero.public_id}")
-    yield _render_get(with_, f"/api/v1/balance/{hero.public_id}")
-    yield _render_get(with_, f"/api/v1/transactions?user_id={hero.public_id}&limit=5")
+    yield _render_get(context, f"/api/v1/subscribers/{hero.public_id}")
+    yield _render_get(context, f"/api/v1/balance/{hero.public_id}")
+    yield _render_get(context, f"/api/v1/transactions?user_id={hero.public_id}&limit=5")
     statement = {
         "subscriber_id": hero.public_id,
         "from_date": (today - timedelta(days=30)).isoformat(),
         "to_date": today.isoformat(),
         "format": "pdf",
     }
-    yield _render_post(with_, "/api/v1/wallet/account-statement", statement)
+    yield _render_post(context, "/api/v1/wallet/account-statement", statement)
     yield f"# {name} sends money to {other}"
     p2p = {
         "request_id": "try-p2p-1",
         "sender_id": hero.public_id,
         "recipient_card_serial": friend.serial,
-        "amount": _format_amount(with_, 50),
+        "amount": _format_amount(context, 50),
         "pin": hero.pin,
         "memo": "thank you",
     }
-    yield _render_post(with_, "/api/v1/wallet/transfer-p2p", p2p)
+    yield _render_post(context, "/api/v1/wallet/transfer-p2p", p2p)
     yield f"# {name} deposits cash at {agent.business_name or agent.name}"
     cash_in = {
         "request_id": "try-cash-in-1",
         "agent_id": agent.public_id,
         "card_serial": hero.serial,
-        "amount": _format_amount(with_, 200),
+        "amount": _format_amount(context, 200),
         "agent_pin": agent.pin,
     }
-    yield _render_post(with_, "/api/v1/agents/cashin", cash_in)
+    yield _render_post(context, "/api/v1/agents/cashin", cash_in)
     yield f"# A terminal at {shop.merchant.name} looks up the card, then takes a payment"
     for path, body in (
         ("/api/v1/pos/lookup-card", {"card_identifier": hero.serial}),
@@ -102,45 +102,46 @@ def _render_commands(country: Country, with_: ExampleContext, today: date) -> It
             {
                 "request_id": "try-pos-1",
                 "card_serial": hero.serial,
-                "amount": _format_amount(with_, 35),
+                "amount": _format_amount(context, 35),
                 "pin": hero.pin,
             },
         ),
     ):
         yield _render_signed_post(
-            with_, path, body, key_id=terminal.key_id, secret=terminal.key.secret
+            context, path, body, key_id=terminal.key_id, secret=terminal.key.secret
         )
     yield "# Verify the ledger"
-    yield with_.verify
+    yield context.verify
 
 
-def _format_amount(with_: ExampleContext, major: int) -> str:
-    return money.format_decimal(major * 10 ** money.get_decimals(with_.currency), with_.currency)
-
-
-def _render_get(with_: ExampleContext, path: str) -> str:
-    return f"curl -s {_quote(with_.url + path)} {_render_authorization(with_)}"
-
-
-def _render_post(with_: ExampleContext, path: str, body: Mapping[str, str]) -> str:
-    return (
-        f"curl -s {_quote(with_.url + path)} {_render_authorization(with_)} -d {_quote_json(body)}"
+def _format_amount(context: ExampleContext, major: int) -> str:
+    return money.format_decimal(
+        major * 10 ** money.get_decimals(context.currency), context.currency
     )
+
+
+def _render_get(context: ExampleContext, path: str) -> str:
+    return f"curl -s {_quote(context.url + path)} {_render_authorization(context)}"
+
+
+def _render_post(context: ExampleContext, path: str, body: Mapping[str, str]) -> str:
+    authorization = _render_authorization(context)
+    return f"curl -s {_quote(context.url + path)} {authorization} -d {_quote_json(body)}"
 
 
 def _render_signed_post(
-    with_: ExampleContext, path: str, body: Mapping[str, str], *, key_id: str, secret: str
+    context: ExampleContext, path: str, body: Mapping[str, str], *, key_id: str, secret: str
 ) -> str:
     # `--secret=`, because a secret that starts with a dash would be parsed as an option.
     sign = (
-        f"{with_.sign} pos POST {path} -d {_quote_json(body)} --key-id {key_id} "
+        f"{context.sign} pos POST {path} -d {_quote_json(body)} --key-id {key_id} "
         f"--secret={_quote(secret)}"
     )
-    return f"curl -s {_quote(with_.url + path)} -d {_quote_json(body)} $({sign})"
+    return f"curl -s {_quote(context.url + path)} -d {_quote_json(body)} $({sign})"
 
 
-def _render_authorization(with_: ExampleContext) -> str:
-    return f"-H 'Authorization: Bearer {with_.api_key}'"
+def _render_authorization(context: ExampleContext) -> str:
+    return f"-H 'Authorization: Bearer {context.api_key}'"
 
 
 def _quote_json(body: Mapping[str, str]) -> str:
@@ -155,8 +156,8 @@ def get_file(data_dir: Path) -> Path:
     return data_dir / _FILE_NAME
 
 
-def save_examples(data_dir: Path, displayed: list[str]) -> None:
-    private_files.write(get_file(data_dir), displayed)
+def save_examples(data_dir: Path, examples: list[str]) -> None:
+    private_files.write(get_file(data_dir), examples)
 
 
 def load_examples(data_dir: Path) -> list[str]:
@@ -173,12 +174,12 @@ class ExamplePerson(msgspec.Struct, frozen=True):
     pin: str
 
     def __repr__(self) -> str:
-        return f"Example(card={self.card!r})"
+        return f"ExamplePerson(card={self.card!r})"
 
 
 def load_example_person(data_dir: Path) -> ExamplePerson | None:
-    found = _PERSON_PATTERN.search("\n".join(load_examples(data_dir)))
-    return None if found is None else ExamplePerson(*found.groups())
+    match = _PERSON_PATTERN.search("\n".join(load_examples(data_dir)))
+    return None if match is None else ExamplePerson(*match.groups())
 
 
 def load_example_phone(data_dir: Path) -> str | None:

@@ -113,6 +113,6 @@ _DIGITS: Final = "0123456789"
 def draw_pin(rng: Random) -> str:
     """Draw a random PIN that is not weak, so that every configuration accepts it."""
     while True:
-        drawn = "".join(rng.choices(_DIGITS, k=4))
-        if not is_weak_pin(drawn):
-            return drawn
+        pin = "".join(rng.choices(_DIGITS, k=4))
+        if not is_weak_pin(pin):
+            return pin

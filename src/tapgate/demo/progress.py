@@ -12,11 +12,11 @@ _PRINT_INTERVAL_SECONDS: Final = 10.0
 
 
 @contextlib.contextmanager
-def show_progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+def show_progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
     """Yield a function that advances the progress by an amount of work."""
     console = Console()
     if not console.is_terminal:
-        yield _LineProgress(what, total).advance
+        yield _LineProgress(label, total).advance
         return
     columns = (
         TextColumn("{task.description}"),
@@ -25,13 +25,13 @@ def show_progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(what, total=total)
+        task = bar.add_task(label, total=total)
         yield lambda done: bar.advance(task, done)
 
 
 class _LineProgress:
-    def __init__(self, what: str, total: int) -> None:
-        self._label = what
+    def __init__(self, label: str, total: int) -> None:
+        self._label = label
         self._total = total
         self._done = 0
         self._last_printed = time.monotonic()

@@ -113,8 +113,8 @@ class Seeder:
             for number, uid in enumerate(uids, 1)
         ]
         for start in range(0, count, _ROWS_PER_FILE):
-            part = rows[start : start + _ROWS_PER_FILE]
-            file = "\n".join(["Serial No.,MAC Address,Expiry Date", *part])
+            chunk = rows[start : start + _ROWS_PER_FILE]
+            file = "\n".join(["Serial No.,MAC Address,Expiry Date", *chunk])
             await upload.upload(self._context, "text/csv", file.encode())
 
     def _draw_expiry(self, number: int, last_day: date) -> date:
@@ -157,19 +157,21 @@ class Seeder:
                 name=merchant.name, phone_number=f"+{_SHOP_PHONE_BASE + number + 1}", email=email
             ),
         )
-        tills = []
-        for till in range(1, self._random.randint(1, 3) + 1):
+        shop_terminals = []
+        for terminal_number in range(1, self._random.randint(1, 3) + 1):
             added = await terminals.add(
-                self._context, created.processor.id, NewTerminal(name=f"Till {till}")
+                self._context, created.processor.id, NewTerminal(name=f"Till {terminal_number}")
             )
-            tills.append(Terminal(id=added.terminal.id, key=added.key))
-        return Shop(merchant=merchant, id=created.processor.id, key=created.key, terminals=tills)
+            shop_terminals.append(Terminal(id=added.terminal.id, key=added.key))
+        return Shop(
+            merchant=merchant, id=created.processor.id, key=created.key, terminals=shop_terminals
+        )
 
     def _build_resident(self, number: int, agents: list[Agent]) -> Resident:
         rng = self._random
         level = _KYC_LEVELS.get(number) or rng.choices((1, 2, 3), (78, 18, 4))[0]
         category = _CATEGORIES.get(number) or rng.choices(("standard", "vip"), (95, 5))[0]
-        paid = number == HERO or rng.random() < 0.4
+        has_salary = number == HERO or rng.random() < 0.4
         return Resident(
             number=number,
             person=_FIXED_PEOPLE.get(number) or country.draw_person(rng),
@@ -178,7 +180,7 @@ class Seeder:
             category=category,
             kyc_level=level,
             activity=0.2 + rng.expovariate(1.25),
-            salary=rng.randrange(900, 3_000, 50) * level * self._major_unit if paid else 0,
+            salary=rng.randrange(900, 3_000, 50) * level * self._major_unit if has_salary else 0,
             agent=rng.choice(agents),
         )
 
@@ -187,38 +189,38 @@ class Seeder:
         return _format_serial(self._last_serial)
 
     async def register_residents(
-        self, newcomers: list[Resident], neighbours: list[Resident]
+        self, new_residents: list[Resident], existing_residents: list[Resident]
     ) -> None:
         """Register residents, set their KYC level and link their cards."""
-        families = [self._build_child_cards(resident) for resident in newcomers]
-        registrations = [self._build_registration(resident) for resident in newcomers]
-        for resident in newcomers:
-            others = [*neighbours, *newcomers]
+        child_cards_by_resident = [self._build_child_cards(resident) for resident in new_residents]
+        registrations = [self._build_registration(resident) for resident in new_residents]
+        for resident in new_residents:
+            others = [*existing_residents, *new_residents]
             resident.friends = [
                 friend for friend in self._random.choices(others, k=5) if friend is not resident
             ] or [others[0] if others[0] is not resident else others[1]]
         await _run_with_limit(
-            self._register_resident(resident, registration, family)
-            for resident, registration, family in zip(
-                newcomers, registrations, families, strict=True
+            self._register_resident(resident, registration, child_cards)
+            for resident, registration, child_cards in zip(
+                new_residents, registrations, child_cards_by_resident, strict=True
             )
         )
 
     def _build_registration(self, resident: Resident) -> Registration:
         rng, person = self._random, resident.person
-        has_email, known = rng.random() < 0.4, resident.kyc_level > 1
+        has_email, is_verified = rng.random() < 0.4, resident.kyc_level > 1
         mailbox = f"{person.first_name}.{person.last_name}{resident.number}"
-        born = date(rng.randint(1955, 2004), rng.randint(1, 12), rng.randint(1, 28))
+        born_on = date(rng.randint(1955, 2004), rng.randint(1, 12), rng.randint(1, 28))
         return Registration(
             phone_number=get_phone_number(resident),
             first_name=person.first_name,
             last_name=person.last_name,
             pin=resident.pin,
             email=f"{mailbox.lower().replace(' ', '')}@example.com" if has_email else None,
-            date_of_birth=born.isoformat(),
+            date_of_birth=born_on.isoformat(),
             address=person.address,
-            id_type=rng.choice(("NATIONAL_ID", "PASSPORT")) if known else None,
-            id_number=f"DM{resident.number:07}" if known else None,
+            id_type=rng.choice(("NATIONAL_ID", "PASSPORT")) if is_verified else None,
+            id_number=f"DM{resident.number:07}" if is_verified else None,
             category=resident.category,
         )
 
@@ -238,15 +240,18 @@ class Seeder:
         ]
 
     async def _register_resident(
-        self, resident: Resident, registration: Registration, family: list[tuple[ChildCard, str]]
+        self,
+        resident: Resident,
+        registration: Registration,
+        child_cards: list[tuple[ChildCard, str]],
     ) -> None:
         registered = await subscribers.register(self._context, registration)
         resident.id, resident.account_id = registered.id, registered.account_id
         if resident.kyc_level > 1:
-            known = SubscriberUpdate(kyc_level=resident.kyc_level, kyc_status="VERIFIED")
-            await subscribers.update(self._context, resident.id, known)
+            update = SubscriberUpdate(kyc_level=resident.kyc_level, kyc_status="VERIFIED")
+            await subscribers.update(self._context, resident.id, update)
         await self.link_card(resident, resident.serial)
-        for child, first_name in family:
+        for child, first_name in child_cards:
             await cards.link_to_child(
                 self._context,
                 NewChildCard(
@@ -286,12 +291,12 @@ def _format_serial(number: int) -> str:
 
 
 async def _run_with_limit(tasks: Iterable[Awaitable[None]]) -> None:
-    places = asyncio.Semaphore(_MAX_CONCURRENCY)
+    semaphore = asyncio.Semaphore(_MAX_CONCURRENCY)
 
-    async def when_there_is_room(task: Awaitable[None]) -> None:
-        async with places:
+    async def run(task: Awaitable[None]) -> None:
+        async with semaphore:
             await task
 
     async with asyncio.TaskGroup() as group:
         for task in tasks:
-            group.create_task(when_there_is_room(task))
+            group.create_task(run(task))

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from tapgate.demo import country as places
+from tapgate.demo import country as country_data
 from tapgate.demo import seed
 from tapgate.demo.clock import SimulatedClock
 from tapgate.demo.country import Size
@@ -58,8 +58,8 @@ class Simulation:
 
     async def run(self, today: date, end: datetime, zone: ZoneInfo) -> None:
         """Simulate all days up to `end`, which is today."""
-        for number in range(self._size.days):
-            day = today - timedelta(days=self._size.days - 1 - number)
+        for day_number in range(self._size.days):
+            day = today - timedelta(days=self._size.days - 1 - day_number)
 
             def at(clock_time: time, day: date = day) -> datetime:
                 return datetime.combine(day, clock_time, zone).astimezone(UTC)
@@ -67,20 +67,20 @@ class Simulation:
             if at(time(6)) >= end:
                 return
             self._clock.advance_to(at(time(5, 12)))
-            await self._register_newcomers(number)
-            for minute, dealings in enumerate(self._plan_morning(number, day)):
+            await self._register_new_residents(day_number)
+            for minute, transactions in enumerate(self._plan_morning(day_number, day)):
                 self._clock.advance_to(at(time(5, 30 + 3 * minute, 7)))
-                await self._run_concurrently(dealings)
-            for moment, visitors in self._plan_day(day):
+                await self._run_concurrently(transactions)
+            for moment, residents in self._plan_day(day):
                 if at(moment) >= end:
                     return
                 self._clock.advance_to(at(moment))
                 await self._run_concurrently(
-                    [self._choose_transaction(resident) for resident in visitors]
+                    [self._choose_transaction(resident) for resident in residents]
                 )
                 await self._run_concurrently(self._plan_refunds())
             self._clock.advance_to(at(time(23, 20)))
-            await self._incidents.run(self._size.days - 1 - number)
+            await self._incidents.run(self._size.days - 1 - day_number)
 
     async def prepare_examples(self) -> None:
         """Fund the subscriber and the agent of the examples, so that the examples succeed."""
@@ -92,38 +92,44 @@ class Simulation:
 
     # Registrations
 
-    async def _register_newcomers(self, number: int) -> None:
+    async def _register_new_residents(self, day_number: int) -> None:
         residents = self._country.residents
-        first = max(int(len(residents) * _FIRST_DAY_SHARE), 12)
-        share = min(1.0, number / (self._size.days / 2))
-        newcomers = residents[len(self._registered) : first + int((len(residents) - first) * share)]
-        if newcomers:
-            await self._seeder.register_residents(newcomers, self._registered)
-            self._registered += newcomers
+        initial_count = max(int(len(residents) * _FIRST_DAY_SHARE), 12)
+        share = min(1.0, day_number / (self._size.days / 2))
+        new_residents = residents[
+            len(self._registered) : initial_count + int((len(residents) - initial_count) * share)
+        ]
+        if new_residents:
+            await self._seeder.register_residents(new_residents, self._registered)
+            self._registered += new_residents
             self._activity_weights = list(
                 accumulate(resident.activity for resident in self._registered)
             )
-            self._advance_progress(len(newcomers))
+            self._advance_progress(len(new_residents))
         for resident in self._registered:
             resident.transactions_today = 0
 
     # Scheduled transactions
 
-    def _plan_morning(self, number: int, day: date) -> list[list[PendingTransaction]]:
+    def _plan_morning(self, day_number: int, day: date) -> list[list[PendingTransaction]]:
         """Return the morning's transactions in lists to run in order; each needs the previous."""
-        first = number == 0
+        is_first_day = day_number == 0
         salaries = [
             self._transactions.fund_from_partner(resident, resident.salary, f"SALARY-{day:%Y-%m}")
             for resident in self._registered
-            if resident.salary and resident.is_active and (first or resident.payday == day.day)
+            if resident.salary
+            and resident.is_active
+            and (is_first_day or resident.payday == day.day)
         ]
         deposits = []
-        if first or day.weekday() == _MONDAY:
-            month = sum(resident.salary for resident in self._country.residents)
+        if is_first_day or day.weekday() == _MONDAY:
+            monthly_salaries = sum(resident.salary for resident in self._country.residents)
             # Each week a quarter of the monthly salaries, plus a margin for remittances.
-            thousands = (month if first else month // 3) // (1_000 * self._major_unit)
+            thousands = (monthly_salaries if is_first_day else monthly_salaries // 3) // (
+                1_000 * self._major_unit
+            )
             deposits.append(self._transactions.deposit(thousands * 1_000 * self._major_unit))
-        if first or day.day == 1:
+        if is_first_day or day.day == 1:
             employer = self._country.residents[seed.EMPLOYER]
             salaries.append(
                 self._transactions.fund_from_partner(employer, 9_000 * self._major_unit, "DUES")
@@ -137,21 +143,21 @@ class Simulation:
         ]
 
     def _plan_float_funding(self) -> list[PendingTransaction]:
-        full = 30_000 * self._major_unit
+        super_agent_float = 30_000 * self._major_unit
         return [
-            self._transactions.fund_agent(agent, full)
+            self._transactions.fund_agent(agent, super_agent_float)
             for agent in self._country.super_agents
-            if agent.balance < full // 3
+            if agent.balance < super_agent_float // 3
         ]
 
     def _plan_float_transfers(self) -> list[PendingTransaction]:
-        enough = 5_000 * self._major_unit
+        sub_agent_float = 5_000 * self._major_unit
         return [
-            self._transactions.transfer_float(agent.parent, agent, enough)
+            self._transactions.transfer_float(agent.parent, agent, sub_agent_float)
             for agent in self._country.agents
             if agent.parent is not None
-            and agent.balance < enough // 2
-            and agent.parent.balance > enough
+            and agent.balance < sub_agent_float // 2
+            and agent.parent.balance > sub_agent_float
         ]
 
     def _plan_weekly(self, day: date) -> list[list[PendingTransaction]]:
@@ -179,10 +185,10 @@ class Simulation:
         return [
             self._transactions.pay_out_merchant(
                 shop,
-                owners[number % len(owners)],
+                owners[index % len(owners)],
                 shop.unpaid_takings * 6 // 10 // self._major_unit * self._major_unit,
             )
-            for number, shop in enumerate(self._country.shops)
+            for index, shop in enumerate(self._country.shops)
             if shop.unpaid_takings > 400 * self._major_unit
         ]
 
@@ -197,19 +203,19 @@ class Simulation:
         )
         expected *= 1.25 if day.day <= 5 else 1.0
         count = max(0, round(self._random.gauss(expected, expected**0.5)))
-        visitors = self._random.choices(
+        residents = self._random.choices(
             self._registered, cum_weights=self._activity_weights, k=count
         )
-        length = len(_HOUR_WEIGHTS) * 3600 / self._size.slots_per_day
+        slot_seconds = len(_HOUR_WEIGHTS) * 3600 / self._size.slots_per_day
         moments: dict[int, tuple[int, list[Resident]]] = {}
-        for resident in visitors:
+        for resident in residents:
             if not resident.is_active or resident.transactions_today >= _MAX_TRANSACTIONS_PER_DAY:
                 continue
             resident.transactions_today += 1
             hour = self._random.choices(range(len(_HOUR_WEIGHTS)), _HOUR_WEIGHTS)[0]
             second = hour * 3600 + self._random.randrange(3600)
-            latest, others = moments.get(int(second / length), (0, []))
-            moments[int(second / length)] = max(latest, second), [*others, resident]
+            latest, others = moments.get(int(second / slot_seconds), (0, []))
+            moments[int(second / slot_seconds)] = max(latest, second), [*others, resident]
         self._advance_progress(count)
         return [
             (_to_time_of_day(second), others) for _, (second, others) in sorted(moments.items())
@@ -217,8 +223,8 @@ class Simulation:
 
     def _choose_transaction(self, resident: Resident) -> PendingTransaction:
         rng = self._random
-        poor = resident.balance < 60 * self._major_unit
-        if poor and rng.random() < 0.95:
+        has_low_balance = resident.balance < 60 * self._major_unit
+        if has_low_balance and rng.random() < 0.95:
             return self._cash_in(resident)
         return rng.choices(
             (self._buy, self._send, self._buy_in_app, self._cash_out, self._cash_in, self._receive),
@@ -233,8 +239,8 @@ class Simulation:
             allowance = self._draw_price(5, 60 if rng.random() < 0.95 else 400)
             if allowance < resident.balance:
                 return self._transactions.pay(resident, shop, allowance, child=child)
-        wanted = self._draw_price(shop.merchant.min_price, shop.merchant.max_price)
-        amount = self._fit_to_balance(resident, wanted)
+        desired_amount = self._draw_price(shop.merchant.min_price, shop.merchant.max_price)
+        amount = self._fit_to_balance(resident, desired_amount)
         if amount is None:
             return self._cash_in(resident)
         return self._transactions.pay(resident, shop, amount)
@@ -243,8 +249,10 @@ class Simulation:
         shops: list[Shop] = [shop for shop in self._country.shops if shop.merchant.in_app]
         shop = self._random.choice(shops)
         # In-app payments have no PIN, so they must stay within the no-PIN limit.
-        wanted = self._draw_price(shop.merchant.min_price, min(shop.merchant.max_price, 400))
-        amount = self._fit_to_balance(resident, wanted)
+        desired_amount = self._draw_price(
+            shop.merchant.min_price, min(shop.merchant.max_price, 400)
+        )
+        amount = self._fit_to_balance(resident, desired_amount)
         if amount is None:
             return self._cash_in(resident)
         return self._transactions.pay_in_app(resident, shop, amount)
@@ -252,7 +260,7 @@ class Simulation:
     def _send(self, resident: Resident) -> PendingTransaction:
         rng = self._random
         recipient = rng.choice(resident.friends)
-        memo = rng.choice(places.MEMOS) if rng.random() < 0.7 else None
+        memo = rng.choice(country_data.MEMOS) if rng.random() < 0.7 else None
         amount = self._fit_to_balance(resident, self._draw_price(20, 600))
         if amount is None:
             return self._cash_in(resident)
@@ -279,31 +287,31 @@ class Simulation:
         return self._transactions.fund_from_partner(resident, amount, "REMIT")
 
     def _plan_refunds(self) -> list[PendingTransaction]:
-        waiting, self._transactions.pending_refunds = self._transactions.pending_refunds, []
-        return [self._transactions.refund(*payment) for payment in waiting]
+        pending, self._transactions.pending_refunds = self._transactions.pending_refunds, []
+        return [self._transactions.refund(*payment) for payment in pending]
 
-    def _draw_price(self, cheapest: int, dearest: int) -> int:
+    def _draw_price(self, min_price: int, max_price: int) -> int:
         """Draw a rounded price from the range, skewed toward the lower end."""
-        price = cheapest * math.pow(dearest / cheapest, math.pow(self._random.random(), 1.4))
+        price = min_price * math.pow(max_price / min_price, math.pow(self._random.random(), 1.4))
         step: int = max(1, self._major_unit // 2)
         if price >= 50:
             step = self._major_unit * (5 if price < 500 else 25)
         return max(1, round(price * self._major_unit / step)) * step
 
-    def _fit_to_balance(self, resident: Resident, wanted: int) -> int | None:
+    def _fit_to_balance(self, resident: Resident, desired_amount: int) -> int | None:
         """Return an affordable amount, or None if the balance is too low.
 
         Residents ignore their balance one time in five, so some payments are declined.
         """
-        most = resident.balance * 9 // 10
-        if wanted <= most or self._random.random() < 0.2:
-            return wanted
-        less = most // 2 // self._major_unit * self._major_unit
-        return less if less >= 10 * self._major_unit else None
+        max_amount = resident.balance * 9 // 10
+        if desired_amount <= max_amount or self._random.random() < 0.2:
+            return desired_amount
+        reduced_amount = max_amount // 2 // self._major_unit * self._major_unit
+        return reduced_amount if reduced_amount >= 10 * self._major_unit else None
 
     @staticmethod
-    async def _run_concurrently(dealings: list[PendingTransaction]) -> None:
-        await asyncio.gather(*dealings)
+    async def _run_concurrently(transactions: list[PendingTransaction]) -> None:
+        await asyncio.gather(*transactions)
 
 
 def _to_time_of_day(second: int) -> time:

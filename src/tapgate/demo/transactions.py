@@ -30,7 +30,7 @@ class TransactionSimulator:
         self._random = rng
         self._sequence = 0
         self.major_unit: int = 10 ** money.get_decimals(services.settings.currency)
-        #: Payments to refund: merchant, transaction id and amount (None for the full amount).
+        #: Payments to refund: merchant, transaction ID and amount (None for the full amount).
         self.pending_refunds: list[tuple[Shop, int, int | None]] = []
         self.recorded_count = 0
 
@@ -48,9 +48,9 @@ class TransactionSimulator:
         terminal = rng.choice(shop.terminals)
         pin = child.pin if child else resident.pin
         with_pin = amount > 100 * self.major_unit or rng.random() < 0.3
-        slips = with_pin and rng.random() < 0.02
-        comes_back = rng.random() < 0.03
-        part = (
+        enters_wrong_pin = with_pin and rng.random() < 0.02
+        will_refund = rng.random() < 0.03
+        refund_amount = (
             None if rng.random() < 0.7 else max(1, amount // 2 // self.major_unit * self.major_unit)
         )
         command = Command(
@@ -65,7 +65,7 @@ class TransactionSimulator:
             context=self._build_sale_context(shop, terminal),
         )
         self._touch_terminal(terminal.id)
-        if slips:
+        if enters_wrong_pin:
             await self._submit_wrong_pin(command, pin)
         result = await self._submit(command)
         if result is None:
@@ -73,8 +73,8 @@ class TransactionSimulator:
         self._update_balance(resident, result.payer_available)
         if result.status == "completed":
             shop.unpaid_takings += result.amount - result.fee
-            if comes_back and shop.unpaid_takings > result.amount:
-                self.pending_refunds.append((shop, result.transaction_id, part))
+            if will_refund and shop.unpaid_takings > result.amount:
+                self.pending_refunds.append((shop, result.transaction_id, refund_amount))
 
     async def pay_in_app(self, resident: Resident, shop: Shop, amount: int) -> None:
         command = Command(
@@ -92,13 +92,13 @@ class TransactionSimulator:
             self._update_balance(resident, result.payer_available)
             shop.unpaid_takings += result.amount - result.fee
 
-    async def refund(self, shop: Shop, transaction_id: int, part: int | None) -> None:
+    async def refund(self, shop: Shop, transaction_id: int, refund_amount: int | None) -> None:
         command = Command(
             type=chart.REFUND,
             channel="pos",
             payer=commands.processor_party(shop.id),
             payee=commands.CASH_PARTY,
-            amount=part,
+            amount=refund_amount,
             original_id=transaction_id,
             idempotency_key=self._build_request_key(shop.key_id),
             context={"memo": "returned goods"},
@@ -110,7 +110,7 @@ class TransactionSimulator:
     async def send(
         self, sender: Resident, recipient: Resident, amount: int, memo: str | None
     ) -> None:
-        slips = self._random.random() < 0.02
+        enters_wrong_pin = self._random.random() < 0.02
         command = Command(
             type=chart.TRANSFER_P2P,
             channel=self._random.choice(("api", "messaging")),
@@ -121,7 +121,7 @@ class TransactionSimulator:
             pin_policy="required",
             context=None if memo is None else {"memo": memo},
         )
-        if slips:
+        if enters_wrong_pin:
             await self._submit_wrong_pin(command, sender.pin)
         result = await self._submit(command)
         if result is not None:
@@ -231,7 +231,7 @@ class TransactionSimulator:
             )
         )
 
-    async def fund_from_partner(self, resident: Resident, amount: int, what: str) -> None:
+    async def fund_from_partner(self, resident: Resident, amount: int, purpose: str) -> None:
         """Pay a resident from the partner's account: a salary, a loan or a remittance."""
         self._sequence += 1
         partner_id = self._country.partner_id
@@ -241,7 +241,7 @@ class TransactionSimulator:
             payer=commands.partner_party(partner_id),
             payee=commands.subscriber_party(resident.id),
             amount=amount,
-            reference=PartnerReference(partner_id, f"{what}-{self._sequence:06}"),
+            reference=PartnerReference(partner_id, f"{purpose}-{self._sequence:06}"),
         )
         result = await self._submit(command)
         if result is not None:
@@ -264,8 +264,8 @@ class TransactionSimulator:
 
     async def _submit_wrong_pin(self, command: Command, pin: str) -> None:
         """Submit the command with a wrong PIN once, which is too few attempts to lock the PIN."""
-        wrong = str((int(pin) + 1111) % 10_000).zfill(4)
-        outcome = await self._ledger.submit(_replace_pin(command, wrong))
+        wrong_pin = str((int(pin) + 1111) % 10_000).zfill(4)
+        outcome = await self._ledger.submit(_replace_pin(command, wrong_pin))
         assert outcome.code is Code.INVALID_PIN, outcome
 
     async def _submit(self, command: Command) -> TransactionResult | None:
@@ -277,9 +277,9 @@ class TransactionSimulator:
 
     def _build_request_key(self, credential: str) -> ScopedIdempotencyKey:
         self._sequence += 1
-        name = f"demo-{self._sequence:07}"
+        key = f"demo-{self._sequence:07}"
         return ScopedIdempotencyKey(
-            credential, name, hashlib.blake2b(name.encode(), digest_size=16).digest()
+            credential, key, hashlib.blake2b(key.encode(), digest_size=16).digest()
         )
 
     def _build_sale_context(self, shop: Shop, terminal: Terminal | None) -> dict[str, Any]:

@@ -125,10 +125,10 @@ def _create_messenger_client(request: PageRequest) -> MessengerClient:
 
 
 async def _search_people(request: PageRequest, search: str) -> list[dict[str, str]]:
-    found = await search_records(request, _SUBSCRIBERS_PATH, search, _MAX_RESULTS)
+    subscribers = await search_records(request, _SUBSCRIBERS_PATH, search, _MAX_RESULTS)
     return [
         {"name": f"{item['first_name']} {item['last_name']}", "phone": item["phone_number"]}
-        for item in found
+        for item in subscribers
     ]
 
 
@@ -144,8 +144,8 @@ def _build_provider_message(sent: SentMessage) -> dict[str, Any]:
     """Return the message in the provider's format."""
     if sent.tapped is not None:
         kind = "list_reply" if sent.tapped.kind == "list" else "button_reply"
-        chosen = {"id": sent.tapped.id, "title": sent.tapped.title}
-        return {"type": "interactive", "interactive": {"type": kind, kind: chosen}}
+        option = {"id": sent.tapped.id, "title": sent.tapped.title}
+        return {"type": "interactive", "interactive": {"type": kind, kind: option}}
     if sent.picture is not None:
         kind = sent.picture.removeprefix("data:").partition(";")[0]
         return {"type": "image", "image": {"data": sent.picture, "mime_type": kind}}

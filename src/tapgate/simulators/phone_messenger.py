@@ -137,9 +137,9 @@ def _get_tls_context() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def _decode(response: httpx2.Response, kind: Any) -> Any:
+def _decode(response: httpx2.Response, response_type: Any) -> Any:
     try:
-        return msgspec.json.decode(response.content, type=kind)
+        return msgspec.json.decode(response.content, type=response_type)
     except msgspec.MsgspecError:
         raise MessengerError(
             "Unexpected response from the messenger. Check TAPGATE_MESSENGER_URL."

@@ -57,12 +57,12 @@ async def render_terminal_page(request: PageRequest) -> Reply[bytes]:
 async def _list_merchants(request: PageRequest) -> list[dict[str, Any]]:
     """Return the newest processors with their terminals, active ones first."""
     processors = (await request.get(_PROCESSORS_PATH))["data"]
-    lists = await asyncio.gather(
+    terminal_lists = await asyncio.gather(
         *(request.get(build_path(_TERMINALS_PATH, {"id": item["id"]})) for item in processors)
     )
     merchants = [
         {**entry, "terminals": sorted(terminals["data"], key=_is_inactive)}
-        for entry, terminals in zip(processors, lists, strict=True)
+        for entry, terminals in zip(processors, terminal_lists, strict=True)
     ]
     return sorted(merchants, key=_is_inactive)
 
@@ -101,11 +101,11 @@ async def create_key(request: PageRequest) -> Reply[bytes]:
 @pages.post("/simulator/pos/keys/delete")
 async def delete_key(request: PageRequest) -> Reply[bytes]:
     """Delete the key when the terminal is switched off, so that pages leave no keys behind."""
-    names = {
+    path_parameters = {
         "id": request.form.get("processor_id") or "none",
         "api_key_id": request.form.get("api_key_id") or "none",
     }
-    await request.send("DELETE", build_path(_KEY_PATH, names))
+    await request.send("DELETE", build_path(_KEY_PATH, path_parameters))
     return request.render_json({"deleted": True})
 
 
@@ -116,26 +116,26 @@ async def search_cards(request: PageRequest) -> Reply[bytes]:
     if search is None:
         found = await request.get("/api/v1/cards", {"status": "ACTIVE", "limit": _MAX_CARDS})
         return request.render_json(_to_records(found["data"]))
-    lists = await asyncio.gather(
+    terminal_lists = await asyncio.gather(
         search_records(request, "/api/v1/cards", search, _MAX_CARDS),
         _search_cards_by_holder(request, search),
     )
-    return request.render_json(_to_records([*lists[0], *lists[1]]))
+    return request.render_json(_to_records([*terminal_lists[0], *terminal_lists[1]]))
 
 
 async def _search_cards_by_holder(request: PageRequest, name: str) -> list[dict[str, Any]]:
     people = await search_records(request, "/api/v1/subscribers", name, _MAX_PEOPLE)
-    lists = await asyncio.gather(
+    terminal_lists = await asyncio.gather(
         *(
             request.get("/api/v1/cards", {"subscriber_id": item["id"], "limit": _MAX_CARDS})
             for item in people
         )
     )
-    return [card for found in lists for card in found["data"]]
+    return [card for found in terminal_lists for card in found["data"]]
 
 
 def _to_records(cards: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     unique = {card["serial"]: card for card in cards}.values()
     selected = sorted(unique, key=lambda card: card["status"] != "ACTIVE")[:_MAX_CARDS]
-    names = ("serial", "holder_name", "status", "type")
-    return [{name: card[name] for name in names} for card in selected]
+    path_parameters = ("serial", "holder_name", "status", "type")
+    return [{name: card[name] for name in path_parameters} for card in selected]

@@ -31,17 +31,19 @@ def run_chat(
     _replace_invalid_characters()
     if once is not None and not once.strip():
         sys.exit("tapgate: --once must not be empty")
-    alive = once is None and sys.stdin.isatty() and sys.stdout.isatty()
+    is_interactive = once is None and sys.stdin.isatty() and sys.stdout.isatty()
     try:
-        speaker = _parse_phone(phone or load_example_phone(settings.data_dir) or _DEFAULT_PHONE)
+        phone_number = _parse_phone(
+            phone or load_example_phone(settings.data_dir) or _DEFAULT_PHONE
+        )
         messenger = MessengerClient(
             url or settings.messenger_url, token or settings.messenger_bridge_token
         )
         with contextlib.closing(messenger):
-            if alive:
-                _run_interactive(messenger, speaker)
+            if is_interactive:
+                _run_interactive(messenger, phone_number)
             else:
-                _run_script(messenger, speaker, once)
+                _run_script(messenger, phone_number, once)
     except ChatError as error:
         sys.exit(f"tapgate: {error}")
 
@@ -85,9 +87,9 @@ class _ChatSession:
     def read_line(self) -> str:
         return self._screen.read_line(hidden=self._expects_pin)
 
-    def handle_line(self, typed: str) -> None:
+    def handle_line(self, line: str) -> None:
         """Send a line as a message, or run it as a command if it starts with a slash."""
-        text = typed.encode("utf-8", "replace").decode().strip()
+        text = line.encode("utf-8", "replace").decode().strip()
         if text.startswith("/"):
             self._run_command(text)
         elif text:
@@ -111,15 +113,15 @@ class _ChatSession:
 
     def _send_image(self, rest: str) -> None:
         try:
-            name, *words = shlex.split(rest)
+            name, *caption = shlex.split(rest)
         except ValueError:
             raise ChatError("usage: /image FILE [CAPTION], with spaces in quotes") from None
-        picture = read_image(name)
-        self._show_reply(self._messenger.send_image(self._phone, picture, " ".join(words)))
+        image = read_image(name)
+        self._show_reply(self._messenger.send_image(self._phone, image, " ".join(caption)))
 
-    def _show_reply(self, answer: str) -> None:
-        self._expects_pin = asks_for_pin(answer)
-        self._screen.show_reply(answer)
+    def _show_reply(self, reply: str) -> None:
+        self._expects_pin = asks_for_pin(reply)
+        self._screen.show_reply(reply)
 
 
 def _parse_phone(text: str) -> str:

@@ -29,7 +29,7 @@ def read_image(name: str) -> ImageFile:
         raise ChatError(f"{name!r} is not a valid file name") from None
     if len(content) > _MAX_BYTES:
         raise ChatError(f"{name} is larger than {_MAX_BYTES // 1024**2} MB: send a smaller image")
-    for beginning, media_type in _MAGIC_BYTES.items():
-        if content.startswith(beginning):
+    for signature, media_type in _MAGIC_BYTES.items():
+        if content.startswith(signature):
             return ImageFile(path.name, media_type, content)
     raise ChatError(f"{name} is not a JPEG or PNG image")

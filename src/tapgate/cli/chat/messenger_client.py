@@ -51,17 +51,17 @@ class MessengerClient:
     def send_text(self, phone: str, text: str) -> str:
         return self._post_message(phone, {"message": text, "messageType": "text"})
 
-    def send_image(self, phone: str, picture: ImageFile, caption: str) -> str:
-        data = base64.b64encode(picture.content).decode()
+    def send_image(self, phone: str, image: ImageFile, caption: str) -> str:
+        data = base64.b64encode(image.content).decode()
         media = {
-            "data": f"data:{picture.media_type};base64,{data}",
-            "mimetype": picture.media_type,
-            "filename": picture.name,
-            "size": len(picture.content),
+            "data": f"data:{image.media_type};base64,{data}",
+            "mimetype": image.media_type,
+            "filename": image.name,
+            "size": len(image.content),
         }
-        words = {"message": caption} if caption else {}
+        caption_field = {"message": caption} if caption else {}
         return self._post_message(
-            phone, {**words, "messageType": "image", "hasMedia": True, "media": media}
+            phone, {**caption_field, "messageType": "image", "hasMedia": True, "media": media}
         )
 
     def close(self) -> None:
@@ -85,14 +85,14 @@ class MessengerClient:
         if not response.is_success:
             raise ChatError(self._describe_error(response))
         try:
-            http_response = msgspec.json.decode(response.content, type=_MessengerResponse)
+            reply = msgspec.json.decode(response.content, type=_MessengerResponse)
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise ChatError(self._describe_wrong_service()) from None
-        return _strip_control_characters(http_response.answer)
+        return _strip_control_characters(reply.answer)
 
     def _describe_error(self, response: httpx2.Response) -> str:
         text = _decode_error(response.content)
-        why = " ".join(_strip_control_characters(text.error).split())[:_MAX_ERROR_LENGTH]
+        reason = " ".join(_strip_control_characters(text.error).split())[:_MAX_ERROR_LENGTH]
         match response.status_code:
             case 401:
                 return (
@@ -105,14 +105,14 @@ class MessengerClient:
                     "TAPGATE_MESSENGER_BRIDGE_TOKEN and use the same --token"
                 )
             case 429:
-                wait = (
+                retry_after = (
                     _DEFAULT_RETRY_AFTER_SECONDS if text.retry_after is None else text.retry_after
                 )
-                return f"too many messages: try again in {wait} seconds"
+                return f"too many messages: try again in {retry_after} seconds"
             case status if status >= 500:
-                return f"the messenger failed ({why or status}): try again, or check its log"
-            case _ if why:
-                return f"the messenger rejected the message: {why}"
+                return f"the messenger failed ({reason or status}): try again, or check its log"
+            case _ if reason:
+                return f"the messenger rejected the message: {reason}"
         return self._describe_wrong_service()
 
     def _describe_wrong_service(self) -> str:
@@ -150,5 +150,5 @@ def _strip_control_characters(text: str) -> str:
     Replies contain names chosen by users.
     """
     return "".join(
-        sign for sign in text if sign in "\n\t" or unicodedata.category(sign) not in ("Cc", "Cs")
+        char for char in text if char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cs")
     )

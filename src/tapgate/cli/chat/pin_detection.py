@@ -22,20 +22,20 @@ _SENTENCE_END_PATTERN: Final = re.compile(r"(?<=[.!?])\s+")
 _FOUR_DIGITS_PATTERN: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
 
 
-def asks_for_pin(answer: str) -> bool:
+def asks_for_pin(reply: str) -> bool:
     """Return whether the reply asks for a PIN, so that the next input is hidden.
 
     Ambiguous replies count as asking. A menu option such as `Change PIN` and a warning do not.
     """
-    lines = (line for line in answer.splitlines() if not _MENU_OPTION_PATTERN.match(line))
+    lines = (line for line in reply.splitlines() if not _MENU_OPTION_PATTERN.match(line))
     sentences = (part.strip(" *_") for line in lines for part in _SENTENCE_END_PATTERN.split(line))
     return any(
-        _PIN_PATTERN.search(message)
-        and _PROMPT_PATTERN.search(message)
-        and not _WARNING_PATTERN.search(message)
-        for message in sentences
+        _PIN_PATTERN.search(sentence)
+        and _PROMPT_PATTERN.search(sentence)
+        and not _WARNING_PATTERN.search(sentence)
+        for sentence in sentences
     )
 
 
-def may_contain_pin(typed: str) -> bool:
-    return _FOUR_DIGITS_PATTERN.search(typed) is not None
+def may_contain_pin(line: str) -> bool:
+    return _FOUR_DIGITS_PATTERN.search(line) is not None

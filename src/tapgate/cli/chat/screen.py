@@ -38,10 +38,10 @@ class TerminalScreen:
     def read_line(self, *, hidden: bool) -> str:
         if hidden:
             return getpass.getpass(_HIDDEN_PROMPT)
-        typed = input(_PROMPT)
-        if self._readline is not None and typed.strip() and not may_contain_pin(typed):
-            self._readline.add_history(typed)
-        return typed
+        line = input(_PROMPT)
+        if self._readline is not None and line.strip() and not may_contain_pin(line):
+            self._readline.add_history(line)
+        return line
 
     def show_reply(self, text: str) -> None:
         width = min(self._console.width, _MAX_BUBBLE_WIDTH)
@@ -87,12 +87,12 @@ class PlainScreen:
 
 def render_bold(text: str) -> Text:
     """Render `*text*` in bold, as messaging apps do."""
-    displayed, end = Text(), 0
-    for found in _BOLD_PATTERN.finditer(text):
-        displayed.append(text[end : found.start()])
-        displayed.append(found[1], "bold")
-        end = found.end()
-    return displayed.append(text[end:])
+    rendered, end = Text(), 0
+    for match in _BOLD_PATTERN.finditer(text):
+        rendered.append(text[end : match.start()])
+        rendered.append(match[1], "bold")
+        end = match.end()
+    return rendered.append(text[end:])
 
 
 def _load_readline() -> ModuleType | None:

@@ -30,8 +30,8 @@ _CURRENCY = "SLE"
 
 def list_endpoints() -> list[Endpoint]:
     """Return all endpoints, with those about the gateway itself last."""
-    nobody = cast(SystemSource, None)  # the endpoints are only described, never called
-    return [*chain.from_iterable(ENDPOINT_GROUPS), *build_system_endpoints(nobody)]
+    no_source = cast(SystemSource, None)  # the endpoints are only described, never called
+    return [*chain.from_iterable(ENDPOINT_GROUPS), *build_system_endpoints(no_source)]
 
 
 def build_openapi_document() -> dict[str, Any]:
@@ -49,17 +49,17 @@ def _inline_enums(document: dict[str, Any]) -> dict[str, Any]:
         f"#/components/schemas/{name}": item for name, item in schemas.items() if "enum" in item
     }
 
-    def inlined(part: Any) -> Any:
+    def inline(part: Any) -> Any:
         if isinstance(part, list):
-            return [inlined(entry) for entry in part]
+            return [inline(entry) for entry in part]
         if not isinstance(part, dict):
             return part
         found = enums.get(part["$ref"]) if isinstance(part.get("$ref"), str) else None
-        rest = {name: inlined(value) for name, value in part.items() if not found or name != "$ref"}
+        rest = {name: inline(value) for name, value in part.items() if not found or name != "$ref"}
         return {"type": "string", "enum": found["enum"], **rest} if found else rest
 
-    created: dict[str, Any] = inlined(document)
-    return created
+    inlined: dict[str, Any] = inline(document)
+    return inlined
 
 
 def render_access_page() -> str:
@@ -74,12 +74,12 @@ def render_pages(document: dict[str, Any], index: str) -> dict[str, str]:
     for operation in _list_operations(document):
         by_tag[operation.spec["tags"][0]].append(operation)
     schemas = document["components"]["schemas"]
-    created = {
+    pages = {
         _get_file_name(tag): _render_page(tag, operations, Schemas(schemas))
         for tag, operations in by_tag.items()
     }
-    by_hand = index.partition(f"\n{OPERATIONS_HEADING}\n")[0].rstrip()
-    return created | {INDEX_FILE: f"{by_hand}\n\n{_render_index(by_tag)}\n"}
+    introduction = index.partition(f"\n{OPERATIONS_HEADING}\n")[0].rstrip()
+    return pages | {INDEX_FILE: f"{introduction}\n\n{_render_index(by_tag)}\n"}
 
 
 def write_access_page(file: Path) -> list[str]:
@@ -95,30 +95,30 @@ def write_pages(folder: Path) -> list[str]:
     """Write changed pages, delete obsolete ones, and return the names of both."""
     folder.mkdir(parents=True, exist_ok=True)
     index = folder / INDEX_FILE
-    created = render_pages(
+    pages = render_pages(
         build_openapi_document(), index.read_text() if index.exists() else "# API reference\n"
     )
     changed = []
-    for name, text in created.items():
+    for name, text in pages.items():
         file = folder / name
         if not file.exists() or file.read_text() != text:
             file.write_text(text)
             changed.append(name)
     for file in sorted(folder.glob("*.md")):
-        if file.name not in created:
+        if file.name not in pages:
             file.unlink()
             changed.append(file.name)
     return changed
 
 
 def _list_operations(document: dict[str, Any]) -> Iterator[Operation]:
-    alike: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {}
+    groups: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {}
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            same = {name: what for name, what in operation.items() if name != "operationId"}
-            _, names = alike.setdefault(f"{method} {json.dumps(same)}", (operation, []))
+            comparable = {name: value for name, value in operation.items() if name != "operationId"}
+            _, names = groups.setdefault(f"{method} {json.dumps(comparable)}", (operation, []))
             names.append((method.upper(), path))
-    for operation, names in alike.values():
+    for operation, names in groups.values():
         yield Operation(tuple(names), operation)
 
 
@@ -126,7 +126,12 @@ def _render_page(tag: str, operations: list[Operation], schemas: Schemas) -> str
     anchors = AnchorRegistry()
     anchors.add(tag)
     sections = [(operation, anchors.add(operation.summary)) for operation in operations]
-    roots = [item for each in operations for item in (each.body, each.response) if item is not None]
+    roots = [
+        item
+        for operation in operations
+        for item in (operation.body, operation.response)
+        if item is not None
+    ]
     objects = schemas.find_shared(roots)
     for name in objects:
         title = schemas.get_title(name)

@@ -73,12 +73,12 @@ def render_page(endpoints: Iterable[Endpoint], routes: Sequence[Route]) -> str:
         format_table(("Name", "Caller"), _CREDENTIALS),
         _LEGEND,
         format_table(
-            ("Object access", "Rule"), [(whose.title, whose.description) for whose in ObjectAccess]
+            ("Object access", "Rule"), [(rule.title, rule.description) for rule in ObjectAccess]
         ),
         "## Gateway",
     ]
-    for tag, declared in by_tag.items():
-        blocks += [f"### {tag}", *_render_endpoints(declared)]
+    for tag, tag_endpoints in by_tag.items():
+        blocks += [f"### {tag}", *_render_endpoints(tag_endpoints)]
     blocks += ["## Messenger", *_render_messenger(routes)]
     return "\n\n".join(blocks) + "\n"
 
@@ -91,7 +91,7 @@ def _render_endpoints(endpoints: list[Endpoint]) -> Iterator[str]:
                 format_code(endpoint.name),
                 ", ".join(_list_callers(endpoint.access)),
                 _describe_rejection(endpoint),
-                ", ".join(whose.title for whose in OBJECT_ACCESS[endpoint.name]),
+                ", ".join(rule.title for rule in OBJECT_ACCESS[endpoint.name]),
             )
             for endpoint in endpoints
         ],

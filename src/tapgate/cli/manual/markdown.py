@@ -35,6 +35,6 @@ class AnchorRegistry:
     def add(self, heading: str) -> str:
         """Return the anchor of a heading. Call it once per heading, in page order."""
         slug = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-        times = self._slug_counts.get(slug, 0)
-        self._slug_counts[slug] = times + 1
-        return f"{slug}-{times}" if times else slug
+        count = self._slug_counts.get(slug, 0)
+        self._slug_counts[slug] = count + 1
+        return f"{slug}-{count}" if count else slug

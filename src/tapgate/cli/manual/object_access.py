@@ -69,9 +69,9 @@ class ObjectAccess(Enum):
         "An object of another parent than the one in the path gets 404, as if it did not exist.",
     )
 
-    def __init__(self, title: str, sentence: str) -> None:
+    def __init__(self, title: str, description: str) -> None:
         self.title = title
-        self.description = sentence
+        self.description = description
 
 
 _V1: Final = "/api/v1"
@@ -83,9 +83,9 @@ _ALERT: Final = f"{_V1}/compliance/alerts/{{id}}"
 _WEBHOOK_ENDPOINTS: Final = f"{_V1}/admin/webhook-endpoints"
 
 _IN_APP: Final[dict[str, tuple[ObjectAccess, ...]]] = {
-    f"POST {prefix}{path}": whose
+    f"POST {prefix}{path}": rules
     for prefix in (f"{_V1}/payment", "/payment")
-    for path, whose in {
+    for path, rules in {
         "": (ObjectAccess.ANY,),  # any card can pay, within the limits for payments without a PIN
         "/verify-card": (ObjectAccess.ANY,),
         "/lookup-card": (ObjectAccess.ANY,),

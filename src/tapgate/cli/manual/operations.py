@@ -40,8 +40,8 @@ class Operation(NamedTuple):
 
     @property
     def _success_response(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.spec["responses"][self._success_status]
-        return found
+        success: dict[str, Any] = self.spec["responses"][self._success_status]
+        return success
 
     @property
     def _success_status(self) -> str:
@@ -53,16 +53,16 @@ class Operation(NamedTuple):
         yield self.spec["description"]
         if {"$ref": _IDEMPOTENCY_PARAMETER} in self.spec["parameters"]:
             yield _IDEMPOTENCY_NOTE
-        for place in ("path", "query"):
+        for location in ("path", "query"):
             fields = [
                 schemas.build_field(
                     item["name"], item["schema"], required=item.get("required", False)
                 )
                 for item in self.spec["parameters"]
-                if item.get("in") == place
+                if item.get("in") == location
             ]
             if fields:
-                yield f"**{place.capitalize()}**"
+                yield f"**{location.capitalize()}**"
                 yield render_request_fields(fields)
         yield from self._render_body(schemas)
         yield "**Example**"
@@ -75,14 +75,14 @@ class Operation(NamedTuple):
             return
         media = self.spec["requestBody"]["content"]
         limit = str(self.spec["requestBody"]["description"])
-        displayed = "" if limit == _DEFAULT_BODY_LIMIT else f", {limit[0].lower()}{limit[1:]}"
+        limit_note = "" if limit == _DEFAULT_BODY_LIMIT else f", {limit[0].lower()}{limit[1:]}"
         names = [] if self.body is None else schemas.list_names(self.body)
         kinds = (
             ""
             if list(media) == ["application/json"]
             else f" ({' or '.join(map(format_code, media))})"
         )
-        yield f"**Body**{kinds}{displayed}"
+        yield f"**Body**{kinds}{limit_note}"
         if not names:
             yield "The content of a file."
         for name in names:
@@ -103,17 +103,17 @@ class Operation(NamedTuple):
                 yield render_response_fields(schemas.list_fields(name))
 
     def _render_errors(self) -> Iterator[str]:
-        refusals = [
+        errors = [
             (status, _render_codes(response))
             for status, response in self.spec["responses"].items()
             if status != self._success_status
         ]
-        own = [(status, codes) for status, codes in refusals if codes not in _COMMON_ERRORS]
-        always = [f"{status} {codes}" for status, codes in refusals if codes in _COMMON_ERRORS]
+        own = [(status, codes) for status, codes in errors if codes not in _COMMON_ERRORS]
+        common = [f"{status} {codes}" for status, codes in errors if codes in _COMMON_ERRORS]
         yield "**Errors**"
         if own:
             yield format_table(("Status", "Codes"), own)
-        yield f"Common errors: {', '.join(always)}."
+        yield f"Common errors: {', '.join(common)}."
 
 
 def _render_codes(response: dict[str, Any]) -> str:

@@ -47,22 +47,20 @@ class Schemas:
     def find_shared(self, roots: Iterable[Schema]) -> list[str]:
         """Return the objects that are used more than once, at least once inside another object."""
         used: Counter[str] = Counter()
-        inside: dict[str, None] = {}
+        nested: dict[str, None] = {}
         for root in roots:
             known: set[str] = set()
-            waiting = [(name, False) for name in _list_ref_names(root)]
-            while waiting:
-                name, is_inside = waiting.pop(0)
+            queue = [(name, False) for name in _list_ref_names(root)]
+            while queue:
+                name, is_nested = queue.pop(0)
                 used[name] += 1
-                if is_inside:
-                    inside[name] = None
+                if is_nested:
+                    nested[name] = None
                 if name not in known:
                     known.add(name)
                     members = self._components[name].get("properties", {}).values()
-                    waiting += [
-                        (below, True) for item in members for below in _list_ref_names(item)
-                    ]
-        return [name for name in inside if used[name] > 1]
+                    queue += [(child, True) for item in members for child in _list_ref_names(item)]
+        return [name for name in nested if used[name] > 1]
 
     def get_title(self, name: str) -> str:
         return str(self._components[name].get("title", name))
@@ -79,14 +77,14 @@ class Schemas:
         required = component.get("required", [])
         for member, schema in component.get("properties", {}).items():
             yield self.build_field(prefix + member, schema, required=member in required)
-            for below in _list_ref_names(schema):
-                if below not in self.links:
-                    dots = (
+            for child in _list_ref_names(schema):
+                if child not in self.links:
+                    separator = (
                         "[]."
                         if "array" in (item.get("type") for item in _list_alternatives(schema))
                         else "."
                     )
-                    yield from self.list_fields(below, prefix + member + dots)
+                    yield from self.list_fields(child, prefix + member + separator)
 
     def build_field(self, name: str, schema: Schema, *, required: bool) -> Field:
         (example,) = schema.get("examples", [None])
@@ -94,8 +92,8 @@ class Schemas:
 
     def render_type(self, schema: Schema) -> str:
         """Describe the type in words, with links to objects described elsewhere."""
-        words = [self._render_plain_type(item) for item in _list_alternatives(schema)]
-        return " or ".join([*words, *(["null"] if _is_nullable(schema) else [])])
+        types = [self._render_plain_type(item) for item in _list_alternatives(schema)]
+        return " or ".join([*types, *(["null"] if _is_nullable(schema) else [])])
 
     def _render_plain_type(self, schema: Schema) -> str:
         if "$ref" in schema:
@@ -139,11 +137,11 @@ def _list_ref_names(schema: Schema) -> Iterator[str]:
 
 
 def _render_rule(schema: Schema) -> str:
-    words = [word for item in _list_alternatives(schema) for word in _list_rules(item)]
+    rules = [rule for item in _list_alternatives(schema) for rule in _list_rules(item)]
     default = schema.get("default")
     if default is not None:
-        words.append(f"default {format_code(default)}")
-    return "; ".join(dict.fromkeys(word.removesuffix(".") for word in words))
+        rules.append(f"default {format_code(default)}")
+    return "; ".join(dict.fromkeys(rule.removesuffix(".") for rule in rules))
 
 
 def _list_rules(schema: Schema) -> Iterator[str]:
@@ -160,16 +158,16 @@ def _list_rules(schema: Schema) -> Iterator[str]:
     elif "maxLength" in schema:
         yield f"{schema.get('minLength', 0)} to {schema['maxLength']} characters"
     if "enum" in schema:
-        yield _ONE_OF_PREFIX + ", ".join(format_code(word) for word in schema["enum"])
+        yield _ONE_OF_PREFIX + ", ".join(format_code(value) for value in schema["enum"])
     yield from _list_bounds(schema)
     if "items" in schema:
-        yield from (f"each {word}" for word in _list_rules(schema["items"]))
+        yield from (f"each {rule}" for rule in _list_rules(schema["items"]))
 
 
 def _list_bounds(schema: Schema) -> Iterator[str]:
-    least, most = schema.get("minimum"), schema.get("maximum")
-    if {least, most} - _INT64_BOUNDS - {None}:
-        yield f"{least} to {most}"
+    minimum, maximum = schema.get("minimum"), schema.get("maximum")
+    if {minimum, maximum} - _INT64_BOUNDS - {None}:
+        yield f"{minimum} to {maximum}"
     if "maxItems" in schema:
         yield f"{schema.get('minItems', 0)} to {schema['maxItems']} items"
     elif schema.get("minItems"):

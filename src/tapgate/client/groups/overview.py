@@ -1,4 +1,4 @@
-"""Operations on the platform as a whole."""
+"""Operations on the platform overview and the ledger."""
 
 from tapgate.client.encoding import omit_none
 from tapgate.client.operation import M, Operation, OperationGroup, build_get, build_post, operation

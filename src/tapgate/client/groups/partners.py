@@ -35,9 +35,9 @@ _KEYS_PATH = f"{_RESOURCE_PATH}/keys"
 
 
 class Partners(OperationGroup[M]):
-    def __init__(self, line: Transport) -> None:
-        super().__init__(line)
-        self.keys: PartnerKeys[M] = PartnerKeys(line)
+    def __init__(self, transport: Transport) -> None:
+        super().__init__(transport)
+        self.keys: PartnerKeys[M] = PartnerKeys(transport)
 
     @operation
     def create(

@@ -36,10 +36,10 @@ _KEYS_PATH = f"{_RESOURCE_PATH}/keys"
 
 
 class Processors(OperationGroup[M]):
-    def __init__(self, line: Transport) -> None:
-        super().__init__(line)
-        self.terminals: Terminals[M] = Terminals(line)
-        self.keys: SigningKeys[M] = SigningKeys(line)
+    def __init__(self, transport: Transport) -> None:
+        super().__init__(transport)
+        self.terminals: Terminals[M] = Terminals(transport)
+        self.keys: SigningKeys[M] = SigningKeys(transport)
 
     @operation
     def create(

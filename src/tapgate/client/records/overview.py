@@ -1,4 +1,4 @@
-"""Records of the platform as a whole."""
+"""Records of the platform overview and of ledger verification."""
 
 import msgspec
 

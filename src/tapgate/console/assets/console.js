@@ -21,14 +21,14 @@
 
   // An open dialog covers the page, so it has its own element for error messages.
   function showProblem(text = "") {
-    const place = document.getElementById(dialog()?.open ? "dialog-problem" : "problem");
-    if (!place || place.textContent === text) return;
-    place.replaceChildren();
+    const container = document.getElementById(dialog()?.open ? "dialog-problem" : "problem");
+    if (!container || container.textContent === text) return;
+    container.replaceChildren();
     if (!text) return;
     const message = document.createElement("p");
     message.className = "problem";
     message.textContent = text;
-    place.append(message);
+    container.append(message);
     message.scrollIntoView({ block: "nearest" });
   }
 
@@ -50,11 +50,11 @@
 
   function openDialog() {
     if (!dialog().open) dialog().showModal();
-    const wrong = dialog().querySelector("[aria-invalid], .problem");
+    const problem = dialog().querySelector("[aria-invalid], .problem");
     const first = dialog().querySelector("input:not([type=hidden]), select, textarea, button, a");
-    const marked = dialog().querySelector("[aria-invalid]");
-    (marked?.matches("fieldset") ? marked.querySelector("input") : marked || first)?.focus();
-    if (wrong) wrong.scrollIntoView({ block: "nearest" });
+    const invalid = dialog().querySelector("[aria-invalid]");
+    (invalid?.matches("fieldset") ? invalid.querySelector("input") : invalid || first)?.focus();
+    if (problem) problem.scrollIntoView({ block: "nearest" });
   }
 
   function emptyDialog() {
@@ -108,8 +108,8 @@
     return () => {
       for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
       if (!active) return;
-      const same = [...root.querySelectorAll(active.tagName)].find((one) => getLabel(one) === getLabel(active));
-      same?.focus({ preventScroll: true });
+      const counterpart = [...root.querySelectorAll(active.tagName)].find((candidate) => getLabel(candidate) === getLabel(active));
+      counterpart?.focus({ preventScroll: true });
     };
   }
 
@@ -205,8 +205,8 @@
       if (response.headers.has("HX-Redirect")) location.assign(response.headers.get("HX-Redirect"));
       else if (!response.ok) showProblem(extractMessage(await response.text()));
       else {
-        const named = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") || "");
-        save(await response.blob(), named ? named[1] : "export.csv");
+        const match = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") || "");
+        save(await response.blob(), match ? match[1] : "export.csv");
         showProblem();
         noteDownload(address, {
           cursor: response.headers.get("X-Next-Cursor"),

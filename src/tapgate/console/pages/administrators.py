@@ -61,5 +61,5 @@ ACTIONS = (
 
 @pages.get("/console/administrators")
 async def list_administrators(request: PageRequest) -> Reply[bytes]:
-    found = await request.get(_LIST_PATH, request.query.pick("cursor"))
-    return request.render("administrators/list.html", found=found)
+    page = await request.get(_LIST_PATH, request.query.pick("cursor"))
+    return request.render("administrators/list.html", page=page)

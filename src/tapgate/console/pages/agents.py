@@ -172,26 +172,24 @@ async def list_agents(request: PageRequest) -> Reply[bytes]:
     """Render agent trees, or a flat list if any filter is set."""
     filters = request.query.pick("search", "agent_type", "status", "parent_agent_id", "cursor")
     if filters.keys() - {"cursor"}:
-        found = await request.get(_LIST_PATH, filters)
-        return _render_list(request, found, trees=None)
-    found = await request.get(
+        page = await request.get(_LIST_PATH, filters)
+        return _render_list(request, page, trees=None)
+    page = await request.get(
         _LIST_PATH, {**filters, "agent_type": "super_agent", "limit": _TREES_PER_PAGE}
     )
-    trees = await asyncio.gather(*(_load_tree(request, agent) for agent in found["data"]))
-    return _render_list(request, found, trees=trees)
+    trees = await asyncio.gather(*(_load_tree(request, agent) for agent in page["data"]))
+    return _render_list(request, page, trees=trees)
 
 
-def _render_list(request: PageRequest, found: Any, trees: list[AgentTree] | None) -> Reply[bytes]:
+def _render_list(request: PageRequest, page: Any, trees: list[AgentTree] | None) -> Reply[bytes]:
     return request.render(
-        "agents/list.html", found=found, trees=trees, float_low=_get_float_low(request)
+        "agents/list.html", page=page, trees=trees, float_low=_get_float_low(request)
     )
 
 
 async def _load_tree(request: PageRequest, agent: dict[str, Any]) -> AgentTree:
-    found = await request.get(
-        _LIST_PATH, {"parent_agent_id": agent["id"], "limit": _MAX_SUB_AGENTS}
-    )
-    return AgentTree(agent, found["data"], not found["has_more"])
+    page = await request.get(_LIST_PATH, {"parent_agent_id": agent["id"], "limit": _MAX_SUB_AGENTS})
+    return AgentTree(agent, page["data"], not page["has_more"])
 
 
 @pages.get("/console/agents/{id}")
@@ -228,6 +226,6 @@ async def _load_parent(request: PageRequest, agent: Mapping[str, Any]) -> Any:
 def _get_float_low(request: PageRequest) -> int:
     """Return the low-float threshold, in whole currency units.
 
-    An agent below it may soon be unable to take cash in.
+    An agent below it may soon be unable to accept cash-ins.
     """
     return request.context.services.settings.float_low

@@ -102,5 +102,5 @@ ACTIONS = (
 
 @pages.get("/console/api-keys")
 async def list_api_keys(request: PageRequest) -> Reply[bytes]:
-    found = await request.get(_LIST_PATH, request.query.pick("cursor"))
-    return request.render("api_keys/list.html", found=found, scope_descriptions=SCOPE_DESCRIPTIONS)
+    page = await request.get(_LIST_PATH, request.query.pick("cursor"))
+    return request.render("api_keys/list.html", page=page, scope_descriptions=SCOPE_DESCRIPTIONS)

@@ -15,15 +15,15 @@ _NEWEST_LIMIT = 100  # sealing lags by seconds, so one of the newest 100 entries
 
 @pages.get("/console/audit")
 async def list_entries(request: PageRequest) -> Reply[bytes]:
-    found = await request.get(_LOGS_PATH, request.query.pick(*_FILTERS, "cursor"))
-    return request.render("audit/list.html", found=found, filters=_FILTERS)
+    page = await request.get(_LOGS_PATH, request.query.pick(*_FILTERS, "cursor"))
+    return request.render("audit/list.html", page=page, filters=_FILTERS)
 
 
 @pages.get("/console/audit/verify")
 async def verify_chain(request: PageRequest) -> Reply[bytes]:
-    outcome, newest = await asyncio.gather(
+    verification, newest = await asyncio.gather(
         request.get("/api/v1/audit/verify", request.query.pick("full")),
         request.get(_LOGS_PATH, {"limit": _NEWEST_LIMIT}),
     )
-    sealed = next((entry for entry in newest["data"] if entry["hash"] is not None), None)
-    return request.render("audit/verified.html", outcome=outcome, sealed=sealed)
+    last_sealed = next((entry for entry in newest["data"] if entry["hash"] is not None), None)
+    return request.render("audit/verified.html", verification=verification, last_sealed=last_sealed)

@@ -98,8 +98,8 @@ ACTIONS = (
 
 @pages.get("/console/cards")
 async def list_cards(request: PageRequest) -> Reply[bytes]:
-    found, filter_errors = await get_filtered_list(request, "/api/v1/cards", _FILTERS)
-    return request.render("cards/list.html", found=found, filter_errors=filter_errors)
+    page, filter_errors = await get_filtered_list(request, "/api/v1/cards", _FILTERS)
+    return request.render("cards/list.html", page=page, filter_errors=filter_errors)
 
 
 @pages.get("/console/cards/{serial}")

@@ -29,8 +29,11 @@ RulesByTier = dict[str, dict[int, dict[str, Any] | None]]
 
 
 def group_by_tier(rules: list[dict[str, Any]]) -> RulesByTier:
-    found = {(rule["type"], rule["tier"]): rule for rule in rules}
-    return {kind: {tier: found.get((kind, tier)) for tier in TIERS} for kind in _COMMISSION_TYPES}
+    by_type_and_tier = {(rule["type"], rule["tier"]): rule for rule in rules}
+    return {
+        transaction_type: {tier: by_type_and_tier.get((transaction_type, tier)) for tier in TIERS}
+        for transaction_type in _COMMISSION_TYPES
+    }
 
 
 @pages.get("/console/limits/commission")
@@ -59,26 +62,26 @@ async def change_commission(request: PageRequest) -> Reply[bytes]:
 def _parse_rules(request: PageRequest) -> list[dict[str, Any]]:
     """Return the submitted rules. A row without a rate means no rule."""
     return [
-        {"type": kind, "tier": tier, "rate": rate, "minimum_amount": minimum or "0"}
-        for kind in _COMMISSION_TYPES
+        {"type": transaction_type, "tier": tier, "rate": rate, "minimum_amount": minimum or "0"}
+        for transaction_type in _COMMISSION_TYPES
         for tier in TIERS
-        if (rate := request.form.get(f"rate_{kind}_{tier}")) is not None
-        for minimum in [request.form.get(f"minimum_amount_{kind}_{tier}")]
+        if (rate := request.form.get(f"rate_{transaction_type}_{tier}")) is not None
+        for minimum in [request.form.get(f"minimum_amount_{transaction_type}_{tier}")]
     ]
 
 
 def _render_form(
     request: PageRequest,
     rules: list[dict[str, Any]],
-    mark: str | None,
+    fingerprint: str | None,
     error: ApiError | None = None,
 ) -> Reply[bytes]:
     fields = {} if error is None else (error.details or {}).get("fields", {})
     field_errors = {}
     for path, message in fields.items():
-        place, _, name = path.removeprefix("data[").partition("].")
-        if place.isdigit() and int(place) < len(rules):
-            rule = rules[int(place)]
+        index, _, name = path.removeprefix("data[").partition("].")
+        if index.isdigit() and int(index) < len(rules):
+            rule = rules[int(index)]
             field_errors[f"{name}_{rule['type']}_{rule['tier']}"] = message
     return request.render(
         "limits/commission.html",
@@ -88,5 +91,5 @@ def _render_form(
         is_marked=bool(field_errors),
         field_errors=field_errors,
         commissions=group_by_tier(rules),
-        fingerprint=mark,
+        fingerprint=fingerprint,
     )

@@ -101,21 +101,21 @@ async def list_alerts(request: PageRequest) -> Reply[bytes]:
     tab = filters["status"]
     if tab == "all":
         del filters["status"]
-    found = await request.get(_ALERTS_PATH, filters)
+    page = await request.get(_ALERTS_PATH, filters)
     rules, customers, held = await asyncio.gather(
         request.get(RULES_PATH, {"limit": MAX_RULES}),
         _load_visible(
-            request, _SUBSCRIBER_PATH, (alert["subscriber_id"] for alert in found["data"])
+            request, _SUBSCRIBER_PATH, (alert["subscriber_id"] for alert in page["data"])
         ),
         _load_visible(
             request,
             _TRANSACTION_PATH,
-            (alert["transaction_id"] for alert in found["data"] if _needs_decision(alert)),
+            (alert["transaction_id"] for alert in page["data"] if _needs_decision(alert)),
         ),
     )
     return request.render(
         "compliance/queue.html",
-        found=found,
+        page=page,
         tab=tab,
         tabs=TABS,
         rules={rule["id"]: rule for rule in rules["data"]},
@@ -161,10 +161,10 @@ async def _load_subscriber_details(
     request: PageRequest, subscriber_id: str | None
 ) -> dict[str, Any]:
     """Load details about the subscriber of an alert; if restricted, only their other alerts."""
-    names = ("balance", "limits", "history", "others")
+    names = ("balance", "limits", "history", "alerts")
     if subscriber_id is None:
         return dict.fromkeys(names)
-    found = await asyncio.gather(
+    values = await asyncio.gather(
         _load_if_visible(request, "/api/v1/balance/{id}", subscriber_id),
         _load_if_visible(request, f"{_SUBSCRIBER_PATH}/limits", subscriber_id),
         _none_if_hidden(
@@ -172,7 +172,7 @@ async def _load_subscriber_details(
         ),
         request.get(_ALERTS_PATH, {"subscriber_id": subscriber_id, "limit": _RECENT_LIMIT}),
     )
-    return dict(zip(names, found, strict=True))
+    return dict(zip(names, values, strict=True))
 
 
 def _needs_decision(alert: dict[str, Any]) -> bool:
@@ -185,7 +185,7 @@ def _needs_decision(alert: dict[str, Any]) -> bool:
 
 
 async def _load_if_visible(request: PageRequest, path: str, public_id: str | None) -> Any:
-    """Load a record; return None without an id, if it is hidden, or if it is a deleted rule."""
+    """Load a record; return None without an ID, if it is hidden, or if it is a deleted rule."""
     return (
         None
         if public_id is None
@@ -206,9 +206,13 @@ async def _none_if_hidden(response: Awaitable[Any]) -> Any:
 async def _load_visible(
     request: PageRequest, path: str, public_ids: Iterable[str | None]
 ) -> dict[str, Any]:
-    """Load the records that are visible to this admin, by id."""
-    wanted = list(dict.fromkeys(item for item in public_ids if item is not None))
-    found = await asyncio.gather(*(_load_if_visible(request, path, entry) for entry in wanted))
+    """Load the records that are visible to this admin, by ID."""
+    unique_ids = list(dict.fromkeys(public_id for public_id in public_ids if public_id is not None))
+    records = await asyncio.gather(
+        *(_load_if_visible(request, path, public_id) for public_id in unique_ids)
+    )
     return {
-        element: record for element, record in zip(wanted, found, strict=True) if record is not None
+        public_id: record
+        for public_id, record in zip(unique_ids, records, strict=True)
+        if record is not None
     }

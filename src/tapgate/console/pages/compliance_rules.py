@@ -79,33 +79,40 @@ _EFFECT_FIELDS: Final = (
         "Transaction types",
         "many",
         tuple(
-            (kind, humanize(kind)) for kind in chart.TRANSACTION_TYPES if kind in _SCREENED_TYPES
+            (name, humanize(name)) for name in chart.TRANSACTION_TYPES if name in _SCREENED_TYPES
         ),
     ),
 )
 
 
-def _build_change_action(name: str, *figures: Field) -> Action:
+def _build_change_action(name: str, *threshold_fields: Field) -> Action:
     return Action(
         name=name,
         endpoint=f"PUT {_ITEM_PATH}",
         title="Edit rule",
         description="Applies from the next transaction.",
         button="Save",
-        fields=(_NAME, *figures, *_EFFECT_FIELDS),
+        fields=(_NAME, *threshold_fields, *_EFFECT_FIELDS),
         prefill_path=_ITEM_PATH,
         success_message="Rule updated.",
     )
 
 
-def _build_create_action(name: str, kind: str, button: str, *figures: Field) -> Action:
+def _build_create_action(
+    name: str, rule_type: str, button: str, *threshold_fields: Field
+) -> Action:
     return Action(
         name=name,
         endpoint=f"POST {RULES_PATH}",
         title=button,
         description="Applies from the next transaction.",
         button=button,
-        fields=(_NAME, Field("type", "Type", "hidden", value=kind), *figures, *_EFFECT_FIELDS),
+        fields=(
+            _NAME,
+            Field("type", "Type", "hidden", value=rule_type),
+            *threshold_fields,
+            *_EFFECT_FIELDS,
+        ),
         success_message="Rule created.",
     )
 
@@ -189,9 +196,9 @@ ACTIONS = (
                 "Type",
                 "choice",
                 tuple(
-                    kind
-                    for kind in chart.TRANSACTION_TYPES
-                    if kind in chart.LIMITED_TYPES | chart.RECEIVE_ONLY_TYPES
+                    name
+                    for name in chart.TRANSACTION_TYPES
+                    if name in chart.LIMITED_TYPES | chart.RECEIVE_ONLY_TYPES
                 ),
             ),
         ),
@@ -202,8 +209,8 @@ ACTIONS = (
 
 @pages.get("/console/compliance/rules")
 async def list_rules(request: PageRequest) -> Reply[bytes]:
-    found = await request.get(RULES_PATH, {"limit": MAX_RULES})
-    by_age = reversed(found["data"])
+    rules = await request.get(RULES_PATH, {"limit": MAX_RULES})
+    by_age = reversed(rules["data"])
     return request.render(
         "compliance/rules.html",
         rules=sorted(by_age, key=lambda rule: rule["status"] != "active"),
@@ -217,26 +224,26 @@ def describe_rule(rule: dict[str, Any]) -> str:
     """Return one sentence that says what a rule matches and what it does."""
     action = _ACTION_TEXTS[rule["action"]]
     threshold = rule["threshold"]
-    item, many, total = _SUBJECT_TEXTS[rule["subject"]]
+    single, plural, total = _SUBJECT_TEXTS[rule["subject"]]
     if rule["type"] == "AMOUNT_THRESHOLD":
-        return f"{item} over {format_amount(threshold, rule['currency'])}: {action}."
-    span = _format_duration(rule["window_seconds"])
+        return f"{single} over {format_amount(threshold, rule['currency'])}: {action}."
+    window = _format_duration(rule["window_seconds"])
     if rule["type"] == "CUMULATIVE_AMOUNT":
         limit = format_amount(threshold, rule["currency"])
-        return f"More than {limit} {total} in {span}: {action}."
+        return f"More than {limit} {total} in {window}: {action}."
     if rule["type"] == "TRANSACTION_COUNT":
-        counted = many.format("" if threshold == 1 else "s")
-        return f"More than {threshold:,} {counted} in {span}: {action}."
-    wrong_pins = f"More than {_format_count(threshold, 'wrong PIN')} in {span}"
+        noun = plural.format("" if threshold == 1 else "s")
+        return f"More than {threshold:,} {noun} in {window}: {action}."
+    wrong_pins = f"More than {_format_count(threshold, 'wrong PIN')} in {window}"
     return f"{wrong_pins}: {_PIN_ACTION_TEXTS[rule['action']]}."
 
 
-def _format_count(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def _format_count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _format_duration(seconds: int) -> str:
-    size, name = next(span for span in _TIME_UNITS if seconds % span[0] == 0)
+    size, name = next(unit for unit in _TIME_UNITS if seconds % unit[0] == 0)
     count = seconds // size
     if count == 1:
         return "an hour" if name == "hour" else f"a {name}"

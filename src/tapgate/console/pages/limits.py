@@ -104,7 +104,12 @@ async def show_limits(request: PageRequest) -> Reply[bytes]:
         "limits/limits.html",
         levels=levels,
         amounts=LIMIT_FIELDS,
-        fees=None if fees is None else {kind: _filter_steps(kind, fees) for kind in CHARGED_TYPES},
+        fees=None
+        if fees is None
+        else {
+            transaction_type: _filter_steps(transaction_type, fees)
+            for transaction_type in CHARGED_TYPES
+        },
         fee_endpoint=_FEE_ACTION.endpoint,
         commissions=None if commissions is None else group_by_tier(commissions["data"]),
         tiers=TIERS,
@@ -144,15 +149,15 @@ async def change_fee(request: PageRequest, type: str) -> Reply[bytes]:
     return request.redirect("/console/limits", _FEE_ACTION.success_message)
 
 
-async def _load_steps(request: PageRequest, kind: str) -> list[Any]:
-    if kind not in CHARGED_TYPES:
+async def _load_steps(request: PageRequest, transaction_type: str) -> list[Any]:
+    if transaction_type not in CHARGED_TYPES:
         raise ApiError(Code.NOT_FOUND)
     await request.require_access(_FEE_ACTION.endpoint)
-    return _filter_steps(kind, await request.get(_FEES_PATH))
+    return _filter_steps(transaction_type, await request.get(_FEES_PATH))
 
 
-def _filter_steps(kind: str, fees: Any) -> list[Any]:
-    return [step for step in fees["data"] if step["type"] == kind]
+def _filter_steps(transaction_type: str, fees: Any) -> list[Any]:
+    return [step for step in fees["data"] if step["type"] == transaction_type]
 
 
 def _parse_form(form: FormData) -> _FeeForm:
@@ -166,12 +171,12 @@ def _parse_form(form: FormData) -> _FeeForm:
     )
 
 
-def _build_request_steps(kind: str, form: _FeeForm) -> list[dict[str, Any]]:
+def _build_request_steps(transaction_type: str, form: _FeeForm) -> list[dict[str, Any]]:
     """Return the steps for the API request. Missing values are sent as empty text.
 
     The API rejects them with an error that names the field.
     """
-    step = {"type": kind, "payer": form.payer or ""}
+    step = {"type": transaction_type, "payer": form.payer or ""}
     return [
         *({**step, "up_to": up_to or "", "rate": rate or ""} for up_to, rate in form.steps),
         {**step, "up_to": None, "rate": form.last_rate or ""},
@@ -179,15 +184,17 @@ def _build_request_steps(kind: str, form: _FeeForm) -> list[dict[str, Any]]:
 
 
 def _render_form(
-    request: PageRequest, kind: str, form: _FeeForm, error: ApiError | None = None
+    request: PageRequest, transaction_type: str, form: _FeeForm, error: ApiError | None = None
 ) -> Reply[bytes]:
     field_errors = _map_field_errors(form, error)
     if error is not None and field_errors:  # the API's own message refers to its field paths
         error = ApiError(error.code, "Fix the highlighted fields and try again.")
-    is_payment = kind in chart.PAYMENT_TYPES  # their refunds return the fee to the receiver
+    is_payment = (
+        transaction_type in chart.PAYMENT_TYPES
+    )  # their refunds return the fee to the receiver
     return request.render(
         "limits/fee.html",
-        action=msgspec.structs.replace(_FEE_ACTION, title=f"Fee: {humanize(kind)}"),
+        action=msgspec.structs.replace(_FEE_ACTION, title=f"Fee: {humanize(transaction_type)}"),
         address=request.context.path,
         error=error,
         field_errors=field_errors,
@@ -202,9 +209,9 @@ def _render_form(
 def _map_field_errors(form: _FeeForm, error: ApiError | None) -> dict[str, str]:
     """Map the API's errors, which refer to submitted steps, to the fields of the form."""
     fields = {} if error is None else (error.details or {}).get("fields", {})
-    found = {}
+    field_errors = {}
     for path, message in fields.items():
-        place, _, name = path.removeprefix("data[").partition("].")
-        is_last = place == str(len(form.steps))
-        found[f"{name}_{_LAST_STEP if is_last else place}"] = message
-    return found
+        index, _, name = path.removeprefix("data[").partition("].")
+        is_last = index == str(len(form.steps))
+        field_errors[f"{name}_{_LAST_STEP if is_last else index}"] = message
+    return field_errors

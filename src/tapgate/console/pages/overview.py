@@ -29,16 +29,16 @@ ACTIONS = (
 
 @pages.get("/console")
 async def show_overview(request: PageRequest) -> Reply[bytes]:
-    found = await request.get("/api/v1/overview", request.query.pick("period"))
+    overview = await request.get("/api/v1/overview", request.query.pick("period"))
     return request.render(
         "overview.html",
-        found=found,
+        overview=overview,
         periods=PERIODS,
-        volume=_build_chart(request, found, "amount"),
-        counts=_build_chart(request, found, "completed", "failed"),
+        volume=_build_chart(request, overview, "amount"),
+        counts=_build_chart(request, overview, "completed", "failed"),
     )
 
 
-def _build_chart(request: PageRequest, found: Mapping[str, Any], *kinds: str) -> charts.Chart:
+def _build_chart(request: PageRequest, overview: Mapping[str, Any], *kinds: str) -> charts.Chart:
     zone = request.context.services.settings.timezone
-    return charts.build_bar_chart(found["buckets"], kinds, period=found["period"], zone=zone)
+    return charts.build_bar_chart(overview["buckets"], kinds, period=overview["period"], zone=zone)

@@ -108,7 +108,7 @@ ACTIONS = (
 @pages.get("/console/partners")
 async def list_partners(request: PageRequest) -> Reply[bytes]:
     filters = request.query.pick("search", "status", "cursor")
-    return request.render("partners/list.html", found=await request.get(_LIST_PATH, filters))
+    return request.render("partners/list.html", page=await request.get(_LIST_PATH, filters))
 
 
 @pages.get("/console/partners/{id}")
@@ -136,11 +136,11 @@ async def show_partner(request: PageRequest, id: str) -> Reply[bytes]:
 @pages.get("/console/partners/{id}/keys")
 async def list_keys(request: PageRequest, id: str) -> Reply[bytes]:
     """List all keys of a partner; its own page shows only some of them."""
-    record, found = await asyncio.gather(
+    record, page = await asyncio.gather(
         request.get(build_path(_ITEM_PATH, {"id": id})),
         request.get(build_path(_KEYS_PATH, {"id": id}), request.query.pick("cursor")),
     )
-    return request.render("partners/keys.html", partner=record, found=found)
+    return request.render("partners/keys.html", partner=record, page=page)
 
 
 def _build_webhook_url(request: PageRequest, id: str) -> str:

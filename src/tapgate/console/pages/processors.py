@@ -143,7 +143,7 @@ ACTIONS = (
 @pages.get("/console/processors")
 async def list_processors(request: PageRequest) -> Reply[bytes]:
     filters = request.query.pick("search", "status", "cursor")
-    return request.render("processors/list.html", found=await request.get(_LIST_PATH, filters))
+    return request.render("processors/list.html", page=await request.get(_LIST_PATH, filters))
 
 
 @pages.get("/console/processors/{id}")
@@ -190,8 +190,8 @@ async def _render_sublist(
     request: PageRequest, id: str, endpoint: str, template: str
 ) -> Reply[bytes]:
     """Render all terminals or keys of a processor; its own page shows only some of them."""
-    record, found = await asyncio.gather(
+    record, page = await asyncio.gather(
         request.get(build_path(_ITEM_PATH, {"id": id})),
         request.get(build_path(endpoint, {"id": id}), request.query.pick("cursor")),
     )
-    return request.render(template, processor=record, found=found)
+    return request.render(template, processor=record, page=page)

@@ -1,4 +1,4 @@
-"""Customer list, customer details and actions. The API calls customers subscribers."""
+"""Customer list, customer details and actions. The API's term for a customer is subscriber."""
 
 import asyncio
 from typing import Any
@@ -203,15 +203,15 @@ ACTIONS = (
 async def list_subscribers(request: PageRequest) -> Reply[bytes]:
     filters = request.query.pick("search", "status", "kyc_level", "cursor")
     return request.render(
-        "subscribers/list.html", found=await request.get("/api/v1/subscribers", filters)
+        "subscribers/list.html", page=await request.get("/api/v1/subscribers", filters)
     )
 
 
 @pages.get("/console/subscribers/{id}")
 async def show_subscriber(request: PageRequest, id: str) -> Reply[bytes]:
-    item = build_path(_ITEM_PATH, {"id": id})
+    path = build_path(_ITEM_PATH, {"id": id})
     try:
-        record = await request.get(item)
+        record = await request.get(path)
     except ApiError as error:
         if error.code is not Code.OTP_REQUIRED:
             raise
@@ -223,8 +223,8 @@ async def show_subscriber(request: PageRequest, id: str) -> Reply[bytes]:
         request.get(build_path("/api/v1/balance/{id}", {"id": id})),
         request.get("/api/v1/cards", {"subscriber_id": id}),
         request.get("/api/v1/transactions", {"user_id": id, "limit": _RECENT_LIMIT}),
-        request.get(f"{item}/limits"),
-        request.get_if_allowed(f"GET {_ITEM_PATH}/kyc-documents", f"{item}/kyc-documents"),
+        request.get(f"{path}/limits"),
+        request.get_if_allowed(f"GET {_ITEM_PATH}/kyc-documents", f"{path}/kyc-documents"),
         request.get_if_allowed(
             "GET /api/v1/compliance/alerts", "/api/v1/compliance/alerts", alert_filters
         ),
@@ -251,10 +251,10 @@ async def show_subscriber(request: PageRequest, id: str) -> Reply[bytes]:
 
 async def _load_last_code(request: PageRequest, id: str) -> Any:
     """Return the message with the newest one-time code, or None."""
-    found = await request.get(
+    messages = await request.get(
         build_path(f"{_ITEM_PATH}/messages", {"id": id}), {"template": "one_time_code", "limit": 1}
     )
-    return next(iter(found["data"]), None)
+    return next(iter(messages["data"]), None)
 
 
 @pages.get("/console/subscribers/{id}/documents/{document_id}")

@@ -34,12 +34,12 @@ _FILTERS: Final = {
 @pages.get("/console/transactions")
 async def list_transactions(request: PageRequest) -> Reply[bytes]:
     try:
-        found, filter_errors = await get_filtered_list(request, _LIST_PATH, _FILTERS)
+        page, filter_errors = await get_filtered_list(request, _LIST_PATH, _FILTERS)
     except ApiError as error:
         return _redirect_to_subscriber(request, error)
     return request.render(
         "transactions/list.html",
-        found=found,
+        page=page,
         filter_errors=filter_errors,
         types=TRANSACTION_TYPES,
         statuses=[

@@ -147,8 +147,8 @@ ACTIONS = (
 
 @pages.get("/console/webhooks")
 async def list_webhooks(request: PageRequest) -> Reply[bytes]:
-    found = await request.get(_LIST_PATH, request.query.pick("cursor"))
-    return request.render("webhooks/list.html", found=found)
+    page = await request.get(_LIST_PATH, request.query.pick("cursor"))
+    return request.render("webhooks/list.html", page=page)
 
 
 @pages.get("/console/webhooks/{id}")
@@ -163,6 +163,6 @@ async def show_webhook(request: PageRequest, id: str) -> Reply[bytes]:
     return request.render(
         partial if request.is_partial else "webhooks/webhook.html",
         endpoint=endpoint,
-        found=deliveries,
+        page=deliveries,
         retry_delays=_RETRY_DELAY_TEXTS,
     )

@@ -132,7 +132,7 @@ export class PinForm {
 
   #advance(input) {
     if (input.value.length !== PIN_DIGITS) return;
-    const next = this.#inputs.find((one) => one.value.length !== PIN_DIGITS);
+    const next = this.#inputs.find((candidate) => candidate.value.length !== PIN_DIGITS);
     if (next) this.#focusInput(next);
   }
 

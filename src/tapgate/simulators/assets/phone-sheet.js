@@ -1,7 +1,7 @@
 // A sheet that slides over the chat. It keeps the focus until it is closed, and then returns it.
 
-// Where the focus goes by default. On a phone, focusing the text field would open the keyboard over
-// the reply.
+// Returns the default focus target. On a phone, focusing the text field would open the keyboard
+// over the reply.
 export function getDefaultFocus() {
   return document.getElementById(matchMedia("(pointer: coarse)").matches ? "log" : "message");
 }
@@ -40,7 +40,7 @@ export class Sheet {
 
   #trapFocus(event) {
     const focusable = [...this.element.querySelectorAll("button:not(:disabled), input")]
-      .filter((one) => one.getClientRects().length);
+      .filter((item) => item.getClientRects().length);
     const [first, last] = [focusable[0], focusable[focusable.length - 1]];
     const [from, to] = event.shiftKey ? [first, last] : [last, first];
     if (document.activeElement === from) {

@@ -61,7 +61,7 @@ export class Thread {
 export function loadThreads() {
   try {
     const { threads, active } = JSON.parse(sessionStorage.getItem(STORAGE_KEY)) || {};
-    return { threads: (threads || []).map((one) => new Thread(one)), active };
+    return { threads: (threads || []).map((stored) => new Thread(stored)), active };
   } catch {
     return { threads: [] };
   }

@@ -1,4 +1,4 @@
-// The phone: who is chatting, what is sent and what is shown.
+// The phone: selects the customer, sends messages and renders the conversation.
 
 import { PhoneApi, RequestError } from "./phone-api.js";
 import { createElement, renderReceived, renderSent, showState } from "./phone-bubbles.js";
@@ -38,8 +38,8 @@ async function poll() {
   if (document.hidden) return;
   try {
     const messages = await api.listMessages(thread.phone);
-    const isFirst = !thread.loaded;
-    if (thread.addReceived(messages) || isFirst) show(thread);
+    const isFirstPoll = !thread.loaded;
+    if (thread.addReceived(messages) || isFirstPoll) show(thread);
     if (element("chat-error").dataset.temporary) showError("");
   } catch (error) {
     handleError(error, "temporary");
@@ -211,13 +211,13 @@ function showPresence() {
   const isTyping = Boolean(active?.awaitingReply);
   element("presence").textContent = isTyping ? "typing…" : "online";
   const log = element("log");
-  const dots = log.querySelector(".typing");
-  if (isTyping && !dots) {
+  const typingBubble = log.querySelector(".typing");
+  if (isTyping && !typingBubble) {
     const bubble = createElement("div", "bubble typing", createElement("span"), createElement("span"), createElement("span"));
     bubble.setAttribute("aria-hidden", "true");
     log.append(bubble);
     log.scrollTop = log.scrollHeight;
-  } else if (!isTyping) dots?.remove();
+  } else if (!isTyping) typingBubble?.remove();
 }
 
 // Selecting a customer

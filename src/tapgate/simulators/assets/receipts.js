@@ -49,7 +49,7 @@ export function createReceiptList(onRefund) {
 
   /** Sets the refundable amount of a payment; null if nothing is left. */
   function setRefundable(transaction, refundable) {
-    const receipt = receipts.find((one) => one.transaction === transaction);
+    const receipt = receipts.find((item) => item.transaction === transaction);
     if (receipt) receipt.refundable = refundable;
     save();
   }

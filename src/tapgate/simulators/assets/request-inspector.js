@@ -23,7 +23,7 @@ function showRequest(request) {
   document.getElementById("inspector").hidden = false;
   setText("inspector-status", `${request.method} ${request.path} …`);
   setText("inspector-signed", request.signed);
-  setText("inspector-headers", Object.entries(request.headers).map(([name, text]) => `${name}: ${text}`).join("\n"));
+  setText("inspector-headers", Object.entries(request.headers).map(([name, value]) => `${name}: ${value}`).join("\n"));
   setText("inspector-response", "");
   const command = buildCurlCommand(location.origin, request);
   setText("inspector-curl", command);

@@ -15,7 +15,7 @@ export async function computeHmac(secret, text) {
   return Array.from(new Uint8Array(signature), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** A POST request with its three headers. The body is encoded once: what is signed is what is sent. */
+/** A signed POST request. The body is encoded once, so the signed bytes are the sent bytes. */
 export async function buildSignedPost(key, path, value, now = new Date()) {
   const body = JSON.stringify(value);
   const timestamp = now.toISOString();
