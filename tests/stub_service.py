@@ -18,11 +18,11 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 
 
 def _mark_request_received() -> None:
-    Path(os.environ["TAPGATE_DATA_DIR"], "asked").touch()
+    Path(os.environ["TAPGATE_DATA_DIR"], "request-received").touch()
 
 
 async def main() -> None:
-    if "STAND_IN_FAILS" in os.environ:
+    if "STUB_FAILS" in os.environ:
         sys.exit(7)
     await serve(app)
 

@@ -20,8 +20,8 @@ _TAPGATE_EXECUTABLE = Path(sys.executable).with_name("tapgate")
 
 
 def build_environ(folder: Path, **variables: str) -> dict[str, str]:
-    stored = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
-    return stored | {"TAPGATE_DATA_DIR": str(folder / "data")} | variables
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
+    return environ | {"TAPGATE_DATA_DIR": str(folder / "data")} | variables
 
 
 def run_tapgate(
@@ -42,10 +42,10 @@ def run_tapgate(
     "command",
     [[], *([word] for word in "up serve messenger migrate demo chat backup restore".split())],
 )
-def test_everything_is_explained(command: list[str]) -> None:
-    displayed = CliRunner().invoke(app, [*command, "--help"], prog_name="tapgate")
-    assert displayed.exit_code == 0
-    assert f"Usage: {' '.join(['tapgate', *command])}" in displayed.output
+def test_every_command_has_help(command: list[str]) -> None:
+    result = CliRunner().invoke(app, [*command, "--help"], prog_name="tapgate")
+    assert result.exit_code == 0
+    assert f"Usage: {' '.join(['tapgate', *command])}" in result.output
 
 
 @pytest.mark.parametrize(
@@ -72,16 +72,16 @@ def test_everything_is_explained(command: list[str]) -> None:
 def test_startup_error_is_reported_in_one_line(
     public_tmp_path: Path, command: str, variables: dict[str, str], line: str
 ) -> None:
-    ended = run_tapgate(public_tmp_path, command, **variables)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", f"tapgate: {line}\n")
+    result = run_tapgate(public_tmp_path, command, **variables)
+    assert (result.returncode, result.stdout, result.stderr) == (1, "", f"tapgate: {line}\n")
 
 
 def test_port_in_use_is_reported_in_one_line(public_tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
-        ended = run_tapgate(public_tmp_path, "serve", "--port", port)
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr == (
+        result = run_tapgate(public_tmp_path, "serve", "--port", port)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == (
         f"tapgate: the gateway cannot listen on http://127.0.0.1:{port}: "
         "the port is already in use\n"
     )
@@ -121,11 +121,11 @@ def up(folder: Path, ports: dict[str, str]) -> Iterator[list[str]]:
         try:
             while not lines or not lines[-1].startswith("The messenger listens on "):
                 line = process.stdout.readline()
-                assert line, "it ended"
+                assert line, "tapgate up exited before it was ready"
                 lines.append(line)
-            for item in ports.values():
+            for port in ports.values():
                 with urllib.request.urlopen(
-                    f"http://127.0.0.1:{item}/health", timeout=30
+                    f"http://127.0.0.1:{port}/health", timeout=30
                 ) as response:
                     assert response.status == 200
             yield lines
@@ -137,7 +137,7 @@ def up(folder: Path, ports: dict[str, str]) -> Iterator[list[str]]:
 def test_database_without_tables_is_reported_in_one_line(
     public_tmp_path: Path, empty_database_url: str
 ) -> None:
-    ended = run_tapgate(public_tmp_path, "verify", TAPGATE_DATABASE_URL=empty_database_url)
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr.startswith("tapgate: the database has no tables yet")
-    assert ended.stderr.count("\n") == 1
+    result = run_tapgate(public_tmp_path, "verify", TAPGATE_DATABASE_URL=empty_database_url)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("tapgate: the database has no tables yet")
+    assert result.stderr.count("\n") == 1

@@ -18,10 +18,10 @@ worker.run(main)
 
 def test_worker_raises_the_soft_limit_to_the_hard_limit() -> None:
     for hard in (64, 512):
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-c", _SCRIPT.format(hard=hard)],
             capture_output=True,
             text=True,
             check=True,
         )
-        assert done.stdout.split() == [str(hard)] * 2
+        assert result.stdout.split() == [str(hard)] * 2

@@ -19,13 +19,13 @@ FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 async def test_tour_works_as_printed(public_tmp_path: Path, database_url: str) -> None:
     tour = "\n".join(BLOCK.findall((ROOT / "README.md").read_text()))
     async with run_gateway_and_messenger(public_tmp_path, database_url) as (address, messenger):
-        here = tour.replace("http://127.0.0.1:8000", address)
-        here = here.replace(".venv/bin/tapgate", str(TAPGATE_EXECUTABLE))
+        script = tour.replace("http://127.0.0.1:8000", address)
+        script = script.replace(".venv/bin/tapgate", str(TAPGATE_EXECUTABLE))
         process = await asyncio.create_subprocess_exec(
             "bash",
             "-eu",
             "-c",
-            here.replace("curl -s", "curl -sS -w '\n%{http_code}\n'"),
+            script.replace("curl -s", "curl -sS -w '\n%{http_code}\n'"),
             env=os.environ
             | {
                 "TAPGATE_DATA_DIR": str(public_tmp_path / "gateway"),
@@ -53,12 +53,12 @@ def list_anchors(document: Path) -> set[str]:
 
 
 def test_links_between_documents_resolve() -> None:
-    written = (ROOT / "README.md", ROOT / "SECURITY.md", *(ROOT / "docs").rglob("*.md"))
-    for document in written:
+    documents = (ROOT / "README.md", ROOT / "SECURITY.md", *(ROOT / "docs").rglob("*.md"))
+    for document in documents:
         for target, anchor in LINK.findall(document.read_text()):
-            there = document.parent / target if target else document
-            assert there.exists(), (document.name, target)
+            linked = document.parent / target if target else document
+            assert linked.exists(), (document.name, target)
             if anchor:
-                assert anchor in list_anchors(there), (
-                    f"{document.name}: {target}#{anchor} is no heading"
+                assert anchor in list_anchors(linked), (
+                    f"{document.name}: {target} has no heading for #{anchor}"
                 )

@@ -216,15 +216,15 @@ class TestProduction:
     def test_weak_or_reused_secret_is_rejected(
         self, environment: str, name: str, value: str, reason: str
     ) -> None:
-        text = PRODUCTION_ENVIRON | _ADMIN_ENVIRON | {"TAPGATE_ENVIRONMENT": environment}
+        environ = PRODUCTION_ENVIRON | _ADMIN_ENVIRON | {"TAPGATE_ENVIRONMENT": environment}
         with pytest.raises(SettingsError) as raised:
-            load_settings(text | {f"TAPGATE_{name}": value})
+            load_settings(environ | {f"TAPGATE_{name}": value})
         assert str(raised.value).startswith("TAPGATE_")
         assert reason in str(raised.value)
         assert value not in str(raised.value)
 
 
-def test_testing_generates_secrets_but_no_demo_and_no_known_token() -> None:
+def test_testing_environment_generates_secrets_and_has_no_demo_or_default_token() -> None:
     settings = load_from_environ(ENVIRONMENT="testing")
     assert (settings.demo, settings.messenger_verify_token) == ("off", "")
     assert len(settings.secret_key) >= 32

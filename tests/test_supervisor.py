@@ -32,7 +32,7 @@ from tapgate.store import StoreError
 
 async def prepare(settings, url):
     print("preparing", flush=True)
-    await asyncio.sleep(float(os.environ.get("STAND_IN_PREPARES", "0")))
+    await asyncio.sleep(float(os.environ.get("STUB_PREPARE_SECONDS", "0")))
     yield "first line"
     yield "second line"
 
@@ -50,7 +50,7 @@ except (StartError, StoreError) as error:
 def wait_until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 30
     while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
+        assert time.monotonic() < deadline, "condition not met within 30 seconds"
         time.sleep(0.02)
 
 
@@ -78,11 +78,11 @@ class SupervisorProcess:
         self._seen_processes: set[psutil.Process] = set()
 
     @property
-    def read_output(self) -> list[str]:
+    def output_lines(self) -> list[str]:
         return self._output.read_text().splitlines()
 
     @property
-    def read_errors(self) -> list[str]:
+    def error_lines(self) -> list[str]:
         return self._errors.read_text().splitlines()
 
     def get_worker_pid(self, path: str = "/") -> int | None:
@@ -96,19 +96,19 @@ class SupervisorProcess:
             return None
 
     def wait_until_ready(self) -> "SupervisorProcess":
-        listens = f"The gateway listens on http://127.0.0.1:{self.port}."
-        wait_until(lambda: self._process.poll() is not None or listens in self.read_output)
-        assert self._process.poll() is None, self.read_errors
+        ready_line = f"The gateway listens on http://127.0.0.1:{self.port}."
+        wait_until(lambda: self._process.poll() is not None or ready_line in self.output_lines)
+        assert self._process.poll() is None, self.error_lines
         self.list_processes()
         return self
 
     def list_processes(self) -> list[psutil.Process]:
         """Return the current child processes and record them for `list_orphans`."""
-        found: list[psutil.Process] = []
+        children: list[psutil.Process] = []
         with contextlib.suppress(psutil.NoSuchProcess):
-            found = psutil.Process(self._process.pid).children(recursive=True)
-        self._seen_processes.update(found)
-        return found
+            children = psutil.Process(self._process.pid).children(recursive=True)
+        self._seen_processes.update(children)
+        return children
 
     def list_workers(self) -> list[psutil.Process]:
         return [process for process in self.list_processes() if is_worker(process)]
@@ -119,7 +119,7 @@ class SupervisorProcess:
     def send_signal(self, number: int) -> None:
         self._process.send_signal(number)
 
-    def stop(self) -> int:
+    def wait(self) -> int:
         """Wait for the process to end and return its exit status."""
         return self._process.wait(60)
 
@@ -174,11 +174,11 @@ def start_supervisor(public_tmp_path: Path) -> Iterator[Callable[..., Supervisor
     started: list[SupervisorProcess] = []
     (public_tmp_path / "data").mkdir(exist_ok=True)
 
-    def start_one(**variables: str) -> SupervisorProcess:
+    def start(**variables: str) -> SupervisorProcess:
         started.append(SupervisorProcess(public_tmp_path / "data", **variables))
         return started[-1]
 
-    yield start_one
+    yield start
     for running in started:
         running.kill()
 
@@ -197,8 +197,8 @@ def test_supervisor_starts_and_stops_without_leaving_a_process(
     assert len(running.list_processes()) > 1 + workers  # workers and PostgreSQL
     assert len(running.list_workers()) == workers
     running.send_signal(number)
-    assert (running.stop(), running.read_errors) == (0, [])
-    assert running.read_output == [
+    assert (running.wait(), running.error_lines) == (0, [])
+    assert running.output_lines == [
         "preparing",
         "first line",
         "second line",
@@ -211,15 +211,15 @@ def test_supervisor_starts_and_stops_without_leaving_a_process(
 def test_supervisor_ignores_sighup_when_started_with_nohup(
     start_supervisor: StartSupervisor, database_url: str
 ) -> None:
-    usual = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as `nohup` does
+    previous_handler = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as `nohup` does
     try:
         running = start_supervisor(TAPGATE_DATABASE_URL=database_url).wait_until_ready()
     finally:
-        signal.signal(signal.SIGHUP, usual)
+        signal.signal(signal.SIGHUP, previous_handler)
     running.send_signal(signal.SIGHUP)
     assert running.get_worker_pid() is not None
     running.send_signal(signal.SIGTERM)
-    assert running.stop() == 0
+    assert running.wait() == 0
 
 
 def test_request_in_progress_gets_its_response_before_shutdown(
@@ -227,14 +227,16 @@ def test_request_in_progress_gets_its_response_before_shutdown(
 ) -> None:
     running = start_supervisor(TAPGATE_DATABASE_URL=database_url).wait_until_ready()
     responses: list[int | None] = []
-    asking = threading.Thread(target=lambda: responses.append(running.get_worker_pid("/late")))
-    asking.start()
-    wait_until((running.data_dir / "asked").exists)
+    request_thread = threading.Thread(
+        target=lambda: responses.append(running.get_worker_pid("/late"))
+    )
+    request_thread.start()
+    wait_until((running.data_dir / "request-received").exists)
     (worker,) = running.list_workers()
     running.send_signal(signal.SIGTERM)
-    asking.join()
+    request_thread.join()
     assert responses == [worker.pid]
-    assert running.stop() == 0
+    assert running.wait() == 0
 
 
 @pytest.mark.usefixtures("own_postgres")
@@ -249,17 +251,17 @@ def test_killed_worker_and_killed_postgres_are_restarted(start_supervisor: Start
     postmaster = pid_file.read_text().split()[0]
     os.kill(int(postmaster), signal.SIGKILL)
 
-    def another_is_ready() -> bool:
+    def is_new_server_ready() -> bool:
         with contextlib.suppress(FileNotFoundError):
             text = pid_file.read_text()
             return "ready" in text and text.split()[0] != postmaster
         return False
 
-    wait_until(another_is_ready)
+    wait_until(is_new_server_ready)
     running.list_processes()
     running.send_signal(signal.SIGTERM)
-    assert running.stop() == 0
-    assert "The gateway exited with status -9. Restarting it." in running.read_output
+    assert running.wait() == 0
+    assert "The gateway exited with status -9. Restarting it." in running.output_lines
     assert running.list_orphans() == []
 
 
@@ -271,23 +273,23 @@ def test_children_end_when_the_supervisor_is_killed_and_it_can_be_restarted(
     workers = killed.list_workers()
     assert len(workers) == 2
     killed.send_signal(signal.SIGKILL)
-    killed.stop()
+    killed.wait()
     wait_until(lambda: not any(is_running(worker) for worker in workers))
-    again = start_supervisor(TAPGATE_PORT=str(killed.port)).wait_until_ready()
-    again.send_signal(signal.SIGTERM)
-    assert again.stop() == 0
+    restarted = start_supervisor(TAPGATE_PORT=str(killed.port)).wait_until_ready()
+    restarted.send_signal(signal.SIGTERM)
+    assert restarted.wait() == 0
     wait_until(lambda: killed.list_orphans() == [])
 
 
 def test_port_released_shortly_after_startup_is_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Children of a killed supervisor may hold the port briefly when it is restarted."""
-    with socket.create_server(("127.0.0.1", 0)) as held, monkeypatch.context() as patched:
-        port = held.getsockname()[1]
-        patched.setattr(time, "sleep", lambda _: held.close())
+    with socket.create_server(("127.0.0.1", 0)) as listener, monkeypatch.context() as patched:
+        port = listener.getsockname()[1]
+        patched.setattr(time, "sleep", lambda _: listener.close())
         with supervisor._bind_with_retries(
             supervisor.Service("gateway", "", "127.0.0.1", port, 1)
-        ) as taken:
-            assert taken.getsockname()[1] == port
+        ) as bound:
+            assert bound.getsockname()[1] == port
 
 
 def test_external_database_is_used_and_no_server_is_started(
@@ -297,18 +299,18 @@ def test_external_database_is_used_and_no_server_is_started(
     assert len(running.list_processes()) == 1  # the worker
     assert not (running.data_dir / "pgdata" / "postmaster.pid").exists()
     running.send_signal(signal.SIGTERM)
-    assert running.stop() == 0
+    assert running.wait() == 0
 
 
 @pytest.mark.usefixtures("own_postgres")
 def test_supervisor_stops_when_signaled_during_preparation(
     start_supervisor: StartSupervisor,
 ) -> None:
-    running = start_supervisor(STAND_IN_PREPARES="60")
-    wait_until(lambda: "preparing" in running.read_output)
+    running = start_supervisor(STUB_PREPARE_SECONDS="60")
+    wait_until(lambda: "preparing" in running.output_lines)
     running.list_processes()
     running.send_signal(signal.SIGTERM)
-    assert running.stop() == 0
+    assert running.wait() == 0
     assert running.list_orphans() == []
 
 
@@ -316,27 +318,27 @@ def test_port_in_use_is_reported_in_one_line(start_supervisor: StartSupervisor) 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
         running = start_supervisor(TAPGATE_PORT=port)
-        assert running.stop() == 1
+        assert running.wait() == 1
     address = f"http://127.0.0.1:{port}"
     reason = "the port is already in use"
-    assert running.read_errors == [f"the gateway cannot listen on {address}: {reason}"]
+    assert running.error_lines == [f"the gateway cannot listen on {address}: {reason}"]
 
 
 def test_address_of_another_machine_is_reported_in_one_line(
     start_supervisor: StartSupervisor,
 ) -> None:
     running = start_supervisor(TAPGATE_HOST="192.0.2.1")
-    assert running.stop() == 1
-    assert len(running.read_errors) == 1
-    assert running.read_errors[0].startswith("the gateway cannot listen on http://192.0.2.1:")
+    assert running.wait() == 1
+    assert len(running.error_lines) == 1
+    assert running.error_lines[0].startswith("the gateway cannot listen on http://192.0.2.1:")
 
 
 @pytest.mark.usefixtures("own_postgres")
 def test_data_folder_in_use_is_reported_in_one_line(start_supervisor: StartSupervisor) -> None:
     first = start_supervisor().wait_until_ready()
     second = start_supervisor()
-    assert second.stop() == 1
-    assert second.read_errors == [f"another Tapgate is already running on {first.data_dir}"]
+    assert second.wait() == 1
+    assert second.error_lines == [f"another Tapgate is already running on {first.data_dir}"]
     assert first.get_worker_pid() is not None
 
 
@@ -344,7 +346,7 @@ def test_data_folder_in_use_is_reported_in_one_line(start_supervisor: StartSuper
 def test_service_that_fails_to_start_is_reported_in_one_line_and_stops_the_rest(
     start_supervisor: StartSupervisor,
 ) -> None:
-    running = start_supervisor(STAND_IN_FAILS="1")
-    assert running.stop() == 1
-    assert running.read_errors == ["the gateway exited with status 7 during startup"]
+    running = start_supervisor(STUB_FAILS="1")
+    assert running.wait() == 1
+    assert running.error_lines == ["the gateway exited with status 7 during startup"]
     assert not (running.data_dir / "pgdata" / "postmaster.pid").exists()

@@ -16,8 +16,13 @@ def write_entry() -> WriteEntry:
         new_id=ids.IdGenerator(ids.SLOT_COUNT - 1), clock=clock.system_clock
     )
 
-    async def write(tx: asyncpg.Connection, **facts: Any) -> None:
-        named = {"event": "card.blocked", "resource_type": "card", "resource_id": "TAP-1", **facts}
-        await trail.record(tx, services, ORIGIN, **named)
+    async def write(tx: asyncpg.Connection, **fields: Any) -> None:
+        values = {
+            "event": "card.blocked",
+            "resource_type": "card",
+            "resource_id": "TAP-1",
+            **fields,
+        }
+        await trail.record(tx, services, ORIGIN, **values)
 
     return write

@@ -94,11 +94,11 @@ async def test_documented_program_verifies_the_chain(
     rows = await database.fetch(f"SELECT {entry.COLUMNS} FROM audit_entries ORDER BY sequence")
     entries = [msgspec.to_builtins(entry.to_record(row)) for row in rows]
     (program,) = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
-    documented: dict[str, Any] = {}
-    exec(program, documented)
-    assert documented["is_whole"](entries)
-    assert not documented["is_whole"](entries[1:])
-    assert not documented["is_whole"]([*entries[:2], entries[2] | {"reason": "another"}])
+    namespace: dict[str, Any] = {}
+    exec(program, namespace)
+    assert namespace["is_whole"](entries)
+    assert not namespace["is_whole"](entries[1:])
+    assert not namespace["is_whole"]([*entries[:2], entries[2] | {"reason": "another"}])
 
 
 async def test_many_entries_are_sealed_and_verified_in_batches(
@@ -156,13 +156,13 @@ async def test_changed_entry_is_detected(
 
 
 @pytest.mark.parametrize(
-    ("gone", "first_broken"),
+    ("condition", "first_broken"),
     [("= 1", "TAP-1"), ("= 3", "TAP-3"), ("IN (2, 3)", "TAP-3"), ("= 5", None), (">= 1", None)],
 )
 async def test_removed_entry_is_detected(
-    database: Database, write_entry: WriteEntry, gone: str, first_broken: str | None
+    database: Database, write_entry: WriteEntry, condition: str, first_broken: str | None
 ) -> None:
-    known = dict(
+    ids_by_resource = dict(
         zip(
             [f"TAP-{n}" for n in range(5)],
             await _create_sealed_entries(database, write_entry, 5),
@@ -170,10 +170,10 @@ async def test_removed_entry_is_detected(
         )
     )
     await database.execute(_DISABLE_TRIGGERS_SQL)
-    await database.execute(f"DELETE FROM audit_entries WHERE sequence {gone}")
+    await database.execute(f"DELETE FROM audit_entries WHERE sequence {condition}")
     result = await verify(database)
     assert not result.valid
-    assert result.first_broken == (known[first_broken] if first_broken else "5")
+    assert result.first_broken == (ids_by_resource[first_broken] if first_broken else "5")
 
 
 async def test_swapped_entries_are_detected(database: Database, write_entry: WriteEntry) -> None:
@@ -261,14 +261,14 @@ async def test_entry_is_not_sealed_before_a_smaller_sequence_number_of_a_younger
 async def test_rolled_back_sequence_number_does_not_block_sealing(
     database: Database, writer_connection: asyncpg.Connection, write_entry: WriteEntry
 ) -> None:
-    given_up = writer_connection.transaction()
-    await given_up.start()
+    rolled_back = writer_connection.transaction()
+    await rolled_back.start()
     await write_entry(writer_connection)
     async with database.transaction() as tx:
         await write_entry(tx)
     sealer = Sealer(database)
     assert await sealer.seal_pending() == 0
-    await given_up.rollback()
+    await rolled_back.rollback()
     await assert_seals(sealer, 1)
     assert (await verify(database)).valid
 
@@ -276,18 +276,18 @@ async def test_rolled_back_sequence_number_does_not_block_sealing(
 async def test_concurrent_writers_and_sealers_produce_one_valid_chain(
     database: Database, other_database: Database, write_entry: WriteEntry
 ) -> None:
-    choose = random.Random(7)
+    rng = random.Random(7)
 
     async def keep_writing() -> None:
         for _ in range(12):
-            pauses = [choose.uniform(0, 0.02) for _ in range(choose.randint(1, 3))]
-            given_up = choose.random() < 0.2
+            pauses = [rng.uniform(0, 0.02) for _ in range(rng.randint(1, 3))]
+            rolls_back = rng.random() < 0.2
             try:
                 async with other_database.transaction() as tx:
                     for pause in pauses:
                         await write_entry(tx)
                         await asyncio.sleep(pause)
-                    if given_up:
+                    if rolls_back:
                         raise ZeroDivisionError
             except ZeroDivisionError:
                 pass
@@ -318,8 +318,8 @@ async def test_sealer_does_not_wait_for_another_sealer(
     async with database.transaction() as tx:
         await write_entry(tx)
     sealer = Sealer(database)
-    async with other_database.transaction() as at_it:
-        await at_it.execute("SELECT FROM audit_head FOR UPDATE")
+    async with other_database.transaction() as holder:
+        await holder.execute("SELECT FROM audit_head FOR UPDATE")
         assert await sealer.seal_pending() == 0
     await assert_seals(sealer, 1)
 

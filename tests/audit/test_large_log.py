@@ -27,7 +27,7 @@ async def _insert_entries(database: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    ("period", "found"),
+    ("period", "row_count"),
     [
         ({"from_": "2026-01-05", "to": "2026-01-05"}, 51),
         ({"to": "2026-01-02"}, 51),
@@ -37,12 +37,12 @@ async def _insert_entries(database: Database) -> None:
     ],
 )
 async def test_period_query_does_not_scan_later_entries(
-    database: Database, period: dict[str, str], found: int
+    database: Database, period: dict[str, str], row_count: int
 ) -> None:
     await _insert_entries(database)
     sql, values = build_page_query(AuditLogQuery(**period), ZoneInfo("UTC"))
     rows = await database.fetch(sql, *values)
-    assert len(rows) == found
+    assert len(rows) == row_count
     recorder: Any = QueryExplainer(database)
     await recorder.fetch(sql, *values)
     assert (

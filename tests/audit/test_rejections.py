@@ -133,9 +133,9 @@ async def test_entries_of_one_source_are_bounded_for_any_variation(
     await rejection_log.flush_and_close()
     rows = await fetch_entries(database)
     assert len(rows) == 3 + 2 + 1
-    counted = summarize_entries(rows)
-    assert sum(number for _, _, number in counted) == 97
-    assert ("192.0.2.1", None, 95) in counted
+    summaries = summarize_entries(rows)
+    assert sum(number for _, _, number in summaries) == 97
+    assert ("192.0.2.1", None, 95) in summaries
 
 
 async def test_entries_of_all_sources_are_bounded(
@@ -147,9 +147,9 @@ async def test_entries_of_all_sources_are_bounded(
     await rejection_log.flush_and_close()
     rows = await fetch_entries(database)
     assert len(rows) == 10 + 6 + 1
-    counted = summarize_entries(rows)
-    assert sum(number for _, _, number in counted) == 190
-    assert (None, None, 184) in counted
+    summaries = summarize_entries(rows)
+    assert sum(number for _, _, number in summaries) == 190
+    assert (None, None, 184) in summaries
 
 
 async def test_anonymous_rejections_do_not_use_the_budget_of_authenticated_callers(
@@ -167,9 +167,9 @@ async def test_anonymous_rejections_do_not_use_the_budget_of_authenticated_calle
     await rejection_log.flush_and_close()
     rows = [row for row in await fetch_entries(database) if row["actor_id"] == ORIGIN.actor_id]
     assert len([row for row in rows if not row["changes"]]) == 3
-    counted = summarize_entries(rows)
-    assert sum(number for _, _, number in counted) == 17
-    assert len(counted) <= 2 + 1
+    summaries = summarize_entries(rows)
+    assert sum(number for _, _, number in summaries) == 17
+    assert len(summaries) <= 2 + 1
     assert all(row["actor"] == ORIGIN.actor for row in rows)
 
 
@@ -179,11 +179,11 @@ async def test_processes_share_the_bounds(
     database: Database,
     clock: FakeClock,
 ) -> None:
-    refused = [
-        one.record(build_origin(), build_failed_login())
-        for one in (rejection_log, other_rejection_log) * 20
+    records = [
+        log.record(build_origin(), build_failed_login())
+        for log in (rejection_log, other_rejection_log) * 20
     ]
-    await asyncio.gather(*refused)
+    await asyncio.gather(*records)
     assert len(await fetch_entries(database)) == 3
     await asyncio.gather(rejection_log.flush_and_close(), other_rejection_log.flush_and_close())
     clock.advance(hours=2)
@@ -199,9 +199,9 @@ async def test_concurrent_flushes_of_many_kinds_do_not_deadlock(
     clock: FakeClock,
 ) -> None:
     for number in range(40):
-        for one in (rejection_log, other_rejection_log):
-            address = f"192.0.2.{number if one is rejection_log else 39 - number}"
-            await one.record(build_origin(address), build_failed_login(f"{number}@example.com"))
+        for log in (rejection_log, other_rejection_log):
+            address = f"192.0.2.{number if log is rejection_log else 39 - number}"
+            await log.record(build_origin(address), build_failed_login(f"{number}@example.com"))
     await asyncio.gather(rejection_log.flush(), other_rejection_log.flush())
     stored = await database.fetchval("SELECT sum(occurrences) FROM audit_repeats")
     assert stored == 80 - 10
@@ -234,11 +234,11 @@ async def test_counts_survive_a_database_outage(
     for _ in range(10):
         await rejection_log.record(build_origin(), build_failed_login())
 
-    def away(self: Database) -> Any:
+    def fail_to_connect(self: Database) -> Any:
         raise ConnectionError
 
     with monkeypatch.context() as patch:
-        patch.setattr(Database, "transaction", away)
+        patch.setattr(Database, "transaction", fail_to_connect)
         await rejection_log.stop()
     await rejection_log.flush()
     assert await database.fetchval("SELECT occurrences FROM audit_repeats") == 7

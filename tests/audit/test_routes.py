@@ -178,8 +178,8 @@ async def test_values_of_restricted_subscribers_are_masked_until_a_code_is_verif
         await harness.create_subscriber(balance="50"),
         await harness.create_subscriber(balance="50"),
     )
-    card, shop = await harness.create_card(person["id"]), await create_processor(harness)
-    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "10")
+    card, processor = await harness.create_card(person["id"]), await create_processor(harness)
+    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, processor, "10")
     url = f"/api/v1/subscribers/{person['id']}"
     admin = await harness.create_admin()
     for response in (
@@ -192,28 +192,30 @@ async def test_values_of_restricted_subscribers_are_masked_until_a_code_is_verif
     ):
         assert response.status_code == 200, response.text
     async with database.transaction() as tx:
-        told = {"note": (None, "for 5 Road")}
-        await write_entry(tx, resource_type="transaction", resource_id=paid, changes=told)
+        note = {"note": (None, "for 5 Road")}
+        await write_entry(tx, resource_type="transaction", resource_id=paid, changes=note)
 
-    async def about(resource_id: str) -> list[dict[str, Any]]:
-        http_response = await client.get(LOGS_URL, params={"resource_id": resource_id}, auth=reader)
-        entries: list[dict[str, Any]] = http_response.json()["data"]
+    async def list_entries(resource_id: str) -> list[dict[str, Any]]:
+        page = await client.get(LOGS_URL, params={"resource_id": resource_id}, auth=reader)
+        entries: list[dict[str, Any]] = page.json()["data"]
         assert entries, resource_id
         return entries
 
     for resource_id in (person["id"], card, paid):
-        for entry in await about(resource_id):
+        for entry in await list_entries(resource_id):
             assert all(pair == ["***", "***"] for pair in entry["changes"].values())
             assert entry["reason"] in (None, "***")
-    assert "address" in (await about(person["id"]))[1]["changes"]  # values masked
-    assert (await about(card))[0]["reason"] == "***"
-    assert (await about(other["id"]))[0]["changes"]["address"] == [None, "6 Road"]
+    assert "address" in (await list_entries(person["id"]))[1]["changes"]  # values masked
+    assert (await list_entries(card))[0]["reason"] == "***"
+    assert (await list_entries(other["id"]))[0]["changes"]["address"] == [None, "6 Road"]
 
     await client.post(f"{url}/restricted-access", auth=reader)
     code = await harness.get_pending_code(person["phone_number"])
-    opened = await client.post(f"{url}/restricted-access/verify", json={"otp": code}, auth=reader)
-    assert opened.status_code == 200
-    changed = [entry["changes"].get("address") for entry in await about(person["id"])]
-    assert [None, "5 Road"] in changed
-    assert (await about(card))[0]["reason"] == "lost"
-    assert (await about(paid))[0]["changes"] == {"note": [None, "for 5 Road"]}
+    verified = await client.post(f"{url}/restricted-access/verify", json={"otp": code}, auth=reader)
+    assert verified.status_code == 200
+    address_changes = [
+        entry["changes"].get("address") for entry in await list_entries(person["id"])
+    ]
+    assert [None, "5 Road"] in address_changes
+    assert (await list_entries(card))[0]["reason"] == "lost"
+    assert (await list_entries(paid))[0]["changes"] == {"note": [None, "for 5 Road"]}

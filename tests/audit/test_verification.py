@@ -39,26 +39,26 @@ def verifier(database: Database) -> Verifier:
 
 @pytest.fixture
 def create_entries(database: Database, write_entry: WriteEntry) -> Callable[[int], Any]:
-    async def fill(count: int) -> None:
+    async def create(count: int) -> None:
         async with database.transaction() as tx:
             for number in range(count):
                 await write_entry(tx, resource_id=f"TAP-{number}")
         await assert_seals(Sealer(database), count)
 
-    return fill
+    return create
 
 
 @pytest.fixture
 def rehashed_entries(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Collect the sequence numbers of the entries whose hashes are recomputed."""
     numbers: list[int] = []
-    fits = chain._is_linked
+    is_linked = chain._is_linked
 
-    def recorded(row: Any, *arguments: Any) -> bool:
+    def record_and_check(row: Any, *arguments: Any) -> bool:
         numbers.append(row["sequence"])
-        return fits(row, *arguments)
+        return is_linked(row, *arguments)
 
-    monkeypatch.setattr(chain, "_is_linked", recorded)
+    monkeypatch.setattr(chain, "_is_linked", record_and_check)
     return numbers
 
 
@@ -194,15 +194,15 @@ async def test_log_truncated_before_the_checkpoint_is_detected(
 @pytest.fixture
 def opened_connections(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     """Collect one item for each dedicated connection that is opened."""
-    created: list[None] = []
-    apart = Database.dedicated_connection
+    opened: list[None] = []
+    dedicated_connection = Database.dedicated_connection
 
-    def counted(self: Database) -> Any:
-        created.append(None)
-        return apart(self)
+    def count_and_open(self: Database) -> Any:
+        opened.append(None)
+        return dedicated_connection(self)
 
-    monkeypatch.setattr(Database, "dedicated_connection", counted)
-    return created
+    monkeypatch.setattr(Database, "dedicated_connection", count_and_open)
+    return opened
 
 
 async def test_concurrent_requests_share_one_verification_and_leave_the_pool_free(
@@ -211,29 +211,31 @@ async def test_concurrent_requests_share_one_verification_and_leave_the_pool_fre
     opened_connections: list[None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    auditor, go_on = await harness.create_admin("C"), asyncio.Event()
+    auditor, proceed = await harness.create_admin("C"), asyncio.Event()
     verify_from = verification.verify_from_checkpoint
 
-    async def slow(*arguments: Any) -> Any:
-        await go_on.wait()
+    async def wait_and_verify(*arguments: Any) -> Any:
+        await proceed.wait()
         return await verify_from(*arguments)
 
-    monkeypatch.setattr(verification, "verify_from_checkpoint", slow)
-    waiting = [asyncio.create_task(client.get(VERIFY_URL, auth=auditor)) for _ in range(40)]
+    monkeypatch.setattr(verification, "verify_from_checkpoint", wait_and_verify)
+    tasks = [asyncio.create_task(client.get(VERIFY_URL, auth=auditor)) for _ in range(40)]
     async with asyncio.timeout(30):
-        while sum(task.done() for task in waiting) < 40 - verification.MAX_WAITING_CALLERS:
+        while sum(task.done() for task in tasks) < 40 - verification.MAX_WAITING_CALLERS:
             await asyncio.sleep(0.01)
     # All pooled connections are free for other requests.
     listed = await asyncio.gather(
         *(client.get("/api/v1/subscribers", auth=auditor) for _ in range(20))
     )
     assert {response.status_code for response in listed} == {200}
-    go_on.set()
-    responses = [await task for task in waiting]
-    assert (
-        sorted(http_response.status_code for http_response in responses) == [200] * 16 + [503] * 24
+    proceed.set()
+    responses = [await task for task in tasks]
+    assert sorted(response.status_code for response in responses) == [200] * 16 + [503] * 24
+    assert all(
+        response.headers["retry-after"] == "1"
+        for response in responses
+        if response.status_code == 503
     )
-    assert all(a.headers["retry-after"] == "1" for a in responses if a.status_code == 503)
     assert len(opened_connections) == 1
 
 
@@ -302,8 +304,8 @@ async def test_each_accepted_ledger_verification_opens_one_connection(
     client: httpx2.AsyncClient, harness: Harness, opened_connections: list[None]
 ) -> None:
     admin = await harness.create_admin()
-    response = [client.post("/api/v1/ledger/verify", auth=admin) for _ in range(30)]
-    responses = await asyncio.gather(*response)
-    statuses = [http_response.status_code for http_response in responses]
+    requests = [client.post("/api/v1/ledger/verify", auth=admin) for _ in range(30)]
+    responses = await asyncio.gather(*requests)
+    statuses = [requests.status_code for requests in responses]
     assert set(statuses) == {200, 429}
     assert len(opened_connections) == statuses.count(200)

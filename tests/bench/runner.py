@@ -1,4 +1,4 @@
-"""Benchmark runner, and search for missing figures in the results."""
+"""Runs a benchmark, and lists the figures missing from its results."""
 
 import asyncio
 import sys
@@ -22,15 +22,15 @@ async def run_benchmark(*arguments: str) -> str:
     return output.decode()
 
 
-def list_missing_figures(value: Any, at: str = "") -> Iterator[str]:
+def list_missing_figures(value: Any, path: str = "") -> Iterator[str]:
     """Yield the paths of empty values in the results."""
     if isinstance(value, dict):
         for name, inner in value.items():
-            yield from list_missing_figures(inner, f"{at}.{name}")
+            yield from list_missing_figures(inner, f"{path}.{name}")
     elif isinstance(value, list):
         if not value:
-            yield at
+            yield path
         for number, inner in enumerate(value):
-            yield from list_missing_figures(inner, f"{at}[{number}]")
+            yield from list_missing_figures(inner, f"{path}[{number}]")
     elif value is None or value == "":
-        yield at
+        yield path

@@ -47,21 +47,21 @@ async def build_history(services: Services, connection: asyncpg.Connection) -> A
     from bench.payments import dataset
 
     created = await dataset.build(services, cards=CARD_COUNT, processors=2)
-    shops = await services.database.fetch("SELECT id FROM processors ORDER BY id")
-    for number, shop in enumerate(shops):
-        paid = Command(
+    processors = await services.database.fetch("SELECT id FROM processors ORDER BY id")
+    for number, processor in enumerate(processors):
+        payment = Command(
             type=chart.POS_PAYMENT,
             channel="pos",
             payer=commands.card_party(created.cards[number].serial),
-            payee=commands.processor_party(shop["id"]),
+            payee=commands.processor_party(processor["id"]),
             amount=10_000,
             payer_pin=created.cards[number].pin,
             idempotency_key=ScopedIdempotencyKey(
-                created.terminals[number].id, str(uuid4()), b"asked"
+                created.terminals[number].id, str(uuid4()), b"fingerprint"
             ),
             context={"merchant_name": "Kamara Stores"},
         )
-        (await services.ledger.submit(paid)).require_accepted()
+        (await services.ledger.submit(payment)).require_accepted()
     sizes = Sizes(
         accounts=ACCOUNT_COUNT,
         entries=ENTRY_COUNT,
@@ -84,7 +84,7 @@ async def test_generated_history_matches_what_the_ledger_would_have_written(
     try:
         indexes = "SELECT indexname, indexdef FROM pg_indexes ORDER BY indexname"
         before = await connection.fetch(indexes)
-        veteran, filled = await build_history(services, connection)
+        longest_history_card, filled = await build_history(services, connection)
         assert await connection.fetch(indexes) == before
         assert (await verify(connection)).is_valid
         await assert_balances_match_entries(connection)
@@ -94,18 +94,18 @@ async def test_generated_history_matches_what_the_ledger_would_have_written(
         await connection.close()
     assert filled.entries == pytest.approx(ENTRY_COUNT, rel=0.05)
     assert filled.longest_history == pytest.approx(2 * filled.payments / 10, rel=0.1)
-    assert veteran.serial.startswith("BENCH-")
+    assert longest_history_card.serial.startswith("BENCH-")
 
 
 async def assert_balances_match_entries(connection: asyncpg.Connection) -> None:
     """Check every transaction, including the boundary between generated and real ones."""
     checked = {row["id"] for row in await connection.fetch("SELECT id FROM accounts WHERE checked")}
-    moved = defaultdict(list)
+    entries_by_transaction = defaultdict(list)
     for entry in await connection.fetch("SELECT * FROM entries ORDER BY transaction_id, position"):
-        moved[entry["transaction_id"]].append(entry)
+        entries_by_transaction[entry["transaction_id"]].append(entry)
     balances: Counter[int] = Counter()
     for row in await connection.fetch("SELECT * FROM transactions ORDER BY id"):
-        for entry in moved[row["id"]]:
+        for entry in entries_by_transaction[row["id"]]:
             balances[entry["debit_account"]] -= entry["amount"]
             balances[entry["credit_account"]] += entry["amount"]
         for side in ("from", "to"):
@@ -120,13 +120,13 @@ async def assert_payments_look_real(connection: asyncpg.Connection) -> None:
            JOIN accounts payee ON payee.id = t.to_account ORDER BY t.id"""
     )
     now = system_clock()
-    of_today = [row for row in rows if row["created_at"] > now - timedelta(hours=1)]
+    recent = [row for row in rows if row["created_at"] > now - timedelta(hours=1)]
     past = [row for row in rows if row["created_at"] < now - timedelta(days=1)]
-    assert len(of_today) + len(past) == len(rows)
+    assert len(recent) + len(past) == len(rows)
     assert min(row["created_at"] for row in past) > now - timedelta(days=367)
     months = {row["created_at"].strftime("%Y-%m") for row in past}
     assert len(months) >= 12
-    real = {row["type"]: row for row in of_today}
+    real = {row["type"]: row for row in recent}
     for row in past:
         assert ids.first_id_at(row["created_at"]) <= row["id"]
         assert row["id"] < ids.first_id_at(row["created_at"] + timedelta(milliseconds=1))
@@ -154,17 +154,17 @@ async def assert_cardholder_can_pay(services: Services, connection: asyncpg.Conn
     stored = StoredPin(row["key_id"], row["salt"], row["verifier"])
     every_pin = (f"{number:04}" for number in range(10_000))
     pin = next(pin for pin in every_pin if services.pin_verifier.matches(stored, pin))
-    shop = await connection.fetchval("SELECT min(id) FROM processors")
-    paid = Command(
+    processor_id = await connection.fetchval("SELECT min(id) FROM processors")
+    payment = Command(
         type=chart.POS_PAYMENT,
         channel="pos",
         payer=commands.card_party(row["serial"]),
-        payee=commands.processor_party(shop),
+        payee=commands.processor_party(processor_id),
         amount=1_000,
         payer_pin=pin,
         pin_policy="required",
     )
-    (await services.ledger.submit(paid)).require_accepted()
+    (await services.ledger.submit(payment)).require_accepted()
     assert (await verify(connection)).is_valid
 
 
@@ -176,39 +176,39 @@ async def test_small_run_has_every_figure_and_a_consistent_ledger(public_tmp_pat
     lengths = ("--seconds", "0.1", "--rounds", "1")
     folders = ("--folder", str(public_tmp_path), "--root", str(public_tmp_path))
     output = await run_benchmark("bench.growth", *sizes, *lengths, *folders)
-    found = json.loads((public_tmp_path / "bench" / "results" / "growth.json").read_text())
+    results = json.loads((public_tmp_path / "bench" / "results" / "growth.json").read_text())
 
-    for side in (found[name] for name in PHASES):
-        assert side["books"]["hold"]
-        assert side["books"]["approved"] == side["books"]["completed"] > 0
-        phases = [item["phase"] for item in side["payments"]]
+    for installation in (results[name] for name in PHASES):
+        assert installation["books"]["hold"]
+        assert installation["books"]["approved"] == installation["books"]["completed"] > 0
+        phases = [item["phase"] for item in installation["payments"]]
         assert [phase["connections"] for phase in phases] == [64, 256]
-        assert {phase["kind"] for phase in side["reads"]} == READ_NAMES
-        for phase in (*phases, *side["reads"]):
+        assert {phase["kind"] for phase in installation["reads"]} == READ_NAMES
+        for phase in (*phases, *installation["reads"]):
             assert phase["declined"] == {}
             assert phase["answered"] > 0
-        assert side["lines"]["first page"] == side["lines"]["middle page"] == 20
-        assert side["lines"]["statement of today"] >= 60
-    assert found["empty"]["lines"]["statement of a month"] == 0
-    assert found["grown"]["lines"]["statement of a month"] > 0
-    assert found["grown"]["accounts"] - found["empty"]["accounts"] == 1000 - 100
-    assert found["filled"]["entries"] == pytest.approx(4_000, rel=0.1)
-    for ratio, among_little, among_much in zip(
-        found["ratios"], found["empty"]["payments"], found["grown"]["payments"], strict=True
+        assert installation["lines"]["first page"] == installation["lines"]["middle page"] == 20
+        assert installation["lines"]["statement of today"] >= 60
+    assert results["empty"]["lines"]["statement of a month"] == 0
+    assert results["grown"]["lines"]["statement of a month"] > 0
+    assert results["grown"]["accounts"] - results["empty"]["accounts"] == 1000 - 100
+    assert results["filled"]["entries"] == pytest.approx(4_000, rel=0.1)
+    for ratio, empty_phase, grown_phase in zip(
+        results["ratios"], results["empty"]["payments"], results["grown"]["payments"], strict=True
     ):
         costs = [
             entry["phase"]["cpu"]["workers"] + entry["phase"]["cpu"]["postgres"]
-            for entry in (among_much, among_little)
+            for entry in (grown_phase, empty_phase)
         ]
         assert ratio["cost"] == ratio["cost_of_best"] == round(costs[0] / costs[1], 2)
     allowed = (".declined", ".batches")
-    assert not [place for place in list_missing_figures(found) if not place.endswith(allowed)]
+    assert not [path for path in list_missing_figures(results) if not path.endswith(allowed)]
 
-    headline = f"**Cost ratio: {found['ratios'][0]['cost']:.2f} at 64"
-    written = (public_tmp_path / "docs" / "benchmarks.md").read_text()
-    assert headline in written
+    headline = f"**Cost ratio: {results['ratios'][0]['cost']:.2f} at 64"
+    updated_page = (public_tmp_path / "docs" / "benchmarks.md").read_text()
+    assert headline in updated_page
     assert headline in output
-    assert "**Ratio: " in written  # the payment benchmark is kept
+    assert "**Ratio: " in updated_page  # the payment benchmark is kept
     assert set(os.listdir(public_tmp_path)) == {"bench", "docs"}  # noqa: PTH208 - the data is gone
 
 

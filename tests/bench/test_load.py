@@ -31,19 +31,19 @@ async def run_load(plan: dict[str, Any]) -> Any:
 
 
 async def run_against_busy_server(
-    requests: int, refusals: int, *, pause: float = 0, **how: float | bool
+    requests: int, rejections: int, *, pause: float = 0, **options: float | bool
 ) -> Any:
-    """Run the load client against a server that rejects each request `refusals` times.
+    """Run the load client against a server that rejects each request `rejections` times.
 
     The server waits for `pause` seconds before each response.
     """
-    seen: dict[bytes, int] = {}
+    attempts: dict[bytes, int] = {}
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while line := await reader.readline():
-            seen[line] = seen.get(line, 0) + 1
+            attempts[line] = attempts.get(line, 0) + 1
             await asyncio.sleep(pause)
-            writer.write(_OK_RESPONSE if seen[line] > refusals else _UNAVAILABLE_RESPONSE)
+            writer.write(_OK_RESPONSE if attempts[line] > rejections else _UNAVAILABLE_RESPONSE)
         writer.close()
         await writer.wait_closed()
 
@@ -51,7 +51,7 @@ async def run_against_busy_server(
     async with server:
         port = server.sockets[0].getsockname()[1]
         lines = [b"%d\n" % number for number in range(requests)]
-        plan = {"port": port, "connections": 2, "seconds": 60.0, "requests": lines, **how}
+        plan = {"port": port, "connections": 2, "seconds": 60.0, "requests": lines, **options}
         return await run_load(plan)
 
 

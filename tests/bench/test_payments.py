@@ -18,38 +18,38 @@ async def test_small_run_has_every_figure_and_a_consistent_ledger(public_tmp_pat
     output = await run_benchmark(
         "bench.payments", *sizes, "--folder", str(public_tmp_path), "--root", str(public_tmp_path)
     )
-    found = json.loads((public_tmp_path / "bench" / "results" / "latest.json").read_text())
+    results = json.loads((public_tmp_path / "bench" / "results" / "latest.json").read_text())
 
-    books = found["books"]
+    books = results["books"]
     assert books["hold"]
     assert books["approved"] == books["completed"] > 0
-    assert [phase["connections"] for phase in found["payments"]] == [16, 64, 256]
-    assert [phase["clients"] for phase in found["tpcb"]] == [8, 16, 32]
-    assert {phase["kind"] for phase in found["others"]} == WORKLOADS
-    for phase in (*found["payments"], *found["others"]):
+    assert [phase["connections"] for phase in results["payments"]] == [16, 64, 256]
+    assert [phase["clients"] for phase in results["tpcb"]] == [8, 16, 32]
+    assert {phase["kind"] for phase in results["others"]} == WORKLOADS
+    for phase in (*results["payments"], *results["others"]):
         assert phase["declined"] == {}
         assert phase["answered"] > 0
         assert phase["p50_ms"] <= phase["p99_ms"]
         assert (phase["batches"] is None) == (phase["kind"] in ("replays", "balances"))
         assert (phase["replayed"] == phase["answered"]) == (phase["kind"] == "replays")
-    overload = found["overload"]
+    overload = results["overload"]
     assert overload["phase"]["connections"] == 40
     assert overload["phase"]["per_second"] > 0
     assert overload["ratio"] > 0
-    assert found["memory"]["requests"] > books["approved"] / 2
-    assert len(found["memory"]["workers_before_mb"]) == len(found["memory"]["workers_mb"]) == 2
-    best = max(phase["per_second"] for phase in found["payments"])
-    yardstick = max(phase["per_second"] for phase in found["tpcb"])
-    assert found["ratio"]["ratio"] == round(best / yardstick, 2)
-    assert found["ratio"]["by_round"] == [found["ratio"]["ratio"]]  # there is one round
+    assert results["memory"]["requests"] > books["approved"] / 2
+    assert len(results["memory"]["workers_before_mb"]) == len(results["memory"]["workers_mb"]) == 2
+    best = max(phase["per_second"] for phase in results["payments"])
+    baseline = max(phase["per_second"] for phase in results["tpcb"])
+    assert results["ratio"]["ratio"] == round(best / baseline, 2)
+    assert results["ratio"]["by_round"] == [results["ratio"]["ratio"]]  # there is one round
     allowed = (".declined", ".batches")
-    assert not [place for place in list_missing_figures(found) if not place.endswith(allowed)]
+    assert not [path for path in list_missing_figures(results) if not path.endswith(allowed)]
 
-    written = (public_tmp_path / "docs" / "benchmarks.md").read_text()
-    assert f"**Ratio: {found['ratio']['ratio']:.2f}.**" in written
-    assert f"**Ratio: {found['ratio']['ratio']:.2f}.**" in output
-    assert "At overload, with 40 connections" in written
-    assert "## What is measured" in written
+    updated_page = (public_tmp_path / "docs" / "benchmarks.md").read_text()
+    assert f"**Ratio: {results['ratio']['ratio']:.2f}.**" in updated_page
+    assert f"**Ratio: {results['ratio']['ratio']:.2f}.**" in output
+    assert "At overload, with 40 connections" in updated_page
+    assert "## What is measured" in updated_page
     assert (public_tmp_path / "docs" / "benchmarks.svg").read_text().count("<rect ") == 6
     assert set(os.listdir(public_tmp_path)) == {"bench", "docs"}  # noqa: PTH208 - the data is gone
 
