@@ -40,10 +40,10 @@ def run_fake_messenger(*responses: FakeResponse) -> Iterator[FakeMessenger]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            as_it_should = self.path == PATH and self.headers["Content-Type"] == "application/json"
+            is_valid = self.path == PATH and self.headers["Content-Type"] == "application/json"
             messenger.bodies.append(body)
             messenger.tokens.append(self.headers["Authorization"])
-            status, content = messenger.responses.pop(0) if as_it_should else (404, b"")
+            status, content = messenger.responses.pop(0) if is_valid else (404, b"")
             if (status, content) == DROP_CONNECTION:
                 return
             self.send_response(status)

@@ -30,10 +30,10 @@ class TerminalSession:
     def wait_for(self, text: str) -> str:
         """Wait for a text and return the output between the last read position and it."""
         deadline = time.monotonic() + _TIMEOUT_SECONDS
-        while (found := self.output.find(text, self._read_position)) < 0:
-            assert self._read(deadline), f"{text!r} did not come: {self.output!r}"
-        displayed = self.output[self._read_position : found]
-        self._read_position = found + len(text)
+        while (index := self.output.find(text, self._read_position)) < 0:
+            assert self._read(deadline), f"{text!r} was not displayed: {self.output!r}"
+        displayed = self.output[self._read_position : index]
+        self._read_position = index + len(text)
         return displayed
 
     def type(self, text: str) -> None:
@@ -52,7 +52,7 @@ class TerminalSession:
                 while self._read(time.monotonic() + _RETRY_SECONDS):
                     pass
                 return self._process.wait(_RETRY_SECONDS)
-        raise AssertionError(f"it did not end: {self.output!r}")
+        raise AssertionError(f"the process did not end: {self.output!r}")
 
     def _read(self, deadline: float) -> bool:
         ready, _, _ = select.select([self._descriptor], [], [], max(0, deadline - time.monotonic()))

@@ -28,34 +28,34 @@ _NOBODY_UID = 65534
 
 async def run_tapgate(
     data: Path,
-    *words: str | Path,
+    *arguments: str | Path,
     url: str = "",
     cwd: Path | None = None,
     uid: int | None = None,
-    then: Callable[[asyncio.subprocess.Process], Any] | None = None,
+    on_start: Callable[[asyncio.subprocess.Process], Any] | None = None,
     limit: int | None = None,
-    to: int = asyncio.subprocess.PIPE,
+    stdout: int = asyncio.subprocess.PIPE,
     **variables: str,
 ) -> tuple[int | None, bytes, str]:
     """Run a command and return its exit status, output and error output."""
     environ = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
-    more: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if uid is not None:
-        more = {"user": uid, "group": uid, "extra_groups": []}
+        options = {"user": uid, "group": uid, "extra_groups": []}
     if limit is not None:
         sizes = (limit, limit)
-        more["preexec_fn"] = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, sizes)
+        options["preexec_fn"] = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, sizes)
     process = await asyncio.create_subprocess_exec(
         TAPGATE_EXECUTABLE,
-        *words,
+        *arguments,
         cwd=cwd,
         env=environ | {"TAPGATE_DATA_DIR": str(data), "TAPGATE_DATABASE_URL": url} | variables,
-        stdout=to,
+        stdout=stdout,
         stderr=asyncio.subprocess.PIPE,
-        **more,
+        **options,
     )
-    if then is not None:
-        await then(process)
+    if on_start is not None:
+        await on_start(process)
     output, error = await process.communicate()
     return process.returncode, output, error.decode()
 
@@ -101,14 +101,14 @@ async def test_unprivileged_user_backs_up_and_restores_a_stopped_installation(
 async def test_running_installation_is_backed_up_and_works_after_a_restore_elsewhere(
     public_tmp_path: Path, cluster: Path
 ) -> None:
-    """Back up while it runs and restore elsewhere, where its subscribers can still pay."""
-    here, there = public_tmp_path / "here", public_tmp_path / "there"
-    for place in (here, there):
-        place.mkdir()
-        copy = ["cp", "-a", cluster, place / "gateway"]
+    """Subscribers of the backed-up installation can pay in the restored one."""
+    source, target = public_tmp_path / "source", public_tmp_path / "target"
+    for folder in (source, target):
+        folder.mkdir()
+        copy = ["cp", "-a", cluster, folder / "gateway"]
         await asyncio.to_thread(subprocess.run, copy, check=True)
-    async with start_tapgate(here, "", workers=1, demo="small"):
-        status, output, error = await run_tapgate(here / "gateway", "backup", cwd=public_tmp_path)
+    async with start_tapgate(source, "", workers=1, demo="small"):
+        status, output, error = await run_tapgate(source / "gateway", "backup", cwd=public_tmp_path)
         assert (status, error) == (0, "")
         [path] = [
             public_tmp_path / name
@@ -116,38 +116,38 @@ async def test_running_installation_is_backed_up_and_works_after_a_restore_elsew
             if name.endswith(".backup")
         ]
         assert f"Saved {path.name}: ".encode() in output
-        secrets = here / "gateway" / "secrets.json"
+        secrets = source / "gateway" / "secrets.json"
         assert b"The backup does not include the secret key" in output
         assert f"Store a copy of {secrets} separately.".encode() in output
-        held = re.findall(r'"(\w{40,})"', secrets.read_text())
-        assert not any(secret.encode() in path.read_bytes() for secret in held)
+        secret_values = re.findall(r'"(\w{40,})"', secrets.read_text())
+        assert not any(secret.encode() in path.read_bytes() for secret in secret_values)
         # Not over an existing file, not into a folder in use, and not without its secret key.
-        refused = await run_tapgate(here / "gateway", "restore", path)
-        assert refused[2].startswith("tapgate: another Tapgate is already running on ")
-        refused = await run_tapgate(here / "gateway", "backup", path)
-        assert refused[2] == f"tapgate: {path} already exists. Use --force to replace it\n"
-        refused = await run_tapgate(there / "gateway", "restore", path)
-        assert refused[0] == 1
-        assert "copy its secrets.json to the data folder" in refused[2]
-    shutil.copy(secrets, there / "gateway" / "secrets.json")
-    status, output, error = await run_tapgate(there / "gateway", "restore", path)
+        result = await run_tapgate(source / "gateway", "restore", path)
+        assert result[2].startswith("tapgate: another Tapgate is already running on ")
+        result = await run_tapgate(source / "gateway", "backup", path)
+        assert result[2] == f"tapgate: {path} already exists. Use --force to replace it\n"
+        result = await run_tapgate(target / "gateway", "restore", path)
+        assert result[0] == 1
+        assert "copy its secrets.json to the data folder" in result[2]
+    shutil.copy(secrets, target / "gateway" / "secrets.json")
+    status, output, error = await run_tapgate(target / "gateway", "restore", path)
     assert (status, error) == (0, "")
     assert output.count(b"\npassed ") == len(CLAIMS) + 1
     assert b"API keys and signing keys that were" in output
-    pay = re.search(
-        r"Bearer (\S+)' -d '(.*sender_id.*)'", (here / "gateway" / "demo.txt").read_text()
+    example = re.search(
+        r"Bearer (\S+)' -d '(.*sender_id.*)'", (source / "gateway" / "demo.txt").read_text()
     )
-    assert pay is not None
+    assert example is not None
     async with (
-        run_gateway(there, "", workers=1) as address,
+        run_gateway(target, "", workers=1) as address,
         open_client(address) as client,
     ):
-        paid = await client.post(
+        response = await client.post(
             "/api/v1/wallet/transfer-p2p",
-            content=pay[2],
-            headers={"Authorization": f"Bearer {pay[1]}"},
+            content=example[2],
+            headers={"Authorization": f"Bearer {example[1]}"},
         )
-        assert paid.status_code == 200, paid.text
+        assert response.status_code == 200, response.text
         tokens = await client.post("/api/v1/admin/login", json=ADMIN)
         headers = {"Authorization": f"Bearer {tokens.json()['token']}"}
         log = await client.get("/api/v1/audit/logs?event=installation.restored", headers=headers)
@@ -191,7 +191,7 @@ async def test_interrupted_backup_leaves_no_file(
     async with services.database.transaction() as tx:
         await tx.execute("LOCK TABLE accounts IN ACCESS EXCLUSIVE MODE")
         status, _, error = await run_tapgate(
-            data, "backup", public_tmp_path / "backup", url=url, then=interrupt
+            data, "backup", public_tmp_path / "backup", url=url, on_start=interrupt
         )
     assert not (public_tmp_path / "backup").exists()
     if number != signal.SIGKILL:
@@ -240,7 +240,7 @@ async def test_killed_restore_leaves_nothing_and_can_be_repeated(
     try:
         await holder.execute(_PAUSE_BEFORE_INDEXES_SQL)
         status, _, error = await run_tapgate(
-            data, "restore", path, url=empty_database_url, then=interrupt
+            data, "restore", path, url=empty_database_url, on_start=interrupt
         )
     finally:
         await holder.close()
@@ -260,7 +260,7 @@ async def test_full_disk_is_reported_in_one_line(services: Services, public_tmp_
     assert list_files(public_tmp_path) == []
     full = os.open("/dev/full", os.O_WRONLY)
     try:
-        status, _, error = await run_tapgate(data, "backup", "-", url=url, to=full)
+        status, _, error = await run_tapgate(data, "backup", "-", url=url, stdout=full)
     finally:
         os.close(full)
     reason = "standard output cannot be written: No space left on device"

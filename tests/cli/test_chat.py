@@ -1,4 +1,4 @@
-"""`tapgate chat`: which messages it sends, what it displays and what it hides."""
+"""`tapgate chat`: messages sent, replies displayed, and hidden input."""
 
 import base64
 import os
@@ -34,18 +34,18 @@ JPEG = b"\xff\xd8\xff\xe0 and the rest"
 
 @pytest.fixture
 def environ(public_tmp_path: Path) -> dict[str, str]:
-    strange = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR"}
-    stored = {
+    excluded = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR"}
+    variables = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("TAPGATE_") and name not in strange
+        if not name.startswith("TAPGATE_") and name not in excluded
     }
-    return stored | {"TAPGATE_DATA_DIR": str(public_tmp_path / "data"), "TERM": "xterm-256color"}
+    return variables | {"TAPGATE_DATA_DIR": str(public_tmp_path / "data"), "TERM": "xterm-256color"}
 
 
-def run_chat(environ: dict[str, str], *words: str, typed: str | None = None) -> Result:
+def run_chat(environ: dict[str, str], *arguments: str, typed: str | None = None) -> Result:
     """Run the command in this process, which is faster than a subprocess."""
-    return CliRunner().invoke(app, ["chat", *words], input=typed, env=environ)
+    return CliRunner().invoke(app, ["chat", *arguments], input=typed, env=environ)
 
 
 def build_text_body(text: str, phone: str = PHONE) -> dict[str, Any]:
@@ -60,16 +60,16 @@ def build_text_body(text: str, phone: str = PHONE) -> dict[str, Any]:
 
 def test_once_sends_a_single_message(environ: dict[str, str]) -> None:
     with run_fake_messenger(build_reply("You have *5.00 SLE*.")) as messenger:
-        told = ("--once", " balance ", "--phone", "+232 76 000-009")
-        ended = run_chat(environ, *told, "--url", f"{messenger.url}/")
-    assert (ended.exit_code, ended.stdout) == (0, "You have *5.00 SLE*.\n")
+        arguments = ("--once", " balance ", "--phone", "+232 76 000-009")
+        result = run_chat(environ, *arguments, "--url", f"{messenger.url}/")
+    assert (result.exit_code, result.stdout) == (0, "You have *5.00 SLE*.\n")
     assert messenger.bodies == [build_text_body("balance")]
     assert messenger.tokens == [None]
 
 
 def test_each_line_of_a_pipe_is_a_message(environ: dict[str, str]) -> None:
     with run_fake_messenger(build_reply(MENU), build_reply("Été à Bô: 5.00 SLE")) as messenger:
-        ended = subprocess.run(
+        result = subprocess.run(
             [TAPGATE_EXECUTABLE, "chat", "--phone", PHONE],
             input=b"menu\n\n  \nsolde \xc3\xa9t\xc3\xa9 \xff",
             env=environ | {"TAPGATE_MESSENGER_URL": messenger.url},
@@ -77,8 +77,8 @@ def test_each_line_of_a_pipe_is_a_message(environ: dict[str, str]) -> None:
             timeout=60,
             check=False,
         )
-    assert (ended.returncode, ended.stderr) == (0, b"")
-    assert ended.stdout.decode() == f"{MENU}\n\nÉté à Bô: 5.00 SLE\n"
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert result.stdout.decode() == f"{MENU}\n\nÉté à Bô: 5.00 SLE\n"
     assert messenger.bodies == [
         build_text_body("menu"),
         build_text_body("solde été \N{REPLACEMENT CHARACTER}"),
@@ -90,9 +90,9 @@ def test_phone_command_changes_the_sender_and_commands_are_not_sent(
 ) -> None:
     typed = "menu\n/phone +23276000002\nmenu\n/help\n/quit\nbalance\n"
     with run_fake_messenger(build_reply("one"), build_reply("two")) as messenger:
-        ended = run_chat(environ, "--phone", PHONE, "--url", messenger.url, typed=typed)
-    assert (ended.exit_code, ended.stdout) == (0, "one\n\ntwo\n")
-    assert "/image FILE" in ended.stderr
+        result = run_chat(environ, "--phone", PHONE, "--url", messenger.url, typed=typed)
+    assert (result.exit_code, result.stdout) == (0, "one\n\ntwo\n")
+    assert "/image FILE" in result.stderr
     assert [body["phoneE164"] for body in messenger.bodies] == [PHONE, "+23276000002"]
 
 
@@ -106,16 +106,16 @@ def test_sender_defaults_to_the_first_demo_subscriber(
             ["# Aminata Kamara: phone +23225000001, card DEMO-000001, PIN 4826"],
         )
         run_chat(environ, "--once", "menu", "--url", messenger.url)
-    said_by = [body["from"] for body in messenger.bodies]
-    assert said_by == ["+23276000001", "+23225000001"]
+    senders = [body["from"] for body in messenger.bodies]
+    assert senders == ["+23276000001", "+23225000001"]
 
 
-@pytest.mark.parametrize("value", ["option", "setting"])
-def test_bridge_token_is_sent(environ: dict[str, str], value: str) -> None:
-    words = ["--token", "s3cret"] if value == "option" else []
-    setting = {"TAPGATE_MESSENGER_BRIDGE_TOKEN": "s3cret" if value == "setting" else "other"}
+@pytest.mark.parametrize("source", ["option", "setting"])
+def test_bridge_token_is_sent(environ: dict[str, str], source: str) -> None:
+    arguments = ["--token", "s3cret"] if source == "option" else []
+    setting = {"TAPGATE_MESSENGER_BRIDGE_TOKEN": "s3cret" if source == "setting" else "other"}
     with run_fake_messenger(build_reply("one")) as messenger:
-        run_chat(environ | setting, "--once", "menu", "--url", messenger.url, *words)
+        run_chat(environ | setting, "--once", "menu", "--url", messenger.url, *arguments)
     assert messenger.tokens == ["Bearer s3cret"]
 
 
@@ -146,17 +146,17 @@ def test_bridge_token_is_sent(environ: dict[str, str], value: str) -> None:
 def test_failure_is_reported_in_one_line_and_ends_a_script(
     environ: dict[str, str], response: FakeResponse, line: str
 ) -> None:
-    with run_fake_messenger(response, build_reply("never said")) as messenger:
-        ended = run_chat(environ, "--url", messenger.url, typed="send money\nyes\n")
-    assert ended.exit_code == 1
-    assert ended.output.startswith(f"tapgate: {line}")
-    assert len(ended.output.splitlines()) == 1
+    with run_fake_messenger(response, build_reply("never sent")) as messenger:
+        result = run_chat(environ, "--url", messenger.url, typed="send money\nyes\n")
+    assert result.exit_code == 1
+    assert result.output.startswith(f"tapgate: {line}")
+    assert len(result.output.splitlines()) == 1
     assert len(messenger.bodies) == 1
 
 
 def test_missing_messenger_is_reported_in_one_line(environ: dict[str, str]) -> None:
     url = f"http://127.0.0.1:{free_port()}"
-    ended = subprocess.run(
+    result = subprocess.run(
         [TAPGATE_EXECUTABLE, "chat", "--once", "menu", "--url", url],
         env=environ | {"HTTP_PROXY": "http://127.0.0.1:1"},
         capture_output=True,
@@ -164,13 +164,13 @@ def test_missing_messenger_is_reported_in_one_line(environ: dict[str, str]) -> N
         timeout=60,
         check=False,
     )
-    assert (ended.returncode, ended.stdout) == (1, "")
+    assert (result.returncode, result.stdout) == (1, "")
     error = f"tapgate: cannot connect to the messenger at {url}: start it with `make run`\n"
-    assert ended.stderr == error
+    assert result.stderr == error
 
 
 @pytest.mark.parametrize(
-    ("words", "line"),
+    ("arguments", "line"),
     [
         (("--url", "localhost:8001"), "--url must start with http:// or https://"),
         (("--url", "http://[::1"), "--url is not a valid URL"),
@@ -185,12 +185,12 @@ def test_missing_messenger_is_reported_in_one_line(environ: dict[str, str]) -> N
     ],
 )
 def test_invalid_option_or_command_is_not_sent(
-    environ: dict[str, str], words: tuple[str, ...], line: str
+    environ: dict[str, str], arguments: tuple[str, ...], line: str
 ) -> None:
     with run_fake_messenger() as messenger:
-        ended = run_chat(environ, "--url", messenger.url, "--once", "menu", *words)
-    assert ended.exit_code == 1
-    assert ended.output.startswith(f"tapgate: {line}")
+        result = run_chat(environ, "--url", messenger.url, "--once", "menu", *arguments)
+    assert result.exit_code == 1
+    assert result.output.startswith(f"tapgate: {line}")
     assert messenger.bodies == []
 
 
@@ -202,9 +202,9 @@ def test_image_is_sent_with_its_detected_type(
     path.write_bytes(content)
     with run_fake_messenger(build_reply("Thank you."), build_reply("Thanks.")) as messenger:
         typed = f"/image '{path}'\n/image '{path}' id_front\n"
-        ended = run_chat(environ, "--phone", PHONE, "--url", messenger.url, typed=typed)
-    assert (ended.exit_code, ended.stdout) == (0, "Thank you.\n\nThanks.\n")
-    bare = {
+        result = run_chat(environ, "--phone", PHONE, "--url", messenger.url, typed=typed)
+    assert (result.exit_code, result.stdout) == (0, "Thank you.\n\nThanks.\n")
+    body = {
         "event": "message",
         "from": PHONE,
         "phoneE164": PHONE,
@@ -217,7 +217,7 @@ def test_image_is_sent_with_its_detected_type(
             "size": len(content),
         },
     }
-    assert messenger.bodies == [bare, {**bare, "message": "id_front"}]
+    assert messenger.bodies == [body, {**body, "message": "id_front"}]
 
 
 def test_file_that_is_not_a_valid_image_is_not_sent(
@@ -236,9 +236,9 @@ def test_file_that_is_not_a_valid_image_is_not_sent(
     with run_fake_messenger() as messenger:
         for name, error in expected.items():
             image = f"/image {tmp_path / name}"
-            ended = run_chat(environ, "--url", messenger.url, "--once", image)
-            assert ended.exit_code == 1
-            assert error in ended.output
+            result = run_chat(environ, "--url", messenger.url, "--once", image)
+            assert result.exit_code == 1
+            assert error in result.output
     assert messenger.bodies == []
 
 
@@ -246,8 +246,8 @@ def test_image_of_the_maximum_size_is_sent(environ: dict[str, str], tmp_path: Pa
     path = tmp_path / "large.png"
     path.write_bytes(PNG.ljust(5 * 1024 * 1024))
     with run_fake_messenger(build_reply("Thank you.")) as messenger:
-        ended = run_chat(environ, "--url", messenger.url, "--once", f"/image {path}")
-    assert ended.exit_code == 0
+        result = run_chat(environ, "--url", messenger.url, "--once", f"/image {path}")
+    assert result.exit_code == 0
     assert messenger.bodies[0]["media"]["size"] == 5 * 1024 * 1024
 
 
@@ -314,7 +314,7 @@ def test_terminal_shows_formatted_replies_without_control_sequences(
     assert "Traceback" not in terminal.output
 
 
-def test_ctrl_c_ends_the_chat_also_at_a_pin_prompt(environ: dict[str, str]) -> None:
+def test_ctrl_c_ends_the_chat_even_at_a_pin_prompt(environ: dict[str, str]) -> None:
     with (
         run_fake_messenger(build_reply("Your PIN?")) as messenger,
         open_chat(environ, messenger.url) as terminal,

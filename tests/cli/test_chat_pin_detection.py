@@ -24,5 +24,5 @@ def test_texts_that_mention_a_pin_are_not_prompts(language: Language, key: str) 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_menu_entry_about_changing_the_pin_is_not_a_prompt(language: Language) -> None:
-    words = TEXTS[language]
-    assert not asks_for_pin(f"11. {words['title.change_pin']} - {words['description.change_pin']}")
+    texts = TEXTS[language]
+    assert not asks_for_pin(f"11. {texts['title.change_pin']} - {texts['description.change_pin']}")

@@ -14,12 +14,12 @@ from tapgate.edge.services import Services
 TAPGATE_EXECUTABLE = Path(sys.executable).with_name("tapgate")
 
 
-async def run_tapgate(services: Services, *words: str) -> tuple[int | None, str, str]:
+async def run_tapgate(services: Services, *arguments: str) -> tuple[int | None, str, str]:
     """Run a command on the test's installation and return its status, output and errors."""
     environ = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
     process = await asyncio.create_subprocess_exec(
         TAPGATE_EXECUTABLE,
-        *words,
+        *arguments,
         env=environ
         | {
             "TAPGATE_DATA_DIR": str(services.settings.data_dir),
@@ -41,9 +41,9 @@ async def test_verify_confirms_a_consistent_ledger_and_records_the_result(
     assert status == 0
     assert output.startswith("1 transactions, 1 entries, 4 accounts\n")
     assert "FAILED" not in output
-    recorded = await services.database.fetchrow("SELECT transactions, broken FROM proofs")
-    assert recorded is not None
-    assert tuple(recorded) == (1, [])
+    proof = await services.database.fetchrow("SELECT transactions, broken FROM proofs")
+    assert proof is not None
+    assert tuple(proof) == (1, [])
 
 
 async def test_verify_works_on_a_read_only_database(services: Services, harness: Harness) -> None:
@@ -71,8 +71,8 @@ async def test_api_keys_are_created_listed_and_deleted(
     services: Services, harness: Harness, client: httpx2.AsyncClient
 ) -> None:
     await harness.create_admin()
-    make = ("keys", "create", "--name", "Shop", "--scope", "subscribers:read")
-    status, key, error = await run_tapgate(services, *make)
+    command = ("keys", "create", "--name", "Shop", "--scope", "subscribers:read")
+    status, key, error = await run_tapgate(services, *command)
     assert (status, error) == (0, "")
     auth = BearerAuth(key.strip(), "")
     assert (await client.get("/api/v1/subscribers", auth=auth)).status_code == 200
@@ -86,7 +86,7 @@ async def test_api_keys_are_created_listed_and_deleted(
 
 
 @pytest.mark.parametrize(
-    ("words", "error"),
+    ("arguments", "error"),
     [
         (
             ("keys", "create", "--name", "Shop", "--scope", "payments:all"),
@@ -97,13 +97,13 @@ async def test_api_keys_are_created_listed_and_deleted(
     ],
 )
 async def test_invalid_argument_is_reported_in_one_line(
-    services: Services, harness: Harness, words: tuple[str, ...], error: str
+    services: Services, harness: Harness, arguments: tuple[str, ...], error: str
 ) -> None:
     await harness.create_admin()
-    status, output, text = await run_tapgate(services, *words)
+    status, output, error_output = await run_tapgate(services, *arguments)
     assert (status, output) == (1, "")
-    assert text.startswith(error)
-    assert text.count("\n") == 1
+    assert error_output.startswith(error)
+    assert error_output.count("\n") == 1
 
 
 def parse_curl_headers(output: str) -> dict[str, str]:
@@ -128,11 +128,11 @@ async def test_signed_requests_are_authenticated(
     services: Services, harness: Harness, client: httpx2.AsyncClient, kind: str
 ) -> None:
     signer = await (harness.create_processor() if kind == "pos" else harness.create_partner())
-    more = () if signer.partner_id is None else ("--partner-id", signer.partner_id)
+    options = () if signer.partner_id is None else ("--partner-id", signer.partner_id)
     _, output, _ = await run_tapgate(
         services,
         *("sign", kind, "GET", "/api/v1/subscribers", "--key-id", signer.id),
-        *("--secret", signer.secret, *more),
+        *("--secret", signer.secret, *options),
     )
     response = await client.get("/api/v1/subscribers", headers=parse_curl_headers(output))
     assert response.json()["code"] == "FORBIDDEN"  # authenticated, but without permission

@@ -26,18 +26,20 @@ NO_BACKOFF = RetryPolicy(initial_delay=0.0, max_delay=0.0)
 class ThreadBridgeTransport(httpx2.BaseTransport):
     """Forwards a thread's request to an application that runs in an event loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, there: httpx2.AsyncBaseTransport) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, transport: httpx2.AsyncBaseTransport
+    ) -> None:
         self._loop = loop
-        self._transport = there
+        self._transport = transport
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        async def carry() -> httpx2.Response:
+        async def forward() -> httpx2.Response:
             response = await self._transport.handle_async_request(request)
             return httpx2.Response(
                 response.status_code, headers=response.headers, content=await response.aread()
             )
 
-        return asyncio.run_coroutine_threadsafe(carry(), self._loop).result()
+        return asyncio.run_coroutine_threadsafe(forward(), self._loop).result()
 
 
 class ClientFactory:
@@ -54,8 +56,8 @@ class ClientFactory:
 
     def create_sync(self, credential: Credential | Login | None = None) -> TapgateClient:
         """Create a client for use in a thread other than the event loop's."""
-        across = ThreadBridgeTransport(asyncio.get_running_loop(), self.transport)
-        return TapgateClient(GATEWAY_URL, credential, http=across, retries=NO_BACKOFF)
+        bridge = ThreadBridgeTransport(asyncio.get_running_loop(), self.transport)
+        return TapgateClient(GATEWAY_URL, credential, http=bridge, retries=NO_BACKOFF)
 
     def create_for_service(self) -> AsyncTapgateClient:
         return self.create_async(self.secret)

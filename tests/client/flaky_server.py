@@ -9,7 +9,7 @@ import httpx2
 
 #: How a request is handled: forward it; drop it before the gateway receives it; forward it and drop
 #: the response; never respond.
-SERVE, DROP, SERVE_AND_DROP, HANG = "serve", "drop", "act and drop", "hang"
+SERVE, DROP, SERVE_AND_DROP, HANG = "serve", "drop", "serve and drop", "hang"
 
 
 class ReceivedRequest(NamedTuple):
@@ -57,26 +57,29 @@ class FlakyServer:
     ) -> bool:
         first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().strip().split("\r\n")
         method, target, _ = first.split(" ")
-        parted = (line.split(": ", 1) for line in lines)
-        headers = {name.lower(): value for name, value in parted}
+        pairs = (line.split(": ", 1) for line in lines)
+        headers = {name.lower(): value for name, value in pairs}
         body = await reader.readexactly(int(headers.get("content-length", "0")))
-        seen = ReceivedRequest(method, target, headers, body)
-        self.requests.append(seen)
-        how = self.behaviors.pop(0) if self.behaviors else SERVE
-        if isinstance(how, bytes):
-            writer.write(how)
-        elif how == HANG:
+        request = ReceivedRequest(method, target, headers, body)
+        self.requests.append(request)
+        behavior = self.behaviors.pop(0) if self.behaviors else SERVE
+        if isinstance(behavior, bytes):
+            writer.write(behavior)
+        elif behavior == HANG:
             await self._stopping.wait()
-        elif how in (SERVE, SERVE_AND_DROP):
-            response = await self._forward(seen)
-            if how == SERVE:
+        elif behavior in (SERVE, SERVE_AND_DROP):
+            response = await self._forward(request)
+            if behavior == SERVE:
                 writer.write(response)
         await writer.drain()
-        return isinstance(how, bytes) or how == SERVE
+        return isinstance(behavior, bytes) or behavior == SERVE
 
-    async def _forward(self, seen: ReceivedRequest) -> bytes:
+    async def _forward(self, received: ReceivedRequest) -> bytes:
         request = httpx2.Request(
-            seen.method, "http://gateway" + seen.target, headers=seen.headers, content=seen.body
+            received.method,
+            "http://gateway" + received.target,
+            headers=received.headers,
+            content=received.body,
         )
         response = await self._gateway.handle_async_request(request)
         content = await response.aread()

@@ -31,13 +31,13 @@ _SAMPLE_VALUES: dict[Any, Any] = {
 
 
 class RecordingTransport:
-    """Transport that sends nothing: a call returns its own operation."""
+    """Transport that returns each operation instead of sending it."""
 
-    def send(self, described: Operation[Any], /) -> Operation[Any]:
-        return described
+    def send(self, operation: Operation[Any], /) -> Operation[Any]:
+        return operation
 
-    def paginate(self, asked: Any, /) -> Operation[Any]:
-        page: Any = Paginator(self, asked).get_page("cur_0000000000000")  # type: ignore[arg-type]
+    def paginate(self, operation: Any, /) -> Operation[Any]:
+        page: Any = Paginator(self, operation).get_page("cur_0000000000000")  # type: ignore[arg-type]
         return page  # type: ignore[no-any-return]
 
 
@@ -58,19 +58,19 @@ class ClientMethod(msgspec.Struct, frozen=True):
 
     def build_operation(self, **arguments: Any) -> Operation[Any]:
         method = getattr(self.group, self.name.rpartition(".")[2])
-        described: Operation[Any] = method(**arguments)
-        return described
+        operation: Operation[Any] = method(**arguments)
+        return operation
 
-    def sample_arguments(self, *, all_of_them: bool = True) -> Iterator[dict[str, Any]]:
+    def sample_arguments(self, *, include_optional: bool = True) -> Iterator[dict[str, Any]]:
         """Yield sets of arguments that cover every type each parameter accepts."""
         types = get_type_hints(self.describe)
-        asked = {
+        samples = {
             name: _sample_values(types[name])
             for name, parameter in self.parameters.items()
-            if all_of_them or parameter.default is parameter.empty
+            if include_optional or parameter.default is parameter.empty
         }
-        for turn in range(max(map(len, asked.values()), default=1)):
-            yield {name: values[turn % len(values)] for name, values in asked.items()}
+        for index in range(max(map(len, samples.values()), default=1)):
+            yield {name: values[index % len(values)] for name, values in samples.items()}
 
     @property
     def sample_operation(self) -> Operation[Any]:

@@ -27,16 +27,16 @@ Image.new("RGB", (64, 64), "white").save(PNG, "PNG")
 @pytest.fixture
 def called_operations(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Collect the names of the operations that got a response."""
-    answered = set()
-    call = AsyncTransport.send
+    names = set()
+    send = AsyncTransport.send
 
-    async def recorded(self: AsyncTransport, operation: Operation[Any], /) -> Any:
-        response = await call(self, operation)
-        answered.add(operation.name)
+    async def send_and_record(self: AsyncTransport, operation: Operation[Any], /) -> Any:
+        response = await send(self, operation)
+        names.add(operation.name)
         return response
 
-    monkeypatch.setattr(AsyncTransport, "send", recorded)
-    return answered
+    monkeypatch.setattr(AsyncTransport, "send", send_and_record)
+    return names
 
 
 async def test_every_operation_gets_a_response(
@@ -60,10 +60,10 @@ async def test_every_operation_gets_a_response(
 
 
 async def log_in_admin(client_factory: ClientFactory) -> AsyncTapgateClient:
-    outside = client_factory.create_async()
-    assert (await outside.health()).healthy
-    tokens = await outside.admin.login(email=EMAIL, password=PASSWORD)
-    tokens = await outside.admin.refresh(refresh_token=tokens.refresh_token)
+    anonymous = client_factory.create_async()
+    assert (await anonymous.health()).healthy
+    tokens = await anonymous.admin.login(email=EMAIL, password=PASSWORD)
+    tokens = await anonymous.admin.refresh(refresh_token=tokens.refresh_token)
     assert (
         await client_factory.create_async(AccessToken(tokens.token)).admin.get_current_user()
     ).email == EMAIL
@@ -77,7 +77,7 @@ async def call_admin_operations(client_factory: ClientFactory, admin: AsyncTapga
     )
     assert (await admin.admin.disable_user(other.id)).status == "disabled"
     assert (await admin.admin.enable_user(other.id)).status == "active"
-    assert other.id in [one.id async for one in admin.admin.list_users(limit=1)]
+    assert other.id in [record.id async for record in admin.admin.list_users(limit=1)]
     spare = await admin.admin.create_api_key(
         name="Spare",
         scopes=["cards:read"],
@@ -88,7 +88,7 @@ async def call_admin_operations(client_factory: ClientFactory, admin: AsyncTapga
     assert (await admin.admin.rotate_api_key(spare.id, grace_seconds=60)).id == spare.id
     await admin.admin.delete_api_key(spare.id)
     key = await admin.admin.create_api_key(name="Shop", scopes=list(SCOPES))
-    assert [one.id async for one in admin.admin.list_api_keys()] == [key.id]
+    assert [record.id async for record in admin.admin.list_api_keys()] == [key.id]
     return key.key
 
 
@@ -110,9 +110,9 @@ async def call_subscriber_operations(
             subscriber_id=created.subscriber_id, card_serial=serial, pin=PIN
         )
         people[name] = created.subscriber_id
-    item = people["a"]
+    subscriber_id = people["a"]
     child = await third_party.cards.link_child(
-        parent_subscriber_id=item,
+        parent_subscriber_id=subscriber_id,
         card_serial="TAP-C",
         parent_pin=PIN,
         child_pin="5092",
@@ -120,40 +120,48 @@ async def call_subscriber_operations(
         child_name="Fatu",
     )
     assert child.card.type == "CHILD"
-    assert {card.serial async for card in admin.cards.list(subscriber_id=item)} == {
+    assert {card.serial async for card in admin.cards.list(subscriber_id=subscriber_id)} == {
         "TAP-A",
         "TAP-C",
     }
     await admin.cards.block("TAP-C", reason="fraud")
     assert (await admin.cards.unblock("TAP-C", reason="found")).card.status == "ACTIVE"
     assert (await admin.cards.get("TAP-C")).holder_name == "Fatu"
-    assert (await admin.subscribers.update(item, address="1 Main St")).address == "1 Main St"
-    await admin.subscribers.block(item, reason="asked")
-    assert (await admin.subscribers.unblock(item)).subscriber.status == "ACTIVE"
-    await admin.subscribers.verify_pin(item, pin=PIN)
-    await admin.subscribers.change_pin(item, old_pin=PIN, new_pin=NEW_PIN)
-    await admin.subscribers.request_pin_reset(item)
-    phone = (await admin.subscribers.get(item)).phone_number
+    assert (
+        await admin.subscribers.update(subscriber_id, address="1 Main St")
+    ).address == "1 Main St"
+    await admin.subscribers.block(subscriber_id, reason="asked")
+    assert (await admin.subscribers.unblock(subscriber_id)).subscriber.status == "ACTIVE"
+    await admin.subscribers.verify_pin(subscriber_id, pin=PIN)
+    await admin.subscribers.change_pin(subscriber_id, old_pin=PIN, new_pin=NEW_PIN)
+    await admin.subscribers.request_pin_reset(subscriber_id)
+    phone = (await admin.subscribers.get(subscriber_id)).phone_number
     await admin.subscribers.reset_pin(
-        item, otp=await client_factory.harness.get_pending_code(phone), new_pin=PIN
+        subscriber_id, otp=await client_factory.harness.get_pending_code(phone), new_pin=PIN
     )
     (code,) = [
-        message async for message in admin.subscribers.list_messages(item, template="one_time_code")
+        message
+        async for message in admin.subscribers.list_messages(
+            subscriber_id, template="one_time_code"
+        )
     ]
     delivered = StatusReport(message_id=code.message_id, status="delivered")
     async with client_factory.create_for_service() as messenger:
         assert (await messenger.messages.report_statuses([delivered])).updated == 1
     (code,) = [
-        message async for message in admin.subscribers.list_messages(item, template="one_time_code")
+        message
+        async for message in admin.subscribers.list_messages(
+            subscriber_id, template="one_time_code"
+        )
     ]
     assert (code.template, code.status) == ("one_time_code", "delivered")
     added = await admin.subscribers.add_kyc_document(
-        item, document_type="selfie", image=PNG.getvalue()
+        subscriber_id, document_type="selfie", image=PNG.getvalue()
     )
-    documents = [document async for document in admin.subscribers.list_kyc_documents(item)]
+    documents = [document async for document in admin.subscribers.list_kyc_documents(subscriber_id)]
     assert [document.document_id for document in documents] == [added.document_id]
-    picture = await admin.subscribers.get_kyc_document(item, added.document_id)
-    assert picture.media_type.startswith("image/") and picture.content
+    image = await admin.subscribers.get_kyc_document(subscriber_id, added.document_id)
+    assert image.media_type.startswith("image/") and image.content
     await call_restricted_operations(client_factory, admin, people["b"])
     return people
 
@@ -188,19 +196,23 @@ async def call_wallet_operations(
     )
     assert (await third_party.transactions.get(sent.transaction_id)).amount == "10.00"
     assert (await admin.subscribers.get_limits(people["a"])).daily.used == "10.00"
-    booked = await admin.transactions.get_entries(sent.transaction_id)
-    assert booked.entries[0].amount == "10.00"
+    ledger_entries = await admin.transactions.get_entries(sent.transaction_id)
+    assert ledger_entries.entries[0].amount == "10.00"
     assert (await admin.transactions.get_chain(sent.transaction_id)).replays.count == 0
-    one, other = [(await admin.balances.get(people[name])).account_id for name in "ab"]
+    sender_account, receiver_account = [
+        (await admin.balances.get(people[name])).account_id for name in "ab"
+    ]
     moved = await third_party.wallet.transfer(
-        from_account_id=one, to_account_id=other, amount="5", pin=PIN
+        from_account_id=sender_account, to_account_id=receiver_account, amount="5", pin=PIN
     )
-    seen = [found.id async for found in third_party.transactions.list(user_id=people["a"])]
+    listed = [
+        transaction.id async for transaction in third_party.transactions.list(user_id=people["a"])
+    ]
     file = await third_party.transactions.export(user_id=people["a"], limit=1)
     assert moved.transaction_id.encode() in file.content and file.next_cursor is not None
     file = await third_party.transactions.export(user_id=people["a"], cursor=file.next_cursor)
     assert sent.transaction_id.encode() in file.content and file.next_cursor is None
-    assert seen[:2] == [moved.transaction_id, sent.transaction_id]
+    assert listed[:2] == [moved.transaction_id, sent.transaction_id]
     today = get_platform_day(
         client_factory.services.clock(), client_factory.services.settings.timezone
     )
@@ -225,29 +237,31 @@ async def call_agent_operations(
         phone_number=client_factory.harness.new_phone_number(),
         pin=AGENT_PIN,
     )
-    top = created.agent_id
+    super_agent = created.agent_id
     sub = await admin.agents.register(
         agent_type="sub_agent",
         name="Corner",
         phone_number=client_factory.harness.new_phone_number(),
         pin=AGENT_PIN,
-        parent_agent_id=top,
+        parent_agent_id=super_agent,
     )
-    await admin.agents.fund(top, amount="500")
+    await admin.agents.fund(super_agent, amount="500")
     await third_party.agents.transfer(
-        from_agent_id=top, to_agent_id=sub.agent_id, amount="100", pin=AGENT_PIN
+        from_agent_id=super_agent, to_agent_id=sub.agent_id, amount="100", pin=AGENT_PIN
     )
     earned = await third_party.agents.cash_in(
-        agent_id=top, amount="200", agent_pin=AGENT_PIN, subscriber_id=people["a"]
+        agent_id=super_agent, amount="200", agent_pin=AGENT_PIN, subscriber_id=people["a"]
     )
     assert earned.commission_earned
     await third_party.agents.cash_out(
-        agent_id=top, amount="50", agent_pin=AGENT_PIN, pin=PIN, card_serial="TAP-A"
+        agent_id=super_agent, amount="50", agent_pin=AGENT_PIN, pin=PIN, card_serial="TAP-A"
     )
-    await admin.agents.pay_out_commission(top)
-    assert (await admin.agents.get_balance(top)).float_balance
-    assert [one.id async for one in admin.agents.list(parent_agent_id=top)] == [sub.agent_id]
-    await admin.agents.change_pin(top, old_pin=AGENT_PIN, new_pin=NEW_PIN)
+    await admin.agents.pay_out_commission(super_agent)
+    assert (await admin.agents.get_balance(super_agent)).float_balance
+    assert [agent.id async for agent in admin.agents.list(parent_agent_id=super_agent)] == [
+        sub.agent_id
+    ]
+    await admin.agents.change_pin(super_agent, old_pin=AGENT_PIN, new_pin=NEW_PIN)
     await admin.agents.suspend(sub.agent_id, reason="asked")
     await admin.agents.activate(sub.agent_id)
     other = await admin.agents.register(
@@ -269,20 +283,26 @@ async def call_merchant_operations(
         email="shop@example.com",
     )
     processor = created.processor_id
-    till = client_factory.create_async(PosKey(created.api_key_id, created.hmac_secret))
-    assert (await till.pos.lookup_card("TAP-A")).card_serial == "TAP-A"
-    assert (await till.pos.verify_card(card_serial="TAP-A", pin=PIN)).balance is not None
-    paid = await till.pos.pay(
+    terminal = client_factory.create_async(PosKey(created.api_key_id, created.hmac_secret))
+    assert (await terminal.pos.lookup_card("TAP-A")).card_serial == "TAP-A"
+    assert (await terminal.pos.verify_card(card_serial="TAP-A", pin=PIN)).balance is not None
+    paid = await terminal.pos.pay(
         card_serial="TAP-A", amount="20", pin=PIN, metadata={"table": 4}, transaction_ref="T-1"
     )
     assert paid.metadata == {"table": 4}
-    await till.pos.refund(original_transaction_id=paid.transaction_id, reason="broken", amount="5")
-    assert (await till.in_app.lookup_card("TAP-A")).status
-    assert (await till.in_app.verify_card("TAP-A")).balance is None
-    bought = await till.in_app.pay(card_serial="TAP-A", amount="1")
-    await till.in_app.refund(original_transaction_id=bought.transaction_id, reason="broken")
-    found = [transaction.id async for transaction in admin.processors.list_transactions(processor)]
-    assert paid.transaction_id in found
+    await terminal.pos.refund(
+        original_transaction_id=paid.transaction_id, reason="broken", amount="5"
+    )
+    assert (await terminal.in_app.lookup_card("TAP-A")).status
+    assert (await terminal.in_app.verify_card("TAP-A")).balance is None
+    in_app_payment = await terminal.in_app.pay(card_serial="TAP-A", amount="1")
+    await terminal.in_app.refund(
+        original_transaction_id=in_app_payment.transaction_id, reason="broken"
+    )
+    transaction_ids = [
+        transaction.id async for transaction in admin.processors.list_transactions(processor)
+    ]
+    assert paid.transaction_id in transaction_ids
     await admin.processors.transfer(processor, subscriber_id=people["b"], amount="5")
     added = await admin.processors.terminals.create(processor, name="Till 1")
     await admin.processors.terminals.block(processor, added.terminal.id)
@@ -331,8 +351,8 @@ async def call_compliance_operations(
     assert await admin.fee_rules.replace(fees.data) == fees
     commissions = await admin.commission_rules.get()
     assert await admin.commission_rules.replace(commissions.data) == commissions
-    of_payments = [step for step in fees.data if step.type == "pos_payment"]
-    assert await admin.fee_rules.replace_type("pos_payment", of_payments) == fees
+    payment_fees = [step for step in fees.data if step.type == "pos_payment"]
+    assert await admin.fee_rules.replace_type("pos_payment", payment_fees) == fees
     level = await admin.account_rules.get(3)
     updated = await admin.account_rules.update(3, requirements=["passport"])
     assert (updated.requirements, updated.daily_limit) == (["passport"], level.daily_limit)
@@ -348,8 +368,8 @@ async def call_compliance_operations(
         created.alert_id, status="resolved", resolution_notes="called back"
     )
     assert (await admin.compliance.get_alert(created.alert_id)).status == "resolved"
-    found = [item.id async for item in admin.compliance.list_alerts(subscriber_id=people["a"])]
-    assert found == [created.alert_id]
+    alert_ids = [item.id async for item in admin.compliance.list_alerts(subscriber_id=people["a"])]
+    assert alert_ids == [created.alert_id]
     rule, *_ = [entry async for entry in admin.compliance.list_rules(limit=2)]
     assert await admin.compliance.get_rule(rule.id) == rule
     assert (await admin.compliance.update_rule(rule.id, name="Another")).name == "Another"
@@ -378,10 +398,10 @@ async def call_webhook_endpoint_operations(admin: AsyncTapgateClient) -> None:
     rotated = await admin.webhook_endpoints.rotate_secret(endpoint.id, grace_seconds=60)
     assert rotated.secret not in (endpoint.secret, repr(rotated))
     await admin.cards.block("TAP-C", reason="lost")
-    assert [one.id async for one in admin.webhook_endpoints.list()] == [endpoint.id]
+    assert [record.id async for record in admin.webhook_endpoints.list()] == [endpoint.id]
     delivery, _ = [item async for item in admin.webhook_endpoints.list_deliveries(endpoint.id)]
-    again = await admin.webhook_endpoints.redeliver(endpoint.id, delivery.id)
-    assert (again.id, again.event) == (delivery.id, "card.blocked")
+    redelivery = await admin.webhook_endpoints.redeliver(endpoint.id, delivery.id)
+    assert (redelivery.id, redelivery.event) == (delivery.id, "card.blocked")
     await admin.webhook_endpoints.delete(endpoint.id)
 
 
@@ -398,6 +418,6 @@ async def call_closing_operations(admin: AsyncTapgateClient, people: dict[str, s
     assert (await admin.audit_log.verify()).valid
     proof = await admin.overview.verify_ledger()
     assert proof.holds, proof.claims
-    seen = await admin.overview.get(period="week")
-    assert seen.ledger.last_proof is not None
-    assert seen.ledger.last_proof.transactions == proof.transactions == seen.totals.count
+    overview = await admin.overview.get(period="week")
+    assert overview.ledger.last_proof is not None
+    assert overview.ledger.last_proof.transactions == proof.transactions == overview.totals.count

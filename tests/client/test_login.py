@@ -17,8 +17,8 @@ LOGIN = Login(EMAIL, PASSWORD)
 @pytest.fixture
 async def flaky_server(client_factory: ClientFactory) -> AsyncIterator[FlakyServer]:
     await operations.create_first_admin(client_factory.services, email=EMAIL, password=PASSWORD)
-    async with FlakyServer(client_factory.transport).listen() as unsteady:
-        yield unsteady
+    async with FlakyServer(client_factory.transport).listen() as server:
+        yield server
 
 
 @pytest.fixture
@@ -27,8 +27,8 @@ async def gateway(flaky_server: FlakyServer) -> AsyncIterator[AsyncTapgateClient
         yield gateway
 
 
-def list_requests(unsteady: FlakyServer) -> list[str]:
-    return [seen.target.rpartition("/")[2] for seen in unsteady.requests]
+def list_requests(server: FlakyServer) -> list[str]:
+    return [request.target.rpartition("/")[2] for request in server.requests]
 
 
 async def test_concurrent_first_requests_log_in_once(

@@ -18,19 +18,19 @@ from tapgate.gateway import ENDPOINT_GROUPS
 
 #: Endpoints without a client operation, and the reason.
 OMITTED_OPERATIONS = {
-    "POST /payment": "an older name of POST /api/v1/payment",
-    "POST /payment/verify-card": "an older name of POST /api/v1/payment/verify-card",
-    "POST /payment/lookup-card": "an older name of POST /api/v1/payment/lookup-card",
-    "POST /payment/refund": "an older name of POST /api/v1/payment/refund",
-    "GET /openapi.json": "for tools that read descriptions",
-    "GET /docs": "for people",
-    "GET /docs/{file}": "for people",
+    "POST /payment": "alias of POST /api/v1/payment",
+    "POST /payment/verify-card": "alias of POST /api/v1/payment/verify-card",
+    "POST /payment/lookup-card": "alias of POST /api/v1/payment/lookup-card",
+    "POST /payment/refund": "alias of POST /api/v1/payment/refund",
+    "GET /openapi.json": "the API description itself",
+    "GET /docs": "HTML page",
+    "GET /docs/{file}": "asset of an HTML page",
     "GET /metrics": "for Prometheus",
 }
 
 DECLARED_ENDPOINTS: dict[str, Endpoint] = {
-    one.name: one
-    for one in chain(build_system_endpoints(None), *ENDPOINT_GROUPS)  # type: ignore[arg-type]
+    endpoint.name: endpoint
+    for endpoint in chain(build_system_endpoints(None), *ENDPOINT_GROUPS)  # type: ignore[arg-type]
 }
 METHODS = list_methods()
 #: Set by the client from response headers.
@@ -71,19 +71,19 @@ def test_operation_sends_exactly_the_declared_parameters(method: ClientMethod) -
     for arguments in method.sample_arguments():
         operation = method.build_operation(**arguments)
         sent = dict(parse_qs(urlsplit(operation.target).query))
-        asked = get_fields(endpoint.query_type) if endpoint.query_type else {}
-        assert sent.keys() == asked.keys()
+        declared_query = get_fields(endpoint.query_type) if endpoint.query_type else {}
+        assert sent.keys() == declared_query.keys()
         for name, (value,) in sent.items():
-            msgspec.convert(value, asked[name].type, strict=False)
+            msgspec.convert(value, declared_query[name].type, strict=False)
         kind = get_body_type(endpoint)
         if kind is None or kind is bytes:
             assert operation.body == (b"" if kind is None else b"bytes")
             continue
-        written = msgspec.json.decode(operation.body)
-        taken = get_fields(kind)
-        assert written.keys() == taken.keys()
-        for name, value in written.items():
-            msgspec.convert(value, taken[name].type)
+        body = msgspec.json.decode(operation.body)
+        declared_fields = get_fields(kind)
+        assert body.keys() == declared_fields.keys()
+        for name, value in body.items():
+            msgspec.convert(value, declared_fields[name].type)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
@@ -92,11 +92,11 @@ def test_required_arguments_match_the_declared_fields(method: ClientMethod) -> N
     kind = get_body_type(endpoint)
     if kind is None or kind is bytes:
         return
-    for arguments in method.sample_arguments(all_of_them=False):
+    for arguments in method.sample_arguments(include_optional=False):
         operation = method.build_operation(**arguments)
         required = {name for name, field in get_fields(kind).items() if field.required}
-        created = {"request_id"} if operation.effect == "moves" else set()
-        assert msgspec.json.decode(operation.body).keys() == required | created
+        generated = {"request_id"} if operation.effect == "moves" else set()
+        assert msgspec.json.decode(operation.body).keys() == required | generated
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
@@ -109,9 +109,9 @@ def test_effect_access_and_media_type_match_the_endpoint(method: ClientMethod) -
     if operation.body:
         assert operation.headers["Content-Type"] in endpoint.body_media
     for arguments in method.sample_arguments():
-        again = method.build_operation(**arguments)
+        sample = method.build_operation(**arguments)
         if endpoint.moves_money:
-            assert again.request_id == msgspec.json.decode(again.body)["request_id"]
+            assert sample.request_id == msgspec.json.decode(sample.body)["request_id"]
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
@@ -125,41 +125,43 @@ def test_response_type_has_exactly_the_declared_fields(method: ClientMethod) -> 
         assert_same_type(response_type, kind)
 
 
-def assert_same_type(known: Any, kind: Any) -> None:
-    known, kind = strip_constraints(known), strip_constraints(kind)
-    if get_origin(kind) is DeclaredPage:
-        assert get_origin(known) is Page
-        assert_same_type(get_args(known)[0], get_args(kind)[0])
-        known, kind = Page, DeclaredPage
-        assert get_fields(known).keys() == get_fields(kind).keys()
-    elif isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        told = get_fields(kind)
-        own = {
+def assert_same_type(client_type: Any, declared_type: Any) -> None:
+    client_type, declared_type = strip_constraints(client_type), strip_constraints(declared_type)
+    if get_origin(declared_type) is DeclaredPage:
+        assert get_origin(client_type) is Page
+        assert_same_type(get_args(client_type)[0], get_args(declared_type)[0])
+        client_type, declared_type = Page, DeclaredPage
+        assert get_fields(client_type).keys() == get_fields(declared_type).keys()
+    elif isinstance(declared_type, type) and issubclass(declared_type, msgspec.Struct):
+        declared_fields = get_fields(declared_type)
+        client_only = {
             name
             for base, names in CLIENT_ONLY_FIELDS.items()
-            if issubclass(known, base)
+            if issubclass(client_type, base)
             for name in names
         }
-        assert get_fields(known).keys() - own == told.keys()
-        for name, field in told.items():
-            there = get_fields(known)[name]
+        assert get_fields(client_type).keys() - client_only == declared_fields.keys()
+        for name, field in declared_fields.items():
+            client_field = get_fields(client_type)[name]
             # A field that the gateway may omit must not be required.
             if not field.required and field.default in (None, msgspec.UNSET):
-                assert not there.required, name
-            assert_same_type(there.type, field.type)
-    elif get_origin(kind) in (Union, UnionType):
-        options = [one for one in get_args(kind) if one is not msgspec.UnsetType]
-        if known is bool:  # a flag that is absent unless it is true
+                assert not client_field.required, name
+            assert_same_type(client_field.type, field.type)
+    elif get_origin(declared_type) in (Union, UnionType):
+        options = [option for option in get_args(declared_type) if option is not msgspec.UnsetType]
+        if client_type is bool:  # a flag that is absent unless it is true
             assert options == [bool]
             return
-        may_miss = len(options) < len(get_args(kind)) and type(None) not in options
-        expected = [strip_constraints(one) for one in options] + ([type(None)] if may_miss else [])
-        assert len(get_args(known)) == len(expected)
-        for one, other in zip(get_args(known), expected, strict=True):
-            assert_same_type(one, other)
-    elif get_origin(kind) is not None:
-        assert get_origin(known) is get_origin(kind)
-        for one, other in zip(get_args(known), get_args(kind), strict=True):
-            assert_same_type(one, other)
+        may_be_absent = len(options) < len(get_args(declared_type)) and type(None) not in options
+        expected = [strip_constraints(option) for option in options] + (
+            [type(None)] if may_be_absent else []
+        )
+        assert len(get_args(client_type)) == len(expected)
+        for option, other in zip(get_args(client_type), expected, strict=True):
+            assert_same_type(option, other)
+    elif get_origin(declared_type) is not None:
+        assert get_origin(client_type) is get_origin(declared_type)
+        for option, other in zip(get_args(client_type), get_args(declared_type), strict=True):
+            assert_same_type(option, other)
     else:
-        assert known is kind
+        assert client_type is declared_type

@@ -64,7 +64,7 @@ CALLS_WITH_SECRETS: dict[str, Callable[[AsyncTapgateClient], Any]] = {
 
 @pytest.mark.parametrize("call", CALLS_WITH_SECRETS.values(), ids=CALLS_WITH_SECRETS)
 @pytest.mark.parametrize(
-    "how",
+    "behavior",
     [
         SERVE_AND_DROP,
         build_response(200, f'{{"pin": "{PIN}", "token": "{SECRET}"'),
@@ -77,16 +77,14 @@ CALLS_WITH_SECRETS: dict[str, Callable[[AsyncTapgateClient], Any]] = {
 async def test_errors_and_logs_contain_no_secret(
     caplog: pytest.LogCaptureFixture,
     call: Callable[[AsyncTapgateClient], Any],
-    how: str | bytes,
+    behavior: str | bytes,
 ) -> None:
     caplog.set_level(logging.INFO)
     text = []
-    async with FlakyServer(
-        httpx2.MockTransport(lambda _: httpx2.Response(204))
-    ).listen() as unsteady:
-        unsteady.behaviors = [how]
+    async with FlakyServer(httpx2.MockTransport(lambda _: httpx2.Response(204))).listen() as server:
+        server.behaviors = [behavior]
         secret = ServiceSecret("messenger", SECRET)
-        async with AsyncTapgateClient(unsteady.url, secret, retries=NO_RETRIES) as gateway:
+        async with AsyncTapgateClient(server.url, secret, retries=NO_RETRIES) as gateway:
             try:
                 text.append(repr(await call(gateway)))  # a file may have any content
             except TapgateError as error:

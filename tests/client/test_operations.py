@@ -43,15 +43,15 @@ async def test_transfer_replay_card_block_and_statement(client_factory: ClientFa
         pin=PIN,
         request_id="first",
     )
-    again = await gateway.wallet.transfer_p2p(
+    replayed = await gateway.wallet.transfer_p2p(
         sender_id=sender["id"],
         recipient_card_serial=serial,
         amount="100.50",
         pin=PIN,
         request_id="first",
     )
-    assert (receipt.replayed, again.replayed) == (False, True)
-    assert again.transaction_id == receipt.transaction_id
+    assert (receipt.replayed, replayed.replayed) == (False, True)
+    assert replayed.transaction_id == receipt.transaction_id
     assert receipt.recipient.card_serial == serial
     balance = await gateway.balances.get(sender["id"])
     assert Decimal(balance.available) == 1000 - Decimal(quote.total)
@@ -71,10 +71,10 @@ async def test_sync_and_async_clients_return_the_same_records(
 ) -> None:
     record = await client_factory.harness.create_subscriber()
     gateway = client_factory.create_sync(client_factory.secret)
-    waited = await asyncio.to_thread(gateway.subscribers.get, record["id"])
-    assert waited == await client_factory.create_for_service().subscribers.get(record["id"])
-    walked = await asyncio.to_thread(list, gateway.subscribers.list())
-    assert walked == [waited]
+    sync_record = await asyncio.to_thread(gateway.subscribers.get, record["id"])
+    assert sync_record == await client_factory.create_for_service().subscribers.get(record["id"])
+    sync_records = await asyncio.to_thread(list, gateway.subscribers.list())
+    assert sync_records == [sync_record]
 
 
 async def test_decline_raises_an_exception_with_the_amounts(client_factory: ClientFactory) -> None:

@@ -39,8 +39,8 @@ from tapgate.clock import system_clock
 
 @pytest.fixture
 async def flaky_server(client_factory: ClientFactory) -> AsyncIterator[FlakyServer]:
-    async with FlakyServer(client_factory.transport).listen() as unsteady:
-        yield unsteady
+    async with FlakyServer(client_factory.transport).listen() as server:
+        yield server
 
 
 @pytest.fixture
@@ -68,9 +68,15 @@ class TransferProbe:
 
     async def count_transfers(self) -> int:
         """Return how many times the money was sent."""
-        found = self._client_factory.create_for_service().transactions.list(user_id=self._sender_id)
+        transactions = self._client_factory.create_for_service().transactions.list(
+            user_id=self._sender_id
+        )
         return len(
-            [transaction async for transaction in found if transaction.type == "transfer_p2p"]
+            [
+                transaction
+                async for transaction in transactions
+                if transaction.type == "transfer_p2p"
+            ]
         )
 
 
@@ -103,8 +109,10 @@ async def test_payment_with_a_lost_response_is_made_once(
     receipt = await gateway.wallet.transfer_p2p(**transfer_probe.request)
     assert receipt.replayed
     assert await transfer_probe.count_transfers() == 1
-    assert len({seen.body for seen in flaky_server.requests}) == 1
-    assert {seen.headers["x-request-id"] for seen in flaky_server.requests} == {receipt.request_id}
+    assert len({request.body for request in flaky_server.requests}) == 1
+    assert {request.headers["x-request-id"] for request in flaky_server.requests} == {
+        receipt.request_id
+    }
 
 
 @pytest.mark.parametrize(
@@ -219,7 +227,7 @@ async def test_other_write_is_not_retried_when_it_may_have_been_executed(
     client_factory: ClientFactory,
     plan: list[Any],
 ) -> None:
-    flaky_server.behaviors = [*plan, build_error_response(500, "MUST_NOT_BE_ASKED")]
+    flaky_server.behaviors = [*plan, build_error_response(500, "MUST_NOT_BE_REQUESTED")]
     with pytest.raises(OutcomeUnknownError):
         await gateway.subscribers.register(
             phone_number=client_factory.harness.new_phone_number(), **REGISTRATION
@@ -276,7 +284,7 @@ async def test_delete_retried_after_a_lost_response_succeeds_although_the_key_is
         key = await gateway.admin.create_api_key(name="Shop", scopes=["cards:read"])
         flaky_server.behaviors = [SERVE_AND_DROP]
         await gateway.admin.delete_api_key(key.id)
-        assert [seen.method for seen in flaky_server.requests] == ["POST", "DELETE", "DELETE"]
+        assert [request.method for request in flaky_server.requests] == ["POST", "DELETE", "DELETE"]
         with pytest.raises(exceptions.NotFoundError):
             await gateway.admin.delete_api_key(key.id)
 
@@ -301,15 +309,15 @@ async def test_every_attempt_has_a_new_signature(
         (await client_factory.harness.create_subscriber(balance="50"))["id"]
     )
     minutes = iter(range(-3, 3))
-    later = lambda: system_clock() + timedelta(minutes=next(minutes))  # noqa: E731
+    advancing_clock = lambda: system_clock() + timedelta(minutes=next(minutes))  # noqa: E731
     flaky_server.behaviors = [DROP, UNAVAILABLE_RESPONSE]
     credential = PosKey(key.id, key.secret)
     async with AsyncTapgateClient(
-        flaky_server.url, credential, retries=NO_BACKOFF, clock=later
+        flaky_server.url, credential, retries=NO_BACKOFF, clock=advancing_clock
     ) as gateway:
         await gateway.pos.pay(card_serial=serial, amount="10")
-    assert len({seen.headers["x-timestamp"] for seen in flaky_server.requests}) == 3
-    assert len({seen.headers["x-signature"] for seen in flaky_server.requests}) == 3
+    assert len({request.headers["x-timestamp"] for request in flaky_server.requests}) == 3
+    assert len({request.headers["x-signature"] for request in flaky_server.requests}) == 3
 
 
 async def test_long_retry_after_is_left_to_the_caller(
@@ -366,11 +374,11 @@ def test_delays_double_up_to_the_maximum_and_end_with_the_budget() -> None:
     budget = RetryBudget(
         RetryPolicy(max_attempts=7, initial_delay=1, max_delay=4, max_elapsed=60), lambda: seconds
     )
-    for max_length in (1, 2, 4, 4):
-        pause = budget.next_delay(None)
-        assert pause is not None and max_length / 2 <= pause <= max_length
-    asked = budget.next_delay(20)
-    assert asked is not None and 20 <= asked <= 22
+    for max_delay in (1, 2, 4, 4):
+        delay = budget.next_delay(None)
+        assert delay is not None and max_delay / 2 <= delay <= max_delay
+    requested_delay = budget.next_delay(20)
+    assert requested_delay is not None and 20 <= requested_delay <= 22
     seconds = 59.0
     assert budget.next_delay(None) is None
 

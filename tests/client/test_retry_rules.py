@@ -76,15 +76,15 @@ def run_operation(
     steps = flow.run(build_test_operation(effect))
     received: list[StepResult] = []
     sent: list[httpx2.Request] = []
-    told: StepResult = None
+    step_result: StepResult = None
     try:
         while True:
-            step = steps.send(told)
-            told = None
+            step = steps.send(step_result)
+            step_result = None
             if isinstance(step, httpx2.Request):
                 sent.append(step)
-                told = outcomes[len(received)]
-                received.append(told)
+                step_result = outcomes[len(received)]
+                received.append(step_result)
             else:
                 assert isinstance(step, Sleep)
     except StopIteration as end:

@@ -52,12 +52,12 @@ async def run_examples(address: str, names: dict[str, Any]) -> None:
             assert printed == text
             printed = ""
             continue
-        assert printed == "", "an example prints, and the page does not say what"
+        assert printed == "", "the page does not show the output of an example"
         program = compile(text.replace(ADDRESS, address), "docs/sdk.md", "exec")
-        heard = io.StringIO()
-        with contextlib.redirect_stdout(heard):
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
             await asyncio.to_thread(exec, program, names)
-        printed = heard.getvalue()
+        printed = output.getvalue()
 
 
 def post_events(receive: Any, secret: str) -> tuple[int, int]:

@@ -57,18 +57,18 @@ class SignatureCheckApp(AsgiApp):
 async def assert_gateway_accepts(
     client_factory: ClientFactory, credential: Credential, kind: str
 ) -> None:
-    loop, door = asyncio.get_running_loop(), SignatureCheckApp(client_factory)
-    transport = httpx2.ASGITransport(door)
+    loop, app = asyncio.get_running_loop(), SignatureCheckApp(client_factory)
+    transport = httpx2.ASGITransport(app)
     gateway = AsyncTapgateClient(GATEWAY_URL, credential, http=transport, retries=NO_RETRIES)
 
     @settings(max_examples=40)
     @given(OPERATIONS)
-    def check(asked: tuple[str, str, dict[str, str], bytes]) -> None:
-        assume(asked[1] not in (".", ".."))
-        door.kind = None
-        call = gateway._own_transport.send(build_test_operation(*asked))
-        asyncio.run_coroutine_threadsafe(call, loop).result()
-        assert door.kind == kind
+    def check(arguments: tuple[str, str, dict[str, str], bytes]) -> None:
+        assume(arguments[1] not in (".", ".."))
+        app.kind = None
+        request = gateway._own_transport.send(build_test_operation(*arguments))
+        asyncio.run_coroutine_threadsafe(request, loop).result()
+        assert app.kind == kind
 
     await asyncio.to_thread(check)
 

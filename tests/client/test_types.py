@@ -12,20 +12,20 @@ ROOT = Path(__file__).parents[2]
 def test_mypy_rejects_exactly_the_lines_marked_wrong() -> None:
     # In a separate process: mypy modifies the interpreter that it runs in.
     config = ["--config-file", str(ROOT / "pyproject.toml")]
-    ran = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", *config, "--no-pretty", str(SOURCE)],
         check=False,  # errors are expected
         capture_output=True,
         text=True,
         cwd=ROOT,
     )
-    assert not ran.stderr
-    output = ran.stdout
-    refused = {int(line) for line in re.findall(r"typing_samples\.py:(\d+): error", output)}
-    wrong = {
+    assert not result.stderr
+    output = result.stdout
+    rejected_lines = {int(line) for line in re.findall(r"typing_samples\.py:(\d+): error", output)}
+    marked_lines = {
         number
         for number, line in enumerate(SOURCE.read_text().splitlines(), 1)
         if line.endswith("# wrong")
     }
-    assert refused == wrong, output
+    assert rejected_lines == marked_lines, output
     assert "src/tapgate" not in output

@@ -28,14 +28,16 @@ def test_event_of_the_gateway_is_verified_and_decoded() -> None:
 
 
 def test_header_names_are_case_insensitive() -> None:
-    shouted = {name.upper(): value for name, value in build_headers().items()}
-    assert webhooks.verify(SECRET, shouted, BODY).type == "card.linked"
+    uppercase = {name.upper(): value for name, value in build_headers().items()}
+    assert webhooks.verify(SECRET, uppercase, BODY).type == "card.linked"
 
 
 def test_one_valid_signature_of_several_is_enough() -> None:
     old, sent = build_headers(signing.new_standard_secret()), build_headers()
-    both = sent | {"webhook-signature": f"{old['webhook-signature']} {sent['webhook-signature']}"}
-    assert webhooks.verify(SECRET, both, BODY).type == "card.linked"
+    headers = sent | {
+        "webhook-signature": f"{old['webhook-signature']} {sent['webhook-signature']}"
+    }
+    assert webhooks.verify(SECRET, headers, BODY).type == "card.linked"
 
 
 def test_event_is_verified_against_several_secrets() -> None:
@@ -47,12 +49,12 @@ def test_event_is_verified_against_several_secrets() -> None:
             webhooks.verify(secrets, build_headers(), BODY)
 
 
-@pytest.mark.parametrize("known", [0, 1])
-def test_both_signatures_of_a_rotation_verify(known: int) -> None:
+@pytest.mark.parametrize("index", [0, 1])
+def test_both_signatures_of_a_rotation_verify(index: int) -> None:
     new, old = signing.new_standard_secret(), signing.new_standard_secret()
     sent = model.build_headers(1 << 58, [new, old], BODY, system_clock())
     assert sent["webhook-signature"].count("v1,") == 2
-    assert webhooks.verify([new, old][known], sent, BODY).id == sent["webhook-id"]
+    assert webhooks.verify([new, old][index], sent, BODY).id == sent["webhook-id"]
 
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -108,9 +110,9 @@ async def test_partner_webhook_pays_once(client_factory: ClientFactory) -> None:
     admin = await client_factory.create_for_admin()
     partner = await admin.partners.create(name="Bank", overdraft_limit="1000")
     subscriber = await client_factory.harness.create_subscriber()
-    outside = client_factory.create_async()
+    anonymous = client_factory.create_async()
     for replayed in (False, True):
-        receipt = await outside.partners.send_webhook(
+        receipt = await anonymous.partners.send_webhook(
             partner.partner.id,
             partner.webhook_secret,
             reference="R-1",
@@ -120,6 +122,6 @@ async def test_partner_webhook_pays_once(client_factory: ClientFactory) -> None:
         assert receipt.replayed is replayed
     assert (await admin.balances.get(subscriber["id"])).balance == "25.00"
     with pytest.raises(exceptions.UnauthorizedError):
-        await outside.partners.send_webhook(
+        await anonymous.partners.send_webhook(
             partner.partner.id, "wrong", reference="R-2", amount="25", phone_number="+23276000000"
         )
