@@ -42,8 +42,8 @@ async def list_alerts(harness: Harness, **filters: str) -> list[dict[str, Any]]:
         ALERTS_URL, params=filters, auth=await harness.create_admin("C")
     )
     assert response.status_code == 200, response.text
-    found: list[dict[str, Any]] = response.json()["data"]
-    return found
+    alerts: list[dict[str, Any]] = response.json()["data"]
+    return alerts
 
 
 async def resolve_alert(harness: Harness, alert_id: str, **fields: Any) -> httpx2.Response:

@@ -47,9 +47,11 @@ async def test_alert_with_only_required_fields_is_created(harness: Harness) -> N
     assert alert["id"].startswith("alr_")
     assert alert["created_at"] == alert["updated_at"]
     assert alert["created_at"].endswith("Z")
-    text = {name: value for name, value in alert.items() if name not in ("id", "created_at")}
-    del text["updated_at"]
-    assert text == {
+    other_fields = {
+        name: value for name, value in alert.items() if name not in ("id", "created_at")
+    }
+    del other_fields["updated_at"]
+    assert other_fields == {
         "subscriber_id": None,
         "transaction_id": None,
         "rule_id": None,
@@ -76,29 +78,29 @@ async def test_repeated_alert_for_a_rule_and_subject_increments_its_occurrences(
 ) -> None:
     subscriber = await harness.create_subscriber()
     rule = (await get_rules_by_name(harness))["Large amount"]
-    about = {"rule_id": rule["id"], "subscriber_id": subscriber["id"]}
-    first = await create_alert(harness, **about)
-    again = await post_alert(harness, **about, details={"seen": "thrice"}, severity="CRITICAL")
+    subject = {"rule_id": rule["id"], "subscriber_id": subscriber["id"]}
+    first = await create_alert(harness, **subject)
+    again = await post_alert(harness, **subject, details={"seen": "thrice"}, severity="CRITICAL")
     assert again.status_code == 200
     alert = again.json()["alert"]
     assert (alert["id"], alert["occurrences"], alert["severity"]) == (first["id"], 2, "CRITICAL")
     assert alert["details"] == {"seen": "thrice"}
-    milder = (await post_alert(harness, **about, severity="LOW")).json()["alert"]
+    milder = (await post_alert(harness, **subject, severity="LOW")).json()["alert"]
     assert (milder["occurrences"], milder["severity"]) == (3, "CRITICAL")
     await harness.client.post(
         f"{ALERTS_URL}/{first['id']}/investigate", auth=await harness.create_admin("C")
     )
-    assert (await post_alert(harness, **about)).status_code == 200
+    assert (await post_alert(harness, **subject)).status_code == 200
     assert (await resolve_alert(harness, first["id"])).status_code == 200
-    assert (await post_alert(harness, **about)).status_code == 201
+    assert (await post_alert(harness, **subject)).status_code == 201
 
 
 async def test_alerts_without_both_rule_and_subscriber_are_not_merged(harness: Harness) -> None:
     subscriber = await harness.create_subscriber()
     rule_id = (await get_rules_by_name(harness))["Large amount"]["id"]
-    for about in ({}, {"subscriber_id": subscriber["id"]}, {"rule_id": rule_id}):
-        assert (await create_alert(harness, **about))["id"] != (
-            await create_alert(harness, **about)
+    for subject in ({}, {"subscriber_id": subscriber["id"]}, {"rule_id": rule_id}):
+        assert (await create_alert(harness, **subject))["id"] != (
+            await create_alert(harness, **subject)
         )["id"]
 
 
@@ -170,27 +172,27 @@ async def test_alerts_are_filtered_and_paged(harness: Harness) -> None:
     subscriber = await harness.create_subscriber(balance="10")
     friend = await harness.create_subscriber()
     paid = await submit_and_get_id(harness, chart.TRANSFER_P2P, subscriber["id"], friend["id"], "1")
-    plain = await create_alert(harness, transaction_id=paid)
-    grave = await create_alert(harness, severity="HIGH")
-    about = await create_alert(harness, subscriber_id=subscriber["id"])
-    await resolve_alert(harness, plain["id"], status="false_positive")
+    payment_alert = await create_alert(harness, transaction_id=paid)
+    severe = await create_alert(harness, severity="HIGH")
+    subscriber_alert = await create_alert(harness, subscriber_id=subscriber["id"])
+    await resolve_alert(harness, payment_alert["id"], status="false_positive")
 
-    async def listed(**filters: str) -> list[str]:
+    async def list_ids(**filters: str) -> list[str]:
         return [alert["id"] for alert in await list_alerts(harness, **filters)]
 
-    assert await listed() == [about["id"], grave["id"], plain["id"]]
-    assert await listed(status="open") == [about["id"], grave["id"]]
-    assert await listed(status="false_positive") == [plain["id"]]
-    assert await listed(severity="HIGH") == [grave["id"]]
-    assert await listed(subscriber_id=subscriber["id"]) == [about["id"]]
-    assert await listed(subscriber_id=subscriber["id"], severity="LOW") == []
-    assert await listed(subscriber_id="sub_0000000000001") == []
-    assert await listed(transaction_id=paid) == [plain["id"]]
-    assert await listed(transaction_id="txn_0000000000001") == []
+    assert await list_ids() == [subscriber_alert["id"], severe["id"], payment_alert["id"]]
+    assert await list_ids(status="open") == [subscriber_alert["id"], severe["id"]]
+    assert await list_ids(status="false_positive") == [payment_alert["id"]]
+    assert await list_ids(severity="HIGH") == [severe["id"]]
+    assert await list_ids(subscriber_id=subscriber["id"]) == [subscriber_alert["id"]]
+    assert await list_ids(subscriber_id=subscriber["id"], severity="LOW") == []
+    assert await list_ids(subscriber_id="sub_0000000000001") == []
+    assert await list_ids(transaction_id=paid) == [payment_alert["id"]]
+    assert await list_ids(transaction_id="txn_0000000000001") == []
     admin = await harness.create_admin("C")
     page = (await harness.client.get(f"{ALERTS_URL}?limit=2", auth=admin)).json()
     rest = await harness.client.get(f"{ALERTS_URL}?cursor={page['next_cursor']}", auth=admin)
-    assert [alert["id"] for alert in rest.json()["data"]] == [plain["id"]]
+    assert [alert["id"] for alert in rest.json()["data"]] == [payment_alert["id"]]
     for query in ("status=closed", "severity=high", "limit=0", "transaction_id=sub_0000000000001"):
         response = await harness.client.get(f"{ALERTS_URL}?{query}", auth=admin)
         assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
@@ -206,12 +208,12 @@ async def test_alerts_about_restricted_subscribers_are_masked_and_can_be_resolve
     )
     sent = await submit_and_get_id(harness, chart.TRANSFER_P2P, restricted["id"], other["id"], "5")
     details = {"asked_by": restricted["phone_number"], "action": "alert", "figure": "5.00"}
-    odd = {"rule_type": "Aminata", "action": "Aminata", "figure": ["Aminata"]}
+    forged_details = {"rule_type": "Aminata", "action": "Aminata", "figure": ["Aminata"]}
     admin, url = await harness.create_admin("C"), f"/api/v1/subscribers/{restricted['id']}"
     plain = await create_alert(harness, subscriber_id=other["id"], details=details)
     masked = [
         await create_alert(harness, subscriber_id=restricted["id"], details=details),
-        await create_alert(harness, transaction_id=sent, details=details | odd),
+        await create_alert(harness, transaction_id=sent, details=details | forged_details),
     ]
     assert masked[0]["details"] == details  # services see unmasked details
     page = (await harness.client.get(ALERTS_URL, auth=admin)).json()
@@ -224,12 +226,12 @@ async def test_alerts_about_restricted_subscribers_are_masked_and_can_be_resolve
     assert by_transaction["details"] == {}
     assert by_subscriber["subscriber_id"] == restricted["id"]
 
-    one = f"{ALERTS_URL}/{masked[0]['id']}"
+    alert_url = f"{ALERTS_URL}/{masked[0]['id']}"
     note = {"note": "Aminata called"}
-    responses = [await harness.client.post(f"{one}/investigate", json=note, auth=admin)]
+    responses = [await harness.client.post(f"{alert_url}/investigate", json=note, auth=admin)]
     resolution = {"status": "resolved", "resolution_notes": "Aminata was right"}
-    responses.append(await harness.client.post(f"{one}/resolve", json=resolution, auth=admin))
-    responses.append(await harness.client.get(one, auth=admin))
+    responses.append(await harness.client.post(f"{alert_url}/resolve", json=resolution, auth=admin))
+    responses.append(await harness.client.get(alert_url, auth=admin))
     log = f"/api/v1/audit/logs?resource_id={masked[0]['id']}"
     responses.append(await harness.client.get(log, auth=admin))
     for response in responses:
@@ -239,7 +241,7 @@ async def test_alerts_about_restricted_subscribers_are_masked_and_can_be_resolve
     await harness.client.post(f"{url}/restricted-access", auth=admin)
     code = await harness.get_pending_code(restricted["phone_number"])
     await harness.client.post(f"{url}/restricted-access/verify", json={"otp": code}, auth=admin)
-    found = (await harness.client.get(one, auth=admin)).json()
+    found = (await harness.client.get(alert_url, auth=admin)).json()
     assert (found["details"], found["resolution_notes"]) == (details, "Aminata was right")
     assert "masked" not in found
     assert "Aminata called" in (await harness.client.get(log, auth=admin)).text
@@ -286,10 +288,10 @@ async def test_resolved_alert_cannot_be_resolved_or_investigated_again(harness: 
     responses = await asyncio.gather(*(resolve_alert(harness, alert["id"]) for _ in range(5)))
     assert sorted(response.status_code for response in responses) == [200] + [409] * 4
     (entry,) = await harness.list_audit_entries(alert["id"], "alert.resolved")
-    late = await harness.client.post(
+    investigation = await harness.client.post(
         f"{ALERTS_URL}/{alert['id']}/investigate", auth=await harness.create_admin("C")
     )
-    assert (late.status_code, late.json()["code"]) == (409, "ALREADY_RESOLVED")
+    assert (investigation.status_code, investigation.json()["code"]) == (409, "ALREADY_RESOLVED")
     assert entry["result"] == "success"
 
 

@@ -21,15 +21,15 @@ async def run_check(
     body = {"subscriber_id": subscriber_id, "amount": amount, "transaction_type": kind}
     response = await harness.client.post(CHECK_URL, json=body, auth=harness.get_service_auth())
     assert response.status_code == 200, response.text
-    found: dict[str, Any] = response.json()
-    return found
+    result: dict[str, Any] = response.json()
+    return result
 
 
 def list_codes(response: dict[str, Any]) -> list[str]:
     return [violation["code"] for violation in response["violations"]]
 
 
-async def test_unobjectionable_transaction_is_allowed_with_score_zero(harness: Harness) -> None:
+async def test_transaction_without_violations_is_allowed_with_score_zero(harness: Harness) -> None:
     subscriber = await harness.create_subscriber()
     assert await run_check(harness, subscriber["id"]) == {
         "allowed": True,
@@ -199,8 +199,8 @@ def test_risk_level_follows_the_most_severe_violation(
         RuleMatch(build_rule(severity), 1, None, needs_review=False, details={})
         for severity in severities
     ]
-    found = build_result(Assessment(fee=0, fee_payer="sender", matches=tuple(matches)))
-    assert (found.risk_level, found.score) == expected
+    result = build_result(Assessment(fee=0, fee_payer="sender", matches=tuple(matches)))
+    assert (result.risk_level, result.score) == expected
 
 
 def build_rule(severity: str) -> ComplianceRule:
@@ -226,15 +226,17 @@ async def test_assessment_reports_fee_and_insufficient_funds(
             services.database, transaction_type=kind, amount=amount, subscriber_id=subscriber_id
         )
 
-    known = decode_id(subscriber["id"])
-    enough = await assess(98_52, known)
+    decoded_id = decode_id(subscriber["id"])
+    enough = await assess(98_52, decoded_id)
     assert (enough.fee, enough.fee_payer, enough.insufficient_funds) == (1_48, "sender", None)
-    short = await assess(98_53, known)
+    short = await assess(98_53, decoded_id)
     assert short.rejections == ()
     assert short.insufficient_funds.code == "INSUFFICIENT_FUNDS"
     assert short.insufficient_funds.details == {"available": 100.0, "required": 100.01}
     assert (await assess(100, None)).fee == 2
     payment = await assess(100_00, None, "pos_payment")
     assert (payment.fee, payment.fee_payer) == (1_00, "receiver")
-    assert [no.code for no in (await assess(1, 1)).rejections] == ["SUBSCRIBER_NOT_FOUND"]
+    assert [rejection.code for rejection in (await assess(1, 1)).rejections] == [
+        "SUBSCRIBER_NOT_FOUND"
+    ]
     assert (await assess(1, None, "refund")).fee == 0

@@ -1,4 +1,4 @@
-"""Limits under concurrency: of several parallel payments only one passes a limit for one.
+"""Limits under concurrency: a limit that allows one payment lets exactly one of many pass.
 
 Covers payments in a single process and across two processes.
 """
@@ -47,10 +47,10 @@ async def set_limit(harness: Harness, kind: str) -> str:
 
 
 @pytest.mark.parametrize("kind", ["count", "cumulative", "daily_limit"])
-@pytest.mark.parametrize("at_once", [2, 20])
+@pytest.mark.parametrize("count", [2, 20])
 @pytest.mark.parametrize("gateways", [1, 2])
 async def test_only_one_concurrent_payment_passes_the_limit(
-    harness: Harness, processes: list[Harness], kind: str, at_once: int, gateways: int
+    harness: Harness, processes: list[Harness], kind: str, count: int, gateways: int
 ) -> None:
     code = await set_limit(harness, kind)
     sender, receiver = (
@@ -59,11 +59,11 @@ async def test_only_one_concurrent_payment_passes_the_limit(
     )
     outcomes = await asyncio.gather(
         *(
-            submit_transfer(processes[place % gateways], sender["id"], receiver["id"], AMOUNT)
-            for place in range(at_once)
+            submit_transfer(processes[index % gateways], sender["id"], receiver["id"], AMOUNT)
+            for index in range(count)
         )
     )
-    assert Counter(outcome.code for outcome in outcomes) == {None: 1, code: at_once - 1}
+    assert Counter(outcome.code for outcome in outcomes) == {None: 1, code: count - 1}
     assert await get_funds(harness, receiver["id"]) == (10_00, 0)
     async with harness.services.database.connection() as connection:
         assert (await verify(connection)).is_valid

@@ -125,35 +125,35 @@ async def test_one_of_many_concurrent_decisions_is_executed(
         open_services(settings, database_url) as second,
         httpx2.AsyncClient(
             transport=httpx2.ASGITransport(app=create_app(second)), base_url="http://second"
-        ) as elsewhere,
+        ) as other_client,
     ):
         for _ in range(3):
             alert, sender, receiver = await create_held_transfer(harness)
             admins = [await harness.create_admin("C") for _ in range(10)]
             responses = await asyncio.gather(
                 *(
-                    (harness.client, elsewhere)[place % 2].post(
+                    (harness.client, other_client)[index % 2].post(
                         f"{ALERTS_URL}/{alert['id']}/resolve",
                         json=RESOLUTION
-                        | {"transaction_decision": ("release", "reject")[place // 2 % 2]},
+                        | {"transaction_decision": ("release", "reject")[index // 2 % 2]},
                         auth=admin,
                     )
-                    for place, admin in enumerate(admins)
+                    for index, admin in enumerate(admins)
                 )
             )
             assert sorted(response.status_code for response in responses) == [200] + [409] * 9
             codes = {
-                http_response.json()["code"]
-                for http_response in responses
-                if http_response.status_code == 409
+                response.json()["code"] for response in responses if response.status_code == 409
             }
             assert codes == {"ALREADY_RESOLVED"}
-            (done,) = [place for place, one in enumerate(responses) if one.status_code == 200]
-            released = done // 2 % 2 == 0
+            (winner,) = [
+                index for index, result in enumerate(responses) if result.status_code == 200
+            ]
+            released = winner // 2 % 2 == 0
             assert await get_funds(harness, sender) == ((899_99 if released else 1000_00), 0)
             assert await get_funds(harness, receiver) == ((100_01 if released else 0), 0)
             found = await harness.client.get(f"{ALERTS_URL}/{alert['id']}", auth=admins[0])
-            assert found.json()["resolved_by"] == admins[done].id
+            assert found.json()["resolved_by"] == admins[winner].id
             assert len(await harness.list_audit_entries(alert["id"], "alert.resolved")) == 1
     async with harness.services.database.connection() as connection:
         assert (await verify(connection)).is_valid
@@ -184,13 +184,13 @@ async def test_database_failure_after_the_decision_does_not_change_the_response(
     alert, sender, _ = await create_held_transfer(harness)
     submit = services.ledger.submit
 
-    async def submit_and_lose(command: LedgerCommand) -> Outcome:
+    async def submit_and_disconnect(command: LedgerCommand) -> Outcome:
         outcome = await submit(command)
-        lost = AsyncMock(side_effect=unavailable("The database cannot be reached"))
-        monkeypatch.setattr(services.database, "fetchrow", lost)
+        failing = AsyncMock(side_effect=unavailable("The database cannot be reached"))
+        monkeypatch.setattr(services.database, "fetchrow", failing)
         return outcome
 
-    monkeypatch.setattr(services.ledger, "submit", submit_and_lose)
+    monkeypatch.setattr(services.ledger, "submit", submit_and_disconnect)
     response = await resolve_alert(harness, alert["id"], transaction_decision="release")
     monkeypatch.undo()
     assert (response.status_code, response.json()["alert"]["status"]) == (200, "resolved")
@@ -199,8 +199,8 @@ async def test_database_failure_after_the_decision_does_not_change_the_response(
 
 async def test_alert_is_resolved_when_its_transaction_was_already_decided(harness: Harness) -> None:
     alert, sender, _ = await create_held_transfer(harness)
-    settlement = ReviewDecision(transaction_id=decode_id(alert["transaction_id"]), release=False)
-    (await harness.services.ledger.submit(settlement)).require_accepted()
+    decision = ReviewDecision(transaction_id=decode_id(alert["transaction_id"]), release=False)
+    (await harness.services.ledger.submit(decision)).require_accepted()
     response = await resolve_alert(harness, alert["id"], transaction_decision="release")
     assert response.status_code == 200
     assert response.json()["message"].endswith("was decided earlier: failed.")

@@ -273,12 +273,12 @@ PREVIOUS_RELEASE_INSERT_SQL = """
 async def test_concurrent_alerts_of_two_releases_are_merged_per_subject(harness: Harness) -> None:
     database, new_id = harness.services.database, harness.services.new_id
     subscriber, agent = await harness.create_subscriber(), await create_agent(harness)
-    stored = {
+    rule_ids = {
         rule["name"]: decode_id(rule["id"]) for rule in (await get_rules_by_name(harness)).values()
     }
-    about_payee, about_agent = stored["Large cash-in or top-up"], stored["Busy agent"]
+    payee_rule, agent_rule = rule_ids["Large cash-in or top-up"], rule_ids["Busy agent"]
 
-    def match(rule_id: int, subject: str, subject_id: str) -> RuleMatch:
+    def build_match(rule_id: int, subject: str, subject_id: str) -> RuleMatch:
         rule = ComplianceRule(
             id=rule_id, type="AMOUNT_THRESHOLD", subject=subject, transaction_types=frozenset(),
             threshold=0, window_seconds=0, action="alert", severity="LOW",
@@ -286,23 +286,31 @@ async def test_concurrent_alerts_of_two_releases_are_merged_per_subject(harness:
         return RuleMatch(rule, decode_id(subject_id), None, needs_review=False, details={})
 
     matches = [
-        match(about_payee, "payee", subscriber["id"]),
-        match(about_agent, "agent", agent["id"]),
+        build_match(payee_rule, "payee", subscriber["id"]),
+        build_match(agent_rule, "agent", agent["id"]),
     ]
 
-    async def raise_new() -> None:
+    async def raise_with_this_release() -> None:
         async with database.transaction() as tx:
             await raise_alerts(tx, matches, harness.services.clock(), new_id)
 
-    async def raise_earlier() -> None:
+    async def raise_with_previous_release() -> None:
         await database.execute(
-            PREVIOUS_RELEASE_INSERT_SQL, new_id(), decode_id(subscriber["id"]), about_payee
+            PREVIOUS_RELEASE_INSERT_SQL, new_id(), decode_id(subscriber["id"]), payee_rule
         )
 
-    await asyncio.gather(*(raising() for raising in (raise_new, raise_earlier) * 20))
-    found = {item["rule_id"]: item["occurrences"] for item in await list_alerts(harness)}
+    await asyncio.gather(
+        *(
+            raise_alert()
+            for raise_alert in (raise_with_this_release, raise_with_previous_release) * 20
+        )
+    )
+    occurrences = {item["rule_id"]: item["occurrences"] for item in await list_alerts(harness)}
     assert len(await list_alerts(harness)) == 2
-    assert found == {ids.encode(ids.RULE, about_payee): 40, ids.encode(ids.RULE, about_agent): 20}
+    assert occurrences == {
+        ids.encode(ids.RULE, payee_rule): 40,
+        ids.encode(ids.RULE, agent_rule): 20,
+    }
 
 
 async def test_concurrent_transactions_of_an_agent_do_not_exceed_a_blocking_rule(
@@ -317,12 +325,8 @@ async def test_concurrent_transactions_of_an_agent_do_not_exceed_a_blocking_rule
         *(cash_out(harness, agent, customer, "10") for customer in customers),
     )
     assert sorted(response.status_code for response in responses) == [200] * 5 + [403] * 7
-    refused = {
-        parse_error(http_response)
-        for http_response in responses
-        if http_response.status_code == 403
-    }
-    assert refused == {(403, "COMPLIANCE_REJECTED")}
+    errors = {parse_error(response) for response in responses if response.status_code == 403}
+    assert errors == {(403, "COMPLIANCE_REJECTED")}
     (alert,) = await list_alerts(harness)
     assert alert["occurrences"] == 7
 

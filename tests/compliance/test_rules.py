@@ -33,9 +33,9 @@ async def test_rule_is_read_by_id_and_unknown_rule_is_404(harness: Harness) -> N
 
 
 async def test_default_rules(harness: Harness) -> None:
-    found = await get_rules_by_name(harness)
-    assert all(rule.pop("id").startswith("rul_") for rule in found.values())
-    assert found == {
+    rules = await get_rules_by_name(harness)
+    assert all(rule.pop("id").startswith("rul_") for rule in rules.values())
+    assert rules == {
         "Large amount": {
             "name": "Large amount",
             "type": "AMOUNT_THRESHOLD",
@@ -232,18 +232,20 @@ async def test_changed_rule_applies_immediately_in_every_process(
             await harness.create_subscriber(balance="1000"),
             await harness.create_subscriber(),
         )
-        elsewhere = Harness(second, harness.client)
-        for harness_here in (harness, elsewhere):  # both processes have cached the old rule
+        other_harness = Harness(second, harness.client)
+        for process_harness in (harness, other_harness):  # both processes have cached the old rule
             assert (
-                await submit_transfer(harness_here, sender["id"], receiver["id"], "50")
+                await submit_transfer(process_harness, sender["id"], receiver["id"], "50")
             ).code is None
         await update_rule(harness, "Large amount", threshold="10", action="block")
         outcomes = await asyncio.gather(
             *(
-                submit_transfer(here, sender["id"], receiver["id"], "50")
-                for here in (harness, elsewhere)
+                submit_transfer(process_harness, sender["id"], receiver["id"], "50")
+                for process_harness in (harness, other_harness)
             )
         )
         assert [outcome.code for outcome in outcomes] == ["COMPLIANCE_REJECTED"] * 2
         await update_rule(harness, "Large amount", status="inactive")
-        assert (await submit_transfer(elsewhere, sender["id"], receiver["id"], "50")).code is None
+        assert (
+            await submit_transfer(other_harness, sender["id"], receiver["id"], "50")
+        ).code is None

@@ -23,9 +23,9 @@ SESSION_COOKIE: Final = "tapgate_session"
 
 def parse_request_id(form: str) -> str:
     """Return the idempotency key embedded in a form that moves money."""
-    found = _REQUEST_ID_PATTERN.search(form)
-    assert found is not None, form
-    return found[1]
+    match = _REQUEST_ID_PATTERN.search(form)
+    assert match is not None, form
+    return match[1]
 
 
 def contains_digits(text: str, digits: str) -> bool:
@@ -79,9 +79,9 @@ class ConsoleClient:
 
     async def get_csrf_token(self) -> str:
         """Return the CSRF token, which is the same on every page of the session."""
-        found = _CSRF_PATTERN.search((await self.client.get("/console")).text)
-        assert found is not None, "nobody is signed in"
-        return found[1]
+        match = _CSRF_PATTERN.search((await self.client.get("/console")).text)
+        assert match is not None, "the client is not signed in"
+        return match[1]
 
     async def post_without_csrf(
         self, path: str, form: FormFields | None = None, **headers: str
@@ -115,10 +115,10 @@ class ConsoleClient:
         )
 
     async def submit_action(
-        self, name: str, form: FormFields | None = None, **names: str
+        self, name: str, form: FormFields | None = None, **query: str
     ) -> httpx2.Response:
-        """Open the dialog of an action and submit it. `names` become query parameters."""
-        address = f"/console/actions/{name}" + (f"?{urlencode(names)}" if names else "")
+        """Open the dialog of an action and submit it. `query` becomes query parameters."""
+        address = f"/console/actions/{name}" + (f"?{urlencode(query)}" if query else "")
         response = await self.get_partial(address)
         assert response.status_code == 200, f"{address}: {response.status_code} {response.text}"
         hidden = dict(_HIDDEN_FIELD_PATTERN.findall(response.text))
@@ -141,6 +141,6 @@ class ConsoleClients:
 
     async def create_signed_in(self, role: str = "A") -> ConsoleClient:
         """Return a client signed in as a new admin. `role` is the role's letter in the API."""
-        visitor = self.create_signed_out()
-        visitor.set_session(await self.harness.create_admin(role))
-        return visitor
+        console_client = self.create_signed_out()
+        console_client.set_session(await self.harness.create_admin(role))
+        return console_client

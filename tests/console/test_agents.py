@@ -17,7 +17,7 @@ RegisterAgent = Callable[..., Awaitable[str]]
 def register_agent(ada: ConsoleClient, harness: Harness) -> RegisterAgent:
     """Register an agent through the form and return its id."""
 
-    async def new(name: str, parent: str | None = None, **fields: str) -> str:
+    async def register(name: str, parent: str | None = None, **fields: str) -> str:
         kind = "super_agent" if parent is None else "sub_agent"
         form = {
             "agent_type": kind,
@@ -27,42 +27,42 @@ def register_agent(ada: ConsoleClient, harness: Harness) -> RegisterAgent:
         }
         if parent is not None:
             form["parent_agent_id"] = parent
-        act = "agent.register" if parent is None else "agent.register_sub"
-        done = await ada.submit_action(act, {**form, "commission_tier": "1", **fields})
-        assert "HX-Redirect" in done.headers, done.text
-        return done.headers["HX-Redirect"].removeprefix("/console/agents/")
+        action = "agent.register" if parent is None else "agent.register_sub"
+        response = await ada.submit_action(action, {**form, "commission_tier": "1", **fields})
+        assert "HX-Redirect" in response.headers, response.text
+        return response.headers["HX-Redirect"].removeprefix("/console/agents/")
 
-    return new
+    return register
 
 
 async def test_agent_tree_shows_the_total_float(
     ada: ConsoleClient, register_agent: RegisterAgent
 ) -> None:
-    top = await register_agent("Mariama Conteh")
+    super_agent = await register_agent("Mariama Conteh")
     for name, amount in (("Alie Bangura", "250.50"), ("Isha Turay", "1000")):
-        sub_agent = await register_agent(name, top)
+        sub_agent = await register_agent(name, super_agent)
         await ada.submit_action("agent.fund", {"amount": amount}, id=sub_agent)
-    await ada.submit_action("agent.fund", {"amount": "3000"}, id=top)
+    await ada.submit_action("agent.fund", {"amount": "3000"}, id=super_agent)
     text = await ada.get_page_text("/console/agents")
     assert "2 sub-agents" in text
     assert "3,000.00 SLE" in text and "4,250.50 SLE" in text
-    assert "4,250.50 SLE" in await ada.get_page_text(f"/console/agents/{top}")
+    assert "4,250.50 SLE" in await ada.get_page_text(f"/console/agents/{super_agent}")
 
 
 async def test_filtered_agents_are_returned_as_a_flat_list(
     ada: ConsoleClient, register_agent: RegisterAgent
 ) -> None:
-    top = await register_agent("Mariama Conteh")
-    await register_agent("Alie Bangura", top)
+    super_agent = await register_agent("Mariama Conteh")
+    await register_agent("Alie Bangura", super_agent)
     other = await register_agent("Sorie Kamara")
-    found = await ada.get_partial(f"/console/agents?parent_agent_id={top}")
+    found = await ada.get_partial(f"/console/agents?parent_agent_id={super_agent}")
     assert "Alie Bangura" in found.text and "Sorie Kamara" not in found.text
     assert "<html" not in found.text
     found = await ada.get_partial("/console/agents?search=alie")
     assert "Alie Bangura" in found.text and "Mariama Conteh" not in found.text
     await ada.submit_action("agent.suspend", {"reason": "On leave"}, id=other)
     found = await ada.get_partial("/console/agents?status=suspended")
-    assert found.text.count("<tr>") == 2, "the head and one row"
+    assert found.text.count("<tr>") == 2, "header and one row"
     assert "Sorie Kamara" in found.text
 
 
@@ -93,10 +93,10 @@ async def test_low_float_is_flagged_until_it_is_funded(
 async def test_float_transfer_requires_the_pin(
     ada: ConsoleClient, register_agent: RegisterAgent
 ) -> None:
-    top = await register_agent("Mariama Conteh")
-    sub_agent = await register_agent("Alie Bangura", top)
-    await ada.submit_action("agent.fund", {"amount": "500"}, id=top)
-    body = {"from_agent_id": top, "to_agent_id": sub_agent, "amount": "200"}
+    super_agent = await register_agent("Mariama Conteh")
+    sub_agent = await register_agent("Alie Bangura", super_agent)
+    await ada.submit_action("agent.fund", {"amount": "500"}, id=super_agent)
+    body = {"from_agent_id": super_agent, "to_agent_id": sub_agent, "amount": "200"}
     wrong = await ada.submit_action("agent.transfer", {**body, "pin": "1111"})
     assert 'role="alert"' in wrong.text and not contains_digits(wrong.text, "1111")
     assert (
@@ -115,7 +115,7 @@ async def test_offered_actions_follow_the_agent_status(
     await ada.get_page_text(page)
     await ada.submit_action("agent.suspend", {"reason": "On leave"}, id=agent)
     assert "agent.fund" not in await ada.get_page_text(page), (
-        "nothing to offer that would be refused"
+        "an action that would be rejected is offered"
     )
     await ada.submit_action("agent.activate", id=agent)
     await ada.submit_action("agent.terminate", {"reason": "Moved away"}, id=agent)
@@ -124,9 +124,13 @@ async def test_offered_actions_follow_the_agent_status(
 
 
 async def test_agent_names_are_escaped(ada: ConsoleClient, register_agent: RegisterAgent) -> None:
-    top = await register_agent(XSS_PAYLOAD, business_name=XSS_PAYLOAD, address=XSS_PAYLOAD)
-    await register_agent(XSS_PAYLOAD, top)
-    for path in ("/console/agents", "/console/agents?status=active", f"/console/agents/{top}"):
+    super_agent = await register_agent(XSS_PAYLOAD, business_name=XSS_PAYLOAD, address=XSS_PAYLOAD)
+    await register_agent(XSS_PAYLOAD, super_agent)
+    for path in (
+        "/console/agents",
+        "/console/agents?status=active",
+        f"/console/agents/{super_agent}",
+    ):
         response = await ada.get(path)
         assert response.status_code == 200
         assert "&lt;script&gt;alert(1)" in response.text and "<script>alert" not in response.text
@@ -141,8 +145,8 @@ async def test_actions_are_offered_by_role(
         await console_clients.create_signed_in("F"),
     )
     assert "/console/actions/" not in await support.get_page_text(page)
-    seen = await finance.get_page_text(page)
-    assert "agent.fund" in seen and "agent.suspend" not in seen
+    text = await finance.get_page_text(page)
+    assert "agent.fund" in text and "agent.suspend" not in text
     assert (await support.get_partial("/console/actions/agent.register")).status_code == 403
 
 
@@ -163,10 +167,10 @@ async def _transfer_float(
 async def test_declined_transfer_gets_a_new_request_id_and_can_be_corrected(
     ada: ConsoleClient, register_agent: RegisterAgent
 ) -> None:
-    top = await register_agent("Mariama Conteh")
-    sub = await register_agent("Alie Bangura", top)
-    await ada.submit_action("agent.fund", {"amount": "100"}, id=top)
-    form = f"/console/actions/agent.transfer?from_agent_id={top}&to_agent_id={sub}"
+    super_agent = await register_agent("Mariama Conteh")
+    sub = await register_agent("Alie Bangura", super_agent)
+    await ada.submit_action("agent.fund", {"amount": "100"}, id=super_agent)
+    form = f"/console/actions/agent.transfer?from_agent_id={super_agent}&to_agent_id={sub}"
     first = parse_request_id((await ada.get_partial(form)).text)
     text = await _transfer_float(ada, form, first, "500", "2639")
     assert "Insufficient float" in text
@@ -179,14 +183,17 @@ async def test_completed_transfer_keeps_its_request_id_when_the_form_is_resubmit
     ada: ConsoleClient, register_agent: RegisterAgent
 ) -> None:
     """The response is lost, and the user edits the form that is still open."""
-    top = await register_agent("Mariama Conteh")
-    sub = await register_agent("Alie Bangura", top)
-    await ada.submit_action("agent.fund", {"amount": "100"}, id=top)
-    form = f"/console/actions/agent.transfer?from_agent_id={top}&to_agent_id={sub}"
-    own = parse_request_id((await ada.get_partial(form)).text)
-    assert await _transfer_float(ada, form, own, "10", "2639") == ""
+    super_agent = await register_agent("Mariama Conteh")
+    sub = await register_agent("Alie Bangura", super_agent)
+    await ada.submit_action("agent.fund", {"amount": "100"}, id=super_agent)
+    form = f"/console/actions/agent.transfer?from_agent_id={super_agent}&to_agent_id={sub}"
+    request_id = parse_request_id((await ada.get_partial(form)).text)
+    assert await _transfer_float(ada, form, request_id, "10", "2639") == ""
     for amount, pin in (("20", "2639"), ("ten", "2639"), ("20", "25"), ("500", "2639")):
-        assert parse_request_id(await _transfer_float(ada, form, own, amount, pin)) == own, (
+        assert (
+            parse_request_id(await _transfer_float(ada, form, request_id, amount, pin))
+            == request_id
+        ), (
             amount,
             pin,
         )

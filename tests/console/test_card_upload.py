@@ -44,9 +44,9 @@ async def test_long_error_list_is_truncated_and_downloadable_as_csv(ada: Console
     assert text.count('data-label="Row"') == 200 and "2,800 more in the download." in text
     link = re.search(r'href="data:text/csv;charset=utf-8,([^"]+)" download', text)
     assert link is not None
-    stored = list(csv.reader(io.StringIO(unquote(link[1]))))
-    assert stored[0] == ["Row", "Serial No.", "Error"] and len(stored) == 3001
-    assert stored[-1][:2] == ["3001", "'=BAD 2999"], "no formula for a spreadsheet"
+    downloaded = list(csv.reader(io.StringIO(unquote(link[1]))))
+    assert downloaded[0] == ["Row", "Serial No.", "Error"] and len(downloaded) == 3001
+    assert downloaded[-1][:2] == ["3001", "'=BAD 2999"], "formulas must be escaped for spreadsheets"
 
 
 @pytest.mark.parametrize(
@@ -81,10 +81,10 @@ async def test_form_without_a_file_creates_no_cards(ada: ConsoleClient) -> None:
 async def test_only_system_admins_can_upload_cards(
     console_clients: ConsoleClients, role: str
 ) -> None:
-    visitor = await console_clients.create_signed_in(role)
-    assert (await visitor.get(URL)).status_code == 403
-    assert (await visitor.post_file(URL, f"{HEADER}UP-9,\n".encode())).status_code == 403
-    assert "UP-9" not in await visitor.get_page_text("/console/cards")
+    console_client = await console_clients.create_signed_in(role)
+    assert (await console_client.get(URL)).status_code == 403
+    assert (await console_client.post_file(URL, f"{HEADER}UP-9,\n".encode())).status_code == 403
+    assert "UP-9" not in await console_client.get_page_text("/console/cards")
 
 
 async def test_upload_requires_the_csrf_token_of_the_session(ada: ConsoleClient) -> None:

@@ -12,12 +12,14 @@ XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
 def test_every_block_reason_is_offered_and_permanent_ones_are_labeled() -> None:
-    acts = {action.name: action for action in ACTIONS}
-    (offered,), (for_good,) = acts["card.block"].fields, acts["card.lose"].fields
-    assert {value for value, _ in offered.options} == set(BLOCK_REASON_TEXTS)
-    assert {value for value, _ in for_good.options} == {"lost", "stolen", "damaged"}
-    output = {value for value, label in offered.options if label.endswith("(permanent)")}
-    assert output == {"lost", "stolen", "damaged"}
+    actions = {action.name: action for action in ACTIONS}
+    (block_field,), (permanent_field,) = actions["card.block"].fields, actions["card.lose"].fields
+    assert {value for value, _ in block_field.options} == set(BLOCK_REASON_TEXTS)
+    assert {value for value, _ in permanent_field.options} == {"lost", "stolen", "damaged"}
+    labeled_permanent = {
+        value for value, label in block_field.options if label.endswith("(permanent)")
+    }
+    assert labeled_permanent == {"lost", "stolen", "damaged"}
 
 
 async def test_card_can_be_blocked_unblocked_and_blocked_permanently(
@@ -37,8 +39,8 @@ async def test_card_can_be_blocked_unblocked_and_blocked_permanently(
     text = await ada.get_page_text(page)
     assert "permanently blocked (stolen)" in text
     assert "card.unblock" not in text and "card.block" not in text
-    refused = await ada.submit_action("card.unblock", {}, serial=serial)
-    assert "Card is permanently blocked" in refused.text
+    rejected = await ada.submit_action("card.unblock", {}, serial=serial)
+    assert "Card is permanently blocked" in rejected.text
 
 
 async def test_child_card_shows_its_spending_and_escapes_the_name(
@@ -68,20 +70,20 @@ async def test_invalid_filters_are_reported_and_ignored(
     serial = await create_card(harness)
     text = await ada.get_page_text("/console/cards?subscriber_id=nobody&search=NEW")
     assert "Customer must be" in text and serial in text
-    part = (await ada.get_partial("/console/cards?status=NONSENSE")).text
-    assert 'id="filter-errors" role="alert" hx-swap-oob="true"><p' in part and serial in part
-    part = (await ada.get_partial("/console/cards?search=NEW")).text
-    assert 'hx-swap-oob="true"></div>' in part, "what was said before is taken back"
+    partial = (await ada.get_partial("/console/cards?status=NONSENSE")).text
+    assert 'id="filter-errors" role="alert" hx-swap-oob="true"><p' in partial and serial in partial
+    partial = (await ada.get_partial("/console/cards?search=NEW")).text
+    assert 'hx-swap-oob="true"></div>' in partial, "the previous error is cleared"
 
 
 async def test_card_of_a_restricted_subscriber_is_masked_and_can_be_blocked(
     ada: ConsoleClient, harness: Harness
 ) -> None:
-    hidden = await harness.create_restricted_subscriber()
-    serial = await harness.create_card(hidden["id"])
+    restricted = await harness.create_restricted_subscriber()
+    serial = await harness.create_card(restricted["id"])
     text = await ada.get_page_text(f"/console/cards/{serial}")
     assert "Card of a restricted customer" in text and "card.block" in text
-    assert "Aminata" not in text and hidden["id"] not in text
+    assert "Aminata" not in text and restricted["id"] not in text
     assert (
         await ada.submit_action("card.block", {"reason": "lost"}, serial=serial)
     ).status_code == 200
@@ -89,18 +91,18 @@ async def test_card_of_a_restricted_subscriber_is_masked_and_can_be_blocked(
 
 
 @pytest.mark.parametrize(
-    ("role", "acts", "audit"),
+    ("role", "actions", "audit"),
     [("C", {"block"}, True), ("S", {"block"}, False), ("F", set(), False)],
 )
 async def test_card_actions_and_audit_log_are_shown_by_role(
-    console_clients: ConsoleClients, harness: Harness, role: str, acts: set[str], audit: bool
+    console_clients: ConsoleClients, harness: Harness, role: str, actions: set[str], audit: bool
 ) -> None:
-    visitor = await console_clients.create_signed_in(role)
+    console_client = await console_clients.create_signed_in(role)
     serial = await harness.create_card((await harness.create_subscriber())["id"])
-    text = await visitor.get_page_text(f"/console/cards/{serial}")
-    assert ("card.block" in text) == ("block" in acts)
+    text = await console_client.get_page_text(f"/console/cards/{serial}")
+    assert ("card.block" in text) == ("block" in actions)
     assert ('id="audit"' in text) == audit
-    assert "/console/cards/upload" not in await visitor.get_page_text("/console/cards")
+    assert "/console/cards/upload" not in await console_client.get_page_text("/console/cards")
 
 
 async def test_unknown_card_is_404(ada: ConsoleClient) -> None:

@@ -83,10 +83,10 @@ async def test_rejected_payment_is_returned_to_the_payer(
     alert = await create_held_payment(harness, payer, receiver)
     assert await get_available_balance(harness, payer) == "400.00"
     await officer.get(f"{QUEUE_URL}/alerts/{alert}")
-    refused = await officer.submit_action(
+    rejected = await officer.submit_action(
         "alert.reject", {"transaction_decision": "reject"}, id=alert
     )
-    assert 'aria-invalid="true"' in refused.text and "alert" in refused.text
+    assert 'aria-invalid="true"' in rejected.text and "alert" in rejected.text
     await officer.submit_action(
         "alert.reject", DECISION | {"transaction_decision": "reject"}, id=alert
     )
@@ -195,15 +195,17 @@ async def test_rule_can_be_changed_and_deactivated(
         "inactive",
         ["transfer", "pos_payment"],
     )
-    refused = await officer.submit_action("rule.count", form | {"threshold": "many"}, id=rule["id"])
-    assert "Very many" in refused.text and 'aria-invalid="true"' in refused.text
+    rejected = await officer.submit_action(
+        "rule.count", form | {"threshold": "many"}, id=rule["id"]
+    )
+    assert "Very many" in rejected.text and 'aria-invalid="true"' in rejected.text
 
 
 async def test_every_rule_type_has_a_description(harness: Harness) -> None:
-    known = (await get_rules_by_name(harness)).values()
-    assert {rule["type"] for rule in known} <= set(CHANGE_ACTIONS)
+    rules = (await get_rules_by_name(harness)).values()
+    assert {rule["type"] for rule in rules} <= set(CHANGE_ACTIONS)
     for action in ("alert", "review", "block"):
-        for rule in known:
+        for rule in rules:
             assert describe_rule(rule | {"action": action}).endswith(".")
     assert describe_rule((await get_rules_by_name(harness))["Busy agent"]) == (
         "More than 200 transactions by one agent in a day: allow and alert."
@@ -226,8 +228,8 @@ async def test_rule_is_created_and_deleted(officer: ConsoleClient, harness: Harn
         "transaction_types": ["agent_cashin"],
     }
     await officer.get(f"{QUEUE_URL}/rules")
-    refused = await officer.submit_action("rule.new_amount", form | {"subject": "payer"})
-    assert 'aria-invalid="true"' in refused.text or 'role="alert"' in refused.text
+    rejected = await officer.submit_action("rule.new_amount", form | {"subject": "payer"})
+    assert 'aria-invalid="true"' in rejected.text or 'role="alert"' in rejected.text
     await officer.submit_action("rule.new_amount", form)
     rule = (await get_rules_by_name(harness))["Large cash-in"]
     assert (rule["subject"], rule["threshold"], rule["action"]) == ("payee", "250.00", "block")
@@ -265,15 +267,15 @@ async def test_compliance_check_shows_the_expected_outcome(
     officer: ConsoleClient, harness: Harness
 ) -> None:
     person = await harness.create_subscriber(balance="500")
-    asked = {"subscriber_id": person["id"], "transaction_type": "transfer_p2p"}
-    response = await officer.submit_action("compliance.check", asked | {"amount": "10"})
+    form = {"subscriber_id": person["id"], "transaction_type": "transfer_p2p"}
+    response = await officer.submit_action("compliance.check", form | {"amount": "10"})
     assert "Payment would be allowed" in response.text
-    response = await officer.submit_action("compliance.check", asked | {"amount": "70000"})
+    response = await officer.submit_action("compliance.check", form | {"amount": "70000"})
     assert "Payment would be declined" in response.text
     assert "TRANSACTION_LIMIT_EXCEEDED" in response.text
     assert (
         'role="alert"'
-        in (await officer.submit_action("compliance.check", asked | {"amount": "x"})).text
+        in (await officer.submit_action("compliance.check", form | {"amount": "x"})).text
     )
 
 
@@ -281,9 +283,9 @@ async def test_compliance_pages_are_forbidden_to_other_roles(
     console_clients: ConsoleClients, officer: ConsoleClient
 ) -> None:
     for role in "SF":
-        visitor = await console_clients.create_signed_in(role)
+        console_client = await console_clients.create_signed_in(role)
         for path in (QUEUE_URL, f"{QUEUE_URL}/rules", f"{QUEUE_URL}/alerts/alr_0000000000001"):
-            assert (await visitor.get(path)).status_code == 403
+            assert (await console_client.get(path)).status_code == 403
     for unknown in ("alr_0000000000001", "x", "%3Cscript%3E"):
         assert (await officer.get(f"{QUEUE_URL}/alerts/{unknown}")).status_code == 404
     assert (await officer.get(f"{QUEUE_URL}?status=nonsense")).status_code == 422

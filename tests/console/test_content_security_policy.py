@@ -20,15 +20,15 @@ _FORBIDDEN_PATTERNS = {
     "a style attribute": re.compile(r"\sstyle\s*=", re.IGNORECASE),
     "a style element": re.compile(r"<style\b", re.IGNORECASE),
     "an inline script": re.compile(r"<script\b(?![^>]*\ssrc=\"/)", re.IGNORECASE),
-    "a script's address": re.compile(r"javascript:", re.IGNORECASE),
+    "a javascript: URL": re.compile(r"javascript:", re.IGNORECASE),
     "another host": re.compile(r"(?:src|href|action|hx-\w+)=[\"'](?:https?:)?//", re.IGNORECASE),
-    "an expression of htmx": re.compile(r"hx-on|hx-vals=[\"']js:|hx-trigger=[\"'][^\"']*\["),
-    "something not escaped": re.compile(r"\|\s*safe\b|autoescape\s+false|Markup\("),
+    "an htmx expression": re.compile(r"hx-on|hx-vals=[\"']js:|hx-trigger=[\"'][^\"']*\["),
+    "unescaped output": re.compile(r"\|\s*safe\b|autoescape\s+false|Markup\("),
 }
 
 
 def find_inline_code(text: str) -> list[str]:
-    return [what for what, pattern in _FORBIDDEN_PATTERNS.items() if pattern.search(text)]
+    return [name for name, pattern in _FORBIDDEN_PATTERNS.items() if pattern.search(text)]
 
 
 def test_scan_detects_every_kind_of_inline_code() -> None:

@@ -16,12 +16,12 @@ from tapgate.settings import Settings, load_settings
 
 @pytest.fixture(params=["JPY", "KWD"])
 def settings(request: pytest.FixtureRequest, tmp_path: Path, database_url: str) -> Settings:
-    chosen: Mapping[str, str] = {
+    environ: Mapping[str, str] = {
         "TAPGATE_DATA_DIR": str(tmp_path),
         "TAPGATE_DATABASE_URL": database_url,
         "TAPGATE_CURRENCY": request.param,
     }
-    return load_settings(chosen)
+    return load_settings(environ)
 
 
 async def test_alert_page_omits_the_fee_of_a_payment_without_one(

@@ -10,9 +10,9 @@ from harness import Harness
 from tapgate.console.forms import FormData
 
 
-async def _post_block(visitor: ConsoleClient, id: str, **headers: str) -> int:
+async def _post_block(console_client: ConsoleClient, id: str, **headers: str) -> int:
     path = f"/console/actions/subscriber.block?id={id}"
-    return (await visitor.post_without_csrf(path, {"reason": "x"}, **headers)).status_code
+    return (await console_client.post_without_csrf(path, {"reason": "x"}, **headers)).status_code
 
 
 async def _is_blocked(harness: Harness, id: str) -> bool:
@@ -26,13 +26,13 @@ async def test_form_requires_the_csrf_token_of_its_session(
     ada: ConsoleClient, console_clients: ConsoleClients, harness: Harness
 ) -> None:
     person = (await harness.create_subscriber())["id"]
-    of_another = await (await console_clients.create_signed_in("A")).get_csrf_token()
-    own = await ada.get_csrf_token()
-    for wrong in ("", "x", of_another, own[:-1], own.upper() + "x", own + own):
+    other_token = await (await console_clients.create_signed_in("A")).get_csrf_token()
+    token = await ada.get_csrf_token()
+    for wrong in ("", "x", other_token, token[:-1], token.upper() + "x", token + token):
         assert await _post_block(ada, person, **{"X-CSRF-Token": wrong}) == 403
     assert await _post_block(ada, person) == 403
     assert not await _is_blocked(harness, person)
-    assert await _post_block(ada, person, **{"X-CSRF-Token": own}) == 303
+    assert await _post_block(ada, person, **{"X-CSRF-Token": token}) == 303
     assert await _is_blocked(harness, person)
 
 
@@ -65,10 +65,10 @@ async def test_cross_site_form_is_rejected_even_with_the_token(
     )
     for headers in CROSS_SITE_HEADERS:
         assert await _post_block(ada, person, **csrf, **headers) == 403, headers
-        signing_in = await signed_out_client.post_without_csrf(
+        login = await signed_out_client.post_without_csrf(
             "/console/sign-in", {"email": "a@b.c"}, **headers
         )
-        assert signing_in.status_code == 403, "nobody is signed in as somebody else unknowingly"
+        assert login.status_code == 403, "cross-site logins must be rejected"
     assert not await _is_blocked(harness, person)
 
 
@@ -110,19 +110,19 @@ async def test_redirect_after_an_action_stays_on_this_site(
     ada: ConsoleClient, harness: Harness
 ) -> None:
     csrf = (await ada.get_csrf_token()).encode()
-    for came_from in OFF_SITE_URLS:
+    for referer in OFF_SITE_URLS:
         path = (
             f"/console/actions/subscriber.reset_pin?id={(await harness.create_subscriber())['id']}"
         )
         headers = [
             (b"HX-Request", b"true"),
-            (b"HX-Current-URL", came_from.encode()),
+            (b"HX-Current-URL", referer.encode()),
             (b"X-CSRF-Token", csrf),
         ]
         response = await ada.client.post(path, headers=headers)
         assert response.status_code == 200, response.text
         target = response.headers["HX-Redirect"]
-        assert target.startswith("/") and target[1:2] not in ("/", "\\"), came_from
+        assert target.startswith("/") and target[1:2] not in ("/", "\\"), referer
         assert target.isascii() and target.isprintable()
         assert "x" not in response.cookies
 
@@ -153,7 +153,7 @@ async def test_invalid_field_values_are_reported_in_the_form(
     for form in INVALID_FORMS:
         response = await ada.submit_action("subscriber.level", form, id=person)
         assert response.status_code == 200, response.text
-        assert 'role="alert"' in response.text, f"{form} was taken"
+        assert 'role="alert"' in response.text, f"{form} was accepted"
 
 
 async def test_fields_forbidden_to_the_role_are_dropped(
@@ -177,17 +177,17 @@ async def test_large_form_is_parsed_once_and_off_the_main_thread(
 ) -> None:
     """Parsing a photo takes long and must not delay payments in the same process."""
     person, csrf = (await harness.create_subscriber())["id"], await ada.get_csrf_token()
-    read: list[tuple[int, bool]] = []
+    parsed: list[tuple[int, bool]] = []
 
-    def recorded(encoded: bytes) -> FormData:
-        read.append((len(encoded), threading.current_thread() is threading.main_thread()))
+    def record_and_parse(encoded: bytes) -> FormData:
+        parsed.append((len(encoded), threading.current_thread() is threading.main_thread()))
         return FormData(encoded)
 
-    monkeypatch.setattr("tapgate.console.page_request.FormData", recorded)
+    monkeypatch.setattr("tapgate.console.page_request.FormData", record_and_parse)
     response = await ada.post_without_csrf(
         f"/console/actions/subscriber.document?id={person}",
         {"document_type": "id_front", "image": "+/" * 1_000_000},
         **{"X-CSRF-Token": csrf},
     )
     assert response.status_code == 200 and "JPEG or PNG" in response.text
-    assert [in_line for size, in_line in read if size > 1_000_000] == [False]
+    assert [on_main_thread for size, on_main_thread in parsed if size > 1_000_000] == [False]

@@ -15,17 +15,17 @@ P2P_FEES_URL = f"{LIMITS_URL}/fees/transfer_p2p"
 
 async def get_fee_rules(harness: Harness) -> list[dict[str, Any]]:
     response = await harness.client.get("/api/v1/fee-rules", auth=await harness.create_admin())
-    found: list[dict[str, Any]] = response.json()["data"]
-    return found
+    rules: list[dict[str, Any]] = response.json()["data"]
+    return rules
 
 
-async def get_prefilled_form(visitor: ConsoleClient, path: str) -> dict[str, str]:
+async def get_prefilled_form(console_client: ConsoleClient, path: str) -> dict[str, str]:
     """Return the fields of a fee form with their initial values."""
-    text = (await visitor.get_partial(path)).text
-    found = dict(re.findall(r'name="(\w+)"[^>]* value="([^"]*)"', text))
-    chosen = re.findall(r'<option value="(\w+)"( selected)?', text)
-    payer = next((name for name, selected in chosen if selected), chosen[0][0])
-    return {**found, "payer": payer}
+    text = (await console_client.get_partial(path)).text
+    fields = dict(re.findall(r'name="(\w+)"[^>]* value="([^"]*)"', text))
+    options = re.findall(r'<option value="(\w+)"( selected)?', text)
+    payer = next((name for name, selected in options if selected), options[0][0])
+    return {**fields, "payer": payer}
 
 
 def test_every_chargeable_transaction_type_can_have_a_fee() -> None:
@@ -43,17 +43,15 @@ async def test_limits_of_a_kyc_level_can_be_changed(ada: ConsoleClient, harness:
         "no_pin_limit": "0",
         "requirements": "phone_number\r\n selfie \r\n\r\n",
     }
-    refused = await ada.submit_action(
+    rejected = await ada.submit_action(
         "limits.level_1", form | {"monthly_limit": "1"}, kyc_level="1"
     )
-    assert "The daily limit must not exceed the monthly limit." in refused.text
+    assert "The daily limit must not exceed the monthly limit." in rejected.text
     await ada.submit_action("limits.level_1", form, kyc_level="1")
     assert "123.45" in await ada.get_page_text(LIMITS_URL)
-    http_response = await harness.client.get(
-        "/api/v1/account-rules/1", auth=await harness.create_admin()
-    )
-    assert http_response.json()["requirements"] == ["phone_number", "selfie"]
-    assert http_response.json()["no_pin_limit"] == "0.00"
+    updated = await harness.client.get("/api/v1/account-rules/1", auth=await harness.create_admin())
+    assert updated.json()["requirements"] == ["phone_number", "selfie"]
+    assert updated.json()["no_pin_limit"] == "0.00"
 
 
 async def test_submitting_an_unchanged_fee_form_changes_nothing(
@@ -119,13 +117,15 @@ async def test_fees_are_shown_to_finance_and_changed_only_by_system_admins(
     console_clients: ConsoleClients,
 ) -> None:
     for role in "SCF":
-        visitor = await console_clients.create_signed_in(role)
-        text = await visitor.get_page_text(LIMITS_URL)
+        console_client = await console_clients.create_signed_in(role)
+        text = await console_client.get_page_text(LIMITS_URL)
         assert "10,000,000.00" in text and "/console/actions/limits" not in text
         assert ("1.5% up to 50,000.00 SLE" in text) == (role == "F")
         assert P2P_FEES_URL not in text
-        assert (await visitor.get_partial(P2P_FEES_URL)).status_code == 403
-        assert (await visitor.post_partial(P2P_FEES_URL, {"rate_last": "5"})).status_code == 403
+        assert (await console_client.get_partial(P2P_FEES_URL)).status_code == 403
+        assert (
+            await console_client.post_partial(P2P_FEES_URL, {"rate_last": "5"})
+        ).status_code == 403
     ada = await console_clients.create_signed_in("A")
     assert P2P_FEES_URL in await ada.get_page_text(LIMITS_URL)
     assert (
@@ -142,12 +142,12 @@ async def get_commission_rules(harness: Harness) -> list[dict[str, Any]]:
     response = await harness.client.get(
         "/api/v1/commission-rules", auth=await harness.create_admin()
     )
-    found: list[dict[str, Any]] = response.json()["data"]
-    return found
+    rules: list[dict[str, Any]] = response.json()["data"]
+    return rules
 
 
-async def get_commission_form(visitor: ConsoleClient) -> dict[str, str]:
-    text = (await visitor.get_partial(COMMISSION_URL)).text
+async def get_commission_form(console_client: ConsoleClient) -> dict[str, str]:
+    text = (await console_client.get_partial(COMMISSION_URL)).text
     return dict(re.findall(r'name="(\w+)"[^>]* value="([^"]*)"', text))
 
 
@@ -171,12 +171,12 @@ async def test_commission_is_shown_and_changed(ada: ConsoleClient, harness: Harn
         ("agent_cashout", 3)
     ]
     # Another admin has changed it since this form was opened.
-    late = await ada.post_partial(COMMISSION_URL, form)
-    assert "HX-Redirect" not in late.headers and 'role="alert"' in late.text
+    stale = await ada.post_partial(COMMISSION_URL, form)
+    assert "HX-Redirect" not in stale.headers and 'role="alert"' in stale.text
     assert await get_commission_rules(harness) == now
 
 
-async def test_invalid_commission_is_marked_where_it_was_typed(
+async def test_invalid_commission_is_marked_at_its_field(
     ada: ConsoleClient, harness: Harness
 ) -> None:
     before = await get_commission_rules(harness)

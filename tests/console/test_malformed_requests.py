@@ -45,9 +45,9 @@ async def test_every_response_has_the_security_headers(
 async def test_unknown_path_gets_a_404_page(
     ada: ConsoleClient, signed_out_client: ConsoleClient
 ) -> None:
-    for visitor in (ada, signed_out_client):
+    for console_client in (ada, signed_out_client):
         for path in ("/console/nowhere", "/console/", "/console//", "/console/subscribers/"):
-            response = await visitor.get(path)
+            response = await console_client.get(path)
             assert response.status_code == 404 and "<h1>Page not found</h1>" in response.text
 
 
@@ -61,16 +61,16 @@ async def test_unsupported_method_gets_405_with_an_allow_header(ada: ConsoleClie
 
 async def test_head_response_matches_get_without_a_body(ada: ConsoleClient) -> None:
     for path in ("/console", "/console/subscribers", "/console/nowhere"):
-        whole, head = await ada.get(path), await ada.client.head(path)
-        assert head.status_code == whole.status_code and head.content == b""
-        assert head.headers["Content-Length"] == whole.headers["Content-Length"]
+        full, head = await ada.get(path), await ada.client.head(path)
+        assert head.status_code == full.status_code and head.content == b""
+        assert head.headers["Content-Length"] == full.headers["Content-Length"]
 
 
 async def test_malformed_query_causes_no_server_error(ada: ConsoleClient) -> None:
     for path, query in itertools.product(PATHS, QUERIES):
-        address = f"{path}?{query}".encode("utf-8", "replace").decode("latin-1")
-        for response in (await ada.client.get(address), await ada.get_partial(address)):
-            assert response.status_code < 500, f"{address}: {response.text}"
+        url = f"{path}?{query}".encode("utf-8", "replace").decode("latin-1")
+        for response in (await ada.client.get(url), await ada.get_partial(url)):
+            assert response.status_code < 500, f"{url}: {response.text}"
 
 
 UNKNOWN_PATHS = (
@@ -98,13 +98,13 @@ async def test_malformed_form_causes_no_server_error(
     ada: ConsoleClient, signed_out_client: ConsoleClient
 ) -> None:
     csrf = await ada.get_csrf_token()
-    for body, kind in itertools.product(BODIES, CONTENT_TYPES):
-        headers = {"Content-Type": kind, "X-CSRF-Token": csrf}
-        for visitor, path in (
+    for body, content_type in itertools.product(BODIES, CONTENT_TYPES):
+        headers = {"Content-Type": content_type, "X-CSRF-Token": csrf}
+        for console_client, path in (
             (ada, "/console/actions/subscriber.block?id=sub_x"),
             (signed_out_client, "/console/sign-in"),
         ):
-            response = await visitor.client.post(path, content=body, headers=headers)
+            response = await console_client.client.post(path, content=body, headers=headers)
             assert response.status_code < 500, response.text
 
 
@@ -123,35 +123,35 @@ async def test_large_form_is_rejected_when_signed_out(
     response = await signed_out_client.post_without_csrf("/console/sign-in", large)
     assert response.status_code == 413
     assert response.headers["Content-Type"].startswith("text/html")
-    part = await signed_out_client.post_without_csrf(
+    partial = await signed_out_client.post_without_csrf(
         "/console/sign-in", large, **{"HX-Request": "true"}
     )
-    assert part.status_code == 413 and "<html" not in part.text
+    assert partial.status_code == 413 and "<html" not in partial.text
     response = await ada.post_without_csrf(
         "/console/actions/subscriber.block", {"reason": "x" * 20_000}
     )
-    assert response.status_code == 403, "whoever is signed in may send a file"
+    assert response.status_code == 403, "signed-in users may send large forms"
 
 
 async def test_rate_limited_request_gets_an_html_page(
     console_clients: ConsoleClients, tmp_path: Path
 ) -> None:
-    services, visitor = (
+    services, console_client = (
         console_clients.harness.services,
         await console_clients.create_signed_in("S"),
     )
     settings = msgspec.structs.replace(services.settings, data_dir=tmp_path / "slow", rate_burst=1)
-    usual, services.throttle = (
+    original_throttle, services.throttle = (
         services.throttle,
         Throttle(msgspec.structs.replace(settings, rate_limit=1)),
     )
     try:
-        response = await visitor.get("/console")
+        response = await console_client.get("/console")
         while response.status_code == 200:
-            response = await visitor.get("/console")
+            response = await console_client.get("/console")
     finally:
         await services.throttle.close()
-        services.throttle = usual
+        services.throttle = original_throttle
     assert response.status_code == 429 and int(response.headers["Retry-After"]) > 0
     assert response.headers["Content-Type"].startswith("text/html")
-    assert "Customers" in response.text, "the way on is there"
+    assert "Customers" in response.text, "the page must keep its navigation"

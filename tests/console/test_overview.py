@@ -10,13 +10,13 @@ from harness import Harness
 
 def parse_tile(page: str, label: str) -> str:
     """Return the text of one tile without markup."""
-    found = re.search(rf"<dt>{label}</dt><dd>(.*?)</dd>", page, re.DOTALL)
-    assert found is not None, page
-    return " ".join(re.sub(r"<[^>]+>", " ", found[1]).split())
+    match = re.search(rf"<dt>{label}</dt><dd>(.*?)</dd>", page, re.DOTALL)
+    assert match is not None, page
+    return " ".join(re.sub(r"<[^>]+>", " ", match[1]).split())
 
 
 @pytest.mark.parametrize(
-    ("severities", "output"),
+    ("severities", "tile"),
     [
         (["CRITICAL", "HIGH", "HIGH", "LOW"], "4 ■ Critical 1 ■ High 2"),
         (["CRITICAL"], "1 ■ Critical 1"),
@@ -25,7 +25,7 @@ def parse_tile(page: str, label: str) -> str:
     ],
 )
 async def test_open_alerts_are_counted_by_severity(
-    console_clients: ConsoleClients, harness: Harness, severities: list[str], output: str
+    console_clients: ConsoleClients, harness: Harness, severities: list[str], tile: str
 ) -> None:
     for severity in severities:
         response = await harness.client.post(
@@ -35,22 +35,22 @@ async def test_open_alerts_are_counted_by_severity(
         )
         assert response.status_code == 201, response.text
     page = await (await console_clients.create_signed_in("C")).get_page_text("/console")
-    assert parse_tile(page, "Open alerts") == output
+    assert parse_tile(page, "Open alerts") == tile
 
 
 async def test_alerts_under_investigation_are_counted_separately(
     console_clients: ConsoleClients, harness: Harness
 ) -> None:
-    visitor = await console_clients.create_signed_in("C")
+    console_client = await console_clients.create_signed_in("C")
     for severity in ("HIGH", "CRITICAL"):
-        raised = await harness.client.post(
+        response = await harness.client.post(
             "/api/v1/compliance/alerts",
             json={"alert_type": "by hand", "severity": severity, "details": {}},
             auth=harness.get_service_auth(),
         )
-        alert = raised.json()["alert_id"]
+        alert = response.json()["alert_id"]
     await harness.client.post(
         f"/api/v1/compliance/alerts/{alert}/investigate", auth=await harness.create_admin("C")
     )
-    page = await visitor.get_page_text("/console")
+    page = await console_client.get_page_text("/console")
     assert parse_tile(page, "Open alerts") == "1 ■ High 1, 1 under investigation"

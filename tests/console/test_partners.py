@@ -10,18 +10,18 @@ XSS_PAYLOAD = "<script>alert(1)</script>"
 async def _create_partner(ada: ConsoleClient, name: str = "Sierra Bank") -> tuple[str, str]:
     """Create a partner and return its id and the response text."""
     created = await ada.submit_action("partner.create", {"name": name, "overdraft_limit": "100"})
-    found = re.search(r'href="/console/partners/(ptn_\w+)"', created.text)
-    assert found is not None, created.text
-    return found[1], created.text
+    match = re.search(r'href="/console/partners/(ptn_\w+)"', created.text)
+    assert match is not None, created.text
+    return match[1], created.text
 
 
 async def test_secrets_of_a_new_partner_are_shown_once(ada: ConsoleClient) -> None:
     partner, output = await _create_partner(ada)
-    copied = re.findall(r'data-copy="([^"]+)"', output)
-    assert copied[0] == partner and len(copied) == 4
+    copyable_values = re.findall(r'data-copy="([^"]+)"', output)
+    assert copyable_values[0] == partner and len(copyable_values) == 4
     text = await ada.get_page_text(f"/console/partners/{partner}")
     assert "Sierra Bank" in text and "100.00 SLE" in text
-    assert not any(secret in text for secret in copied[2:])
+    assert not any(secret in text for secret in copyable_values[2:])
     assert f"/api/v1/webhooks/partners/{partner}" in text
 
 
@@ -29,12 +29,12 @@ async def test_repeated_funding_form_funds_the_partner_once(ada: ConsoleClient) 
     partner, _ = await _create_partner(ada)
     page = f"/console/partners/{partner}"
     await ada.get_page_text(page)
-    address = f"/console/actions/partner.fund?id={partner}"
-    response = await ada.get_partial(address)
+    form_url = f"/console/actions/partner.fund?id={partner}"
+    response = await ada.get_partial(form_url)
     request_id = response.text.partition('name="request_id" value="')[2].partition('"')[0]
     for _ in range(2):
-        done = await ada.post_partial(address, {"amount": "2500", "request_id": request_id})
-        assert done.headers["HX-Redirect"] == page
+        submitted = await ada.post_partial(form_url, {"amount": "2500", "request_id": request_id})
+        assert submitted.headers["HX-Redirect"] == page
     text = await ada.get_page_text(page)
     assert "2,500.00 SLE" in text and "5,000.00 SLE" not in text
 

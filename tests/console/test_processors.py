@@ -8,9 +8,9 @@ from harness import Harness
 XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
-def _list_copyable_values(reply: str) -> list[str]:
+def _list_copyable_values(text: str) -> list[str]:
     """Return the values of the copy buttons next to ids and secrets."""
-    return re.findall(r'data-copy="([^"]+)"', reply)
+    return re.findall(r'data-copy="([^"]+)"', text)
 
 
 async def _create_processor(
@@ -33,7 +33,7 @@ async def test_secret_of_a_new_processor_is_shown_once(
     processor, key, secret = _list_copyable_values(created.text)
     assert processor.startswith("prc_") and key.startswith("key_") and len(secret) > 30
     page = f"/console/processors/{processor}"
-    assert f'href="{page}"' in created.text, "where one goes when it is kept"
+    assert f'href="{page}"' in created.text, "the response must link to the new merchant"
     text = await ada.get_page_text(page)
     assert key in text and secret not in text
 
@@ -46,10 +46,10 @@ async def test_terminal_keys_can_be_added_and_deleted_and_the_terminal_blocked(
     added = await ada.submit_action("terminal.add", {"name": "Till 1"}, id=processor)
     terminal, key, _ = _list_copyable_values(added.text)
     assert terminal.startswith("ter_") and f'href="{page}"' in added.text
-    further = await ada.submit_action(
+    second_key = await ada.submit_action(
         "terminal.key", {"terminal_id": terminal}, id=processor, terminal_id=terminal
     )
-    newest = _list_copyable_values(further.text)[0]
+    newest = _list_copyable_values(second_key.text)[0]
     text = await ada.get_page_text(page)
     assert newest in text and text.count("Till 1") == 3, "the terminal, and both of its keys"
     await ada.submit_action("processor.delete_key", id=processor, api_key_id=key)
@@ -82,17 +82,17 @@ async def test_suspended_processor_shows_the_reason(ada: ConsoleClient, harness:
     await ada.submit_action("processor.suspend", {"reason": "Chargebacks"}, id=processor)
     text = await ada.get_page_text(page)
     assert "Reason: Chargebacks" in text and "processor.activate" in text
-    found = await ada.get_partial("/console/processors?status=suspended")
-    assert found.text.count("<tr>") == 1
+    listed = await ada.get_partial("/console/processors?status=suspended")
+    assert listed.text.count("<tr>") == 1
 
 
 async def test_processor_is_found_by_part_of_its_name(ada: ConsoleClient, harness: Harness) -> None:
     await _create_processor(ada, harness, "Kamara Stores")
     await _create_processor(ada, harness, "Bo Market Cloth")
-    found = await ada.get_partial("/console/processors?search=cloth")
-    assert found.text.count("<tr>") == 1 and "Bo Market Cloth" in found.text
-    found = await ada.get_partial("/console/processors?search=nobody")
-    assert "No merchants match" in found.text
+    listed = await ada.get_partial("/console/processors?search=cloth")
+    assert listed.text.count("<tr>") == 1 and "Bo Market Cloth" in listed.text
+    listed = await ada.get_partial("/console/processors?search=nobody")
+    assert "No merchants match" in listed.text
 
 
 async def test_rejected_settlement_transfer_keeps_the_form(
@@ -101,8 +101,8 @@ async def test_rejected_settlement_transfer_keeps_the_form(
     person = await harness.create_subscriber()
     processor = await _create_processor(ada, harness)
     body = {"subscriber_id": person["id"], "amount": "10"}
-    refused = await ada.submit_action("processor.transfer", body, id=processor)
-    assert 'role="alert"' in refused.text and person["id"] in refused.text
+    rejected = await ada.submit_action("processor.transfer", body, id=processor)
+    assert 'role="alert"' in rejected.text and person["id"] in rejected.text
 
 
 async def test_processor_and_terminal_names_are_escaped(
@@ -110,7 +110,7 @@ async def test_processor_and_terminal_names_are_escaped(
 ) -> None:
     processor = await _create_processor(ada, harness, XSS_PAYLOAD)
     await ada.submit_action("terminal.add", {"name": XSS_PAYLOAD}, id=processor)
-    item = f"/console/processors/{processor}"
-    for path in ("/console/processors", item, f"{item}/terminals", f"{item}/keys"):
+    page = f"/console/processors/{processor}"
+    for path in ("/console/processors", page, f"{page}/terminals", f"{page}/keys"):
         response = await ada.get(path)
         assert "&lt;script&gt;alert(1)" in response.text and "<script>alert" not in response.text

@@ -18,19 +18,19 @@ _PERSONAL_DATA = {
 }
 
 
-async def _crawl(visitor: ConsoleClient, *begin: str) -> dict[str, str]:
+async def _crawl(console_client: ConsoleClient, *start_paths: str) -> dict[str, str]:
     """Return every page and form reachable by following links."""
-    seen: dict[str, str] = {}
-    waiting = [*begin]
-    while waiting:
-        path = waiting.pop()
-        if path in seen or path.startswith(_EXCLUDED_PATHS):
+    pages: dict[str, str] = {}
+    queue = [*start_paths]
+    while queue:
+        path = queue.pop()
+        if path in pages or path.startswith(_EXCLUDED_PATHS):
             continue
-        response = await visitor.get(path)
+        response = await console_client.get(path)
         assert response.status_code < 500, path
-        seen[path] = html.unescape(response.text)
-        waiting += map(html.unescape, _LINK.findall(response.text))
-    return seen
+        pages[path] = html.unescape(response.text)
+        queue += map(html.unescape, _LINK.findall(response.text))
+    return pages
 
 
 async def _create_restricted_subscriber(harness: Harness) -> tuple[dict[str, str], str]:
@@ -46,18 +46,18 @@ async def _create_restricted_subscriber(harness: Harness) -> tuple[dict[str, str
     card = await create_card(harness)
     details = {"asked_by": person["phone_number"], "note": "Unseenova called"}
     alert = {"alert_type": "odd", "subscriber_id": person["id"], "details": details}
-    own = {"subscriber_id": person["id"], "card_serial": card, "pin": PIN}
+    card_link = {"subscriber_id": person["id"], "card_serial": card, "pin": PIN}
     for path, body, credential in (
         ("compliance/alerts", alert, harness.get_service_auth()),
-        ("cards/link", own, admin),
+        ("cards/link", card_link, admin),
         (f"subscribers/{person['id']}/block", {"reason": "Unseenova lost the phone"}, admin),
         (f"subscribers/{person['id']}/unblock", {"reason": "Unseenova found it"}, admin),
     ):
-        done = await harness.client.post(f"/api/v1/{path}", json=body, auth=credential)
-        assert done.is_success, done.text
-    shop = await create_processor(harness)
-    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "100")
-    await submit_refund(harness, paid, shop, "30")
+        response = await harness.client.post(f"/api/v1/{path}", json=body, auth=credential)
+        assert response.is_success, response.text
+    processor = await create_processor(harness)
+    payment_id = await submit_and_get_id(harness, chart.POS_PAYMENT, card, processor, "100")
+    await submit_refund(harness, payment_id, processor, "30")
     await submit_and_get_id(harness, chart.TRANSFER_P2P, person["id"], other["id"], "77")
     await harness.client.put(url, json={"restricted": True, "address": "5 Road"}, auth=admin)
     return person, card
@@ -71,9 +71,9 @@ async def test_no_reachable_page_reveals_personal_data(
     balance = (await harness.client.get(url, auth=harness.get_service_auth())).json()["balance"]
     secrets = ("Secretive", "Unseenova", "unseenova", "5 Road", person["phone_number"], balance)
     for role in "ACSF":
-        visitor = await console_clients.create_signed_in(role)
-        seen = await _crawl(
-            visitor,
+        console_client = await console_clients.create_signed_in(role)
+        pages = await _crawl(
+            console_client,
             "/console",
             "/console/transactions/export",
             f"/console/cards/{card}",
@@ -83,9 +83,11 @@ async def test_no_reachable_page_reveals_personal_data(
             f"/simulator/pos/cards?search={card}",
             "/simulator/phone",
         )
-        assert len(seen) > 20
-        told = [path for path, text in seen.items() if any(item in text for item in secrets)]
-        assert told == [], role
+        assert len(pages) > 20
+        leaking_paths = [
+            path for path, text in pages.items() if any(item in text for item in secrets)
+        ]
+        assert leaking_paths == [], role
 
 
 async def test_audit_log_is_unmasked_after_the_access_code_is_entered(

@@ -13,7 +13,7 @@ from tapgate.console.rendering import get_page_path
 from tapgate.edge.endpoint import ROLES_BY_LETTER, Endpoint
 from tapgate.gateway import ENDPOINT_GROUPS
 
-_ENDPOINTS = {endpoint.name: endpoint for noun in ENDPOINT_GROUPS for endpoint in noun}
+_ENDPOINTS = {endpoint.name: endpoint for group in ENDPOINT_GROUPS for endpoint in group}
 _LINK = re.compile(r'<li><a href="(/console[^"]*)"')
 _FIELD = re.compile(r'<(?:input|select|textarea)[^>]* name="(\w+)"')
 
@@ -48,24 +48,26 @@ def test_action_names_are_unique_and_refer_to_endpoints() -> None:
     assert len({action.name for action in ACTIONS}) == len(ACTIONS)
     for console_action in ACTIONS:
         assert console_action.endpoint in _ENDPOINTS, (
-            f"{console_action.name}: {console_action.endpoint} is no operation"
+            f"{console_action.name}: {console_action.endpoint} does not exist"
         )
         assert not console_action.is_dangerous or console_action.description, (
-            f"{console_action.name} does not say what happens"
+            f"{console_action.name} has no description"
         )
 
 
 async def test_action_is_open_to_exactly_the_allowed_roles(
     role_and_client: tuple[str, ConsoleClient],
 ) -> None:
-    role, visitor = role_and_client
-    csrf = {"X-CSRF-Token": await visitor.get_csrf_token()}
+    role, console_client = role_and_client
+    csrf = {"X-CSRF-Token": await console_client.get_csrf_token()}
     for action in ACTIONS:
         allowed = _is_allowed(_ENDPOINTS[action.endpoint], role, action.required_field)
         for response in (
-            await visitor.get_partial(_build_url(action)),
-            await visitor.post_without_csrf(_build_url(action), **csrf),
-            await visitor.post_without_csrf(_build_url(action), **csrf, **{"HX-Request": "true"}),
+            await console_client.get_partial(_build_url(action)),
+            await console_client.post_without_csrf(_build_url(action), **csrf),
+            await console_client.post_without_csrf(
+                _build_url(action), **csrf, **{"HX-Request": "true"}
+            ),
         ):
             assert response.status_code < 500, f"{action.name}: {response.text}"
             assert (response.status_code != 403) == allowed, f"{role} {action.name}"
@@ -74,14 +76,14 @@ async def test_action_is_open_to_exactly_the_allowed_roles(
 async def test_form_contains_only_fields_the_role_may_send(
     role_and_client: tuple[str, ConsoleClient],
 ) -> None:
-    role, visitor = role_and_client
+    role, console_client = role_and_client
     for action in ACTIONS:
         endpoint = _ENDPOINTS[action.endpoint]
         if action.prefill_path is not None or not _is_allowed(
             endpoint, role, action.required_field
         ):
             continue
-        form = (await visitor.get_partial(_build_url(action))).text
+        form = (await console_client.get_partial(_build_url(action))).text
         assert 'class="dialog-content"' in form, f"{action.name}: {form}"
         for field in set(_FIELD.findall(form)) - {"request_id"}:
             assert _is_allowed(endpoint, role, field), f"{role} {action.name} {field}"
@@ -92,13 +94,13 @@ async def test_form_contains_only_fields_the_role_may_send(
 async def test_navigation_lists_exactly_the_pages_the_role_may_open(
     role_and_client: tuple[str, ConsoleClient], ada: ConsoleClient
 ) -> None:
-    _, visitor = role_and_client
-    everything = set(_list_navigation_links((await ada.get("/console")).text))
-    text = set(_list_navigation_links((await visitor.get("/console")).text))
-    assert len(everything) > 5
-    for address in everything:
-        response = await visitor.get(address)
-        assert response.status_code == (200 if address in text else 403), address
+    _, console_client = role_and_client
+    all_links = set(_list_navigation_links((await ada.get("/console")).text))
+    visible_links = set(_list_navigation_links((await console_client.get("/console")).text))
+    assert len(all_links) > 5
+    for path in all_links:
+        response = await console_client.get(path)
+        assert response.status_code == (200 if path in visible_links else 403), path
         if response.status_code == 403:
             assert "Available to: " in response.text
 
@@ -106,9 +108,9 @@ async def test_navigation_lists_exactly_the_pages_the_role_may_open(
 async def test_list_pages_offer_only_actions_the_role_may_perform(
     role_and_client: tuple[str, ConsoleClient],
 ) -> None:
-    role, visitor = role_and_client
-    for address in set(_list_navigation_links((await visitor.get("/console")).text)):
-        page = (await visitor.get(address)).text
+    role, console_client = role_and_client
+    for path in set(_list_navigation_links((await console_client.get("/console")).text)):
+        page = (await console_client.get(path)).text
         for name in set(re.findall(r'hx-get="/console/actions/([\w.]+)', page)):
             console_action = next(action for action in ACTIONS if action.name == name)
             assert _is_allowed(
@@ -119,20 +121,23 @@ async def test_list_pages_offer_only_actions_the_role_may_perform(
 async def test_simulators_are_linked_only_for_roles_that_may_open_them(
     role_and_client: tuple[str, ConsoleClient],
 ) -> None:
-    role, visitor = role_and_client
-    assert ('href="/simulator/' in await visitor.get_page_text("/console")) == (role == "A")
+    role, console_client = role_and_client
+    assert ('href="/simulator/' in await console_client.get_page_text("/console")) == (role == "A")
     for path in ("/simulator/pos", "/simulator/phone"):
-        assert (await visitor.get(path)).status_code == (200 if role == "A" else 403)
+        assert (await console_client.get(path)).status_code == (200 if role == "A" else 403)
 
 
 def test_id_is_linked_only_when_its_page_may_be_opened() -> None:
-    asked: list[str] = []
-    for start in ("sub_", "agt_", "prc_", "ptn_", "txn_", "alr_"):
+    requested_endpoints: list[str] = []
+    for prefix in ("sub_", "agt_", "prc_", "ptn_", "txn_", "alr_"):
         assert (
-            get_page_path(f"{start}1", lambda endpoint: asked.append(endpoint) is None) is not None
+            get_page_path(
+                f"{prefix}1", lambda endpoint: requested_endpoints.append(endpoint) is None
+            )
+            is not None
         )
-        assert get_page_path(f"{start}1", lambda endpoint: False) is None
-    assert set(asked) <= set(_ENDPOINTS), "they are operations of the interface"
+        assert get_page_path(f"{prefix}1", lambda endpoint: False) is None
+    assert set(requested_endpoints) <= set(_ENDPOINTS), "unknown endpoint"
     assert get_page_path("key_1", lambda endpoint: True) is None
 
 
@@ -141,8 +146,8 @@ async def test_forbidden_page_names_the_allowed_roles(console_clients: ConsoleCl
     response = await support.get("/console/audit")
     assert response.status_code == 403
     assert "Available to: Compliance, System admin." in response.text
-    part = await support.get_partial("/console/audit/verify")
-    assert part.status_code == 403 and "<html" not in part.text
+    partial = await support.get_partial("/console/audit/verify")
+    assert partial.status_code == 403 and "<html" not in partial.text
 
 
 async def test_denied_page_request_is_recorded_in_the_audit_log(

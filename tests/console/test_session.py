@@ -26,12 +26,12 @@ async def admin_account(services: Services) -> None:
 
 def _parse_cookie(response: httpx2.Response, name: str = SESSION_COOKIE) -> dict[str, Any]:
     """Return the attributes of a cookie set by the response, without its value."""
-    found = SimpleCookie(response.headers["Set-Cookie"])[name]
-    return {key: value for key, value in found.items() if value}
+    cookie = SimpleCookie(response.headers["Set-Cookie"])[name]
+    return {key: value for key, value in cookie.items() if value}
 
 
-async def _is_signed_in(visitor: ConsoleClient) -> bool:
-    response = await visitor.client.get("/console")
+async def _is_signed_in(console_client: ConsoleClient) -> bool:
+    response = await console_client.client.get("/console")
     assert response.status_code in (200, 303)
     if response.status_code == 303:
         assert response.headers["Location"] == "/console/sign-in"
@@ -54,8 +54,8 @@ async def test_sign_in_sets_an_http_only_cookie(signed_out_client: ConsoleClient
 async def test_production_cookie_has_the_host_prefix(console_clients: ConsoleClients) -> None:
     services = console_clients.harness.services
     services.settings = msgspec.structs.replace(services.settings, environment="production")
-    visitor = console_clients.create_signed_out("https://gateway")
-    response = await visitor.sign_in(EMAIL, PASSWORD)
+    console_client = console_clients.create_signed_out("https://gateway")
+    response = await console_client.sign_in(EMAIL, PASSWORD)
     assert _parse_cookie(response, f"__Host-{SESSION_COOKIE}") == {
         "path": "/",
         "max-age": "86400",
@@ -63,11 +63,11 @@ async def test_production_cookie_has_the_host_prefix(console_clients: ConsoleCli
         "samesite": "Strict",
         "secure": True,
     }
-    assert await _is_signed_in(visitor)
-    token = visitor.client.cookies[f"__Host-{SESSION_COOKIE}"]
-    visitor.client.cookies.clear()
-    visitor.client.cookies.set(SESSION_COOKIE, token)
-    assert not await _is_signed_in(visitor), "the name that others could set is not believed"
+    assert await _is_signed_in(console_client)
+    token = console_client.client.cookies[f"__Host-{SESSION_COOKIE}"]
+    console_client.client.cookies.clear()
+    console_client.client.cookies.set(SESSION_COOKIE, token)
+    assert not await _is_signed_in(console_client), "a cookie without the prefix must be ignored"
 
 
 async def test_failed_sign_in_does_not_reveal_whether_the_account_exists(
@@ -99,7 +99,7 @@ async def test_console_and_api_share_the_sign_in_attempt_limit(
     response = await signed_out_client.sign_in(EMAIL, PASSWORD)
     assert response.status_code == 429 and "Too many attempts" in response.text
     over_api = await client.post("/api/v1/admin/login", json={"email": EMAIL, "password": PASSWORD})
-    assert over_api.status_code == 429, "the console and the interface count together"
+    assert over_api.status_code == 429, "the console and the API must share the limit"
 
 
 async def test_sign_out_ends_the_session_in_the_console_and_the_api(
@@ -134,7 +134,7 @@ async def test_successful_sign_in_ends_the_previous_session(
     await signed_out_client.sign_in(EMAIL, PASSWORD)
     first = signed_out_client.session
     await signed_out_client.sign_in(EMAIL, "incorrect horse")
-    assert await _is_signed_in(signed_out_client), "only who gets in ends it"
+    assert await _is_signed_in(signed_out_client), "a failed sign-in must not end the session"
     await signed_out_client.sign_in(EMAIL, PASSWORD)
     assert await _is_signed_in(signed_out_client)
     bearer = {"Authorization": f"Bearer {first}"}
@@ -154,13 +154,13 @@ async def test_disabling_an_admin_ends_the_session_immediately(
     console_clients: ConsoleClients, ada: ConsoleClient, harness: Harness
 ) -> None:
     ben = await harness.create_admin("S")
-    visitor = console_clients.create_signed_out()
-    visitor.set_session(ben)
-    assert await _is_signed_in(visitor)
+    console_client = console_clients.create_signed_out()
+    console_client.set_session(ben)
+    assert await _is_signed_in(console_client)
     await ada.submit_action("administrator.disable", id=ben.id)
-    assert not await _is_signed_in(visitor)
-    part = await visitor.get_partial("/console/subscribers")
-    assert part.headers["HX-Redirect"].startswith("/console/sign-in?")
+    assert not await _is_signed_in(console_client)
+    partial = await console_client.get_partial("/console/subscribers")
+    assert partial.headers["HX-Redirect"].startswith("/console/sign-in?")
 
 
 @pytest.mark.parametrize("size", [0, 100_000])
@@ -169,16 +169,16 @@ async def test_form_has_no_effect_when_the_session_ends_while_it_arrives(
 ) -> None:
     """Also covers a form larger than a signed-out client may send."""
     ben, target = await harness.create_admin("A"), await harness.create_admin("S")
-    visitor = console_clients.create_signed_out()
-    visitor.set_session(ben)
-    csrf = await visitor.get_csrf_token()
+    console_client = console_clients.create_signed_out()
+    console_client.set_session(ben)
+    csrf = await console_client.get_csrf_token()
 
     async def body() -> AsyncIterator[bytes]:
         yield b"padding=" + b"x" * size
         await ada.submit_action("administrator.disable", id=ben.id)
         yield f"&csrf={csrf}".encode()
 
-    response = await visitor.client.post(
+    response = await console_client.client.post(
         f"/console/actions/administrator.disable?id={target.id}",
         content=body(),
         headers={
@@ -202,19 +202,19 @@ async def test_form_consumes_one_unit_of_the_rate_limit(ada: ConsoleClient) -> N
 
 async def test_sign_in_redirects_to_the_requested_page(signed_out_client: ConsoleClient) -> None:
     response = await signed_out_client.get("/console/subscribers?search=ami&status=ACTIVE")
-    address = response.headers["Location"]
-    assert "session expired" not in await signed_out_client.get_page_text(address), (
-        "nobody had signed in"
+    sign_in_url = response.headers["Location"]
+    assert "session expired" not in await signed_out_client.get_page_text(sign_in_url), (
+        "no session had expired"
     )
-    wrong = await signed_out_client.post_without_csrf(
-        address, {"email": EMAIL, "password": "wrong"}
+    failed = await signed_out_client.post_without_csrf(
+        sign_in_url, {"email": EMAIL, "password": "wrong"}
     )
-    again = re.search(r'action="([^"]+)"', wrong.text)
-    assert again is not None
-    http_response = await signed_out_client.post_without_csrf(
-        html.unescape(again[1]), {"email": EMAIL, "password": PASSWORD}
+    form_action = re.search(r'action="([^"]+)"', failed.text)
+    assert form_action is not None
+    signed_in = await signed_out_client.post_without_csrf(
+        html.unescape(form_action[1]), {"email": EMAIL, "password": PASSWORD}
     )
-    assert http_response.headers["Location"] == "/console/subscribers?search=ami&status=ACTIVE"
+    assert signed_in.headers["Location"] == "/console/subscribers?search=ami&status=ACTIVE"
 
 
 async def test_expired_session_is_reported_and_sign_in_returns_to_the_page(
@@ -222,10 +222,10 @@ async def test_expired_session_is_reported_and_sign_in_returns_to_the_page(
 ) -> None:
     signed_out_client.referer = page = "/console/subscribers?search=ami"
     response = await signed_out_client.get_partial("/console/actions/subscriber.register")
-    address = response.headers["HX-Redirect"]
-    assert "Your session expired" in await signed_out_client.get_page_text(address)
+    sign_in_url = response.headers["HX-Redirect"]
+    assert "Your session expired" in await signed_out_client.get_page_text(sign_in_url)
     response = await signed_out_client.post_without_csrf(
-        address, {"email": EMAIL, "password": PASSWORD}
+        sign_in_url, {"email": EMAIL, "password": PASSWORD}
     )
     assert response.headers["Location"] == page
 
@@ -244,15 +244,15 @@ async def test_upload_after_the_session_ended_redirects_to_sign_in(
 
 
 @pytest.mark.parametrize(
-    "elsewhere",
+    "target",
     ["//evil.example", "https://evil.example", "/\\evil.example", "x", "/\t/evil.example"],
 )
 async def test_sign_in_does_not_redirect_to_another_site(
-    signed_out_client: ConsoleClient, elsewhere: str
+    signed_out_client: ConsoleClient, target: str
 ) -> None:
-    address = f"/console/sign-in?{urlencode({'to': elsewhere})}"
+    sign_in_url = f"/console/sign-in?{urlencode({'to': target})}"
     response = await signed_out_client.post_without_csrf(
-        address, {"email": EMAIL, "password": PASSWORD}
+        sign_in_url, {"email": EMAIL, "password": PASSWORD}
     )
     assert (response.status_code, response.headers["Location"]) == (303, "/console")
 
@@ -286,8 +286,8 @@ async def test_api_does_not_accept_the_session_cookie(ada: ConsoleClient, harnes
     person = await harness.create_subscriber()
     for path in ("admin/me", "subscribers", f"subscribers/{person['id']}", "admin/api-keys"):
         assert (await ada.client.get(f"/api/v1/{path}")).status_code == 401
-    blocking = f"/api/v1/subscribers/{person['id']}/block"
-    assert (await ada.client.post(blocking, json={"reason": "x"})).status_code == 401
+    block_url = f"/api/v1/subscribers/{person['id']}/block"
+    assert (await ada.client.post(block_url, json={"reason": "x"})).status_code == 401
 
 
 async def test_sign_in_page_redirects_when_already_signed_in(ada: ConsoleClient) -> None:
@@ -302,4 +302,4 @@ async def test_flash_message_is_shown_once_and_escaped(ada: ConsoleClient) -> No
     )
     assert "&lt;script&gt;alert(1)" in response.text and "<script>alert" not in response.text
     assert "tapgate_said=; " in response.headers["Set-Cookie"]
-    assert 'class="said"' not in (await ada.get("/console")).text
+    assert 'class="flash"' not in (await ada.get("/console")).text

@@ -26,17 +26,17 @@ async def test_block_shows_the_reason_and_a_second_block_shows_an_error(
     person = await harness.create_subscriber()
     page = f"/console/subscribers/{person['id']}"
     await ada.get_page_text(page)
-    done = await ada.submit_action(
+    blocked = await ada.submit_action(
         "subscriber.block", {"reason": "Lost the phone"}, id=person["id"]
     )
-    assert done.headers["HX-Redirect"] == page
+    assert blocked.headers["HX-Redirect"] == page
     text = await ada.get_page_text(page)
     assert "Customer blocked." in text and "Reason: Lost the phone" in text
     again = await ada.post_partial(
         f"/console/actions/subscriber.block?id={person['id']}", {"reason": "Once more"}
     )
     assert again.status_code == 200 and 'role="alert"' in again.text
-    assert "Once more" in again.text, "what was typed is still there"
+    assert "Once more" in again.text, "the form must keep the input"
 
 
 async def test_partial_subscriber_list_contains_only_rows(
@@ -45,9 +45,9 @@ async def test_partial_subscriber_list_contains_only_rows(
     await harness.create_subscriber(first_name="Fatmata")
     await harness.create_subscriber(first_name="Ibrahim")
     support = await console_clients.create_signed_in("S")
-    found = await support.get_partial("/console/subscribers?search=fatmata")
-    assert found.text.count("<tr>") == 1 and "Fatmata" in found.text
-    assert "<html" not in found.text
+    partial = await support.get_partial("/console/subscribers?search=fatmata")
+    assert partial.text.count("<tr>") == 1 and "Fatmata" in partial.text
+    assert "<html" not in partial.text
 
 
 async def test_stale_form_does_not_overwrite_another_admins_change(
@@ -55,17 +55,19 @@ async def test_stale_form_does_not_overwrite_another_admins_change(
 ) -> None:
     """A form submits all of its fields, including unchanged ones."""
     person = await harness.create_subscriber(first_name="Aminata", address="Kissy Road")
-    address = f"/console/actions/subscriber.update?id={person['id']}"
-    seen = dict(re.findall(r'name="(seen)" value="([^"]+)"', (await ada.get_partial(address)).text))
+    form_url = f"/console/actions/subscriber.update?id={person['id']}"
+    fingerprint = dict(
+        re.findall(r'name="(seen)" value="([^"]+)"', (await ada.get_partial(form_url)).text)
+    )
     other = await console_clients.create_signed_in("S")
     await other.submit_action("subscriber.update", {"address": "Wilkinson Road"}, id=person["id"])
-    late = {**seen, "first_name": "Amie", "address": "Kissy Road"}
+    stale_form = {**fingerprint, "first_name": "Amie", "address": "Kissy Road"}
     for _ in range(2):  # submitting it again is just as stale
-        response = await ada.post_partial(address, late)
+        response = await ada.post_partial(form_url, stale_form)
         assert (
             "Someone else changed this record" in response.text and 'value="Amie"' in response.text
         )
-        assert dict(re.findall(r'name="(seen)" value="([^"]+)"', response.text)) == seen
+        assert dict(re.findall(r'name="(seen)" value="([^"]+)"', response.text)) == fingerprint
     record = await harness.client.get(
         f"/api/v1/subscribers/{person['id']}", auth=harness.get_service_auth()
     )
@@ -74,7 +76,7 @@ async def test_stale_form_does_not_overwrite_another_admins_change(
     assert "HX-Redirect" in page.headers
 
 
-async def test_empty_field_keeps_its_value_and_the_form_says_so(
+async def test_empty_field_keeps_its_value_as_the_form_states(
     ada: ConsoleClient, harness: Harness
 ) -> None:
     person = await harness.create_subscriber(email="aminata@example.com")
@@ -98,18 +100,18 @@ async def _request_code(harness: Harness, subscriber_id: str, status: str, **fie
 async def test_support_staff_see_that_a_code_was_not_delivered(
     console_clients: ConsoleClients, harness: Harness
 ) -> None:
-    sorie = await console_clients.create_signed_in("S")
-    open_one, closed = (
+    support = await console_clients.create_signed_in("S")
+    unrestricted, restricted = (
         await harness.create_subscriber(),
         await harness.create_restricted_subscriber(),
     )
-    for record in (open_one, closed):
+    for record in (unrestricted, restricted):
         path = f"/console/subscribers/{record['id']}"
-        assert "None sent in the last 30 days" in (await sorie.get(path)).text
+        assert "None sent in the last 30 days" in (await support.get(path)).text
         await _request_code(harness, record["id"], "failed", error_code="131026")
-        assert "Not delivered (provider error 131026)" in (await sorie.get(path)).text
+        assert "Not delivered (provider error 131026)" in (await support.get(path)).text
         harness.advance_clock(minutes=1)
         await _request_code(harness, record["id"], "delivered")
-        text = (await sorie.get(path)).text
+        text = (await support.get(path)).text
         assert "Not delivered" not in text
         assert "Delivered" in text

@@ -20,23 +20,23 @@ def test_every_scope_has_a_description() -> None:
 async def test_new_api_key_is_shown_once(ada: ConsoleClient) -> None:
     form = {"name": _XSS_PAYLOAD, "scopes": ["cards:read", "balance:read"]}
     created = await ada.submit_action("api_key.create", form | {"expires_at": "2999-01-31T12:00"})
-    found = re.search(r'data-copy="(svc_test_[^"]+)"', created.text)
-    assert found is not None and _XSS_PAYLOAD not in created.text
+    key_match = re.search(r'data-copy="(svc_test_[^"]+)"', created.text)
+    assert key_match is not None and _XSS_PAYLOAD not in created.text
     page = await ada.get("/console/api-keys")
-    assert found[1] not in page.text and _XSS_PAYLOAD not in page.text
+    assert key_match[1] not in page.text and _XSS_PAYLOAD not in page.text
     assert "&lt;script&gt;" in page.text and "2999-01-31 12:00 UTC" in page.text
 
 
 async def test_rejected_api_key_form_keeps_its_values(ada: ConsoleClient) -> None:
-    refused = await ada.submit_action("api_key.create", {"name": "Shop"})
-    assert 'role="alert"' in refused.text and 'value="Shop"' in refused.text
+    rejected = await ada.submit_action("api_key.create", {"name": "Shop"})
+    assert 'role="alert"' in rejected.text and 'value="Shop"' in rejected.text
 
 
 async def test_rejected_admin_form_does_not_show_the_password(ada: ConsoleClient) -> None:
     form = {"name": "Ben", "email": "no address", "role": "support_user", "password": "hush hush!!"}
-    refused = await ada.submit_action("administrator.create", form)
-    assert 'role="alert"' in refused.text and "Ben" in refused.text
-    assert "hush hush" not in refused.text
+    rejected = await ada.submit_action("administrator.create", form)
+    assert 'role="alert"' in rejected.text and "Ben" in rejected.text
+    assert "hush hush" not in rejected.text
 
 
 async def test_admin_is_not_offered_to_disable_their_own_account(
@@ -52,18 +52,18 @@ async def test_webhook_page_shows_its_deliveries(ada: ConsoleClient) -> None:
     created = await ada.submit_action(
         "webhook.create", {"url": "http://127.0.0.1:9/x", "events": ["card.linked"]}
     )
-    found = re.search(r"/console/webhooks/(\w+)", created.text)
-    assert found is not None and "whsec_" in created.text
-    page = f"/console/webhooks/{found[1]}"
+    id_match = re.search(r"/console/webhooks/(\w+)", created.text)
+    assert id_match is not None and "whsec_" in created.text
+    page = f"/console/webhooks/{id_match[1]}"
     assert "No deliveries yet" in await ada.get_page_text(page)
-    sent = await ada.submit_action("webhook.test", id=found[1])
-    assert sent.headers["HX-Redirect"] == page
+    tested = await ada.submit_action("webhook.test", id=id_match[1])
+    assert tested.headers["HX-Redirect"] == page
     text = await ada.get_page_text(page)
     assert "Webhook test" in text and ">Now<" in text and "whsec_" not in text
-    part = await ada.get_partial(page)
-    assert part.text.lstrip().startswith("<section") and 'hx-trigger="load' in part.text
-    gone = await ada.submit_action("webhook.delete", id=found[1])
-    assert gone.headers["HX-Redirect"] == "/console/webhooks"
+    partial = await ada.get_partial(page)
+    assert partial.text.lstrip().startswith("<section") and 'hx-trigger="load' in partial.text
+    deleted = await ada.submit_action("webhook.delete", id=id_match[1])
+    assert deleted.headers["HX-Redirect"] == "/console/webhooks"
     assert (await ada.get(page)).status_code == 404
 
 
@@ -73,20 +73,22 @@ async def test_webhook_can_be_edited_paused_and_resumed_and_its_secret_rotated(
     created = await ada.submit_action(
         "webhook.create", {"url": "http://127.0.0.1:9/x", "events": ["card.linked"]}
     )
-    found = re.search(r"/console/webhooks/(\w+)", created.text)
+    id_match = re.search(r"/console/webhooks/(\w+)", created.text)
     first = re.search(r'data-copy="(whsec_[^"]+)"', created.text)
-    assert found is not None and first is not None
-    id, page = found[1], f"/console/webhooks/{found[1]}"
+    assert id_match is not None and first is not None
+    id, page = id_match[1], f"/console/webhooks/{id_match[1]}"
     await ada.get_page_text(page)
     form = (await ada.get_partial(f"/console/actions/webhook.edit?id={id}")).text
     assert 'value="http://127.0.0.1:9/x"' in form and 'value="card.linked" checked' in form
-    seen = re.search(r'name="seen" value="(\w+)"', form)
-    assert seen is not None
-    typed = {"url": "http://127.0.0.1:9/y", "events": ["*"], "seen": seen[1]}
-    assert (await ada.submit_action("webhook.edit", typed, id=id)).headers["HX-Redirect"] == page
+    fingerprint = re.search(r'name="seen" value="(\w+)"', form)
+    assert fingerprint is not None
+    form_fields = {"url": "http://127.0.0.1:9/y", "events": ["*"], "seen": fingerprint[1]}
+    assert (await ada.submit_action("webhook.edit", form_fields, id=id)).headers[
+        "HX-Redirect"
+    ] == page
     text = await ada.get_page_text(page)
     assert "<h1>http://127.0.0.1:9/y</h1>" in text and "All events" in text
-    stale = await ada.submit_action("webhook.edit", typed, id=id)
+    stale = await ada.submit_action("webhook.edit", form_fields, id=id)
     assert 'role="alert"' in stale.text
 
     await ada.submit_action("webhook.pause", {"status": "paused"}, id=id)
@@ -111,9 +113,9 @@ async def test_webhook_response_is_escaped_and_the_disable_reason_is_shown(
     created = await ada.submit_action(
         "webhook.create", {"url": "http://127.0.0.1:9/x", "events": ["*"]}
     )
-    found = re.search(r"/console/webhooks/(\w+)", created.text)
-    assert found is not None
-    await ada.submit_action("webhook.test", id=found[1])
+    id_match = re.search(r"/console/webhooks/(\w+)", created.text)
+    assert id_match is not None
+    await ada.submit_action("webhook.test", id=id_match[1])
     database = harness.services.database
     await database.execute(
         """UPDATE deliveries SET status = 'failed', next_attempt_at = NULL, ended_at = now(),
@@ -123,7 +125,7 @@ async def test_webhook_response_is_escaped_and_the_disable_reason_is_shown(
     await database.execute(
         "UPDATE webhook_endpoints SET status = 'disabled', status_reason = 'It is gone'"
     )
-    page = (await ada.get(f"/console/webhooks/{found[1]}")).text
+    page = (await ada.get(f"/console/webhooks/{id_match[1]}")).text
     assert "It is gone." in page and "webhook.resume" in page
     assert _XSS_PAYLOAD not in page and "&lt;script&gt;" in page
     assert "410" in page and "1,234 ms" in page
@@ -137,18 +139,18 @@ async def test_audit_log_shows_old_and_new_values(
     await compliance.submit_action(
         "subscriber.block", {"reason": f"Said {_XSS_PAYLOAD}"}, id=person["id"]
     )
-    address = f"/console/audit?resource_id={person['id']}&event=subscriber.blocked"
-    response = await compliance.get(address)
+    audit_url = f"/console/audit?resource_id={person['id']}&event=subscriber.blocked"
+    response = await compliance.get(audit_url)
     assert "<del>ACTIVE</del>" in response.text and "<ins>BLOCKED</ins>" in response.text
     assert (
         _XSS_PAYLOAD not in response.text
         and f"/console/subscribers/{person['id']}" in response.text
     )
-    part = await ada.get_partial(address)
-    assert part.text.count("<tr>") == 1
+    partial = await ada.get_partial(audit_url)
+    assert partial.text.count("<tr>") == 1
     assert "No entries match" in await ada.get_page_text("/console/audit?event=nothing.such")
-    refused = await ada.get("/console/audit?from=yesterday")
-    assert refused.status_code == 422
+    rejected = await ada.get("/console/audit?from=yesterday")
+    assert rejected.status_code == 422
 
 
 async def test_broken_audit_chain_is_reported(ada: ConsoleClient, harness: Harness) -> None:
@@ -159,8 +161,8 @@ async def test_broken_audit_chain_is_reported(ada: ConsoleClient, harness: Harne
     await assert_seals(
         Sealer(database), await database.fetchval("SELECT count(*) FROM audit_entries")
     )
-    whole = (await ada.get_partial("/console/audit/verify")).text
-    assert "intact. Sealed through" in whole and "pending" not in whole
+    sealed = (await ada.get_partial("/console/audit/verify")).text
+    assert "intact. Sealed through" in sealed and "pending" not in sealed
     async with database.transaction() as tx:
         await tx.execute(
             "SET LOCAL session_replication_role = replica"
@@ -184,9 +186,9 @@ async def _create_key(ada: ConsoleClient, **form: object) -> tuple[str, str]:
     )
     secret = re.search(r'data-copy="(svc_test_[^"]+)"', created.text)
     page = await ada.get_page_text("/console/api-keys")
-    found = re.search(r"/console/actions/api_key\.rotate\?id=(key_\w+)", page)
-    assert secret is not None and found is not None
-    return found[1], secret[1]
+    id_match = re.search(r"/console/actions/api_key\.rotate\?id=(key_\w+)", page)
+    assert secret is not None and id_match is not None
+    return id_match[1], secret[1]
 
 
 async def test_edit_form_shows_the_settings_of_a_key_and_changes_them(ada: ConsoleClient) -> None:
@@ -200,26 +202,26 @@ async def test_edit_form_shows_the_settings_of_a_key_and_changes_them(ada: Conso
     page = await ada.get_page_text("/console/api-keys")
     for text in ("203.0.113.0/24", "2001:db8::/32", "5/s burst 7", "2999-01-31 12:00 UTC"):
         assert text in page
-    asked = (await ada.get_partial(f"/console/actions/api_key.edit?id={key}")).text
+    edit_form = (await ada.get_partial(f"/console/actions/api_key.edit?id={key}")).text
     for text in (
         'value="2999-01-31T12:00:00.000"',
         'value="5"',
         "203.0.113.0/24\n2001:db8::/32</textarea",
     ):
-        assert text in asked
-    seen = asked.partition('name="seen" value="')[2].partition('"')[0]
-    address = f"/console/actions/api_key.edit?id={key}"
-    changes = {"name": "Kiosk", "scopes": ["balance:read"], "seen": seen}
-    wrong = await ada.post_partial(address, changes | {"allowed_ips": "anywhere"})
-    assert 'role="alert"' in wrong.text
+        assert text in edit_form
+    fingerprint = edit_form.partition('name="seen" value="')[2].partition('"')[0]
+    form_url = f"/console/actions/api_key.edit?id={key}"
+    changes = {"name": "Kiosk", "scopes": ["balance:read"], "seen": fingerprint}
+    invalid = await ada.post_partial(form_url, changes | {"allowed_ips": "anywhere"})
+    assert 'role="alert"' in invalid.text
     # Empty fields go back to their defaults.
-    done = await ada.post_partial(address, changes)
-    assert done.headers["HX-Redirect"] == "/console/api-keys"
+    submitted = await ada.post_partial(form_url, changes)
+    assert submitted.headers["HX-Redirect"] == "/console/api-keys"
     page = await ada.get_page_text("/console/api-keys")
     for text in ("Kiosk", "balance:read", ">Any<", ">Default<"):
         assert text in page
     assert "2999" not in page
-    stale = await ada.post_partial(address, changes | {"name": "Till"})
+    stale = await ada.post_partial(form_url, changes | {"name": "Till"})
     assert 'role="alert"' in stale.text
     assert "Till" not in await ada.get_page_text("/console/api-keys")
 
@@ -230,27 +232,27 @@ async def test_expired_key_can_be_renamed(ada: ConsoleClient, harness: Harness) 
         "UPDATE api_keys SET expires_at = '2020-01-31 12:00:42.5Z' WHERE id = $1",
         ids.decode(ids.KEY, key),
     )
-    address = f"/console/actions/api_key.edit?id={key}"
-    form = (await ada.get_partial(address)).text
-    text = re.search(r'value="(2020-[^"]+)"', form)
-    assert text is not None
+    form_url = f"/console/actions/api_key.edit?id={key}"
+    form = (await ada.get_partial(form_url)).text
+    expiry_match = re.search(r'value="(2020-[^"]+)"', form)
+    assert expiry_match is not None
     changes = {
         "name": "Kiosk",
         "scopes": ["cards:read"],
         "seen": form.partition('name="seen" value="')[2].partition('"')[0],
-        "expires_at": text[1],
+        "expires_at": expiry_match[1],
     }
-    done = await ada.post_partial(address, changes)
-    assert done.headers.get("HX-Redirect") == "/console/api-keys", done.text
+    submitted = await ada.post_partial(form_url, changes)
+    assert submitted.headers.get("HX-Redirect") == "/console/api-keys", submitted.text
     assert "Kiosk" in await ada.get_page_text("/console/api-keys")
 
 
 async def test_rotated_key_is_shown_once(ada: ConsoleClient, harness: Harness) -> None:
     key, old = await _create_key(ada)
     rotated = await ada.submit_action("api_key.rotate", {"grace_seconds": "3600"}, id=key)
-    found = re.search(r'data-copy="(svc_test_[^"]+)"', rotated.text)
-    assert found is not None and found[1] != old
-    assert found[1] not in await ada.get_page_text("/console/api-keys")
-    for secret in (old, found[1]):
+    key_match = re.search(r'data-copy="(svc_test_[^"]+)"', rotated.text)
+    assert key_match is not None and key_match[1] != old
+    assert key_match[1] not in await ada.get_page_text("/console/api-keys")
+    for secret in (old, key_match[1]):
         response = await harness.client.get("/api/v1/cards", auth=BearerAuth(secret, key))
         assert response.status_code == 200

@@ -26,29 +26,32 @@ XSS_PAYLOAD = "<script>alert(1)</script>"
 async def test_payment_page_shows_its_entries_and_refunds(
     ada: ConsoleClient, harness: Harness
 ) -> None:
-    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    payer, processor = (
+        await harness.create_subscriber(balance="1000"),
+        await create_processor(harness),
+    )
     card = await harness.create_card(payer["id"])
-    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "100")
-    back = await submit_refund(harness, paid, shop, "30")
-    text = await ada.get_page_text(f"{URL}/{paid}")
+    payment_id = await submit_and_get_id(harness, chart.POS_PAYMENT, card, processor, "100")
+    refund_id = await submit_refund(harness, payment_id, processor, "30")
+    text = await ada.get_page_text(f"{URL}/{payment_id}")
     assert "POS payment of 100.00" in text
-    for address in (f"subscribers/{payer['id']}", f"processors/{shop}", f"cards/{card}"):
-        assert f'href="/console/{address}"' in text
+    for path in (f"subscribers/{payer['id']}", f"processors/{processor}", f"cards/{card}"):
+        assert f'href="/console/{path}"' in text
     assert "· <strong>Wallet</strong>" in text and "· <strong>Settlement</strong>" in text
     assert "Refundable: 70.00 " in text
-    assert f'href="{URL}/{back}"' in text
-    text = await ada.get_page_text(f"{URL}/{back}")
-    assert f'<p>Refund of <a href="{URL}/{paid}"' in text
+    assert f'href="{URL}/{refund_id}"' in text
+    text = await ada.get_page_text(f"{URL}/{refund_id}")
+    assert f'<p>Refund of <a href="{URL}/{payment_id}"' in text
 
 
 async def test_declined_refund_is_not_shown_as_refunded(
     ada: ConsoleClient, harness: Harness
 ) -> None:
     pos, owner = await PosDriver.create(harness), await harness.create_subscriber()
-    paid = (await pos.pay("100.00")).json()["transaction_id"]
+    payment_id = (await pos.pay("100.00")).json()["transaction_id"]
     merchant = await harness.get_processor_id(pos.merchant_auth)
     await submit_and_get_id(harness, chart.PROCESSOR_TRANSFER, merchant, owner["id"], "90")
-    assert (await pos.refund(paid)).json()["code"] == "INSUFFICIENT_FUNDS"
+    assert (await pos.refund(payment_id)).json()["code"] == "INSUFFICIENT_FUNDS"
     (declined,) = (
         await harness.client.get(
             "/api/v1/transactions",
@@ -73,7 +76,7 @@ async def test_transaction_page_shows_the_sum_of_its_entries(
             f"/api/v1/transactions/{sent}/entries", auth=await harness.create_admin()
         )
     ).json()["entries"]
-    assert len(entries) == 2, "the amount and a fee"
+    assert len(entries) == 2, "one entry for the amount and one for the fee"
     total = sum(float(entry["amount"]) for entry in entries)
     text = await ada.get_page_text(f"{URL}/{sent}")
     footer = text.partition("<tfoot>")[2].partition("</tfoot>")[0]
@@ -95,11 +98,13 @@ async def test_declined_transaction_shows_the_reason(ada: ConsoleClient, harness
 async def test_held_transaction_links_to_its_alert_for_compliance(
     console_clients: ConsoleClients, harness: Harness
 ) -> None:
-    rich, other = await harness.create_subscriber(), await harness.create_subscriber()
-    for person in (rich, other):
+    sender, receiver = await harness.create_subscriber(), await harness.create_subscriber()
+    for person in (sender, receiver):
         await set_kyc_level(harness, person["id"], 3)
-    await harness.deposit(rich["id"], "2000000")
-    held = await submit_and_get_id(harness, chart.TRANSFER_P2P, rich["id"], other["id"], "600000")
+    await harness.deposit(sender["id"], "2000000")
+    held = await submit_and_get_id(
+        harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "600000"
+    )
     compliance, support = (
         await console_clients.create_signed_in("C"),
         await console_clients.create_signed_in("S"),
@@ -118,10 +123,15 @@ async def test_transaction_page_shows_the_number_of_replays(
         await harness.create_subscriber(balance="100"),
         await harness.create_subscriber(),
     )
-    same = build_request_key("once", "this")
+    idempotency_key = build_request_key("once", "this")
     for _ in range(3):
         sent = await submit_and_get_id(
-            harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10", idempotency_key=same
+            harness,
+            chart.TRANSFER_P2P,
+            sender["id"],
+            receiver["id"],
+            "10",
+            idempotency_key=idempotency_key,
         )
     assert "<dd>None</dd>" in await ada.get_page_text(f"{URL}/{sent}")
     await harness.services.ledger.replay_counter.flush(harness.services.database)
@@ -151,43 +161,45 @@ async def test_transactions_are_filtered_and_invalid_filters_are_reported(
     assert sent not in (await ada.get_partial(f"{URL}?to=2000-01-01")).text
     text = await ada.get_page_text(f"{URL}?user_id=nonsense&from=yesterday&type=transfer_p2p")
     assert "Party ID must be the ID of" in text and "From must be" in text
-    assert sent in text, "the list is still there"
-    assert 'value="nonsense"' in text, "what was typed is still there"
+    assert sent in text, "the list must still be shown"
+    assert 'value="nonsense"' in text, "the form must keep the input"
 
 
 async def test_restricted_subscriber_is_masked_and_its_lists_need_an_access_code(
     ada: ConsoleClient, harness: Harness
 ) -> None:
-    hidden, other = (
+    restricted, other = (
         await harness.create_restricted_subscriber(balance="100"),
         await harness.create_subscriber(),
     )
-    card = await harness.create_card(hidden["id"])
-    sent = await submit_and_get_id(harness, chart.TRANSFER_P2P, hidden["id"], other["id"], "10")
-    person = f"/console/subscribers/{hidden['id']}"
+    card = await harness.create_card(restricted["id"])
+    sent = await submit_and_get_id(harness, chart.TRANSFER_P2P, restricted["id"], other["id"], "10")
+    subscriber_page = f"/console/subscribers/{restricted['id']}"
     for path in (
-        f"{URL}?user_id={hidden['id']}",
-        f"{URL}?user_id={hidden['id']}&card_serial={card}",
-        f"{URL}/export?user_id={hidden['id']}",
+        f"{URL}?user_id={restricted['id']}",
+        f"{URL}?user_id={restricted['id']}&card_serial={card}",
+        f"{URL}/export?user_id={restricted['id']}",
     ):
         response = await ada.get(path)
-        assert (response.status_code, response.headers["Location"]) == (303, person), path
-        assert (await ada.get_partial(path)).headers["HX-Redirect"] == person
-    assert "This customer is restricted. Request an access code" in await ada.get_page_text(person)
+        assert (response.status_code, response.headers["Location"]) == (303, subscriber_page), path
+        assert (await ada.get_partial(path)).headers["HX-Redirect"] == subscriber_page
+    assert "This customer is restricted. Request an access code" in await ada.get_page_text(
+        subscriber_page
+    )
     assert "Card belongs to a restricted customer" in await ada.get_page_text(
         f"{URL}?card_serial={card}"
     )
     for path in (URL, f"{URL}/{sent}"):
         text = await ada.get_page_text(path)
-        assert sent in text and hidden["id"] in text and "Personal data hidden" in text
+        assert sent in text and restricted["id"] in text and "Personal data hidden" in text
         assert "Aminata" not in text and "90.00" not in text and "89.85" not in text
     file = await ada.get(f"{URL}/export")
     assert sent in file.text and "Aminata" not in file.text
     assert file.headers["X-Masked"] == "true"
     assert (await ada.get(f"{URL}/export?card_serial={card}")).status_code == 403
-    await ada.submit_action("subscriber.ask_code", id=hidden["id"])
-    code = await harness.get_pending_code(hidden["phone_number"])
-    await ada.submit_action("subscriber.enter_code", {"otp": code}, id=hidden["id"])
+    await ada.submit_action("subscriber.ask_code", id=restricted["id"])
+    code = await harness.get_pending_code(restricted["phone_number"])
+    await ada.submit_action("subscriber.enter_code", {"otp": code}, id=restricted["id"])
     text = await ada.get_page_text(f"{URL}/{sent}")
     assert "Aminata" in text and "Personal data hidden" not in text
 
@@ -201,14 +213,14 @@ async def test_export_matches_the_api_export(ada: ConsoleClient, harness: Harnes
         await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10")
     query = f"user_id={receiver['id']}&type=transfer_p2p"
     file = await ada.get(f"{URL}/export?{query}")
-    same = await harness.client.get(
+    api_export = await harness.client.get(
         f"/api/v1/transactions/export?{query}", auth=await harness.create_admin("F")
     )
     assert file.headers["Content-Type"] == "text/csv; charset=utf-8"
     assert "attachment" in file.headers["Content-Disposition"]
-    assert file.content == same.content and len(list(csv.reader(io.StringIO(file.text)))) == 4
-    part = await ada.get(f"{URL}/export?{query}&limit=2")
-    cursor = part.headers["X-Next-Cursor"]
+    assert file.content == api_export.content and len(list(csv.reader(io.StringIO(file.text)))) == 4
+    first_file = await ada.get(f"{URL}/export?{query}&limit=2")
+    cursor = first_file.headers["X-Next-Cursor"]
     rest = await ada.get(f"{URL}/export?{query}&limit=2&cursor={cursor}")
     assert len(list(csv.reader(io.StringIO(rest.text)))) == 2
     assert "X-Next-Cursor" not in rest.headers

@@ -11,19 +11,23 @@ from harness import PIN, WRONG_PIN, Harness
 from tapgate.console.console import ACTIONS
 from tapgate.gateway import ENDPOINT_GROUPS
 
-#: Endpoints that are available through something other than an action form.
+#: Endpoints that the console offers without an action form.
 _COVERED_ELSEWHERE = {
-    "POST /api/v1/cards/upload-csv": "the page of the upload",
-    "PUT /api/v1/fee-rules/{type}": "the form of one type's fees",
-    "PUT /api/v1/fee-rules": "one type after the other",
-    "PUT /api/v1/commission-rules": "the form of all commissions",
-    "POST /api/v1/admin/logout": "the button to sign out",
+    "POST /api/v1/cards/upload-csv": "upload page",
+    "PUT /api/v1/fee-rules/{type}": "fee form",
+    "PUT /api/v1/fee-rules": "fee form, one type at a time",
+    "PUT /api/v1/commission-rules": "commission form",
+    "POST /api/v1/admin/logout": "sign-out button",
 }
 
 
 def test_every_state_changing_admin_endpoint_is_available_in_the_console() -> None:
-    endpoints = [endpoint for noun in ENDPOINT_GROUPS for endpoint in noun]
-    changing = {one.name for one in endpoints if one.access.roles and one.method != "GET"}
+    endpoints = [endpoint for group in ENDPOINT_GROUPS for endpoint in group]
+    changing = {
+        endpoint.name
+        for endpoint in endpoints
+        if endpoint.access.roles and endpoint.method != "GET"
+    }
     assert changing == {action.endpoint for action in ACTIONS} | set(_COVERED_ELSEWHERE)
 
 
@@ -44,8 +48,8 @@ async def test_sending_money_requires_the_senders_pin(
         "recipient_card_serial": await harness.create_card(receiver["id"]),
         "amount": "20",
     }
-    refused = await finance.submit_action("wallet.send", {**form, "pin": WRONG_PIN})
-    assert "Invalid PIN" in refused.text and not contains_digits(refused.text, WRONG_PIN)
+    rejected = await finance.submit_action("wallet.send", {**form, "pin": WRONG_PIN})
+    assert "Invalid PIN" in rejected.text and not contains_digits(rejected.text, WRONG_PIN)
     sent = await finance.submit_action("wallet.send", {**form, "pin": PIN})
     assert "HX-Redirect" in sent.headers, sent.text
     assert "20.00 SLE" in await finance.get_page_text(f"/console/subscribers/{receiver['id']}")
@@ -61,8 +65,8 @@ async def test_declined_transfer_can_be_corrected_and_resubmitted(
     declined = await ada.submit_action("wallet.transfer", form)
     assert "Insufficient funds" in declined.text
     corrected = {**form, "amount": "5", "request_id": parse_request_id(declined.text)}
-    done = await ada.post_partial("/console/actions/wallet.transfer", corrected)
-    assert "HX-Redirect" in done.headers, done.text
+    resubmitted = await ada.post_partial("/console/actions/wallet.transfer", corrected)
+    assert "HX-Redirect" in resubmitted.headers, resubmitted.text
 
 
 async def test_statement_can_be_created_and_downloaded(
@@ -72,9 +76,9 @@ async def test_statement_can_be_created_and_downloaded(
     person = await harness.create_subscriber(balance="500")
     day = harness.services.clock().date().isoformat()
     form = {"subscriber_id": person["id"], "from_date": day, "to_date": day, "format": "csv"}
-    drawn_up = await support.submit_action("wallet.statement", form)
-    link = re.search(r'href="(/api/v1/statements/[^"]+)"', drawn_up.text)
-    assert link is not None, drawn_up.text
+    created = await support.submit_action("wallet.statement", form)
+    link = re.search(r'href="(/api/v1/statements/[^"]+)"', created.text)
+    assert link is not None, created.text
     file = await support.client.get(link[1])
     assert file.headers["Content-Type"].startswith("text/csv")
 
@@ -85,11 +89,11 @@ async def test_quote_shows_the_total_and_the_expected_outcome(
     finance = await console_clients.create_signed_in("F")
     person = await harness.create_subscriber(balance="10")
     form = {"sender_id": person["id"], "type": "transfer_p2p", "amount": "100"}
-    told = await finance.submit_action("wallet.quote", form)
-    assert "Total" in told.text and "No: insufficient funds" in told.text
-    assert "Declined" in told.text
-    told = await finance.submit_action("wallet.quote", form | {"amount": "5"})
-    assert "Allowed</span>" in told.text and "Active" not in told.text
+    quote = await finance.submit_action("wallet.quote", form)
+    assert "Total" in quote.text and "No: insufficient funds" in quote.text
+    assert "Declined" in quote.text
+    quote = await finance.submit_action("wallet.quote", form | {"amount": "5"})
+    assert "Allowed</span>" in quote.text and "Active" not in quote.text
 
 
 async def test_forgotten_pin_can_be_reset_verified_and_changed(
@@ -126,15 +130,15 @@ async def test_document_can_be_added_and_viewed(
     added = await support.submit_action("subscriber.document", form, id=person["id"])
     assert "HX-Redirect" in added.headers, added.text
     page = await compliance.get_page_text(f"/console/subscribers/{person['id']}")
-    picture = re.search(r'src="(/console/subscribers/[^"]+/documents/[^"]+)"', page)
-    assert picture is not None
-    response = await compliance.get(picture[1])
+    image_link = re.search(r'src="(/console/subscribers/[^"]+/documents/[^"]+)"', page)
+    assert image_link is not None
+    response = await compliance.get(image_link[1])
     assert response.headers["Content-Type"] == "image/jpeg"
     assert "ID front" in await support.get_page_text(f"/console/subscribers/{person['id']}")
-    refused = await support.submit_action(
+    rejected = await support.submit_action(
         "subscriber.document", {**form, "image": "no picture"}, id=person["id"]
     )
-    assert "data URI" in refused.text
+    assert "data URI" in rejected.text
 
 
 async def test_alert_can_be_raised_manually(
@@ -162,7 +166,7 @@ async def test_registration_redirects_to_the_new_subscriber(
         "last_name": "Bangura",
         "phone_number": harness.new_phone_number(),
     }
-    done = await support.submit_action(
+    registered = await support.submit_action(
         "subscriber.register", {**form, "category": "standard", "pin": PIN}
     )
-    assert "Isatu Bangura" in await support.get_page_text(done.headers["HX-Redirect"])
+    assert "Isatu Bangura" in await support.get_page_text(registered.headers["HX-Redirect"])

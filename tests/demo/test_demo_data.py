@@ -189,22 +189,22 @@ async def test_demo_is_deterministic(
     tmp_path: Path, scratch_databases: ScratchDatabases, postgres: str, tiny_size: str
 ) -> None:
     async with (
-        build_demo_database(tmp_path, scratch_databases, postgres, tiny_size) as one,
-        build_demo_database(tmp_path, scratch_databases, postgres, tiny_size) as another,
+        build_demo_database(tmp_path, scratch_databases, postgres, tiny_size) as first,
+        build_demo_database(tmp_path, scratch_databases, postgres, tiny_size) as second,
     ):
-        assert await snapshot(one) == await snapshot(another)
+        assert await snapshot(first) == await snapshot(second)
 
 
 async def test_demo_works_with_another_currency_and_time_zone(
     tmp_path: Path, scratch_databases: ScratchDatabases, postgres: str, tiny_size: str
 ) -> None:
-    elsewhere = {
+    variables = {
         "TAPGATE_CURRENCY": "JPY",
         "TAPGATE_TIMEZONE": "Pacific/Auckland",
         "TAPGATE_REFUSE_WEAK_PINS": "on",
     }
     async with build_demo_database(
-        tmp_path, scratch_databases, postgres, tiny_size, **elsewhere
+        tmp_path, scratch_databases, postgres, tiny_size, **variables
     ) as database:
         async with database.connection() as connection:
             proof = await verify(connection)
@@ -236,19 +236,19 @@ async def test_interrupted_build_leaves_a_consistent_ledger(
 ) -> None:
     settings = services.settings
     clock = demo.create_clock(NOW, tiny_size, settings.timezone)
-    under_way = asyncio.Event()
-    told: list[int] = []
+    started = asyncio.Event()
+    progress: list[int] = []
 
     def advance(done: int) -> None:
-        told.append(done)
-        if len(told) == 10:
-            under_way.set()
+        progress.append(done)
+        if len(progress) == 10:
+            started.set()
 
     async with open_services(
         demo.without_notifications(settings), database_url, clock=clock
     ) as past:
         building = asyncio.create_task(demo.build(past, clock, tiny_size, NOW, advance))
-        await under_way.wait()
+        await started.wait()
         building.cancel()
         with pytest.raises(asyncio.CancelledError):
             await building

@@ -21,12 +21,12 @@ from tapgate.settings import DEMO_SIZES, NO_DEMO, SettingsError, load_settings
 
 async def read_hints(running: RunningGateway) -> list[str]:
     """Return the lines printed after startup."""
-    text: list[str] = []
-    while not text or not text[-1].startswith("Press Ctrl-C"):
+    lines: list[str] = []
+    while not lines or not lines[-1].startswith("Press Ctrl-C"):
         line = (await running.stdout.readline()).decode()
-        assert line, text
-        text.append(line.rstrip("\n"))
-    return text
+        assert line, lines
+        lines.append(line.rstrip("\n"))
+    return lines
 
 
 CURL_PATTERN = re.compile(r"\bcurl -s ")
@@ -34,12 +34,12 @@ CURL_PATTERN = re.compile(r"\bcurl -s ")
 
 async def run_shell(line: str) -> tuple[int, str]:
     """Run a line in a shell without the gateway's environment variables."""
-    stored = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
+    environ = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
     process = await asyncio.create_subprocess_exec(
         "sh",
         "-c",
         CURL_PATTERN.sub("curl -sS -w '\n%{http_code}' ", line),
-        env=stored,
+        env=environ,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
@@ -56,41 +56,41 @@ async def test_every_command_printed_by_the_first_start_works(
     public_tmp_path: Path, database_url: str
 ) -> None:
     async with start_tapgate(public_tmp_path, database_url, workers=1, demo="small") as running:
-        text = await read_hints(running)
-        start = next(i for i, line in enumerate(text) if line.startswith("The demo has "))
-        calls = [line.strip() for line in text[start + 1 : -1] if not line.startswith("  #")]
-        assert len(calls) >= 7
-        replayed = [call for call in calls if "request_id" in call]
+        lines = await read_hints(running)
+        start = next(i for i, line in enumerate(lines) if line.startswith("The demo has "))
+        commands = [line.strip() for line in lines[start + 1 : -1] if not line.startswith("  #")]
+        assert len(commands) >= 7
+        replayed = [command for command in commands if "request_id" in command]
         assert len(replayed) == 3
-        for group in (calls, replayed):
-            for call, (status, output) in zip(group, await run_all_shell(group), strict=True):
-                assert status == 0, (call, output)
-                if call.startswith("curl"):
-                    assert output.endswith("\n200"), (call, output)
+        for group in (commands, replayed):
+            for command, (status, output) in zip(group, await run_all_shell(group), strict=True):
+                assert status == 0, (command, output)
+                if command.startswith("curl"):
+                    assert output.endswith("\n200"), (command, output)
                 else:
                     assert "passed" in output
                     assert "FAILED" not in output
-        again = await run_demo_command(public_tmp_path, database_url)
-    assert again.returncode == 1
-    assert again.stderr.startswith("tapgate: demo data already exists")
-    assert again.stderr.count("\n") == 1
-    stored = public_tmp_path / "gateway" / "demo.txt"
-    assert stat.S_IMODE(stored.stat().st_mode) == 0o600
-    assert stored.read_text().splitlines() == text[start:-1]
-    assert load_example_phone(stored.parent) == "+23225000001"
+        second_build = await run_demo_command(public_tmp_path, database_url)
+    assert second_build.returncode == 1
+    assert second_build.stderr.startswith("tapgate: demo data already exists")
+    assert second_build.stderr.count("\n") == 1
+    examples_file = public_tmp_path / "gateway" / "demo.txt"
+    assert stat.S_IMODE(examples_file.stat().st_mode) == 0o600
+    assert examples_file.read_text().splitlines() == lines[start:-1]
+    assert load_example_phone(examples_file.parent) == "+23225000001"
     async with start_tapgate(public_tmp_path, database_url, workers=1, demo="small") as running:
-        later = await read_hints(running)
-    assert any(str(stored) in line for line in later)
+        later_hints = await read_hints(running)
+    assert any(str(examples_file) in line for line in later_hints)
 
 
 async def run_demo_command(
     folder: Path, database_url: str, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    stored = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
+    environ = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
     return await asyncio.to_thread(
         subprocess.run,
         [TAPGATE_EXECUTABLE, "demo", "--size", "small"],
-        env=stored
+        env=environ
         | {"TAPGATE_DATA_DIR": str(folder / "gateway"), "TAPGATE_DATABASE_URL": database_url}
         | variables,
         capture_output=True,
@@ -101,8 +101,8 @@ async def run_demo_command(
 
 def test_demo_is_rejected_in_production(tmp_path: Path) -> None:
     production = PRODUCTION_ENVIRON | {"TAPGATE_DATA_DIR": str(tmp_path)}
-    refused = CliRunner().invoke(app, ["demo"], env=production)
-    assert (refused.exit_code, refused.output) == (
+    rejected = CliRunner().invoke(app, ["demo"], env=production)
+    assert (rejected.exit_code, rejected.output) == (
         1,
         "tapgate: demo data cannot be loaded in production\n",
     )
