@@ -57,9 +57,12 @@ class FakeAuthenticator:
     """Accepts the identity stated in the headers."""
 
     bearers: Mapping[bytes, Principal] = {
-        f"Bearer {one.id}".encode(): one for one in (READER, WRITER, ADMIN, SUPPORT)
+        f"Bearer {principal.id}".encode(): principal
+        for principal in (READER, WRITER, ADMIN, SUPPORT)
     }
-    signers: Mapping[bytes, Principal] = {one.id.encode(): one for one in (TERMINAL, PARTNER)}
+    signers: Mapping[bytes, Principal] = {
+        principal.id.encode(): principal for principal in (TERMINAL, PARTNER)
+    }
 
     async def authenticate(
         self,
@@ -286,13 +289,13 @@ def load_settings(folder: Path, **environ: str) -> settings.Settings:
 
 def build_services(chosen: settings.Settings, ledger: FakeLedger | None = None) -> Services:
     """Build services with only the parts that the edge uses."""
-    nothing: Any = None
+    unused: Any = None
     return Services(
         settings=chosen,
-        database=nothing,
-        signals=nothing,
-        vault=nothing,
-        pin_verifier=nothing,
+        database=unused,
+        signals=unused,
+        vault=unused,
+        pin_verifier=unused,
         authenticator=cast(Any, FakeAuthenticator()),
         ledger=cast(Any, ledger or FakeLedger()),
         clock=system_clock,
@@ -309,13 +312,13 @@ async def run_edge_app(folder: Path, **environ: str) -> AsyncIterator[EdgeApp]:
     app = App(services, things)
     transport = httpx2.ASGITransport(app=cast(Any, app))
     async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
-        built_app = EdgeApp(app, services, client, ledger)
+        edge_app = EdgeApp(app, services, client, ledger)
 
-        async def remember(origin: Origin, endpoint: str, error: ApiError) -> None:
-            built_app.denials.append((origin, endpoint, error))
+        async def record_denial(origin: Origin, endpoint: str, error: ApiError) -> None:
+            edge_app.denials.append((origin, endpoint, error))
 
-        services.on_denied = remember
-        yield built_app
+        services.on_denied = record_denial
+        yield edge_app
     app.metrics.close()
     services.latency_samples.close()
     await services.throttle.close()

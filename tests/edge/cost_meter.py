@@ -63,26 +63,26 @@ class FakeConfig:
 
 async def send_request(protocol: Any, app: Any, reads: Sequence[bytes]) -> int | None:
     """Send until the response and return its status, or None if there was none."""
-    pipe = FakeTransport()
-    wire = protocol(FakeConfig(app), FakeServerState(), {})
-    wire.connection_made(pipe)
+    transport = FakeTransport()
+    connection = protocol(FakeConfig(app), FakeServerState(), {})
+    connection.connection_made(transport)
     for read in reads:
-        if pipe.responded.is_set():
+        if transport.responded.is_set():
             break
-        wire.data_received(read)
+        connection.data_received(read)
         await asyncio.sleep(0)
-        readable = asyncio.ensure_future(pipe.wait_until_reading())
-        answered = asyncio.ensure_future(pipe.responded.wait())
-        await asyncio.wait((readable, answered), return_when=asyncio.FIRST_COMPLETED)
+        readable = asyncio.ensure_future(transport.wait_until_reading())
+        responded = asyncio.ensure_future(transport.responded.wait())
+        await asyncio.wait((readable, responded), return_when=asyncio.FIRST_COMPLETED)
         readable.cancel()
-        answered.cancel()
-    if not pipe.responded.is_set():
+        responded.cancel()
+    if not transport.responded.is_set():
         # The request never ends, so only a timeout would close the connection.
         for _ in range(20):
             await asyncio.sleep(0)
-    wire.connection_lost(None)
+    connection.connection_lost(None)
     await asyncio.sleep(0)
-    return pipe.status
+    return transport.status
 
 
 async def measure_peak_memory(protocol: Any, app: Any, reads: Sequence[bytes]) -> int:
@@ -95,30 +95,30 @@ async def measure_peak_memory(protocol: Any, app: Any, reads: Sequence[bytes]) -
 
 
 async def measure_cpu_seconds(
-    protocol: Any, app: Any, reads: Sequence[bytes], enough: float
+    protocol: Any, app: Any, reads: Sequence[bytes], threshold: float
 ) -> float:
-    """Return the lowest CPU time of a few tries.
+    """Return the lowest CPU time of a few attempts.
 
-    Stops after the first try that takes less than `enough`.
+    Stops after the first attempt that takes less than `threshold`.
     """
-    least = float("inf")
+    minimum = float("inf")
     for _ in range(_ATTEMPTS):
         started = time.thread_time()
         await send_request(protocol, app, reads)
-        least = min(least, time.thread_time() - started)
-        if least < enough:
+        minimum = min(minimum, time.thread_time() - started)
+        if minimum < threshold:
             break
-    return least
+    return minimum
 
 
 def calibrate_cpu() -> float:
     """Return the CPU time of a fixed amount of interpreter work: about ten milliseconds."""
-    tries = []
+    durations = []
     for _ in range(5):
         started = time.thread_time()
-        total, words = 0, {}
+        total, texts = 0, {}
         for number in range(40_000):
-            words[number % 1000] = str(number)
-            total += len(words[number % 1000])
-        tries.append(time.thread_time() - started)
-    return min(tries)
+            texts[number % 1000] = str(number)
+            total += len(texts[number % 1000])
+        durations.append(time.thread_time() - started)
+    return min(durations)

@@ -27,12 +27,12 @@ class LogCapture:
 
 @pytest.fixture
 def log_capture() -> Iterator[LogCapture]:
-    stored = logging.root.handlers[:], logging.root.level, structlog.get_config()
-    created = LogCapture()
-    logs.configure(created.stream)
+    previous = logging.root.handlers[:], logging.root.level, structlog.get_config()
+    capture = LogCapture()
+    logs.configure(capture.stream)
     # A logger first used here must not stay bound to this stream.
     structlog.configure(**structlog.get_config() | {"cache_logger_on_first_use": False})
-    yield created
+    yield capture
     logs._stream = None
-    logging.root.handlers[:], logging.root.level = stored[0], stored[1]
-    structlog.configure(**stored[2])
+    logging.root.handlers[:], logging.root.level = previous[0], previous[1]
+    structlog.configure(**previous[2])

@@ -109,8 +109,8 @@ async def open_connection(port: int, window: int | None = None) -> AsyncIterator
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window)
     peer.setblocking(False)
     await asyncio.get_running_loop().sock_connect(peer, ("127.0.0.1", port))
-    line = RawConnection(*await asyncio.open_connection(sock=peer, limit=window or 2**16))
+    connection = RawConnection(*await asyncio.open_connection(sock=peer, limit=window or 2**16))
     try:
-        yield line
+        yield connection
     finally:
-        line.close()
+        connection.close()

@@ -57,8 +57,8 @@ async def open_connections(listener: socket.socket, count: int) -> list[socket.s
 
 def count_pending_connections(listener: socket.socket) -> int:
     """Return the length of the kernel's accept queue (`tcpi_unacked` of the listening socket)."""
-    told = listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 28)
-    return int.from_bytes(told[24:28], sys.byteorder)
+    tcp_info = listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 28)
+    return int.from_bytes(tcp_info[24:28], sys.byteorder)
 
 
 async def accept_connections(server: _Server, listener: socket.socket) -> int:
@@ -89,7 +89,7 @@ async def test_accept_batch_grows_while_connections_are_pending_and_then_resets(
 async def test_too_many_open_files_leaves_connections_in_the_queue(
     server: _Server, listener: socket.socket
 ) -> None:
-    class Full:
+    class FullListener:
         def accept(self) -> None:
             raise OSError(errno.EMFILE, "Too many open files")
 
@@ -97,15 +97,15 @@ async def test_too_many_open_files_leaves_connections_in_the_queue(
             return listener.fileno()
 
     clients = await open_connections(listener, 1)
-    server._accept(Full())  # type: ignore[arg-type]
+    server._accept(FullListener())  # type: ignore[arg-type]
     assert await accept_connections(server, listener) == 1
     close_connections(clients)
 
 
 async def test_lost_connection_is_closed(server: _Server) -> None:
-    gone = socket.socket()  # never connected, so every operation on it fails
-    gone.close()
-    await server._connect(gone)
+    closed_socket = socket.socket()  # never connected, so every operation on it fails
+    closed_socket.close()
+    await server._connect(closed_socket)
     assert server.server_state.connections == set()
 
 
@@ -121,6 +121,6 @@ async def test_worker_accepts_nothing_when_the_supervisor_exits_before_startup(
         await asyncio.sleep(0.05)
     assert server.should_exit
     assert not server.server_state.connections
-    taken_by_another, _ = listener.accept()
-    taken_by_another.close()
+    still_pending, _ = listener.accept()
+    still_pending.close()
     close_connections(clients)

@@ -99,11 +99,9 @@ async def test_reply_headers_and_bytes_are_sent_unchanged(gateway: EdgeApp) -> N
 
 async def test_head_returns_the_headers_of_get_without_the_body(gateway: EdgeApp) -> None:
     response = await gateway.client.get("/api/v1/things/lamp", headers=build_bearer_headers(READER))
-    http_response = await gateway.client.head(
-        "/api/v1/things/lamp", headers=build_bearer_headers(READER)
-    )
-    assert (http_response.status_code, http_response.content) == (200, b"")
-    assert http_response.headers["content-length"] == response.headers["content-length"]
+    head = await gateway.client.head("/api/v1/things/lamp", headers=build_bearer_headers(READER))
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == response.headers["content-length"]
 
 
 @pytest.mark.parametrize(
@@ -147,7 +145,7 @@ async def test_literal_path_takes_precedence_over_a_template(gateway: EdgeApp) -
     assert response.json() == {"success": True}
 
 
-async def test_path_with_several_parameters_and_no_body(gateway: EdgeApp) -> None:
+async def test_path_with_several_parameters_and_no_body_is_routed(gateway: EdgeApp) -> None:
     response = await gateway.client.post(
         "/api/v1/things/a/parts/b/use", headers=build_bearer_headers(WRITER)
     )
@@ -215,10 +213,10 @@ async def test_denial_by_a_handler_is_reported(gateway: EdgeApp) -> None:
 
 
 async def test_denial_that_cannot_be_recorded_still_returns_403(gateway: EdgeApp) -> None:
-    async def fails(*_: object) -> None:
+    async def raise_error(*_: object) -> None:
         raise RuntimeError
 
-    gateway.services.on_denied = fails
+    gateway.services.on_denied = raise_error
     response = await gateway.client.post("/api/v1/refuses", headers=build_bearer_headers(WRITER))
     assert_error(response, 403, "FORBIDDEN")
 

@@ -19,7 +19,9 @@ EXPLICIT_LIMITS = {
     "POST /api/v1/subscribers/{id}/kyc-documents": 8 * MEBIBYTE,
     "POST /api/v1/admin/refresh": DEFAULT_BODY_BYTES,
 }
-ENDPOINTS = [one for one in chain.from_iterable(ENDPOINT_GROUPS) if one.body_type is not None]
+ENDPOINTS = [
+    endpoint for endpoint in chain.from_iterable(ENDPOINT_GROUPS) if endpoint.body_type is not None
+]
 
 
 def build_longest_value(kind: Any) -> Any:

@@ -44,11 +44,11 @@ def test_client_address_is_the_last_untrusted_hop(
 
 
 def test_long_headers_are_not_cached() -> None:
-    behind = ClientAddresses([ip_network("10.0.0.0/8")])
+    addresses = ClientAddresses([ip_network("10.0.0.0/8")])
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
     for number in range(200):
-        behind.resolve("10.0.0.1", {b"x-forwarded-for": b"%d," % number * 10_000})
+        addresses.resolve("10.0.0.1", {b"x-forwarded-for": b"%d," % number * 10_000})
     after, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert after - before < 1_000_000
@@ -81,14 +81,14 @@ def test_forwarded_addresses_in_several_header_lines_are_combined() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff"),
         ("2001:DB8:1:2::1", "2001:db8:1:2:0::1"),
     ],
 )
-def test_addresses_of_one_ipv6_network_share_a_key(one: str, other: str) -> None:
-    assert get_address_key(one) == get_address_key(other)
+def test_addresses_of_one_ipv6_network_share_a_key(first: str, second: str) -> None:
+    assert get_address_key(first) == get_address_key(second)
 
 
 def test_different_networks_have_different_keys() -> None:

@@ -88,8 +88,8 @@ def test_total_limit_stays_below_the_open_file_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: int, connections: int
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))
-    limited = build_limit(tmp_path, 4096, 10_000)
-    assert admit_each(limited, *["192.0.2.1"] * 5000).count(True) == connections
+    limit = build_limit(tmp_path, 4096, 10_000)
+    assert admit_each(limit, *["192.0.2.1"] * 5000).count(True) == connections
 
 
 @pytest.mark.parametrize("protocol", [HttpProtocol, MessengerWire])
@@ -99,7 +99,7 @@ async def test_excess_connection_gets_503_and_a_closed_connection_frees_its_slot
 ) -> None:
     connections = build_limit(tmp_path, 10, 2)
     async with serve(gateway, protocol, connections) as port:
-        held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        accepted = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
         await wait_until(lambda: connections.open_count == 2)
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         if sends_first:
@@ -111,8 +111,8 @@ async def test_excess_connection_gets_503_and_a_closed_connection_frees_its_slot
         assert b"\r\nconnection: close" in head
         assert b"Too many connections. Try again shortly." in body
         writer.close()
-        for _, item in held:
-            item.close()
+        for _, accepted_writer in accepted:
+            accepted_writer.close()
         await wait_until(lambda: connections.open_count == 0)
         async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
             assert (await client.get("/health")).status_code == 200

@@ -24,9 +24,9 @@ HEALTH_REQUEST = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
 @pytest.fixture
 def body_budget(monkeypatch: pytest.MonkeyPatch) -> BodyBudget:
     """A budget that one body of a few kibibytes above the free share exhausts."""
-    small = BodyBudget(8 * 1024, share=8 * 1024)
-    monkeypatch.setattr(BoundedConnection, "body_budget", small)
-    return small
+    budget = BodyBudget(8 * 1024, share=8 * 1024)
+    monkeypatch.setattr(BoundedConnection, "body_budget", budget)
+    return budget
 
 
 @pytest.fixture
@@ -67,13 +67,13 @@ async def test_endless_input_is_rejected_with_bounded_memory(start: bytes, endle
 
 async def test_chunk_framing_is_accepted_in_proportion_to_the_body(port: int) -> None:
     body = b"x" * 15_000
-    async with open_connection(port) as line:
-        await line.send(CHUNKED_HEAD + b"1\r\nx\r\n" * len(body) + b"0\r\nX: trailer\r\n\r\n")
-        assert (await line.read_response()).content == body
-        await line.send(CHUNKED_HEAD + b"10;a=b\r\n0123456789abcdef\r\n" * 900 + b"0\r\n\r\n")
-        assert len((await line.read_response()).content) == 14_400
-        await line.send(HEALTH_REQUEST)
-        assert (await line.read_response()).status_code == 200
+    async with open_connection(port) as raw:
+        await raw.send(CHUNKED_HEAD + b"1\r\nx\r\n" * len(body) + b"0\r\nX: trailer\r\n\r\n")
+        assert (await raw.read_response()).content == body
+        await raw.send(CHUNKED_HEAD + b"10;a=b\r\n0123456789abcdef\r\n" * 900 + b"0\r\n\r\n")
+        assert len((await raw.read_response()).content) == 14_400
+        await raw.send(HEALTH_REQUEST)
+        assert (await raw.read_response()).status_code == 200
 
 
 @pytest.mark.usefixtures("traced_memory")
@@ -122,25 +122,25 @@ async def test_pipelined_requests_are_parsed_as_responses_are_sent() -> None:
     ],
 )
 async def test_request_without_exactly_one_valid_host_is_rejected(port: int, head: bytes) -> None:
-    async with open_connection(port) as line:
-        await line.send(head)
-        response = await line.read_response()
+    async with open_connection(port) as raw:
+        await raw.send(head)
+        response = await raw.read_response()
         assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST")
         assert response.json()["message"].startswith("The Host header ")
-        assert await line.is_closed()
+        assert await raw.is_closed()
 
 
 @pytest.mark.parametrize("host", [b"", b"pay.example", b"pay.example:8000", b"[::1]:8000", b"a_b"])
 async def test_valid_hosts_are_accepted(port: int, host: bytes) -> None:
-    async with open_connection(port) as line:
-        await line.send(b"GET /health HTTP/1.1\r\nHost: %b\r\n\r\n" % host)
-        assert (await line.read_response()).status_code == 200
+    async with open_connection(port) as raw:
+        await raw.send(b"GET /health HTTP/1.1\r\nHost: %b\r\n\r\n" % host)
+        assert (await raw.read_response()).status_code == 200
 
 
 async def test_target_that_is_too_long_is_reported(port: int) -> None:
-    async with open_connection(port) as line:
-        await line.send(b"GET /health?" + b"x" * 17_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert (await line.read_response()).json()["message"] == "The request target is too long."
+    async with open_connection(port) as raw:
+        await raw.send(b"GET /health?" + b"x" * 17_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert (await raw.read_response()).json()["message"] == "The request target is too long."
 
 
 async def test_credential_is_checked_before_the_body_arrives(port: int) -> None:
@@ -152,21 +152,21 @@ async def test_credential_is_checked_before_the_body_arrives(port: int) -> None:
     ):
         head = b"POST %b HTTP/1.1\r\nHost: x\r\n%b" % (path, credential)
         for framing in (b"Content-Length: 9\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n"):
-            async with open_connection(port) as line:
-                await line.send(head + framing)
-                assert (await line.read_response()).status_code == status
-        async with open_connection(port) as line:
-            await line.send(head + b"Content-Length: 99999999\r\n\r\n")
-            assert (await line.read_response()).status_code == 413
+            async with open_connection(port) as raw:
+                await raw.send(head + framing)
+                assert (await raw.read_response()).status_code == status
+        async with open_connection(port) as raw:
+            await raw.send(head + b"Content-Length: 99999999\r\n\r\n")
+            assert (await raw.read_response()).status_code == 413
 
 
 async def test_signature_is_verified_after_the_body_has_arrived(port: int) -> None:
     head = b"POST /pay HTTP/1.1\r\nHost: x\r\nX-API-Key-ID: %b\r\n" % TERMINAL.id.encode()
-    async with open_connection(port) as line:
-        await line.send(head + b"Content-Length: 2\r\n\r\n")
+    async with open_connection(port) as raw:
+        await raw.send(head + b"Content-Length: 2\r\n\r\n")
         await asyncio.sleep(0.05)
-        await line.send(b"{}")
-        assert (await line.read_response()).status_code == 200
+        await raw.send(b"{}")
+        assert (await raw.read_response()).status_code == 200
 
 
 @pytest.mark.parametrize("framing", ["length", "chunks"])
@@ -177,13 +177,13 @@ async def test_large_body_of_a_signer_without_access_is_not_received(
         TERMINAL.id.encode()
     )
     if framing == "length":
-        sent = head + b"Content-Length: 400000\r\n\r\n"
+        request = head + b"Content-Length: 400000\r\n\r\n"
     else:
         part = b"x" * (DEFAULT_BODY_BYTES + 1)
-        sent = head + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n" % (len(part), part)
-    async with open_connection(port) as line:
-        await line.send(sent)
-        response = await line.read_response()
+        request = head + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n" % (len(part), part)
+    async with open_connection(port) as raw:
+        await raw.send(request)
+        response = await raw.read_response()
     assert (response.status_code, response.json()["code"]) == (403, "FORBIDDEN")
     assert "x-ratelimit-remaining" in response.headers
 
@@ -200,12 +200,12 @@ async def test_denial_of_an_unverified_signer_is_not_recorded(gateway: EdgeApp) 
 async def test_credential_revoked_while_the_body_arrives_is_rejected(
     gateway: EdgeApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = dict(gateway.services.authenticator.bearers)  # type: ignore[attr-defined]
-    monkeypatch.setattr(gateway.services.authenticator, "bearers", known)
+    bearers = dict(gateway.services.authenticator.bearers)  # type: ignore[attr-defined]
+    monkeypatch.setattr(gateway.services.authenticator, "bearers", bearers)
 
     async def body() -> AsyncIterator[bytes]:
         yield b"{}"
-        del known[f"Bearer {ADMIN.id}".encode()]
+        del bearers[f"Bearer {ADMIN.id}".encode()]
         yield b""
 
     response = await gateway.client.post(
@@ -230,14 +230,14 @@ async def test_bodies_above_the_budget_get_503_and_small_ones_do_not(
 ) -> None:
     size = FREE_BODY_BYTES + 6 * 1024
     head = ECHO_HEAD + b"Content-Length: %d\r\n\r\n"
-    limit = b"POST /api/v1/large-body HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size
+    large_head = b"POST /api/v1/large-body HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size
     async with open_connection(server.port) as first:
-        await first.send(limit + b"x" * (size - 1))
+        await first.send(large_head + b"x" * (size - 1))
         async with asyncio.timeout(60):
             while not body_budget.used:
                 await asyncio.sleep(0.01)
         async with open_connection(server.port) as second:
-            await second.send(limit + b"x" * (size - 1))
+            await second.send(large_head + b"x" * (size - 1))
             response = await second.read_response()
             assert (response.status_code, response.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
             assert response.headers["retry-after"] == "1"
@@ -254,8 +254,8 @@ async def test_bodies_above_the_budget_get_503_and_small_ones_do_not(
 async def test_lost_connection_releases_its_share_of_the_budget(
     server: EdgeServer, body_budget: BodyBudget
 ) -> None:
-    async with open_connection(server.port) as line:
-        await line.send(
+    async with open_connection(server.port) as raw:
+        await raw.send(
             b"POST /api/v1/large-body HTTP/1.1\r\nHost: x\r\nContent-Length: 30000\r\n\r\n"
             + b"x" * (FREE_BODY_BYTES + 1024)
         )
@@ -339,16 +339,16 @@ def test_one_address_holds_at_most_a_quarter_of_the_budget() -> None:
 async def test_bodies_of_one_address_leave_room_for_others(
     server: EdgeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = BodyBudget(32 * 1024)
-    monkeypatch.setattr(BoundedConnection, "body_budget", small)
+    budget = BodyBudget(32 * 1024)
+    monkeypatch.setattr(BoundedConnection, "body_budget", budget)
     size = FREE_BODY_BYTES + 6 * 1024
-    sent = b"POST /api/v1/large-body HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size
+    head = b"POST /api/v1/large-body HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size
     async with open_connection(server.port) as first, open_connection(server.port) as second:
-        await first.send(sent + b"x" * (size - 1))
+        await first.send(head + b"x" * (size - 1))
         async with asyncio.timeout(60):
-            while small.used != 6 * 1024 - 1:
+            while budget.used != 6 * 1024 - 1:
                 await asyncio.sleep(0.01)
-        await second.send(sent + b"x" * (size - 1))
+        await second.send(head + b"x" * (size - 1))
         assert (await second.read_response()).status_code == 503
         await first.send(b"x")
         assert (await first.read_response()).status_code == 200

@@ -202,9 +202,9 @@ def test_surrogate_pairs_are_decoded_as_characters() -> None:
 
 
 def test_null_is_treated_as_absent() -> None:
-    read = BodyDecoder(Thing, "SLE").decode
+    decode = BodyDecoder(Thing, "SLE").decode
     content = build_body(colour=None, email=None, tags=None, parts=[{"label": "x", "weight": None}])
-    thing = read(content)
+    thing = decode(content)
     assert (thing.colour, thing.email, thing.tags) == ("red", None, [])
     assert thing.parts[0].weight == 1
 
@@ -230,9 +230,9 @@ def test_amounts_use_the_platform_currency() -> None:
 
 
 def test_invalid_value_returns_400_where_the_endpoint_declares_it() -> None:
-    reader = BodyDecoder(PinChange, "SLE", invalid=Code.INVALID_REQUEST)
+    decoder = BodyDecoder(PinChange, "SLE", invalid=Code.INVALID_REQUEST)
     with pytest.raises(ApiError) as caught:
-        reader.decode(b'{"old_pin": "x", "new_pin": "12"}')
+        decoder.decode(b'{"old_pin": "x", "new_pin": "12"}')
     assert caught.value.status == 400
     assert caught.value.details == {
         "fields": {"old_pin": "must be 4 digits", "new_pin": "must be 4 digits"}

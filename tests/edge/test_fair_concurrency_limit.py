@@ -43,8 +43,8 @@ class ConcurrentCallers:
 
     async def gather_statuses(self) -> list[int]:
         """Return the HTTP statuses in the order of the calls."""
-        done = await asyncio.gather(*self.tasks, return_exceptions=True)
-        return [outcome.status if isinstance(outcome, ApiError) else 200 for outcome in done]
+        outcomes = await asyncio.gather(*self.tasks, return_exceptions=True)
+        return [outcome.status if isinstance(outcome, ApiError) else 200 for outcome in outcomes]
 
     async def _call(self, group: str) -> None:
         async with self._limit.slot(group):
@@ -54,9 +54,9 @@ class ConcurrentCallers:
 
 @pytest.fixture
 async def callers() -> AsyncIterator[ConcurrentCallers]:
-    created = ConcurrentCallers(build_limit())
-    yield created
-    for task in created.tasks:
+    concurrent_callers = ConcurrentCallers(build_limit())
+    yield concurrent_callers
+    for task in concurrent_callers.tasks:
         task.cancel()
 
 
@@ -130,8 +130,8 @@ async def test_cancelled_waiter_does_not_block_its_group(
 ) -> None:
     await callers.start("a", "b", "b")
     # In one step: the first "b" is cancelled, and "a" leaves before "b" has withdrawn.
-    (gave_up, _) = callers._limit._waiters["b"]
-    gave_up.cancel()
+    (waiter, _) = callers._limit._waiters["b"]
+    waiter.cancel()
     callers._gate.release()
     for _ in range(10):
         await asyncio.sleep(0)

@@ -147,7 +147,7 @@ async def test_fuzzed_headers_get_a_valid_response(
         assert_valid_response(await _call_app(unthrottled_gateway, scope))
 
 
-async def _call_app(stage: EdgeApp, scope: dict[str, Any]) -> httpx2.Response:
+async def _call_app(edge_app: EdgeApp, scope: dict[str, Any]) -> httpx2.Response:
     sent: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
@@ -156,6 +156,6 @@ async def _call_app(stage: EdgeApp, scope: dict[str, Any]) -> httpx2.Response:
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
-    await stage.app(scope, receive, send)
+    await edge_app.app(scope, receive, send)
     content = b"".join(message.get("body", b"") for message in sent[1:])
     return httpx2.Response(sent[0]["status"], headers=sent[0]["headers"], content=content)

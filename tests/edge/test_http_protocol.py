@@ -16,7 +16,7 @@ WAIT_REQUEST = b"POST /api/v1/waits HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 @pytest.mark.parametrize(
-    "nonsense",
+    "data",
     [
         b"\x16\x03\x01\x02\x00\x01\x00\x01",
         b"HELLO\r\n\r\n",
@@ -31,40 +31,38 @@ WAIT_REQUEST = b"POST /api/v1/waits HTTP/1.1\r\nHost: x\r\n\r\n"
         b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\n\r\n",
     ],
 )
-async def test_malformed_http_returns_400_and_closes_the_connection(
-    port: int, nonsense: bytes
-) -> None:
-    async with open_connection(port) as line:
-        await line.send(nonsense)
-        response = await line.read_response()
+async def test_malformed_http_returns_400_and_closes_the_connection(port: int, data: bytes) -> None:
+    async with open_connection(port) as raw:
+        await raw.send(data)
+        response = await raw.read_response()
         assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST")
         assert response.headers["x-request-id"]
         assert response.headers["x-content-type-options"] == "nosniff"
-        assert await line.is_closed()
+        assert await raw.is_closed()
 
 
 async def test_malformed_data_after_a_request_does_not_affect_its_response(port: int) -> None:
-    async with open_connection(port) as line:
-        await line.send(HEALTH_REQUEST * 2 + b"HELLO\r\n\r\n")
-        assert (await line.read_response()).status_code == 200
-        assert (await line.read_response()).status_code == 200
-        assert await line.is_closed()
+    async with open_connection(port) as raw:
+        await raw.send(HEALTH_REQUEST * 2 + b"HELLO\r\n\r\n")
+        assert (await raw.read_response()).status_code == 200
+        assert (await raw.read_response()).status_code == 200
+        assert await raw.is_closed()
 
 
 async def test_http_1_0_connection_closes_after_the_response(port: int) -> None:
-    async with open_connection(port) as line:
-        await line.send(b"GET /health HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
-        response = await line.read_response()
+    async with open_connection(port) as raw:
+        await raw.send(b"GET /health HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+        response = await raw.read_response()
         assert (response.status_code, response.headers["connection"]) == (200, "close")
-        assert await line.is_closed()
+        assert await raw.is_closed()
 
 
 async def test_connection_close_header_closes_the_connection(port: int) -> None:
-    async with open_connection(port) as line:
-        await line.send(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        response = await line.read_response()
+    async with open_connection(port) as raw:
+        await raw.send(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        response = await raw.read_response()
         assert (response.status_code, response.headers["connection"]) == (200, "close")
-        assert await line.is_closed()
+        assert await raw.is_closed()
 
 
 @pytest.mark.parametrize("protocol", [b"websocket", b"h2c"])
@@ -77,59 +75,59 @@ async def test_protocol_upgrade_is_ignored_and_the_request_is_served(
         b"POST /api/v1/echoes HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\n"
         b"Upgrade: %b\r\nHTTP2-Settings: AAEAAEAAAAIAAAAB\r\nContent-Length: %d\r\n\r\n"
     ) % (protocol, len(body))
-    async with open_connection(port) as line:
-        await line.send(head + body[:4])
-        await line.send(body[4:])
-        response = await line.read_response()
+    async with open_connection(port) as raw:
+        await raw.send(head + body[:4])
+        await raw.send(body[4:])
+        response = await raw.read_response()
         assert (response.status_code, response.content) == (200, body)
-        await line.send(HEALTH_REQUEST)
-        assert (await line.read_response()).status_code == 200
+        await raw.send(HEALTH_REQUEST)
+        assert (await raw.read_response()).status_code == 200
 
 
 async def test_connect_method_is_rejected(port: int) -> None:
-    async with open_connection(port) as line:
-        await line.send(b"CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\nabc")
-        assert (await line.read_response()).status_code == 400
-        assert await line.is_closed()
+    async with open_connection(port) as raw:
+        await raw.send(b"CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\nabc")
+        assert (await raw.read_response()).status_code == 400
+        assert await raw.is_closed()
 
 
 async def test_endless_head_is_rejected(port: int) -> None:
-    async with open_connection(port) as line:
-        await line.send(b"GET /health HTTP/1.1\r\nHost: x\r\nX: ")
+    async with open_connection(port) as raw:
+        await raw.send(b"GET /health HTTP/1.1\r\nHost: x\r\nX: ")
         for _ in range(40):
-            await line.send(b"x" * 10_000)
+            await raw.send(b"x" * 10_000)
             await asyncio.sleep(0)
-        assert (await line.read_response()).status_code == 400
+        assert (await raw.read_response()).status_code == 400
 
 
 async def test_large_body_does_not_count_toward_the_next_head(port: int) -> None:
     body = b"x" * 300_000
     head = b"POST /api/v1/large-body HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n"
     request = head + body
-    async with open_connection(port) as line:
-        await line.send(request + HEALTH_REQUEST[:20])
-        assert len((await line.read_response()).content) == 300_000
-        await line.send(HEALTH_REQUEST[20:])
-        assert (await line.read_response()).status_code == 200
+    async with open_connection(port) as raw:
+        await raw.send(request + HEALTH_REQUEST[:20])
+        assert len((await raw.read_response()).content) == 300_000
+        await raw.send(HEALTH_REQUEST[20:])
+        assert (await raw.read_response()).status_code == 200
 
 
 async def test_half_closed_client_gets_all_responses(port: int) -> None:
     release_waits.clear()
-    async with open_connection(port) as line:
-        await line.send(WAIT_REQUEST * 3)
-        line.send_eof()
+    async with open_connection(port) as raw:
+        await raw.send(WAIT_REQUEST * 3)
+        raw.send_eof()
         release_waits.set()
         for _ in range(3):
-            assert (await line.read_response()).status_code == 200
-        assert await line.is_closed()
+            assert (await raw.read_response()).status_code == 200
+        assert await raw.is_closed()
 
 
 async def test_half_closed_client_with_an_incomplete_request_is_disconnected(port: int) -> None:
     for part in (HEALTH_REQUEST[:9], INCOMPLETE_REQUEST):
-        async with open_connection(port) as line:
-            await line.send(part)
-            line.send_eof()
-            assert await line.is_closed()
+        async with open_connection(port) as raw:
+            await raw.send(part)
+            raw.send_eof()
+            assert await raw.is_closed()
 
 
 async def test_expect_100_continue_is_honored(port: int) -> None:
@@ -138,70 +136,70 @@ async def test_expect_100_continue_is_honored(port: int) -> None:
         b"POST /api/v1/things/change-pin HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
         b"Authorization: Bearer key_writer\r\nContent-Length: %d\r\n\r\n" % len(body)
     )
-    async with open_connection(port) as line:
-        await line.send(head)
-        assert (await line.read_response()).status_code == 100
-        await line.send(body)
-        assert (await line.read_response()).status_code == 400
+    async with open_connection(port) as raw:
+        await raw.send(head)
+        assert (await raw.read_response()).status_code == 100
+        await raw.send(body)
+        assert (await raw.read_response()).status_code == 400
 
 
 async def test_early_response_closes_the_connection_without_reading_the_body(port: int) -> None:
-    async with open_connection(port) as line:
-        await line.send(b"POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n")
-        response = await line.read_response()
+    async with open_connection(port) as raw:
+        await raw.send(b"POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n")
+        response = await raw.read_response()
         assert (response.status_code, response.headers["connection"]) == (404, "close")
-        await line.send(b"x" * 100_000)
-        assert await line.is_closed()
+        await raw.send(b"x" * 100_000)
+        assert await raw.is_closed()
 
 
 async def test_malformed_data_after_an_early_response_gets_no_second_response(port: int) -> None:
-    async with open_connection(port) as line:
-        await line.send(b"POST /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
-        assert (await line.read_response()).status_code == 404
-        await line.send(b"not a size\r\n")
-        assert await line.is_closed()
+    async with open_connection(port) as raw:
+        await raw.send(b"POST /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        assert (await raw.read_response()).status_code == 404
+        await raw.send(b"not a size\r\n")
+        assert await raw.is_closed()
 
 
 async def test_trailers_are_not_treated_as_headers(port: int) -> None:
-    async with open_connection(port) as line:
-        await line.send(
+    async with open_connection(port) as raw:
+        await raw.send(
             b"POST /api/v1/upload HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
             b"1\r\nx\r\n0\r\nAuthorization: Bearer key_writer\r\n\r\n"
         )
-        assert (await line.read_response()).status_code == 401
+        assert (await raw.read_response()).status_code == 401
 
 
 async def test_repeated_credential_header_is_rejected(port: int) -> None:
     """Neither value is chosen: a proxy may have checked the other one."""
-    good = b"Authorization: Bearer key_writer\r\n"
+    credential = b"Authorization: Bearer key_writer\r\n"
     head = b"POST /api/v1/upload HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n"
-    async with open_connection(port) as line:
-        for lines, refused in (
-            (good, False),
-            (good + good, True),
-            (b"Authorization: Bearer nobody\r\n" + good, True),
-            (good + b"authorization: Bearer nobody\r\n", True),
+    async with open_connection(port) as raw:
+        for header_lines, rejected in (
+            (credential, False),
+            (credential + credential, True),
+            (b"Authorization: Bearer nobody\r\n" + credential, True),
+            (credential + b"authorization: Bearer nobody\r\n", True),
         ):
-            await line.send(head + lines + b"\r\nx")
-            assert ((await line.read_response()).status_code == 401) == refused
+            await raw.send(head + header_lines + b"\r\nx")
+            assert ((await raw.read_response()).status_code == 401) == rejected
 
 
 async def test_many_pipelined_requests_all_get_responses(port: int) -> None:
     count = 10 * http_protocol._MAX_PIPELINED_REQUESTS
-    async with open_connection(port) as line:
-        await line.send(HEALTH_REQUEST * count)
+    async with open_connection(port) as raw:
+        await raw.send(HEALTH_REQUEST * count)
         for _ in range(count):
-            assert (await line.read_response()).status_code == 200
+            assert (await raw.read_response()).status_code == 200
 
 
 async def test_responses_to_a_client_that_does_not_read_are_bounded(port: int) -> None:
     request = b"GET /api/v1/large HTTP/1.1\r\nHost: x\r\n\r\n"
-    async with open_connection(port) as line:
-        await line.send(request * 20)
+    async with open_connection(port) as raw:
+        await raw.send(request * 20)
         async with open_connection(port) as other:
             await other.send(HEALTH_REQUEST)
             assert (await other.read_response()).status_code == 200
-        sizes = [len((await line.read_response()).content) for _ in range(20)]
+        sizes = [len((await raw.read_response()).content) for _ in range(20)]
         assert sizes == [4 * 1024 * 1024] * 20
 
 
@@ -210,22 +208,22 @@ async def test_unread_final_response_does_not_keep_the_connection_open(
 ) -> None:
     monkeypatch.setattr(connection, "_MAX_DEADLINE_CHECK_SECONDS", 0.05)
     last = b"GET /api/v1/large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-    async with open_connection(server.port, window=4096) as line:
+    async with open_connection(server.port, window=4096) as raw:
         async with asyncio.timeout(60):
             while not server.connection_count:
                 await asyncio.sleep(0.01)
             monkeypatch.setattr(connection, "IDLE_TIMEOUT_SECONDS", 0.3)
-            await line.send(last)
+            await raw.send(last)
             while server.connection_count:
                 await asyncio.sleep(0.05)
         with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
-            await line.read_response()
+            await raw.read_response()
 
 
 async def test_response_header_injection_is_prevented(port: int) -> None:
-    async with open_connection(port) as line:
-        await line.send(b"GET /api/v1/injects HTTP/1.1\r\nHost: x\r\n\r\n")
-        response = await line.read_response()
+    async with open_connection(port) as raw:
+        await raw.send(b"GET /api/v1/injects HTTP/1.1\r\nHost: x\r\n\r\n")
+        response = await raw.read_response()
         assert response.status_code == 500
         assert "set-cookie" not in response.headers
 
@@ -250,20 +248,20 @@ async def test_client_that_sends_too_slowly_is_disconnected(
     monkeypatch.setattr(module, limit, 0.05)
     monkeypatch.setattr(connection, "_MAX_DEADLINE_CHECK_SECONDS", 0.05)
     port: int = request.getfixturevalue("port")
-    async with open_connection(port) as line:
+    async with open_connection(port) as raw:
         with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
-            await line.send(sent)
-            await line.read_response()
+            await raw.send(sent)
+            await raw.read_response()
 
 
 async def test_graceful_shutdown_completes_requests_in_progress(
     server: EdgeServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     release_waits.clear()
-    async with open_connection(server.port) as idle, open_connection(server.port) as line:
+    async with open_connection(server.port) as idle, open_connection(server.port) as raw:
         await idle.send(HEALTH_REQUEST)
         assert (await idle.read_response()).status_code == 200
-        await line.send(WAIT_REQUEST)
+        await raw.send(WAIT_REQUEST)
         async with asyncio.timeout(60):
             while not server.active_request_count:
                 await asyncio.sleep(0.01)
@@ -271,6 +269,6 @@ async def test_graceful_shutdown_completes_requests_in_progress(
             server.request_stop()
             assert await idle.is_closed()
             release_waits.set()
-            response = await line.read_response()
+            response = await raw.read_response()
         assert (response.status_code, response.headers["connection"]) == (200, "close")
-        assert await line.is_closed()
+        assert await raw.is_closed()

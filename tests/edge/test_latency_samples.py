@@ -10,19 +10,19 @@ from tapgate.edge.latency_samples import LatencySamples
 
 
 def test_every_worker_lists_the_samples_of_all_workers(tmp_path: Path) -> None:
-    one, other = LatencySamples(tmp_path), LatencySamples(tmp_path)
-    one.add_batch(7, 0.002)
-    other.add_batch(500, 0.1)
-    other.add_request(0.25)
-    for worker in (one, other):
+    first, second = LatencySamples(tmp_path), LatencySamples(tmp_path)
+    first.add_batch(7, 0.002)
+    second.add_batch(500, 0.1)
+    second.add_request(0.25)
+    for worker in (first, second):
         assert {(sample.size, sample.seconds) for sample in worker.list_batches()} == {
             (7, 0.002),
             (500, 0.1),
         }
         assert [sample.seconds for sample in worker.list_requests()] == [0.25]
-    one.close()
-    assert len(other.list_batches()) == 2  # one worker has just exited
-    other.close()
+    first.close()
+    assert len(second.list_batches()) == 2  # the first worker has exited
+    second.close()
 
 
 @pytest.mark.parametrize("more", [0, 1, 700])
@@ -30,8 +30,8 @@ def test_newest_samples_are_kept(tmp_path: Path, more: int) -> None:
     worker = LatencySamples(tmp_path)
     for number in range(latency_samples._MAX_BATCHES + more):
         worker.add_batch(number + 1, 0.001)
-    found = sorted(sample.size for sample in worker.list_batches())
-    assert found == list(range(more + 1, latency_samples._MAX_BATCHES + more + 1))
+    sizes = sorted(sample.size for sample in worker.list_batches())
+    assert sizes == list(range(more + 1, latency_samples._MAX_BATCHES + more + 1))
     assert worker.list_requests() == []
     worker.close()
 

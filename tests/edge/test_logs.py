@@ -1,4 +1,4 @@
-"""Request logs: what is written and what never is."""
+"""Request logs: the fields written, and values that are never written."""
 
 import asyncio
 import gc
@@ -95,16 +95,16 @@ async def test_unhandled_task_and_callback_errors_are_logged_without_values(
 ) -> None:
     """The event loop includes the exception's text and the callback's arguments in its message."""
 
-    async def fails() -> None:
+    async def fail() -> None:
         raise ValueError("1234")
 
-    def called(_: object) -> None:
+    def fail_in_callback(_: object) -> None:
         raise ValueError("1234")
 
     gc.collect()  # collect garbage of earlier tests, so that it is not reported here
     log_capture.stream.truncate(0)
     log_capture.stream.seek(0)
-    task = asyncio.create_task(fails())
+    task = asyncio.create_task(fail())
     while not task.done():
         await asyncio.sleep(0)
     del task
@@ -113,7 +113,7 @@ async def test_unhandled_task_and_callback_errors_are_logged_without_values(
     loop.default_exception_handler(
         {"message": "Exception in callback f({'pin': '1234'})", "exception": ValueError("1234")}
     )
-    loop.call_soon(called, {"pin": "1234"})
+    loop.call_soon(fail_in_callback, {"pin": "1234"})
     async with asyncio.timeout(30):
         while len(log_capture.records) < 3:
             await asyncio.sleep(0)
@@ -131,23 +131,23 @@ def test_unhandled_interpreter_errors_are_logged_without_values(log_capture: Log
         def __del__(self) -> None:
             raise ValueError("1234")
 
-    def fails() -> None:
+    def fail() -> None:
         raise ValueError("1234")
 
-    stored = sys.unraisablehook, threading.excepthook, sys.excepthook
+    hooks = sys.unraisablehook, threading.excepthook, sys.excepthook
     gc.disable()  # keep garbage of earlier tests out of this log
     logs.install_exception_hooks()
     try:
         Fails()
-        thread = threading.Thread(target=fails)
+        thread = threading.Thread(target=fail)
         thread.start()
         thread.join()
         try:
-            fails()
+            fail()
         except ValueError as error:
             sys.excepthook(ValueError, error, error.__traceback__)
     finally:
-        sys.unraisablehook, threading.excepthook, sys.excepthook = stored
+        sys.unraisablehook, threading.excepthook, sys.excepthook = hooks
         gc.enable()
     assert [line["event"] for line in log_capture.records] == ["process.failed"] * 3
     assert all(line["failure"]["types"] == ["builtins.ValueError"] for line in log_capture.records)

@@ -14,13 +14,13 @@ ROUTES = [("GET", "/a"), ("POST", "/b/{id}")]
 
 def parse_samples(metrics: Metrics) -> dict[tuple[str, ...], float]:
     """Return the samples: (name, method, endpoint, status or bound) -> value."""
-    found: dict[tuple[str, ...], float] = {}
+    samples: dict[tuple[str, ...], float] = {}
     for family in text_string_to_metric_families(metrics.render().decode()):
         for sample in family.samples:
             labels = {"method": "", "endpoint": "", **sample.labels}
             last = labels.get("status") or labels.get("le") or ""
-            found[sample.name, labels["method"], labels["endpoint"], last] = sample.value
-    return found
+            samples[sample.name, labels["method"], labels["endpoint"], last] = sample.value
+    return samples
 
 
 def count_requests(metrics: Metrics) -> dict[tuple[str, ...], float]:
@@ -44,14 +44,14 @@ def test_requests_are_counted_by_endpoint_and_status(tmp_path: Path) -> None:
         ("POST", "/b/{id}", "404"): 1,
         ("", "unmatched", "404"): 1,
     }
-    found = parse_samples(metrics)
+    samples = parse_samples(metrics)
     name = "tapgate_http_request_seconds"
-    assert found[f"{name}_bucket", "GET", "/a", "0.001"] == 1
-    assert found[f"{name}_bucket", "GET", "/a", "0.005"] == 2
-    assert found[f"{name}_bucket", "GET", "/a", "5.0"] == 2
-    assert found[f"{name}_bucket", "GET", "/a", "+Inf"] == 3
-    assert found[f"{name}_count", "GET", "/a", ""] == 3
-    assert found[f"{name}_sum", "GET", "/a", ""] == pytest.approx(9.004)
+    assert samples[f"{name}_bucket", "GET", "/a", "0.001"] == 1
+    assert samples[f"{name}_bucket", "GET", "/a", "0.005"] == 2
+    assert samples[f"{name}_bucket", "GET", "/a", "5.0"] == 2
+    assert samples[f"{name}_bucket", "GET", "/a", "+Inf"] == 3
+    assert samples[f"{name}_count", "GET", "/a", ""] == 3
+    assert samples[f"{name}_sum", "GET", "/a", ""] == pytest.approx(9.004)
     metrics.close()
 
 

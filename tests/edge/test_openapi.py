@@ -18,8 +18,8 @@ METHODS = {"get", "post", "put", "delete"}
 async def document(gateway: EdgeApp) -> dict[str, Any]:
     response = await gateway.client.get("/openapi.json")
     assert response.headers["content-type"] == "application/json"
-    found: dict[str, Any] = response.json()
-    return found
+    body: dict[str, Any] = response.json()
+    return body
 
 
 def list_operations(document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -36,11 +36,11 @@ def test_document_is_valid(document: dict[str, Any]) -> None:
 
 
 def test_every_endpoint_is_described(document: dict[str, Any]) -> None:
-    described_here = {
+    described = {
         (method.upper(), path) for path, item in document["paths"].items() for method in item
     }
-    assert described_here >= {(endpoint.method, endpoint.path) for endpoint in things}
-    assert described_here >= {("GET", path) for path in ("/health", "/docs", "/metrics")}
+    assert described >= {(endpoint.method, endpoint.path) for endpoint in things}
+    assert described >= {("GET", path) for path in ("/health", "/docs", "/metrics")}
     for operation in list_operations(document):
         assert operation["summary"]
         assert {"$ref": "#/components/parameters/RequestId"} in operation["parameters"]
@@ -91,10 +91,10 @@ def test_access_appears_as_security_requirements(document: dict[str, Any]) -> No
     pay = document["paths"]["/pay"]["post"]
     assert pay["security"] == [{"signingKey": [], "signingTime": [], "posSignature": []}]
     assert document["paths"]["/health"]["get"]["security"] == []
-    named = {
+    scheme_names = {
         name for item in list_operations(document) for kind in item["security"] for name in kind
     }
-    assert named <= document["components"]["securitySchemes"].keys()
+    assert scheme_names <= document["components"]["securitySchemes"].keys()
 
 
 def test_error_responses_list_their_codes(document: dict[str, Any]) -> None:
@@ -108,8 +108,8 @@ def test_error_responses_list_their_codes(document: dict[str, Any]) -> None:
     assert "401" not in public
     change_pin = document["paths"]["/api/v1/things/change-pin"]["post"]["responses"]
     assert "422" not in change_pin
-    removed = document["paths"]["/api/v1/things/{name}"]["delete"]["responses"]["204"]
-    assert "content" not in removed
+    no_content = document["paths"]["/api/v1/things/{name}"]["delete"]["responses"]["204"]
+    assert "content" not in no_content
 
 
 async def test_path_with_parameters_documents_not_found(

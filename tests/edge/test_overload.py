@@ -29,10 +29,10 @@ def _lower_concurrency_limit(
 
 
 async def fill_slots(gateway: EdgeApp) -> list[asyncio.Task[int]]:
-    async def one() -> int:
+    async def send_waiting_request() -> int:
         return (await gateway.client.post("/api/v1/waits")).status_code
 
-    tasks = [asyncio.create_task(one()) for _ in range(MAX_CONCURRENT)]
+    tasks = [asyncio.create_task(send_waiting_request()) for _ in range(MAX_CONCURRENT)]
     while gateway.app._concurrency_limit._count < MAX_CONCURRENT:
         await asyncio.sleep(0)
     return tasks
@@ -43,12 +43,12 @@ async def fill_slots_by_connection(
     server: EdgeServer, request: bytes = WAIT_REQUEST
 ) -> AsyncIterator[list[RawConnection]]:
     async with AsyncExitStack() as stack:
-        lines = [
+        connections = [
             await stack.enter_async_context(open_connection(server.port))
             for _ in range(MAX_CONCURRENT)
         ]
-        for line in lines:
-            await line.send(request)
+        for raw in connections:
+            await raw.send(request)
         async with asyncio.timeout(60):
             while (
                 server.active_request_count
@@ -56,20 +56,20 @@ async def fill_slots_by_connection(
                 else server.started_request_count
             ) < MAX_CONCURRENT:
                 await asyncio.sleep(0.01)
-        yield lines
+        yield connections
 
 
 async def test_excess_requests_get_503_while_admitted_requests_complete(gateway: EdgeApp) -> None:
-    under_way = await fill_slots(gateway)
+    admitted = await fill_slots(gateway)
     for headers in ({}, build_bearer_headers(WRITER), {"Authorization": "Bearer nobody"}):
         response = await gateway.client.get("/api/v1/things", headers=headers)
         assert (response.status_code, response.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
         assert response.headers["retry-after"] == str(overload.RETRY_AFTER_SECONDS)
         assert response.headers["x-request-id"]
         assert "x-ratelimit-limit" not in response.headers
-    assert not any(task.done() for task in under_way)
+    assert not any(task.done() for task in admitted)
     release_waits.set()
-    assert await asyncio.gather(*under_way) == [200] * MAX_CONCURRENT
+    assert await asyncio.gather(*admitted) == [200] * MAX_CONCURRENT
     response = await gateway.client.get("/api/v1/things", headers=build_bearer_headers(WRITER))
     assert response.status_code == 200
 
@@ -77,7 +77,7 @@ async def test_excess_requests_get_503_while_admitted_requests_complete(gateway:
 async def test_rejected_requests_are_counted_and_system_endpoints_stay_available(
     gateway: EdgeApp,
 ) -> None:
-    under_way = await fill_slots(gateway)
+    admitted = await fill_slots(gateway)
     assert (await gateway.client.post("/api/v1/waits")).status_code == 503
     for path in ("/health", "/openapi.json", "/docs", "/metrics"):
         assert (await gateway.client.get(path)).status_code == 200, path
@@ -85,7 +85,7 @@ async def test_rejected_requests_are_counted_and_system_endpoints_stay_available
     counted = 'tapgate_http_requests_total{endpoint="/api/v1/waits",method="POST",status="503"} 1.0'
     assert counted in (await gateway.client.get("/metrics")).text
     release_waits.set()
-    assert await asyncio.gather(*under_way) == [200] * MAX_CONCURRENT
+    assert await asyncio.gather(*admitted) == [200] * MAX_CONCURRENT
 
 
 async def test_every_outcome_releases_the_slot(gateway: EdgeApp) -> None:
@@ -98,30 +98,26 @@ async def test_every_outcome_releases_the_slot(gateway: EdgeApp) -> None:
 
 
 async def test_overload_response_does_not_wait_for_the_body(server: EdgeServer) -> None:
-    async with fill_slots_by_connection(server) as under_way:
-        async with open_connection(server.port) as line:
-            await line.send(
-                b"POST /api/v1/waits HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
-            )
-            response = await line.read_response()
+    async with fill_slots_by_connection(server) as admitted:
+        async with open_connection(server.port) as raw:
+            await raw.send(b"POST /api/v1/waits HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n")
+            response = await raw.read_response()
             assert (response.status_code, response.headers["connection"]) == (503, "close")
         release_waits.set()
-        for line in under_way:
-            assert (await line.read_response()).status_code == 200
+        for raw in admitted:
+            assert (await raw.read_response()).status_code == 200
 
 
 async def test_slow_sender_occupies_no_slot(server: EdgeServer) -> None:
     """Any client can start thousands of bodies and never finish them."""
     unfinished = b"POST /api/v1/echoes HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nabc"
     async with fill_slots_by_connection(server, unfinished) as slow:
-        async with open_connection(server.port) as line:
-            await line.send(
-                b"POST /api/v1/echoes HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx"
-            )
-            assert (await line.read_response()).status_code == 200
-        for line in slow:
-            await line.send(b"d")
-            assert (await line.read_response()).content == b"abcd"
+        async with open_connection(server.port) as raw:
+            await raw.send(b"POST /api/v1/echoes HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx")
+            assert (await raw.read_response()).status_code == 200
+        for raw in slow:
+            await raw.send(b"d")
+            assert (await raw.read_response()).content == b"abcd"
 
 
 async def test_rejected_connection_is_closed_on_shutdown(
@@ -129,17 +125,17 @@ async def test_rejected_connection_is_closed_on_shutdown(
 ) -> None:
     monkeypatch.setattr(overload, "RETRY_AFTER_SECONDS", NEVER_SECONDS)
     async with (
-        fill_slots_by_connection(server) as under_way,
-        open_connection(server.port) as refused,
+        fill_slots_by_connection(server) as admitted,
+        open_connection(server.port) as rejected,
     ):
-        await refused.send(WAIT_REQUEST)
-        response = await refused.read_response()
+        await rejected.send(WAIT_REQUEST)
+        response = await rejected.read_response()
         assert (response.status_code, response.headers["retry-after"]) == (503, str(NEVER_SECONDS))
         server.request_stop()
-        assert await refused.is_closed()
+        assert await rejected.is_closed()
         release_waits.set()
-        for line in under_way:
-            assert (await line.read_response()).status_code == 200
+        for raw in admitted:
+            assert (await raw.read_response()).status_code == 200
 
 
 async def test_rejected_connection_is_served_after_its_pause(
@@ -147,14 +143,14 @@ async def test_rejected_connection_is_served_after_its_pause(
 ) -> None:
     monkeypatch.setattr(overload, "RETRY_AFTER_SECONDS", 0.05)
     async with (
-        fill_slots_by_connection(server) as under_way,
-        open_connection(server.port) as refused,
+        fill_slots_by_connection(server) as admitted,
+        open_connection(server.port) as rejected,
     ):
-        await refused.send(WAIT_REQUEST + HEALTH_REQUEST)
-        assert (await refused.read_response()).status_code == 503
-        assert (await refused.read_response()).status_code == 200
+        await rejected.send(WAIT_REQUEST + HEALTH_REQUEST)
+        assert (await rejected.read_response()).status_code == 503
+        assert (await rejected.read_response()).status_code == 200
         release_waits.set()
-        for line in under_way:
-            assert (await line.read_response()).status_code == 200
-        await refused.send(WAIT_REQUEST)
-        assert (await refused.read_response()).status_code == 200
+        for raw in admitted:
+            assert (await raw.read_response()).status_code == 200
+        await rejected.send(WAIT_REQUEST)
+        assert (await rejected.read_response()).status_code == 200

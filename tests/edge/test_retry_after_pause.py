@@ -61,11 +61,11 @@ async def test_half_closed_client_gets_its_responses_before_the_connection_close
     assert client.closed
 
 
-@pytest.mark.parametrize("ahead", [b"", build_request(200)])
-async def test_shutdown_closes_a_paused_connection_immediately(ahead: bytes) -> None:
+@pytest.mark.parametrize("pipelined", [b"", build_request(200)])
+async def test_shutdown_closes_a_paused_connection_immediately(pipelined: bytes) -> None:
     loop = SimulatedLoop()
     client = connect(loop)
-    client.send(build_request(503) + ahead)
+    client.send(build_request(503) + pipelined)
     await drain_event_loop()
     client.protocol.shutdown()
     assert client.closed
@@ -126,23 +126,25 @@ def test_every_request_gets_one_response_in_order_and_never_during_a_pause(
 ) -> None:
     """Each step: the requested status, whether it is sent in two parts, the delay after it."""
 
-    async def story() -> None:
+    async def run_steps() -> None:
         loop = SimulatedLoop()
         client = connect(loop)
-        free, expected = 0.0, []
-        for status, in_pieces, later in steps:
+        resumes_at, expected = 0.0, []
+        for status, is_split, delay in steps:
             data = build_request(status)
-            cut = len(data) // 2 if in_pieces else len(data)
+            cut = len(data) // 2 if is_split else len(data)
             client.send(data[:cut])
             client.send(data[cut:])
-            at = max(loop.now, free)
-            expected.append((at, status))
-            free = at + RETRY_AFTER_SECONDS if status == 503 else at
-            await loop.advance(later)
+            expected_at = max(loop.now, resumes_at)
+            expected.append((expected_at, status))
+            resumes_at = expected_at + RETRY_AFTER_SECONDS if status == 503 else expected_at
+            await loop.advance(delay)
         await loop.advance(RETRY_AFTER_SECONDS * (len(steps) + 1))
-        assert client.responses == [(pytest.approx(at), status) for at, status in expected]
+        assert client.responses == [
+            (pytest.approx(expected_at), status) for expected_at, status in expected
+        ]
 
-    asyncio.run(story())
+    asyncio.run(run_steps())
 
 
 @pytest.mark.parametrize("status", [200, 503])
@@ -151,12 +153,12 @@ async def test_closed_connection_is_freed_without_garbage_collection(status: int
     client = connect(loop)
     client.send(build_request(status) + build_request(status)[:20])
     await drain_event_loop()
-    gone = weakref.ref(client.protocol)
+    protocol_ref = weakref.ref(client.protocol)
     gc.disable()
     try:
         client.close()
         del client.protocol
         await drain_event_loop()
-        assert gone() is None
+        assert protocol_ref() is None
     finally:
         gc.enable()

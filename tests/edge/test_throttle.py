@@ -49,27 +49,25 @@ class FakeMonotonicClock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> FakeMonotonicClock:
-    created = FakeMonotonicClock()
-    monkeypatch.setattr(time, "monotonic_ns", created)
-    return created
+    fake_clock = FakeMonotonicClock()
+    monkeypatch.setattr(time, "monotonic_ns", fake_clock)
+    return fake_clock
 
 
 @pytest.fixture
 def buckets(tmp_path: Path) -> Iterator[NodeBuckets]:
-    created = NodeBuckets(tmp_path / "buckets", SLOW_RATE)
-    yield created
-    created.close()
+    node_buckets = NodeBuckets(tmp_path / "buckets", SLOW_RATE)
+    yield node_buckets
+    node_buckets.close()
 
 
 def test_bucket_holds_the_burst(buckets: NodeBuckets) -> None:
-    rate_limit = [buckets.take("key") for _ in range(SLOW_RATE.burst + 2)]
-    assert [result.is_allowed for result in rate_limit] == [True] * SLOW_RATE.burst + [False] * 2
-    assert [one.remaining for one in rate_limit] == [*range(SLOW_RATE.burst - 1, -1, -1), 0, 0]
-    assert 0 < rate_limit[-1].retry_in_us <= SLOW_RATE.period_us
+    results = [buckets.take("key") for _ in range(SLOW_RATE.burst + 2)]
+    assert [result.is_allowed for result in results] == [True] * SLOW_RATE.burst + [False] * 2
+    assert [result.remaining for result in results] == [*range(SLOW_RATE.burst - 1, -1, -1), 0, 0]
+    assert 0 < results[-1].retry_in_us <= SLOW_RATE.period_us
     assert (
-        SLOW_RATE.window_us - SLOW_RATE.period_us
-        < rate_limit[-1].reset_in_us
-        <= SLOW_RATE.window_us
+        SLOW_RATE.window_us - SLOW_RATE.period_us < results[-1].reset_in_us <= SLOW_RATE.window_us
     )
     assert buckets.take("another").is_allowed
 
@@ -91,9 +89,9 @@ def test_token_is_refilled_after_its_period(tmp_path: Path, clock: FakeMonotonic
     try:
         assert buckets.take("key").is_allowed
         clock.advance(rate.period_us - 1)
-        refused = buckets.take("key")
-        assert (refused.is_allowed, refused.retry_in_us) == (False, 1)
-        clock.advance(refused.retry_in_us)
+        rejected = buckets.take("key")
+        assert (rejected.is_allowed, rejected.retry_in_us) == (False, 1)
+        clock.advance(rejected.retry_in_us)
         assert buckets.take("key").is_allowed
     finally:
         buckets.close()
@@ -170,9 +168,9 @@ def test_full_table_never_rejects_a_new_key(
         assert buckets.take("busy").is_allowed
     assert not buckets.take("busy").is_allowed
     for number in range(1000):
-        fresh = buckets.take(f"key {number}")
-        assert fresh.is_allowed
-        assert fresh.remaining == SLOW_RATE.burst - 1
+        result = buckets.take(f"key {number}")
+        assert result.is_allowed
+        assert result.remaining == SLOW_RATE.burst - 1
     # The fullest bucket is evicted, never one that is exhausted.
     assert not buckets.take("busy").is_allowed
 
@@ -180,16 +178,16 @@ def test_full_table_never_rejects_a_new_key(
 def test_unwritable_data_folder_falls_back_to_a_private_temporary_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("")
+    file = tmp_path / "file"
+    file.write_text("")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    folder = get_shared_folder(blocked / "data")
+    folder = get_shared_folder(file / "data")
     assert folder.parent == tmp_path
     assert folder.stat().st_mode & 0o777 == 0o700
-    assert get_shared_folder(blocked / "data") == folder
+    assert get_shared_folder(file / "data") == folder
     folder.chmod(0o755)
     with pytest.raises(PermissionError):
-        get_shared_folder(blocked / "data")
+        get_shared_folder(file / "data")
 
 
 @pytest.fixture
@@ -208,12 +206,14 @@ def valkey() -> Iterator[ValkeyServer]:
 async def test_two_nodes_share_one_bucket_exactly(valkey: ValkeyServer) -> None:
     nodes = [CacheBuckets(valkey.connection_url, SLOW_RATE) for _ in range(2)]
     try:
-        rate_limit = [await nodes[number % 2].take("key") for number in range(SLOW_RATE.burst + 2)]
-        assert [result.is_allowed for result in rate_limit] == [True] * SLOW_RATE.burst + [
-            False
-        ] * 2
-        assert [one.remaining for one in rate_limit] == [*range(SLOW_RATE.burst - 1, -1, -1), 0, 0]
-        assert 0 < rate_limit[-1].retry_in_us <= SLOW_RATE.period_us
+        results = [await nodes[number % 2].take("key") for number in range(SLOW_RATE.burst + 2)]
+        assert [result.is_allowed for result in results] == [True] * SLOW_RATE.burst + [False] * 2
+        assert [result.remaining for result in results] == [
+            *range(SLOW_RATE.burst - 1, -1, -1),
+            0,
+            0,
+        ]
+        assert 0 < results[-1].retry_in_us <= SLOW_RATE.period_us
         assert (await nodes[0].take("another")).is_allowed
     finally:
         for node in nodes:
@@ -296,10 +296,8 @@ async def test_rate_limit_headers_and_429_response(tmp_path: Path) -> None:
             for _ in range(4)
         ]
         assert [response.status_code for response in responses] == [200, 200, 200, 429]
-        assert [http_response.headers["x-ratelimit-limit"] for http_response in responses] == [
-            "1"
-        ] * 4
-        remaining = [answer.headers["x-ratelimit-remaining"] for answer in responses]
+        assert [response.headers["x-ratelimit-limit"] for response in responses] == ["1"] * 4
+        remaining = [response.headers["x-ratelimit-remaining"] for response in responses]
         assert remaining == ["2", "1", "0", "0"]
         assert before <= int(responses[-1].headers["x-ratelimit-reset"]) <= time.time() + 4
         assert responses[-1].json()["code"] == "RATE_LIMITED"
@@ -317,22 +315,22 @@ async def test_addresses_of_one_ipv6_network_share_a_bucket(tmp_path: Path) -> N
         TAPGATE_TRUSTED_PROXIES="127.0.0.1",
     ) as gateway:
 
-        async def from_address(address: str) -> int:
+        async def get_status(address: str) -> int:
             response = await gateway.client.get(
                 "/api/v1/things",
                 headers={"Authorization": "Bearer wrong", "X-Forwarded-For": address},
             )
             return response.status_code
 
-        statuses = [await from_address(f"2001:db8::{n}") for n in range(1, 5)]
+        statuses = [await get_status(f"2001:db8::{n}") for n in range(1, 5)]
         assert statuses == [401, 401, 401, 429]
-        assert await from_address("2001:db8:0:1::1") == 401
+        assert await get_status("2001:db8:0:1::1") == 401
 
 
 @pytest.mark.usefixtures("clock")
 async def test_failed_authentication_takes_a_token_from_the_address(tmp_path: Path) -> None:
     async with run_edge_app(tmp_path, TAPGATE_RATE_LIMIT="1", TAPGATE_RATE_BURST="3") as gateway:
-        tries = [
+        attempts = [
             {"Authorization": "Bearer wrong"},
             {},
             {"Authorization": "Bearer suspended"},
@@ -340,12 +338,12 @@ async def test_failed_authentication_takes_a_token_from_the_address(tmp_path: Pa
         ]
         statuses = [
             (await gateway.client.get("/api/v1/things", headers=headers)).status_code
-            for headers in tries
+            for headers in attempts
         ]
         assert statuses == [401, 401, 403, 429]
         assert (await gateway.client.get("/health")).status_code == 429
-        good = await gateway.client.get("/api/v1/things", headers=build_bearer_headers(READER))
-        assert good.status_code == 200
+        valid = await gateway.client.get("/api/v1/things", headers=build_bearer_headers(READER))
+        assert valid.status_code == 200
 
 
 @pytest.mark.usefixtures("clock")
@@ -354,9 +352,9 @@ def test_buckets_in_one_table_have_independent_rates(
 ) -> None:
     monkeypatch.setattr(NodeBuckets, "_SETS", 1)
     slow, fast = RateLimit(1, 2), RateLimit(1000, 1)
-    rate_limit = [buckets.take("slow", slow) for _ in range(3)]
-    assert [result.is_allowed for result in rate_limit] == [True, True, False]
-    assert {one.limit for one in rate_limit} == {1}
+    results = [buckets.take("slow", slow) for _ in range(3)]
+    assert [result.is_allowed for result in results] == [True, True, False]
+    assert {result.limit for result in results} == {1}
     # Buckets that fill faster do not evict one that is exhausted.
     for number in range(100):
         assert buckets.take(f"key {number}", fast).limit == 1000
@@ -366,10 +364,10 @@ def test_buckets_in_one_table_have_independent_rates(
 @pytest.mark.usefixtures("_raise_cache_timeout")
 async def test_nodes_share_a_bucket_with_its_own_rate(valkey: ValkeyServer) -> None:
     nodes = [CacheBuckets(valkey.connection_url, RateLimit(1000, 1000)) for _ in range(2)]
-    own = RateLimit(1 / 3600, 3)
+    own_rate = RateLimit(1 / 3600, 3)
     try:
-        rate_limit = [await nodes[number % 2].take("own", own) for number in range(5)]
-        assert [result.is_allowed for result in rate_limit] == [True] * 3 + [False] * 2
+        results = [await nodes[number % 2].take("own", own_rate) for number in range(5)]
+        assert [result.is_allowed for result in results] == [True] * 3 + [False] * 2
     finally:
         for node in nodes:
             await node.close()

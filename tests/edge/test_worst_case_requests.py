@@ -123,35 +123,35 @@ BuildCases = Callable[[BuildAttacks], Iterator[AttackCase]]
 async def build_cases(
     services: Services, tmp_path: Path, log_capture: LogCapture
 ) -> AsyncIterator[BuildCases]:
-    caller: Any = FixedAuthenticator()
-    services.authenticator.authenticate = caller.authenticate  # type: ignore[method-assign]
-    services.authenticator.has_body_signature = caller.has_body_signature  # type: ignore[method-assign]
+    authenticator: Any = FixedAuthenticator()
+    services.authenticator.authenticate = authenticator.authenticate  # type: ignore[method-assign]
+    services.authenticator.has_body_signature = authenticator.has_body_signature  # type: ignore[method-assign]
     declared = [
-        one if one.access.public else msgspec.structs.replace(one, handler=noop_handler)
-        for one in chain.from_iterable(ENDPOINT_GROUPS)
+        item if item.access.public else msgspec.structs.replace(item, handler=noop_handler)
+        for item in chain.from_iterable(ENDPOINT_GROUPS)
     ]
     app = App(services, declared)
     _ = app.openapi_document  # rendered once
     system = list(build_system_endpoints(app))
     database_url = str(services.settings.database_url)
     async with messenger_stage(tmp_path / "messenger", database_url) as messenger:
-        routes = [dataclasses.replace(one, access=PUBLIC) for one in ROUTES]
-        other = Messenger(messenger.services, routes)
+        routes = [dataclasses.replace(item, access=PUBLIC) for item in ROUTES]
+        messenger_app = Messenger(messenger.services, routes)
 
-        def every_case(attacks: BuildAttacks) -> Iterator[AttackCase]:
+        def iter_cases(attacks: BuildAttacks) -> Iterator[AttackCase]:
             for endpoint in [*system, *declared]:
                 target = build_gateway_target(endpoint)
                 for attack in attacks(target):
-                    known = build_principal(endpoint.access) if attack.with_credential else None
-                    caller.principal = known
+                    principal = build_principal(endpoint.access) if attack.with_credential else None
+                    authenticator.principal = principal
                     log_capture.stream.truncate(0)
                     yield target, attack, HttpProtocol, app, _GATEWAY_MEMORY_FACTOR
             for route in routes:
                 target = build_messenger_target(route)
                 for attack in attacks(target):
-                    yield target, attack, MessengerWire, other, _MESSENGER_MEMORY_FACTOR
+                    yield target, attack, MessengerWire, messenger_app, _MESSENGER_MEMORY_FACTOR
 
-        yield every_case
+        yield iter_cases
         app.metrics.close()
 
 
@@ -173,36 +173,39 @@ def skip_equivalent_routes(cases: Iterator[AttackCase]) -> Iterator[AttackCase]:
 
 async def find_excessive_costs(cases: Iterator[AttackCase], measure: MeasureCost) -> dict[str, str]:
     """Return the routes that exceed their limit, each with its most expensive request."""
-    found: dict[str, tuple[float, str]] = {}
+    worst: dict[str, tuple[float, str]] = {}
     for case in cases:
         target, attack, *_ = case
         cost = await measure(case)
-        if cost > max(1.0, found.get(target.name, (0.0, ""))[0]):
-            found[target.name] = cost, attack.name
-    return {name: f"{what}: {cost:.1f} times its limit" for name, (cost, what) in found.items()}
+        if cost > max(1.0, worst.get(target.name, (0.0, ""))[0]):
+            worst[target.name] = cost, attack.name
+    return {
+        name: f"{attack_name}: {cost:.1f} times its limit"
+        for name, (cost, attack_name) in worst.items()
+    }
 
 
 async def test_no_request_stalls_the_event_loop(build_cases: BuildCases) -> None:
     unit = cost_meter.calibrate_cpu()
 
-    async def stall(case: AttackCase) -> float:
+    async def measure_stall(case: AttackCase) -> float:
         target, attack, protocol, app, _ = case
         size = min(sum(map(len, attack.chunks)), target.body_limit) / MEBIBYTE
         limit = unit * (_MAX_STALL_FACTOR + _MAX_STALL_FACTOR_PER_MEBIBYTE * size)
         return await cost_meter.measure_cpu_seconds(protocol, app, attack.chunks, limit) / limit
 
     for attacks in (build_body_attacks, build_head_attacks):
-        assert await find_excessive_costs(build_cases(attacks), stall) == {}
+        assert await find_excessive_costs(build_cases(attacks), measure_stall) == {}
     assert (
         await find_excessive_costs(
-            skip_equivalent_routes(build_cases(build_framing_attacks)), stall
+            skip_equivalent_routes(build_cases(build_framing_attacks)), measure_stall
         )
         == {}
     )
 
 
 async def test_no_request_needs_much_memory(build_cases: BuildCases) -> None:
-    async def memory(case: AttackCase) -> float:
+    async def measure_memory(case: AttackCase) -> float:
         target, attack, protocol, app, factor = case
         size = min(sum(map(len, attack.chunks)), target.body_limit)
         limit = _MAX_MEMORY_BYTES + (factor * size if attack.with_credential else 0)
@@ -210,10 +213,12 @@ async def test_no_request_needs_much_memory(build_cases: BuildCases) -> None:
 
     tracemalloc.start()
     try:
-        assert await find_excessive_costs(build_cases(build_wide_body_attacks), memory) == {}
+        assert (
+            await find_excessive_costs(build_cases(build_wide_body_attacks), measure_memory) == {}
+        )
         assert (
             await find_excessive_costs(
-                skip_equivalent_routes(build_cases(build_framing_attacks)), memory
+                skip_equivalent_routes(build_cases(build_framing_attacks)), measure_memory
             )
             == {}
         )

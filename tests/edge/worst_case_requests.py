@@ -64,7 +64,7 @@ def _build_worst_bodies(example: dict[str, Any], size: int) -> Iterator[tuple[st
         "surrogate pairs": b'["\\ud800","%b"]' % (b"\\ud83d\\ude00" * (room // 12 - 9)),
         "escapes": b'["\\ud800","%b"]' % (b"\\n" * (room // 2 - 20)),
         "empty objects beside a surrogate": b'["\\ud800"%b]' % (b",{}" * (room // 3 - 20)),
-        "backslashes without end": b'"\\ud800%b' % (b"\\\\" * (room // 2 - 20)),
+        "unterminated backslashes": b'"\\ud800%b' % (b"\\\\" * (room // 2 - 20)),
         "digits": b"9" * (room - 20),
         "decimals": b"0." + b"3" * (room - 20),
         "four-byte characters": b'"%b"' % ("\U0001f600" * (room // 4 - 9)).encode(),
@@ -72,14 +72,14 @@ def _build_worst_bodies(example: dict[str, Any], size: int) -> Iterator[tuple[st
     }
     # A null makes the decoder run twice. The values are assigned to the fields in turn.
     nulled = example | dict.fromkeys(list(example)[:1])
-    for turn, (what, value) in enumerate(values.items()):
-        yield f"{what} beside null", _set_member(nulled, "unknown", value)
+    for index, (description, value) in enumerate(values.items()):
+        yield f"{description} beside null", _set_member(nulled, "unknown", value)
         if example:
-            name = list(example)[turn % len(example)]
-            yield f"{what} in {name}", _set_member(example, name, value)
+            name = list(example)[index % len(example)]
+            yield f"{description} in {name}", _set_member(example, name, value)
     for name, member in example.items():
-        for what, value in _build_worst_values(member, room - 40):
-            yield f"{what} in {name}", _set_member(example, name, value)
+        for description, value in _build_worst_values(member, room - 40):
+            yield f"{description} in {name}", _set_member(example, name, value)
 
 
 def _build_worst_values(member: Any, room: int) -> Iterator[tuple[str, bytes]]:
@@ -147,8 +147,8 @@ def build_framing_attacks(target: Target) -> Iterator[AttackRequest]:
     declared = _build_head(target, b"Content-Length: %d\r\n" % target.body_limit)
     reads = [declared + b"\r\n", *[b" " * READ_CHUNK_BYTES] * 3]
     yield AttackRequest("body without a credential", reads, False)
-    small = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % target.path.encode()
-    yield AttackRequest("pipelined requests", [small * (READ_CHUNK_BYTES // len(small))])
+    request = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % target.path.encode()
+    yield AttackRequest("pipelined requests", [request * (READ_CHUNK_BYTES // len(request))])
 
 
 def _build_head(target: Target, lines: bytes, query: bytes = b"") -> bytes:
