@@ -43,7 +43,7 @@ hypothesis.settings.load_profile("tests")
 database_module.DATABASE_TIMEOUT_SECONDS = 30.0
 signals_module._ACK_TIMEOUT_SECONDS = 30.0
 
-# httpx2 tries to import it for every request, which searches the whole path if it is not installed.
+# httpx2 tries to import sniffio for every request. If it is missing, each try searches sys.path.
 if importlib.util.find_spec("sniffio") is None:
     sys.modules["sniffio"] = None  # type: ignore[assignment]
 
@@ -141,8 +141,8 @@ _LIST_SEQUENCES_SQL = """
 class DatabaseCleaner:
     """Empties one database between tests over a connection that stays open.
 
-    PostgreSQL then has the tables and plans cached, and looking them up takes longer than emptying
-    the tables.
+    The open connection keeps PostgreSQL's catalog and plan caches, which take longer to fill than
+    the tables take to empty.
     """
 
     def __init__(self, connection: asyncpg.Connection) -> None:
@@ -151,17 +151,17 @@ class DatabaseCleaner:
     @classmethod
     async def connect(cls, url: str) -> Self:
         connection = await asyncpg.connect(url)
-        emptying = [
+        statements = [
             f"DELETE FROM {row['name']};" for row in await connection.fetch(_LIST_TABLES_SQL)
         ]
-        emptying += [
+        statements += [
             f"PERFORM setval('{row['name']}', {row['start_value']}, false);"
             for row in await connection.fetch(_LIST_SEQUENCES_SQL)
         ]
         await connection.execute("SET session_replication_role = replica")
         await connection.execute(
             f"""CREATE FUNCTION pg_temp.empty_all() RETURNS void LANGUAGE plpgsql
-                AS $$ BEGIN {" ".join(emptying)} END $$"""
+                AS $$ BEGIN {" ".join(statements)} END $$"""
         )
         return cls(connection)
 
@@ -171,9 +171,9 @@ class DatabaseCleaner:
     async def reset(self, seeds: "SeedRows") -> None:
         await self._connection.execute("SELECT pg_temp.empty_all()")
         for table, rows in seeds.items():
-            marks = ", ".join(f"${place}" for place in range(1, len(rows[0]) + 1))
+            placeholders = ", ".join(f"${index}" for index in range(1, len(rows[0]) + 1))
             await self._connection.executemany(
-                f"INSERT INTO {table} ({', '.join(rows[0].keys())}) VALUES ({marks})",
+                f"INSERT INTO {table} ({', '.join(rows[0].keys())}) VALUES ({placeholders})",
                 [tuple(row) for row in rows],
             )
 
@@ -196,10 +196,10 @@ class ScratchDatabases:
     reused, unless the test changed the schema or left a large amount of data.
     """
 
-    def __init__(self, connection: asyncpg.Connection, url: str, stored: KeptConnections) -> None:
+    def __init__(self, connection: asyncpg.Connection, url: str, kept: KeptConnections) -> None:
         self._connection = connection
         self._url = url
-        self._kept = stored
+        self._kept = kept
         self._schema: tuple[object, ...] = ()
         self._seeds: SeedRows = {}
         self._free: list[str] = []
@@ -224,7 +224,7 @@ class ScratchDatabases:
         await self._connection.execute(
             f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE_DATABASE} STRATEGY FILE_COPY"
         )
-        self._kept.serve(build_database_url(name, self._url))
+        self._kept.register(build_database_url(name, self._url))
         return name
 
     async def release(self, name: str) -> None:
@@ -234,7 +234,7 @@ class ScratchDatabases:
                WHERE datname = $1 AND pid <> ALL ($2)""",
             name,
             [
-                *self._kept.pids(build_database_url(name, self._url)),
+                *self._kept.list_pids(build_database_url(name, self._url)),
                 *([cleaner.pid] if cleaner else []),
             ],
         )
@@ -243,7 +243,7 @@ class ScratchDatabases:
             return
         if cleaner := self._cleaners.pop(name, None):
             cleaner.close()
-        self._kept.forget(build_database_url(name, self._url))
+        self._kept.discard(build_database_url(name, self._url))
         await self._connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
     async def _reset(self, name: str) -> bool:
@@ -278,12 +278,12 @@ async def scratch_databases(postgres: str) -> AsyncIterator[ScratchDatabases]:
         await connection.execute(_ADVANCE_TRANSACTION_IDS)
         await connection.execute(f"CREATE DATABASE {_TEMPLATE_DATABASE}")
         await migrate(build_database_url(_TEMPLATE_DATABASE, postgres))
-        stored = KeptConnections()
-        copies = ScratchDatabases(connection, postgres, stored)
+        kept = KeptConnections()
+        copies = ScratchDatabases(connection, postgres, kept)
         await copies.read_template()
-        stored.install()
+        kept.install()
         yield copies
-        stored.uninstall()
+        kept.uninstall()
         copies.close()
     finally:
         await connection.close()
@@ -381,7 +381,7 @@ def harness(services: Services, client: httpx2.AsyncClient) -> Harness:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the values that tests record as a `figure`, also from other processes."""
+    """Print the values that tests record as a `figure`, including those of xdist workers."""
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport) and report.when == "call":

@@ -1,7 +1,7 @@
 """Callers of every kind, subscribers and their messages, for tests over HTTP.
 
 Every caller is an `auth` of the client:
-`await client.get(url, auth=await world.create_admin("S"))`.
+`await client.get(url, auth=await harness.create_admin("S"))`.
 """
 
 import itertools
@@ -102,7 +102,7 @@ class Harness:
         async with services.database.transaction() as tx:
             await tx.execute(
                 """INSERT INTO admins (id, email, name, role, password_hash, created_at)
-                   VALUES ($1, $2, 'Ada', $3, 'nobody logs in with a password here', $4)""",
+                   VALUES ($1, $2, 'Ada', $3, 'unusable password hash', $4)""",
                 admin_id,
                 f"ada{next(_sequence)}@example.com",
                 ROLES_BY_LETTER[role],
@@ -257,9 +257,9 @@ class Harness:
             "updated_at": self.services.clock(),
             **fields,
         }
-        marks = ", ".join(f"${place}" for place in range(1, len(columns) + 1))
+        placeholders = ", ".join(f"${index}" for index in range(1, len(columns) + 1))
         await self.services.database.execute(
-            f"INSERT INTO cards ({', '.join(columns)}) VALUES ({marks})", *columns.values()
+            f"INSERT INTO cards ({', '.join(columns)}) VALUES ({placeholders})", *columns.values()
         )
         return str(columns["serial"])
 
@@ -290,8 +290,8 @@ class Harness:
 
     async def list_pending_messages(self, phone_number: str, template: str) -> list[list[str]]:
         """Return the parameters of a phone's pending messages of a template, newest first."""
-        waiting = await list_pending(self.services.database, self.services.vault, phone_number)
-        return [message.parameters for message in waiting if message.template == template]
+        pending = await list_pending(self.services.database, self.services.vault, phone_number)
+        return [message.parameters for message in pending if message.template == template]
 
     def advance_clock(self, **time: float) -> None:
         """Advance the clock for later requests. Credentials do not age."""

@@ -33,12 +33,12 @@ _open_connection = connect_module.open_connection
 _connect = connect_module._connect
 
 #: The hosts and the name of a database.
-_Place = tuple[tuple[tuple[str | None, int | None], ...], str | None]
+_DatabaseAddress = tuple[tuple[tuple[str | None, int | None], ...], str | None]
 #: Plans depend on settings, so a connection is only reused with the same settings.
-_Key = tuple[_Place, tuple[tuple[str, str], ...]]
+_Key = tuple[_DatabaseAddress, tuple[tuple[str, str], ...]]
 
 
-def _place(target: DatabaseUrl) -> _Place:
+def _get_address(target: DatabaseUrl) -> _DatabaseAddress:
     return tuple(target.hosts), target.database
 
 
@@ -88,7 +88,7 @@ class KeptConnections:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._places: set[_Place] = set()
+        self._addresses: set[_DatabaseAddress] = set()
         self._idle: defaultdict[_Key, list[KeptConnection]] = defaultdict(list)
 
     def install(self) -> None:
@@ -103,32 +103,32 @@ class KeptConnections:
         for connection in itertools.chain.from_iterable(self._idle.values()):
             connection.terminate()
 
-    def serve(self, url: str) -> None:
+    def register(self, url: str) -> None:
         """Keep the connections to this database from now on."""
-        self._places.add(_place(parse_url(url)))
+        self._addresses.add(_get_address(parse_url(url)))
 
-    def forget(self, url: str) -> None:
+    def discard(self, url: str) -> None:
         """Terminate the connections to a database that is about to be dropped."""
-        place = _place(parse_url(url))
-        self._places.discard(place)
-        for key in [key for key in self._idle if key[0] == place]:
+        address = _get_address(parse_url(url))
+        self._addresses.discard(address)
+        for key in [key for key in self._idle if key[0] == address]:
             for connection in self._idle.pop(key):
                 connection.terminate()
 
-    def pids(self, url: str) -> list[int]:
+    def list_pids(self, url: str) -> list[int]:
         """Return PostgreSQL's process ids of the idle connections to a database."""
-        place = _place(parse_url(url))
+        address = _get_address(parse_url(url))
         return [
             connection.get_server_pid()
             for key, idle in self._idle.items()
             for connection in idle
-            if key[0] == place and not connection.is_closed()
+            if key[0] == address and not connection.is_closed()
         ]
 
     async def keep(self, connection: KeptConnection, key: _Key) -> bool:
         if (
             connection.is_closed()
-            or key[0] not in self._places
+            or key[0] not in self._addresses
             or asyncio.get_running_loop() is not self._loop
             or len(self._idle[key]) >= _MAX_KEPT
         ):
@@ -144,9 +144,9 @@ class KeptConnections:
         self._idle[key].append(connection)
         return True
 
-    def _serves(self, target: DatabaseUrl) -> bool:
+    def _is_registered(self, target: DatabaseUrl) -> bool:
         return (
-            _place(target) in self._places
+            _get_address(target) in self._addresses
             and target.target_session_attrs is None
             and asyncio.get_running_loop() is self._loop
         )
@@ -161,8 +161,8 @@ class KeptConnections:
     ) -> asyncpg.Connection:
         target = parse_url(url)
         session = {**target.settings, **(settings or {})}
-        key = _place(target), tuple(session.items())
-        if self._serves(target):
+        key = _get_address(target), tuple(session.items())
+        if self._is_registered(target):
             while self._idle[key]:
                 connection = self._idle[key].pop()
                 try:
@@ -184,7 +184,7 @@ class KeptConnections:
     async def _connect(
         self, target: DatabaseUrl, seconds: float, command_timeout: float | None
     ) -> asyncpg.Connection:
-        if not self._serves(target):
+        if not self._is_registered(target):
             return await _connect(target, seconds, command_timeout)
         host, port = target.hosts[0]
         return await asyncpg.connect(

@@ -224,7 +224,7 @@ class TestProduction:
         assert value not in str(raised.value)
 
 
-def test_testing_generates_secrets_but_no_demo_and_no_known_token() -> None:
+def test_testing_environment_generates_secrets_and_has_no_demo_or_default_token() -> None:
     settings = load_from_environ(ENVIRONMENT="testing")
     assert (settings.demo, settings.messenger_verify_token) == ("off", "")
     assert len(settings.secret_key) >= 32

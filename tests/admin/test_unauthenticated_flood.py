@@ -20,7 +20,7 @@ FLOOD_REQUESTS = 60
 
 @pytest.fixture
 def settings(tmp_path: Path, database_url: str) -> Settings:
-    """Return settings with a small burst, which `_frozen_rates` keeps from refilling."""
+    """Return settings with a small burst, which `_freeze_rate_limits` keeps from refilling."""
     return load_settings(
         {
             "TAPGATE_DATA_DIR": str(tmp_path),
@@ -41,15 +41,15 @@ def _freeze_rate_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def executed_sql(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the SQL of every `fetchrow` call in this process."""
-    ran: list[str] = []
+    statements: list[str] = []
     fetchrow = Database.fetchrow
 
-    async def recorded(self: Database, sql: str, *arguments: object) -> object:
-        ran.append(sql)
+    async def record_and_fetch(self: Database, sql: str, *arguments: object) -> object:
+        statements.append(sql)
         return await fetchrow(self, sql, *arguments)
 
-    monkeypatch.setattr(Database, "fetchrow", recorded)
-    return ran
+    monkeypatch.setattr(Database, "fetchrow", record_and_fetch)
+    return statements
 
 
 def build_unknown_key_headers() -> dict[str, str]:
@@ -67,8 +67,8 @@ async def test_unknown_credentials_reach_the_database_only_within_the_rate_limit
         caller = HmacAuth("key_0123456789abc", "secret")
     else:
         caller = await harness.create_admin("S")
-        ended = await harness.client.post("/api/v1/admin/logout", auth=caller)
-        assert ended.status_code == 204
+        logout = await harness.client.post("/api/v1/admin/logout", auth=caller)
+        assert logout.status_code == 204
         if kind == "console session":
             path, headers = "/console/overview", {"Cookie": f"tapgate_session={caller._credential}"}
             caller = None
@@ -76,9 +76,9 @@ async def test_unknown_credentials_reach_the_database_only_within_the_rate_limit
     responses = [
         await harness.client.get(path, headers=headers, auth=caller) for _ in range(FLOOD_REQUESTS)
     ]
-    refused = [response for response in responses if response.status_code == 429]
-    assert len(refused) == FLOOD_REQUESTS - BURST_LIMIT
-    assert all(int(http_response.headers["retry-after"]) > 0 for http_response in refused)
+    limited = [response for response in responses if response.status_code == 429]
+    assert len(limited) == FLOOD_REQUESTS - BURST_LIMIT
+    assert all(int(response.headers["retry-after"]) > 0 for response in limited)
     assert len(executed_sql) == BURST_LIMIT
 
 
@@ -128,10 +128,10 @@ async def attacker_and_admin_clients(
     settings: Settings, database_url: str
 ) -> AsyncIterator[tuple[httpx2.AsyncClient, httpx2.AsyncClient]]:
     """Yield clients of an attacker and an admin with different IP addresses and default limits."""
-    ordinary = load_settings(
+    default_settings = load_settings(
         {"TAPGATE_DATA_DIR": str(settings.data_dir), "TAPGATE_DATABASE_URL": database_url}
     )
-    async with open_services(ordinary, database_url) as services:
+    async with open_services(default_settings, database_url) as services:
         app = create_app(services)
         async with (
             httpx2.AsyncClient(
@@ -150,8 +150,8 @@ async def test_login_flood_from_one_address_does_not_block_other_addresses(
     harness: Harness, attacker_and_admin_clients: tuple[httpx2.AsyncClient, httpx2.AsyncClient]
 ) -> None:
     attacker, admin = attacker_and_admin_clients
-    good = {"email": "ada@example.com", "password": "correct horse battery"}
-    await create_first_admin(harness.services, **good)
+    credentials = {"email": "ada@example.com", "password": "correct horse battery"}
+    await create_first_admin(harness.services, **credentials)
     flood = [
         asyncio.create_task(
             attacker.post(
@@ -162,12 +162,14 @@ async def test_login_flood_from_one_address_does_not_block_other_addresses(
         for number in range(90)
     ]
     await asyncio.sleep(0.05)
-    logins = [await admin.post("/api/v1/admin/login", json=good) for _ in range(9)]
+    logins = [await admin.post("/api/v1/admin/login", json=credentials) for _ in range(9)]
     assert [response.status_code for response in logins] == [200] * 9
     responses = [await task for task in flood]
-    assert {http_response.status_code for http_response in responses} <= {401, 429, 503}
-    assert all("retry-after" in answer.headers for answer in responses if answer.status_code != 401)
-    assert sum(answer.status_code == 401 for answer in responses) <= 31
+    assert {response.status_code for response in responses} <= {401, 429, 503}
+    assert all(
+        "retry-after" in response.headers for response in responses if response.status_code != 401
+    )
+    assert sum(response.status_code == 401 for response in responses) <= 31
 
 
 async def test_failed_logins_are_limited_per_address_across_emails(
@@ -175,17 +177,17 @@ async def test_failed_logins_are_limited_per_address_across_emails(
 ) -> None:
     attacker, other = attacker_and_admin_clients
 
-    async def statuses(url: str, client: httpx2.AsyncClient, count: int) -> list[int]:
-        found = []
+    async def try_logins(url: str, client: httpx2.AsyncClient, count: int) -> list[int]:
+        statuses = []
         for number in range(count):
             fields = {"email": f"{url[-5:]}{number}@example.com", "password": "wrong password"}
-            sent = {"data": fields} if "console" in url else {"json": fields}
-            found.append((await client.post(url, **sent)).status_code)
-        return found
+            body = {"data": fields} if "console" in url else {"json": fields}
+            statuses.append((await client.post(url, **body)).status_code)
+        return statuses
 
-    first = await statuses("/api/v1/admin/login", attacker, 40)
+    first = await try_logins("/api/v1/admin/login", attacker, 40)
     assert first[:30] == [401] * 30
     assert first[-1] == 429
     # The console's sign-in form shares the limit.
-    assert 429 in await statuses("/console/sign-in", attacker, 3)
-    assert await statuses("/console/sign-in", other, 1) == [401]
+    assert 429 in await try_logins("/console/sign-in", attacker, 3)
+    assert await try_logins("/console/sign-in", other, 1) == [401]

@@ -37,7 +37,7 @@ commands = st.sampled_from(["payout-commission", "suspend", "activate", "termina
 
 
 def build_steps(kind: str, agent: st.SearchStrategy[str], other: st.SearchStrategy[str]) -> Any:
-    return st.tuples(st.just(kind), agent, other, amounts, pins).map(lambda created: Step(*created))
+    return st.tuples(st.just(kind), agent, other, amounts, pins).map(lambda values: Step(*values))
 
 
 sequences = st.lists(
@@ -47,8 +47,8 @@ sequences = st.lists(
         build_steps("cashout", agents, customers),
         build_steps("transfer", agents, agents),
         build_steps("transfer", st.just("boss"), st.sampled_from(["left", "right"])),
-        st.tuples(commands, agents).map(lambda created: Step(*created)),
-        st.tuples(commands, st.just("left")).map(lambda created: Step(*created)),
+        st.tuples(commands, agents).map(lambda values: Step(*values)),
+        st.tuples(commands, st.just("left")).map(lambda values: Step(*values)),
     ),
     min_size=15,
     max_size=30,
@@ -108,9 +108,9 @@ class AgentModel:
         self.floats[step.agent] -= step.amount
         self.wallets[step.other] += step.amount
         # Cash that the customer cashed out here before earns no second commission.
-        place = (step.agent, step.other)
-        matched = min(step.amount, self.cashed_out[place])
-        self.cashed_out[place] -= matched
+        pair = (step.agent, step.other)
+        matched = min(step.amount, self.cashed_out[pair])
+        self.cashed_out[pair] -= matched
         if step.amount >= MIN_COMMISSIONED_AMOUNT:
             half_percents = AGENTS[step.agent][1] + 1
             before = (self.earned[step.agent] + 100) // 200
@@ -238,16 +238,16 @@ class GatewayDriver:
         )
         return {(names[row["owner_id"]], row["kind"]): row["balance"] for row in rows}
 
-    async def total_balance(self) -> int:
+    async def get_total_balance(self) -> int:
         """Return the sum of all accounts; platform balances are computed from their entries."""
-        found = await self.harness.services.database.fetchval(
+        total = await self.harness.services.database.fetchval(
             """SELECT (SELECT sum(balance) FROM accounts)
                     + (SELECT coalesce(sum(CASE WHEN credit_account = a.id THEN amount
                                                 ELSE -amount END), 0)
                        FROM accounts a JOIN entries ON a.id IN (credit_account, debit_account)
                        WHERE a.owner_id IS NULL)"""
         )
-        return int(found)
+        return int(total)
 
 
 @given(sequences)
@@ -268,7 +268,7 @@ async def test_random_agent_operations_agree_with_the_model(
             **{(name, "commission"): balance for name, balance in model.commissions.items()},
             **{(name, "wallet"): balance for name, balance in model.wallets.items()},
         }
-        assert await gateway.total_balance() == 0
+        assert await gateway.get_total_balance() == 0
     async with harness.services.database.connection() as connection:
         proof = await verify(connection)
     assert proof.is_valid, [finding for finding in proof.findings if finding.broken]

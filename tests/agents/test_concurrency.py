@@ -39,11 +39,11 @@ async def test_concurrent_cash_ins_cannot_overdraw_the_float(harness: Harness) -
             for number in range(50)
         )
     )
-    done = [response for response in responses if response.status_code == 200]
-    assert len(done) == 20
-    assert {
-        parse_error(http_response) for http_response in responses if http_response not in done
-    } == {(402, "INSUFFICIENT_FLOAT")}
+    accepted = [response for response in responses if response.status_code == 200]
+    assert len(accepted) == 20
+    assert {parse_error(response) for response in responses if response not in accepted} == {
+        (402, "INSUFFICIENT_FLOAT")
+    }
     assert await get_balances(harness, agent) == ("0.00", "2.00")
     received = [float(await get_balance(harness, customer)) for customer in customers]
     assert sum(received) == 200.0

@@ -38,9 +38,9 @@ async def test_unknown_agents_customers_and_cards_are_not_found(harness: Harness
         await harness.create_subscriber(balance="5"),
     )
     sub_agent = await create_sub_agent(harness, agent)
-    nobody: dict[str, Any] = {"id": ids.encode(ids.AGENT, 1)}
+    missing_agent: dict[str, Any] = {"id": ids.encode(ids.AGENT, 1)}
     # An id of another kind is unknown here, even if it exists.
-    for unknown in (nobody, {"id": "agt_1"}, customer):
+    for unknown in (missing_agent, {"id": "agt_1"}, customer):
         for response in (
             await cash_in(harness, unknown, customer, "1"),
             await cash_out(harness, unknown, customer, "1"),
@@ -178,7 +178,7 @@ async def test_cash_out_under_review_does_not_credit_the_agent(
     assert (receipt["agent_balance"], receipt["subscriber_balance"]) == ("0.00 SLE", "40.00 SLE")
 
 
-async def test_float_transfers_only_to_own_sub_agents(harness: Harness) -> None:
+async def test_float_can_be_transferred_only_to_own_sub_agents(harness: Harness) -> None:
     parent, stranger = await create_agent(harness, balance="100"), await create_agent(harness)
     own, others = await create_sub_agent(harness, parent), await create_sub_agent(harness, stranger)
     for sender, receiver in ((parent, stranger), (parent, others), (own, parent), (own, others)):

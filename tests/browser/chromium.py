@@ -72,9 +72,9 @@ async def open_tab(browser: Browser, address: str, size: ViewportSize) -> AsyncI
         viewport=size, locale="en-GB", timezone_id="Africa/Freetown", reduced_motion="reduce"
     )
     try:
-        opened = Tab(await context.new_page(), address.rstrip("/"))
-        yield opened
-        opened.monitor.require_no_problems()
+        tab = Tab(await context.new_page(), address.rstrip("/"))
+        yield tab
+        tab.monitor.require_no_problems()
     finally:
         await context.close()
 
@@ -93,21 +93,21 @@ class PageMonitor:
 
     def _on_console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
-            where = message.location.get("url", "")
-            self.problems.append(f"{message.type}: {message.text} ({where})")
+            url = message.location.get("url", "")
+            self.problems.append(f"{message.type}: {message.text} ({url})")
 
     def _on_request(self, request: Request) -> None:
         parts = urlsplit(request.url)
         if parts.scheme in ("http", "https", "ws", "wss") and parts.netloc != self._origin:
-            self.problems.append(f"asked another host: {request.url}")
+            self.problems.append(f"request to another host: {request.url}")
 
     def require_no_problems(self) -> None:
-        wrong = [
+        unexpected = [
             item
             for item in self.problems
             if not any(part in item for part in self.expected_problems)
         ]
-        assert not wrong, "\n".join(wrong)
+        assert not unexpected, "\n".join(unexpected)
 
 
 class Tab:
@@ -139,7 +139,7 @@ class Tab:
         assert response.status == 303, await response.text()
 
     async def find_axe_violations(
-        self, look: AxeCheck = "structure", within: str = "html"
+        self, check: AxeCheck = "structure", within: str = "html"
     ) -> list[str]:
         """Return serious and critical accessibility violations of the page or a part of it.
 
@@ -152,7 +152,7 @@ class Tab:
         options = {"resultTypes": ["violations"], "preload": False}
         found: dict[str, Any] = await self.page.evaluate(
             "([within, options]) => axe.run(within, options)",
-            [within, options | _AXE_OPTIONS[look]],
+            [within, options | _AXE_OPTIONS[check]],
         )
         return [
             f"{item['id']}: {item['help']}: {node['html'][:200]}"

@@ -50,8 +50,8 @@ async def deployment(
 ) -> AsyncIterator[Deployment]:
     """A gateway with the small demo and a messenger, as started by `make run`."""
     name = await scratch_databases.acquire()
-    with tempfile.TemporaryDirectory(prefix="tapgate-test-") as place:
-        folder, url = Path(place), build_database_url(name, postgres)
+    with tempfile.TemporaryDirectory(prefix="tapgate-test-") as temporary_folder:
+        folder, url = Path(temporary_folder), build_database_url(name, postgres)
         async with (
             start_tapgate(
                 folder, url, workers=1, demo="small", command="up", messenger_port=free_port()
@@ -70,10 +70,10 @@ async def deployment(
 @pytest.fixture(scope="session")
 def demo_customer(deployment: Deployment) -> DemoCustomer:
     text = "\n".join(load_examples(deployment.settings.data_dir))
-    output = re.search(r"# (.+): phone (\S+), card (\S+), PIN (\d{4})", text)
-    public_id = re.search(r"/subscribers/(sub_\w+)", text)
-    assert output is not None and public_id is not None, text
-    return DemoCustomer(public_id[1], *output.groups())
+    customer = re.search(r"# (.+): phone (\S+), card (\S+), PIN (\d{4})", text)
+    subscriber_id = re.search(r"/subscribers/(sub_\w+)", text)
+    assert customer is not None and subscriber_id is not None, text
+    return DemoCustomer(subscriber_id[1], *customer.groups())
 
 
 @pytest.fixture(scope="session")

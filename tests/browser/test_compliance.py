@@ -14,8 +14,8 @@ _HELD_AMOUNT = "600000.00"
 
 @pytest.fixture
 async def officer(signed_out_tab: Tab, ada: Admin) -> Tab:
-    hired = await ada.create_admin("Isata", "C")
-    await signed_out_tab.sign_in(hired.email, PASSWORD)
+    admin = await ada.create_admin("Isata", "C")
+    await signed_out_tab.sign_in(admin.email, PASSWORD)
     return signed_out_tab
 
 
@@ -58,13 +58,13 @@ async def test_officer_releases_one_held_payment_and_rejects_another(
     await page.get_by_role("link", name="Compliance").click()
     rows = page.locator("#rows tr").filter(has_text="Kadiatu Bangura")
     await expect(rows).to_have_count(3)  # includes the alert for the large top-up
-    hers = rows.filter(has_text="Large amount")
-    await expect(hers).to_have_count(2)
-    await expect(hers.first).to_contain_text("600,000.00 SLE")
+    large_amount_alerts = rows.filter(has_text="Large amount")
+    await expect(large_amount_alerts).to_have_count(2)
+    await expect(large_amount_alerts.first).to_contain_text("600,000.00 SLE")
     assert await officer.find_axe_violations() == []
 
     # The alert page shows everything needed for the decision.
-    await hers.first.get_by_role("link", name="Large amount").click()
+    await large_amount_alerts.first.get_by_role("link", name="Large amount").click()
     main = page.get_by_role("main")
     await expect(main).to_contain_text("Payment over 500,000.00 SLE: hold for review.")
     await expect(main).to_contain_text("Alusine Turay hasn't received it")
@@ -92,7 +92,7 @@ async def test_officer_releases_one_held_payment_and_rejects_another(
     assert await alusine.get_funds() == ("600100.00", "0.00")
     assert (await kadiatu.get_funds())[1] == "0.00"
     await page.get_by_role("navigation").get_by_role("link", name="Compliance").first.click()
-    await expect(hers).to_have_count(0)
+    await expect(large_amount_alerts).to_have_count(0)
 
 
 async def test_raised_rule_threshold_applies_to_the_payment_check(officer: Tab, ada: Admin) -> None:

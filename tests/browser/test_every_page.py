@@ -78,14 +78,14 @@ _DARK_MODE_PATHS: Final = {
 async def page_urls(deployment: Deployment, ada: Admin) -> dict[str, str]:
     """Return the URL of each page in the demo data."""
     await ada.post("admin/webhook-endpoints", url="http://127.0.0.1:9/hook", events=["*"])
-    found = {}
+    urls = {}
     for path in _DECLARED_PATHS:
         name = _PATH_PARAMETER.search(path)
-        found[path] = path
+        urls[path] = path
         if name is not None:
             listed = require_success(await ada.get(_DETAIL_PAGE_LISTS[path], limit=1))["data"]
-            found[path] = path.replace(name[0], listed[0][name[1]])
-    return found
+            urls[path] = path.replace(name[0], listed[0][name[1]])
+    return urls
 
 
 async def test_every_page_is_accessible_and_fits_a_desktop(
@@ -116,14 +116,14 @@ async def test_every_page_fits_a_phone(
     assert {path: pixels for path, pixels in too_wide.items() if pixels > 0} == {}
 
 
-async def _open_pages(tab: Tab, addresses: dict[str, str]) -> AsyncIterator[tuple[str, str]]:
+async def _open_pages(tab: Tab, urls: dict[str, str]) -> AsyncIterator[tuple[str, str]]:
     """Open each page, and yield its path and a screenshot name."""
     await tab.open("/console/sign-in")
     yield "/console/sign-in", "sign-in"
     await tab.sign_in(ADMIN["email"], ADMIN["password"])
-    for path, where in addresses.items():
-        await tab.open(where)
-        yield path, _screenshot_name(path)
+    for path, url in urls.items():
+        await tab.open(url)
+        yield path, _build_screenshot_name(path)
 
 
 async def test_every_form_is_accessible(tab: Tab, ada: Admin) -> None:
@@ -148,11 +148,11 @@ async def test_every_form_is_accessible(tab: Tab, ada: Admin) -> None:
     assert {name: found for name, found in findings.items() if found} == {}
 
 
-async def _check_page(tab: Tab, name: str, look: AxeCheck, within: str = "html") -> list[str]:
+async def _check_page(tab: Tab, name: str, check: AxeCheck, within: str = "html") -> list[str]:
     await tab.take_screenshot(name)
     too_wide = await _get_overflow(tab)
     await tab.page.evaluate(_TRUNCATE_TABLES)
-    found = await tab.find_axe_violations(look, within)
+    found = await tab.find_axe_violations(check, within)
     return [*found, f"{too_wide} pixels too wide"] if too_wide > 0 else found
 
 
@@ -163,5 +163,5 @@ async def _get_overflow(tab: Tab) -> int:
     return pixels
 
 
-def _screenshot_name(path: str) -> str:
+def _build_screenshot_name(path: str) -> str:
     return path.strip("/").replace("/", "-").replace("{", "").replace("}", "") or "root"

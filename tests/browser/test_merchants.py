@@ -17,7 +17,7 @@ async def agent_app(ada: Admin) -> App:
 
 #: Stores the first label that the button showed temporarily.
 _RECORD_BUTTON_LABEL = """button => {
-  new MutationObserver(() => { button.dataset.said ??= button.textContent; })
+  new MutationObserver(() => { button.dataset.firstLabel ??= button.textContent; })
     .observe(button, { childList: true });
 }"""
 
@@ -28,7 +28,7 @@ async def _copy_secret(tab: Tab, label: str) -> str:
     button = entry.get_by_role("button")
     await button.evaluate(_RECORD_BUTTON_LABEL)
     await button.dblclick()
-    await expect(button).to_have_attribute("data-said", "Copied")
+    await expect(button).to_have_attribute("data-first-label", "Copied")
     copied = await tab.page.evaluate("navigator.clipboard.readText()")
     assert copied == await entry.locator("code").text_content()
     return str(copied)
@@ -37,11 +37,11 @@ async def _copy_secret(tab: Tab, label: str) -> str:
 async def _require_no_horizontal_scroll(tab: Tab) -> None:
     """Assert that nothing overflows the viewport on a phone."""
     await tab.page.set_viewport_size(PHONE_VIEWPORT)
-    text = await tab.page.evaluate(
+    overflows = await tab.page.evaluate(
         "[document.documentElement.scrollWidth - innerWidth,"
         " dialog.scrollWidth - dialog.clientWidth]"
     )
-    assert text == [0, 0]
+    assert overflows == [0, 0]
 
 
 async def test_processor_with_terminal_is_created_rekeyed_blocked_and_suspended(tab: Tab) -> None:
@@ -58,7 +58,7 @@ async def test_processor_with_terminal_is_created_rekeyed_blocked_and_suspended(
     secret = await _copy_secret(tab, "Signing secret")
     await expect(dialog.locator("[data-copy]").first).to_have_text("Copy")
     await page.keyboard.press("Escape")
-    await expect(dialog, "it would be lost").to_be_visible()
+    await expect(dialog, "Escape must not close a dialog that shows a secret").to_be_visible()
     await dialog.get_by_role("link", name="I've saved it").click()
     await expect(page.get_by_role("heading", level=1)).to_contain_text("Bo Market Cloth")
     assert secret not in await page.content()
@@ -94,8 +94,8 @@ async def test_processor_with_terminal_is_created_rekeyed_blocked_and_suspended(
 
 
 async def test_agent_float_is_funded(tab: Tab, ada: Admin, agent_app: App) -> None:
-    top = await ada.create_agent(agent_app, "Zainab Wurie")
-    await ada.create_agent(agent_app, "Momoh Wurie", top)
+    super_agent = await ada.create_agent(agent_app, "Zainab Wurie")
+    await ada.create_agent(agent_app, "Momoh Wurie", super_agent)
     page, dialog = tab.page, tab.page.get_by_role("dialog")
     await tab.open("/console/agents")
     tree = page.locator(".trees > li", has_text="Zainab Wurie")
@@ -120,8 +120,8 @@ async def test_agent_float_is_funded(tab: Tab, ada: Admin, agent_app: App) -> No
 
 
 async def test_agent_search_filters_while_typing(tab: Tab, ada: Admin, agent_app: App) -> None:
-    top = await ada.create_agent(agent_app, "Hindolo Ngegba")
-    await ada.create_agent(agent_app, "Satta Ngegba", top)
+    super_agent = await ada.create_agent(agent_app, "Hindolo Ngegba")
+    await ada.create_agent(agent_app, "Satta Ngegba", super_agent)
     page = tab.page
     await tab.open("/console/agents")
     await page.get_by_label("Search").press_sequentially("satta ng")
@@ -155,5 +155,5 @@ async def test_partner_is_created_funded_and_suspended(tab: Tab) -> None:
     assert await tab.find_axe_violations() == []
 
 
-def _find_row(place: Locator, text: str) -> Locator:
-    return place.locator("tr", has_text=text)
+def _find_row(container: Locator, text: str) -> Locator:
+    return container.locator("tr", has_text=text)

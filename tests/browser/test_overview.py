@@ -38,10 +38,10 @@ async def test_overview_totals_match_the_api(tab: Tab, ada: Admin) -> None:
     await tab.open("/console")
     await page.get_by_role("link", name="30 days").click()
     await expect(page.get_by_role("link", name="30 days")).to_have_attribute("aria-current", "page")
-    found = require_success(await ada.get("overview", period="month"))
+    overview = require_success(await ada.get("overview", period="month"))
     tiles = page.locator(".tiles")
-    await expect(tiles).to_contain_text(f"{float(found['totals']['amount']):,.2f} SLE")
-    await expect(tiles).to_contain_text(f"{100 * found['totals']['success_rate']:.1f}%")
+    await expect(tiles).to_contain_text(f"{float(overview['totals']['amount']):,.2f} SLE")
+    await expect(tiles).to_contain_text(f"{100 * overview['totals']['success_rate']:.1f}%")
     await expect(page.locator("#chart-volume")).to_be_visible()
     assert await page.locator(".chart svg .part").count() > 20
     await tab.take_screenshot("readme/overview")

@@ -45,23 +45,23 @@ class PhonePage:
 
     async def open(self, phone: str) -> None:
         await self.tab.open("/simulator/phone")
-        await self.expect_phone_number(phone)
+        await self.select_phone_number(phone)
 
-    async def expect_phone_number(self, phone: str) -> None:
+    async def select_phone_number(self, phone: str) -> None:
         page = self.page
         await page.get_by_label("Name or phone number").fill(phone)
         results = page.get_by_role("list", name="Search results")
         await results.get_by_role("button", name=phone).click()
         await expect(page.locator("#own-number")).to_have_text(phone)
 
-    async def send_message(self, words: str) -> None:
-        await self.page.get_by_label("Message").fill(words)
+    async def send_message(self, text: str) -> None:
+        await self.page.get_by_label("Message").fill(text)
         await self.page.get_by_role("button", name="Send", exact=True).click()
 
-    async def expect_last_message(self, words: str | re.Pattern[str]) -> None:
+    async def expect_last_message(self, text: str | re.Pattern[str]) -> None:
         """Assert that the last message contains the text."""
         bubble = self.log.locator(".group").last
-        await expect(bubble).to_contain_text(words, timeout=_TIMEOUT_MS)
+        await expect(bubble).to_contain_text(text, timeout=_TIMEOUT_MS)
 
     async def tap_option(self, title: str) -> None:
         await self.log.locator(".group").last.get_by_role("button", name=title).click()
@@ -82,13 +82,13 @@ class PhonePage:
     async def confirm(self) -> None:
         await self.dialog.get_by_role("button", name="Confirm").click()
 
-    async def require_absent(self, *pins: str) -> None:
+    async def require_pins_absent(self, *pins: str) -> None:
         """Assert that no PIN is on the page, in session storage, or in any request."""
         stored = await self.page.evaluate("JSON.stringify(sessionStorage)")
         text = await self.page.locator("#phone").inner_text()
         for pin in pins:
-            for where in (text, stored, *self.sent_bodies):
-                assert not contains_pin(where, pin), where
+            for source in (text, stored, *self.sent_bodies):
+                assert not contains_pin(source, pin), source
 
 
 def require_pins_not_logged(platform: Deployment, *pins: str) -> None:
@@ -116,9 +116,9 @@ async def phone_page(tab: Tab, demo_customer: DemoCustomer, deployment: Deployme
                 await asyncio.sleep(0.1)
     finally:
         await connection.close()
-    handset = PhonePage(tab)
-    await handset.open(demo_customer.phone)
-    return handset
+    page_object = PhonePage(tab)
+    await page_object.open(demo_customer.phone)
+    return page_object
 
 
 async def test_transfer_to_a_friend_with_a_wrong_and_a_correct_pin(
@@ -150,7 +150,7 @@ async def test_transfer_to_a_friend_with_a_wrong_and_a_correct_pin(
     await expect(phone_page.dialog).to_be_hidden(timeout=_TIMEOUT_MS)
     await phone_page.expect_last_message(re.compile(r"txn_\w+"))
     await tab.take_screenshot("readme/phone", full=False)
-    await phone_page.require_absent(demo_customer.pin, wrong)
+    await phone_page.require_pins_absent(demo_customer.pin, wrong)
     require_pins_not_logged(deployment, demo_customer.pin, wrong)
 
     sent = re.findall(r"txn_\w+", await phone_page.log.inner_text())[-1]
@@ -158,7 +158,7 @@ async def test_transfer_to_a_friend_with_a_wrong_and_a_correct_pin(
     assert (paid["amount"], paid["status"], paid["channel"]) == ("25.00", "completed", "messaging")
     assert float(await get_balance(ada, friend["id"])) == pytest.approx(float(before) + 25)
 
-    await phone_page.expect_phone_number(friend["phone_number"])
+    await phone_page.select_phone_number(friend["phone_number"])
     await phone_page.expect_last_message("You received 25.00 SLE")
     await phone_page.expect_last_message(sent)
     # After switching back, the conversation is still there.
@@ -174,39 +174,39 @@ async def test_registration_and_kyc_document_upload(
     Image.new("RGB", (320, 200), (30, 90, 140)).save(document)
     phone, pin = new_phone_number(), "7352"
     await tab.page.set_viewport_size(PHONE_VIEWPORT)
-    handset = PhonePage(tab)
+    phone_page = PhonePage(tab)
     await tab.open("/simulator/phone")
     await tab.page.locator("#person summary").click()
-    await handset.expect_phone_number(phone)
+    await phone_page.select_phone_number(phone)
     await tab.page.get_by_role("button", name="menu", exact=True).click()
-    await expect(handset.log.locator(".group").last).to_be_visible(timeout=_TIMEOUT_MS)
-    await handset.send_message("<b>register</b>")
-    await expect(handset.log).to_contain_text("<b>register</b>")
-    await handset.send_message("register")
-    await handset.expect_last_message("What's your first and last name?")
-    await handset.send_message("Isata Conteh")
-    await handset.expect_last_message("Shall I open a wallet with these details?")
-    await handset.tap_option("Yes")
-    await handset.expect_last_message("PIN")
-    await handset.tap_option("PIN")
-    await expect(handset.dialog.get_by_label("New PIN", exact=True)).to_be_focused()
+    await expect(phone_page.log.locator(".group").last).to_be_visible(timeout=_TIMEOUT_MS)
+    await phone_page.send_message("<b>register</b>")
+    await expect(phone_page.log).to_contain_text("<b>register</b>")
+    await phone_page.send_message("register")
+    await phone_page.expect_last_message("What's your first and last name?")
+    await phone_page.send_message("Isata Conteh")
+    await phone_page.expect_last_message("Shall I open a wallet with these details?")
+    await phone_page.tap_option("Yes")
+    await phone_page.expect_last_message("PIN")
+    await phone_page.tap_option("PIN")
+    await expect(phone_page.dialog.get_by_label("New PIN", exact=True)).to_be_focused()
     assert await tab.find_axe_violations() == []
-    await handset.press_digits(pin + pin)
-    await handset.confirm()
-    await expect(handset.log).to_contain_text("Your wallet is ready", timeout=_TIMEOUT_MS)
+    await phone_page.press_digits(pin + pin)
+    await phone_page.confirm()
+    await expect(phone_page.log).to_contain_text("Your wallet is ready", timeout=_TIMEOUT_MS)
 
-    await handset.send_message("kyc")
-    await handset.expect_last_message("Which document")
-    await handset.tap_option("Choose")
-    await handset.dialog.get_by_role("button").nth(1).click()
-    await handset.expect_last_message("Please send a clear photo")
+    await phone_page.send_message("kyc")
+    await phone_page.expect_last_message("Which document")
+    await phone_page.tap_option("Choose")
+    await phone_page.dialog.get_by_role("button").nth(1).click()
+    await phone_page.expect_last_message("Please send a clear photo")
     await tab.page.get_by_label("Choose an image").set_input_files(document)
     await expect(tab.page.get_by_alt_text("Image to send")).to_be_visible()
     assert await tab.find_axe_violations() == []
     await tab.page.get_by_role("button", name="Send", exact=True).click()
-    await handset.expect_last_message("I got it")
-    await expect(handset.log.get_by_alt_text("Image you sent")).to_be_visible()
-    await handset.require_absent(pin)
+    await phone_page.expect_last_message("I got it")
+    await expect(phone_page.log.get_by_alt_text("Image you sent")).to_be_visible()
+    await phone_page.require_pins_absent(pin)
     require_pins_not_logged(deployment, pin)
 
     (person,) = require_success(await ada.get("subscribers", search=phone))["data"]
@@ -234,35 +234,35 @@ async def test_option_list_works_with_the_keyboard_alone(tab: Tab, phone_page: P
 async def test_undeliverable_message_or_image_shows_an_error(
     tab: Tab, phone_page: PhonePage
 ) -> None:
-    trouble = tab.page.locator("#chat-error")
+    error = tab.page.locator("#chat-error")
     await tab.page.get_by_label("Choose an image").set_input_files(
         {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"no picture"}
     )
-    await expect(trouble).to_have_text("Only JPEG and PNG images are supported.")
+    await expect(error).to_have_text("Only JPEG and PNG images are supported.")
 
-    async def refuse(route: Route) -> None:
+    async def fail(route: Route) -> None:
         await route.fulfill(json={"problem": "The messenger is not responding."})
 
-    await tab.page.route("**/simulator/phone/*", refuse)
+    await tab.page.route("**/simulator/phone/*", fail)
     await phone_page.send_message("balance")
-    await expect(trouble).to_have_text("The messenger is not responding.")
+    await expect(error).to_have_text("The messenger is not responding.")
     await expect(phone_page.log.locator(".own").last).to_contain_text("Not sent")
     assert await tab.find_axe_violations() == []
     await tab.page.unroute("**/simulator/phone/*")
     await phone_page.send_message("balance")
-    await expect(trouble).to_be_hidden()
+    await expect(error).to_be_hidden()
     await phone_page.expect_last_message(re.compile(r"[\d,]+\.\d\d SLE"))
 
 
 async def test_pin_is_masked_when_the_form_key_is_unavailable(tab: Tab) -> None:
-    async def away(route: Route) -> None:
+    async def fail(route: Route) -> None:
         await route.fulfill(json={"problem": "The messenger is not responding."})
 
-    await tab.page.route("**/simulator/phone/form-key", away)
-    handset = PhonePage(tab)
-    await handset.open(new_phone_number())
-    await handset.send_message("7413")
-    await expect(handset.log).to_contain_text("••••")
+    await tab.page.route("**/simulator/phone/form-key", fail)
+    phone_page = PhonePage(tab)
+    await phone_page.open(new_phone_number())
+    await phone_page.send_message("7413")
+    await expect(phone_page.log).to_contain_text("••••")
     stored = await tab.page.evaluate("JSON.stringify(sessionStorage)")
     text = await tab.page.locator("#phone").inner_text()
     assert not contains_pin(stored, "7413") and not contains_pin(text, "7413")

@@ -13,11 +13,11 @@ from journeys.admin import Admin
 from journeys.api_caller import require_success
 from tapgate import signing
 
-#: Fake NFC reader. Tests present a card by dispatching a `held` CustomEvent.
+#: Fake NFC reader. Tests present a card by dispatching a `cardtap` CustomEvent.
 _FAKE_NFC_READER = """
 window.NDEFReader = class extends EventTarget {
   async scan() {
-    document.addEventListener("held", ({ detail }) => {
+    document.addEventListener("cardtap", ({ detail }) => {
       const event = new Event("reading");
       event.serialNumber = detail;
       this.dispatchEvent(event);
@@ -69,10 +69,10 @@ class PosPage:
         return await self.latest_receipt.get_by_role("link").inner_text()
 
 
-async def wait_until(is_so: Callable[[], Awaitable[bool]]) -> None:
+async def wait_until(condition: Callable[[], Awaitable[bool]]) -> None:
     """Wait for the result of background work."""
     async with asyncio.timeout(30):
-        while not await is_so():
+        while not await condition():
             await asyncio.sleep(0.05)
 
 
@@ -88,8 +88,8 @@ async def test_payment_links_to_its_ledger_entries(
 ) -> None:
     page = pos_page.page
     await expect(page.locator("#tap-label")).to_contain_text(demo_customer.name)
-    for not_yet in ("#replay", "#new-payment", "#key", "#inspector", "#insecure"):
-        await expect(page.locator(not_yet)).to_be_hidden()
+    for selector in ("#replay", "#new-payment", "#key", "#inspector", "#insecure"):
+        await expect(page.locator(selector)).to_be_hidden()
     assert await pos_page.tab.find_axe_violations() == []
     await pos_page.pay("1250", demo_customer.pin)
     await expect(pos_page.screen).to_contain_text("Approved")
@@ -110,17 +110,17 @@ async def test_terminal_cannot_be_switched_during_a_payment(
     pos_page: PosPage, demo_customer: DemoCustomer
 ) -> None:
     """The response would reach another terminal, and no receipt would show the payment."""
-    page, answered = pos_page.page, asyncio.Event()
+    page, released = pos_page.page, asyncio.Event()
 
-    async def late(route: Route) -> None:
-        await answered.wait()
+    async def delay(route: Route) -> None:
+        await released.wait()
         await route.continue_()
 
-    await page.route("**/api/v1/pos/payment", late)
+    await page.route("**/api/v1/pos/payment", delay)
     await pos_page.pay("375", demo_customer.pin)
     await expect(pos_page.screen).to_contain_text("Processing")
     await expect(page.get_by_label("Terminal", exact=True)).to_be_disabled()
-    answered.set()
+    released.set()
     await expect(pos_page.screen).to_contain_text("Approved")
     await expect(page.get_by_label("Terminal", exact=True)).to_be_enabled()
     await expect(pos_page.latest_receipt).to_contain_text("3.75 SLE")
@@ -237,17 +237,17 @@ async def test_terminal_key_is_deleted_when_the_page_is_left(
     chosen = page.locator("#terminal option:checked")
     processor = await chosen.get_attribute("data-processor")
 
-    async def is_gone() -> bool:
+    async def is_deleted() -> bool:
         keys = await ada.list_all(f"processors/{processor}/keys")
         return key not in [item["api_key_id"] for item in keys]
 
-    assert not await is_gone()
+    assert not await is_deleted()
     if leaving == "by signing out":
         await page.get_by_role("button", name="Sign out").click()
         await expect(page.get_by_role("button", name="Sign in")).to_be_visible()
     else:
         await pos_page.tab.open("/simulator")
-    await wait_until(is_gone)
+    await wait_until(is_deleted)
 
 
 async def test_keyboard_controls_the_terminal_after_a_click_elsewhere(
@@ -282,8 +282,8 @@ async def test_card_is_found_by_the_name_of_its_holder(
 ) -> None:
     page = pos_page.page
     # Other tests may have created people with the same name, and only a few are shown.
-    words = f"{demo_customer.name.split()[1][:4]} {demo_customer.phone[-8:]}"
-    await page.get_by_label("Card", exact=True).press_sequentially(words)
+    query = f"{demo_customer.name.split()[1][:4]} {demo_customer.phone[-8:]}"
+    await page.get_by_label("Card", exact=True).press_sequentially(query)
     cards = page.locator("#cards button")
     await expect(cards.filter(has_text=demo_customer.card)).to_contain_text(demo_customer.name)
     await page.get_by_label("Card", exact=True).fill("nobody is called this")
@@ -305,7 +305,7 @@ async def test_physical_card_is_read_over_nfc(
     await tab.page.get_by_role("button", name="Tap a physical card").click()
     await expect(tab.page.locator("#nfc-status")).to_contain_text("Hold a card")
     await tab.page.evaluate(
-        "uid => document.dispatchEvent(new CustomEvent('held', {detail: uid}))",
+        "uid => document.dispatchEvent(new CustomEvent('cardtap', {detail: uid}))",
         other["mac_address"].lower(),
     )
     await expect(tab.page.locator("#nfc-status")).to_contain_text(other["serial"])

@@ -71,9 +71,9 @@ async def test_automatic_refresh_pauses_while_the_pointer_is_pressed(tab: Tab) -
     await page.locator("#figures").hover(position={"x": 5, "y": 5})
     old = await page.locator("#chart-counts-table").element_handle()
     await page.mouse.down()
-    async with page.expect_response(re.compile("period=week")) as answered:
+    async with page.expect_response(re.compile("period=week")) as response_info:
         await page.clock.fast_forward(16_000)
-    await (await answered.value).finished()
+    await (await response_info.value).finished()
     await page.evaluate("new Promise(requestAnimationFrame)")
     assert await page.evaluate("old => old.isConnected", old)
     await page.mouse.up()
@@ -100,13 +100,13 @@ async def test_server_error_is_shown_in_the_dialog_and_keeps_the_input(tab: Tab)
     page = await _open_registration_form(tab)
     dialog = page.get_by_role("dialog")
     register = dialog.get_by_role("button", name="Add customer")
-    acts = "**/console/actions/**"
-    await page.route(acts, lambda route: route.abort("connectionrefused"))
+    actions_url = "**/console/actions/**"
+    await page.route(actions_url, lambda route: route.abort("connectionrefused"))
     await register.click()
     await expect(dialog.locator(".problem")).to_contain_text("Can't reach the server")
-    await page.unroute(acts)
+    await page.unroute(actions_url)
     await page.route(
-        acts,
+        actions_url,
         lambda route: route.fulfill(status=503, json={"error": "x", "message": "Too busy now"}),
     )
     await register.click()
@@ -118,18 +118,18 @@ async def test_server_error_is_shown_in_the_dialog_and_keeps_the_input(tab: Tab)
 
 
 async def test_long_name_does_not_overflow(tab: Tab, ada: Admin) -> None:
-    person = await ada.post(
+    response = await ada.post(
         "subscribers",
         first_name="W" * 80,
         last_name="محمد",
         phone_number=f"+2327699{random.randrange(10_000):04}",
         pin="6417",
     )
-    who = require_success(person)["subscriber_id"]
+    subscriber_id = require_success(response)["subscriber_id"]
     too_wide = "element => element.scrollWidth - element.clientWidth"
-    await tab.open(f"/console/subscribers/{who}")
+    await tab.open(f"/console/subscribers/{subscriber_id}")
     assert await tab.page.locator("html").evaluate(too_wide) == 0
-    await tab.open(f"/console/subscribers?search={who}")
+    await tab.open(f"/console/subscribers?search={subscriber_id}")
     await expect(tab.page.locator("#rows tr")).to_have_count(1)
     assert await tab.page.locator(".scroll").evaluate(too_wide) == 0
 
@@ -145,8 +145,8 @@ async def test_print_and_large_text_layouts_show_all_content(tab: Tab) -> None:
     await page.set_viewport_size({"width": 718, "height": 1000})
     await page.emulate_media(media="print", color_scheme="dark")
     await expect(page.get_by_role("columnheader", name="Amount")).to_be_visible()
-    for what in ("Export CSV", "Overview", "Show more"):
-        await expect(page.get_by_text(what, exact=True).first).to_be_hidden()
+    for text in ("Export CSV", "Overview", "Show more"):
+        await expect(page.get_by_text(text, exact=True).first).to_be_hidden()
     assert await page.locator("html").evaluate(too_wide) == 0
     style = "element => [getComputedStyle(element).color, getComputedStyle(element).colorScheme]"
     assert await page.locator("h1").evaluate(style) == ["rgb(23, 26, 31)", "light"]
@@ -164,53 +164,53 @@ async def test_expired_session_returns_to_the_page_after_signing_in(tab: Tab) ->
 
 
 #: Records the form's state when the response redirects to a page that is not loaded yet.
-_RESTORE_AFTER_REQUEST: Final = """
+_RECORD_FORM_STATE: Final = """
 () => addEventListener("htmx:afterRequest", ({ target: form }) => {
     const { disabled } = form.querySelector("[type=submit]");
-    sessionStorage.setItem("left", `${form.className}, ${disabled ? "disabled" : "waits"}`);
+    sessionStorage.setItem("formState", `${form.className}, ${disabled ? "disabled" : "enabled"}`);
 })"""
 
 
 async def test_double_click_on_a_slow_connection_submits_once(tab: Tab) -> None:
-    page, comes = tab.page, asyncio.Event()
-    asked: list[str] = []
+    page, released = tab.page, asyncio.Event()
+    methods: list[str] = []
 
-    async def slowly(route: Route) -> None:
-        asked.append(route.request.method)
-        await comes.wait()
+    async def delay(route: Route) -> None:
+        methods.append(route.request.method)
+        await released.wait()
         await route.continue_()
 
     await tab.open("/console/subscribers")
-    await page.route("**/console/actions/**", slowly)
+    await page.route("**/console/actions/**", delay)
     opener = page.get_by_role("button", name="Add customer")
     await opener.dblclick()
     await expect(opener).to_have_class(re.compile("htmx-request"))
-    comes.set()
+    released.set()
     dialog = page.get_by_role("dialog")
     await dialog.get_by_label("First name").fill("Slow")
     await dialog.get_by_label("Last name").fill("Line")
     await dialog.get_by_label("Phone").fill(f"+2327698{random.randrange(10_000):04}")
     await dialog.get_by_label("PIN").fill("6417")
-    await page.evaluate(_RESTORE_AFTER_REQUEST)
+    await page.evaluate(_RECORD_FORM_STATE)
     await dialog.get_by_role("button", name="Add customer").dblclick()
     await expect(page.get_by_role("heading", level=1)).to_contain_text("Slow Line")
-    assert asked == ["GET", "POST"]
+    assert methods == ["GET", "POST"]
     assert (
-        await page.evaluate("sessionStorage.getItem('left')")
+        await page.evaluate("sessionStorage.getItem('formState')")
         == "dialog-content htmx-request, disabled"
     )
 
 
 async def test_download_progress_is_not_reported_as_upload_progress(tab: Tab) -> None:
     await tab.open("/console/cards/upload")
-    heard = """([loaded, total]) => document.querySelector("#file").form.dispatchEvent(
+    dispatch_progress = """([loaded, total]) => document.querySelector("#file").form.dispatchEvent(
         new CustomEvent("htmx:xhr:progress",
             { bubbles: true, detail: { lengthComputable: true, loaded, total } }))"""
     note = tab.page.locator("[data-upload-note]")
-    for progress, told in (
+    for progress, expected_note in (
         ([500, 1000], "50% uploaded"),
         ([1000, 1000], "Uploaded. Checking rows…"),
         ([10, 20], "Uploaded. Checking rows…"),
     ):
-        await tab.page.evaluate(heard, progress)
-        await expect(note).to_have_text(told)
+        await tab.page.evaluate(dispatch_progress, progress)
+        await expect(note).to_have_text(expected_note)

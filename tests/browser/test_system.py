@@ -14,7 +14,7 @@ from notifications.webhook_receiver import WebhookReceiver
 _PASSWORD = "a long enough password"
 
 
-async def _request_status(platform: Deployment, key: str) -> int:
+async def _get_status(platform: Deployment, key: str) -> int:
     response = await platform.client.get(
         "/api/v1/cards", headers={"Authorization": f"Bearer {key}"}
     )
@@ -37,7 +37,7 @@ async def test_api_key_is_created_used_and_revoked(tab: Tab, deployment: Deploym
     assert await tab.find_axe_violations() == []
     key = await dialog.get_by_role("button", name="Copy").get_attribute("data-copy")
     assert key is not None and key.startswith("svc_test_")
-    assert await _request_status(deployment, key) == 200
+    assert await _get_status(deployment, key) == 200
     await dialog.get_by_role("link", name="I've saved it").click()
     row = page.locator("#rows tr").filter(has_text="Card reports")
     await expect(row).to_contain_text("cards:read")
@@ -48,7 +48,7 @@ async def test_api_key_is_created_used_and_revoked(tab: Tab, deployment: Deploym
     await dialog.get_by_role("button", name="Revoke").click()
     await expect(page.locator(".flash")).to_have_text("Key revoked.")
     await expect(row).to_have_count(0)
-    assert await _request_status(deployment, key) == 401
+    assert await _get_status(deployment, key) == 401
 
 
 async def test_new_support_user_sees_only_permitted_pages_until_disabled(
@@ -72,23 +72,23 @@ async def test_new_support_user_sees_only_permitted_pages_until_disabled(
 
     async with chromium.open_tab(
         browser, str(deployment.client.base_url), DESKTOP_VIEWPORT
-    ) as sias:
-        await sias.sign_in("sia@example.com", _PASSWORD)
-        side = sias.page.get_by_role("navigation", name="Pages")
-        await expect(side.get_by_role("link", name="Customers")).to_be_visible()
+    ) as support_tab:
+        await support_tab.sign_in("sia@example.com", _PASSWORD)
+        navigation = support_tab.page.get_by_role("navigation", name="Pages")
+        await expect(navigation.get_by_role("link", name="Customers")).to_be_visible()
         for name in ("Webhooks", "API keys", "Administrators", "Audit log", "Compliance"):
-            await expect(side.get_by_role("link", name=name)).to_have_count(0)
-        sias.monitor.expected_problems = ("403",)
-        await sias.open("/console/administrators")
-        await expect(sias.page.get_by_text("Available to: System admin.")).to_be_visible()
-        assert await sias.find_axe_violations() == []
+            await expect(navigation.get_by_role("link", name=name)).to_have_count(0)
+        support_tab.monitor.expected_problems = ("403",)
+        await support_tab.open("/console/administrators")
+        await expect(support_tab.page.get_by_text("Available to: System admin.")).to_be_visible()
+        assert await support_tab.find_axe_violations() == []
 
         row = page.locator("#rows tr").filter(has_text="Sia Support")
         await row.get_by_role("button", name="Disable").click()
         await dialog.get_by_role("button", name="Disable").click()
         await expect(row).to_contain_text("Disabled")
-        await sias.open("/console/subscribers")
-        await expect(sias.page).to_have_url(re.compile("/console/sign-in"))
+        await support_tab.open("/console/subscribers")
+        await expect(support_tab.page).to_have_url(re.compile("/console/sign-in"))
 
 
 async def test_test_event_is_delivered_and_redelivered(tab: Tab, ada: Admin) -> None:
@@ -185,8 +185,8 @@ async def test_webhook_is_paused_rotated_resumed_and_disabled(tab: Tab, ada: Adm
         await delivery.get_by_text("Body").click()
         await tab.take_screenshot("webhook-response")
         await page.set_viewport_size(PHONE_VIEWPORT)
-        wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        assert await page.evaluate(wide) <= 0
+        overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert await page.evaluate(overflow) <= 0
         await tab.take_screenshot("webhook-phone")
         await page.set_viewport_size(DESKTOP_VIEWPORT)
         assert await tab.find_axe_violations() == []

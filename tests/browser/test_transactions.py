@@ -29,9 +29,11 @@ async def test_transaction_is_found_by_filters_and_shows_its_entries(
     await expect(rows).to_have_count(len(paid))
     await rows.nth(0).get_by_role("link").first.click()
     await expect(page.get_by_role("heading", level=1)).to_contain_text("POS payment of")
-    booked = require_success(await ada.get(f"transactions/{paid[0]['id']}/entries"))["entries"]
+    recorded_entries = require_success(await ada.get(f"transactions/{paid[0]['id']}/entries"))[
+        "entries"
+    ]
     entries = page.get_by_role("region", name="Ledger entries")
-    await expect(entries.locator("tbody tr")).to_have_count(len(booked))
+    await expect(entries.locator("tbody tr")).to_have_count(len(recorded_entries))
     await expect(entries.locator("tbody tr").nth(0)).to_contain_text(
         f"{demo_customer.name} · Wallet"
     )
@@ -44,13 +46,13 @@ async def test_invalid_filter_shows_an_error_and_keeps_the_list(tab: Tab) -> Non
     await tab.open("/console/transactions")
     await page.get_by_label("Party ID").fill("nonsense")
     await page.get_by_label("Party ID").press("Enter")
-    output = page.locator("#filter-errors")
-    await expect(output).to_contain_text("Party ID must be the id of a subscriber")
+    errors = page.locator("#filter-errors")
+    await expect(errors).to_contain_text("Party ID must be the id of a subscriber")
     await expect(page.locator("#rows tr")).to_have_count(51)
     assert await tab.find_axe_violations() == []
     await page.get_by_label("Party ID").fill("")
     await page.get_by_label("Party ID").press("Enter")
-    await expect(output).to_be_empty()
+    await expect(errors).to_be_empty()
 
 
 async def test_filtered_list_is_exported_as_csv(
@@ -61,11 +63,11 @@ async def test_filtered_list_is_exported_as_csv(
     await page.get_by_label("Party ID").fill(demo_customer.id)
     await page.get_by_label("Party ID").press("Enter")
     await expect(page).to_have_url(re.compile(f"user_id={demo_customer.id}"))
-    theirs = await ada.list_transactions(demo_customer.id)
+    transactions = await ada.list_transactions(demo_customer.id)
     name, heads, rows = await download_csv(page, "Export CSV")
     assert re.fullmatch(r"transactions-\d{4}-\d\d-\d\d\.csv", name)
     assert heads[:5] == ["id", "created_at", "completed_at", "type", "status"]
-    assert [row[0] for row in rows] == [item["id"] for item in theirs]
+    assert [row[0] for row in rows] == [item["id"] for item in transactions]
     await expect(page.locator("#download-note")).not_to_contain_text("continues in another file")
 
 
@@ -73,13 +75,15 @@ async def test_large_export_continues_in_the_next_file(
     tab: Tab, demo_customer: DemoCustomer, ada: Admin
 ) -> None:
     page = tab.page
-    theirs = [item["id"] for item in await ada.list_transactions(demo_customer.id)]
-    await tab.open(f"/console/transactions?user_id={demo_customer.id}&limit={len(theirs) - 1}")
+    transaction_ids = [item["id"] for item in await ada.list_transactions(demo_customer.id)]
+    await tab.open(
+        f"/console/transactions?user_id={demo_customer.id}&limit={len(transaction_ids) - 1}"
+    )
     first = await download_csv(page, "Export CSV")
     await expect(page.get_by_text("The export continues in another file")).to_be_visible()
     assert await tab.find_axe_violations() == []
     last = await download_csv(page, "Download next file")
-    assert [row[0] for row in first.rows + last.rows] == theirs
+    assert [row[0] for row in first.rows + last.rows] == transaction_ids
     await expect(page.locator("#download-note")).not_to_contain_text("continues in another file")
 
 

@@ -257,8 +257,8 @@ async def test_expiry_is_the_end_of_the_day_in_the_platform_timezone(harness: Ha
 async def test_invalid_serial_is_echoed_truncated_and_other_values_are_not(
     harness: Harness,
 ) -> None:
-    strange = "=cmd|' /C calc'!A0\x00\u202e\x1b[31m" + "x" * 100
-    response = await upload_csv(harness, f"{HEADER}{strange},sEcReT\nUP-1,sEcReT\n")
+    hostile_serial = "=cmd|' /C calc'!A0\x00\u202e\x1b[31m" + "x" * 100
+    response = await upload_csv(harness, f"{HEADER}{hostile_serial},sEcReT\nUP-1,sEcReT\n")
     first, second = response.json()["errors"]
     assert first["serial"] == "=cmd|' /C calc'!A0[31mxxxxxxxxxx"
     assert len(first["serial"]) == 32
@@ -305,8 +305,8 @@ async def test_concurrent_uploads_with_the_same_uids_create_one_set_of_cards(
 async def test_waiting_uploads_do_not_exhaust_the_connection_pool(harness: Harness) -> None:
     admin = await harness.create_admin()
     record = await harness.create_subscriber()
-    async with harness.services.database.transaction() as another:
-        await another.execute("SELECT pg_advisory_xact_lock($1)", LOCK_KEY)
+    async with harness.services.database.transaction() as lock_holder:
+        await lock_holder.execute("SELECT pg_advisory_xact_lock($1)", LOCK_KEY)
         uploads = [
             asyncio.create_task(upload_csv(harness, f"{HEADER}W-{number},\n", caller=admin))
             for number in range(12)
@@ -321,8 +321,8 @@ async def test_upload_times_out_while_another_holds_the_lock(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cards_upload, "UPLOAD_TIMEOUT_SECONDS", 0.3)
-    async with harness.services.database.transaction() as another:
-        await another.execute("SELECT pg_advisory_xact_lock($1)", LOCK_KEY)
+    async with harness.services.database.transaction() as lock_holder:
+        await lock_holder.execute("SELECT pg_advisory_xact_lock($1)", LOCK_KEY)
         response = await upload_csv(harness, f"{HEADER}W-1,\n")
         assert (response.status_code, response.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
 

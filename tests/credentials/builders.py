@@ -129,15 +129,15 @@ class OwnerBuilder:
         return account_id
 
 
-async def catch_api_error(call: Awaitable[object]) -> ApiError:
-    """Return the error raised by the call."""
+async def catch_api_error(awaitable: Awaitable[object]) -> ApiError:
+    """Await and return the API error that is raised."""
     with pytest.raises(ApiError) as caught:
-        await call
+        await awaitable
     return caught.value
 
 
-async def catch_unauthorized(call: Awaitable[object]) -> str | None:
-    """Return the message of a 401."""
-    error = await catch_api_error(call)
+async def catch_unauthorized(awaitable: Awaitable[object]) -> str | None:
+    """Await and return the message of the 401 that is raised."""
+    error = await catch_api_error(awaitable)
     assert error.code is Code.UNAUTHORIZED
     return error.message

@@ -97,9 +97,9 @@ def test_claims_or_header_of_another_token_are_rejected() -> None:
         make_token().split("."),
         forge_token(header={"sid": ids.encode("ses_", 8)}).split("."),
     )
-    raised = forge_token(role="finance_user", sub=ids.encode(ids.ADMIN, 43)).split(".")
+    escalated = forge_token(role="finance_user", sub=ids.encode(ids.ADMIN, 43)).split(".")
     assert "signature" in get_rejection_message(f"{other[0]}.{ours[1]}.{ours[2]}")
-    assert "signature" in get_rejection_message(f"{ours[0]}.{raised[1]}.{ours[2]}")
+    assert "signature" in get_rejection_message(f"{ours[0]}.{escalated[1]}.{ours[2]}")
 
 
 @given(data=st.data())

@@ -19,11 +19,11 @@ def test_access_page_is_up_to_date() -> None:
 def test_every_operation_declares_its_object_access() -> None:
     declared = {endpoint.name for endpoint in list_endpoints()}
     assert not declared - OBJECT_ACCESS.keys(), CLASSIFY_HINT
-    assert not OBJECT_ACCESS.keys() - declared, "there is no such operation any more"
-    for name, whose in OBJECT_ACCESS.items():
-        alone = {ObjectAccess.NO_OBJECT, ObjectAccess.ANY}.isdisjoint(whose)
-        assert whose, name
-        assert alone or len(whose) == 1, f"{name}: {CLASSIFY_HINT}"
+    assert not OBJECT_ACCESS.keys() - declared, "the operation does not exist"
+    for name, object_access in OBJECT_ACCESS.items():
+        combinable = {ObjectAccess.NO_OBJECT, ObjectAccess.ANY}.isdisjoint(object_access)
+        assert object_access, name
+        assert combinable or len(object_access) == 1, f"{name}: {CLASSIFY_HINT}"
 
 
 def find_row(operation: str) -> list[str]:
@@ -37,13 +37,13 @@ def find_row(operation: str) -> list[str]:
 
 def test_every_operation_has_a_row() -> None:
     for endpoint in list_endpoints():
-        who, others, _ = find_row(endpoint.name)
-        assert bool(others) or endpoint.access.public
-        assert (endpoint.access.scope or "") in who
+        callers, other_status, _ = find_row(endpoint.name)
+        assert bool(other_status) or endpoint.access.public
+        assert (endpoint.access.scope or "") in callers
         for letter, role in ROLES_BY_LETTER.items():
-            told = role in who or "every admin" in who
-            assert told == (letter in endpoint.access.roles), endpoint.name
-        assert ("service" in who) == endpoint.access.service
+            documented = role in callers or "every admin" in callers
+            assert documented == (letter in endpoint.access.roles), endpoint.name
+        assert ("service" in callers) == endpoint.access.service
     for route in ROUTES:
         assert (
             f"| `{route.method} {route.path}` |"

@@ -26,7 +26,7 @@ from tapgate.gateway import ENDPOINT_GROUPS
 
 API_DOCS_DIR = Path(__file__).parents[2] / "docs" / "api"
 ENDPOINTS = list(chain.from_iterable(ENDPOINT_GROUPS))
-WITH_BODY = [one for one in ENDPOINTS if one.body_type not in (None, bytes)]
+WITH_BODY = [endpoint for endpoint in ENDPOINTS if endpoint.body_type not in (None, bytes)]
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +40,9 @@ def rendered_pages(document: dict[str, Any]) -> dict[str, str]:
 
 
 def test_api_pages_are_up_to_date(rendered_pages: dict[str, str]) -> None:
-    there = {file.name: file.read_text() for file in API_DOCS_DIR.glob("*.md")}
+    files = {file.name: file.read_text() for file in API_DOCS_DIR.glob("*.md")}
     stale = sorted(
-        name for name in there | rendered_pages if there.get(name) != rendered_pages.get(name)
+        name for name in files | rendered_pages if files.get(name) != rendered_pages.get(name)
     )
     assert not stale, f"docs/api is not up to date ({', '.join(stale)}): run make docs"
 
@@ -78,14 +78,14 @@ def test_every_request_example_is_accepted(document: dict[str, Any], endpoint: E
     BodyDecoder(endpoint.body_type, "SLE").decode(json.dumps(example).encode())
 
 
-example_endpoints = Endpoints("Stage")
+example_endpoints = Endpoints("Examples")
 
 
 class ExampleBody(msgspec.Struct):
     """A part of something."""
 
     label: Text
-    inside: bool = False
+    enabled: bool = False
 
 
 class ExampleResponse(msgspec.Struct):
@@ -134,7 +134,7 @@ async def delete_parts(request: RequestContext) -> None:
 @pytest.fixture(scope="module")
 def page() -> str:
     return render_pages(json.loads(render_openapi_document(list(example_endpoints), "SLE")), "")[
-        "stage.md"
+        "examples.md"
     ]
 
 
@@ -163,13 +163,13 @@ def test_example_uses_the_right_kind_of_credential(
 
 
 def test_example_is_a_valid_shell_command(page: str) -> None:
-    words = shlex.split(find_example(page, "Put | parts"))
-    assert words[:5] == ["curl", "-s", "-X", "PUT", "$TAPGATE/parts"]
-    assert json.loads(words[words.index("-d") + 1]) == {"label": "text", "inside": True}
+    arguments = shlex.split(find_example(page, "Put | parts"))
+    assert arguments[:5] == ["curl", "-s", "-X", "PUT", "$TAPGATE/parts"]
+    assert json.loads(arguments[arguments.index("-d") + 1]) == {"label": "text", "enabled": True}
     assert find_example(page, "Delete") == "curl -s -X DELETE $TAPGATE/parts"
     assert shlex.split(find_example(page, "Upload"))[-2:] == ["-F", "file=@FILE"]
     body = shlex.split(find_example(page, "Pay").partition("\n")[0])
-    assert json.loads(body[0].removeprefix("BODY=")) == {"label": "text", "inside": True}
+    assert json.loads(body[0].removeprefix("BODY=")) == {"label": "text", "enabled": True}
 
 
 def test_operation_with_two_paths_is_documented_once(page: str) -> None:
@@ -180,7 +180,7 @@ def test_operation_with_two_paths_is_documented_once(page: str) -> None:
 
 def test_fields_show_their_type_and_rule(page: str) -> None:
     assert "| `label` | string | yes | 1 to 255 characters | `text` |" in find_section(page, "Fund")
-    assert "| `inside` | boolean | no | default `false` | `true` |" in find_section(page, "Fund")
+    assert "| `enabled` | boolean | no | default `false` | `true` |" in find_section(page, "Fund")
 
 
 def test_shared_response_type_is_documented_once(page: str) -> None:
@@ -199,16 +199,16 @@ def test_non_json_bodies_are_described(page: str) -> None:
 def test_handwritten_part_of_the_index_is_kept(
     document: dict[str, Any], rendered_pages: dict[str, str]
 ) -> None:
-    again = render_pages(document, "# Mine\n\nWords.\n\n## Operations\n\nstale\n")[INDEX_FILE]
-    assert again.startswith("# Mine\n\nWords.\n\n## Operations\n")
-    assert "stale" not in again
-    assert again.endswith(rendered_pages[INDEX_FILE].split(OPERATIONS_HEADING, 1)[1])
+    index = render_pages(document, "# Mine\n\nWords.\n\n## Operations\n\nstale\n")[INDEX_FILE]
+    assert index.startswith("# Mine\n\nWords.\n\n## Operations\n")
+    assert "stale" not in index
+    assert index.endswith(rendered_pages[INDEX_FILE].split(OPERATIONS_HEADING, 1)[1])
 
 
 def test_only_stale_pages_are_written_or_removed(tmp_path: Path) -> None:
     assert len(write_pages(tmp_path)) > 5
     assert write_pages(tmp_path) == []
-    (tmp_path / "gone.md").write_text("of an endpoint that is no more")
+    (tmp_path / "gone.md").write_text("page of a removed endpoint")
     (tmp_path / "audit.md").write_text("stale")
     assert write_pages(tmp_path) == ["audit.md", "gone.md"]
     assert not (tmp_path / "gone.md").exists()

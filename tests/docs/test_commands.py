@@ -30,6 +30,6 @@ def test_every_make_target_is_explained() -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_documented_commands_and_targets_exist(document: Path) -> None:
     text = document.read_text()
-    called = set(re.findall(r"(?:`|\$ |/bin/)tapgate ([a-z]+)", text))
-    assert called <= set(COMMANDS)
+    mentioned = set(re.findall(r"(?:`|\$ |/bin/)tapgate ([a-z]+)", text))
+    assert mentioned <= set(COMMANDS)
     assert set(re.findall(r"(?:`|^)make ([a-z-]+)", text, re.MULTILINE)) <= set(TARGETS)

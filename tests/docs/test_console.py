@@ -20,18 +20,18 @@ def test_every_navigation_page_is_documented() -> None:
     navigation = (CONSOLE / "templates" / "base.html").read_text()
     pages = re.findall(r'nav_item\("[^"]+", "([^"]+)"', navigation)
     rows = re.findall(r"^\| ([^|]+) \|", find_section("console.md", "Pages"), re.MULTILINE)
-    told = {page for row in rows for page in row.split(", ")} - {"Page", "---"}
+    documented = {page for row in rows for page in row.split(", ")} - {"Page", "---"}
     assert len(pages) > 10
-    assert told == set(pages)
+    assert documented == set(pages)
 
 
 def test_all_browser_storage_is_documented() -> None:
     scripts = [*CONSOLE.glob("assets/*.js"), *SIMULATORS.glob("assets/*.js")]
-    own = [script.read_text() for script in scripts if script.name != "htmx.min.js"]
-    assert not re.search(r"localStorage|indexedDB|document\.cookie", "".join(own))
-    keeping = [text for text in own if "sessionStorage" in text]
-    stored = {re.findall(r'STORAGE_KEY = "([^"]+)"', text)[0] for text in keeping}
+    texts = [script.read_text() for script in scripts if script.name != "htmx.min.js"]
+    assert not re.search(r"localStorage|indexedDB|document\.cookie", "".join(texts))
+    storing_texts = [text for text in texts if "sessionStorage" in text]
+    stored = {re.findall(r'STORAGE_KEY = "([^"]+)"', text)[0] for text in storing_texts}
     cookies = set(re.findall(r'"((?:__Host-)?tapgate_\w+)"', (CONSOLE / "session.py").read_text()))
     assert len(stored) > 1 and len(cookies) > 2
-    told = find_section("inventory.md", "Browser storage")
-    assert [name for name in stored | cookies if f"`{name}`" not in told] == []
+    documented = find_section("inventory.md", "Browser storage")
+    assert [name for name in stored | cookies if f"`{name}`" not in documented] == []

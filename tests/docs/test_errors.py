@@ -37,8 +37,8 @@ def test_no_unknown_code_is_documented() -> None:
     unknown = (ROWS.keys() | SECTIONS.keys()) - set(TABLE)
     assert not unknown, f"no such code in errors.TABLE: {', '.join(unknown)}. Remove it."
     named = set(re.findall(r"`([A-Z]+_[A-Z_]+)`", TEXT))
-    names_of_others = {name for name in named if name.startswith("TAPGATE_")}
-    assert named - names_of_others <= set(TABLE), "the text names a code that does not exist"
+    setting_names = {name for name in named if name.startswith("TAPGATE_")}
+    assert named - setting_names <= set(TABLE), "the text names a code that does not exist"
 
 
 @pytest.mark.parametrize("code", TABLE)
@@ -46,8 +46,12 @@ def test_status_and_text_match_the_table(code: Code) -> None:
     status, text = TABLE[code]
     assert ROWS.get(code) == (code.lower(), status, text), ADD_HINT
     first, *rest = SECTIONS.get(code, "").strip().split("\n\n")
-    found = FIRST_LINE.fullmatch(first)
-    assert found is not None, f"the first line of {code} is not as it should be. {ADD_HINT}"
-    assert int(found[1]) == status
-    assert rest, f"{code}: it is not said when it happens. {ADD_HINT}"
-    assert rest[-1].startswith("*What to do:* "), f"{code}: what should a client do? {ADD_HINT}"
+    match = FIRST_LINE.fullmatch(first)
+    assert match is not None, (
+        f"the first line of {code} does not have the expected format. {ADD_HINT}"
+    )
+    assert int(match[1]) == status
+    assert rest, f"{code}: explain when it occurs. {ADD_HINT}"
+    assert rest[-1].startswith("*What to do:* "), (
+        f"{code}: explain what a client should do. {ADD_HINT}"
+    )

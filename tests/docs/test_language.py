@@ -40,15 +40,15 @@ def parse(path: Path) -> ast.Module:
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def definitions(tree: ast.Module) -> Iterator[Definition]:
+def iter_definitions(tree: ast.Module) -> Iterator[Definition]:
     for node in ast.walk(tree):
         if isinstance(node, Definition):
             yield node
 
 
-def prose(path: Path) -> Iterator[str]:
+def iter_prose(path: Path) -> Iterator[str]:
     """Yield the lines of docstrings and comments of a module."""
-    for node in [tree := parse(path), *definitions(tree)]:
+    for node in [tree := parse(path), *iter_definitions(tree)]:
         yield from (ast.get_docstring(node) or "").splitlines()
     yield from re.findall(r"^\s*#:? (.+)$", path.read_text(), re.MULTILINE)
 
@@ -59,14 +59,14 @@ def test_prose_avoids_phrases_of_the_former_style(folder: str) -> None:
         line
         for path in SOURCES
         if path.is_relative_to(ROOT / folder) and path != Path(__file__)
-        for line in prose(path)
+        for line in iter_prose(path)
     ]
     found = [line for line in lines if PHRASES.search(line)]
     assert len(found) * 1000 <= MAX_PER_THOUSAND * len(lines), found[:20]
 
 
 def test_retired_names_are_not_defined() -> None:
-    names = {node.name for path in SOURCES for node in definitions(parse(path))}
+    names = {node.name for path in SOURCES for node in iter_definitions(parse(path))}
     assert names & RETIRED_NAMES == set()
 
 
@@ -86,7 +86,7 @@ def test_test_names_are_short_enough_to_read() -> None:
     found = [
         node.name
         for path in SOURCES
-        for node in definitions(parse(path))
+        for node in iter_definitions(parse(path))
         if node.name.startswith("test_") and len(node.name) > MAX_TEST_NAME_LENGTH
     ]
     assert found == []
@@ -95,7 +95,7 @@ def test_test_names_are_short_enough_to_read() -> None:
 def test_first_line_of_a_docstring_is_one_sentence() -> None:
     found = []
     for path in (path for path in SOURCES if path.is_relative_to(ROOT / "src")):
-        for node in [tree := parse(path), *definitions(tree)]:
+        for node in [tree := parse(path), *iter_definitions(tree)]:
             first, _, rest = (ast.get_docstring(node) or "").partition("\n")
             if rest and (rest[0] != "\n" or not first.endswith((".", ":"))):
                 found.append(f"{path.relative_to(ROOT)}: {first}")

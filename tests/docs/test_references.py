@@ -31,24 +31,24 @@ def list_tests(path: Path) -> set[str]:
     )
 
 
-def _list_tests_in(inside: ast.Module | ast.ClassDef, prefix: str) -> set[str]:
+def _list_tests_in(container: ast.Module | ast.ClassDef, prefix: str) -> set[str]:
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    functions = [node.name for node in inside.body if isinstance(node, kinds)]
+    functions = [node.name for node in container.body if isinstance(node, kinds)]
     return {prefix + name for name in functions if name.startswith("test_")}
 
 
 def is_broken(reference: tuple[str, str]) -> bool:
     """Return whether the path does not exist or does not contain the test."""
     path, name = reference
-    there = next((root / path for root in REFERENCE_ROOTS if (root / path).exists()), None)
-    return there is None or (bool(name) and name not in list_tests(there))
+    file = next((root / path for root in REFERENCE_ROOTS if (root / path).exists()), None)
+    return file is None or (bool(name) and name not in list_tests(file))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_referenced_files_and_tests_exist(document: Path) -> None:
     references = set(REFERENCE.findall(document.read_text()))
     missing = sorted("::".join(filter(None, item)) for item in references if is_broken(item))
-    assert not missing, f"{document.name} points to what is not there: {', '.join(missing)}"
+    assert not missing, f"{document.name} has broken references: {', '.join(missing)}"
 
 
 def test_broken_references_are_detected() -> None:
@@ -61,6 +61,8 @@ def test_broken_references_are_detected() -> None:
 
 @pytest.mark.parametrize("path", FAILURE_MODE_TESTS, ids=lambda path: path.name)
 def test_every_failure_mode_test_is_referenced(path: Path) -> None:
-    own = str(path.relative_to(ROOT))
-    named = {name for file, name in REFERENCE.findall(FAILURES_DOC.read_text()) if file == own}
-    assert "" in named or list_tests(path) <= named
+    relative_path = str(path.relative_to(ROOT))
+    referenced = {
+        name for file, name in REFERENCE.findall(FAILURES_DOC.read_text()) if file == relative_path
+    }
+    assert "" in referenced or list_tests(path) <= referenced

@@ -31,7 +31,7 @@ SAFE_SECRETS = {
 class Row(NamedTuple):
     name: str
     default: str
-    what: str
+    description: str
     production: str
     example: str
 
@@ -40,8 +40,10 @@ def parse_rows() -> Iterator[Row]:
     for line in DOCUMENT.read_text().splitlines():
         if line.startswith("| `TAPGATE_"):
             row = Row(*(cell.strip() for cell in line[1:-1].split("|")))
-            bare = {name: getattr(row, name).strip("`") for name in ("name", "default", "example")}
-            yield row._replace(**bare)
+            unquoted = {
+                name: getattr(row, name).strip("`") for name in ("name", "default", "example")
+            }
+            yield row._replace(**unquoted)
 
 
 ROWS = {row.name: row for row in parse_rows()}
@@ -73,10 +75,10 @@ def _run_in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def list_read_variables() -> set[str]:
     """Return every variable that is read, in development and in production."""
-    development, everything = RecordingEnviron({}), RecordingEnviron(list_examples())
+    development, production = RecordingEnviron({}), RecordingEnviron(list_examples())
     load_settings(development)
-    assert load_settings(everything).is_production
-    return development.read_names | everything.read_names
+    assert load_settings(production).is_production
+    return development.read_names | production.read_names
 
 
 def list_examples() -> dict[str, str]:
@@ -98,7 +100,7 @@ def test_every_row_is_complete() -> None:
     for row in ROWS.values():
         assert row.default, f"{row.name} has no default; write none. {ADD_HINT}"
         assert row.example, f"{row.name} has no example. {ADD_HINT}"
-        assert row.what, f"{row.name} does not say what it does. {ADD_HINT}"
+        assert row.description, f"{row.name} has no description. {ADD_HINT}"
 
 
 def format_default(value: Any) -> str:
@@ -108,15 +110,15 @@ def format_default(value: Any) -> str:
 
 
 def test_documented_defaults_are_correct() -> None:
-    here = load_settings({})
-    elsewhere = load_settings({"TAPGATE_DATA_DIR": "elsewhere"})
+    settings = load_settings({})
+    other_settings = load_settings({"TAPGATE_DATA_DIR": "elsewhere"})
     for row in ROWS.values():
         field = row.name.removeprefix("TAPGATE_").lower()
         if field not in Settings.__struct_fields__:
             continue  # not a field of Settings
-        value = getattr(here, field)
-        created = field != "data_dir" and value != getattr(elsewhere, field)
-        assert row.default == ("made" if created else format_default(value)), (
+        value = getattr(settings, field)
+        generated = field != "data_dir" and value != getattr(other_settings, field)
+        assert row.default == ("made" if generated else format_default(value)), (
             f"the default of {row.name}"
         )
 
@@ -141,17 +143,19 @@ def test_documented_secrets_are_rejected_in_staging_and_production(environment: 
 
 def test_settings_required_in_production_are_documented() -> None:
     """Add settings one at a time, guided only by the error messages."""
-    value = {"TAPGATE_ENVIRONMENT": PRODUCTION}
+    environ = {"TAPGATE_ENVIRONMENT": PRODUCTION}
     required: set[str] = set()
     while True:
         try:
-            load_settings(value)
+            load_settings(environ)
             break
         except SettingsError as error:
-            found = SETTING.match(str(error))
-            assert found is not None
-            assert found[0] not in required, error
-            required.add(found[0])
-            value[found[0]] = list_examples()[found[0]]
-    output = {row.name for row in ROWS.values() if row.production.startswith("required")}
-    assert output == required, "the column `In production` begins with `required` for these, only"
+            match = SETTING.match(str(error))
+            assert match is not None
+            assert match[0] not in required, error
+            required.add(match[0])
+            environ[match[0]] = list_examples()[match[0]]
+    documented = {row.name for row in ROWS.values() if row.production.startswith("required")}
+    assert documented == required, (
+        "the column `In production` must start with `required` for exactly these"
+    )

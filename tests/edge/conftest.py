@@ -18,9 +18,9 @@ async def gateway(tmp_path: Path) -> AsyncIterator[EdgeApp]:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[EdgeServer]:
-    running = EdgeServer(tmp_path)
-    yield running
-    running.stop()
+    edge_server = EdgeServer(tmp_path)
+    yield edge_server
+    edge_server.stop()
 
 
 @pytest.fixture

@@ -42,17 +42,17 @@ class SimulatedLoop:
         asyncio.get_running_loop().call_soon(callback)
 
     async def advance(self, seconds: float) -> None:
-        until = self.now + seconds
+        end = self.now + seconds
         await drain_event_loop()
         while due := [
-            timer for timer in self._timers if timer.due_at <= until and not timer.cancelled
+            timer for timer in self._timers if timer.due_at <= end and not timer.cancelled
         ]:
             first = min(due, key=lambda timer: timer.due_at)
             self._timers.remove(first)
             self.now = first.due_at
             first.callback()
             await drain_event_loop()
-        self.now = until
+        self.now = end
 
     @property
     def active_timer_count(self) -> int:

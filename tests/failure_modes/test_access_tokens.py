@@ -87,12 +87,12 @@ async def test_token_signed_with_another_key_is_rejected(
     pem = public.public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
-    own = {"kty": "oct", "k": encode_token_part("x" * 32)}
+    jwk = {"kty": "oct", "k": encode_token_part("x" * 32)}
     heads: tuple[dict[str, Any], ...] = (
         {},
         {"kid": "../../../../dev/null"},
         {"kid": "' UNION SELECT 'x"},
-        {"jwk": own},
+        {"jwk": jwk},
         {"jku": "http://127.0.0.1:1/keys"},
         {"x5u": "http://127.0.0.1:1/keys"},
         {"crit": ["exp"]},
@@ -122,15 +122,15 @@ async def test_claims_of_a_signed_token_do_not_override_its_session(
     sid = jwt.get_unverified_header(token)["sid"]
     claims = jwt.decode(token, secret, algorithms=["HS256"])
 
-    def signed(**changes: Any) -> BearerAuth:
+    def sign_token(**changes: Any) -> BearerAuth:
         return BearerAuth(
             jwt.encode(claims | changes, secret, algorithm="HS256", headers={"sid": sid}), ""
         )
 
-    response = await client.get(ADMINS_URL, auth=signed(role="system_admin", scopes=["*"]))
+    response = await client.get(ADMINS_URL, auth=sign_token(role="system_admin", scopes=["*"]))
     assert response.status_code == 403
     for other in ({"sub": admin_id}, {"sub": ids.encode(ids.ADMIN, 1)}, {"sub": "' OR 1=1"}):
-        assert (await client.get(ME_URL, auth=signed(**other))).status_code == 401
+        assert (await client.get(ME_URL, auth=sign_token(**other))).status_code == 401
     now = int(harness.services.clock().timestamp())
     for times in (
         {"exp": now - 1},
@@ -143,7 +143,7 @@ async def test_claims_of_a_signed_token_do_not_override_its_session(
         {"iat": "yesterday"},
         {"aud": "another service"},
     ):
-        assert (await client.get(ME_URL, auth=signed(**times))).status_code == 401, times
+        assert (await client.get(ME_URL, auth=sign_token(**times))).status_code == 401, times
 
 
 async def test_truncated_or_padded_token_is_rejected(
@@ -152,27 +152,27 @@ async def test_truncated_or_padded_token_is_rejected(
     """Lenient base64 decoders skip unknown characters, so two strings could be one token."""
     cuts = [valid_token[:length] for length in range(1, len(valid_token), 7)]
     padded = [valid_token + end for end in ("=", "==", "!", ".", "%20", " x", ",", valid_token)]
-    inside = [
+    altered = [
         valid_token.replace(".", " .", 1),
         valid_token.replace(".", "!.", 1),
         "\\" + valid_token,
     ]
-    for other in (*cuts, *padded, *inside):
-        assert await get_status(client, other) == 401, other
+    for variant in (*cuts, *padded, *altered):
+        assert await get_status(client, variant) == 401, variant
 
 
 async def test_token_of_another_installation_is_rejected(
     client: httpx2.AsyncClient, harness: Harness, admin_id: str
 ) -> None:
     """Installations that share a secret do not share sessions."""
-    elsewhere = harness.services.authenticator.sessions._access_tokens.issue(
+    foreign_token = harness.services.authenticator.sessions._access_tokens.issue(
         session_id=harness.services.new_id(),
         admin_id=ids.decode(ids.ADMIN, admin_id) or 0,
         email=EMAIL,
         role="system_admin",
         now=harness.services.clock(),
     )
-    assert await get_status(client, elsewhere) == 401
+    assert await get_status(client, foreign_token) == 401
 
 
 async def test_token_types_are_not_interchangeable(
@@ -195,18 +195,18 @@ async def test_concurrent_use_of_one_refresh_token_ends_the_session(
     tokens = await log_in(client)
     responses = await asyncio.gather(
         *(
-            refresh(one_client, tokens["refresh_token"])
-            for one_client in (client, other_process_client)
+            refresh(process_client, tokens["refresh_token"])
+            for process_client in (client, other_process_client)
             for _ in range(3)
         )
     )
-    won = [response.json() for response in responses if response.status_code == 200]
-    assert len(won) == 1
-    assert {http_response.status_code for http_response in responses} == {200, 401}
-    for one in (client, other_process_client):
-        for pair in (tokens, *won):
-            assert await get_status(one, pair["token"]) == 401
-            assert (await refresh(one, pair["refresh_token"])).status_code == 401
+    refreshed = [response.json() for response in responses if response.status_code == 200]
+    assert len(refreshed) == 1
+    assert {response.status_code for response in responses} == {200, 401}
+    for process_client in (client, other_process_client):
+        for pair in (tokens, *refreshed):
+            assert await get_status(process_client, pair["token"]) == 401
+            assert (await refresh(process_client, pair["refresh_token"])).status_code == 401
 
 
 async def test_reuse_of_an_old_refresh_token_ends_the_session(
@@ -216,13 +216,13 @@ async def test_reuse_of_an_old_refresh_token_ends_the_session(
     first = await log_in(client)
     bystander = await log_in(client)
     newest = first
-    for one_client in (client, other_process_client, client):
-        newest = (await refresh(one_client, newest["refresh_token"])).json()
+    for process_client in (client, other_process_client, client):
+        newest = (await refresh(process_client, newest["refresh_token"])).json()
     assert await get_status(client, newest["token"]) == 200
     assert (await refresh(other_process_client, first["refresh_token"])).status_code == 401
-    for one_client in (client, other_process_client):
-        assert await get_status(one_client, newest["token"]) == 401
-        assert await get_status(one_client, bystander["token"]) == 200
+    for process_client in (client, other_process_client):
+        assert await get_status(process_client, newest["token"]) == 401
+        assert await get_status(process_client, bystander["token"]) == 200
     assert (await refresh(client, newest["refresh_token"])).status_code == 401
 
 
@@ -242,8 +242,8 @@ async def test_logout_and_disabling_an_admin_revoke_all_tokens(
     )
     assert response.status_code == 200
     for pair in (tokens, *others):
-        for one in (client, other_process_client):
-            assert await get_status(one, pair["token"]) == 401
-            assert (await refresh(one, pair["refresh_token"])).status_code == 401
+        for process_client in (client, other_process_client):
+            assert await get_status(process_client, pair["token"]) == 401
+            assert (await refresh(process_client, pair["refresh_token"])).status_code == 401
     await client.post(f"{ADMINS_URL}/{admin_id}/enable", auth=await harness.create_admin())
     assert (await refresh(client, others[0]["refresh_token"])).status_code == 401

@@ -44,23 +44,23 @@ async def build_pin_attempts(harness: Harness) -> tuple[dict[str, Any], dict[str
     admin = await harness.create_admin()
     user = f"{API_PREFIX}/subscribers/{holder['id']}"
 
-    def way(url: str, auth: Any, name: str, **fields: Any) -> TryPin:
+    def build_attempt(url: str, auth: Any, name: str, **fields: Any) -> TryPin:
         async def attempt(client: httpx2.AsyncClient, pin: str) -> httpx2.Response:
-            named = {"request_id": new_request_id()} if url == PAY_URL else {}
-            return await client.post(url, json={**fields, **named, name: pin}, auth=auth)
+            idempotency = {"request_id": new_request_id()} if url == PAY_URL else {}
+            return await client.post(url, json={**fields, **idempotency, name: pin}, auth=auth)
 
         return attempt
 
     amount = {"amount": "1"}
     day = f"{harness.services.clock():%Y-%m-%d}"
     friends_card = await harness.create_card(friend["id"])
-    ways = {
-        "verify": way(f"{user}/verify-pin", admin, "pin"),
-        "change": way(f"{user}/change-pin", admin, "old_pin", new_pin="8305"),
-        "link": way(
+    attempts = {
+        "verify": build_attempt(f"{user}/verify-pin", admin, "pin"),
+        "change": build_attempt(f"{user}/change-pin", admin, "old_pin", new_pin="8305"),
+        "link": build_attempt(
             f"{API_PREFIX}/cards/link", admin, "pin", subscriber_id=holder["id"], card_serial=blank
         ),
-        "child": way(
+        "child": build_attempt(
             f"{API_PREFIX}/cards/child",
             admin,
             "parent_pin",
@@ -70,9 +70,9 @@ async def build_pin_attempts(harness: Harness) -> tuple[dict[str, Any], dict[str
             daily_limit="1",
             child_name="Isatu",
         ),
-        "till": way(VERIFY_URL, pos.merchant_auth, "pin", card_serial=card),
-        "pay": way(PAY_URL, pos.merchant_auth, "pin", card_serial=card, **amount),
-        "send": way(
+        "terminal": build_attempt(VERIFY_URL, pos.merchant_auth, "pin", card_serial=card),
+        "pay": build_attempt(PAY_URL, pos.merchant_auth, "pin", card_serial=card, **amount),
+        "send": build_attempt(
             f"{API_PREFIX}/wallet/transfer-p2p",
             harness.get_service_auth(),
             "pin",
@@ -80,7 +80,7 @@ async def build_pin_attempts(harness: Harness) -> tuple[dict[str, Any], dict[str
             recipient_card_serial=friends_card,
             **amount,
         ),
-        "transfer": way(
+        "transfer": build_attempt(
             f"{API_PREFIX}/wallet/transfer",
             await harness.create_api_key("payments:write"),
             "pin",
@@ -88,7 +88,7 @@ async def build_pin_attempts(harness: Harness) -> tuple[dict[str, Any], dict[str
             to_account_id=friend["account_id"],
             **amount,
         ),
-        "statement": way(
+        "statement": build_attempt(
             f"{API_PREFIX}/wallet/account-statement",
             harness.get_service_auth(),
             "pin",
@@ -96,7 +96,7 @@ async def build_pin_attempts(harness: Harness) -> tuple[dict[str, Any], dict[str
             from_date=day,
             to_date=day,
         ),
-        "cash-out": way(
+        "cash-out": build_attempt(
             f"{API_PREFIX}/agents/cashout",
             admin,
             "pin",
@@ -106,7 +106,7 @@ async def build_pin_attempts(harness: Harness) -> tuple[dict[str, Any], dict[str
             **amount,
         ),
     }
-    return holder, ways
+    return holder, attempts
 
 
 async def test_all_endpoints_that_verify_a_pin_share_three_attempts(
@@ -114,20 +114,28 @@ async def test_all_endpoints_that_verify_a_pin_share_three_attempts(
 ) -> None:
     """Attempts are counted atomically and per subscriber.
 
-    A counter per endpoint, or one read before it is written, would allow three attempts per
-    endpoint
-    or as many as run concurrently.
+    A counter per endpoint would allow three attempts at each of them, and a counter that is read
+    before it is written would allow as many as run concurrently.
     """
-    holder, ways = await build_pin_attempts(harness)
+    holder, attempts = await build_pin_attempts(harness)
     responses = await asyncio.gather(
-        *(way(client, WRONG_PIN) for _ in range(2) for way in ways.values() for client in clients)
+        *(
+            attempt(client, WRONG_PIN)
+            for _ in range(2)
+            for attempt in attempts.values()
+            for client in clients
+        )
     )
-    assert count_codes(responses) == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 4 * len(ways) - 3}
+    assert count_codes(responses) == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 4 * len(attempts) - 3}
     # The correct PIN is rejected by every endpoint while the PIN is locked.
     responses = await asyncio.gather(
-        *(way(one_client, PIN) for way in ways.values() for one_client in clients)
+        *(
+            attempt(process_client, PIN)
+            for attempt in attempts.values()
+            for process_client in clients
+        )
     )
-    assert count_codes(responses) == {"ACCOUNT_LOCKED": 2 * len(ways)}
+    assert count_codes(responses) == {"ACCOUNT_LOCKED": 2 * len(attempts)}
     user = f"{API_PREFIX}/subscribers/{holder['id']}"
     record = (await harness.client.get(user, auth=harness.get_service_auth())).json()
     assert (record["balance"], record["cards_count"]) == ("1000.00", 2)
@@ -137,24 +145,24 @@ async def test_correct_pin_among_concurrent_wrong_pins_grants_no_extra_attempts(
     harness: Harness, clients: Clients
 ) -> None:
     """A correct PIN resets the counter, but queued attempts must not use a stale count."""
-    _, ways = await build_pin_attempts(harness)
+    _, attempts = await build_pin_attempts(harness)
     pins = [WRONG_PIN] * 5 + [PIN] + [WRONG_PIN] * 14
     responses = await asyncio.gather(
         *(
-            ways["verify"](client, pin)
+            attempts["verify"](client, pin)
             for client, pin in zip(itertools.cycle(clients), pins, strict=False)
         )
     )
-    told = count_codes(responses)
-    assert told["INVALID_PIN"] <= 5  # two before the correct PIN, three after it
-    assert told["ACCOUNT_LOCKED"] >= 14
+    codes = count_codes(responses)
+    assert codes["INVALID_PIN"] <= 5  # two before the correct PIN, three after it
+    assert codes["ACCOUNT_LOCKED"] >= 14
 
 
 async def test_pin_lock_is_not_released_by_success_on_another_card_or_subscriber(
     harness: Harness,
 ) -> None:
     """Each subscriber and each child card has its own counter."""
-    pos, stranger = await PosDriver.create(harness), await PosDriver.create(harness)
+    pos, other_pos = await PosDriver.create(harness), await PosDriver.create(harness)
     user = f"{API_PREFIX}/subscribers/{pos.customer['id']}"
     child_pin = "8305"
     (blank,) = await create_unlinked_cards(harness, 1)
@@ -171,16 +179,16 @@ async def test_pin_lock_is_not_released_by_success_on_another_card_or_subscriber
     )
     assert response.status_code == 201, response.text
 
-    async def at_the_till(serial: str, pin: str) -> httpx2.Response:
+    async def verify_at_terminal(serial: str, pin: str) -> httpx2.Response:
         body = {"card_serial": serial, "pin": pin}
         return await harness.client.post(VERIFY_URL, json=body, auth=pos.merchant_auth)
 
     for _ in range(3):
-        await at_the_till(pos.card, WRONG_PIN)
+        await verify_at_terminal(pos.card, WRONG_PIN)
     for _ in range(2):
-        assert (await at_the_till(stranger.card, PIN)).is_success
-        assert (await at_the_till(blank, child_pin)).is_success
-        assert count_codes([await at_the_till(pos.card, PIN)]) == {"ACCOUNT_LOCKED": 1}
+        assert (await verify_at_terminal(other_pos.card, PIN)).is_success
+        assert (await verify_at_terminal(blank, child_pin)).is_success
+        assert count_codes([await verify_at_terminal(pos.card, PIN)]) == {"ACCOUNT_LOCKED": 1}
     response = await harness.client.get(user, auth=harness.get_service_auth())
     assert response.json()["pin_locked_until"] is not None
 
@@ -206,15 +214,15 @@ async def test_all_endpoints_that_verify_an_agent_pin_share_three_attempts(
         await create_agent(harness, balance="100"),
         await harness.create_subscriber(balance="50"),
     )
-    below = await create_sub_agent(harness, agent)
+    sub_agent = await create_sub_agent(harness, agent)
     admin = await harness.create_admin()
     cash = {"agent_id": agent["id"], "subscriber_id": customer["id"], "amount": "1"}
-    orders: dict[str, dict[str, str]] = {
+    bodies: dict[str, dict[str, str]] = {
         "cashin": {**cash, "agent_pin": WRONG_PIN},
         "cashout": {**cash, "agent_pin": WRONG_PIN, "pin": PIN},
         "transfer": {
             "from_agent_id": agent["id"],
-            "to_agent_id": below["id"],
+            "to_agent_id": sub_agent["id"],
             "amount": "1",
             "pin": WRONG_PIN,
         },
@@ -223,7 +231,7 @@ async def test_all_endpoints_that_verify_an_agent_pin_share_three_attempts(
     responses = await asyncio.gather(
         *(
             client.post(f"{API_PREFIX}/agents/{path}", json=body, auth=admin)
-            for path, body in orders.items()
+            for path, body in bodies.items()
             for client in clients
             for _ in range(3)
         )
@@ -249,22 +257,22 @@ async def test_one_time_code_for_a_restricted_record_allows_three_attempts(
     )
     remaining = Counter(response.json()["details"]["attempts_remaining"] for response in responses)
     assert remaining == {2: 1, 1: 1, 0: 18}
-    http_response = await harness.client.post(f"{url}/verify", json={"otp": code}, auth=admin)
-    assert count_codes([http_response]) == {"INVALID_OTP": 1}
+    last = await harness.client.post(f"{url}/verify", json={"otp": code}, auth=admin)
+    assert count_codes([last]) == {"INVALID_OTP": 1}
 
 
 @pytest.fixture
 def compared_passwords(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
     """Stored hashes passed to the password check; None means that no such account exists."""
-    seen: list[str | None] = []
+    hashes: list[str | None] = []
     matches = Passwords.matches
 
-    async def counted(self: Passwords, stored: str | None, *arguments: str) -> bool:
-        seen.append(stored)
+    async def record_and_match(self: Passwords, stored: str | None, *arguments: str) -> bool:
+        hashes.append(stored)
         return await matches(self, stored, *arguments)
 
-    monkeypatch.setattr(Passwords, "matches", counted)
-    return seen
+    monkeypatch.setattr(Passwords, "matches", record_and_match)
+    return hashes
 
 
 async def test_password_comparisons_are_limited_across_spellings_addresses_and_processes(
@@ -289,13 +297,18 @@ async def test_password_comparisons_are_limited_across_spellings_addresses_and_p
             )
         )
     )
-    most = login_failures.MAX_FAILURES
-    assert count_codes(responses) == {"UNAUTHORIZED": most, "RATE_LIMITED": 18 - most}
-    assert len(compared_passwords) == most
-    right = {"email": email, "password": "correct horse battery"}
-    for one_client in clients:
-        assert count_codes([await one_client.post(LOGIN_URL, json=right)]) == {"RATE_LIMITED": 1}
-    assert len(compared_passwords) == most
+    max_failures = login_failures.MAX_FAILURES
+    assert count_codes(responses) == {
+        "UNAUTHORIZED": max_failures,
+        "RATE_LIMITED": 18 - max_failures,
+    }
+    assert len(compared_passwords) == max_failures
+    credentials = {"email": email, "password": "correct horse battery"}
+    for process_client in clients:
+        assert count_codes([await process_client.post(LOGIN_URL, json=credentials)]) == {
+            "RATE_LIMITED": 1
+        }
+    assert len(compared_passwords) == max_failures
 
 
 async def test_login_does_not_reveal_whether_an_admin_account_exists(
@@ -311,13 +324,13 @@ async def test_login_does_not_reveal_whether_an_admin_account_exists(
         f"{API_PREFIX}/admin/users", json=new, auth=await harness.create_admin()
     )
 
-    async def told(email: str) -> list[tuple[int, bytes, set[str]]]:
-        tries = []
+    async def list_responses(email: str) -> list[tuple[int, bytes, set[str]]]:
+        responses = []
         for _ in range(login_failures.MAX_FAILURES + 1):
             body = {"email": email, "password": "wrong horse battery"}
             response = await harness.client.post(LOGIN_URL, json=body)
-            tries.append((response.status_code, response.content, set(response.headers)))
-        return tries
+            responses.append((response.status_code, response.content, set(response.headers)))
+        return responses
 
-    assert await told(known) == await told(unknown)
+    assert await list_responses(known) == await list_responses(unknown)
     assert Counter(stored is None for stored in compared_passwords) == {False: 5, True: 5}

@@ -51,18 +51,18 @@ async def test_daily_limit_resets_once_at_local_midnight_when_clocks_change(
     async with TwoLedgers.open(database_url, database, zone) as ledgers:
         await ledgers.set_limits(daily_limit=DAILY_LIMIT)
         sender, receiver = await ledgers.create_pair(100_00)
-        at, spent = start, Counter[date]()
+        now, spent = start, Counter[date]()
         resets: list[datetime] = []
-        while at < start + timedelta(days=2, hours=14):
+        while now < start + timedelta(days=2, hours=14):
             ledger = ledgers.ledgers[len(resets) % 2]
-            ledger.clock.now = at
+            ledger.clock.now = now
             outcome = await ledgers.submit_transfer(ledger, sender, receiver, DAILY_LIMIT)
             if outcome.code is None:
-                spent[get_platform_day(at, ZoneInfo(zone))] += DAILY_LIMIT
-                resets.append(at)
+                spent[get_platform_day(now, ZoneInfo(zone))] += DAILY_LIMIT
+                resets.append(now)
             else:
                 assert outcome.code == Code.DAILY_LIMIT_EXCEEDED
-            at += HALF_AN_HOUR
+            now += HALF_AN_HOUR
     # Exactly one payment per day, in the first half hour of that day.
     assert set(spent.values()) == {DAILY_LIMIT}
     assert all(_is_first_of_day(moment, zone) for moment in resets[1:])
@@ -72,8 +72,8 @@ async def test_daily_limit_resets_once_at_local_midnight_when_clocks_change(
 
 
 def _is_first_of_day(moment: datetime, zone: str) -> bool:
-    here = ZoneInfo(zone)
-    return get_platform_day(moment - HALF_AN_HOUR, here) < get_platform_day(moment, here)
+    time_zone = ZoneInfo(zone)
+    return get_platform_day(moment - HALF_AN_HOUR, time_zone) < get_platform_day(moment, time_zone)
 
 
 async def test_daily_limit_resets_once_when_midnight_occurs_twice(
@@ -81,16 +81,16 @@ async def test_daily_limit_resets_once_when_midnight_occurs_twice(
 ) -> None:
     """In St. John's clocks went back at 00:01: Sunday, then Saturday again, then Sunday."""
     zone, minute = "America/St_Johns", timedelta(minutes=1)
-    struck = datetime(2006, 10, 29, 2, 30, tzinfo=UTC)
-    assert get_platform_day(struck, ZoneInfo(zone)) == date(2006, 10, 29)
-    assert get_platform_day(struck + minute, ZoneInfo(zone)) == date(2006, 10, 28)
+    first_midnight = datetime(2006, 10, 29, 2, 30, tzinfo=UTC)
+    assert get_platform_day(first_midnight, ZoneInfo(zone)) == date(2006, 10, 29)
+    assert get_platform_day(first_midnight + minute, ZoneInfo(zone)) == date(2006, 10, 28)
     async with TwoLedgers.open(database_url, database, zone) as ledgers:
         await ledgers.set_limits(daily_limit=DAILY_LIMIT)
         sender, receiver = await ledgers.create_pair(100_00)
         accepted = []
         for number in range(-5, 70):
             ledger = ledgers.ledgers[number % 2]
-            ledger.clock.now = struck + number * minute
+            ledger.clock.now = first_midnight + number * minute
             outcome = await ledgers.submit_transfer(ledger, sender, receiver, DAILY_LIMIT)
             if outcome.code is None:
                 accepted.append(number)
@@ -113,12 +113,12 @@ async def test_monthly_limit_ends_with_the_last_day_of_the_month(
     """Covers month lengths, the leap day, and the end of the year."""
     await two_ledgers.set_limits(daily_limit=DAILY_LIMIT, monthly_limit=2 * DAILY_LIMIT)
     sender, receiver = await two_ledgers.create_pair(100_00)
-    both = two_ledgers.ledgers
+    ledgers = two_ledgers.ledgers
 
     async def spend(at: datetime, process: int) -> Code | None:
-        both[process].clock.now = at
+        ledgers[process].clock.now = at
         return (
-            await two_ledgers.submit_transfer(both[process], sender, receiver, DAILY_LIMIT)
+            await two_ledgers.submit_transfer(ledgers[process], sender, receiver, DAILY_LIMIT)
         ).code
 
     assert await spend(last - timedelta(days=1), 0) is None
@@ -142,11 +142,11 @@ async def test_clock_skew_around_midnight_does_not_grant_one_day_two_limits(
     two_ledgers.second.clock.now = midnight - timedelta(seconds=1)
     # One process has already started the new day.
     assert (await two_ledgers.submit_transfer(two_ledgers.first, sender, receiver, 10)).code is None
-    late = [
+    codes = [
         (await two_ledgers.submit_transfer(two_ledgers.second, sender, receiver, 30)).code
         for _ in range(5)
     ]
-    assert late == [None] * 3 + [Code.DAILY_LIMIT_EXCEEDED] * 2
+    assert codes == [None] * 3 + [Code.DAILY_LIMIT_EXCEEDED] * 2
 
 
 async def test_concurrent_payments_with_clock_skew_around_midnight_stay_within_two_daily_limits(
@@ -201,13 +201,13 @@ async def test_clock_jumps_never_grant_a_day_two_limits(
         await ledgers.first.create_processor(50_00),
     )
     days, months, paid = {start.date()}, {(2026, 3)}, []
-    for process, jump, amount, gives_back in plan:
+    for process, jump, amount, is_refund in plan:
         ledger = ledgers.ledgers[process]
         ledger.clock.now += timedelta(seconds=jump)
         today = ledger.clock.now.date()
         days.add(today)
         months.add((today.year, today.month))
-        if gives_back and paid:
+        if is_refund and paid:
             await ledger.submit(build_refund(merchant, paid.pop(), None))
             continue
         command = commands.Command(
@@ -266,8 +266,8 @@ async def test_payment_after_the_clock_went_back_is_listed_on_its_own_day(
         async with services.database.transaction() as tx:
             await insert_defaults(tx, "SLE", services.new_id)
         transport = httpx2.ASGITransport(create_app(services))
-        async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as line:
-            two_gateways = await TwoGateways.open(Harness(services, line), line, line)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
+            two_gateways = await TwoGateways.open(Harness(services, client), client, client)
             aminata, mohamed = (
                 await two_gateways.create_customer("100"),
                 await two_gateways.create_customer(),
@@ -292,15 +292,15 @@ async def test_audit_chain_stays_valid_when_the_clock_goes_back(two_gateways: Tw
     for jump in (timedelta(0), timedelta(hours=-1), timedelta(days=-1), timedelta(hours=2)):
         other = dataclasses.replace(services, clock=lambda jump=jump: now + jump)
         transport = httpx2.ASGITransport(create_app(other))
-        async with httpx2.AsyncClient(transport=transport, base_url="http://g") as line:
-            ada = two_gateways.admin.with_client(line)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://g") as client:
+            ada = two_gateways.admin.with_client(client)
             require_success(await ada.post(f"processors/{merchant.id}/suspend", reason="audit"))
             require_success(await ada.post(f"processors/{merchant.id}/activate"))
     unsealed = await services.database.fetchval("SELECT count(*) FROM audit_entries")
     await assert_seals(Sealer(services.database), unsealed)
-    found = require_success(await two_gateways.admin.get("audit/verify"))
-    assert found["valid"]
-    assert found["unsealed"] == 0
+    verification = require_success(await two_gateways.admin.get("audit/verify"))
+    assert verification["valid"]
+    assert verification["unsealed"] == 0
     times = await services.database.fetch("SELECT occurred_at FROM audit_entries ORDER BY sequence")
     assert [row[0] for row in times] != sorted(row[0] for row in times), "no clock went back"
 
@@ -311,12 +311,14 @@ async def test_clock_far_ahead_neither_loses_money_nor_grants_extra_allowance(
     """One process is briefly 700 days ahead; each of those days must not grant its own limit."""
     await two_ledgers.set_limits(daily_limit=DAILY_LIMIT)
     sender, receiver = await two_ledgers.create_pair(100_00)
-    ahead, right = two_ledgers.ledgers
+    ahead, correct = two_ledgers.ledgers
     ahead.clock.now += timedelta(days=700)
     assert (await two_ledgers.submit_transfer(ahead, sender, receiver, DAILY_LIMIT)).code is None
     for _ in range(3):
-        code = (await two_ledgers.submit_transfer(right, sender, receiver, 1)).code
+        code = (await two_ledgers.submit_transfer(correct, sender, receiver, 1)).code
         assert code == Code.DAILY_LIMIT_EXCEEDED
-        right.clock.now += timedelta(days=1)
-    assert await right.get_balance(receiver) == DAILY_LIMIT
-    assert ids.encode(ids.TRANSACTION, right.new_id()) < ids.encode(ids.TRANSACTION, ahead.new_id())
+        correct.clock.now += timedelta(days=1)
+    assert await correct.get_balance(receiver) == DAILY_LIMIT
+    assert ids.encode(ids.TRANSACTION, correct.new_id()) < ids.encode(
+        ids.TRANSACTION, ahead.new_id()
+    )

@@ -27,8 +27,8 @@ async def test_card_uid_cannot_be_uploaded_under_a_second_serial(
 ) -> None:
     """One UID under two serials would make two cards match one tap."""
     assert (await _upload_cards(two_gateways, f"REAL-1,{UID}"))["created"] == 1
-    copied = await _upload_cards(two_gateways, f"COPY-1,{spelling}")
-    assert (copied["created"], len(copied["errors"])) == (0, 1)
+    second_upload = await _upload_cards(two_gateways, f"COPY-1,{spelling}")
+    assert (second_upload["created"], len(second_upload["errors"])) == (0, 1)
     terminal = (await two_gateways.create_merchant()).server
     found = require_success(await terminal.post("pos/lookup-card", card_identifier=spelling))
     assert found["card_serial"] == "REAL-1"
@@ -41,11 +41,11 @@ async def test_upload_of_an_existing_serial_does_not_change_the_card_uid(
 ) -> None:
     """Otherwise a thief's chip could replace the cardholder's."""
     await _upload_cards(two_gateways, f"REAL-1,{UID}")
-    copied = await _upload_cards(two_gateways, "REAL-1,04:11:22:33:44:55:66")
-    assert (copied["created"], copied["skipped"]) == (0, 1)
+    second_upload = await _upload_cards(two_gateways, "REAL-1,04:11:22:33:44:55:66")
+    assert (second_upload["created"], second_upload["skipped"]) == (0, 1)
     terminal = (await two_gateways.create_merchant()).server
-    thiefs = await terminal.post("pos/lookup-card", card_identifier="04:11:22:33:44:55:66")
-    assert require_error(thiefs) == (404, "CARD_NOT_FOUND")
+    response = await terminal.post("pos/lookup-card", card_identifier="04:11:22:33:44:55:66")
+    assert require_error(response) == (404, "CARD_NOT_FOUND")
     require_success(await terminal.post("pos/lookup-card", card_identifier=UID))
 
 
@@ -58,13 +58,13 @@ async def test_blocked_card_uid_cannot_be_uploaded_under_a_new_serial(
     await _upload_cards(two_gateways, f"REAL-1,{UID}")
     await two_gateways.app.link_card("REAL-1", aminata)
     require_success(await two_gateways.admin.post("cards/REAL-1/block", reason=reason))
-    copied = await _upload_cards(two_gateways, f"NEW-1,{UID}")
-    assert (copied["created"], len(copied["errors"])) == (0, 1)
+    second_upload = await _upload_cards(two_gateways, f"NEW-1,{UID}")
+    assert (second_upload["created"], len(second_upload["errors"])) == (0, 1)
     terminal = (await two_gateways.create_merchant()).server
     found = require_success(await terminal.post("pos/lookup-card", card_identifier=UID))
     assert (found["card_serial"], found["status"] != "ACTIVE") == ("REAL-1", True)
-    for line in two_gateways.clients:
-        response = await terminal.with_client(line).pay("1", "REAL-1", PIN)
+    for client in two_gateways.clients:
+        response = await terminal.with_client(client).pay("1", "REAL-1", PIN)
         assert require_error(response) == (403, "CARD_NOT_ACTIVE")
     # It cannot be linked to another subscriber either.
     thief = await two_gateways.create_customer()
@@ -90,26 +90,26 @@ async def test_card_linked_to_two_subscribers_concurrently_debits_only_one_walle
     two_gateways: TwoGateways,
 ) -> None:
     """If both links succeeded, one subscriber would pay for another's purchases."""
-    people = [await two_gateways.create_customer("100") for _ in range(2)]
+    customers = [await two_gateways.create_customer("100") for _ in range(2)]
     terminal = (await two_gateways.create_merchant()).server
     await _upload_cards(two_gateways, f"REAL-1,{UID}")
 
     def link(number: int) -> PendingResponse:
         return two_gateways.app.with_client(two_gateways.clients[number]).post(
-            "cards/link", subscriber_id=people[number].id, card_serial="REAL-1", pin=PIN
+            "cards/link", subscriber_id=customers[number].id, card_serial="REAL-1", pin=PIN
         )
 
     async def tap(number: int) -> httpx2.Response:
         await asyncio.sleep(number / 500)
         return await terminal.with_client(two_gateways.clients[number % 2]).pay("1", "REAL-1")
 
-    response = [link(0), link(1), *(tap(number) for number in range(20))]
-    responses = await asyncio.gather(*response)
+    requests = [link(0), link(1), *(tap(number) for number in range(20))]
+    responses = await asyncio.gather(*requests)
     links, taps = count_outcomes(responses[:2]), count_outcomes(responses[2:])
     assert links == {200: 1, (409, "CARD_ALREADY_LINKED"): 1}
     assert set(taps) <= {200, (403, "CARD_NOT_ACTIVE")}
-    owner = people[0 if responses[0].is_success else 1]
-    other = people[1 if responses[0].is_success else 0]
+    owner = customers[0 if responses[0].is_success else 1]
+    other = customers[1 if responses[0].is_success else 0]
     assert await other.get_balance() == "100.00"
     assert await owner.get_balance() == f"{100 - taps[200]}.00"
 

@@ -22,18 +22,18 @@ async def test_concurrent_duplicates_at_two_processes_move_the_money_once(
     case = await CASES[route](two_gateways.harness)
     before = await count_entries(two_gateways.harness)
 
-    def ask(line: Client) -> PendingResponse:
-        return send_case(two_gateways.harness, case, "one", client=line)
+    def send(client: Client) -> PendingResponse:
+        return send_case(two_gateways.harness, case, "one", client=client)
 
-    responses = await two_gateways.run_concurrently(*[ask] * 8)
+    responses = await two_gateways.run_concurrently(*[send] * 8)
     assert count_outcomes(responses) == {200: 8}
     assert len({response.content for response in responses}) == 1
     assert len([item for item in responses if "Idempotent-Replayed" not in item.headers]) == 1
     assert await count_transactions(two_gateways.harness, "one") == 1
     # A further replay adds no entries.
-    moved = await count_entries(two_gateways.harness) - before
+    entry_count = await count_entries(two_gateways.harness) - before
     await send_case(two_gateways.harness, case, "one", client=two_gateways.clients[1])
-    assert await count_entries(two_gateways.harness) - before == moved
+    assert await count_entries(two_gateways.harness) - before == entry_count
 
 
 async def test_duplicate_of_a_request_whose_database_session_dies_moves_the_money_once(
@@ -44,17 +44,17 @@ async def test_duplicate_of_a_request_whose_database_session_dies_moves_the_mone
         await two_gateways.create_customer("100"),
         (await two_gateways.create_merchant()).server,
     )
-    name = {"request_id": new_request_id()}
+    idempotency = {"request_id": new_request_id()}
     database = two_gateways.harness.services.database
     async with database.transaction() as tx:
         await tx.fetch(
             "SELECT FROM accounts WHERE owner_id = $1 FOR UPDATE",
             ids.decode(ids.SUBSCRIBER, aminata.id),
         )
-        first = asyncio.create_task(terminal.pay("10", aminata.card, **name))
+        first = asyncio.create_task(terminal.pay("10", aminata.card, **idempotency))
         await _wait_for_blocked_sessions(two_gateways, 1)
-        twin = asyncio.create_task(
-            terminal.with_client(two_gateways.clients[1]).pay("10", aminata.card, **name)
+        duplicate = asyncio.create_task(
+            terminal.with_client(two_gateways.clients[1]).pay("10", aminata.card, **idempotency)
         )
         await _wait_for_blocked_sessions(two_gateways, 2)
         await tx.execute(
@@ -63,17 +63,17 @@ async def test_duplicate_of_a_request_whose_database_session_dies_moves_the_mone
                ORDER BY query_start LIMIT 1"""
         )
     assert (await first).status_code == 503
-    assert require_success(await twin)["remaining_balance"] == "90.00 SLE"
+    assert require_success(await duplicate)["remaining_balance"] == "90.00 SLE"
     # The client that received 503 retries.
-    again = await terminal.pay("10", aminata.card, **name)
-    assert again.content == (await twin).content
+    retried = await terminal.pay("10", aminata.card, **idempotency)
+    assert retried.content == (await duplicate).content
     assert await aminata.get_balance() == "90.00"
 
 
-async def _wait_for_blocked_sessions(two_gateways: TwoGateways, many: int) -> None:
-    """Wait until exactly `many` sessions are blocked by a lock."""
+async def _wait_for_blocked_sessions(two_gateways: TwoGateways, count: int) -> None:
+    """Wait until exactly `count` sessions are blocked by a lock."""
     async with asyncio.timeout(30):
-        while many != await two_gateways.harness.services.database.fetchval(
+        while count != await two_gateways.harness.services.database.fetchval(
             """SELECT count(*) FROM pg_stat_activity
                WHERE datname = current_database() AND wait_event_type = 'Lock'"""
         ):

@@ -26,19 +26,19 @@ async def test_daily_limit_is_shared_by_pos_in_app_p2p_and_cash_out(
         (await two_gateways.create_merchant()).server,
         await two_gateways.create_agent("1"),
     )
-    ways: list[SendRequest] = [
-        lambda line: terminal.with_client(line).pay("15", aminata.card, PIN),
-        lambda line: terminal.with_client(line).pay_in_app("15", aminata.card),
-        lambda line: aminata.with_client(line).send_money("15", mohamed),
-        lambda line: agent.with_client(line).cash_out("15", aminata),
-        lambda line: two_gateways.admin.with_client(line).post(
+    requests: list[SendRequest] = [
+        lambda client: terminal.with_client(client).pay("15", aminata.card, PIN),
+        lambda client: terminal.with_client(client).pay_in_app("15", aminata.card),
+        lambda client: aminata.with_client(client).send_money("15", mohamed),
+        lambda client: agent.with_client(client).cash_out("15", aminata),
+        lambda client: two_gateways.admin.with_client(client).post(
             "wallet/transfer",
             from_account_id=aminata.account_id,
             to_account_id=mohamed.account_id,
             amount="15",
         ),
     ]
-    responses = await two_gateways.run_concurrently(*ways * 4)
+    responses = await two_gateways.run_concurrently(*requests * 4)
     assert count_outcomes(responses) == {200: 6, DAILY_LIMIT_EXCEEDED: 14}
     assert {
         require_error_details(response)["used"] for response in responses if not response.is_success
@@ -61,17 +61,17 @@ async def test_daily_limit_is_shared_by_chat_and_pos(
         phone = messenger.create_phone(aminata.phone)
         await phone.send_by_bridge(f"send 60 to {mohamed.card}")
         await phone.send_by_bridge("yes")
-        in_chat = asyncio.create_task(phone.send_by_bridge(PIN))
-        paid = await asyncio.gather(
+        chat_payment = asyncio.create_task(phone.send_by_bridge(PIN))
+        responses = await asyncio.gather(
             *(
-                terminal.with_client(line).pay("30", aminata.card)
-                for line in two_gateways.clients * 3
+                terminal.with_client(client).pay("30", aminata.card)
+                for client in two_gateways.clients * 3
             )
         )
-        await in_chat
-    at_the_till = sum(response.is_success for response in paid)
+        await chat_payment
+    pos_payment_count = sum(response.is_success for response in responses)
     # Either 60 in chat and 30 once, or three times 30 and nothing in chat.
-    assert (await mohamed.get_balance(), at_the_till) in {("60.00", 1), ("0.00", 3)}
+    assert (await mohamed.get_balance(), pos_payment_count) in {("60.00", 1), ("0.00", 3)}
 
 
 async def test_concurrent_payments_do_not_exceed_the_monthly_limit(two_ledgers: TwoLedgers) -> None:
@@ -100,7 +100,7 @@ async def test_payment_over_the_transaction_limit_is_rejected_by_every_process(
     await two_gateways.update_limits(max_transaction="10")
 
     def pay(amount: str) -> SendRequest:
-        return lambda line: terminal.with_client(line).pay(amount, aminata.card)
+        return lambda client: terminal.with_client(client).pay(amount, aminata.card)
 
     responses = await two_gateways.run_concurrently(*[pay("10.01")] * 6, *[pay("10")] * 6)
     assert count_outcomes(responses) == {200: 6, (403, "TRANSACTION_LIMIT_EXCEEDED"): 6}
@@ -113,12 +113,12 @@ async def test_concurrent_payments_do_not_exceed_the_allowance_without_a_pin(
     await two_gateways.update_limits(no_pin_limit="10")
     aminata = await two_gateways.create_customer("1000")
     terminals = [(await two_gateways.create_merchant()).server for _ in range(2)]
-    ways: list[SendRequest] = [
-        lambda line: terminals[0].with_client(line).pay("10", aminata.card),
-        lambda line: terminals[1].with_client(line).pay("10", aminata.card),
-        lambda line: terminals[0].with_client(line).pay_in_app("10", aminata.card),
+    requests: list[SendRequest] = [
+        lambda client: terminals[0].with_client(client).pay("10", aminata.card),
+        lambda client: terminals[1].with_client(client).pay("10", aminata.card),
+        lambda client: terminals[0].with_client(client).pay_in_app("10", aminata.card),
     ]
-    responses = await two_gateways.run_concurrently(*ways * 6)
+    responses = await two_gateways.run_concurrently(*requests * 6)
     assert count_outcomes(responses) == {200: 5, (403, "PIN_REQUIRED"): 13}
     assert await aminata.get_balance() == "950.00"
 
@@ -133,8 +133,8 @@ async def test_concurrent_payments_do_not_exceed_the_daily_limit_of_a_child_card
     )
     serial = await two_gateways.harness.create_card(parent.id, type="CHILD", daily_limit=50_00)
 
-    def pay(line: Client) -> PendingResponse:
-        return terminal.with_client(line).pay("8", serial)
+    def pay(client: Client) -> PendingResponse:
+        return terminal.with_client(client).pay("8", serial)
 
     responses = await two_gateways.run_concurrently(*[pay] * 16)
     assert count_outcomes(responses) == {200: 6, (403, "CARD_LIMIT_EXCEEDED"): 10}
@@ -146,19 +146,24 @@ async def test_concurrent_credits_do_not_exceed_the_maximum_balance(
 ) -> None:
     """Each credit fits on its own, but not all of them together."""
     await two_gateways.update_limits(max_balance="100")
-    full, rich = await two_gateways.create_customer(), await two_gateways.create_customer("100")
+    receiver, sender = (
+        await two_gateways.create_customer(),
+        await two_gateways.create_customer("100"),
+    )
     bank, agent = await two_gateways.create_bank("500"), await two_gateways.create_agent("500")
 
     def by_bank(number: int) -> SendRequest:
-        return lambda line: bank.with_client(line).send_webhook("7", full, f"W-{number}")
+        return lambda client: bank.with_client(client).send_webhook("7", receiver, f"W-{number}")
 
-    def by_agent(line: Client) -> PendingResponse:
-        return agent.with_client(line).cash_in("7", full)
+    def by_agent(client: Client) -> PendingResponse:
+        return agent.with_client(client).cash_in("7", receiver)
 
-    def by_friend(line: Client) -> PendingResponse:
-        return rich.with_client(line).send_money("7", full)
+    def by_friend(client: Client) -> PendingResponse:
+        return sender.with_client(client).send_money("7", receiver)
 
-    requests = [ask for number in range(8) for ask in (by_bank(number), by_agent, by_friend)]
+    requests = [
+        request for number in range(8) for request in (by_bank(number), by_agent, by_friend)
+    ]
     responses = await two_gateways.run_concurrently(*requests)
     assert count_outcomes(responses) == {200: 14, (403, "MAX_BALANCE_EXCEEDED"): 10}
-    assert await full.get_balance() == "98.00"
+    assert await receiver.get_balance() == "98.00"

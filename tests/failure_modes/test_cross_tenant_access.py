@@ -35,26 +35,24 @@ async def test_payments_and_terminals_of_another_merchant_appear_not_to_exist(
     A different response for existing records would reveal where customers shop.
     """
     ours, theirs = await PosDriver.create(harness), await PosDriver.create(harness)
-    name = new_request_id()
-    payment = (await theirs.pay("100", request_id=name)).json()
+    request_id = new_request_id()
+    payment = (await theirs.pay("100", request_id=request_id)).json()
     terminal = await theirs.create_terminal()
 
-    nobodys = ids.encode(ids.TRANSACTION, harness.services.new_id())
-    refusals = [await ours.refund(item) for item in (payment["transaction_id"], nobodys)]
-    assert [parse_error(response) for response in refusals] == [(404, "TRANSACTION_NOT_FOUND")] * 2
-    assert refusals[0].content == refusals[1].content
+    unknown_id = ids.encode(ids.TRANSACTION, harness.services.new_id())
+    responses = [await ours.refund(item) for item in (payment["transaction_id"], unknown_id)]
+    assert [parse_error(response) for response in responses] == [(404, "TRANSACTION_NOT_FOUND")] * 2
+    assert responses[0].content == responses[1].content
 
-    nobodys = ids.encode(ids.TERMINAL, harness.services.new_id())
-    refusals = [await ours.pay("1", terminal_id=entry) for entry in (terminal, nobodys)]
-    assert [parse_error(http_response) for http_response in refusals] == [
-        (404, "TERMINAL_NOT_FOUND")
-    ] * 2
-    assert refusals[0].content == refusals[1].content
+    unknown_id = ids.encode(ids.TERMINAL, harness.services.new_id())
+    responses = [await ours.pay("1", terminal_id=entry) for entry in (terminal, unknown_id)]
+    assert [parse_error(response) for response in responses] == [(404, "TERMINAL_NOT_FOUND")] * 2
+    assert responses[0].content == responses[1].content
 
     # Idempotency keys are per merchant: this is a new payment, not a replay of theirs.
-    own = await ours.pay("7", request_id=name)
-    assert own.json()["transaction_id"] != payment["transaction_id"]
-    assert "Idempotent-Replayed" not in own.headers
+    own_payment = await ours.pay("7", request_id=request_id)
+    assert own_payment.json()["transaction_id"] != payment["transaction_id"]
+    assert "Idempotent-Replayed" not in own_payment.headers
     assert await theirs.get_balance() == 900_00
 
 
@@ -62,11 +60,11 @@ async def test_neighboring_transaction_ids_cannot_be_refunded(harness: Harness) 
     """Sequential IDs can be enumerated."""
     ours, theirs = await PosDriver.create(harness), await PosDriver.create(harness)
     await theirs.pay("100")
-    own = ids.decode(ids.TRANSACTION, (await ours.pay("1")).json()["transaction_id"]) or 0
+    own_id = ids.decode(ids.TRANSACTION, (await ours.pay("1")).json()["transaction_id"]) or 0
     await theirs.pay("100")
     for step in (*range(-20, 0), *range(1, 20)):
-        beside = ids.encode(ids.TRANSACTION, own + step)
-        assert parse_error(await ours.refund(beside)) == (404, "TRANSACTION_NOT_FOUND")
+        neighbor_id = ids.encode(ids.TRANSACTION, own_id + step)
+        assert parse_error(await ours.refund(neighbor_id)) == (404, "TRANSACTION_NOT_FOUND")
     assert await theirs.get_balance() == 800_00
 
 
@@ -74,24 +72,24 @@ async def test_terminal_key_is_valid_only_for_its_own_terminal(harness: Harness)
     """A stolen terminal key must not act for other terminals of the same or another merchant."""
     pos = await PosDriver.create(harness)
     first, second = await new_processor(harness), await new_processor(harness)
-    tills = []
+    terminals = []
     for processor in (first, first, second):
         url = f"{API_PREFIX}/processors/{processor['processor_id']}/terminals"
         response = await harness.client.post(
             url, json={"name": "Till"}, auth=await harness.create_admin()
         )
-        tills.append(response.json())
-    terminal_auth = get_auth(tills[0])
-    for other in tills[1:]:
+        terminals.append(response.json())
+    terminal_auth = get_auth(terminals[0])
+    for other in terminals[1:]:
         response = await pos.pay("1", auth=terminal_auth, terminal_id=other["terminal"]["id"])
         if response.is_success:  # the key's terminal wins over the one in the body
             url = f"{API_PREFIX}/transactions/{response.json()['transaction_id']}"
-            found = (await harness.client.get(url, auth=await harness.create_admin())).json()
-            assert found["terminal_id"] == tills[0]["terminal"]["id"]
+            transaction = (await harness.client.get(url, auth=await harness.create_admin())).json()
+            assert transaction["terminal_id"] == terminals[0]["terminal"]["id"]
         else:
             assert response.status_code == 404
     # A key cannot be revoked through another merchant's path.
-    url = f"{API_PREFIX}/processors/{second['processor_id']}/keys/{tills[0]['api_key_id']}"
+    url = f"{API_PREFIX}/processors/{second['processor_id']}/keys/{terminals[0]['api_key_id']}"
     assert (await harness.client.delete(url, auth=await harness.create_admin())).status_code == 404
     assert (await pos.pay("1", auth=terminal_auth)).is_success
 
@@ -127,13 +125,15 @@ async def test_partner_cannot_spend_from_or_learn_about_another_partner(harness:
 async def test_agent_can_transfer_float_only_to_its_own_sub_agents(harness: Harness) -> None:
     """Agent networks are separate businesses, so float must not cross between them."""
     ours, theirs = [await create_agent(harness, balance="100") for _ in range(2)]
-    below_ours, below_theirs = [await create_sub_agent(harness, item) for item in (ours, theirs)]
+    our_sub_agent, their_sub_agent = [
+        await create_sub_agent(harness, item) for item in (ours, theirs)
+    ]
     for sender, receiver, expected in (
-        (ours, below_theirs, 403),
+        (ours, their_sub_agent, 403),
         (ours, theirs, 403),
-        (below_ours, ours, 403),
-        (below_ours, below_theirs, 403),
-        (ours, below_ours, 200),
+        (our_sub_agent, ours, 403),
+        (our_sub_agent, their_sub_agent, 403),
+        (ours, our_sub_agent, 200),
     ):
         body = {
             "from_agent_id": sender["id"],
@@ -152,10 +152,10 @@ async def test_kyc_document_is_found_only_under_its_own_subscriber(harness: Harn
 
     Checking the owner but loading the document by ID alone would expose any subscriber's passport.
     """
-    one, other = [await harness.create_subscriber() for _ in range(2)]
+    owner, other = [await harness.create_subscriber() for _ in range(2)]
     admin = await harness.create_admin()
     document = {"document_type": "selfie", "image": ImageRule.example}
-    url = f"{API_PREFIX}/subscribers/{one['id']}/kyc-documents"
+    url = f"{API_PREFIX}/subscribers/{owner['id']}/kyc-documents"
     added = (await harness.client.post(url, json=document, auth=admin)).json()["document_id"]
     assert (await harness.client.get(f"{url}/{added}", auth=admin)).status_code == 200
     url = f"{API_PREFIX}/subscribers/{other['id']}/kyc-documents"
@@ -169,12 +169,12 @@ async def test_restricted_record_appears_in_no_list_for_any_cursor_or_filter(
 
     Covers pages, filters, search, and cursors of other lists.
     """
-    open_one = await harness.create_subscriber()
-    closed = await harness.create_restricted_subscriber(last_name="Hidden")
-    card = await harness.create_card(closed["id"])
-    await harness.deposit(closed["id"], "500")
-    await harness.deposit(open_one["id"], "500")
-    await submit_and_get_id(harness, "transfer_p2p", closed["id"], open_one["id"], "5")
+    unrestricted = await harness.create_subscriber()
+    restricted = await harness.create_restricted_subscriber(last_name="Hidden")
+    card = await harness.create_card(restricted["id"])
+    await harness.deposit(restricted["id"], "500")
+    await harness.deposit(unrestricted["id"], "500")
+    await submit_and_get_id(harness, "transfer_p2p", restricted["id"], unrestricted["id"], "5")
     key = await harness.create_api_key(
         "subscribers:read", "payments:read", "cards:read", "balance:read", "payments:write"
     )
@@ -183,21 +183,21 @@ async def test_restricted_record_appears_in_no_list_for_any_cursor_or_filter(
         for cursor in cursors:
             response = await harness.client.get(f"{API_PREFIX}/{path}&limit=1{cursor}", auth=key)
             text, pages = response.text, 0
-            while (more := response.json()["next_cursor"]) is not None and pages < 50:
-                cursors.append(f"&cursor={more}")
+            while (next_cursor := response.json()["next_cursor"]) is not None and pages < 50:
+                cursors.append(f"&cursor={next_cursor}")
                 response = await harness.client.get(
-                    f"{API_PREFIX}/{path}&limit=1&cursor={more}", auth=key
+                    f"{API_PREFIX}/{path}&limit=1&cursor={next_cursor}", auth=key
                 )
                 text += response.text
                 pages += 1
             assert response.status_code == 200
-            for secret in (closed["id"], closed["phone_number"], "Hidden", card):
+            for secret in (restricted["id"], restricted["phone_number"], "Hidden", card):
                 assert secret not in text, (path, cursor)
     for path in (
-        f"transactions?user_id={closed['id']}",
+        f"transactions?user_id={restricted['id']}",
         f"transactions?card_serial={card}",
-        f"cards?subscriber_id={closed['id']}",
-        f"balance/{closed['id']}",
+        f"cards?subscriber_id={restricted['id']}",
+        f"balance/{restricted['id']}",
         f"cards/{card}",
     ):
         response = await harness.client.get(f"{API_PREFIX}/{path}", auth=key)

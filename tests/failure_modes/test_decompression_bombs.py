@@ -69,8 +69,8 @@ def build_png_with_chunks(*parts: bytes) -> bytes:
 
 
 def build_jpeg_with_segments(marker: int, *segments: bytes) -> bytes:
-    written = [struct.pack(">BBH", 0xFF, marker, len(item) + 2) + item for item in segments]
-    return JPEG[:2] + b"".join(written) + JPEG[2:]
+    build_body = [struct.pack(">BBH", 0xFF, marker, len(item) + 2) + item for item in segments]
+    return JPEG[:2] + b"".join(build_body) + JPEG[2:]
 
 
 def build_animation(form: str) -> bytes:
@@ -79,26 +79,26 @@ def build_animation(form: str) -> bytes:
 
 
 def build_jpeg_of_size(width: int, height: int) -> bytes:
-    place = JPEG.index(b"\xff\xc0") + 5
-    return JPEG[:place] + struct.pack(">HH", height, width) + JPEG[place + 4 :]
+    offset = JPEG.index(b"\xff\xc0") + 5
+    return JPEG[:offset] + struct.pack(">HH", height, width) + JPEG[offset + 4 :]
 
 
 REJECTED_IMAGES: dict[str, Callable[[], bytes]] = {
     "50,000 by 50,000": lambda: build_png_of_size(50_000, 50_000),
-    "as wide as can be written": lambda: build_png_of_size(2**31 - 1, 1),
+    "the maximum PNG width": lambda: build_png_of_size(2**31 - 1, 1),
     "one pixel wide": lambda: build_png_of_size(1, MAX_PIXELS),
     "one pixel high": lambda: build_png_of_size(MAX_SIDE_PIXELS + 1, 1),
     "the largest JPEG": lambda: build_jpeg_of_size(65_500, 65_500),
-    "a packed text": lambda: build_png_with_chunks(
+    "a compressed text chunk": lambda: build_png_with_chunks(
         build_png_chunk(b"zTXt", b"k\0\0" + compress_zeros())
     ),
-    "a packed international text": lambda: build_png_with_chunks(
+    "a compressed international text chunk": lambda: build_png_with_chunks(
         build_png_chunk(b"iTXt", b"k\0\1\0\0\0" + compress_zeros())
     ),
-    "a packed colour profile": lambda: build_png_with_chunks(
+    "a compressed color profile": lambda: build_png_with_chunks(
         build_png_chunk(b"iCCP", b"k\0\0" + compress_zeros())
     ),
-    "many packed texts": lambda: build_png_with_chunks(
+    "many compressed text chunks": lambda: build_png_with_chunks(
         *[build_png_chunk(b"zTXt", b"k\0\0" + zlib.compress(bytes(MEBIBYTE - 9)))] * 2000
     ),
     "an animated PNG": lambda: build_animation("PNG"),
@@ -107,33 +107,33 @@ REJECTED_IMAGES: dict[str, Callable[[], bytes]] = {
     "a TIFF": lambda: encode_image(build_image(), "TIFF"),
     "a BMP": lambda: encode_image(build_image(), "BMP"),
     "an SVG": lambda: b'<svg xmlns="http://www.w3.org/2000/svg"><image href="file:///"/></svg>',
-    "entities of XML": lambda: b'<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>',
+    "XML entities": lambda: b'<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>',
     "PostScript": lambda: b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n",
-    "a packed file": lambda: gzip.compress(PNG),
+    "a gzip file": lambda: gzip.compress(PNG),
 }
 #: Accepted, but re-encoded without the hidden content.
 ACCEPTED_IMAGES: dict[str, Callable[[], bytes]] = {
-    "more pixels than the head says": lambda: build_png_with_chunks(
+    "more pixels than the header declares": lambda: build_png_with_chunks(
         build_png_chunk(b"IDAT", compress_zeros())
     ),
     "five megabytes of EXIF": lambda: build_png_with_chunks(
         build_png_chunk(b"eXIf", b"MM\0*\0\0\0\x08" + b"\xff" * 5 * MEBIBYTE)
     ),
-    "a hundred colour profiles": lambda: build_jpeg_with_segments(
+    "a hundred color profiles": lambda: build_jpeg_with_segments(
         0xE2, *[b"ICC_PROFILE\0" + bytes([n, 255]) + bytes(65_500) for n in range(1, 100)]
     ),
-    "an archive behind it": lambda: PNG + b"PK\x03\x04" + bytes(MEBIBYTE),
-    "a program in it": lambda: build_jpeg_with_segments(
+    "an appended ZIP archive": lambda: PNG + b"PK\x03\x04" + bytes(MEBIBYTE),
+    "PHP code in a comment": lambda: build_jpeg_with_segments(
         0xFE, b"<?php system($_GET[0]); ?><script>"
     ),
 }
 
 
-@pytest.mark.parametrize("what", REJECTED_IMAGES)
-def test_oversized_image_is_rejected_before_it_is_decoded(what: str) -> None:
+@pytest.mark.parametrize("name", REJECTED_IMAGES)
+def test_oversized_image_is_rejected_before_it_is_decoded(name: str) -> None:
     """A forty-byte file can declare 50,000 by 50,000 pixels and request ten gigabytes of memory."""
     reencode(PNG)
-    bomb = REJECTED_IMAGES[what]()
+    bomb = REJECTED_IMAGES[name]()
     assert len(bomb) < MAX_UPLOAD_BYTES
     with PeakMemory() as memory, pytest.raises(ImageError):
         reencode(bomb)
@@ -142,16 +142,16 @@ def test_oversized_image_is_rejected_before_it_is_decoded(what: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:Tag data larger than file")
 @pytest.mark.filterwarnings("ignore:Corrupt EXIF data")
-@pytest.mark.parametrize("what", ACCEPTED_IMAGES)
-def test_hidden_image_content_is_neither_decompressed_nor_kept(what: str) -> None:
+@pytest.mark.parametrize("name", ACCEPTED_IMAGES)
+def test_hidden_image_content_is_neither_decompressed_nor_kept(name: str) -> None:
     """A polyglot file, an image that is also another format, could be served as that format."""
     reencode(PNG)
-    bomb = ACCEPTED_IMAGES[what]()
+    bomb = ACCEPTED_IMAGES[name]()
     with PeakMemory() as memory:
-        created = reencode(bomb)
+        reencoded = reencode(bomb)
     assert memory.growth < 64 * MEBIBYTE
-    assert len(created.content) < 10_000
-    with Image.open(io.BytesIO(created.content)) as image:
+    assert len(reencoded.content) < 10_000
+    with Image.open(io.BytesIO(reencoded.content)) as image:
         assert (image.size, image.info.keys() & {"exif", "icc_profile", "comment"}) == (
             (60, 40),
             set(),
@@ -176,28 +176,28 @@ MULTIPART_HEADERS = {"Content-Type": "multipart/form-data; boundary=b"}
 MULTIPART_PART = b"--b\r\nContent-Disposition: form-data; name=%b\r\n\r\n\r\n"
 REJECTED_FILES: dict[str, tuple[Callable[[], bytes], dict[str, str], int]] = {
     "eight million columns": (lambda: fill_to_limit(HEADER + b"A-1", b","), {}, 422),
-    "two million columns with something in them": (
+    "two million nonempty columns": (
         lambda: fill_to_limit(HEADER + b"A-1", b",ab"),
         {},
         422,
     ),
     "eight million columns in the header": (lambda: fill_to_limit(b"", b","), {}, 422),
     "one field": (lambda: fill_to_limit(HEADER, b"A"), {}, 422),
-    "one field in quotes": (lambda: fill_to_limit(HEADER + b'"', b"A\n"), {}, 422),
+    "one quoted field": (lambda: fill_to_limit(HEADER + b'"', b"A\n"), {}, 422),
     "one record of many lines": (lambda: fill_to_limit(HEADER, b'"\n",'), {}, 422),
     "blank lines": (lambda: fill_to_limit(HEADER, b"\n"), {}, 422),
-    "rows of nothing": (lambda: fill_to_limit(HEADER, b",\n"), {}, 422),
-    "a form of many parts": (
+    "empty rows": (lambda: fill_to_limit(HEADER, b",\n"), {}, 422),
+    "a form with many parts": (
         lambda: fill_to_limit(b"", MULTIPART_PART % b"x", b"--b--\r\n"),
         MULTIPART_HEADERS,
         400,
     ),
-    "a form of many files": (
+    "a form with many files": (
         lambda: fill_to_limit(b"", MULTIPART_PART % b"file", b"--b--\r\n"),
         MULTIPART_HEADERS,
         400,
     ),
-    "a form of empty parts": (
+    "a form with empty parts": (
         lambda: fill_to_limit(b"", b"--b\r\nA:\r\n\r\n\r\n", b"--b--\r\n"),
         MULTIPART_HEADERS,
         400,
@@ -207,8 +207,12 @@ REJECTED_FILES: dict[str, tuple[Callable[[], bytes], dict[str, str], int]] = {
         MULTIPART_HEADERS,
         400,
     ),
-    "a form that never begins": (lambda: fill_to_limit(b"", b"\r\n--"), MULTIPART_HEADERS, 400),
-    "a packed file": (
+    "a form without a first boundary": (
+        lambda: fill_to_limit(b"", b"\r\n--"),
+        MULTIPART_HEADERS,
+        400,
+    ),
+    "a gzip file": (
         lambda: gzip.compress(HEADER + bytes(MEBIBYTE)),
         {"Content-Encoding": "gzip"},
         422,
@@ -225,13 +229,13 @@ async def test_card_file_upload_uses_memory_proportional_to_its_size(
     times larger than the file.
     """
     admin = await harness.create_admin()
-    for what, (written, headers, status) in REJECTED_FILES.items():
-        body = written()
+    for name, (build_body, headers, status) in REJECTED_FILES.items():
+        body = build_body()
         assert len(body) <= MAX_UPLOAD_BYTES
         with PeakMemory() as memory:
             response = await client.post(UPLOAD_URL, content=body, headers=headers, auth=admin)
-        assert response.status_code == status, what
-        assert memory.growth < 10 * MAX_UPLOAD_BYTES, what
+        assert response.status_code == status, name
+        assert memory.growth < 10 * MAX_UPLOAD_BYTES, name
     assert await harness.services.database.fetchval("SELECT count(*) FROM cards") == 0
 
 
@@ -239,20 +243,20 @@ def test_multipart_parsing_stops_after_the_maximum_number_of_parts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """CPU work is bounded too; the test counts parts because timing is unreliable."""
-    begun = 0
-    begin = upload_file._FilePartCollector.begin_part
+    part_count = 0
+    begin_part = upload_file._FilePartCollector.begin_part
 
-    def counted(self: Any) -> None:
-        nonlocal begun
-        begun += 1
-        begin(self)
+    def count_and_begin(self: Any) -> None:
+        nonlocal part_count
+        part_count += 1
+        begin_part(self)
 
-    monkeypatch.setattr(upload_file._FilePartCollector, "begin_part", counted)
-    written, headers, _ = REJECTED_FILES["a form of empty parts"]
+    monkeypatch.setattr(upload_file._FilePartCollector, "begin_part", count_and_begin)
+    build_body, headers, _ = REJECTED_FILES["a form with empty parts"]
     with pytest.raises(ApiError) as caught:
-        upload_file._extract_file(headers["Content-Type"], written())
+        upload_file._extract_file(headers["Content-Type"], build_body())
     assert caught.value.message == "body must have at most 100 parts"
-    assert begun == upload_file.MAX_PARTS + 1
+    assert part_count == upload_file.MAX_PARTS + 1
 
 
 async def test_compressed_request_body_is_not_decompressed(

@@ -52,7 +52,7 @@ def is_safe_cell(cell: str) -> bool:
     )
 
 
-def render_pdf_text(memo: str, name: str = "Mohamed S.") -> str:
+def render_csv_text(memo: str, name: str = "Mohamed S.") -> str:
     movement = build_statement(1).movements[0]._replace(memo=memo, counterparty=name, amount=-7)
     return csv_file.render(build_statement(0, movements=[movement], opening_balance=-1000)).decode()
 
@@ -63,25 +63,25 @@ def test_no_csv_cell_is_a_formula_under_any_separator(text: str) -> None:
 
     Depending on the locale, a comma, semicolon, or tab separates cells.
     """
-    content = render_pdf_text(text, name=text)
+    content = render_csv_text(text, name=text)
     for separator in (",", ";", "\t"):
         assert all(is_safe_cell(cell) for cell in split_cells(content, separator)), separator
 
 
-@pytest.mark.parametrize("attack", FORMULA_PAYLOADS)
-def test_formula_in_a_memo_is_escaped_and_amounts_stay_numeric(attack: str) -> None:
+@pytest.mark.parametrize("payload", FORMULA_PAYLOADS)
+def test_formula_in_a_memo_is_escaped_and_amounts_stay_numeric(payload: str) -> None:
     """Escaping must not break the file.
 
     Negative amounts keep their sign, and separators and quotes stay inside their cell.
     """
     for separator in (",", ";", "\t"):
         assert all(
-            is_safe_cell(cell) for cell in split_cells(render_pdf_text(attack), separator)
+            is_safe_cell(cell) for cell in split_cells(render_csv_text(payload), separator)
         ), separator
-    header, row = csv.reader(io.StringIO(render_pdf_text(attack), newline=""))
+    header, row = csv.reader(io.StringIO(render_csv_text(payload), newline=""))
     assert len(header) == len(row) == 7
     assert row[4:] == ["0.07", "", "-10.07"]
-    assert attack.strip().replace("'", "")[-3:] in row[3].replace("'", "")
+    assert payload.strip().replace("'", "")[-3:] in row[3].replace("'", "")
 
 
 async def test_sender_memo_is_harmless_in_the_recipient_csv_statement(harness: Harness) -> None:
@@ -91,23 +91,23 @@ async def test_sender_memo_is_harmless_in_the_recipient_csv_statement(harness: H
         await harness.create_subscriber(),
     )
     card = await harness.create_card(receiver["id"])
-    for attack in FORMULA_PAYLOADS:
+    for payload in FORMULA_PAYLOADS:
         body = {
             "sender_id": sender["id"],
             "recipient_card_serial": card,
             "amount": "1",
             "pin": PIN,
-            "memo": attack,
+            "memo": payload,
         }
         url = "/api/v1/wallet/transfer-p2p"
         response = await harness.client.post(url, json=body, auth=harness.get_service_auth())
         assert response.status_code in (200, 403, 422), response.text
     key = await harness.create_api_key("payments:read")
-    created = await get_statement(harness, key, receiver, format="csv")
+    statement = await get_statement(harness, key, receiver, format="csv")
     file = await harness.client.get(
-        created["statement_url"].removeprefix(harness.services.settings.public_url)
+        statement["statement_url"].removeprefix(harness.services.settings.public_url)
     )
-    assert created["transaction_count"] >= 10
+    assert statement["transaction_count"] >= 10
     for separator in (",", ";", "\t"):
         assert all(is_safe_cell(cell) for cell in split_cells(file.text, separator))
 
@@ -134,7 +134,7 @@ def test_name_and_memo_are_rendered_literally_in_the_pdf(text: str) -> None:
     pdf = pdf_file.render(build_statement(0, movements=[movement], holder_name=text))
     (page,) = extract_pages(pdf)
     assert text in page
-    assert any(words.startswith(movement.description[:30]) for words in page)
+    assert any(line.startswith(movement.description[:30]) for line in page)
     assert pdf.count(b" obj\n") == pdf_file.render(build_statement(1)).count(b" obj\n")
     for word in (b"/JavaScript", b"/OpenAction", b"/URI", b"/Launch", b"/EmbeddedFile"):
         assert word not in pdf.replace(b"/OpenAction /JavaScript \\(", b"")
@@ -144,11 +144,13 @@ def test_csv_and_pdf_files_are_written_only_in_the_tested_modules() -> None:
     """A second module that writes files would bypass the tests above."""
     root = Path(tapgate.__file__).parent
     sources = {file.relative_to(root).as_posix(): file.read_text() for file in root.rglob("*.py")}
-    writes = re.compile(r"csv\.(Dict)?[wW]riter|from csv import")
-    draws = re.compile(r"(import|from) reportlab")
+    csv_pattern = re.compile(r"csv\.(Dict)?[wW]riter|from csv import")
+    pdf_pattern = re.compile(r"(import|from) reportlab")
     statements = "wallets/statements"
-    assert {name for name, text in sources.items() if writes.search(text)} == {"edge/csv_files.py"}
-    assert {name for name, text in sources.items() if draws.search(text)} == {
+    assert {name for name, text in sources.items() if csv_pattern.search(text)} == {
+        "edge/csv_files.py"
+    }
+    assert {name for name, text in sources.items() if pdf_pattern.search(text)} == {
         f"{statements}/pdf_file.py",
         f"{statements}/typesetting.py",
     }

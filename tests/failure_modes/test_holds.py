@@ -38,14 +38,14 @@ class HeldPayment:
             "to_account_id": self.friend.account_id,
         }
         return {
-            "at a till": lambda line: terminal.with_client(line).pay(amount, customer.card, PIN),
-            "in an app": lambda line: terminal.with_client(line).pay_in_app(amount, customer.card),
-            "to a friend": lambda line: customer.with_client(line).send_money(amount, self.friend),
-            "in cash": lambda line: self.agent.with_client(line).cash_out(amount, customer),
-            "by transfer": lambda line: self.gateways.app.with_client(line).post(
+            "by POS": lambda client: terminal.with_client(client).pay(amount, customer.card, PIN),
+            "in app": lambda client: terminal.with_client(client).pay_in_app(amount, customer.card),
+            "by P2P": lambda client: customer.with_client(client).send_money(amount, self.friend),
+            "by cash-out": lambda client: self.agent.with_client(client).cash_out(amount, customer),
+            "by transfer": lambda client: self.gateways.app.with_client(client).post(
                 "wallet/transfer", amount=amount, pin=PIN, **accounts
             ),
-            "by an admin": lambda line: self.gateways.admin.with_client(line).post(
+            "by an admin": lambda client: self.gateways.admin.with_client(client).post(
                 "wallet/transfer", amount=amount, **accounts
             ),
         }
@@ -76,10 +76,10 @@ async def held_payment(two_gateways: TwoGateways) -> HeldPayment:
 
 async def test_held_funds_cannot_be_spent_through_any_endpoint(held_payment: HeldPayment) -> None:
     """Every endpoint must check the available balance, not the total balance."""
-    for way, spend in held_payment.spend_requests("20.01").items():
-        for line in held_payment.gateways.clients:
-            response = await spend(line)
-            assert require_error(response) == INSUFFICIENT_FUNDS, way
+    for name, spend in held_payment.spend_requests("20.01").items():
+        for client in held_payment.gateways.clients:
+            response = await spend(client)
+            assert require_error(response) == INSUFFICIENT_FUNDS, name
             assert require_error_details(response)["available"] == 20.0
     assert await held_payment.customer.get_funds() == ("20.00", "80.00")
 
@@ -92,8 +92,8 @@ async def test_held_funds_cannot_be_spent_in_a_chat(
     async with services_driver.run_messenger() as messenger:
         phone = messenger.create_phone(held_payment.customer.phone)
         assert "20.00 SLE" in await phone.send_by_bridge("balance")
-        for words in (f"send 21 to {held_payment.friend.card}", "yes", PIN):
-            await phone.send_by_bridge(words)
+        for text in (f"send 21 to {held_payment.friend.card}", "yes", PIN):
+            await phone.send_by_bridge(text)
     assert await held_payment.friend.get_balance() == "0.00"
     assert await held_payment.customer.get_funds() == ("20.00", "80.00")
 
@@ -101,10 +101,10 @@ async def test_held_funds_cannot_be_spent_in_a_chat(
 async def test_wallet_with_held_funds_cannot_be_closed(held_payment: HeldPayment) -> None:
     """A rejected hold would otherwise return the money to a closed wallet."""
     require_success(await held_payment.agent.cash_out("20", held_payment.customer))
-    closing = await held_payment.gateways.admin.post(
+    response = await held_payment.gateways.admin.post(
         f"subscribers/{held_payment.customer.id}/close", reason="asked"
     )
-    assert require_error(closing) == (409, "NOT_CLOSABLE")
+    assert require_error(response) == (409, "NOT_CLOSABLE")
 
 
 @pytest.mark.parametrize("decision", ["release", "reject"])
@@ -112,8 +112,8 @@ async def test_review_decision_concurrent_with_spending_does_not_spend_funds_twi
     held_payment: HeldPayment, decision: str
 ) -> None:
     """Funds released to the merchant must never be spendable at the same moment."""
-    ways = held_payment.spend_requests("10").values()
-    spends = [spend(line) for line in held_payment.gateways.clients for spend in ways]
+    requests = held_payment.spend_requests("10").values()
+    spends = [spend(client) for client in held_payment.gateways.clients for spend in requests]
     half = len(spends) // 2
     *first, _ = await asyncio.gather(*spends[:half], held_payment.resolve(decision))
     rest = await asyncio.gather(*spends[half:])
@@ -125,15 +125,15 @@ async def test_review_decision_concurrent_with_spending_does_not_spend_funds_twi
     available, still_held = await held_payment.customer.get_funds()
     assert still_held == "0.00"
     fees = Decimal("0.15") * sum(item.is_success for item in responses[2::6])
-    gone = Decimal(80 if decision == "release" else 0) + spent * 10 + fees
-    assert Decimal(available) == 100 - gone
+    debited = Decimal(80 if decision == "release" else 0) + spent * 10 + fees
+    assert Decimal(available) == 100 - debited
 
 
 async def test_concurrent_review_decisions_are_applied_once(held_payment: HeldPayment) -> None:
     """Two reviewers work on the same queue; one releases while another rejects."""
 
-    async def decide(line: Client, decision: str) -> tuple[str, int]:
-        response = await held_payment.gateways.admin.with_client(line).post(
+    async def decide(client: Client, decision: str) -> tuple[str, int]:
+        response = await held_payment.gateways.admin.with_client(client).post(
             f"compliance/alerts/{held_payment.alert_id}/resolve",
             status="resolved",
             resolution_notes="Talked to the customer",
@@ -145,8 +145,8 @@ async def test_concurrent_review_decisions_are_applied_once(held_payment: HeldPa
 
     responses = await asyncio.gather(
         *(
-            decide(line, decision)
-            for line in held_payment.gateways.clients
+            decide(client, decision)
+            for client in held_payment.gateways.clients
             for decision in ("release", "reject", "release")
         )
     )

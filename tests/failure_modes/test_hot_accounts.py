@@ -22,36 +22,36 @@ async def test_concurrent_payments_refunds_and_payouts_of_one_merchant_all_succe
     two_gateways: TwoGateways,
 ) -> None:
     """All requests update the same merchant account row."""
-    people = [await two_gateways.create_customer("1000") for _ in range(6)]
+    customers = [await two_gateways.create_customer("1000") for _ in range(6)]
     merchant, owner = await two_gateways.create_merchant(), await two_gateways.create_customer()
     terminal = merchant.server
-    earlier = [
+    payment_ids = [
         require_success(await terminal.pay("10", customer.card))["transaction_id"]
-        for customer in people
+        for customer in customers
     ]
 
     def pay(card: str) -> SendRequest:
-        return lambda line: terminal.with_client(line).pay("3", card)
+        return lambda client: terminal.with_client(client).pay("3", card)
 
-    def refund(paid: str) -> SendRequest:
-        return lambda line: terminal.with_client(line).refund(paid, "1")
+    def refund(payment_id: str) -> SendRequest:
+        return lambda client: terminal.with_client(client).refund(payment_id, "1")
 
-    def pay_out(line: Client) -> PendingResponse:
-        ada = two_gateways.admin.with_client(line)
+    def pay_out(client: Client) -> PendingResponse:
+        ada = two_gateways.admin.with_client(client)
         return ada.post(f"processors/{merchant.id}/transfer", subscriber_id=owner.id, amount="1")
 
     requests = [
-        *(pay(one.card) for one in people * 30),
-        *(refund(paid) for paid in earlier * 5),
+        *(pay(payer.card) for payer in customers * 30),
+        *(refund(payment_id) for payment_id in payment_ids * 5),
         *[pay_out] * 30,
     ]
-    order = [requests[number * 97 % len(requests)] for number in range(len(requests))]
-    responses = await two_gateways.run_concurrently(*order)
+    shuffled = [requests[number * 97 % len(requests)] for number in range(len(requests))]
+    responses = await two_gateways.run_concurrently(*shuffled)
     assert count_outcomes(responses) == {200: 240}
     income = 6 * (10 - _calculate_share(10, "1")) + 180 * (3 - _calculate_share(3, "1")) - 30 - 30
     assert Decimal(await two_gateways.admin.get_balance(merchant.id)) == income
     assert await owner.get_balance() == "30.00"
-    assert {await one.get_balance() for one in people} == {"905.00"}
+    assert {await payer.get_balance() for payer in customers} == {"905.00"}
     assert _has_no_retried_batch(two_gateways)
 
 
@@ -60,19 +60,19 @@ async def test_concurrent_cash_ins_and_cash_outs_of_one_agent_all_succeed(
 ) -> None:
     """Float, commission, and wallet accounts are locked in varying order."""
     agent = await two_gateways.create_agent("1000")
-    people = [await two_gateways.create_customer("100") for _ in range(6)]
+    customers = [await two_gateways.create_customer("100") for _ in range(6)]
 
     def cash_in(number: int) -> SendRequest:
-        return lambda line: agent.with_client(line).cash_in("2", people[number % 6])
+        return lambda client: agent.with_client(client).cash_in("2", customers[number % 6])
 
     def cash_out(number: int) -> SendRequest:
-        return lambda line: agent.with_client(line).cash_out("1", people[number % 6])
+        return lambda client: agent.with_client(client).cash_out("1", customers[number % 6])
 
     requests = itertools.chain(*((cash_in(number), cash_out(number)) for number in range(90)))
     responses = await two_gateways.run_concurrently(*requests)
     assert count_outcomes(responses) == {200: 180}
     assert await agent.get_balances() == ("910.00", "0.00")  # below the minimum for commission
-    assert {await customer.get_balance() for customer in people} == {"115.00"}
+    assert {await customer.get_balance() for customer in customers} == {"115.00"}
     assert _has_no_retried_batch(two_gateways)
 
 
@@ -89,17 +89,17 @@ async def test_concurrent_debits_and_credits_of_one_wallet_all_succeed(
         await two_gateways.create_bank("1000"),
     )
 
-    def pay(line: Client) -> PendingResponse:
-        return terminal.with_client(line).pay("1", hot.card, PIN)
+    def pay(client: Client) -> PendingResponse:
+        return terminal.with_client(client).pay("1", hot.card, PIN)
 
     def receive(number: int) -> SendRequest:
-        return lambda line: friends[number % 3].with_client(line).send_money("1", hot)
+        return lambda client: friends[number % 3].with_client(client).send_money("1", hot)
 
     def send(number: int) -> SendRequest:
-        return lambda line: hot.with_client(line).send_money("1", friends[number % 3])
+        return lambda client: hot.with_client(client).send_money("1", friends[number % 3])
 
     def top_up(number: int) -> SendRequest:
-        return lambda line: bank.with_client(line).send_webhook("1", hot, f"R-{number}")
+        return lambda client: bank.with_client(client).send_webhook("1", hot, f"R-{number}")
 
     requests = itertools.chain(
         *((pay, receive(number), send(number), top_up(number)) for number in range(45))

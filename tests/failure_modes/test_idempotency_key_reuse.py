@@ -29,7 +29,7 @@ async def test_idempotency_key_with_any_changed_field_is_rejected(
     """Comparing only the amount would accept another card, payee, or reference as a replay."""
     case = await CASES[route](two_gateways.harness)
     first = await send_case(two_gateways.harness, case, "one")
-    moved = await count_entries(two_gateways.harness)
+    entry_count = await count_entries(two_gateways.harness)
     changes: list[dict[str, Any]] = [
         {name: _change_value(name, value)}
         for name, value in case.body.items()
@@ -38,26 +38,26 @@ async def test_idempotency_key_with_any_changed_field_is_rejected(
     if case.changed_fields:
         changes.append(case.changed_fields)
     for change in changes:
-        for line in two_gateways.clients:
-            response = await send_case(two_gateways.harness, case, "one", client=line, **change)
+        for client in two_gateways.clients:
+            response = await send_case(two_gateways.harness, case, "one", client=client, **change)
             assert require_error(response) == (409, "DUPLICATE_REQUEST"), change
-    assert await count_entries(two_gateways.harness) == moved
+    assert await count_entries(two_gateways.harness) == entry_count
     # The original response is still replayed.
     assert (await send_case(two_gateways.harness, case, "one")).content == first.content
 
 
-def _build_equivalent_bodies(body: dict[str, Any], name: str) -> list[bytes]:
+def _build_equivalent_bodies(body: dict[str, Any], request_id: str) -> list[bytes]:
     """Return different encodings of the same request."""
-    whole = body | {"request_id": name}
-    turned = dict(reversed(whole.items()))
+    full_body = body | {"request_id": request_id}
+    reordered = dict(reversed(full_body.items()))
     return [
-        json.dumps(turned).encode(),
-        json.dumps(whole, indent="\t").encode(),
-        json.dumps(whole | {"no_such_field": 1, "another": None}).encode(),
-        json.dumps(whole | {"currency": "SLE", "metadata": None}).encode(),
-        "".join(["{", ",".join(_escape_member(*item) for item in whole.items()), "}"]).encode(),
+        json.dumps(reordered).encode(),
+        json.dumps(full_body, indent="\t").encode(),
+        json.dumps(full_body | {"no_such_field": 1, "another": None}).encode(),
+        json.dumps(full_body | {"currency": "SLE", "metadata": None}).encode(),
+        "".join(["{", ",".join(_escape_member(*item) for item in full_body.items()), "}"]).encode(),
         *(
-            json.dumps(whole | {"amount": amount}).encode()
+            json.dumps(full_body | {"amount": amount}).encode()
             for amount in _list_equivalent_amounts(body.get("amount"))
         ),
     ]
@@ -80,12 +80,12 @@ async def test_equivalent_encodings_of_a_request_are_replays(
     """Comparing raw bytes would break retries by clients that reorder fields."""
     case = await CASES[route](two_gateways.harness)
     first = await send_case(two_gateways.harness, case, "one")
-    moved = await count_entries(two_gateways.harness)
+    entry_count = await count_entries(two_gateways.harness)
     for body in _build_equivalent_bodies(case.body, "one"):
-        again = await two_gateways.clients[1].post(case.path, content=body, auth=case.auth)
-        assert (again.status_code, again.content) == (200, first.content), body
-        assert again.headers["Idempotent-Replayed"] == "true"
-    assert await count_entries(two_gateways.harness) == moved
+        replayed = await two_gateways.clients[1].post(case.path, content=body, auth=case.auth)
+        assert (replayed.status_code, replayed.content) == (200, first.content), body
+        assert replayed.headers["Idempotent-Replayed"] == "true"
+    assert await count_entries(two_gateways.harness) == entry_count
 
 
 async def test_numeric_amount_is_rejected_without_consuming_the_idempotency_key(
@@ -96,13 +96,13 @@ async def test_numeric_amount_is_rejected_without_consuming_the_idempotency_key(
         await two_gateways.create_customer("100"),
         (await two_gateways.create_merchant()).server,
     )
-    name = new_request_id()
+    request_id = new_request_id()
     for number in (10, 10.0):
         response = await terminal.post(
-            "pos/payment", request_id=name, card_serial=aminata.card, amount=number
+            "pos/payment", request_id=request_id, card_serial=aminata.card, amount=number
         )
         assert require_error(response) == (400, "INVALID_REQUEST")
-    require_success(await terminal.pay("10", aminata.card, request_id=name))
+    require_success(await terminal.pay("10", aminata.card, request_id=request_id))
     assert await aminata.get_balance() == "90.00"
 
 
@@ -114,14 +114,14 @@ async def test_metadata_is_compared_by_value_regardless_of_key_order(
         await two_gateways.create_customer("100"),
         (await two_gateways.create_merchant()).server,
     )
-    name = new_request_id()
+    request_id = new_request_id()
     metadata = {"a": 1, "b": {"c": [1, 2], "d": None}}
-    first = await terminal.pay("10", aminata.card, request_id=name, metadata=metadata)
-    turned = {"b": {"d": None, "c": [1, 2]}, "a": 1}
-    again = await terminal.pay("10", aminata.card, request_id=name, metadata=turned)
-    assert again.json() == first.json()
+    first = await terminal.pay("10", aminata.card, request_id=request_id, metadata=metadata)
+    reordered = {"b": {"d": None, "c": [1, 2]}, "a": 1}
+    replayed = await terminal.pay("10", aminata.card, request_id=request_id, metadata=reordered)
+    assert replayed.json() == first.json()
     for other in ({"a": 2, "b": metadata["b"]}, {"a": 1, "b": {"c": [2, 1], "d": None}}, {}):
-        response = await terminal.pay("10", aminata.card, request_id=name, metadata=other)
+        response = await terminal.pay("10", aminata.card, request_id=request_id, metadata=other)
         assert require_error(response) == (409, "DUPLICATE_REQUEST")
     assert await aminata.get_balance() == "90.00"
 
@@ -134,11 +134,11 @@ async def test_wrong_pin_in_a_replayed_request_does_not_count_as_an_attempt(
         await two_gateways.create_customer("100"),
         (await two_gateways.create_merchant()).server,
     )
-    name = {"request_id": new_request_id()}
-    first = await terminal.pay("10", aminata.card, PIN, **name)
+    idempotency = {"request_id": new_request_id()}
+    first = await terminal.pay("10", aminata.card, PIN, **idempotency)
     for _ in range(5):
-        again = await terminal.pay("10", aminata.card, WRONG_PIN, **name)
-        assert again.content == first.content
+        replayed = await terminal.pay("10", aminata.card, WRONG_PIN, **idempotency)
+        assert replayed.content == first.content
     response = await terminal.pay("10", aminata.card, WRONG_PIN)
     assert require_error_details(response) == {"attempts_remaining": 2}
     assert await aminata.get_balance() == "90.00"

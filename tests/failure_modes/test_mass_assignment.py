@@ -64,17 +64,17 @@ def test_request_bodies_ignore_undeclared_fields() -> None:
     for endpoint in ENDPOINTS_WITH_STRUCT:
         kind = endpoint.body_struct
         assert kind is not None
-        reader = BodyDecoder(kind, "SLE")
-        good = build_example(kind)
+        decoder = BodyDecoder(kind, "SLE")
+        example = build_example(kind)
         undeclared = {
             name: UNDECLARED_FIELDS[name]
             for name in UNDECLARED_FIELDS.keys() - list_wire_names(kind)
         }
-        plain = reader.decode(json.dumps(good).encode())
-        for body in ({**undeclared, **good}, {**good, **undeclared}):
-            read = reader.decode(json.dumps(body).encode())
-            assert read == plain, endpoint_name(endpoint)
-            assert not hasattr(read, "__dict__"), endpoint_name(endpoint)
+        expected = decoder.decode(json.dumps(example).encode())
+        for body in ({**undeclared, **example}, {**example, **undeclared}):
+            decoded = decoder.decode(json.dumps(body).encode())
+            assert decoded == expected, endpoint_name(endpoint)
+            assert not hasattr(decoded, "__dict__"), endpoint_name(endpoint)
 
 
 NON_STRING_VALUES: list[Any] = [[], {}, [[]], {"$ne": ""}, ["4071"], 1, 10**400, 1.5, True]
@@ -85,25 +85,25 @@ def test_string_fields_reject_values_of_other_types() -> None:
 
     Covers every string field of every body, generated from all endpoint declarations.
     """
-    tried = 0
+    checked_count = 0
     for endpoint in ENDPOINTS_WITH_STRUCT:
         kind = endpoint.body_struct
         assert kind is not None
-        reader, good = BodyDecoder(kind, "SLE"), build_example(kind)
-        texts = [name for name, value in good.items() if isinstance(value, str)]
+        decoder, example = BodyDecoder(kind, "SLE"), build_example(kind)
+        texts = [name for name, value in example.items() if isinstance(value, str)]
         for name in texts:
             if name == "threshold":  # declared as both a count and an amount
                 continue
             for value in NON_STRING_VALUES:
                 with pytest.raises(ApiError) as caught:
-                    reader.decode(json.dumps({**good, name: value}).encode())
+                    decoder.decode(json.dumps({**example, name: value}).encode())
                 assert caught.value.status == 400, (endpoint.path, name, value)
-                tried += 1
-    assert tried > 500
+                checked_count += 1
+    assert checked_count > 500
 
 
-def list_record_fields() -> list[tuple[str, dict[str, Any]]]:
-    shop = {"name": "Shop", "phone_number": "+23276999001", "email": "s@example.com"}
+def list_new_records() -> list[tuple[str, dict[str, Any]]]:
+    merchant = {"name": "Shop", "phone_number": "+23276999001", "email": "s@example.com"}
     return [
         (
             "/api/v1/subscribers",
@@ -123,7 +123,7 @@ def list_record_fields() -> list[tuple[str, dict[str, Any]]]:
                 "pin": "5927",
             },
         ),
-        ("/api/v1/processors", shop),
+        ("/api/v1/processors", merchant),
         ("/api/v1/admin/partners", {"name": "Big Bank"}),
         (
             "/api/v1/admin/users",
@@ -141,26 +141,30 @@ def list_record_fields() -> list[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize(
-    ("url", "body"), list_record_fields(), ids=lambda it: it if type(it) is str else ""
+    ("url", "body"), list_new_records(), ids=lambda it: it if type(it) is str else ""
 )
 async def test_new_record_ignores_undeclared_fields_sent_by_the_caller(
     client: httpx2.AsyncClient, harness: Harness, url: str, body: dict[str, Any]
 ) -> None:
     """The classic attack: register with `"balance": 1000000` or `"role": "admin"`."""
-    (endpoint,) = [one for one in ENDPOINTS_WITH_STRUCT if one.name == f"POST {url}"]
+    (endpoint,) = [
+        candidate for candidate in ENDPOINTS_WITH_STRUCT if candidate.name == f"POST {url}"
+    ]
     extra = {
         name: UNDECLARED_FIELDS[name]
         for name in UNDECLARED_FIELDS.keys() - list_wire_names(endpoint.body_type)
     }
     response = await client.post(url, json={**body, **extra}, auth=await harness.create_admin())
     assert response.status_code == 201, response.text
-    answered = response.json()
-    record = next((value for value in answered.values() if isinstance(value, dict)), answered)
+    response_body = response.json()
+    record = next(
+        (value for value in response_body.values() if isinstance(value, dict)), response_body
+    )
     for name in record.keys() & extra.keys():
         assert record[name] != extra[name] or extra[name] in (None, False), name
     for name in ("balance", "float_balance"):
         assert record.get(name, "0.00") == "0.00"
-    if "subscriber" in answered:
+    if "subscriber" in response_body:
         assert (record["kyc_level"], record["status"], record["kyc_status"]) == (
             1,
             "ACTIVE",
@@ -201,11 +205,11 @@ async def test_protected_fields_cannot_be_set_through_parser_differences(
         await harness.create_admin("S"),
     ):
         for name, value in PROTECTED_FIELDS:
-            for junk in INVALID_EXTRA_VALUES:
+            for invalid_value in INVALID_EXTRA_VALUES:
                 for body in (
-                    b"{%b: %b, %b: %b}" % (name, value, b'"x"', junk),
-                    b"{%b: %b, %b: %b}" % (b'"x"', junk, name, value),
-                    b"{%b: null, %b: %b, %b: %b}" % (name, b'"x"', junk, name, value),
+                    b"{%b: %b, %b: %b}" % (name, value, b'"x"', invalid_value),
+                    b"{%b: %b, %b: %b}" % (b'"x"', invalid_value, name, value),
+                    b"{%b: null, %b: %b, %b: %b}" % (name, b'"x"', invalid_value, name, value),
                 ):
                     response = await client.put(url, content=body, auth=caller)
                     assert response.status_code in (400, 403), body[:80]
@@ -240,9 +244,9 @@ def test_protected_fields_default_to_absent() -> None:
     guarded = [e for e in ENDPOINTS_WITH_BODY if e.field_access]
     assert guarded
     for endpoint in guarded:
-        assert _build_example(endpoint) == dict.fromkeys(endpoint.field_access)
+        assert _get_protected_defaults(endpoint) == dict.fromkeys(endpoint.field_access)
 
 
-def _build_example(endpoint: Endpoint) -> dict[str, Any]:
+def _get_protected_defaults(endpoint: Endpoint) -> dict[str, Any]:
     fields = msgspec.structs.fields(endpoint.body_type)
     return {field.name: field.default for field in fields if field.name in endpoint.field_access}

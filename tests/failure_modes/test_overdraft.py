@@ -28,27 +28,27 @@ async def test_concurrent_spending_through_all_channels_does_not_overdraw_a_wall
     )
     rng = random.Random(seed)
 
-    def spend() -> tuple[Decimal, SendRequest]:
+    def build_spend() -> tuple[Decimal, SendRequest]:
         amount = Decimal(rng.randrange(1_00, 15_00)) / 100
-        asked = str(amount)
-        ways: list[SendRequest] = [
-            lambda line: terminal.with_client(line).pay(asked, aminata.card),
-            lambda line: terminal.with_client(line).pay_in_app(asked, aminata.card),
-            lambda line: aminata.with_client(line).send_money(asked, mohamed),
-            lambda line: agent.with_client(line).cash_out(asked, aminata),
+        amount_text = str(amount)
+        requests: list[SendRequest] = [
+            lambda client: terminal.with_client(client).pay(amount_text, aminata.card),
+            lambda client: terminal.with_client(client).pay_in_app(amount_text, aminata.card),
+            lambda client: aminata.with_client(client).send_money(amount_text, mohamed),
+            lambda client: agent.with_client(client).cash_out(amount_text, aminata),
         ]
-        way = rng.randrange(4)
-        rate = Decimal("0.015") if way == 2 else Decimal(0)
+        index = rng.randrange(4)
+        rate = Decimal("0.015") if index == 2 else Decimal(0)
         fee = (amount * rate).quantize(Decimal("0.01"), ROUND_HALF_UP)
-        return amount + fee, ways[way]
+        return amount + fee, requests[index]
 
-    spends = [spend() for _ in range(40)]
+    spends = [build_spend() for _ in range(40)]
     responses = await two_gateways.run_concurrently(*(request for _, request in spends))
     assert set(count_outcomes(responses)) == {200, INSUFFICIENT_FUNDS}
-    gone = sum(
+    total_cost = sum(
         cost for (cost, _), response in zip(spends, responses, strict=True) if response.is_success
     )
-    assert Decimal(await aminata.get_balance()) == 100 - gone >= 0
+    assert Decimal(await aminata.get_balance()) == 100 - total_cost >= 0
 
 
 async def test_child_cards_do_not_overdraw_the_shared_wallet(two_gateways: TwoGateways) -> None:
@@ -74,7 +74,7 @@ async def test_child_cards_do_not_overdraw_the_shared_wallet(two_gateways: TwoGa
         children.append(serial)
 
     def pay(card: str) -> SendRequest:
-        return lambda line: terminal.with_client(line).pay("10", card)
+        return lambda client: terminal.with_client(client).pay("10", card)
 
     responses = await two_gateways.run_concurrently(
         *[pay(card) for card in [parent.card, *children] * 4]
@@ -91,16 +91,16 @@ async def test_concurrent_cash_ins_and_float_transfers_do_not_overdraw_the_float
     sub_agent = await two_gateways.admin.create_agent(two_gateways.app, "Sorie", parent=agent)
     customers = [await two_gateways.create_customer() for _ in range(3)]
 
-    def cash_in(line: Client) -> PendingResponse:
-        return agent.with_client(line).cash_in("10", customers[0])
+    def cash_in(client: Client) -> PendingResponse:
+        return agent.with_client(client).cash_in("10", customers[0])
 
-    def by_card(line: Client) -> PendingResponse:
-        return agent.with_client(line).cash_in("10", customers[1], card_serial=customers[1].card)
+    def by_card(client: Client) -> PendingResponse:
+        return agent.with_client(client).cash_in("10", customers[1], card_serial=customers[1].card)
 
-    def hand_on(line: Client) -> PendingResponse:
-        return agent.with_client(line).transfer_float("10", sub_agent)
+    def transfer_float(client: Client) -> PendingResponse:
+        return agent.with_client(client).transfer_float("10", sub_agent)
 
-    responses = await two_gateways.run_concurrently(*[cash_in, by_card, hand_on] * 8)
+    responses = await two_gateways.run_concurrently(*[cash_in, by_card, transfer_float] * 8)
     assert count_outcomes(responses) == {200: 10, INSUFFICIENT_FLOAT: 14}
     commission = sum(response.is_success for response in [*responses[::3], *responses[1::3]])
     assert await agent.get_balances() == ("0.00", f"{Decimal(commission) / 10:.2f}")
@@ -113,17 +113,23 @@ async def test_concurrent_top_ups_and_webhooks_do_not_overdraw_a_partner(
     bank = await two_gateways.create_bank("50", overdraft_limit="30")
     customer = await two_gateways.create_customer()
 
-    def order(number: int) -> SendRequest:
-        return lambda line: bank.with_client(line).top_up("10", customer, f"O-{number}")
+    def build_top_up(number: int) -> SendRequest:
+        return lambda client: bank.with_client(client).top_up("10", customer, f"O-{number}")
 
-    def webhook(number: int) -> SendRequest:
-        return lambda line: bank.with_client(line).send_webhook("10", customer, f"W-{number}")
+    def build_webhook(number: int) -> SendRequest:
+        return lambda client: bank.with_client(client).send_webhook("10", customer, f"W-{number}")
 
-    requests = [ask(number) for number in range(8) for ask in (order, order, webhook, webhook)]
+    requests = [
+        build_request(number)
+        for number in range(8)
+        for build_request in (build_top_up, build_top_up, build_webhook, build_webhook)
+    ]
     responses = await two_gateways.run_concurrently(*requests)
     # Each request is sent to both processes; replays of executed requests succeed as well.
-    paid = {response.json()["transaction_id"] for response in responses if response.is_success}
-    assert len(paid) == 8
+    transaction_ids = {
+        response.json()["transaction_id"] for response in responses if response.is_success
+    }
+    assert len(transaction_ids) == 8
     assert set(count_outcomes(responses)) == {200, INSUFFICIENT_FUNDS}
     assert await customer.get_balance() == "80.00"
     balance = await two_gateways.harness.services.database.fetchval(
@@ -137,8 +143,8 @@ async def test_concurrent_commission_payouts_pay_once(two_gateways: TwoGateways)
     agent, customer = await two_gateways.create_agent("100"), await two_gateways.create_customer()
     await agent.cash_in("100", customer)
 
-    def pay_out(line: Client) -> PendingResponse:
-        return two_gateways.admin.with_client(line).post(f"agents/{agent.id}/payout-commission")
+    def pay_out(client: Client) -> PendingResponse:
+        return two_gateways.admin.with_client(client).post(f"agents/{agent.id}/payout-commission")
 
     responses = await two_gateways.run_concurrently(*[pay_out] * 8)
     assert count_outcomes(responses) == {200: 1, INSUFFICIENT_FUNDS: 7}

@@ -29,12 +29,12 @@ async def _create_payment(
 
 
 def _build_refund(
-    terminal: Terminal, paid: str, amount: str | None = None, **more: str
+    terminal: Terminal, payment_id: str, amount: str | None = None, **more: str
 ) -> SendRequest:
-    def ask(line: Client) -> PendingResponse:
-        return terminal.with_client(line).refund(paid, amount, **more)
+    def send(client: Client) -> PendingResponse:
+        return terminal.with_client(client).refund(payment_id, amount, **more)
 
-    return ask
+    return send
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -42,22 +42,22 @@ async def test_concurrent_partial_refunds_cannot_exceed_the_payment(
     two_gateways: TwoGateways, seed: int
 ) -> None:
     """Each refund fits on its own, but not all of them together."""
-    aminata, merchant, paid = await _create_payment(two_gateways)
+    aminata, merchant, payment_id = await _create_payment(two_gateways)
     rng = random.Random(seed)
     parts = [Decimal(rng.randrange(1, 40_00)) / 100 for _ in range(16)]
     responses = await two_gateways.run_concurrently(
-        *(_build_refund(merchant.server, paid, str(part)) for part in parts)
+        *(_build_refund(merchant.server, payment_id, str(part)) for part in parts)
     )
     assert set(count_outcomes(responses)) <= {200, REFUND_EXCEEDS_REMAINING, ALREADY_REFUNDED}
-    given = sum(
+    refunded = sum(
         part for part, response in zip(parts, responses, strict=True) if response.is_success
     )
-    assert 0 < given <= 100
-    assert Decimal(await aminata.get_balance()) == given
+    assert 0 < refunded <= 100
+    assert Decimal(await aminata.get_balance()) == refunded
     # The remainder is refunded once, including the fee.
-    rest = await two_gateways.run_concurrently(*[_build_refund(merchant.server, paid)] * 4)
+    rest = await two_gateways.run_concurrently(*[_build_refund(merchant.server, payment_id)] * 4)
     assert count_outcomes(rest) == (
-        {200: 1, ALREADY_REFUNDED: 3} if given < 100 else {ALREADY_REFUNDED: 4}
+        {200: 1, ALREADY_REFUNDED: 3} if refunded < 100 else {ALREADY_REFUNDED: 4}
     )
     assert await aminata.get_balance() == "100.00"
     assert await two_gateways.admin.get_balance(merchant.id) == "0.00"
@@ -66,28 +66,28 @@ async def test_concurrent_partial_refunds_cannot_exceed_the_payment(
 async def test_concurrent_full_and_partial_refunds_are_not_both_executed(
     two_gateways: TwoGateways,
 ) -> None:
-    aminata, merchant, paid = await _create_payment(two_gateways)
+    aminata, merchant, payment_id = await _create_payment(two_gateways)
     terminal = merchant.server
     responses = await two_gateways.run_concurrently(
         *[
-            _build_refund(terminal, paid, "100"),
-            _build_refund(terminal, paid, "30"),
-            _build_refund(terminal, paid, "30"),
+            _build_refund(terminal, payment_id, "100"),
+            _build_refund(terminal, payment_id, "30"),
+            _build_refund(terminal, payment_id, "30"),
         ]
         * 3
     )
-    whole = sum(response.is_success for response in responses[::3])
-    parts = sum(item.is_success for item in responses) - whole
-    assert (whole, parts) in {(1, 0), (0, 3)}
-    assert await aminata.get_balance() == ("100.00" if whole else "90.00")
+    full_count = sum(response.is_success for response in responses[::3])
+    partial_count = sum(item.is_success for item in responses) - full_count
+    assert (full_count, partial_count) in {(1, 0), (0, 3)}
+    assert await aminata.get_balance() == ("100.00" if full_count else "90.00")
 
 
 async def test_refund_replayed_at_two_processes_is_executed_once(two_gateways: TwoGateways) -> None:
     """The cashier presses the button again because the first request seems to hang."""
-    aminata, merchant, paid = await _create_payment(two_gateways)
-    name = new_request_id()
+    aminata, merchant, payment_id = await _create_payment(two_gateways)
+    request_id = new_request_id()
     responses = await two_gateways.run_concurrently(
-        *[_build_refund(merchant.server, paid, "10", request_id=name)] * 10
+        *[_build_refund(merchant.server, payment_id, "10", request_id=request_id)] * 10
     )
     assert count_outcomes(responses) == {200: 10}
     assert len({response.content for response in responses}) == 1
@@ -96,8 +96,8 @@ async def test_refund_replayed_at_two_processes_is_executed_once(two_gateways: T
 
 async def test_refund_cannot_be_refunded(two_gateways: TwoGateways) -> None:
     """A chain of refunds of refunds would credit an account each time."""
-    aminata, merchant, paid = await _create_payment(two_gateways)
-    refund = require_success(await merchant.server.refund(paid, "40"))["transaction_id"]
+    aminata, merchant, payment_id = await _create_payment(two_gateways)
+    refund = require_success(await merchant.server.refund(payment_id, "40"))["transaction_id"]
     responses = await two_gateways.run_concurrently(*[_build_refund(merchant.server, refund)] * 4)
     assert count_outcomes(responses) == {NOT_REFUNDABLE: 4}
     assert await aminata.get_balance() == "40.00"
@@ -124,29 +124,29 @@ async def test_refund_concurrent_with_a_review_decision_returns_the_money_at_mos
     (alert,) = await list_alerts(two_gateways.harness, subscriber_id=aminata.id)
     decided, *refunds = await asyncio.gather(
         resolve_alert(two_gateways.harness, alert["id"], transaction_decision=decision),
-        *(_build_refund(merchant.server, held)(line) for line in two_gateways.clients * 4),
+        *(_build_refund(merchant.server, held)(client) for client in two_gateways.clients * 4),
     )
     require_success(decided)
     counts = count_outcomes(refunds)
     assert counts[200] <= (1 if decision == "release" else 0)
     assert set(counts) <= {200, NOT_REFUNDABLE, ALREADY_REFUNDED}
-    back = decision == "reject" or counts[200] == 1
-    assert await aminata.get_funds() == ("100.00" if back else "0.00", "0.00")
+    is_returned = decision == "reject" or counts[200] == 1
+    assert await aminata.get_funds() == ("100.00" if is_returned else "0.00", "0.00")
 
 
 async def test_concurrent_refunds_and_payouts_do_not_overdraw_the_merchant(
     two_gateways: TwoGateways,
 ) -> None:
     """Refunds and payouts debit the same merchant account."""
-    aminata, merchant, paid = await _create_payment(two_gateways)
+    aminata, merchant, payment_id = await _create_payment(two_gateways)
     owner = await two_gateways.create_customer()
 
-    def pay_out(line: Client) -> PendingResponse:
-        ada = two_gateways.admin.with_client(line)
+    def pay_out(client: Client) -> PendingResponse:
+        ada = two_gateways.admin.with_client(client)
         return ada.post(f"processors/{merchant.id}/transfer", subscriber_id=owner.id, amount="20")
 
     responses = await two_gateways.run_concurrently(
-        *[_build_refund(merchant.server, paid, "20"), pay_out, pay_out] * 4
+        *[_build_refund(merchant.server, payment_id, "20"), pay_out, pay_out] * 4
     )
     assert count_outcomes(responses) == {200: 4, (402, "INSUFFICIENT_FUNDS"): 8}
     assert Decimal(await aminata.get_balance()) + Decimal(await owner.get_balance()) == 80
@@ -157,12 +157,12 @@ async def test_refund_concurrent_with_closing_the_wallet_is_not_lost(
     two_gateways: TwoGateways,
 ) -> None:
     """The money must not be returned to a closed wallet."""
-    aminata, merchant, paid = await _create_payment(two_gateways)
+    aminata, merchant, payment_id = await _create_payment(two_gateways)
     closed, refunded = await asyncio.gather(
         two_gateways.admin.with_client(two_gateways.clients[1]).post(
             f"subscribers/{aminata.id}/close", reason="asked"
         ),
-        merchant.server.refund(paid),
+        merchant.server.refund(payment_id),
     )
     if closed.is_success:
         assert require_error(refunded) == NOT_REFUNDABLE

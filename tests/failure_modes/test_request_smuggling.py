@@ -39,43 +39,43 @@ AMBIGUOUS_REQUESTS = {
     "two lengths in one line": POST_HEAD + b"Content-Length: 0, 40\r\n\r\n",
     "a length with a sign": POST_HEAD + b"Content-Length: +0\r\n\r\n",
     "a length in hex": POST_HEAD + b"Content-Length: 0x0\r\n\r\n",
-    "a length beyond counting": POST_HEAD + b"Content-Length: 99999999999999999999999\r\n\r\n",
+    "a length that overflows": POST_HEAD + b"Content-Length: 99999999999999999999999\r\n\r\n",
     "an empty length": POST_HEAD + b"Content-Length: \r\n\r\n",
-    "a length in two words": POST_HEAD + b"Content-Length: 1 1\r\n\r\n",
-    "chunks by another name": POST_HEAD + b"Transfer-Encoding: xchunked\r\n\r\n" + LAST_CHUNK,
+    "a length with a space": POST_HEAD + b"Content-Length: 1 1\r\n\r\n",
+    "an unknown transfer coding": POST_HEAD + b"Transfer-Encoding: xchunked\r\n\r\n" + LAST_CHUNK,
     "identity": POST_HEAD + b"Transfer-Encoding: identity\r\n\r\n",
-    "chunks, then not": POST_HEAD
+    "chunked, then identity": POST_HEAD
     + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n"
     + LAST_CHUNK,
-    "chunks twice": POST_HEAD + b"Transfer-Encoding: chunked, chunked\r\n\r\n" + LAST_CHUNK,
-    "chunks in quotes": POST_HEAD + b'Transfer-Encoding: "chunked"\r\n\r\n' + LAST_CHUNK,
-    "chunks behind a vertical tab": POST_HEAD
+    "chunked twice": POST_HEAD + b"Transfer-Encoding: chunked, chunked\r\n\r\n" + LAST_CHUNK,
+    "quoted chunked": POST_HEAD + b'Transfer-Encoding: "chunked"\r\n\r\n' + LAST_CHUNK,
+    "a vertical tab before chunked": POST_HEAD
     + b"Transfer-Encoding: \x0bchunked\r\n\r\n"
     + LAST_CHUNK,
     "a space before the colon": POST_HEAD + b"Transfer-Encoding : chunked\r\n\r\n" + LAST_CHUNK,
     "a folded coding": POST_HEAD + b"Transfer-Encoding:\r\n chunked\r\n\r\n" + LAST_CHUNK,
     "a folded header": POST_HEAD + b"X-A: a\r\n b\r\nContent-Length: 0\r\n\r\n",
-    "a fold before the first": b"GET /api/v1/open HTTP/1.1\r\n Host: x\r\n\r\n",
-    "a line end within a chunk's extension": CHUNKED_HEAD + b"1;a=b\nx\r\n" + LAST_CHUNK,
-    "chunks with bare line ends": CHUNKED_HEAD + b"1\nx\n0\n\n",
-    "a chunk's size with 0x": CHUNKED_HEAD + b"0x1\r\nx\r\n" + LAST_CHUNK,
+    "a folded first header": b"GET /api/v1/open HTTP/1.1\r\n Host: x\r\n\r\n",
+    "a bare line feed in a chunk extension": CHUNKED_HEAD + b"1;a=b\nx\r\n" + LAST_CHUNK,
+    "chunks with bare line feeds": CHUNKED_HEAD + b"1\nx\n0\n\n",
+    "a chunk size with 0x": CHUNKED_HEAD + b"0x1\r\nx\r\n" + LAST_CHUNK,
     "a negative chunk": CHUNKED_HEAD + b"-1\r\nx\r\n" + LAST_CHUNK,
-    "a chunk beyond counting": CHUNKED_HEAD + b"10000000000000001\r\nx\r\n" + LAST_CHUNK,
-    "a space behind a chunk's size": CHUNKED_HEAD + b"1 \r\nx\r\n" + LAST_CHUNK,
-    "a chunk longer than it says": CHUNKED_HEAD + b"1\r\nxx" + LAST_CHUNK,
-    "bare line ends": b"GET /api/v1/open HTTP/1.1\nHost: x\n\n",
-    "a bare return in a header": POST_HEAD + b"X-A: a\rContent-Length: 5\r\n\r\n",
-    "a bare line end in a header": POST_HEAD + b"X-A: a\n" + CONTENT_LENGTH_HEADER,
+    "a chunk size that overflows": CHUNKED_HEAD + b"10000000000000001\r\nx\r\n" + LAST_CHUNK,
+    "a space after a chunk size": CHUNKED_HEAD + b"1 \r\nx\r\n" + LAST_CHUNK,
+    "a chunk longer than its size": CHUNKED_HEAD + b"1\r\nxx" + LAST_CHUNK,
+    "bare line feeds": b"GET /api/v1/open HTTP/1.1\nHost: x\n\n",
+    "a bare carriage return in a header": POST_HEAD + b"X-A: a\rContent-Length: 5\r\n\r\n",
+    "a bare line feed in a header": POST_HEAD + b"X-A: a\n" + CONTENT_LENGTH_HEADER,
     "NUL in a value": POST_HEAD + b"X-A: a\0b\r\nContent-Length: 0\r\n\r\n",
     "NUL in a name": POST_HEAD + b"X\0A: a\r\nContent-Length: 0\r\n\r\n",
     "a header without a name": POST_HEAD + b": a\r\nContent-Length: 0\r\n\r\n",
-    "a name that is none": POST_HEAD + b"X(A): a\r\nContent-Length: 0\r\n\r\n",
+    "an invalid header name": POST_HEAD + b"X(A): a\r\nContent-Length: 0\r\n\r\n",
     "HTTP/1.2": b"GET /api/v1/open HTTP/1.2\r\nHost: x\r\n\r\n",
     "HTTP/0.9": b"GET /api/v1/open\r\n",
-    "the preface of HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    "tabs between the words": b"GET\t/api/v1/open\tHTTP/1.1\r\nHost: x\r\n\r\n",
-    "a method in small letters": b"get /api/v1/open HTTP/1.1\r\nHost: x\r\n\r\n",
-    "a length and chunks, and another protocol": POST_HEAD
+    "the HTTP/2 preface": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "tabs in the request line": b"GET\t/api/v1/open\tHTTP/1.1\r\nHost: x\r\n\r\n",
+    "a lowercase method": b"get /api/v1/open HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a length, chunks and an upgrade": POST_HEAD
     + b"Upgrade: h2c\r\nConnection: upgrade\r\nContent-Length: 4\r\n"
     + b"Transfer-Encoding: chunked\r\n\r\n"
     + LAST_CHUNK,
@@ -88,36 +88,36 @@ AMBIGUOUS_REQUESTS = {
 @pytest.fixture
 def port(tmp_path: Path) -> Iterator[int]:
     """Port of a small gateway that uses the production HTTP protocol."""
-    running = EdgeServer(tmp_path)
-    yield running.port
-    running.stop()
+    edge_server = EdgeServer(tmp_path)
+    yield edge_server.port
+    edge_server.stop()
 
 
-async def read_all_responses(line: RawConnection) -> list[httpx2.Response]:
+async def read_all_responses(raw: RawConnection) -> list[httpx2.Response]:
     """Read responses until the connection is closed."""
     received = []
     while True:
         try:
-            received.append(await line.read_response())
+            received.append(await raw.read_response())
         except asyncio.IncompleteReadError:
             return received
 
 
 async def send_and_read_all(port: int, data: bytes) -> list[httpx2.Response]:
-    async with open_connection(port) as line:
-        await line.send(data)
-        line.send_eof()
-        return await read_all_responses(line)
+    async with open_connection(port) as raw:
+        await raw.send(data)
+        raw.send_eof()
+        return await read_all_responses(raw)
 
 
 async def test_ambiguous_request_is_rejected_and_the_connection_closed(
     port: int,
 ) -> None:
     """If a proxy and a server disagree on a body's end, one client can inject requests."""
-    for what, data in AMBIGUOUS_REQUESTS.items():
+    for name, data in AMBIGUOUS_REQUESTS.items():
         (response,) = await send_and_read_all(port, data + SMUGGLED_REQUEST)
-        assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST"), what
-        assert response.headers["connection"] == "close", what
+        assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST"), name
+        assert response.headers["connection"] == "close", name
 
 
 async def test_request_body_is_never_parsed_as_a_request(port: int) -> None:
@@ -128,10 +128,10 @@ async def test_request_body_is_never_parsed_as_a_request(port: int) -> None:
         POST_HEAD + b"Connection: close, content-length\r\n",
         POST_HEAD + b"Expect: 200-ok\r\n",
     ):
-        async with open_connection(port) as line:
-            await line.send(head + CONTENT_LENGTH_HEADER + SMUGGLED_REQUEST)
-            line.send_eof()
-            assert [response.status_code for response in await read_all_responses(line)] == [200], (
+        async with open_connection(port) as raw:
+            await raw.send(head + CONTENT_LENGTH_HEADER + SMUGGLED_REQUEST)
+            raw.send_eof()
+            assert [response.status_code for response in await read_all_responses(raw)] == [200], (
                 head
             )
 
@@ -204,11 +204,11 @@ async def test_all_x_forwarded_for_lines_are_evaluated() -> None:
 
     Reading a single line would return a proxy's address or trust the one the client sent.
     """
-    seen: list[str] = []
-    behind = ClientAddresses([ip_network("10.0.0.0/8")])
+    addresses: list[str] = []
+    client_addresses = ClientAddresses([ip_network("10.0.0.0/8")])
 
     async def respond(request: Request) -> Response:
-        seen.append(behind.resolve("10.0.0.1", request.headers))
+        addresses.append(client_addresses.resolve("10.0.0.1", request.headers))
         return Response(204, b"", b"")
 
     client = connect(SimulatedLoop())
@@ -218,19 +218,27 @@ async def test_all_x_forwarded_for_lines_are_evaluated() -> None:
         (b"192.0.2.66, 203.0.113.7", b"10.0.0.9"),
         (b"192.0.2.66", b"203.0.113.7", b"10.0.0.9"),  # forged; client; first proxy
     ):
-        told = b"".join(b"X-Forwarded-For: %b\r\n" % line for line in lines)
-        client.send(b"GET / HTTP/1.1\r\nHost: x\r\n%b\r\n" % told)
+        header_lines = b"".join(b"X-Forwarded-For: %b\r\n" % line for line in lines)
+        client.send(b"GET / HTTP/1.1\r\nHost: x\r\n%b\r\n" % header_lines)
         await drain_event_loop()
-    assert seen == ["203.0.113.7"] * 3
+    assert addresses == ["203.0.113.7"] * 3
 
 
 async def test_request_id_cannot_inject_a_response_header(port: int) -> None:
     """Echoing an unvalidated value into the response head allows response splitting."""
-    for given in (b"a%0d%0aSet-Cookie: b", b"a\tb", b"a b", b"a" * 129, "é".encode(), b"a;b", b""):
+    for request_id in (
+        b"a%0d%0aSet-Cookie: b",
+        b"a\tb",
+        b"a b",
+        b"a" * 129,
+        "é".encode(),
+        b"a;b",
+        b"",
+    ):
         (response,) = await send_and_read_all(
-            port, SMUGGLED_REQUEST[:-2] + b"X-Request-ID: %b\r\n\r\n" % given
+            port, SMUGGLED_REQUEST[:-2] + b"X-Request-ID: %b\r\n\r\n" % request_id
         )
-        assert response.headers["x-request-id"] != given.decode("latin-1")
+        assert response.headers["x-request-id"] != request_id.decode("latin-1")
         assert "set-cookie" not in response.headers
 
 
@@ -246,16 +254,16 @@ async def test_thousands_of_pipelined_upgrade_offers_do_not_grow_the_stack(
 ) -> None:
     """Recursive parsing would exhaust the stack and copy the remaining data at every level."""
     depths: list[int] = []
-    decline = http_protocol.HttpProtocol._ignore_upgrade
+    ignore_upgrade = http_protocol.HttpProtocol._ignore_upgrade
 
-    def counted(self: http_protocol.HttpProtocol, rest: memoryview) -> bytes | memoryview:
+    def record_depth(self: http_protocol.HttpProtocol, rest: memoryview) -> bytes | memoryview:
         frame, depth = sys._getframe(), 0
         while (frame := frame.f_back) is not None:  # type: ignore[assignment]
             depth += 1
         depths.append(depth)
-        return decline(self, rest)
+        return ignore_upgrade(self, rest)
 
-    monkeypatch.setattr(http_protocol.HttpProtocol, "_ignore_upgrade", counted)
+    monkeypatch.setattr(http_protocol.HttpProtocol, "_ignore_upgrade", record_depth)
     offer = b"GET /nowhere HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n"
     received = await send_and_read_all(port, offer * 1000)
     assert [response.status_code for response in received] == [404] * 1000
@@ -270,7 +278,7 @@ async def test_signed_path_is_the_path_that_is_served(
     terminal_auth = await harness.create_processor()
     body = json.dumps({"card_identifier": "TAP-1"}).encode()
     served = "/api/v1/pos/lookup-card"
-    for signed, called in (
+    for signed_path, requested_path in (
         (served, "/api/v1/pos/%6cookup-card"),
         ("/api/v1/pos/%6cookup-card", served),
         (served, "/api/v1/pos//lookup-card"),
@@ -279,9 +287,9 @@ async def test_signed_path_is_the_path_that_is_served(
         (served, "/api/v1/pos/payment"),
     ):
         response = await client.post(
-            called, content=body, headers=_sign_headers(terminal_auth, signed, body)
+            requested_path, content=body, headers=_sign_headers(terminal_auth, signed_path, body)
         )
-        assert response.status_code in (401, 404), called
+        assert response.status_code in (401, 404), requested_path
     response = await client.post(
         served + "?a", content=body, headers=_sign_headers(terminal_auth, served, body)
     )
@@ -301,12 +309,12 @@ async def test_host_header_does_not_appear_in_generated_links(
     spoofed = {"Host": "evil.example", "X-Forwarded-Host": "evil.example"}
     client.headers.update(spoofed | {"X-Forwarded-Proto": "javascript"})
     holder = await harness.create_subscriber()
-    drawn = await get_statement(
+    statement = await get_statement(
         harness, await harness.create_api_key("payments:read"), holder, format="csv"
     )
-    assert drawn["statement_url"].startswith(harness.services.settings.public_url + "/api/v1/")
+    assert statement["statement_url"].startswith(harness.services.settings.public_url + "/api/v1/")
     file = await client.get(
-        drawn["statement_url"].removeprefix(harness.services.settings.public_url)
+        statement["statement_url"].removeprefix(harness.services.settings.public_url)
     )
     assert "evil" not in str(file.headers)
     name = file.headers["content-disposition"].removeprefix('attachment; filename="statement-')

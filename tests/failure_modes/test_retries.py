@@ -40,14 +40,16 @@ async def test_retry_moves_the_money_once(two_gateways: TwoGateways, route: str)
     case = await CASES[route](two_gateways.harness)
     first = await send_case(two_gateways.harness, case, "one")
     assert first.status_code == 200, first.text
-    moved = await count_entries(two_gateways.harness)
-    again = await send_case(two_gateways.harness, case, "one", client=two_gateways.clients[1])
-    assert (again.status_code, again.content) == (200, first.content)
+    entry_count = await count_entries(two_gateways.harness)
+    replayed = await send_case(two_gateways.harness, case, "one", client=two_gateways.clients[1])
+    assert (replayed.status_code, replayed.content) == (200, first.content)
     with time_machine.travel(system_clock() + timedelta(days=32), tick=True):
-        later = case._replace(auth=await _renew_session(two_gateways, case.auth))
-        again = await send_case(two_gateways.harness, later, "one", client=two_gateways.clients[1])
-        assert (again.status_code, again.content) == (200, first.content)
-    assert await count_entries(two_gateways.harness) == moved
+        renewed_case = case._replace(auth=await _renew_session(two_gateways, case.auth))
+        replayed = await send_case(
+            two_gateways.harness, renewed_case, "one", client=two_gateways.clients[1]
+        )
+        assert (replayed.status_code, replayed.content) == (200, first.content)
+    assert await count_entries(two_gateways.harness) == entry_count
 
 
 async def _renew_session(two_gateways: TwoGateways, auth: Any) -> Any:
@@ -69,13 +71,16 @@ async def test_retry_with_the_key_in_the_header_moves_the_money_once(
         await two_gateways.create_customer("100"),
         (await two_gateways.create_merchant()).server,
     )
-    name = new_request_id()
-    first = await terminal.pay("10", aminata.card, request_id=name)
+    request_id = new_request_id()
+    first = await terminal.pay("10", aminata.card, request_id=request_id)
     body = {"card_serial": aminata.card, "amount": "10"}
-    again = await two_gateways.clients[1].post(
-        "/api/v1/pos/payment", json=body, auth=terminal.auth, headers={"Idempotency-Key": name}
+    replayed = await two_gateways.clients[1].post(
+        "/api/v1/pos/payment",
+        json=body,
+        auth=terminal.auth,
+        headers={"Idempotency-Key": request_id},
     )
-    assert again.content == first.content
+    assert replayed.content == first.content
     assert await aminata.get_balance() == "90.00"
 
 
@@ -85,7 +90,7 @@ async def test_retry_after_a_client_timeout_moves_the_money_once(two_gateways: T
         await two_gateways.create_customer("100"),
         (await two_gateways.create_merchant()).server,
     )
-    name = {"request_id": new_request_id()}
+    idempotency = {"request_id": new_request_id()}
     async with two_gateways.harness.services.database.transaction() as tx:
         await tx.fetch(
             "SELECT FROM accounts WHERE owner_id = $1 FOR UPDATE",
@@ -93,14 +98,14 @@ async def test_retry_after_a_client_timeout_moves_the_money_once(two_gateways: T
         )
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.2):
-                await terminal.pay("10", aminata.card, **name)
+                await terminal.pay("10", aminata.card, **idempotency)
         retry = asyncio.create_task(
-            terminal.with_client(two_gateways.clients[1]).pay("10", aminata.card, **name)
+            terminal.with_client(two_gateways.clients[1]).pay("10", aminata.card, **idempotency)
         )
         await asyncio.sleep(0.1)
     assert require_success(await retry)["remaining_balance"] == "90.00 SLE"
     assert await aminata.get_balance() == "90.00"
-    assert await count_transactions(two_gateways.harness, name["request_id"]) == 1
+    assert await count_transactions(two_gateways.harness, idempotency["request_id"]) == 1
 
 
 async def test_retry_after_a_commit_with_a_lost_response_moves_the_money_once(
@@ -111,23 +116,25 @@ async def test_retry_after_a_commit_with_a_lost_response_moves_the_money_once(
         await two_gateways.create_customer("100"),
         (await two_gateways.create_merchant()).server,
     )
-    run, names = Ledger._run_batch, [new_request_id() for _ in range(5)]
+    run_batch, request_ids = Ledger._run_batch, [new_request_id() for _ in range(5)]
 
-    async def cut_off(ledger: Ledger, commands: Sequence[LedgerCommand]) -> list[Outcome]:
-        await run(ledger, commands)
+    async def run_and_disconnect(
+        ledger: Ledger, commands: Sequence[LedgerCommand]
+    ) -> list[Outcome]:
+        await run_batch(ledger, commands)
         raise unavailable("The database cannot be reached")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "_run_batch", cut_off)
+        patch.setattr(Ledger, "_run_batch", run_and_disconnect)
         responses = await asyncio.gather(
-            *(terminal.pay("10", aminata.card, request_id=name) for name in names)
+            *(terminal.pay("10", aminata.card, request_id=request_id) for request_id in request_ids)
         )
     assert {require_error(response) for response in responses} == {(503, "SERVICE_UNAVAILABLE")}
-    for name in names:
-        again = await terminal.with_client(two_gateways.clients[1]).pay(
-            "10", aminata.card, request_id=name
+    for request_id in request_ids:
+        replayed = await terminal.with_client(two_gateways.clients[1]).pay(
+            "10", aminata.card, request_id=request_id
         )
-        assert again.headers["Idempotent-Replayed"] == "true"
+        assert replayed.headers["Idempotent-Replayed"] == "true"
     assert await aminata.get_balance() == "50.00"
 
 
@@ -137,14 +144,16 @@ async def test_retry_of_a_decline_returns_the_same_decline(two_gateways: TwoGate
         await two_gateways.create_customer("5"),
         (await two_gateways.create_merchant()).server,
     )
-    name = {"request_id": new_request_id()}
-    assert require_error(await terminal.pay("10", aminata.card, **name)) == (
+    idempotency = {"request_id": new_request_id()}
+    assert require_error(await terminal.pay("10", aminata.card, **idempotency)) == (
         402,
         "INSUFFICIENT_FUNDS",
     )
     await two_gateways.harness.deposit(aminata.id, "100")
-    again = await terminal.with_client(two_gateways.clients[1]).pay("10", aminata.card, **name)
-    assert require_error(again) == (402, "INSUFFICIENT_FUNDS")
+    replayed = await terminal.with_client(two_gateways.clients[1]).pay(
+        "10", aminata.card, **idempotency
+    )
+    assert require_error(replayed) == (402, "INSUFFICIENT_FUNDS")
     assert await aminata.get_balance() == "105.00"
 
 
@@ -152,8 +161,8 @@ async def test_retry_of_a_decline_returns_the_same_decline(two_gateways: TwoGate
 async def flaky_server(two_gateways: TwoGateways) -> AsyncIterator[FlakyServer]:
     """Serve the gateway over a connection that drops responses."""
     transport = httpx2.ASGITransport(create_app(two_gateways.harness.services))
-    async with FlakyServer(transport).listen() as unsteady:
-        yield unsteady
+    async with FlakyServer(transport).listen() as server:
+        yield server
 
 
 FAILURE_PLANS = [
@@ -173,26 +182,26 @@ async def test_retries_by_the_client_library_move_the_money_once(
         await two_gateways.create_merchant(),
     )
     agent = await two_gateways.create_agent("100")
-    key, till = two_gateways.app.auth, merchant.server.auth
+    key, terminal_auth = two_gateways.app.auth, merchant.server.auth
     assert isinstance(key, BearerAuth)
-    pos = PosKey(till.id, till.secret)
+    pos = PosKey(terminal_auth.id, terminal_auth.secret)
     async with (
-        AsyncTapgateClient(flaky_server.url, pos, retries=NO_BACKOFF) as shop,
+        AsyncTapgateClient(flaky_server.url, pos, retries=NO_BACKOFF) as merchant_client,
         AsyncTapgateClient(
             flaky_server.url, ApiKey(key._credential), retries=NO_BACKOFF
-        ) as counter,
+        ) as agent_client,
     ):
         flaky_server.behaviors = list(plan)
-        paid = await shop.pos.pay(card_serial=aminata.card, amount="10")
+        paid = await merchant_client.pos.pay(card_serial=aminata.card, amount="10")
         flaky_server.behaviors = list(plan)
-        back = await shop.pos.refund(
+        refund = await merchant_client.pos.refund(
             original_transaction_id=paid.transaction_id, reason="returned", amount="4"
         )
         flaky_server.behaviors = list(plan)
-        cash = await counter.agents.cash_in(
+        cash = await agent_client.agents.cash_in(
             agent_id=agent.id, subscriber_id=aminata.id, amount="17", agent_pin=agent.pin
         )
-    assert (paid.replayed, back.replayed, cash.replayed) == (True, True, True)
+    assert (paid.replayed, refund.replayed, cash.replayed) == (True, True, True)
     assert await aminata.get_balance() == "111.00"
     assert await agent.get_balances() == ("83.00", "0.17")
 
@@ -200,33 +209,33 @@ async def test_retries_by_the_client_library_move_the_money_once(
 class ResponseDroppingTransport(httpx2.AsyncBaseTransport):
     """Transport between messenger and gateway that drops the first transfer responses."""
 
-    def __init__(self, there: httpx2.AsyncBaseTransport, lost: int) -> None:
-        self._transport = there
-        self._dropped = lost
+    def __init__(self, transport: httpx2.AsyncBaseTransport, drop_count: int) -> None:
+        self._transport = transport
+        self._drops_left = drop_count
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        answered = await self._transport.handle_async_request(request)
-        if request.url.path.endswith("transfer-p2p") and self._dropped:
-            self._dropped -= 1
-            await answered.aclose()
-            raise httpx2.ReadError("the answer was lost", request=request)
-        return answered
+        response = await self._transport.handle_async_request(request)
+        if request.url.path.endswith("transfer-p2p") and self._drops_left:
+            self._drops_left -= 1
+            await response.aclose()
+            raise httpx2.ReadError("the response was lost", request=request)
+        return response
 
 
-@pytest.mark.parametrize("lost", [1, 2])
+@pytest.mark.parametrize("drop_count", [1, 2])
 async def test_chat_payment_with_a_lost_response_moves_the_money_once(
-    two_gateways: TwoGateways, database_url: str, lost: int
+    two_gateways: TwoGateways, database_url: str, drop_count: int
 ) -> None:
     """The messenger does not know the outcome, and the user confirms again."""
     aminata, mohamed = (
         await two_gateways.create_customer("100"),
         await two_gateways.create_customer(),
     )
-    way = ResponseDroppingTransport(
-        httpx2.ASGITransport(create_app(two_gateways.harness.services)), lost
+    transport = ResponseDroppingTransport(
+        httpx2.ASGITransport(create_app(two_gateways.harness.services)), drop_count
     )
     services_driver = ServicesDriver(two_gateways.harness, database_url)
-    async with services_driver.run_messenger(http=way) as messenger:
+    async with services_driver.run_messenger(http=transport) as messenger:
         phone = messenger.create_phone(aminata.phone)
         await phone.send_by_bridge(f"send 10 to {mohamed.card}")
         await phone.send_by_bridge("yes")
@@ -247,16 +256,16 @@ async def test_partner_webhook_retried_after_a_phone_number_change_credits_no_ot
         await two_gateways.create_customer(),
     )
     require_success(await bank.send_webhook("10", aminata, "INV-1"))
-    given_up = aminata.phone
+    old_phone = aminata.phone
     require_success(
         await two_gateways.admin.put(
             f"subscribers/{aminata.id}", phone_number=two_gateways.harness.new_phone_number()
         )
     )
     require_success(
-        await two_gateways.admin.put(f"subscribers/{mohamed.id}", phone_number=given_up)
+        await two_gateways.admin.put(f"subscribers/{mohamed.id}", phone_number=old_phone)
     )
-    mohamed.phone = given_up
-    again = await bank.with_client(two_gateways.clients[1]).send_webhook("10", mohamed, "INV-1")
-    assert require_error(again) == (409, "DUPLICATE_REFERENCE")
+    mohamed.phone = old_phone
+    retried = await bank.with_client(two_gateways.clients[1]).send_webhook("10", mohamed, "INV-1")
+    assert require_error(retried) == (409, "DUPLICATE_REFERENCE")
     assert [await aminata.get_balance(), await mohamed.get_balance()] == ["10.00", "0.00"]

@@ -42,12 +42,12 @@ INVALID_AMOUNT_STRINGS = [
 ]
 
 
-def _build_bodies(amount: str) -> bytes:
+def _build_body_start(amount: str) -> bytes:
     return b'{"amount": ' + amount.encode() + b", "
 
 
-@pytest.mark.parametrize("way", ["pos", "webhook"])
-async def test_inexact_amounts_are_rejected(two_gateways: TwoGateways, way: str) -> None:
+@pytest.mark.parametrize("channel", ["pos", "webhook"])
+async def test_inexact_amounts_are_rejected(two_gateways: TwoGateways, channel: str) -> None:
     """A float or lenient parser would turn them into a different amount."""
     aminata, terminal = (
         await two_gateways.create_customer("100"),
@@ -56,15 +56,15 @@ async def test_inexact_amounts_are_rejected(two_gateways: TwoGateways, way: str)
     new = await create_partner(two_gateways.harness, balance="100")
 
     async def send(amount: str) -> httpx2.Response:
-        if way == "webhook":
+        if channel == "webhook":
             rest = json.dumps({"reference": new_request_id(), "card_serial": aminata.card})
             return await post_webhook(
-                two_gateways.clients[0], new, _build_bodies(amount) + rest[1:].encode()
+                two_gateways.clients[0], new, _build_body_start(amount) + rest[1:].encode()
             )
         rest = json.dumps({"request_id": new_request_id(), "card_serial": aminata.card})
         return await two_gateways.clients[0].post(
             "/api/v1/pos/payment",
-            content=_build_bodies(amount) + rest[1:].encode(),
+            content=_build_body_start(amount) + rest[1:].encode(),
             auth=terminal.auth,
         )
 
@@ -100,8 +100,8 @@ async def test_largest_amounts_are_exact_to_the_last_cent(two_gateways: TwoGatew
     await two_gateways.admin.fund_partner(bank, "0.01")
     expected = 96 * 99_999_999_999_999 + 1
     assert expected > 2**53
-    found = require_success(await two_gateways.admin.get(f"admin/partners/{bank.id}"))
-    assert found["balance"] == f"{expected // 100}.{expected % 100:02d}"
+    partner = require_success(await two_gateways.admin.get(f"admin/partners/{bank.id}"))
+    assert partner["balance"] == f"{expected // 100}.{expected % 100:02d}"
 
 
 amounts = st.integers(1, 10**14)
@@ -149,14 +149,16 @@ async def test_entries_of_odd_amounts_balance_to_the_last_cent(
             await ledger.create_subscriber(),
         )
         merchant = await ledger.create_processor()
-        sent = [1, 33, 34, 66, 67, 99, 100, 101, 333, 1_005, 9_999, 12_345]
-        outcomes = await ledger.submit_batch([build_p2p(sender, receiver, item) for item in sent])
+        amounts_sent = [1, 33, 34, 66, 67, 99, 100, 101, 333, 1_005, 9_999, 12_345]
+        outcomes = await ledger.submit_batch(
+            [build_p2p(sender, receiver, item) for item in amounts_sent]
+        )
         assert [entry.require_accepted().fee for entry in outcomes] == [
-            _round_half_up(element, "1.5") for element in sent
+            _round_half_up(element, "1.5") for element in amounts_sent
         ]
-        fees = sum(_round_half_up(one, "1.5") for one in sent)
-        assert await ledger.get_balance(receiver) == sum(sent)
-        assert await ledger.get_balance(sender) == 100_000_00 - sum(sent) - fees
+        fees = sum(_round_half_up(value, "1.5") for value in amounts_sent)
+        assert await ledger.get_balance(receiver) == sum(amounts_sent)
+        assert await ledger.get_balance(sender) == 100_000_00 - sum(amounts_sent) - fees
         for amount in (1, 49, 50, 51, 149, 150, 9_949, 9_951):
             paid = (
                 await ledger.submit(build_payment(receiver, merchant, amount))
@@ -172,7 +174,7 @@ async def test_entries_of_odd_amounts_balance_to_the_last_cent(
                 await ledger.submit(build_refund(merchant, paid.transaction_id, None))
             ).require_accepted()
             assert await ledger.get_balance(merchant) == 0
-        assert await ledger.get_balance(receiver) == sum(sent)
+        assert await ledger.get_balance(receiver) == sum(amounts_sent)
         assert await ledger.get_platform_balance("fees") == fees
         await require_balanced_books(database)
     finally:
@@ -189,27 +191,57 @@ async def _run_in_currency(
     currency: str, settings: Settings, url: str
 ) -> AsyncIterator[TwoGateways]:
     """Run a gateway in another currency."""
-    chosen = msgspec.structs.replace(settings, currency=currency)
-    async with open_services(chosen, url) as services:
+    currency_settings = msgspec.structs.replace(settings, currency=currency)
+    async with open_services(currency_settings, url) as services:
         async with services.database.transaction() as tx:
             await insert_defaults(tx, currency, IdGenerator(1023))
         transport = httpx2.ASGITransport(create_app(services))
-        async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as line:
-            yield await TwoGateways.open(Harness(services, line), line, line)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
+            yield await TwoGateways.open(Harness(services, client), client, client)
         await require_balanced_books(services.database)
 
 
 CURRENCIES: list[tuple[str, dict[str, Any]]] = [
     # 1% of 250 is 2.5, rounded to 3 without decimals; 1% of 0.250 is 0.0025, rounded to 0.003.
-    ("JPY", {"has": "1000", "pays": "250", "fee": "3.00 JPY", "left": "750", "never": "0.5"}),
-    ("XOF", {"has": "1000", "pays": "49", "fee": "0.00 XOF", "left": "951", "never": "49.0"}),
+    (
+        "JPY",
+        {
+            "balance": "1000",
+            "payment": "250",
+            "fee": "3.00 JPY",
+            "remaining": "750",
+            "invalid": "0.5",
+        },
+    ),
+    (
+        "XOF",
+        {
+            "balance": "1000",
+            "payment": "49",
+            "fee": "0.00 XOF",
+            "remaining": "951",
+            "invalid": "49.0",
+        },
+    ),
     (
         "KWD",
-        {"has": "1", "pays": "0.250", "fee": "0.003 KWD", "left": "0.750", "never": "0.0001"},
+        {
+            "balance": "1",
+            "payment": "0.250",
+            "fee": "0.003 KWD",
+            "remaining": "0.750",
+            "invalid": "0.0001",
+        },
     ),
     (
         "TND",
-        {"has": "10", "pays": "9.999", "fee": "0.100 TND", "left": "0.001", "never": "1.0005"},
+        {
+            "balance": "10",
+            "payment": "9.999",
+            "fee": "0.100 TND",
+            "remaining": "0.001",
+            "invalid": "1.0005",
+        },
     ),
 ]
 
@@ -221,13 +253,13 @@ async def test_fees_are_rounded_to_the_decimals_of_the_currency(
     """Not every currency has two decimals."""
     async with _run_in_currency(currency, settings, database_url) as two_gateways:
         aminata, terminal = (
-            await two_gateways.create_customer(expected["has"]),
+            await two_gateways.create_customer(expected["balance"]),
             (await two_gateways.create_merchant()).server,
         )
-        paid = require_success(await terminal.pay(expected["pays"], aminata.card))
+        paid = require_success(await terminal.pay(expected["payment"], aminata.card))
         assert paid["fee_amount"] == expected["fee"]
-        assert await aminata.get_balance() == expected["left"]
-        response = await terminal.pay(expected["never"], aminata.card)
+        assert await aminata.get_balance() == expected["remaining"]
+        response = await terminal.pay(expected["invalid"], aminata.card)
         assert require_error(response) == (422, "VALIDATION_FAILED")
         require_success(await terminal.refund(paid["transaction_id"]))
-        assert Decimal(await aminata.get_balance()) == Decimal(expected["has"])
+        assert Decimal(await aminata.get_balance()) == Decimal(expected["balance"])

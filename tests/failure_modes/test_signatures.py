@@ -28,18 +28,18 @@ UNAUTHORIZED = (401, "UNAUTHORIZED")
 
 #: Re-encodings of a body by an intermediary. Almost all of them keep its meaning.
 REENCODINGS: dict[str, Callable[[bytes], bytes]] = {
-    "other order": lambda raw: _encode_json(dict(reversed(json.loads(raw).items()))),
+    "reordered fields": lambda raw: _encode_json(dict(reversed(json.loads(raw).items()))),
     "no spaces": lambda raw: json.dumps(json.loads(raw), separators=(",", ":")).encode(),
     "indented": lambda raw: json.dumps(json.loads(raw), indent=1).encode(),
-    "letters escaped": lambda raw: json.dumps(json.loads(raw), ensure_ascii=True).encode(),
-    "slashes escaped": lambda raw: raw.replace(b"/", b"\\/"),
-    "a name escaped": lambda raw: raw.replace(b'"amount"', b'"\\u0061mount"'),
+    "escaped letters": lambda raw: json.dumps(json.loads(raw), ensure_ascii=True).encode(),
+    "escaped slashes": lambda raw: raw.replace(b"/", b"\\/"),
+    "an escaped name": lambda raw: raw.replace(b'"amount"', b'"\\u0061mount"'),
     "numbers as floats": lambda raw: raw.replace(b": 1}", b": 1.0}"),
-    "the same key again": lambda raw: raw[:-1] + b', "amount": "5"}',
+    "a duplicate key": lambda raw: raw[:-1] + b', "amount": "5"}',
     "composed letters": lambda raw: unicodedata.normalize("NFC", raw.decode()).encode(),
     "a byte order mark": lambda raw: b"\xef\xbb\xbf" + raw,
-    "a last line end": lambda raw: raw + b"\n",
-    "a first space": lambda raw: b" " + raw,
+    "a trailing line feed": lambda raw: raw + b"\n",
+    "a leading space": lambda raw: b" " + raw,
     "another amount": lambda raw: raw.replace(b'"amount": "5"', b'"amount": "50"'),
 }
 
@@ -51,12 +51,12 @@ def _encode_json(value: Any) -> bytes:
 def _sign_headers(
     key: HmacAuth, body: bytes, path: str, timestamp: str | None = None
 ) -> dict[str, str]:
-    moment = format_rfc3339(system_clock()) if timestamp is None else timestamp
+    signed_timestamp = format_rfc3339(system_clock()) if timestamp is None else timestamp
     partner = {} if key.partner_id is None else {"X-Partner-ID": key.partner_id}
     return {
         "X-API-Key-ID": key.id,
-        "X-Timestamp": moment,
-        "X-Signature": signing.sign(key.secret.encode(), "POST", path, moment, body),
+        "X-Timestamp": signed_timestamp,
+        "X-Signature": signing.sign(key.secret.encode(), "POST", path, signed_timestamp, body),
         **partner,
     }
 
@@ -86,11 +86,11 @@ async def test_signed_payment_with_a_reencoded_body_is_rejected(merchant: PosDri
     )
     headers = _sign_headers(merchant.merchant_auth, raw, PAY_URL)
     client = merchant.harness.client
-    for what, write in REENCODINGS.items():
-        changed = write(raw)
-        assert changed != raw, what
+    for reencoding, reencode in REENCODINGS.items():
+        changed = reencode(raw)
+        assert changed != raw, reencoding
         response = await client.post(PAY_URL, content=changed, headers=headers)
-        assert parse_error(response) == UNAUTHORIZED, what
+        assert parse_error(response) == UNAUTHORIZED, reencoding
     assert await count_transactions(merchant.harness) == 0
     response = await client.post(PAY_URL, content=raw, headers=headers)
     assert response.status_code == 200
@@ -105,13 +105,13 @@ async def test_signed_partner_top_up_with_a_reencoded_body_is_rejected(harness: 
     webhook = _encode_json({"phone_number": customer["phone_number"], "reference": "B", **body})
     headers = _sign_headers(partner_key(new), request, FUND_URL)
     signature = signing.webhook_signature(new["webhook_secret"].encode(), webhook)
-    for what, write in REENCODINGS.items():
-        response = await harness.client.post(FUND_URL, content=write(request), headers=headers)
-        assert parse_error(response) == UNAUTHORIZED, what
+    for reencoding, reencode in REENCODINGS.items():
+        response = await harness.client.post(FUND_URL, content=reencode(request), headers=headers)
+        assert parse_error(response) == UNAUTHORIZED, reencoding
         response = await post_webhook(
-            harness.client, new, write(webhook), **{"X-Webhook-Signature": signature}
+            harness.client, new, reencode(webhook), **{"X-Webhook-Signature": signature}
         )
-        assert parse_error(response) == UNAUTHORIZED, what
+        assert parse_error(response) == UNAUTHORIZED, reencoding
     assert await count_transactions(harness) == 0
     assert (await harness.client.post(FUND_URL, content=request, headers=headers)).is_success
     assert (await post_webhook(harness.client, new, webhook)).is_success
@@ -122,26 +122,30 @@ async def test_duplicate_json_key_is_validated_and_executed_with_the_same_value(
     merchant: PosDriver,
 ) -> None:
     """If parsers disagreed on duplicate keys, limits could be checked on the wrong amount."""
-    name, harness = new_request_id(), merchant.harness
-    twice = (
-        f'{{"request_id": "{name}", "card_serial": "{merchant.card}", "pin": "{WRONG_PIN}",'
+    request_id, harness = new_request_id(), merchant.harness
+    body = (
+        f'{{"request_id": "{request_id}", "card_serial": "{merchant.card}", "pin": "{WRONG_PIN}",'
         f'"amount": "1", "amount": "700", "pin": "{PIN}"}}'
     ).encode()
     response = await harness.client.post(
-        PAY_URL, content=twice, headers=_sign_headers(merchant.merchant_auth, twice, PAY_URL)
+        PAY_URL, content=body, headers=_sign_headers(merchant.merchant_auth, body, PAY_URL)
     )
     assert (response.status_code, response.json()["amount"]) == (200, "700.00 SLE")
     assert await merchant.get_balance() == 300_00
     # A replay compares the same value: neither a new payment nor the first amount.
-    again = await merchant.pay("700", request_id=name, pin=PIN)
-    assert again.headers["Idempotent-Replayed"] == "true"
-    other = await merchant.pay("1", request_id=name, pin=PIN)
+    replayed = await merchant.pay("700", request_id=request_id, pin=PIN)
+    assert replayed.headers["Idempotent-Replayed"] == "true"
+    other = await merchant.pay("1", request_id=request_id, pin=PIN)
     assert parse_error(other) == (409, "DUPLICATE_REQUEST")
     # The last value exceeds the limit for payments without a PIN.
-    bare = twice.replace(f'"pin": "{PIN}"'.encode(), b'"pin": null').replace(b"700", b"501")
-    bare = bare.replace(name.encode(), new_request_id().encode())
+    body_without_pin = body.replace(f'"pin": "{PIN}"'.encode(), b'"pin": null').replace(
+        b"700", b"501"
+    )
+    body_without_pin = body_without_pin.replace(request_id.encode(), new_request_id().encode())
     response = await harness.client.post(
-        PAY_URL, content=bare, headers=_sign_headers(merchant.merchant_auth, bare, PAY_URL)
+        PAY_URL,
+        content=body_without_pin,
+        headers=_sign_headers(merchant.merchant_auth, body_without_pin, PAY_URL),
     )
     assert parse_error(response) == (403, "PIN_REQUIRED")
 
@@ -195,8 +199,8 @@ async def test_signed_timestamp_in_a_nonstandard_format_is_rejected(
     body = b'{"card_identifier": "TAP-1"}'
     path, users = LOOKUP_URL, "/api/v1/subscribers"
     secret = harness.services.settings.service_secrets[service.id].encode()
-    for moment in build_odd_timestamps():
-        raw = moment.encode()
+    for signed_timestamp in build_odd_timestamps():
+        raw = signed_timestamp.encode()
         headers = {
             name: value.encode() for name, value in _sign_headers(terminal_auth, body, path).items()
         }
@@ -206,16 +210,16 @@ async def test_signed_timestamp_in_a_nonstandard_format_is_rejected(
             terminal_auth.secret.encode(), "POST", path, text, body
         ).encode()
         response = await client.post(path, content=body, headers=headers)
-        assert parse_error(response) == UNAUTHORIZED, moment
-        assert "X-Timestamp" in response.json()["message"], moment
+        assert parse_error(response) == UNAUTHORIZED, signed_timestamp
+        assert "X-Timestamp" in response.json()["message"], signed_timestamp
         headers = {
             "X-Service-Name": service.id.encode(),
             "X-Service-Timestamp": raw,
             "X-Service-Signature": signing.sign_service(secret, "GET", users, b"", text).encode(),
         }
         response = await client.get(users, headers=headers)
-        assert parse_error(response) == UNAUTHORIZED, moment
-        assert "X-Service-Timestamp" in response.json()["message"], moment
+        assert parse_error(response) == UNAUTHORIZED, signed_timestamp
+        assert "X-Service-Timestamp" in response.json()["message"], signed_timestamp
 
 
 async def test_signed_timestamp_more_than_five_minutes_off_is_rejected(
@@ -228,12 +232,12 @@ async def test_signed_timestamp_more_than_five_minutes_off_is_rejected(
         LOOKUP_URL,
     )
     secret = harness.services.settings.service_secrets["messenger"].encode()
-    for seconds, good in ((-310, False), (-290, True), (290, True), (310, False), (1e9, False)):
-        moment = format_rfc3339(system_clock() + timedelta(seconds=seconds))
+    for seconds, is_valid in ((-310, False), (-290, True), (290, True), (310, False), (1e9, False)):
+        signed_timestamp = format_rfc3339(system_clock() + timedelta(seconds=seconds))
         response = await client.post(
-            path, content=body, headers=_sign_headers(terminal_auth, body, path, moment)
+            path, content=body, headers=_sign_headers(terminal_auth, body, path, signed_timestamp)
         )
-        assert (response.status_code != 401) == good, seconds
+        assert (response.status_code != 401) == is_valid, seconds
         unix = str(int(time.time() + seconds))
         headers = {
             "X-Service-Name": "messenger",
@@ -241,7 +245,7 @@ async def test_signed_timestamp_more_than_five_minutes_off_is_rejected(
             "X-Service-Signature": signing.sign_service(secret, "GET", "/api/v1/cards", b"", unix),
         }
         response = await client.get("/api/v1/cards", headers=headers)
-        assert (response.status_code != 401) == good, seconds
+        assert (response.status_code != 401) == is_valid, seconds
 
 
 async def test_replay_attack_with_a_recorded_payment_moves_no_money(
@@ -258,25 +262,28 @@ async def test_replay_attack_with_a_recorded_payment_moves_no_money(
     headers = _sign_headers(merchant.merchant_auth, raw, PAY_URL)
     responses = await asyncio.gather(
         *(
-            one_client.post(PAY_URL, content=raw, headers=headers)
-            for one_client in (client, other_process_client)
+            process_client.post(PAY_URL, content=raw, headers=headers)
+            for process_client in (client, other_process_client)
             for _ in range(8)
         )
     )
     assert {response.status_code for response in responses} == {200}
-    assert len({http_response.json()["transaction_id"] for http_response in responses}) == 1
+    assert len({response.json()["transaction_id"] for response in responses}) == 1
     assert await merchant.get_balance() == 995_00
     # Another idempotency key cannot be added to a signed request.
-    renamed = headers | {"Idempotency-Key": "another"}
-    assert parse_error(await client.post(PAY_URL, content=raw, headers=renamed)) == (
+    rekeyed_headers = headers | {"Idempotency-Key": "another"}
+    assert parse_error(await client.post(PAY_URL, content=raw, headers=rekeyed_headers)) == (
         400,
         "INVALID_REQUEST",
     )
     # An expired timestamp is rejected without a replay.
-    late = _sign_headers(
+    expired_headers = _sign_headers(
         merchant.merchant_auth, raw, PAY_URL, format_rfc3339(system_clock() - timedelta(minutes=6))
     )
-    assert parse_error(await client.post(PAY_URL, content=raw, headers=late)) == UNAUTHORIZED
+    assert (
+        parse_error(await client.post(PAY_URL, content=raw, headers=expired_headers))
+        == UNAUTHORIZED
+    )
 
 
 async def test_replay_attack_with_a_recorded_top_up_moves_no_money(
@@ -296,10 +303,10 @@ async def test_replay_attack_with_a_recorded_top_up_moves_no_money(
     headers = _sign_headers(partner_key(new), request, FUND_URL)
     responses = await asyncio.gather(
         *(
-            sent
+            attempt
             for client in (harness.client, other_process_client)
             for _ in range(4)
-            for sent in (
+            for attempt in (
                 client.post(FUND_URL, content=request, headers=headers),
                 post_webhook(client, new, webhook),
             )

@@ -31,7 +31,7 @@ PRIVATE_ADDRESSES = st.sampled_from(_NON_PUBLIC_IPV4).flatmap(
 def test_private_address_is_recognized_in_every_ipv6_form(address: IPv4Address) -> None:
     """IPv6 has several ways to embed an IPv4 address, and a network may route any of them."""
     inner = int(address)
-    disguises = [
+    embeddings = [
         IPv6Address(f"::ffff:{address}"),
         IPv6Address(f"::{address}") if inner > 1 else IPv6Address("::1"),
         IPv6Address(f"::ffff:0:{address}"),
@@ -42,7 +42,7 @@ def test_private_address_is_recognized_in_every_ipv6_form(address: IPv4Address) 
         IPv6Address(f"fe80::5efe:{address}"),
     ]
     assert not is_public_address(address)
-    assert [item for item in disguises if is_public_address(item)] == []
+    assert [item for item in embeddings if is_public_address(item)] == []
 
 
 class RebindingResolver:
@@ -58,17 +58,17 @@ class RebindingResolver:
 
 async def test_dns_rebinding_between_check_and_use_is_rejected() -> None:
     """A name that was checked must not be resolved again when connecting."""
-    names = RebindingResolver()
+    resolver = RebindingResolver()
     url = "https://shop.example.com/hook"
-    assert await require_public(url, names) == ["93.184.215.14"]
+    assert await require_public(url, resolver) == ["93.184.215.14"]
     with pytest.raises(TargetRejectedError):
-        await require_public(url, names)
+        await require_public(url, resolver)
     # Each delivery resolves once and connects to that address, so nothing can change in between.
-    names.call_count = 1
-    sender = WebhookSender(public_only=True, resolve=names)
+    resolver.call_count = 1
+    sender = WebhookSender(public_only=True, resolve=resolver)
     with pytest.raises(NoResponseError, match="TargetRejectedError"):
         await sender.send(url, {}, b"{}")
-    assert names.call_count == 2
+    assert resolver.call_count == 2
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ async def test_media_id_cannot_contain_a_path(
 
 
 @pytest.mark.parametrize(
-    "elsewhere",
+    "url",
     [
         "http://169.254.169.254/latest/meta-data/",
         "http://[::ffff:169.254.169.254]/",
@@ -108,10 +108,10 @@ async def test_media_id_cannot_contain_a_path(
     ],
 )
 async def test_media_is_not_fetched_from_non_provider_urls(
-    fake_graph_server: FakeGraphServer, elsewhere: str
+    fake_graph_server: FakeGraphServer, url: str
 ) -> None:
     """A tampered link would send the access token into the internal network."""
-    fake_graph_server.enqueue_response(200, b'{"url": "%b"}' % elsewhere.encode())
+    fake_graph_server.enqueue_response(200, b'{"url": "%b"}' % url.encode())
     async with GraphClient(fake_graph_server.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(MediaError, match="cannot be fetched from"):
             await graph.fetch_media("1")
@@ -119,7 +119,7 @@ async def test_media_is_not_fetched_from_non_provider_urls(
 
 
 def list_http_clients() -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield each place that creates an HTTP client, with its options."""
+    """Yield each module that creates an HTTP client, with the client's options."""
     root = Path(tapgate.__file__).parent
     for file in root.rglob("*.py"):
         text = file.read_text()
@@ -127,8 +127,12 @@ def list_http_clients() -> Iterator[tuple[str, dict[str, object]]]:
             continue
         for node in ast.walk(ast.parse(text)):
             match node:
-                case ast.Call(ast.Attribute(attr="AsyncClient" | "Client" | "urlopen"), _, words):
-                    options = {word.arg or "": getattr(word.value, "value", None) for word in words}
+                case ast.Call(
+                    ast.Attribute(attr="AsyncClient" | "Client" | "urlopen"), _, keywords
+                ):
+                    options = {
+                        item.arg or "": getattr(item.value, "value", None) for item in keywords
+                    }
                     yield file.relative_to(root).as_posix(), options
 
 
@@ -137,9 +141,9 @@ def test_no_http_client_follows_redirects_or_uses_environment_proxies() -> None:
 
     Generated from the source, so new clients are covered automatically.
     """
-    found = dict(list_http_clients())
-    assert {"notifications/webhooks/sender.py", "messenger/channel/graph.py"} <= found.keys()
-    for place, options in found.items():
-        assert options.get("follow_redirects", False) is False, place
-        if not place.startswith(("cli/", "client/")):  # these run on the caller's own machine
-            assert options["trust_env"] is False, place
+    clients = dict(list_http_clients())
+    assert {"notifications/webhooks/sender.py", "messenger/channel/graph.py"} <= clients.keys()
+    for module, options in clients.items():
+        assert options.get("follow_redirects", False) is False, module
+        if not module.startswith(("cli/", "client/")):  # these run on the caller's own machine
+            assert options["trust_env"] is False, module

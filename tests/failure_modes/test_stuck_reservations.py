@@ -57,24 +57,26 @@ async def test_client_disconnect_leaves_no_funds_reserved(two_gateways: TwoGatew
         (await two_gateways.create_merchant()).server,
     )
     database = two_gateways.harness.services.database
-    names = [new_request_id() for _ in range(10)]
+    request_ids = [new_request_id() for _ in range(10)]
     async with database.transaction() as tx:
         await _lock_account(tx, aminata)
-        response = [
+        tasks = [
             asyncio.create_task(
                 terminal.with_client(two_gateways.clients[number % 2]).pay(
-                    "5", aminata.card, request_id=name
+                    "5", aminata.card, request_id=request_id
                 )
             )
-            for number, name in enumerate(names)
+            for number, request_id in enumerate(request_ids)
         ]
         await asyncio.sleep(0.1)
-        for task in response:
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*response, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
     # Each payment was executed completely or not at all, and its retry has the same outcome.
-    responses = [await terminal.pay("5", aminata.card, request_id=name) for name in names]
-    assert all(http_response.is_success for http_response in responses)
+    responses = [
+        await terminal.pay("5", aminata.card, request_id=request_id) for request_id in request_ids
+    ]
+    assert all(tasks.is_success for tasks in responses)
     assert await aminata.get_funds() == ("50.00", "0.00")
     await _require_no_locks_or_holds(database)
 
@@ -85,23 +87,25 @@ async def test_killed_database_session_leaves_no_funds_reserved(two_gateways: Tw
         await two_gateways.create_customer("100"),
         (await two_gateways.create_merchant()).server,
     )
-    database, name = two_gateways.harness.services.database, new_request_id()
+    database, request_id = two_gateways.harness.services.database, new_request_id()
     async with database.transaction() as tx:
         await _lock_account(tx, aminata)
-        response = asyncio.create_task(terminal.pay("60", aminata.card, request_id=name))
+        payment = asyncio.create_task(terminal.pay("60", aminata.card, request_id=request_id))
         async with asyncio.timeout(30):
             while not await tx.fetchval(
                 """SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
                    WHERE datname = current_database() AND wait_event_type = 'Lock'"""
             ):
                 await asyncio.sleep(0.01)
-        http_response = await response
-    assert require_error(http_response) == (503, "SERVICE_UNAVAILABLE")
-    assert http_response.headers["Retry-After"]
+        failed = await payment
+    assert require_error(failed) == (503, "SERVICE_UNAVAILABLE")
+    assert failed.headers["Retry-After"]
     assert await aminata.get_funds() == ("100.00", "0.00")
     await _require_no_locks_or_holds(database)
     require_success(
-        await terminal.with_client(two_gateways.clients[1]).pay("60", aminata.card, request_id=name)
+        await terminal.with_client(two_gateways.clients[1]).pay(
+            "60", aminata.card, request_id=request_id
+        )
     )
     assert await aminata.get_funds() == ("40.00", "0.00")
 
@@ -146,21 +150,21 @@ async def test_killed_worker_leaves_no_funds_reserved(
 
 async def test_stalled_worker_does_not_block_a_wallet_forever(two_gateways: TwoGateways) -> None:
     """A process is suspended while it holds a row lock on a wallet."""
-    timeout_seconds = "idle_in_transaction_session_timeout"
-    text = await two_gateways.harness.services.database.fetchval(f"SHOW {timeout_seconds}")
-    assert text == "30s"
+    setting = "idle_in_transaction_session_timeout"
+    value = await two_gateways.harness.services.database.fetchval(f"SHOW {setting}")
+    assert value == "30s"
     aminata, terminal = (
         await two_gateways.create_customer("100"),
         (await two_gateways.create_merchant()).server,
     )
-    async with two_gateways.harness.services.database.connection() as stopped:
+    async with two_gateways.harness.services.database.connection() as stalled:
         try:
-            await stopped.execute("BEGIN")
-            await _lock_account(stopped, aminata)
-            await stopped.execute(f"SET {timeout_seconds} = '300ms'")  # stalls from here on
+            await stalled.execute("BEGIN")
+            await _lock_account(stalled, aminata)
+            await stalled.execute(f"SET {setting} = '300ms'")  # stalls from here on
             require_success(await terminal.pay("10", aminata.card))
         finally:
-            stopped.terminate()
+            stalled.terminate()
     assert await aminata.get_funds() == ("90.00", "0.00")
 
 
@@ -204,8 +208,8 @@ async def test_old_payment_under_review_is_listed_and_can_be_decided(
     require_success(
         await resolve_alert(two_gateways.harness, alert["id"], transaction_decision=decision)
     )
-    left = "20.00" if decision == "release" else "100.00"
-    assert await aminata.get_funds() == (left, "0.00")
+    available = "20.00" if decision == "release" else "100.00"
+    assert await aminata.get_funds() == (available, "0.00")
 
 
 async def test_rejected_payment_restores_the_limits_it_had_used(

@@ -31,14 +31,14 @@ async def test_concurrent_top_ups_with_one_reference_and_two_amounts_execute_one
     """A partner corrects an amount and sends both versions under one reference."""
     bank, aminata = await two_gateways.create_bank("1000"), await two_gateways.create_customer()
 
-    def tell(amount: str) -> SendRequest:
-        return lambda line: bank.with_client(line).send_webhook(amount, aminata, "INV-1")
+    def build_webhook(amount: str) -> SendRequest:
+        return lambda client: bank.with_client(client).send_webhook(amount, aminata, "INV-1")
 
-    def order(amount: str) -> SendRequest:
-        return lambda line: bank.with_client(line).top_up(amount, aminata, "INV-1")
+    def build_top_up(amount: str) -> SendRequest:
+        return lambda client: bank.with_client(client).top_up(amount, aminata, "INV-1")
 
     responses = await two_gateways.run_concurrently(
-        *[tell("40"), tell("50"), order("50"), order("40")] * 4
+        *[build_webhook("40"), build_webhook("50"), build_top_up("50"), build_top_up("40")] * 4
     )
     assert count_outcomes(responses) == {200: 8, (409, "DUPLICATE_REFERENCE"): 8}
     (paid,) = {require_success(response)["amount"] for response in responses if response.is_success}
@@ -52,14 +52,14 @@ async def test_duplicated_and_reordered_partner_webhooks_credit_each_reference_o
     """Each webhook is delivered three times, shuffled, across two processes."""
     bank, aminata = await two_gateways.create_bank("1000"), await two_gateways.create_customer()
 
-    def tell(number: int) -> SendRequest:
-        return lambda line: bank.with_client(line).send_webhook(
+    def build_webhook(number: int) -> SendRequest:
+        return lambda client: bank.with_client(client).send_webhook(
             f"{number}", aminata, f"INV-{number}"
         )
 
     deliveries = [number for number in range(1, 11) for _ in range(3)]
     random.Random(seed).shuffle(deliveries)
-    responses = await two_gateways.run_concurrently(*map(tell, deliveries))
+    responses = await two_gateways.run_concurrently(*map(build_webhook, deliveries))
     assert count_outcomes(responses) == {200: 30}
     assert Counter(
         Counter(response.json()["transaction_id"] for response in responses).values()
@@ -94,9 +94,9 @@ class WebhookDriver:
 
     async def deliver(self) -> None:
         """Deliver everything that is due, with two workers running concurrently."""
-        couriers = [WebhookWorker(self.services, EVENT_RECORD_LOADERS) for _ in range(2)]
-        await asyncio.gather(*(courier.start_due_attempts() for courier in couriers))
-        await asyncio.gather(*(courier.wait_until_idle() for courier in couriers))
+        workers = [WebhookWorker(self.services, EVENT_RECORD_LOADERS) for _ in range(2)]
+        await asyncio.gather(*(worker.start_due_attempts() for worker in workers))
+        await asyncio.gather(*(worker.wait_until_idle() for worker in workers))
 
     def advance_clock(self, **time: float) -> None:
         self._clock_offset += timedelta(**time)
@@ -106,8 +106,8 @@ class WebhookDriver:
 async def webhook_driver(
     two_gateways: TwoGateways, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[WebhookDriver]:
-    for timeout_seconds in ("RESPONSE_TIMEOUT_SECONDS", "_CONNECT_TIMEOUT_SECONDS"):
-        monkeypatch.setattr(sender, timeout_seconds, 60.0)  # no attempt times out on a busy machine
+    for constant in ("RESPONSE_TIMEOUT_SECONDS", "_CONNECT_TIMEOUT_SECONDS"):
+        monkeypatch.setattr(sender, constant, 60.0)  # no attempt times out on a busy machine
     receiver = WebhookReceiver()
     async with receiver.listen():
         yield WebhookDriver(two_gateways, receiver)
@@ -137,21 +137,21 @@ async def test_response_after_the_timeout_causes_redelivery_of_the_same_event(
     """The receiver booked the event but its 200 arrived too late, so the event is sent again."""
     await webhook_driver.subscribe("/slow")
     await webhook_driver.pay()
-    waits: list[asyncio.Timeout] = []
+    timeouts: list[asyncio.Timeout] = []
 
-    def timeout(seconds: float) -> asyncio.Timeout:
-        waits.append(asyncio.timeout(seconds))
-        return waits[-1]
+    def record_timeout(seconds: float) -> asyncio.Timeout:
+        timeouts.append(asyncio.timeout(seconds))
+        return timeouts[-1]
 
     with monkeypatch.context() as patch:
-        patch.setattr(sender, "asyncio", SimpleNamespace(timeout=timeout))
-        delivering = asyncio.create_task(webhook_driver.deliver())
+        patch.setattr(sender, "asyncio", SimpleNamespace(timeout=record_timeout))
+        delivery = asyncio.create_task(webhook_driver.deliver())
         async with asyncio.timeout(30):
             while not webhook_driver.receiver.received:
                 await asyncio.sleep(0.01)
-        (timeout_seconds,) = waits
-        timeout_seconds.reschedule(asyncio.get_running_loop().time())  # expire the timeout now
-        await delivering
+        (response_timeout,) = timeouts
+        response_timeout.reschedule(asyncio.get_running_loop().time())  # expire the timeout now
+        await delivery
     webhook_driver.receiver.release_slow.set()
     webhook_driver.advance_clock(hours=1)
     await webhook_driver.deliver()
@@ -175,8 +175,8 @@ async def test_receiver_that_was_down_for_days_gets_the_same_event_on_manual_red
     (failed,) = await webhook_driver.gateways.admin.list_all(
         f"admin/webhook-endpoints/{endpoint}/deliveries"
     )
-    again = f"admin/webhook-endpoints/{endpoint}/deliveries/{failed['id']}/redeliver"
-    require_success(await webhook_driver.gateways.admin.post(again))
+    redeliver_path = f"admin/webhook-endpoints/{endpoint}/deliveries/{failed['id']}/redeliver"
+    require_success(await webhook_driver.gateways.admin.post(redeliver_path))
     webhook_driver.advance_clock(seconds=1)
     await webhook_driver.deliver()
     assert (await get_only_delivery(webhook_driver.services))["status"] == "delivered"
@@ -192,13 +192,13 @@ async def test_chat_messages_delivered_twice_to_two_processes_pay_once(
         await two_gateways.create_customer(),
     )
     services_driver = ServicesDriver(two_gateways.harness, database_url)
-    async with services_driver.run_messenger() as one, services_driver.run_messenger() as other:
-        phone, twin = one.create_phone(aminata.phone), other.create_phone(aminata.phone)
-        for words in (f"send 10 to {mohamed.card}", "yes"):
-            message = phone.build_message(build_text(words))
-            await asyncio.gather(*(each.deliver(message) for each in (phone, twin, phone)))
+    async with services_driver.run_messenger() as first, services_driver.run_messenger() as second:
+        phone, other_phone = first.create_phone(aminata.phone), second.create_phone(aminata.phone)
+        for text in (f"send 10 to {mohamed.card}", "yes"):
+            message = phone.build_message(build_text(text))
+            await asyncio.gather(*(each.deliver(message) for each in (phone, other_phone, phone)))
             await phone.wait_until_handled()
-        await asyncio.gather(*(each.submit_form({"pin": PIN}) for each in (phone, twin) * 3))
+        await asyncio.gather(*(each.submit_form({"pin": PIN}) for each in (phone, other_phone) * 3))
         await phone.wait_until_handled()
     assert len(await services_driver.list_transfers(aminata.id)) == 1
     assert [await aminata.get_balance(), await mohamed.get_balance()] == ["89.85", "10.00"]

@@ -14,19 +14,19 @@ _SCOPES = ("payments:read", "payments:write", "balance:read", "subscribers:read"
 
 
 class TwoGateways:
-    def __init__(self, harness: Harness, lines: list[Client], ada: Admin, app: App) -> None:
+    def __init__(self, harness: Harness, clients: list[Client], admin: Admin, app: App) -> None:
         self.harness = harness
-        self.clients = lines
-        self.admin = ada
+        self.clients = clients
+        self.admin = admin
         self.app = app
 
     @classmethod
-    async def open(cls, harness: Harness, *lines: Client) -> "TwoGateways":
+    async def open(cls, harness: Harness, *clients: Client) -> "TwoGateways":
         """Open both gateways with compliance rules disabled, so payments are not limited."""
         await harness.disable_compliance_rules()
         admin, key = await harness.create_admin(), await harness.create_api_key(*_SCOPES)
-        ada = Admin(harness.client, admin._credential, {"id": admin.id})
-        return cls(harness, list(lines), ada, App(harness.client, key, key.id))
+        system_admin = Admin(harness.client, admin._credential, {"id": admin.id})
+        return cls(harness, list(clients), system_admin, App(harness.client, key, key.id))
 
     async def run_concurrently(self, *requests: SendRequest) -> list[httpx2.Response]:
         return await send_round_robin(self.clients, *requests)

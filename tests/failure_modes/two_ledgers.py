@@ -14,28 +14,28 @@ from tapgate.store.database import Database
 
 
 class TwoLedgers:
-    def __init__(self, *both: LedgerDriver) -> None:
-        self.ledgers = both
-        self.first, self.second = both
+    def __init__(self, *ledgers: LedgerDriver) -> None:
+        self.ledgers = ledgers
+        self.first, self.second = ledgers
 
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
         cls, url: str, database: Database, timezone: str = "Africa/Freetown"
     ) -> AsyncIterator["TwoLedgers"]:
-        both = [
+        ledgers = [
             await LedgerDriver.open(url, database, FakeClock(), timezone, slot)
             for slot in (501, 502)
         ]
         await database.execute("UPDATE compliance_rules SET status = 'inactive'")
         try:
-            yield cls(*both)
+            yield cls(*ledgers)
         finally:
-            for ledger in both:
+            for ledger in ledgers:
                 await ledger.close()
 
     async def set_limits(self, **limits: int) -> None:
-        changes = ", ".join(f"{name} = ${place}" for place, name in enumerate(limits, 1))
+        changes = ", ".join(f"{name} = ${index}" for index, name in enumerate(limits, 1))
         await self.first.database.execute(f"UPDATE account_rules SET {changes}", *limits.values())
         self.invalidate_rules()
 
@@ -55,8 +55,8 @@ class TwoLedgers:
     async def submit_transfer(
         self, ledger: LedgerDriver, sender: int, receiver: int, amount: int
     ) -> Outcome:
-        sides = commands.subscriber_party(sender), commands.subscriber_party(receiver)
-        return await ledger.submit(build_command(chart.TRANSFER, *sides, amount))
+        parties = commands.subscriber_party(sender), commands.subscriber_party(receiver)
+        return await ledger.submit(build_command(chart.TRANSFER, *parties, amount))
 
     async def submit_concurrently(
         self, sender: int, receiver: int, amount: int, *, times: int

@@ -24,53 +24,53 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     print(f"Seed {arguments.seed}, {arguments.requests} requests", flush=True)
-    tally = asyncio.run(run_all(arguments.requests, arguments.seed))
-    for finding in tally.findings:
+    results = asyncio.run(run_all(arguments.requests, arguments.seed))
+    for finding in results.findings:
         print(finding)
-    for line in tally.format_summary():
+    for line in results.format_summary():
         print(line)
-    return 1 if tally.finding_count else 0
+    return 1 if results.finding_count else 0
 
 
 async def run_all(count: int, seed: int) -> Results:
     started = monotonic()
     async with create_installation() as installation:
-        stock = await create_fixtures(installation)
-        wrong = await run_forgeries(stock) + await run_wrong_methods(installation)
-        tally = await run_fuzzing(stock, count, seed, _print_line)
-        for problem in wrong:
-            tally.add_finding(problem)
-        for line in tally.format_table():
+        fixtures = await create_fixtures(installation)
+        problems = await run_forgeries(fixtures) + await run_wrong_methods(installation)
+        results = await run_fuzzing(fixtures, count, seed, _print_line)
+        for problem in problems:
+            results.add_finding(problem)
+        for line in results.format_table():
             print(line)
         await installation.require_no_failures()
         print(f"Ledger verified, no errors logged, {monotonic() - started:.0f} s")
-    return tally
+    return results
 
 
-async def run_forgeries(stock: FuzzFixtures) -> list[Finding]:
+async def run_forgeries(fixtures: FuzzFixtures) -> list[Finding]:
     """Send each kind of signed request with every mutation of every byte."""
-    installation = stock.installation
+    installation = fixtures.installation
     url = installation.deployment.database_url
-    found: list[Finding] = []
-    genuine = await build_each_kind(stock)
+    findings: list[Finding] = []
+    signed_requests = await build_each_kind(fixtures)
     before = await wait_until_idle(url)
-    async with open_connections(installation) as ways:
-        for signed in genuine:
-            tries = list(build_forgeries(signed))
-            found += [Finding(signed.kind, "forger", "accepted", item, "") for item in
-                      await find_accepted(tries, ways)]  # fmt: skip
-            _print_line(f"{len(tries)} forgeries sent: {signed.kind}")
+    async with open_connections(installation) as pools:
+        for signed in signed_requests:
+            forgeries = list(build_forgeries(signed))
+            findings += [Finding(signed.kind, "forger", "accepted", item, "") for item in
+                      await find_accepted(forgeries, pools)]  # fmt: skip
+            _print_line(f"{len(forgeries)} forgeries sent: {signed.kind}")
     if await digest_tables(url) != before:
-        found.append(Finding("all", "forger", "changed stored data", "", ""))
-    return found
+        findings.append(Finding("all", "forger", "changed stored data", "", ""))
+    return findings
 
 
 async def run_wrong_methods(installation: Installation) -> list[Finding]:
     documents = await fetch_openapi_documents(installation)
-    async with open_connections(installation) as ways:
+    async with open_connections(installation) as pools:
         return [
-            Finding(wrong, "anonymous", "not 405 with the allowed methods", "", "")
-            async for wrong in find_wrong_responses(documents, ways)
+            Finding(problem, "anonymous", "not 405 with the allowed methods", "", "")
+            async for problem in find_wrong_responses(documents, pools)
         ]
 
 

@@ -45,14 +45,14 @@ class Caller:
             next(self.auth.sync_auth_flow(request))
 
 
-ANONYMOUS = Caller("nobody", None)
+ANONYMOUS = Caller("anonymous", None)
 
 
 class Callers:
     """Callers by name, and the selection of those that an operation allows."""
 
-    def __init__(self, created: Iterable[Caller]) -> None:
-        self.by_name = {caller.name: caller for caller in created}
+    def __init__(self, callers: Iterable[Caller]) -> None:
+        self.by_name = {caller.name: caller for caller in callers}
 
     @property
     def all(self) -> list[Caller]:
@@ -62,11 +62,11 @@ class Callers:
         """Return the callers that the operation allows, or the anonymous caller if it is public."""
         if path.startswith("/api/v1/webhooks/partners/"):
             return [self.by_name["webhook"]]
-        names = [name for choice in operation["security"] for name in _caller_names(choice)]
+        names = [name for choice in operation["security"] for name in _list_caller_names(choice)]
         return [self.by_name[name] for name in names] or [ANONYMOUS]
 
 
-def _caller_names(choice: Mapping[str, list[str]]) -> list[str]:
+def _list_caller_names(choice: Mapping[str, list[str]]) -> list[str]:
     if "apiKey" in choice:
         return [f"key {choice['apiKey'][0]}", "key of all scopes"]
     if "adminToken" in choice:
@@ -112,21 +112,23 @@ async def _create_admin_callers(ada: Admin) -> list[Caller]:
 
 
 async def _create_merchant_callers(ada: Admin) -> list[Caller]:
-    shop, closed = await ada.create_merchant(), await ada.create_merchant()
-    pos_terminal, terminal = await ada.create_terminal(shop, "Till")
-    lost, lost_terminal = await ada.create_terminal(shop, "Lost")
-    require_success(await ada.post(f"processors/{closed.id}/suspend", reason="fuzzing"))
-    require_success(await ada.post(f"processors/{shop.id}/terminals/{lost_terminal['id']}/block"))
+    merchant, suspended = await ada.create_merchant(), await ada.create_merchant()
+    pos_terminal, terminal = await ada.create_terminal(merchant, "Till")
+    blocked, blocked_terminal = await ada.create_terminal(merchant, "Blocked")
+    require_success(await ada.post(f"processors/{suspended.id}/suspend", reason="fuzzing"))
+    require_success(
+        await ada.post(f"processors/{merchant.id}/terminals/{blocked_terminal['id']}/block")
+    )
     return [
-        Caller("processor", shop.server.auth, {"terminal_id": terminal["id"]}),
+        Caller("processor", merchant.server.auth, {"terminal_id": terminal["id"]}),
         Caller("terminal", pos_terminal.auth, {"terminal_id": terminal["id"]}),
-        Caller("suspended processor", closed.server.auth),
-        Caller("blocked terminal", lost.auth),
+        Caller("suspended processor", suspended.server.auth),
+        Caller("blocked terminal", blocked.auth),
     ]
 
 
 async def _create_partner_callers(ada: Admin) -> list[Caller]:
-    built = []
+    callers = []
     for name in ("partner", "suspended partner"):
         created = require_success(
             await ada.post("admin/partners", name="Bank", overdraft_limit="0")
@@ -134,10 +136,10 @@ async def _create_partner_callers(ada: Admin) -> list[Caller]:
         partner = created["partner"]["id"]
         require_success(await ada.post(f"admin/partners/{partner}/fund", amount="900000"))
         key = HmacAuth(created["api_key_id"], created["hmac_secret"], partner)
-        built.append(Caller(name, key, {"partner_id": partner}))
+        callers.append(Caller(name, key, {"partner_id": partner}))
         if name == "partner":
             webhook = BodyHmacAuth("X-Webhook-Signature", created["webhook_secret"])
-            built.append(Caller("webhook", webhook, {"partner_id": partner}))
+            callers.append(Caller("webhook", webhook, {"partner_id": partner}))
         else:
             require_success(await ada.post(f"admin/partners/{partner}/suspend"))
-    return built
+    return callers

@@ -18,8 +18,8 @@ async def installation(
     postgres: str, scratch_databases: ScratchDatabases
 ) -> AsyncIterator[Installation]:
     name = await scratch_databases.acquire()
-    with tempfile.TemporaryDirectory(prefix="tapgate-test-") as place:
-        async with run_installation(Path(place), build_database_url(name, postgres)) as created:
+    with tempfile.TemporaryDirectory(prefix="tapgate-test-") as folder:
+        async with run_installation(Path(folder), build_database_url(name, postgres)) as created:
             yield created
             await created.require_no_failures()
     await scratch_databases.release(name)
@@ -32,5 +32,5 @@ async def fuzz_fixtures(installation: Installation) -> FuzzFixtures:
 
 @pytest.fixture(scope="module")
 async def connections(installation: Installation) -> AsyncIterator[dict[str, ConnectionPool]]:
-    async with open_connections(installation) as ways:
-        yield ways
+    async with open_connections(installation) as pools:
+        yield pools

@@ -43,10 +43,10 @@ class ConnectionPool:
     async def _send_on(
         self, opened: tuple[contextlib.AsyncExitStack, RawConnection], data: bytes
     ) -> httpx2.Response:
-        stack, line = opened
+        stack, connection = opened
         try:
-            await line.send(data)
-            response = await line.read_response()
+            await connection.send(data)
+            response = await connection.read_response()
         except BaseException:
             await stack.aclose()
             raise
@@ -64,8 +64,8 @@ class ConnectionPool:
 
 @contextlib.asynccontextmanager
 async def open_pool(address: str) -> AsyncIterator[ConnectionPool]:
-    created = ConnectionPool(address)
+    pool = ConnectionPool(address)
     try:
-        yield created
+        yield pool
     finally:
-        await created.close()
+        await pool.close()

@@ -38,14 +38,14 @@ _MAX_CURSORS = 200
 class Executor:
     def __init__(
         self,
-        stock: FuzzFixtures,
-        lines: dict[str, ConnectionPool],
-        tally: Results,
+        fixtures: FuzzFixtures,
+        connections: dict[str, ConnectionPool],
+        results: Results,
         secrets: Iterable[str],
     ) -> None:
-        self._fixtures = stock
-        self._connections = lines
-        self._results = tally
+        self._fixtures = fixtures
+        self._connections = connections
+        self._results = results
         self._secrets = list(secrets)
 
     async def execute(self, planned: PlannedRequest) -> None:
@@ -75,30 +75,38 @@ class Executor:
     ) -> tuple[Caller, tuple[bytes, str] | None]:
         """Return the caller, and the content that replaces the generated body, if any."""
         operation, rng = planned.operation, planned.rng
-        let_in = self._fixtures.callers.list_allowed(operation.spec, operation.path)
-        caller = rng.choice(let_in if rng.random() < 0.75 else self._fixtures.callers.all)
+        allowed = self._fixtures.callers.list_allowed(operation.spec, operation.path)
+        caller = rng.choice(allowed if rng.random() < 0.75 else self._fixtures.callers.all)
         # As generated, with existing records, or with everything that success requires.
         chance = rng.random()
-        real = 0.0 if chance < 0.1 else 1.0 if chance > 0.55 and planned.positive else 0.7
-        if real == 0.0 or (operation.path == "/api/v1/admin/logout" and chance < 0.5):
+        fill_probability = (
+            0.0 if chance < 0.1 else 1.0 if chance > 0.55 and planned.positive else 0.7
+        )
+        if fill_probability == 0.0 or (operation.path == "/api/v1/admin/logout" and chance < 0.5):
             return self._replace_needed_caller(operation, caller), None
         subjects = await pick_subjects(self._fixtures, rng)
-        ready = Prerequisites()
-        if real == 1.0 or rng.random() < 0.4:
-            ready = await self._prepare(operation, subjects, caller)
+        prerequisites = Prerequisites()
+        if fill_probability == 1.0 or rng.random() < 0.4:
+            prerequisites = await self._prepare(operation, subjects, caller)
         values = (
             build_common_values(subjects)
             | build_path_values(subjects, operation.path)
             | dict(caller.values)
         )
-        parts = values | ready.path
+        parts = values | prerequisites.path
         case.path_parameters = {
-            name: parts.get(name, value) if rng.random() < max(real, 0.9) else value
+            name: parts.get(name, value) if rng.random() < max(fill_probability, 0.9) else value
             for name, value in case.path_parameters.items()
         }
-        _fill_case(case, values, ready, lambda _: rng.random() < real, certain=real == 1.0)
-        content = ready.content if real == 1.0 else None
-        return ready.caller or self._replace_needed_caller(operation, caller), content
+        _fill_case(
+            case,
+            values,
+            prerequisites,
+            lambda _: rng.random() < fill_probability,
+            is_complete=fill_probability == 1.0,
+        )
+        content = prerequisites.content if fill_probability == 1.0 else None
+        return prerequisites.caller or self._replace_needed_caller(operation, caller), content
 
     async def _prepare(
         self, operation: Operation, subjects: RequestSubjects, caller: Caller
@@ -117,8 +125,8 @@ class Executor:
 
     def _replace_needed_caller(self, operation: Operation, caller: Caller) -> Caller:
         """Replace admins that are still needed, so that they are not logged out."""
-        leaving = operation.path == "/api/v1/admin/logout" and caller.name in _ADMIN_CALLERS
-        return self._fixtures.callers.by_name["nobody"] if leaving else caller
+        is_logout = operation.path == "/api/v1/admin/logout" and caller.name in _ADMIN_CALLERS
+        return self._fixtures.callers.by_name["anonymous"] if is_logout else caller
 
     def _build_request(
         self, operation: Operation, case: AnyCase, content: tuple[bytes, str] | None
@@ -170,16 +178,18 @@ _ADMIN_CALLERS = ("system_admin", "compliance_user", "support_user", "finance_us
 
 
 def _fill_case(
-    case: AnyCase, values: Values, ready: Prerequisites, wanted: Any, *, certain: bool
+    case: AnyCase, values: Values, prerequisites: Prerequisites, wanted: Any, *, is_complete: bool
 ) -> None:
-    for place in ("query", "headers", "body"):
-        container = getattr(case, place)
+    for part in ("query", "headers", "body"):
+        container = getattr(case, part)
         if isinstance(container, dict):
             changed = dict(container)
-            fill_fields(changed, values | ready.body, wanted)
-            if place == "body" and (certain or wanted("")):
-                changed |= {name: item for name, item in ready.body.items() if item is not ABSENT}
-            setattr(case, place, changed)
+            fill_fields(changed, values | prerequisites.body, wanted)
+            if part == "body" and (is_complete or wanted("")):
+                changed |= {
+                    name: item for name, item in prerequisites.body.items() if item is not ABSENT
+                }
+            setattr(case, part, changed)
 
 
 def _filter_request_arguments(kwargs: dict[str, Any]) -> dict[str, Any]:

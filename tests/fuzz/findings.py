@@ -96,13 +96,13 @@ def find_problems(
 
 
 def _check_against_openapi(
-    case: AnyCase, request: httpx2.Request, http_response: httpx2.Response
+    case: AnyCase, request: httpx2.Request, received: httpx2.Response
 ) -> Iterator[str]:
-    headers = {name: [value] for name, value in http_response.headers.items()}
+    headers = {name: [value] for name, value in received.headers.items()}
     response = Response(
-        http_response.status_code,
+        received.status_code,
         headers,
-        http_response.content,
+        received.content,
         to_prepared_request(request),
         0.0,
         verify=False,
@@ -140,8 +140,8 @@ def find_undocumented_codes(
     expected, message = TABLE[Code(str(code))][:2]
     if (expected, message) != (status, body.get("error")):
         yield f"{code} with another status or message than in docs/errors.md"
-    told_anywhere = code in _CREDENTIAL_CODES and "401" in operation.spec["responses"]
-    if code not in operation.list_codes(status) and not told_anywhere:
+    is_credential_error = code in _CREDENTIAL_CODES and "401" in operation.spec["responses"]
+    if code not in operation.list_codes(status) and not is_credential_error:
         yield f"{code} is not documented for this operation"
 
 
@@ -153,13 +153,13 @@ def _check_accepted_body(
     if operation.body_validator is None or media != "application/json":
         return
     try:
-        fits = operation.body_validator.is_valid(json.loads(request.content))
+        is_valid = operation.body_validator.is_valid(json.loads(request.content))
     except ValueError:
-        fits = False
-    if not fits and response.is_success and operation.name not in _UNVALIDATED_OPERATIONS:
+        is_valid = False
+    if not is_valid and response.is_success and operation.name not in _UNVALIDATED_OPERATIONS:
         yield "accepted a body that the schema forbids"
     malformed = response.status_code == 400 and '"code":"INVALID_REQUEST"' in response.text
-    if fits and malformed and not any(words in response.text for words in _RULES_BEYOND_SCHEMA):
+    if is_valid and malformed and not any(rule in response.text for rule in _RULES_BEYOND_SCHEMA):
         yield f"rejected as malformed a body that the schema allows: {response.text}"
 
 

@@ -1,7 +1,7 @@
 """Existing records, so that requests get past 404.
 
-Fuzzing wears out records: they get blocked, locked, closed, or run out of money. Each record is
-therefore replaced after a few uses.
+Fuzzed requests block, lock or close records, or spend their money. Each record is therefore
+replaced after a few uses.
 """
 
 import asyncio
@@ -45,10 +45,10 @@ class ProcessorWithTerminal:
 class RecyclingPool(Generic[T]):
     """A small pool of records, each replaced after a number of uses."""
 
-    def __init__(self, make: Callable[[], Awaitable[T]], size: int, uses: int) -> None:
-        self._create = make
+    def __init__(self, create: Callable[[], Awaitable[T]], size: int, max_uses: int) -> None:
+        self._create = create
         self._size = size
-        self._max_uses = uses
+        self._max_uses = max_uses
         self._items: list[tuple[T, list[int]]] = []
 
     async def acquire(self, rng: Random) -> T:
@@ -56,12 +56,12 @@ class RecyclingPool(Generic[T]):
             created = await self._create()
             self._items.append((created, [0]))
             return created
-        place = rng.randrange(len(self._items))
-        found, used = self._items[place]
-        used[0] += 1
-        if used[0] >= self._max_uses:
-            del self._items[place]
-        return found
+        index = rng.randrange(len(self._items))
+        record, use_count = self._items[index]
+        use_count[0] += 1
+        if use_count[0] >= self._max_uses:
+            del self._items[index]
+        return record
 
 
 @dataclass
@@ -93,14 +93,14 @@ class FuzzFixtures:
             lambda: self.retry_with_restored_rules(self.create_agent_pair), 4, 20
         )
 
-    async def retry_with_restored_rules(self, make: Callable[[], Awaitable[T]]) -> T:
+    async def retry_with_restored_rules(self, create: Callable[[], Awaitable[T]]) -> T:
         """Create a record, restoring the rules if a concurrent request has just changed them."""
         for _ in range(20):
             try:
-                return await make()
+                return await create()
             except AssertionError:
                 await self.restore_rules()
-        return await make()
+        return await create()
 
     def next_number(self) -> int:
         return int(next(self._sequence))
@@ -128,10 +128,10 @@ class FuzzFixtures:
         return str(created["agent_id"])
 
     async def create_agent_pair(self) -> AgentPair:
-        top = await self.create_agent()
-        sub = await self.create_agent(agent_type="sub_agent", parent_agent_id=top)
-        require_success(await self.admin.post(f"agents/{top}/fund", amount="5000"))
-        return AgentPair(top, sub)
+        super_agent = await self.create_agent()
+        sub_agent = await self.create_agent(agent_type="sub_agent", parent_agent_id=super_agent)
+        require_success(await self.admin.post(f"agents/{super_agent}/fund", amount="5000"))
+        return AgentPair(super_agent, sub_agent)
 
     async def create_processor(self) -> ProcessorWithTerminal:
         merchant = await self.admin.create_merchant()
@@ -166,16 +166,16 @@ class FuzzFixtures:
         """Restore the rules that fuzzing changed."""
         require_success(await self.admin.put("fee-rules", data=self.fees))
         require_success(await self.admin.put("commission-rules", data=self.commissions))
-        stored = {rule["id"] for rule in self.rules}
+        original_ids = {rule["id"] for rule in self.rules}
         for rule in require_success(await self.admin.get("compliance/rules", limit=100))["data"]:
-            if rule["id"] not in stored:
+            if rule["id"] not in original_ids:
                 url = f"/api/v1/compliance/rules/{rule['id']}"
                 await self.admin.client.delete(url, auth=self.admin.auth)
         for rule in self.rules:
-            text = {name: value for name, value in rule.items() if value is not None}
-            response = await self.admin.put(f"compliance/rules/{rule['id']}", **text)
+            fields = {name: value for name, value in rule.items() if value is not None}
+            response = await self.admin.put(f"compliance/rules/{rule['id']}", **fields)
             if response.status_code == 404:  # the rule was deleted
-                rule["id"] = require_success(await self.admin.post("compliance/rules", **text))[
+                rule["id"] = require_success(await self.admin.post("compliance/rules", **fields))[
                     "id"
                 ]
             else:

@@ -36,9 +36,9 @@ def build_forgeries(signed: SignedRequest) -> Iterator[Forgery]:
         if part in signed.unsigned_parts:
             continue
         changes = mutations.mutate(value) if part == "body" else mutations.mutate_header(value)
-        for how, mutant in changes:
+        for mutation, mutant in changes:
             if explain_no_op(signed, part, mutant) is None:
-                yield Forgery(signed, part, how, mutant)
+                yield Forgery(signed, part, mutation, mutant)
 
 
 def explain_no_op(signed: SignedRequest, part: str, mutant: bytes) -> str | None:
@@ -59,53 +59,55 @@ def explain_no_op(signed: SignedRequest, part: str, mutant: bytes) -> str | None
     return None
 
 
-def sample_forgeries(found: Iterable[Forgery], one_of: int, seed: int) -> list[Forgery]:
+def sample_forgeries(forgeries: Iterable[Forgery], divisor: int, seed: int) -> list[Forgery]:
     rng = Random(seed)
-    return [item for item in found if rng.randrange(one_of) == 0]
+    return [item for item in forgeries if rng.randrange(divisor) == 0]
 
 
-async def find_accepted(tries: Iterable[Forgery], lines: dict[str, ConnectionPool]) -> list[str]:
+async def find_accepted(
+    forgeries: Iterable[Forgery], pools: dict[str, ConnectionPool]
+) -> list[str]:
     """Send all forgeries and return those that were accepted or caused a server error."""
-    waiting, found = iter(tries), []
+    pending, accepted = iter(forgeries), []
 
     async def work() -> None:
-        for forgery in waiting:
-            status = await send_and_get_status(forgery.encode(), lines[forgery.signed.service])
+        for forgery in pending:
+            status = await send_and_get_status(forgery.encode(), pools[forgery.signed.service])
             if status is not None and not 400 <= status < 500:
-                found.append(f"{status} {forgery}")
+                accepted.append(f"{status} {forgery}")
 
     async with asyncio.TaskGroup() as group:
         for _ in range(_CONCURRENCY):
             group.create_task(work())
-    return found
+    return accepted
 
 
-async def send_and_get_status(data: bytes, lines: ConnectionPool) -> int | None:
+async def send_and_get_status(data: bytes, pool: ConnectionPool) -> int | None:
     """Return the status, or None if the connection was closed on an unreadable request."""
     try:
-        return (await lines.send_bytes(data)).status_code
+        return (await pool.send_bytes(data)).status_code
     except (asyncio.IncompleteReadError, ConnectionError):
         return None
 
 
 async def wait_until_idle(database_url: str) -> dict[str, str]:
     """Wait until messages are sent and audit entries sealed, then return the table digests."""
-    found = await digest_tables(database_url)
+    digests = await digest_tables(database_url)
     for _ in range(100):
         await asyncio.sleep(0.5)
-        before, found = found, await digest_tables(database_url)
-        if found == before and await _is_audit_sealed(database_url):
-            return found
+        before, digests = digests, await digest_tables(database_url)
+        if digests == before and await _is_audit_sealed(database_url):
+            return digests
     raise AssertionError("the installation does not become idle")
 
 
 async def _is_audit_sealed(database_url: str) -> bool:
     connection = await asyncpg.connect(database_url)
     try:
-        waiting = await connection.fetchval(
+        has_unsealed = await connection.fetchval(
             "SELECT EXISTS (SELECT FROM audit_entries WHERE hash IS NULL)"
         )
-        return not waiting
+        return not has_unsealed
     finally:
         await connection.close()
 

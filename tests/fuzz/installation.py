@@ -54,11 +54,11 @@ class Installation:
 
 @contextlib.asynccontextmanager
 async def create_installation() -> AsyncIterator[Installation]:
-    with tempfile.TemporaryDirectory(prefix="tapgate-fuzz-") as place:
-        server = EmbeddedPostgres(Path(place) / "store")
+    with tempfile.TemporaryDirectory(prefix="tapgate-fuzz-") as folder:
+        server = EmbeddedPostgres(Path(folder) / "store")
         try:
-            async with run_installation(Path(place), server.start()) as created:
-                yield created
+            async with run_installation(Path(folder), server.start()) as installation:
+                yield installation
         finally:
             server.stop()
 

@@ -59,18 +59,18 @@ class Operation:
 
 def list_operations(service: str, document: Document) -> list[Operation]:
     schema = schemathesis.openapi.from_dict(prepare_document(document))
-    found = [result.ok() for result in schema.get_all_operations() if isinstance(result, Ok)]
-    assert len(found) == sum(len(item) for item in document["paths"].values())
+    operations = [result.ok() for result in schema.get_all_operations() if isinstance(result, Ok)]
+    assert len(operations) == sum(len(item) for item in document["paths"].values())
     return [
         Operation(
             service,
-            entry.method.upper(),
-            entry.path,
-            document["paths"][entry.path][entry.method],
-            entry,
+            operation.method.upper(),
+            operation.path,
+            document["paths"][operation.path][operation.method],
+            operation,
             document,
         )
-        for entry in found
+        for operation in operations
     ]
 
 
@@ -80,16 +80,16 @@ def prepare_document(document: Document) -> Document:
     Security is removed because credentials are added later. Response schemas allow no additional
     properties, so that undocumented fields are found.
     """
-    created = copy.deepcopy(document)
-    schemas = created["components"]["schemas"]
+    prepared = copy.deepcopy(document)
+    schemas = prepared["components"]["schemas"]
     schemas |= {
         f"{_CLOSED_SUFFIX}{name}": _close_schemas(schema) for name, schema in schemas.items()
     }
-    for item in created["paths"].values():
+    for item in prepared["paths"].values():
         for operation in item.values():
             operation.pop("security", None)
             operation["responses"] = _close_schemas(operation["responses"])
-    return created
+    return prepared
 
 
 def _close_schemas(part: Any) -> Any:

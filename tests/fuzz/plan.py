@@ -36,13 +36,13 @@ class PlannedRequest:
 
     def copy_case(self) -> AnyCase:
         """Return a mutable copy, because one generated case may be planned several times."""
-        drawn = self.case
+        case = self.case
         return self.operation.source.Case(
-            path_parameters=dict(drawn.path_parameters),
-            headers=dict(drawn.headers),
-            query=dict(drawn.query),
-            body=drawn.body,
-            media_type=drawn.media_type,
+            path_parameters=dict(case.path_parameters),
+            headers=dict(case.headers),
+            query=dict(case.query),
+            body=case.body,
+            media_type=case.media_type,
         )
 
 
@@ -51,24 +51,24 @@ def plan_rounds(
 ) -> Iterator[list[PlannedRequest]]:
     """Yield requests in rounds, so that sending starts before all of them are generated."""
     rounds = max(1, count // (len(operations) * 40))
-    for turn in range(rounds):
-        size = count * (turn + 1) // rounds - count * turn // rounds
-        yield _plan_round(operations, size, seed * 1000 + turn)
+    for index in range(rounds):
+        size = count * (index + 1) // rounds - count * index // rounds
+        yield _plan_round(operations, size, seed * 1000 + index)
 
 
 def _plan_round(operations: Sequence[Operation], size: int, seed: int) -> list[PlannedRequest]:
     rng = Random(seed)
-    created: list[PlannedRequest] = []
-    for place, operation in enumerate(operations):
-        share = size * (place + 1) // len(operations) - size * place // len(operations)
+    planned: list[PlannedRequest] = []
+    for index, operation in enumerate(operations):
+        share = size * (index + 1) // len(operations) - size * index // len(operations)
         positive = -(-share * _POSITIVE_CASES // 10)
         for mode, number in ((True, positive), (False, share - positive)):
-            cases = generate_cases(operation, number, seed + place, positive=mode)
-            created += [
+            cases = generate_cases(operation, number, seed + index, positive=mode)
+            planned += [
                 PlannedRequest(operation, case, mode, Random(rng.getrandbits(64))) for case in cases
             ]
-    rng.shuffle(created)
-    return created
+    rng.shuffle(planned)
+    return planned
 
 
 def generate_cases(operation: Operation, count: int, seed: int, *, positive: bool) -> list[AnyCase]:
@@ -76,21 +76,21 @@ def generate_cases(operation: Operation, count: int, seed: int, *, positive: boo
     mode = GenerationMode.POSITIVE if positive else GenerationMode.NEGATIVE
     if count == 0:
         return []
-    found: list[AnyCase] = []
+    cases: list[AnyCase] = []
 
     @seeded(seed)
     @settings(_HYPOTHESIS_SETTINGS, max_examples=-(-count // _SENDS_PER_CASE))
     @given(operation.source.as_strategy(generation_mode=mode))
     def collect(case: Any) -> None:
-        found.append(case)
+        cases.append(case)
 
     try:
         collect()
     except Unsatisfiable:
         return []
-    return _repeat_to_count(found, count)
+    return _repeat_to_count(cases, count)
 
 
-def _repeat_to_count(found: list[AnyCase], count: int) -> list[AnyCase]:
+def _repeat_to_count(cases: list[AnyCase], count: int) -> list[AnyCase]:
     """Repeat the cases, because some operations have few distinct ones."""
-    return [found[number % len(found)] for number in range(count)] if found else []
+    return [cases[number % len(cases)] for number in range(count)] if cases else []

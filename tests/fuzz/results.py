@@ -22,8 +22,8 @@ class Results:
     def record_unsendable(self, operation: str) -> None:
         self._unsendable[operation] += 1
 
-    def record_unprepared(self, operation: str, why: str) -> None:
-        self._unprepared.setdefault(operation, []).append(why)
+    def record_unprepared(self, operation: str, reason: str) -> None:
+        self._unprepared.setdefault(operation, []).append(reason)
 
     def add_finding(self, finding: Finding) -> None:
         """Add a finding; only three of each kind are kept."""
@@ -34,38 +34,38 @@ class Results:
 
     @property
     def request_count(self) -> int:
-        return sum(counted.total() for counted in self.statuses.values())
+        return sum(counts.total() for counts in self.statuses.values())
 
     @property
     def finding_count(self) -> int:
         return sum(self._finding_counts.values())
 
-    def never_succeeded(self) -> list[str]:
+    def list_never_succeeded(self) -> list[str]:
         """Return the operations that never succeeded."""
         return [
             name
-            for name, counted in self.statuses.items()
-            if not any(200 <= status < 300 for status in counted)
+            for name, counts in self.statuses.items()
+            if not any(200 <= status < 300 for status in counts)
         ]
 
     def count_by_status_class(self) -> dict[str, int]:
         classes: Counter[str] = Counter()
-        for counted in self.statuses.values():
-            for status, number in counted.items():
+        for counts in self.statuses.values():
+            for status, number in counts.items():
                 classes[f"{status // 100}xx"] += number
         return dict(sorted(classes.items()))
 
     def format_table(self) -> Iterator[str]:
-        for name, counted in self.statuses.items():
-            text = " ".join(f"{status}:{number}" for status, number in sorted(counted.items()))
+        for name, counts in self.statuses.items():
+            text = " ".join(f"{status}:{number}" for status, number in sorted(counts.items()))
             yield f"  {name:75} {text}"
 
     def format_summary(self) -> Iterator[str]:
-        reached = len(self.statuses) - len(self.never_succeeded())
+        reached = len(self.statuses) - len(self.list_never_succeeded())
         classes = self.count_by_status_class()
         yield f"{self.request_count} requests by {len(self.callers)} types of callers: {classes}"
         yield f"{reached} of {len(self.statuses)} operations succeeded at least once"
-        yield from (f"  never succeeded: {name}" for name in self.never_succeeded())
+        yield from (f"  never succeeded: {name}" for name in self.list_never_succeeded())
         if self._unsendable:
             yield f"{self._unsendable.total()} cases skipped that no client can send"
         for name, reasons in self._unprepared.items():

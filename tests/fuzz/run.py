@@ -27,29 +27,34 @@ async def fetch_openapi_documents(installation: Installation) -> dict[str, Docum
 
 
 async def run_fuzzing(
-    stock: FuzzFixtures, count: int, seed: int, say: PrintLine, *, of_operations: int | None = None
+    fixtures: FuzzFixtures,
+    count: int,
+    seed: int,
+    print_line: PrintLine,
+    *,
+    sample_size: int | None = None,
 ) -> Results:
-    """Run `count` requests; `of_operations` limits the run to a random sample of operations."""
-    started, installation = monotonic(), stock.installation
+    """Run `count` requests; `sample_size` limits the run to a random sample of operations."""
+    started, installation = monotonic(), fixtures.installation
     documents = await fetch_openapi_documents(installation)
-    found = [
+    operations = [
         operation
         for name, document in documents.items()
         for operation in list_operations(name, document)
     ]
-    if of_operations is not None:
-        found = Random(seed).sample(found, of_operations)
-    tally = Results(one.label for one in found)
-    async with open_connections(installation) as ways:
-        asker = Executor(stock, ways, tally, _list_secrets(installation))
-        for plan in plan_rounds(found, count, seed):
-            say(f"{monotonic() - started:4.0f} s  {len(plan)} requests generated")
-            await _execute_all(asker, plan)
-            say(
-                f"{monotonic() - started:4.0f} s  {tally.request_count} sent,"
-                f" {tally.finding_count} findings"
+    if sample_size is not None:
+        operations = Random(seed).sample(operations, sample_size)
+    results = Results(item.label for item in operations)
+    async with open_connections(installation) as pools:
+        executor = Executor(fixtures, pools, results, _list_secrets(installation))
+        for plan in plan_rounds(operations, count, seed):
+            print_line(f"{monotonic() - started:4.0f} s  {len(plan)} requests generated")
+            await _execute_all(executor, plan)
+            print_line(
+                f"{monotonic() - started:4.0f} s  {results.request_count} sent,"
+                f" {results.finding_count} findings"
             )
-    return tally
+    return results
 
 
 @contextlib.asynccontextmanager
@@ -59,12 +64,12 @@ async def open_connections(installation: Installation) -> AsyncIterator[dict[str
         yield {"gateway": gateway, "messenger": messenger}
 
 
-async def _execute_all(asker: Executor, plan: Iterable[PlannedRequest]) -> None:
-    waiting = iter(plan)
+async def _execute_all(executor: Executor, plan: Iterable[PlannedRequest]) -> None:
+    pending = iter(plan)
 
     async def work() -> None:
-        for item in waiting:
-            await asker.execute(item)
+        for planned in pending:
+            await executor.execute(planned)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(_CONCURRENCY):

@@ -40,32 +40,42 @@ class SignedRequest:
         return b"\r\n".join([*lines, b"", body])
 
 
-async def build_each_kind(stock: FuzzFixtures) -> list[SignedRequest]:
-    people = [await stock.create_customer() for _ in range(2)]
-    one, other = people
-    by_name = stock.callers.by_name
-    payment = {"request_id": new_request_id(), "card_serial": one.card, "amount": "2.00"}
-    top_up = {"partner_reference": "forged", "subscriber_id": one.id, "amount": "3.00"}
-    told = {"reference": "forged too", "phone_number": one.phone, "amount": "4.00"}
+async def build_each_kind(fixtures: FuzzFixtures) -> list[SignedRequest]:
+    customers = [await fixtures.create_customer() for _ in range(2)]
+    customer, recipient = customers
+    by_name = fixtures.callers.by_name
+    payment = {"request_id": new_request_id(), "card_serial": customer.card, "amount": "2.00"}
+    top_up = {"partner_reference": "forged", "subscriber_id": customer.id, "amount": "3.00"}
+    webhook = {"reference": "forged too", "phone_number": customer.phone, "amount": "4.00"}
     partner = by_name["webhook"].values["partner_id"]
-    code = {"to": one.phone, "template": "one_time_code", "parameters": ["918273"]}
-    search = f"/api/v1/subscribers?phone_number=%2B{one.phone[1:]}&limit=1"
-    transfer = {"request_id": new_request_id(), "sender_id": one.id, "amount": "1.00", "pin": PIN}
+    code = {"to": customer.phone, "template": "one_time_code", "parameters": ["918273"]}
+    search = f"/api/v1/subscribers?phone_number=%2B{customer.phone[1:]}&limit=1"
+    transfer = {
+        "request_id": new_request_id(),
+        "sender_id": customer.id,
+        "amount": "1.00",
+        "pin": PIN,
+    }
     ping = FlowClient(build_flow_key()[1]).encrypt({"version": "3.0", "action": "ping"})
-    message = {"from": one.phone[1:], "id": "wamid.forged", "type": "text", "text": {"body": "hi"}}
+    message = {
+        "from": customer.phone[1:],
+        "id": "wamid.forged",
+        "type": "text",
+        "text": {"body": "hi"},
+    }
     delivery = {"entry": [{"changes": [{"value": {"messages": [message]}}]}]}
     return [
         _build_signed("pos", by_name["processor"], "/api/v1/pos/payment", payment | {"pin": PIN}),
         _build_signed("partner", by_name["partner"], "/api/v1/wallet/fund-from-partner", top_up),
         _build_signed(
-            "partner webhook", by_name["webhook"], f"/api/v1/webhooks/partners/{partner}", told
+            "partner webhook", by_name["webhook"], f"/api/v1/webhooks/partners/{partner}", webhook
         ),
         _build_signed("service, reading", by_name["service"], search, uncovered=("body",)),
         _build_signed(
             "service, writing",
             by_name["service"],
             "/api/v1/wallet/transfer-p2p",
-            transfer | {"recipient_card_serial": other.card},
+            transfer | {"recipient_card_serial": recipient.card},
             uncovered=("body",),
         ),
         _build_signed(
@@ -102,7 +112,7 @@ def _build_signed(
         if name not in _UNSIGNED_HEADERS
     }
     parts = {"method": request.method.encode(), "target": target.encode(), "body": content}
-    at_messenger = "/messag" in target
+    is_messenger = "/messag" in target
     return SignedRequest(
-        kind, "messenger" if at_messenger else "gateway", parts | headers, uncovered
+        kind, "messenger" if is_messenger else "gateway", parts | headers, uncovered
     )

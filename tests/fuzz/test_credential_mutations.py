@@ -26,8 +26,8 @@ def get_authorization(bearer: BearerAuth) -> bytes:
 def is_equivalent(mutant: bytes, original: bytes) -> bool:
     """Return whether only the case of the scheme or the surrounding white space differs."""
     scheme, _, credential = mutant.partition(b" ")
-    rightly, _, expected = original.partition(b" ")
-    return scheme.lower() == rightly.lower() and credential.strip(b" \t") == expected
+    original_scheme, _, expected = original.partition(b" ")
+    return scheme.lower() == original_scheme.lower() and credential.strip(b" \t") == expected
 
 
 @pytest.mark.parametrize("kind", ["api key", "access token"])
@@ -37,11 +37,11 @@ async def test_mutated_bearer_credential_is_rejected(harness: Harness, kind: str
     )
     original = get_authorization(bearer)
     assert await is_accepted(harness, original)
-    tried = [
+    mutants = [
         mutant for _, mutant in mutations.mutate(original) if not is_equivalent(mutant, original)
     ]
-    assert len(tried) > 500
-    accepted = [mutant for mutant in tried if await is_accepted(harness, mutant)]
+    assert len(mutants) > 500
+    accepted = [mutant for mutant in mutants if await is_accepted(harness, mutant)]
     assert accepted == []
 
 
@@ -50,7 +50,7 @@ def test_mutated_event_signature_id_or_body_fails_verification() -> None:
     parts = {"id": b"dlv_01h2x3", "body": b'{"type":"card.blocked","data":{}}'}
     signature = signing.standard_webhook_signature(secret, "dlv_01h2x3", 1769854530, parts["body"])
 
-    def genuine(name: str, value: bytes) -> bool:
+    def verifies(name: str, value: bytes) -> bool:
         changed = {**parts, "signature": signature.encode(), name: value}
         return signing.verify_standard_webhook(
             secret,
@@ -61,13 +61,13 @@ def test_mutated_event_signature_id_or_body_fails_verification() -> None:
         )
 
     for name, value in {**parts, "signature": signature.encode()}.items():
-        assert genuine(name, value)
-        for how, mutant in mutations.mutate(value):
+        assert verifies(name, value)
+        for mutation, mutant in mutations.mutate(value):
             # The header is a space-separated list of signatures, so an extra space changes nothing.
             if name == "signature" and mutant.strip(b" ") == value:
                 continue
-            assert not genuine(name, mutant), (name, how)
-    for moment in (1769854529, 1769854531, 17698545300):
+            assert not verifies(name, mutant), (name, mutation)
+    for timestamp in (1769854529, 1769854531, 17698545300):
         assert not signing.verify_standard_webhook(
-            secret, signature, "dlv_01h2x3", moment, parts["body"]
+            secret, signature, "dlv_01h2x3", timestamp, parts["body"]
         )

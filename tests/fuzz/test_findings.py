@@ -21,10 +21,12 @@ VALID_BODY = {"type": "transfer_p2p", "amount": "5"}
 @pytest.fixture(scope="module")
 def operation() -> Operation:
     document = json.loads(
-        render_openapi_document([endpoint for noun in ENDPOINT_GROUPS for endpoint in noun], "SLE")
+        render_openapi_document(
+            [endpoint for group in ENDPOINT_GROUPS for endpoint in group], "SLE"
+        )
     )
-    (found,) = [one for one in list_operations("gateway", document) if one.path == PATH]
-    return found
+    (match,) = [item for item in list_operations("gateway", document) if item.path == PATH]
+    return match
 
 
 def list_problems(
@@ -76,10 +78,10 @@ def test_undocumented_response_field_is_a_finding(operation: Operation) -> None:
 
 
 def test_wrong_content_type_and_malformed_header_are_findings(operation: Operation) -> None:
-    right = build_error(Code.SUBSCRIBER_NOT_FOUND)
-    changed = list_problems(operation, 404, right, **{"content-type": "text/html"})
-    assert any("Content-Type" in item for item in changed)
-    assert list_problems(operation, 404, right, **{"x-ratelimit-limit": "many"})
+    body = build_error(Code.SUBSCRIBER_NOT_FOUND)
+    problems = list_problems(operation, 404, body, **{"content-type": "text/html"})
+    assert any("Content-Type" in item for item in problems)
+    assert list_problems(operation, 404, body, **{"x-ratelimit-limit": "many"})
 
 
 def test_accepted_and_rejected_bodies_are_checked_against_the_schema(operation: Operation) -> None:
@@ -96,7 +98,7 @@ def test_finding_contains_a_reproducible_curl_command() -> None:
     request = httpx2.Request("POST", "http://gateway/x?y=1", content=b"it's")
     line = format_curl(request)
     assert line.startswith("curl -X POST ") and r"--data-binary $'it\'s'" in line
-    assert "http://gateway/x?y=1" in str(Finding("POST /x", "nobody", "bad", line, "200"))
+    assert "http://gateway/x?y=1" in str(Finding("POST /x", "anonymous", "bad", line, "200"))
 
 
 def test_allowed_callers_follow_from_the_openapi_security() -> None:

@@ -6,7 +6,7 @@ from fuzz import mutations
 def test_every_byte_is_mutated_in_every_way() -> None:
     mutants = [mutant for _, mutant in mutations.mutate(b"abc")]
     assert len(mutants) == len(set(mutants)) and b"abc" not in mutants
-    for place in range(3):
-        assert {b"abc"[:place] + bytes([b"abc"[place] ^ 1 << bit]) + b"abc"[place + 1 :]
+    for index in range(3):
+        assert {b"abc"[:index] + bytes([b"abc"[index] ^ 1 << bit]) + b"abc"[index + 1 :]
                 for bit in range(8)} <= set(mutants)  # fmt: skip
     assert {b"", b"ab", b"a", b"aabc", b" abc", b"abc\t", b"Abc", b"bac", b"abcabc"} <= set(mutants)

@@ -20,14 +20,14 @@ async def test_no_forgery_is_accepted_or_writes_to_the_database(
     installation: Installation, fuzz_fixtures: FuzzFixtures, connections: dict[str, ConnectionPool]
 ) -> None:
     url = installation.deployment.database_url
-    genuine = await build_each_kind(fuzz_fixtures)
+    signed_requests = await build_each_kind(fuzz_fixtures)
     before = await wait_until_idle(url)
-    for signed in genuine:
-        tries = sample_forgeries(build_forgeries(signed), one_of=16, seed=1)
-        assert len(tries) > 50
-        assert await find_accepted(tries, connections) == []
+    for signed in signed_requests:
+        forgeries = sample_forgeries(build_forgeries(signed), divisor=16, seed=1)
+        assert len(forgeries) > 50
+        assert await find_accepted(forgeries, connections) == []
     assert await digest_tables(url) == before
-    for signed in genuine:
+    for signed in signed_requests:
         # The unmodified request is accepted, so the mutation was the reason for the rejection.
         status = await send_and_get_status(signed.encode(), connections[signed.service])
         assert status in (200, 202), (signed, status)
@@ -48,10 +48,12 @@ async def test_service_signature_does_not_cover_the_body(
 
 
 async def test_fuzzed_requests_get_documented_responses(fuzz_fixtures: FuzzFixtures) -> None:
-    tally = await run_fuzzing(fuzz_fixtures, 180, seed=1, say=lambda _: None, of_operations=30)
-    assert tally.request_count > 150
-    assert not tally.findings, "\n".join(map(str, tally.findings))
-    assert len(tally.never_succeeded()) < 10, list(tally.format_table())
+    results = await run_fuzzing(
+        fuzz_fixtures, 180, seed=1, print_line=lambda _: None, sample_size=30
+    )
+    assert results.request_count > 150
+    assert not results.findings, "\n".join(map(str, results.findings))
+    assert len(results.list_never_succeeded()) < 10, list(results.format_table())
 
 
 async def test_unsupported_method_returns_405(

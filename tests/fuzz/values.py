@@ -31,27 +31,27 @@ class RequestSubjects:
         return f"{self.rng.randint(1, 12)}.{self.rng.randint(0, 99):02d}"
 
 
-async def pick_subjects(stock: FuzzFixtures, rng: Random) -> RequestSubjects:
+async def pick_subjects(fixtures: FuzzFixtures, rng: Random) -> RequestSubjects:
     return RequestSubjects(
-        stock, rng, await stock.customers.acquire(rng), await stock.customers.acquire(rng)
+        fixtures, rng, await fixtures.customers.acquire(rng), await fixtures.customers.acquire(rng)
     )
 
 
 def build_common_values(subjects: RequestSubjects) -> Values:
     """Return values by field, parameter, and path parameter name."""
-    stock, person, other = subjects.fixtures, subjects.subscriber, subjects.other_subscriber
+    fixtures, subscriber, other = subjects.fixtures, subjects.subscriber, subjects.other_subscriber
     today = datetime.now(UTC).date()
     return {
-        "subscriber_id": person.id,
-        "parent_subscriber_id": person.id,
-        "sender_id": person.id,
-        "user_id": person.id,
-        "resource_id": person.id,
-        "card_serial": person.card,
-        "serial": person.card,
-        "card_identifier": person.card,
+        "subscriber_id": subscriber.id,
+        "parent_subscriber_id": subscriber.id,
+        "sender_id": subscriber.id,
+        "user_id": subscriber.id,
+        "resource_id": subscriber.id,
+        "card_serial": subscriber.card,
+        "serial": subscriber.card,
+        "card_identifier": subscriber.card,
         "recipient_card_serial": other.card,
-        "from_account_id": person.account_id,
+        "from_account_id": subscriber.account_id,
         "to_account_id": other.account_id,
         "pin": PIN,
         "old_pin": PIN,
@@ -64,26 +64,26 @@ def build_common_values(subjects: RequestSubjects) -> Values:
         "currency": "SLE",
         "request_id": new_request_id(),
         "Idempotency-Key": ABSENT,
-        "partner_reference": f"fuzz-{stock.next_number()}",
-        "reference": f"fuzz-{stock.next_number()}",
-        "phone_number": person.phone,
-        "phoneE164": person.phone,
-        "to": person.phone,
+        "partner_reference": f"fuzz-{fixtures.next_number()}",
+        "reference": f"fuzz-{fixtures.next_number()}",
+        "phone_number": subscriber.phone,
+        "phoneE164": subscriber.phone,
+        "to": subscriber.phone,
         "event": "message",
         "language": "en",
         "template": "one_time_code",
         "hub.mode": "subscribe",
-        "hub.verify_token": stock.installation.settings.messenger_verify_token,
-        "email": f"fuzz{stock.next_number()}@example.com",
+        "hub.verify_token": fixtures.installation.settings.messenger_verify_token,
+        "email": f"fuzz{fixtures.next_number()}@example.com",
         "date_of_birth": "1990-05-17",
-        "id_number": f"SL-{stock.next_number()}",
+        "id_number": f"SL-{fixtures.next_number()}",
         "from_date": str(today - timedelta(days=3)),
         "to_date": str(today),
         "expires_at": f"{today.year + 1}-01-31T10:15:30Z",
         "image": ImageRule.example,
-        "rule_id": subjects.rng.choice(stock.rules)["id"],
-        "kyc_level": subjects.rng.choice(list(stock.kyc_levels)),
-        "cursor": subjects.rng.choice(stock.cursors) if stock.cursors else ABSENT,
+        "rule_id": subjects.rng.choice(fixtures.rules)["id"],
+        "kyc_level": subjects.rng.choice(list(fixtures.kyc_levels)),
+        "cursor": subjects.rng.choice(fixtures.cursors) if fixtures.cursors else ABSENT,
         "transaction_id": ABSENT,
         "terminal_id": ABSENT,
         "partner_id": ABSENT,
@@ -101,12 +101,12 @@ def build_path_values(subjects: RequestSubjects, path: str) -> Values:
 
 
 def fill_fields(
-    into: MutableMapping[str, Any], values: Mapping[str, Any], wanted: IsWanted
+    fields: MutableMapping[str, Any], values: Mapping[str, Any], wanted: IsWanted
 ) -> None:
     """Set each field that has a value and that `wanted` selects."""
-    for name in list(into):
+    for name in list(fields):
         if name in values and wanted(name):
             if values[name] is ABSENT:
-                del into[name]
+                del fields[name]
             else:
-                into[name] = values[name]
+                fields[name] = values[name]

@@ -29,11 +29,11 @@ async def prepare_alert(subjects: RequestSubjects, _: Caller) -> Prerequisites:
 
 @register_recipe(f"PUT {V1}/compliance/rules/{{id}}")
 async def prepare_rule_update(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    chosen = subjects.rng.choice(subjects.fixtures.rules)
-    amounts = {"threshold": chosen["threshold"], "window_seconds": chosen["window_seconds"]}
-    stored = {name: ABSENT if value is None else value for name, value in amounts.items()}
-    also = {name: chosen[name] for name in ("transaction_types", "subject", "action")}
-    return Prerequisites({"id": chosen["id"]}, {**stored, **also})
+    rule = subjects.rng.choice(subjects.fixtures.rules)
+    amounts = {"threshold": rule["threshold"], "window_seconds": rule["window_seconds"]}
+    limits = {name: ABSENT if value is None else value for name, value in amounts.items()}
+    other_fields = {name: rule[name] for name in ("transaction_types", "subject", "action")}
+    return Prerequisites({"id": rule["id"]}, {**limits, **other_fields})
 
 
 _NEW_RULE_BODY = {
@@ -48,7 +48,7 @@ _NEW_RULE_BODY = {
 
 
 @register_recipe(f"POST {V1}/compliance/rules")
-async def prepare_new_rule(_here: RequestSubjects, _: Caller) -> Prerequisites:
+async def prepare_new_rule(_subjects: RequestSubjects, _: Caller) -> Prerequisites:
     return Prerequisites(body={**_NEW_RULE_BODY, "currency": ABSENT})
 
 
@@ -65,8 +65,8 @@ async def prepare_rule_deletion(subjects: RequestSubjects, _: Caller) -> Prerequ
 
 @register_recipe(f"PUT {V1}/account-rules/{{kyc_level}}")
 async def prepare_kyc_level(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    chosen = subjects.rng.choice(list(subjects.fixtures.kyc_levels))
-    return Prerequisites({"kyc_level": chosen}, dict(subjects.fixtures.kyc_levels[chosen]))
+    level = subjects.rng.choice(list(subjects.fixtures.kyc_levels))
+    return Prerequisites({"kyc_level": level}, dict(subjects.fixtures.kyc_levels[level]))
 
 
 @register_recipe(f"PUT {V1}/fee-rules")
@@ -109,7 +109,7 @@ async def prepare_refresh_token(subjects: RequestSubjects, _: Caller) -> Prerequ
 @register_recipe(f"POST {V1}/admin/logout")
 async def prepare_session(subjects: RequestSubjects, _: Caller) -> Prerequisites:
     return Prerequisites(
-        caller=Caller("leaving admin", BearerAuth((await _log_in(subjects))["token"], ""))
+        caller=Caller("admin to log out", BearerAuth((await _log_in(subjects))["token"], ""))
     )
 
 
@@ -122,9 +122,11 @@ async def prepare_admin(subjects: RequestSubjects, _: Caller) -> Prerequisites:
 
 @register_recipe(f"POST {V1}/admin/users/{{id}}/enable")
 async def prepare_disabled_admin(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
-    ready = await prepare_admin(subjects, caller)
-    require_success(await subjects.fixtures.admin.post(f"admin/users/{ready.path['id']}/disable"))
-    return ready
+    prerequisites = await prepare_admin(subjects, caller)
+    require_success(
+        await subjects.fixtures.admin.post(f"admin/users/{prerequisites.path['id']}/disable")
+    )
+    return prerequisites
 
 
 @register_recipe(
@@ -147,34 +149,34 @@ async def prepare_new_endpoint(subjects: RequestSubjects, _: Caller) -> Prerequi
     f"GET {V1}/admin/webhook-endpoints/{{id}}/deliveries",
 )
 async def prepare_endpoint(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    built = {"url": _CLOSED_PORT_URL, "events": ["processor.suspended"]}
-    created = require_success(
-        await subjects.fixtures.admin.post("admin/webhook-endpoints", **built)
-    )
+    body = {"url": _CLOSED_PORT_URL, "events": ["processor.suspended"]}
+    created = require_success(await subjects.fixtures.admin.post("admin/webhook-endpoints", **body))
     return Prerequisites({"id": created["id"]})
 
 
 @register_recipe(f"PUT {V1}/admin/webhook-endpoints/{{id}}")
 async def prepare_endpoint_update(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
-    ready = await prepare_endpoint(subjects, caller)
-    return Prerequisites(ready.path, {"url": _CLOSED_PORT_URL, "events": ["*"], "status": "paused"})
+    prerequisites = await prepare_endpoint(subjects, caller)
+    return Prerequisites(
+        prerequisites.path, {"url": _CLOSED_PORT_URL, "events": ["*"], "status": "paused"}
+    )
 
 
 @register_recipe(f"POST {V1}/admin/webhook-endpoints/{{id}}/rotate-secret")
 async def prepare_secret_rotation(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
-    ready = await prepare_endpoint(subjects, caller)
-    return Prerequisites(ready.path, {"grace_seconds": 60})
+    prerequisites = await prepare_endpoint(subjects, caller)
+    return Prerequisites(prerequisites.path, {"grace_seconds": 60})
 
 
 @register_recipe(f"POST {V1}/admin/webhook-endpoints/{{id}}/deliveries/{{delivery_id}}/redeliver")
 async def prepare_delivery(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
-    ready = await prepare_endpoint(subjects, caller)
+    prerequisites = await prepare_endpoint(subjects, caller)
     await prepare_suspended_processor(subjects, caller)
-    place = f"admin/webhook-endpoints/{ready.path['id']}/deliveries"
-    ready.path["delivery_id"] = require_success(await subjects.fixtures.admin.get(place))["data"][
-        0
-    ]["id"]
-    return ready
+    path = f"admin/webhook-endpoints/{prerequisites.path['id']}/deliveries"
+    prerequisites.path["delivery_id"] = require_success(await subjects.fixtures.admin.get(path))[
+        "data"
+    ][0]["id"]
+    return prerequisites
 
 
 @register_recipe("GET /docs/{file}")
@@ -183,8 +185,8 @@ async def prepare_docs_file(subjects: RequestSubjects, _: Caller) -> Prerequisit
 
 
 async def _create_admin(subjects: RequestSubjects, email: str) -> str:
-    person = {"email": email, "password": _PASSWORD, "name": "Spare", "role": ROLES_BY_LETTER["S"]}
-    return str(require_success(await subjects.fixtures.admin.post("admin/users", **person))["id"])
+    body = {"email": email, "password": _PASSWORD, "name": "Spare", "role": ROLES_BY_LETTER["S"]}
+    return str(require_success(await subjects.fixtures.admin.post("admin/users", **body))["id"])
 
 
 async def _log_in(subjects: RequestSubjects) -> Values:

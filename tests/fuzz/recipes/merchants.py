@@ -15,70 +15,70 @@ async def prepare_payment(subjects: RequestSubjects, caller: Caller) -> Prerequi
         "request_id": f"fuzz-pay-{subjects.fixtures.next_number()}",
         "card_serial": subjects.subscriber.card,
     }
-    paid = await subjects.fixtures.admin.client.post(
+    response = await subjects.fixtures.admin.client.post(
         f"{V1}/pos/payment",
         json=payload | {"amount": "20", "pin": PIN},
         auth=caller.auth or httpx2.Auth(),
     )
-    body = paid.json()
+    body = response.json()
     return Prerequisites(body={"original_transaction_id": body.get("transaction_id", ABSENT)})
 
 
 @register_recipe(
-    *(f"POST {V1}/processors/{{id}}/{what}" for what in ("suspend", "terminals", "keys")),
-    *(f"GET {V1}/processors/{{id}}{what}" for what in ("", "/terminals", "/keys")),
+    *(f"POST {V1}/processors/{{id}}/{suffix}" for suffix in ("suspend", "terminals", "keys")),
+    *(f"GET {V1}/processors/{{id}}{suffix}" for suffix in ("", "/terminals", "/keys")),
     f"GET {V1}/processors/{{id}}/transactions",
 )
 async def prepare_processor(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    found = await subjects.fixtures.create_processor()
-    return Prerequisites({"id": found.merchant.id})
+    processor = await subjects.fixtures.create_processor()
+    return Prerequisites({"id": processor.merchant.id})
 
 
 @register_recipe(f"POST {V1}/processors/{{id}}/activate")
 async def prepare_suspended_processor(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
-    ready = await prepare_processor(subjects, caller)
+    prerequisites = await prepare_processor(subjects, caller)
     require_success(
         await subjects.fixtures.admin.post(
-            f"processors/{ready.path['id']}/suspend", reason="fuzzing"
+            f"processors/{prerequisites.path['id']}/suspend", reason="fuzzing"
         )
     )
-    return ready
+    return prerequisites
 
 
 @register_recipe(f"POST {V1}/processors/{{id}}/transfer")
 async def prepare_funded_processor(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    found = await subjects.fixtures.create_processor()
-    person = await subjects.fixtures.create_customer()
-    require_success(await found.merchant.server.pay("20", person.card, PIN))
-    return Prerequisites({"id": found.merchant.id}, {"amount": "5"})
+    processor = await subjects.fixtures.create_processor()
+    customer = await subjects.fixtures.create_customer()
+    require_success(await processor.merchant.server.pay("20", customer.card, PIN))
+    return Prerequisites({"id": processor.merchant.id}, {"amount": "5"})
 
 
 @register_recipe(f"POST {V1}/processors/{{id}}/terminals/{{terminal_id}}/block")
 async def prepare_terminal(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    found = await subjects.fixtures.create_processor()
-    return Prerequisites({"id": found.merchant.id, "terminal_id": found.terminal})
+    processor = await subjects.fixtures.create_processor()
+    return Prerequisites({"id": processor.merchant.id, "terminal_id": processor.terminal})
 
 
 @register_recipe(f"POST {V1}/processors/{{id}}/terminals/{{terminal_id}}/unblock")
 async def prepare_blocked_terminal(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
-    ready = await prepare_terminal(subjects, caller)
-    place = f"processors/{ready.path['id']}/terminals/{ready.path['terminal_id']}"
-    require_success(await subjects.fixtures.admin.post(f"{place}/block"))
-    return ready
+    prerequisites = await prepare_terminal(subjects, caller)
+    path = f"processors/{prerequisites.path['id']}/terminals/{prerequisites.path['terminal_id']}"
+    require_success(await subjects.fixtures.admin.post(f"{path}/block"))
+    return prerequisites
 
 
 @register_recipe(f"DELETE {V1}/processors/{{id}}/keys/{{api_key_id}}")
 async def prepare_signing_key(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    found = await subjects.fixtures.create_processor()
-    return Prerequisites({"id": found.merchant.id, "api_key_id": found.key})
+    processor = await subjects.fixtures.create_processor()
+    return Prerequisites({"id": processor.merchant.id, "api_key_id": processor.key})
 
 
 @register_recipe(
     *(
-        f"POST {V1}/admin/partners/{{id}}/{what}"
-        for what in ("fund", "suspend", "keys", "rotate-webhook-secret")
+        f"POST {V1}/admin/partners/{{id}}/{suffix}"
+        for suffix in ("fund", "suspend", "keys", "rotate-webhook-secret")
     ),
-    *(f"GET {V1}/admin/partners/{{id}}{what}" for what in ("", "/keys")),
+    *(f"GET {V1}/admin/partners/{{id}}{suffix}" for suffix in ("", "/keys")),
 )
 async def prepare_partner(subjects: RequestSubjects, _: Caller) -> Prerequisites:
     return Prerequisites({"id": (await subjects.fixtures.admin.create_partner()).id})
@@ -86,20 +86,20 @@ async def prepare_partner(subjects: RequestSubjects, _: Caller) -> Prerequisites
 
 @register_recipe(f"DELETE {V1}/admin/partners/{{id}}/keys/{{api_key_id}}")
 async def prepare_partner_key(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
-    ready = await prepare_partner(subjects, caller)
+    prerequisites = await prepare_partner(subjects, caller)
     created = require_success(
-        await subjects.fixtures.admin.post(f"admin/partners/{ready.path['id']}/keys")
+        await subjects.fixtures.admin.post(f"admin/partners/{prerequisites.path['id']}/keys")
     )
-    return Prerequisites({**ready.path, "api_key_id": created["api_key_id"]})
+    return Prerequisites({**prerequisites.path, "api_key_id": created["api_key_id"]})
 
 
 @register_recipe(f"POST {V1}/admin/partners/{{id}}/activate")
 async def prepare_suspended_partner(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
-    ready = await prepare_partner(subjects, caller)
+    prerequisites = await prepare_partner(subjects, caller)
     require_success(
-        await subjects.fixtures.admin.post(f"admin/partners/{ready.path['id']}/suspend")
+        await subjects.fixtures.admin.post(f"admin/partners/{prerequisites.path['id']}/suspend")
     )
-    return ready
+    return prerequisites
 
 
 @register_recipe(f"POST {V1}/wallet/fund-from-partner")
@@ -119,16 +119,16 @@ async def prepare_partner_webhook(subjects: RequestSubjects, _: Caller) -> Prere
 
 @register_recipe(f"POST {V1}/agents")
 async def prepare_new_agent(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    top = (await subjects.fixtures.agents.acquire(subjects.rng)).super_agent
-    chosen = subjects.rng.choice(
-        [{"agent_type": "super_agent"}, {"agent_type": "sub_agent", "parent_agent_id": top}]
+    super_agent = (await subjects.fixtures.agents.acquire(subjects.rng)).super_agent
+    agent_type = subjects.rng.choice(
+        [{"agent_type": "super_agent"}, {"agent_type": "sub_agent", "parent_agent_id": super_agent}]
     )
-    return Prerequisites(body={"phone_number": new_phone_number(), "pin": PIN, **chosen})
+    return Prerequisites(body={"phone_number": new_phone_number(), "pin": PIN, **agent_type})
 
 
 @register_recipe(
     *(f"POST {V1}/agents/{{id}}/{verb}" for verb in ("suspend", "terminate", "change-pin")),
-    *(f"GET {V1}/agents/{{id}}{what}" for what in ("", "/balance")),
+    *(f"GET {V1}/agents/{{id}}{suffix}" for suffix in ("", "/balance")),
     f"POST {V1}/agents/{{id}}/fund",
 )
 async def prepare_agent(subjects: RequestSubjects, _: Caller) -> Prerequisites:
@@ -137,36 +137,42 @@ async def prepare_agent(subjects: RequestSubjects, _: Caller) -> Prerequisites:
 
 @register_recipe(f"POST {V1}/agents/{{id}}/activate")
 async def prepare_suspended_agent(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
-    ready = await prepare_agent(subjects, caller)
+    prerequisites = await prepare_agent(subjects, caller)
     require_success(
-        await subjects.fixtures.admin.post(f"agents/{ready.path['id']}/suspend", reason="fuzzing")
+        await subjects.fixtures.admin.post(
+            f"agents/{prerequisites.path['id']}/suspend", reason="fuzzing"
+        )
     )
-    return ready
+    return prerequisites
 
 
 @register_recipe(*(f"POST {V1}/agents/{verb}" for verb in ("cashin", "cashout")))
 async def prepare_cash_operation(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    top = (await subjects.fixtures.agents.acquire(subjects.rng)).super_agent
+    super_agent = (await subjects.fixtures.agents.acquire(subjects.rng)).super_agent
     return Prerequisites(
-        body={"agent_id": top, "subscriber_id": subjects.subscriber.id, "card_serial": ABSENT}
+        body={
+            "agent_id": super_agent,
+            "subscriber_id": subjects.subscriber.id,
+            "card_serial": ABSENT,
+        }
     )
 
 
 @register_recipe(f"POST {V1}/agents/transfer")
 async def prepare_float_transfer(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    found = await subjects.fixtures.agents.acquire(subjects.rng)
-    return Prerequisites(body={"from_agent_id": found.super_agent, "to_agent_id": found.sub_agent})
+    pair = await subjects.fixtures.agents.acquire(subjects.rng)
+    return Prerequisites(body={"from_agent_id": pair.super_agent, "to_agent_id": pair.sub_agent})
 
 
 @register_recipe(f"POST {V1}/agents/{{id}}/payout-commission")
 async def prepare_commission_payout(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    found = await subjects.fixtures.create_agent_pair()
-    body = {"agent_id": found.super_agent, "amount": "200", "agent_pin": PIN}
-    person = await subjects.fixtures.app.register_customer()
+    pair = await subjects.fixtures.create_agent_pair()
+    body = {"agent_id": pair.super_agent, "amount": "200", "agent_pin": PIN}
+    customer = await subjects.fixtures.app.register_customer()
     require_success(
-        await subjects.fixtures.app.post("agents/cashin", subscriber_id=person.id, **body)
+        await subjects.fixtures.app.post("agents/cashin", subscriber_id=customer.id, **body)
     )
-    return Prerequisites({"id": found.super_agent})
+    return Prerequisites({"id": pair.super_agent})
 
 
 @register_recipe(f"POST {V1}/wallet/account-statement")
@@ -178,13 +184,15 @@ async def prepare_statement(subjects: RequestSubjects, _: Caller) -> Prerequisit
 async def prepare_statement_link(subjects: RequestSubjects, _: Caller) -> Prerequisites:
     days = {"from_date": "2026-01-01", "to_date": "2026-01-31"}
     kind = subjects.rng.choice(["csv", "pdf"])
-    drawn = await subjects.fixtures.app.post(
+    response = await subjects.fixtures.app.post(
         "wallet/account-statement", subscriber_id=subjects.subscriber.id, format=kind, **days
     )
-    return Prerequisites({"token": require_success(drawn)["statement_url"].rpartition("/")[2]})
+    return Prerequisites({"token": require_success(response)["statement_url"].rpartition("/")[2]})
 
 
 @register_recipe(*(f"GET {V1}/transactions/{{id}}{part}" for part in ("", "/entries", "/chain")))
 async def prepare_transaction(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    found = require_success(await subjects.fixtures.admin.get("transactions", limit=20))["data"]
-    return Prerequisites({"id": subjects.rng.choice(found)["id"]})
+    transactions = require_success(await subjects.fixtures.admin.get("transactions", limit=20))[
+        "data"
+    ]
+    return Prerequisites({"id": subjects.rng.choice(transactions)["id"]})

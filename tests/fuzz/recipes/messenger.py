@@ -16,13 +16,13 @@ async def prepare_ping(subjects: RequestSubjects, _: Caller) -> Prerequisites:
 
 @register_recipe(f"POST {V1}/external/messaging")
 async def prepare_message(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    words = subjects.rng.choice(
+    text = subjects.rng.choice(
         ["menu", "balance", "send 5 to 076 123456", "1", "history", "français"]
     )
-    chosen = subjects.rng.choice(
+    content = subjects.rng.choice(
         [
-            {"message": words, "hasMedia": False, "media": ABSENT},
+            {"message": text, "hasMedia": False, "media": ABSENT},
             {"hasMedia": True, "media": {"data": ImageRule.example, "mimetype": "image/png"}},
         ]
     )
-    return Prerequisites(body={"from": subjects.subscriber.phone, **chosen})
+    return Prerequisites(body={"from": subjects.subscriber.phone, **content})

@@ -28,8 +28,8 @@ RECIPES: dict[str, Recipe] = {}
 
 
 def register_recipe(*names: str) -> Callable[[Recipe], Recipe]:
-    def add(created: Recipe) -> Recipe:
-        RECIPES.update(dict.fromkeys(names, created))
-        return created
+    def add(recipe: Recipe) -> Recipe:
+        RECIPES.update(dict.fromkeys(names, recipe))
+        return recipe
 
     return add

@@ -20,10 +20,11 @@ async def prepare_registration(subjects: RequestSubjects, _: Caller) -> Prerequi
 
 @register_recipe(f"PUT {V1}/subscribers/{{id}}")
 async def prepare_update(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    person = await subjects.fixtures.app.register_customer()
-    decided = ("kyc_level", "kyc_status", "restricted")
+    customer = await subjects.fixtures.app.register_customer()
+    protected_fields = ("kyc_level", "kyc_status", "restricted")
     return Prerequisites(
-        {"id": person.id}, {"phone_number": new_phone_number(), **dict.fromkeys(decided, ABSENT)}
+        {"id": customer.id},
+        {"phone_number": new_phone_number(), **dict.fromkeys(protected_fields, ABSENT)},
     )
 
 
@@ -34,82 +35,97 @@ async def prepare_subscriber(subjects: RequestSubjects, _: Caller) -> Prerequisi
 
 @register_recipe(f"POST {V1}/subscribers/{{id}}/unblock")
 async def prepare_blocked_subscriber(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    person = await subjects.fixtures.app.register_customer()
+    customer = await subjects.fixtures.app.register_customer()
     require_success(
-        await subjects.fixtures.admin.post(f"subscribers/{person.id}/block", reason="fuzzing")
+        await subjects.fixtures.admin.post(f"subscribers/{customer.id}/block", reason="fuzzing")
     )
-    return Prerequisites({"id": person.id})
+    return Prerequisites({"id": customer.id})
 
 
 @register_recipe(f"POST {V1}/subscribers/{{id}}/reset-pin/confirm")
 async def prepare_pin_reset(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    person = await subjects.fixtures.app.register_customer()
-    require_success(await subjects.fixtures.admin.post(f"subscribers/{person.id}/reset-pin"))
-    return Prerequisites({"id": person.id}, {"otp": await subjects.fixtures.wait_for_code(person)})
+    customer = await subjects.fixtures.app.register_customer()
+    require_success(await subjects.fixtures.admin.post(f"subscribers/{customer.id}/reset-pin"))
+    return Prerequisites(
+        {"id": customer.id}, {"otp": await subjects.fixtures.wait_for_code(customer)}
+    )
 
 
 @register_recipe(f"POST {V1}/subscribers/{{id}}/restricted-access")
 async def prepare_restricted_subscriber(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    person = await subjects.fixtures.app.register_customer()
-    require_success(await subjects.fixtures.admin.put(f"subscribers/{person.id}", restricted=True))
-    return Prerequisites({"id": person.id})
+    customer = await subjects.fixtures.app.register_customer()
+    require_success(
+        await subjects.fixtures.admin.put(f"subscribers/{customer.id}", restricted=True)
+    )
+    return Prerequisites({"id": customer.id})
 
 
 @register_recipe(f"POST {V1}/subscribers/{{id}}/restricted-access/verify")
 async def prepare_access_code(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
-    person = await subjects.fixtures.app.register_customer()
-    ready = Prerequisites({"id": person.id})
-    require_success(await subjects.fixtures.admin.put(f"subscribers/{person.id}", restricted=True))
+    customer = await subjects.fixtures.app.register_customer()
+    prerequisites = Prerequisites({"id": customer.id})
+    require_success(
+        await subjects.fixtures.admin.put(f"subscribers/{customer.id}", restricted=True)
+    )
     response = await subjects.fixtures.admin.client.post(
-        f"{V1}/subscribers/{person.id}/restricted-access", auth=caller.auth or httpx2.Auth()
+        f"{V1}/subscribers/{customer.id}/restricted-access", auth=caller.auth or httpx2.Auth()
     )
     if not response.is_success:
-        return ready
-    ready.body["otp"] = await subjects.fixtures.wait_for_code(person)
-    return ready
+        return prerequisites
+    prerequisites.body["otp"] = await subjects.fixtures.wait_for_code(customer)
+    return prerequisites
 
 
 @register_recipe(f"GET {V1}/subscribers/{{id}}/kyc-documents/{{document_id}}")
 async def prepare_kyc_document(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    person = await subjects.fixtures.app.register_customer()
-    picture = {"document_type": "selfie", "image": ImageRule.example}
-    added = await subjects.fixtures.app.post(f"subscribers/{person.id}/kyc-documents", **picture)
-    return Prerequisites({"id": person.id, "document_id": require_success(added)["document_id"]})
+    customer = await subjects.fixtures.app.register_customer()
+    document = {"document_type": "selfie", "image": ImageRule.example}
+    response = await subjects.fixtures.app.post(
+        f"subscribers/{customer.id}/kyc-documents", **document
+    )
+    return Prerequisites(
+        {"id": customer.id, "document_id": require_success(response)["document_id"]}
+    )
 
 
 @register_recipe(f"POST {V1}/cards/link")
 async def prepare_unlinked_card(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    person = await subjects.fixtures.app.register_customer()
+    customer = await subjects.fixtures.app.register_customer()
     return Prerequisites(
-        body={"subscriber_id": person.id, "card_serial": await subjects.fixtures.take_card()}
+        body={"subscriber_id": customer.id, "card_serial": await subjects.fixtures.take_card()}
     )
 
 
 @register_recipe(f"POST {V1}/cards/child")
 async def prepare_parent_card(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    person = await subjects.fixtures.create_customer()
+    customer = await subjects.fixtures.create_customer()
     return Prerequisites(
-        body={"parent_subscriber_id": person.id, "card_serial": await subjects.fixtures.take_card()}
+        body={
+            "parent_subscriber_id": customer.id,
+            "card_serial": await subjects.fixtures.take_card(),
+        }
     )
 
 
 @register_recipe(f"POST {V1}/cards/{{serial}}/block")
 async def prepare_linked_card(subjects: RequestSubjects, _: Caller) -> Prerequisites:
-    person, serial = (
+    customer, serial = (
         await subjects.fixtures.app.register_customer(),
         await subjects.fixtures.take_card(),
     )
-    await subjects.fixtures.app.link_card(serial, person)
+    await subjects.fixtures.app.link_card(serial, customer)
     return Prerequisites({"serial": serial})
 
 
 @register_recipe(f"POST {V1}/cards/{{serial}}/unblock")
 async def prepare_blocked_card(subjects: RequestSubjects, caller: Caller) -> Prerequisites:
-    ready = await prepare_linked_card(subjects, caller)
+    prerequisites = await prepare_linked_card(subjects, caller)
     require_success(
-        await subjects.fixtures.admin.post(f"cards/{ready.path['serial']}/block", reason="fraud")
+        await subjects.fixtures.admin.post(
+            f"cards/{prerequisites.path['serial']}/block", reason="fraud"
+        )
     )
-    return ready
+    return prerequisites
 
 
 @register_recipe(f"POST {V1}/cards/upload-csv")
