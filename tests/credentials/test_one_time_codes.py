@@ -138,7 +138,7 @@ async def test_failed_attempts_limit_the_issue_of_new_codes(
     clock.advance(hours=1)
     refused = await catch_api_error(codes.issue(question))
     assert (refused.code, refused.headers) == (Code.RATE_LIMITED, {"Retry-After": "82800"})
-    assert await codes.issue(question._replace(asker="adm_0000000000002"))
+    assert await codes.issue(question._replace(requester="adm_0000000000002"))
     clock.advance(hours=23, seconds=-1)
     assert (await catch_api_error(codes.issue(question))).code is Code.RATE_LIMITED
     clock.advance(seconds=1)
@@ -156,12 +156,12 @@ async def test_failure_limit_restarts_after_a_day(
         clock.advance(hours=2)
 
 
-async def test_code_is_bound_to_purpose_asker_and_subscriber(
+async def test_code_is_bound_to_purpose_requester_and_subscriber(
     codes: CodeDriver, question: CodeRequest, owners: OwnerBuilder
 ) -> None:
     others = [
         question._replace(purpose="restricted_access"),
-        question._replace(asker="adm_0000000000002"),
+        question._replace(requester="adm_0000000000002"),
         question._replace(subscriber_id=await owners.create_subscriber()),
     ]
     code = await codes.issue(question)

@@ -173,17 +173,17 @@ def _build_principal(row: asyncpg.Record) -> Principal:
         else ids.encode(ids.KEY, row["owner_scope"])
     )
     former = [ids.encode(ids.KEY, key_id) for key_id in row["former_scopes"] or ()]
-    own = ids.encode(ids.KEY, row["id"])
+    public_id = ids.encode(ids.KEY, row["id"])
     return Principal(
         kind="processor" if row["partner_id"] is None else "partner",
-        id=own,
+        id=public_id,
         name=row["holder_name"],
         key_id=row["id"],
         processor_id=row["processor_id"],
         terminal_id=row["terminal_id"],
         partner_id=row["partner_id"],
         owner_scope=scope,
-        lookup_scopes=tuple(sorted((scope, *former), key=lambda item: item != own))
+        lookup_scopes=tuple(sorted((scope, *former), key=lambda item: item != public_id))
         if former
         else (),
     )
