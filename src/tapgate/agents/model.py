@@ -216,10 +216,12 @@ TERMINATE: Final[Transition[AccountStatus]] = Transition(
 )
 
 
-def apply_transition(agent: Agent, move: Transition[AccountStatus], reason: str | None) -> Agent:
+def apply_transition(
+    agent: Agent, transition: Transition[AccountStatus], reason: str | None
+) -> Agent:
     """Return the agent with its next status, or raise the error code of the transition."""
     require_not_terminated(agent)
-    status = move.apply(agent.status)
+    status = transition.apply(agent.status)
     if status == "closed" and (agent.float_balance or agent.commission_balance or agent.held):
         raise ApiError(Code.NOT_CLOSABLE, "The agent's float and commission balances must be zero.")
     return msgspec.structs.replace(agent, status=status, status_reason=reason)
