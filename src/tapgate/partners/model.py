@@ -78,9 +78,9 @@ ACTIVATE: Final[Transition[PartnerStatus]] = Transition(
 )
 
 
-def apply_transition(partner: Partner, move: Transition[PartnerStatus]) -> Partner:
+def apply_transition(partner: Partner, transition: Transition[PartnerStatus]) -> Partner:
     """Return the partner with its next status, or raise the error code of the transition."""
-    status = move.apply(partner.status)
+    status = transition.apply(partner.status)
     return msgspec.structs.replace(partner, status=status)
 
 
