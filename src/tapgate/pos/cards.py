@@ -102,17 +102,19 @@ async def _get_wallet(reader: Database | asyncpg.Connection, card: Card) -> Wall
 def _build_verify_response(
     request: RequestContext, card: Card, wallet: Wallet | None, *, with_balance: bool
 ) -> VerifyCardResponse:
-    check = VerifyCardResponse(
+    response = VerifyCardResponse(
         message="Card is not active",
         is_active=False,
         holder_name=_get_display_name(card, wallet),
     )
-    active = card.status_at(request.services.clock()) == "ACTIVE"
-    if wallet is not None and wallet.status == "active" and active:
-        check.message, check.is_active = "Card is active", True
+    is_card_active = card.status_at(request.services.clock()) == "ACTIVE"
+    if wallet is not None and wallet.status == "active" and is_card_active:
+        response.message, response.is_active = "Card is active", True
         if with_balance:
-            check.balance = money.format_money(wallet.available, request.services.settings.currency)
-    return check
+            response.balance = money.format_money(
+                wallet.available, request.services.settings.currency
+            )
+    return response
 
 
 def _get_display_name(card: Card, wallet: Wallet | None) -> str | None:
