@@ -89,10 +89,10 @@ ACTIVATE: Final[Transition[ProcessorStatus]] = Transition(
 
 
 def apply_transition(
-    processor: Processor, move: Transition[ProcessorStatus], reason: str | None
+    processor: Processor, transition: Transition[ProcessorStatus], reason: str | None
 ) -> Processor:
     """Return the processor with its next status, or raise the error code of the transition."""
-    status = move.apply(processor.status)
+    status = transition.apply(processor.status)
     suspend_reason = reason if status == "suspended" else None
     return msgspec.structs.replace(processor, status=status, suspend_reason=suspend_reason)
 
