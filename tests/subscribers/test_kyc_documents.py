@@ -16,7 +16,7 @@ from PIL import Image
 from harness import BearerAuth, Harness
 from tapgate import ids, images
 from tapgate.subscribers.kyc_documents import operations
-from tapgate.subscribers.kyc_documents.operations import MAX_PENDING_PICTURES, picture_threads
+from tapgate.subscribers.kyc_documents.operations import MAX_PENDING_IMAGES, image_threads
 
 URL = "/api/v1/subscribers"
 RED, BLUE = (200, 0, 0), (0, 0, 200)
@@ -265,9 +265,9 @@ def test_counting_scans_takes_time_linear_in_the_padding() -> None:
 
 
 async def test_uploads_beyond_the_pending_limit_get_503(harness: Harness) -> None:
-    records = [await harness.create_subscriber() for _ in range(MAX_PENDING_PICTURES // 4)]
+    records = [await harness.create_subscriber() for _ in range(MAX_PENDING_IMAGES // 4)]
     busy = threading.Event()
-    first = [asyncio.create_task(picture_threads.run(busy.wait)) for _ in range(2)]
+    first = [asyncio.create_task(image_threads.run(busy.wait)) for _ in range(2)]
     sent = [asyncio.create_task(upload_document(harness, record)) for record in records * 4]
     async with asyncio.timeout(30):
         while len(refused := [task for task in sent if task.done()]) < len(first):

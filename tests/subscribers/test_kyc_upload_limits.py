@@ -90,7 +90,7 @@ async def test_document_over_the_limit_is_rejected_before_it_is_decoded(
     record = await harness.create_subscriber()
     for _ in range(4):
         await upload_document(harness, record)
-    monkeypatch.setattr(operations, "picture_threads", None)
+    monkeypatch.setattr(operations, "image_threads", None)
     assert_limited(await upload_document(harness, record), "undecided_per_type", 4)
 
 

@@ -25,8 +25,8 @@ class ImageRule(Rule):
     example = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="  # noqa: E501
 
     def check(self, value: str) -> str:
-        announced, comma, _ = value[:64].partition(",")
-        if not comma or announced.lower() not in DATA_URI_MEDIA_TYPES:
+        header, comma, _ = value[:64].partition(",")
+        if not comma or header.lower() not in DATA_URI_MEDIA_TYPES:
             raise InvalidValueError(
                 "must be a data URI with a JPEG or PNG: data:image/jpeg;base64,..."
             )
