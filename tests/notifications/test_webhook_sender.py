@@ -96,7 +96,7 @@ async def test_tls_certificate_is_verified_against_the_host_name(certificate: Pa
     trust = ssl.create_default_context(cafile=str(certificate))
     async with receiver.listen(context):
         sender = WebhookSender(
-            public_only=False, resolve=FakeResolver(*[["127.0.0.1"]] * 3), trust=trust
+            public_only=False, resolve=FakeResolver(*[["127.0.0.1"]] * 3), ssl_context=trust
         )
         assert (await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}")).status == 204
         assert (await sender.send(f"https://{HOST}.:{receiver.port}/", {}, b"{}")).status == 204
@@ -124,7 +124,7 @@ async def test_production_rejects_a_name_that_resolves_to_a_local_address(
     receiver = WebhookReceiver()
     trust = ssl.create_default_context(cafile=str(certificate))
     async with receiver.listen(build_ssl_context(certificate)):
-        sender = WebhookSender(public_only=True, resolve=FakeResolver([address]), trust=trust)
+        sender = WebhookSender(public_only=True, resolve=FakeResolver([address]), ssl_context=trust)
         with pytest.raises(NoResponseError, match="TargetRejectedError"):
             await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}")
     assert receiver.received == []
@@ -148,7 +148,7 @@ async def test_production_connects_to_the_address_that_was_checked(
     receiver, names = WebhookReceiver(), FakeResolver(["127.0.0.1"], ["10.0.0.1"])
     trust = ssl.create_default_context(cafile=str(certificate))
     async with receiver.listen(build_ssl_context(certificate)):
-        sender = WebhookSender(public_only=True, resolve=names, trust=trust)
+        sender = WebhookSender(public_only=True, resolve=names, ssl_context=trust)
         assert (await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}")).status == 204
     assert names.queries == [HOST]
     assert len(receiver.received) == 1
