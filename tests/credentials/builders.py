@@ -129,15 +129,15 @@ class OwnerBuilder:
         return account_id
 
 
-async def catch_api_error(call: Awaitable[object]) -> ApiError:
-    """Return the error raised by the call."""
+async def catch_api_error(operation: Awaitable[object]) -> ApiError:
+    """Return the error that the operation raises."""
     with pytest.raises(ApiError) as caught:
-        await call
+        await operation
     return caught.value
 
 
-async def catch_unauthorized(call: Awaitable[object]) -> str | None:
+async def catch_unauthorized(operation: Awaitable[object]) -> str | None:
     """Return the message of a 401."""
-    error = await catch_api_error(call)
+    error = await catch_api_error(operation)
     assert error.code is Code.UNAUTHORIZED
     return error.message

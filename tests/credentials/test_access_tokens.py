@@ -33,9 +33,9 @@ def forge_token(
     **changes: Any,
 ) -> str:
     """Return a token that differs from a valid one in some parts; None omits a claim."""
-    right = jwt.decode_complete(make_token(), options={"verify_signature": False})
-    claims = {k: v for k, v in (right["payload"] | changes).items() if v is not None}
-    headers = {"sid": right["header"]["sid"]} | (header or {})
+    valid = jwt.decode_complete(make_token(), options={"verify_signature": False})
+    claims = {k: v for k, v in (valid["payload"] | changes).items() if v is not None}
+    headers = {"sid": valid["header"]["sid"]} | (header or {})
     return jwt.encode(claims, secret, algorithm=algorithm, headers=headers)
 
 
@@ -97,9 +97,9 @@ def test_claims_or_header_of_another_token_are_rejected() -> None:
         make_token().split("."),
         forge_token(header={"sid": ids.encode("ses_", 8)}).split("."),
     )
-    raised = forge_token(role="finance_user", sub=ids.encode(ids.ADMIN, 43)).split(".")
+    escalated = forge_token(role="finance_user", sub=ids.encode(ids.ADMIN, 43)).split(".")
     assert "signature" in get_rejection_message(f"{other[0]}.{ours[1]}.{ours[2]}")
-    assert "signature" in get_rejection_message(f"{ours[0]}.{raised[1]}.{ours[2]}")
+    assert "signature" in get_rejection_message(f"{ours[0]}.{escalated[1]}.{ours[2]}")
 
 
 @given(data=st.data())

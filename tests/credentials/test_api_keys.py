@@ -80,14 +80,14 @@ async def test_deleted_key_is_rejected_by_every_process_immediately(
     process: GatewayProcess, other_process: GatewayProcess, create_key: CreateKey
 ) -> None:
     record, key = await create_key()
-    for where in (process, other_process):
-        await where.authenticator.api_keys.authenticate(key)
+    for gateway in (process, other_process):
+        await gateway.authenticator.api_keys.authenticate(key)
     async with process.database.transaction() as tx:
         ticket = await process.authenticator.api_keys.delete(tx, record.id)
     assert ticket is not None
     await process.signals.wait_for_acks(ticket)
-    for where in (other_process, process):
-        assert await get_rejection_message(where, key) == INVALID_KEY_MESSAGE
+    for gateway in (other_process, process):
+        assert await get_rejection_message(gateway, key) == INVALID_KEY_MESSAGE
 
 
 async def test_process_without_signals_does_not_use_its_cache(
@@ -179,9 +179,9 @@ async def test_rotation_without_grace_ends_the_old_key_in_every_process(
     record, old = await create_key()
     await other_process.authenticator.api_keys.authenticate(old)
     new = await rotate_key(process, record)
-    for where in (other_process, process):
-        assert await get_rejection_message(where, old) == INVALID_KEY_MESSAGE
-        principal = await where.authenticator.api_keys.authenticate(new)
+    for gateway in (other_process, process):
+        assert await get_rejection_message(gateway, old) == INVALID_KEY_MESSAGE
+        principal = await gateway.authenticator.api_keys.authenticate(new)
         assert principal.idempotency_scope == ids.encode(ids.KEY, record.id)
 
 
@@ -191,13 +191,13 @@ async def test_old_key_works_until_the_grace_period_ends(
     record, old = await create_key()
     new = await rotate_key(process, record, grace_seconds=60)
     clock.advance(seconds=60, microseconds=-1)
-    for where in (process, other_process):
+    for gateway in (process, other_process):
         for key in (old, new):
-            await where.authenticator.api_keys.authenticate(key)
+            await gateway.authenticator.api_keys.authenticate(key)
     clock.advance(microseconds=1)
-    for where in (process, other_process):
-        assert await get_rejection_message(where, old) == INVALID_KEY_MESSAGE
-        await where.authenticator.api_keys.authenticate(new)
+    for gateway in (process, other_process):
+        assert await get_rejection_message(gateway, old) == INVALID_KEY_MESSAGE
+        await gateway.authenticator.api_keys.authenticate(new)
 
 
 @pytest.mark.parametrize("grace_seconds", [0, 60])
@@ -211,13 +211,13 @@ async def test_further_rotation_ends_the_older_key(
     second = await rotate_key(process, record, grace_seconds=60)
     await other_process.authenticator.api_keys.authenticate(first)
     third = await rotate_key(process, record, grace_seconds=grace_seconds)
-    for where in (other_process, process):
-        assert await get_rejection_message(where, first) == INVALID_KEY_MESSAGE
-        await where.authenticator.api_keys.authenticate(third)
+    for gateway in (other_process, process):
+        assert await get_rejection_message(gateway, first) == INVALID_KEY_MESSAGE
+        await gateway.authenticator.api_keys.authenticate(third)
         if grace_seconds:
-            await where.authenticator.api_keys.authenticate(second)
+            await gateway.authenticator.api_keys.authenticate(second)
         else:
-            await get_rejection_message(where, second)
+            await get_rejection_message(gateway, second)
 
 
 async def test_grace_period_does_not_extend_the_expiry(
@@ -239,9 +239,9 @@ async def test_deletion_ends_both_keys(
         ticket = await process.authenticator.api_keys.delete(tx, record.id)
     assert ticket is not None
     await process.signals.wait_for_acks(ticket)
-    for where in (process, other_process):
+    for gateway in (process, other_process):
         for key in (old, new):
-            await get_rejection_message(where, key)
+            await get_rejection_message(gateway, key)
 
 
 async def test_last_use_is_recorded_by_every_process_and_never_moves_back(
@@ -249,22 +249,22 @@ async def test_last_use_is_recorded_by_every_process_and_never_moves_back(
 ) -> None:
     record, key = await create_key()
 
-    async def use(where: GatewayProcess) -> None:
-        principal = await where.authenticator.api_keys.authenticate(key)
-        where.authenticator.authorize_api_key(principal, "203.0.113.7")
+    async def use(gateway: GatewayProcess) -> None:
+        principal = await gateway.authenticator.api_keys.authenticate(key)
+        gateway.authenticator.authorize_api_key(principal, "203.0.113.7")
 
-    async def shown() -> datetime | None:
+    async def get_last_used_at() -> datetime | None:
         (listed,) = await process.authenticator.api_keys.list_page(before=None, limit=10)
         return listed.last_used_at
 
-    assert await shown() is None
+    assert await get_last_used_at() is None
     await use(process)
     clock.advance(seconds=10)
     await use(other_process)
     await other_process.authenticator.api_keys.last_used.flush()
-    assert await shown() == clock()
+    assert await get_last_used_at() == clock()
     await process.authenticator.api_keys.last_used.flush()
-    assert await shown() == clock()
+    assert await get_last_used_at() == clock()
     assert record.last_used_at is None
 
 

@@ -15,21 +15,21 @@ class FakeSignals:
     def __init__(self) -> None:
         self.is_listening = True
         self._handlers: list[Callable[[str], None]] = []
-        self._gap_handlers: list[Callable[[], None]] = []
+        self._reconnect_handlers: list[Callable[[], None]] = []
 
     def subscribe(self, topic: str, handler: Callable[[str], None]) -> None:
         assert topic == "topic"
         self._handlers.append(handler)
 
     def on_reconnect(self, handler: Callable[[], None]) -> None:
-        self._gap_handlers.append(handler)
+        self._reconnect_handlers.append(handler)
 
     def emit(self) -> None:
         for handler in self._handlers:
             handler("")
 
     def reconnect(self) -> None:
-        for handler in self._gap_handlers:
+        for handler in self._reconnect_handlers:
             handler()
         self.is_listening = True
 
@@ -51,8 +51,8 @@ class FakeTable:
 
 
 def build_cache(size: int = 10) -> tuple[FakeSignals, FakeTable, Cache[str, str]]:
-    line, table = FakeSignals(), FakeTable()
-    return line, table, Cache(line, "topic", table.load, size)  # type: ignore[arg-type]
+    signals, table = FakeSignals(), FakeTable()
+    return signals, table, Cache(signals, "topic", table.load, size)  # type: ignore[arg-type]
 
 
 async def test_value_is_loaded_once() -> None:
@@ -69,29 +69,29 @@ async def test_missing_value_is_not_cached() -> None:
 
 
 async def test_signal_invalidates_the_cache() -> None:
-    line, table, cache = build_cache()
+    signals, table, cache = build_cache()
     await cache.get("key")
     del table.rows["key"]
-    line.emit()
+    signals.emit()
     assert await cache.get("key") is None
 
 
 async def test_value_loaded_before_a_signal_is_not_cached_after_it() -> None:
-    line, table, cache = build_cache()
+    signals, table, cache = build_cache()
     table.resume.clear()
-    reading = asyncio.create_task(cache.get("key"))
+    lookup = asyncio.create_task(cache.get("key"))
     await asyncio.sleep(0)
     del table.rows["key"]
-    line.emit()
+    signals.emit()
     table.resume.set()
-    assert await reading == "value"
+    assert await lookup == "value"
     assert await cache.get("key") is None
 
 
 async def test_cache_is_not_used_while_signals_are_disconnected() -> None:
-    line, table, cache = build_cache()
+    signals, table, cache = build_cache()
     await cache.get("key")
-    line.is_listening = False
+    signals.is_listening = False
     table.rows["key"] = "other"
     assert await cache.get("key") == "other"
     table.rows["key"] = "third"
@@ -99,35 +99,35 @@ async def test_cache_is_not_used_while_signals_are_disconnected() -> None:
 
 
 async def test_cache_is_empty_after_a_reconnect() -> None:
-    line, table, cache = build_cache()
+    signals, table, cache = build_cache()
     await cache.get("key")
-    line.is_listening = False
+    signals.is_listening = False
     del table.rows["key"]
-    line.reconnect()
+    signals.reconnect()
     assert await cache.get("key") is None
 
 
 async def test_value_loaded_before_a_reconnect_is_not_cached_after_it() -> None:
-    line, table, cache = build_cache()
+    signals, table, cache = build_cache()
     table.resume.clear()
-    reading = asyncio.create_task(cache.get("key"))
+    lookup = asyncio.create_task(cache.get("key"))
     await asyncio.sleep(0)
-    line.is_listening = False
+    signals.is_listening = False
     del table.rows["key"]
-    line.reconnect()
+    signals.reconnect()
     table.resume.set()
-    assert await reading == "value"
+    assert await lookup == "value"
     assert await cache.get("key") is None
 
 
 async def test_value_loaded_during_a_disconnect_is_not_cached() -> None:
-    line, table, cache = build_cache()
+    signals, table, cache = build_cache()
     table.resume.clear()
-    reading = asyncio.create_task(cache.get("key"))
+    lookup = asyncio.create_task(cache.get("key"))
     await asyncio.sleep(0)
-    line.is_listening = False
+    signals.is_listening = False
     table.resume.set()
-    await reading
+    await lookup
     assert cache._values == {}
 
 
@@ -156,50 +156,50 @@ class TokenBudget:
 
 async def test_lookup_of_an_unknown_key_is_charged() -> None:
     _, table, cache = build_cache()
-    purse = TokenBudget(2)
-    assert [await cache.get("guess", purse) for _ in range(2)] == [None, None]
+    budget = TokenBudget(2)
+    assert [await cache.get("guess", budget) for _ in range(2)] == [None, None]
     with pytest.raises(ApiError):
-        await cache.get("guess", purse)
+        await cache.get("guess", budget)
     assert table.load_count == 2
     # The first lookup of a valid key is charged too.
     with pytest.raises(ApiError):
-        await cache.get("key", purse)
+        await cache.get("key", budget)
     assert table.load_count == 2
 
 
 async def test_valid_key_is_refunded_and_not_charged_after_a_signal() -> None:
-    line, table, cache = build_cache()
-    purse = TokenBudget(1)
-    assert await cache.get("key", purse) == "value"
-    assert purse.tokens == 1
-    purse.tokens = 0
-    assert await cache.get("key", purse) == "value"
-    line.emit()
-    assert await cache.get("key", purse) == "value"
+    signals, table, cache = build_cache()
+    budget = TokenBudget(1)
+    assert await cache.get("key", budget) == "value"
+    assert budget.tokens == 1
+    budget.tokens = 0
+    assert await cache.get("key", budget) == "value"
+    signals.emit()
+    assert await cache.get("key", budget) == "value"
     assert table.load_count == 2
 
 
 async def test_revoked_key_is_charged_like_an_unknown_one() -> None:
-    line, table, cache = build_cache()
-    purse = TokenBudget(1)
-    await cache.get("key", purse)
+    signals, table, cache = build_cache()
+    budget = TokenBudget(1)
+    await cache.get("key", budget)
     del table.rows["key"]
-    line.emit()
-    purse.tokens = 0
-    assert await cache.get("key", purse) is None
+    signals.emit()
+    budget.tokens = 0
+    assert await cache.get("key", budget) is None
     with pytest.raises(ApiError):
-        await cache.get("key", purse)
+        await cache.get("key", budget)
     assert table.load_count == 2
 
 
 async def test_failed_lookup_is_refunded() -> None:
     _, _, cache = build_cache()
-    purse = TokenBudget(1)
+    budget = TokenBudget(1)
     cache._load = _load_unavailable
     with pytest.raises(ApiError):
-        await cache.get("key", purse)
-    assert purse.tokens == 1
+        await cache.get("key", budget)
+    assert budget.tokens == 1
 
 
 async def _load_unavailable(key: str) -> str | None:
-    raise unavailable("The database cannot be reached")
+    raise unavailable("The database is not reachable.")

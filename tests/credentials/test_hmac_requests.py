@@ -267,16 +267,16 @@ async def test_suspended_processor_is_rejected_by_every_process_immediately(
     clock: FakeClock,
 ) -> None:
     headers = sign_headers(key, clock)
-    for where in (process, other_process):
-        await authenticate(where, headers)
+    for gateway in (process, other_process):
+        await authenticate(gateway, headers)
     await update_and_publish(process, SET_ACCOUNT_STATUS_SQL, processor_id, "blocked")
-    for where in (other_process, process):
+    for gateway in (other_process, process):
         assert (
-            await catch_api_error(authenticate(where, headers))
+            await catch_api_error(authenticate(gateway, headers))
         ).code is Code.PROCESSOR_SUSPENDED
     await update_and_publish(other_process, SET_ACCOUNT_STATUS_SQL, processor_id, "active")
-    for where in (process, other_process):
-        assert await authenticate(where, headers) is not None
+    for gateway in (process, other_process):
+        assert await authenticate(gateway, headers) is not None
 
 
 async def test_suspended_partner_is_rejected_by_every_process_immediately(
@@ -336,28 +336,28 @@ async def test_deleted_key_is_rejected_by_every_process_and_the_next_key_is_vali
     keys = process.authenticator.hmac_keys
     async with process.database.transaction() as tx:
         next_key = await keys.create_for_processor(tx, processor_id)
-    for where in (process, other_process):
-        await authenticate(where, sign_headers(key, clock))
-        await authenticate(where, sign_headers(next_key, clock))
+    for gateway in (process, other_process):
+        await authenticate(gateway, sign_headers(key, clock))
+        await authenticate(gateway, sign_headers(next_key, clock))
     async with process.database.transaction() as tx:
         ticket = await keys.delete(tx, key.id, owner_id=processor_id)
     assert ticket is not None
     await process.signals.wait_for_acks(ticket)
-    for where in (other_process, process):
+    for gateway in (other_process, process):
         assert (
-            await catch_unauthorized(authenticate(where, sign_headers(key, clock)))
+            await catch_unauthorized(authenticate(gateway, sign_headers(key, clock)))
             == INVALID_SIGNATURE_MESSAGE
         )
-        assert await authenticate(where, sign_headers(next_key, clock)) is not None
+        assert await authenticate(gateway, sign_headers(next_key, clock)) is not None
 
 
 async def test_key_can_be_deleted_only_once_and_only_for_its_owner(
     process: GatewayProcess, owners: OwnerBuilder, processor_id: int, key: NewHmacKey
 ) -> None:
-    stranger = await owners.create_processor()
+    other_processor_id = await owners.create_processor()
     keys = process.authenticator.hmac_keys
     async with process.database.transaction() as tx:
-        assert await keys.delete(tx, key.id, owner_id=stranger) is None
+        assert await keys.delete(tx, key.id, owner_id=other_processor_id) is None
         assert await keys.delete(tx, key.id, owner_id=processor_id) is not None
         assert await keys.delete(tx, key.id, owner_id=processor_id) is None
 
@@ -366,15 +366,15 @@ async def test_key_is_checked_before_the_body_arrives(
     process: GatewayProcess, key: NewHmacKey, clock: FakeClock
 ) -> None:
     check = process.authenticator.require_known_key
-    good = sign_headers(key, clock)
-    await check(good)
+    headers = sign_headers(key, clock)
+    await check(headers)
     assert (
-        await catch_unauthorized(check(good | {b"x-api-key-id": b"key_0000000000001"}))
+        await catch_unauthorized(check(headers | {b"x-api-key-id": b"key_0000000000001"}))
         == INVALID_SIGNATURE_MESSAGE
     )
     assert "5 minutes" in await catch_unauthorized(
         check(sign_headers(key, clock, timestamp="2020-01-31T12:00:00Z"))
     )
     for name, text in ((b"x-signature", "X-Signature"), (b"x-timestamp", "X-Timestamp")):
-        without = {item: value for item, value in good.items() if item != name}
+        without = {item: value for item, value in headers.items() if item != name}
         assert await catch_unauthorized(check(without)) == f"{text} is missing."

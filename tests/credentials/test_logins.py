@@ -37,10 +37,10 @@ async def attempt_wrong_password(
     )
 
 
-async def gather_error_codes(tries: Sequence[Awaitable[int]]) -> list[Code | None]:
+async def gather_error_codes(attempts: Sequence[Awaitable[int]]) -> list[Code | None]:
     """Run the attempts concurrently and return their error codes; None means logged in."""
-    responses = await asyncio.gather(*tries, return_exceptions=True)
-    return [response.code if isinstance(response, ApiError) else None for response in responses]
+    results = await asyncio.gather(*attempts, return_exceptions=True)
+    return [result.code if isinstance(result, ApiError) else None for result in results]
 
 
 async def test_correct_password_returns_the_admin(process: GatewayProcess, admin_id: int) -> None:
@@ -66,11 +66,11 @@ async def test_unknown_email_also_verifies_a_password(
     checked = []
     matches = Passwords.matches
 
-    async def counted(self: Passwords, stored: str | None, *arguments: str) -> bool:
+    async def record_and_match(self: Passwords, stored: str | None, *arguments: str) -> bool:
         checked.append(stored)
         return await matches(self, stored, *arguments)
 
-    monkeypatch.setattr(Passwords, "matches", counted)
+    monkeypatch.setattr(Passwords, "matches", record_and_match)
     await attempt_wrong_password(process)
     await attempt_wrong_password(process, "nobody@example.com")
     assert checked[0] is not None
@@ -97,8 +97,8 @@ async def test_correct_password_is_rejected_after_five_failures(
     for _ in range(5):
         await attempt_wrong_password(process)
         clock.advance(minutes=1)
-    for where in (process, other_process):
-        error = await catch_api_error(where.logins.authenticate(EMAIL.upper(), PASSWORD, ADDRESS))
+    for gateway in (process, other_process):
+        error = await catch_api_error(gateway.logins.authenticate(EMAIL.upper(), PASSWORD, ADDRESS))
         assert error.code is Code.RATE_LIMITED
         assert error.headers == {"Retry-After": "600"}
 
@@ -122,8 +122,8 @@ async def test_addresses_of_one_ipv6_network_share_the_lockout(
     for n in range(5):
         with pytest.raises(ApiError):
             await process.logins.authenticate(EMAIL, "wrong", f"2001:db8::{n}")
-    refused = await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, "2001:db8::f00"))
-    assert refused.status == 429
+    error = await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, "2001:db8::f00"))
+    assert error.status == 429
     assert await process.logins.authenticate(EMAIL, PASSWORD, "2001:db8:0:1::1") == admin_id
 
 
@@ -176,13 +176,13 @@ async def test_success_does_not_reset_earlier_failures(
 async def test_concurrent_attempts_cannot_exceed_the_limit(
     process: GatewayProcess, other_process: GatewayProcess, admin_id: int, email: str
 ) -> None:
-    tries = [
-        where.logins.authenticate(email, "wrong", ADDRESS)
-        for where in (process, other_process) * 15
+    attempts = [
+        gateway.logins.authenticate(email, "wrong", ADDRESS)
+        for gateway in (process, other_process) * 15
     ]
-    ended = await gather_error_codes(tries)
-    assert ended.count(Code.UNAUTHORIZED) == 5
-    assert ended.count(Code.RATE_LIMITED) == 25
+    codes = await gather_error_codes(attempts)
+    assert codes.count(Code.UNAUTHORIZED) == 5
+    assert codes.count(Code.RATE_LIMITED) == 25
 
 
 async def test_correct_password_among_concurrent_attempts_does_not_bypass_the_lockout(
@@ -190,12 +190,12 @@ async def test_correct_password_among_concurrent_attempts_does_not_bypass_the_lo
 ) -> None:
     for _ in range(5):
         await attempt_wrong_password(process)
-    tries = [
-        where.logins.authenticate(EMAIL, password, ADDRESS)
-        for where in (process, other_process)
+    attempts = [
+        gateway.logins.authenticate(EMAIL, password, ADDRESS)
+        for gateway in (process, other_process)
         for password in ("wrong", PASSWORD) * 5
     ]
-    assert await gather_error_codes(tries) == [Code.RATE_LIMITED] * 20
+    assert await gather_error_codes(attempts) == [Code.RATE_LIMITED] * 20
 
 
 async def test_concurrent_correct_passwords_do_not_reject_each_other(
@@ -203,19 +203,19 @@ async def test_concurrent_correct_passwords_do_not_reject_each_other(
 ) -> None:
     for _ in range(4):
         await attempt_wrong_password(process)
-    tries = [process.logins.authenticate(EMAIL, PASSWORD, ADDRESS) for _ in range(20)]
-    assert await asyncio.gather(*tries) == [admin_id] * 20
+    attempts = [process.logins.authenticate(EMAIL, PASSWORD, ADDRESS) for _ in range(20)]
+    assert await asyncio.gather(*attempts) == [admin_id] * 20
 
 
 async def test_attempt_without_a_password_check_does_not_count(
     process: GatewayProcess, admin_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def busy(self: Passwords, *arguments: str | None) -> bool:
+    async def raise_unavailable(self: Passwords, *arguments: str | None) -> bool:
         raise unavailable("busy")
 
     await attempt_wrong_password(process)
     with monkeypatch.context() as patch:
-        patch.setattr(Passwords, "matches", busy)
+        patch.setattr(Passwords, "matches", raise_unavailable)
         for _ in range(10):
             assert (
                 await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
@@ -280,27 +280,27 @@ class TokenBudget:
 async def test_only_failures_are_charged_to_the_address(
     process: GatewayProcess, admin_id: int
 ) -> None:
-    purse = TokenBudget(3)
-    await process.logins.authenticate(EMAIL, PASSWORD, ADDRESS, purse)
-    assert purse.tokens == 3
-    await catch_api_error(process.logins.authenticate(EMAIL, "wrong", ADDRESS, purse))
-    assert purse.tokens == 2
+    budget = TokenBudget(3)
+    await process.logins.authenticate(EMAIL, PASSWORD, ADDRESS, budget)
+    assert budget.tokens == 3
+    await catch_api_error(process.logins.authenticate(EMAIL, "wrong", ADDRESS, budget))
+    assert budget.tokens == 2
     for _ in range(4):
         await attempt_wrong_password(process)
     # After five failures the password is not checked.
     assert (
-        await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS, purse))
+        await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS, budget))
     ).status == 429
-    assert purse.tokens == 2
+    assert budget.tokens == 2
 
 
 async def test_address_without_tokens_causes_no_hashing_and_no_rows(
     process: GatewayProcess, admin_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def unexpected(self: Passwords, *arguments: str | None) -> bool:
+    async def fail_if_called(self: Passwords, *arguments: str | None) -> bool:
         raise AssertionError("the password was checked")
 
-    monkeypatch.setattr(Passwords, "matches", unexpected)
+    monkeypatch.setattr(Passwords, "matches", fail_if_called)
     error = await catch_api_error(
         process.logins.authenticate(EMAIL, PASSWORD, ADDRESS, TokenBudget(0))
     )

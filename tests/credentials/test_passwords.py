@@ -19,17 +19,17 @@ async def test_parameters_follow_the_recommendation() -> None:
 
 
 async def test_only_the_exact_password_matches() -> None:
-    vault = Passwords(FAST_ARGON2)
-    stored = await vault.hash("correct horse battery")
-    assert await vault.matches(stored, "correct horse battery")
-    assert not await vault.matches(stored, "correct horse batterz")
-    assert not await vault.matches(stored, "")
+    hasher = Passwords(FAST_ARGON2)
+    stored = await hasher.hash("correct horse battery")
+    assert await hasher.matches(stored, "correct horse battery")
+    assert not await hasher.matches(stored, "correct horse batterz")
+    assert not await hasher.matches(stored, "")
 
 
 async def test_unknown_admin_matches_no_password() -> None:
-    checked = Passwords(FAST_ARGON2)
+    hasher = Passwords(FAST_ARGON2)
     for password in ("", "\x00", "correct horse battery"):
-        assert not await checked.matches(None, password)
+        assert not await hasher.matches(None, password)
 
 
 async def test_unknown_admin_costs_as_much_as_a_known_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,35 +73,35 @@ class BlockingHasher:
 async def test_flood_from_one_address_is_bounded_and_gets_retry_after(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    slow, checked = BlockingHasher(monkeypatch), Passwords(FAST_ARGON2)
-    tries = [asyncio.create_task(checked.hash("x", "192.0.2.1")) for _ in range(40)]
+    blocking, hasher = BlockingHasher(monkeypatch), Passwords(FAST_ARGON2)
+    tasks = [asyncio.create_task(hasher.hash("x", "192.0.2.1")) for _ in range(40)]
     await asyncio.sleep(0)
-    refused = [task for task in tries if task.done()]
-    slow.resume.set()
-    outcomes = await asyncio.gather(*tries, return_exceptions=True)
+    rejected = [task for task in tasks if task.done()]
+    blocking.resume.set()
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
 
     accepted = passwords._MAX_THREADS + passwords._MAX_WAITING_PER_ADDRESS
-    assert len(refused) == 40 - accepted
+    assert len(rejected) == 40 - accepted
     assert outcomes.count("hash") == accepted
-    for task in refused:
+    for task in rejected:
         error = task.exception()
         assert isinstance(error, ApiError)
         assert (error.code, error.headers) == (Code.SERVICE_UNAVAILABLE, {"Retry-After": "1"})
-    assert slow.max_running <= passwords._MAX_THREADS
-    assert await checked.hash("x") == "hash"
+    assert blocking.max_running <= passwords._MAX_THREADS
+    assert await hasher.hash("x") == "hash"
 
 
 async def test_other_addresses_are_served_in_turn_during_a_flood(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(passwords, "_MAX_THREADS", 1)
-    slow, checked = BlockingHasher(monkeypatch), Passwords(FAST_ARGON2)
-    flood = [asyncio.create_task(checked.hash("flood", "192.0.2.1")) for _ in range(40)]
+    blocking, hasher = BlockingHasher(monkeypatch), Passwords(FAST_ARGON2)
+    flood = [asyncio.create_task(hasher.hash("flood", "192.0.2.1")) for _ in range(40)]
     await asyncio.sleep(0)
-    others = [asyncio.create_task(checked.hash(f"{n}", f"192.0.2.{n}")) for n in range(2, 11)]
+    others = [asyncio.create_task(hasher.hash(f"{n}", f"192.0.2.{n}")) for n in range(2, 11)]
     await asyncio.sleep(0)
-    slow.resume.set()
+    blocking.resume.set()
     assert await asyncio.gather(*others) == ["hash"] * 9
     await asyncio.gather(*flood, return_exceptions=True)
     # One request of the flood was running, and one had its turn first.
-    assert slow.order[:11] == ["flood", "flood", *(f"{n}" for n in range(2, 11))]
+    assert blocking.order[:11] == ["flood", "flood", *(f"{n}" for n in range(2, 11))]

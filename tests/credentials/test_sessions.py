@@ -141,17 +141,17 @@ async def test_logout_ends_one_session_in_every_process_immediately(
     process: GatewayProcess, other_process: GatewayProcess, admin_id: int
 ) -> None:
     mine, another = await log_in(process, admin_id), await log_in(process, admin_id)
-    for where in (process, other_process):
-        await authenticate(where, mine)
-        await authenticate(where, another)
+    for gateway in (process, other_process):
+        await authenticate(gateway, mine)
+        await authenticate(gateway, another)
     session_id = (await authenticate(process, mine)).session_id
     assert session_id is not None
     async with process.database.transaction() as tx:
         ticket = await process.authenticator.sessions.end(tx, session_id)
     await process.signals.wait_for_acks(ticket)
-    for where in (other_process, process):
-        assert await catch_unauthorized(authenticate(where, mine)) == SESSION_ENDED_MESSAGE
-        await authenticate(where, another)
+    for gateway in (other_process, process):
+        assert await catch_unauthorized(authenticate(gateway, mine)) == SESSION_ENDED_MESSAGE
+        await authenticate(gateway, another)
     assert await catch_unauthorized(refresh(other_process, mine)) == INVALID_REFRESH_MESSAGE
 
 
@@ -262,24 +262,24 @@ async def test_refresh_token_reuse_ends_the_session_in_every_process_immediately
     assert isinstance(error, TokenReuseError)
     assert (error.status, error.admin_id, error.session_id) == (401, admin_id, session_id)
 
-    for where in (other_process, process):
+    for gateway in (other_process, process):
         for tokens in (first, second, third):
-            assert await catch_unauthorized(authenticate(where, tokens)) == SESSION_ENDED_MESSAGE
-            assert await catch_unauthorized(refresh(where, tokens)) == INVALID_REFRESH_MESSAGE
-        await authenticate(where, unrelated)
+            assert await catch_unauthorized(authenticate(gateway, tokens)) == SESSION_ENDED_MESSAGE
+            assert await catch_unauthorized(refresh(gateway, tokens)) == INVALID_REFRESH_MESSAGE
+        await authenticate(gateway, unrelated)
 
 
 async def test_reuse_error_is_returned_after_every_process_has_acknowledged(
     process: GatewayProcess, admin_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     awaited = []
-    settled = Signals.wait_for_acks
+    wait_for_acks = Signals.wait_for_acks
 
-    async def recorded(self: Signals, ticket: Ticket) -> None:
-        await settled(self, ticket)
+    async def wait_and_record(self: Signals, ticket: Ticket) -> None:
+        await wait_for_acks(self, ticket)
         awaited.append(ticket)
 
-    monkeypatch.setattr(Signals, "wait_for_acks", recorded)
+    monkeypatch.setattr(Signals, "wait_for_acks", wait_and_record)
     tokens = await log_in(process, admin_id)
     await refresh(process, tokens)
     assert awaited == []
@@ -292,33 +292,35 @@ async def test_concurrent_use_of_a_refresh_token_ends_the_session(
 ) -> None:
     for _ in range(10):
         tokens = await log_in(process, admin_id)
-        responses = await asyncio.gather(
+        results = await asyncio.gather(
             refresh(process, tokens), refresh(other_process, tokens), return_exceptions=True
         )
-        won = [response for response in responses if isinstance(response, Tokens)]
-        lost = [result for result in responses if isinstance(result, TokenReuseError)]
-        assert (len(won), len(lost)) == (1, 1)
-        assert await catch_unauthorized(authenticate(process, won[0])) == SESSION_ENDED_MESSAGE
-        assert await catch_unauthorized(refresh(process, won[0])) == INVALID_REFRESH_MESSAGE
+        succeeded = [result for result in results if isinstance(result, Tokens)]
+        rejected = [result for result in results if isinstance(result, TokenReuseError)]
+        assert (len(succeeded), len(rejected)) == (1, 1)
+        assert (
+            await catch_unauthorized(authenticate(process, succeeded[0])) == SESSION_ENDED_MESSAGE
+        )
+        assert await catch_unauthorized(refresh(process, succeeded[0])) == INVALID_REFRESH_MESSAGE
 
 
 async def test_expired_sessions_are_removed_at_the_next_login(
     process: GatewayProcess, owners: OwnerBuilder, admin_id: int, clock: FakeClock
 ) -> None:
-    stranger = await owners.create_admin("eve@example.com")
-    await log_in(process, stranger)
+    other_id = await owners.create_admin("eve@example.com")
+    await log_in(process, other_id)
     await refresh(process, await log_in(process, admin_id))
     clock.advance(days=29)
-    stored = await log_in(process, admin_id)
+    active = await log_in(process, admin_id)
     clock.now += timedelta(days=2, seconds=1)
     assert await process.database.fetchval("SELECT count(*) FROM sessions") == 3
     await log_in(process, admin_id)
     rows = await process.database.fetch(
         "SELECT admin_id, count(*) AS sessions FROM sessions GROUP BY admin_id"
     )
-    assert {row["admin_id"]: row["sessions"] for row in rows} == {admin_id: 2, stranger: 1}
+    assert {row["admin_id"]: row["sessions"] for row in rows} == {admin_id: 2, other_id: 1}
     assert await process.database.fetchval("SELECT count(*) FROM refresh_tokens") == 3
-    await refresh(process, stored)
+    await refresh(process, active)
 
 
 async def test_number_of_sessions_per_admin_is_limited(
@@ -358,8 +360,8 @@ async def test_session_ends_after_the_maximum_number_of_refreshes(
     await authenticate(other_process, tokens)
     reason = "The session has reached its refresh limit. Log in again."
     assert await catch_unauthorized(refresh(process, tokens)) == reason
-    for where in (process, other_process):
-        assert await catch_unauthorized(authenticate(where, tokens)) == SESSION_ENDED_MESSAGE
-        assert await catch_unauthorized(refresh(where, tokens)) == INVALID_REFRESH_MESSAGE
+    for gateway in (process, other_process):
+        assert await catch_unauthorized(authenticate(gateway, tokens)) == SESSION_ENDED_MESSAGE
+        assert await catch_unauthorized(refresh(gateway, tokens)) == INVALID_REFRESH_MESSAGE
     assert await process.database.fetchval("SELECT count(*) FROM refresh_tokens") == 4
     await refresh(process, await log_in(process, admin_id))

@@ -101,7 +101,7 @@ class Authenticator:
         )
 
     def authorize_api_key(self, principal: Principal, address: str) -> None:
-        """Require an address the API key may be used from, and record the use of the key."""
+        """Reject an address that the API key does not allow, and record the use of the key."""
         if principal.allowed_ips and not is_within(address, principal.allowed_ips):
             raise ApiError(
                 Code.FORBIDDEN,

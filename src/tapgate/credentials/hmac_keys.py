@@ -64,7 +64,7 @@ class HmacKey(msgspec.Struct, frozen=True):
     principal: Principal
     #: Required value of `X-Partner-ID`: the partner's id, or None if the header must be absent.
     partner_header: bytes | None
-    #: Why a request is rejected although its signature is valid.
+    #: Error code for requests with a valid signature, if the owner or the terminal is not active.
     rejection_code: Code | None
 
 
