@@ -44,11 +44,11 @@ async def ben(client: httpx2.AsyncClient, ada: Headers) -> dict[str, Any]:
 def list_audit_entries(client: httpx2.AsyncClient, ada: Headers) -> ListAuditEntries:
     """Return a function that lists the audit entries of an event, newest first."""
 
-    async def entries(event: str, **filters: str) -> list[dict[str, Any]]:
+    async def list_entries(event: str, **filters: str) -> list[dict[str, Any]]:
         response = await client.get(
             "/api/v1/audit/logs", params={"event": event, **filters}, headers=ada
         )
         assert response.status_code == 200, response.text
         return list(response.json()["data"])
 
-    return entries
+    return list_entries

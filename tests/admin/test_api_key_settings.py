@@ -46,13 +46,13 @@ async def client_at(services: Services) -> AsyncIterator[ClientAtAddress]:
     app = create_app(services)
     async with AsyncExitStack() as stack:
 
-        def at(address: str) -> httpx2.AsyncClient:
+        def create_client(address: str) -> httpx2.AsyncClient:
             transport = httpx2.ASGITransport(app=app, client=(address, 40000))
             client = httpx2.AsyncClient(transport=transport, base_url="http://gateway")
             stack.push_async_callback(client.aclose)
             return client
 
-        yield at
+        yield create_client
 
 
 async def test_new_key_uses_the_platform_defaults(client: httpx2.AsyncClient, ada: Headers) -> None:
@@ -106,7 +106,7 @@ async def test_settings_are_changed_and_audited(
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "named"),
+    ("field", "value", "reported_field"),
     [
         ("name", "", "name"),
         ("scopes", [], "scopes"),
@@ -127,7 +127,7 @@ async def test_settings_are_changed_and_audited(
     ],
 )
 async def test_invalid_settings_are_named(
-    client: httpx2.AsyncClient, ada: Headers, field: str, value: object, named: str
+    client: httpx2.AsyncClient, ada: Headers, field: str, value: object, reported_field: str
 ) -> None:
     key = await create_key(client, ada)
     for response in (
@@ -135,7 +135,7 @@ async def test_invalid_settings_are_named(
         await client.put(f"{KEYS_URL}/{key['id']}", json={field: value}, headers=ada),
     ):
         assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
-        assert list(response.json()["details"]["fields"]) == [named]
+        assert list(response.json()["details"]["fields"]) == [reported_field]
 
 
 async def test_expired_key_can_be_edited_with_its_expiry_unchanged(
@@ -212,10 +212,10 @@ async def test_key_is_rejected_from_other_addresses(
 ) -> None:
     key = await create_key(client, ada, allowed_ips=["203.0.113.0/24", "2001:db8::/32"])
     headers = build_headers(key["key"])
-    for inside in ("203.0.113.7", "::ffff:203.0.113.7", "2001:db8::7"):
-        assert (await client_at(inside).get(CARDS_URL, headers=headers)).status_code == 200
-    outside = await client_at("198.51.100.7").get(CARDS_URL, headers=headers)
-    assert (outside.status_code, outside.json()["code"]) == (403, "FORBIDDEN")
+    for address in ("203.0.113.7", "::ffff:203.0.113.7", "2001:db8::7"):
+        assert (await client_at(address).get(CARDS_URL, headers=headers)).status_code == 200
+    rejected = await client_at("198.51.100.7").get(CARDS_URL, headers=headers)
+    assert (rejected.status_code, rejected.json()["code"]) == (403, "FORBIDDEN")
     (entry,) = await list_audit_entries("access.denied")
     assert (entry["actor"]["id"], entry["ip"]) == (key["id"], "198.51.100.7")
     await update_key(client, ada, key, allowed_ips=[])
@@ -231,15 +231,15 @@ async def test_client_address_is_taken_from_trusted_proxies_only(
     )
     app = create_app(services)
 
-    async def status(peer: str, forwarded: str) -> int:
+    async def get_status(peer: str, forwarded: str) -> int:
         transport = httpx2.ASGITransport(app=app, client=(peer, 40000))
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as proxied:
             headers = build_headers(key["key"]) | {"X-Forwarded-For": forwarded}
             return (await proxied.get(CARDS_URL, headers=headers)).status_code
 
-    assert await status("10.0.0.1", "203.0.113.7") == 200
-    assert await status("10.0.0.1", "203.0.113.7, 198.51.100.7") == 403
-    assert await status("198.51.100.7", "203.0.113.7") == 403  # not a trusted proxy
+    assert await get_status("10.0.0.1", "203.0.113.7") == 200
+    assert await get_status("10.0.0.1", "203.0.113.7, 198.51.100.7") == 403
+    assert await get_status("198.51.100.7", "203.0.113.7") == 403  # not a trusted proxy
 
 
 async def test_rejected_addresses_do_not_consume_the_rate_limit_of_the_key(
@@ -247,8 +247,8 @@ async def test_rejected_addresses_do_not_consume_the_rate_limit_of_the_key(
 ) -> None:
     key = await create_key(client, ada, rate_limit=1, burst=1, allowed_ips=["203.0.113.0/24"])
     for _ in range(3):
-        refused = await client_at("198.51.100.7").get(CARDS_URL, headers=build_headers(key["key"]))
-        assert refused.status_code == 403
+        rejected = await client_at("198.51.100.7").get(CARDS_URL, headers=build_headers(key["key"]))
+        assert rejected.status_code == 403
     assert (
         await client_at("203.0.113.7").get(CARDS_URL, headers=build_headers(key["key"]))
     ).status_code == 200
@@ -260,7 +260,10 @@ async def test_rate_limit_of_a_key_is_shared_by_all_processes(
     ada: Headers,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    key, free = await create_key(client, ada, rate_limit=1, burst=3), await create_key(client, ada)
+    key, unlimited_key = (
+        await create_key(client, ada, rate_limit=1, burst=3),
+        await create_key(client, ada),
+    )
     headers = build_headers(key["key"])
     monkeypatch.setattr(
         time, "monotonic_ns", lambda: 7_000_000_000
@@ -275,7 +278,7 @@ async def test_rate_limit_of_a_key_is_shared_by_all_processes(
     assert remaining == ["2", "1", "0", "0"]
     assert responses[-1].json()["code"] == "RATE_LIMITED"
     assert responses[-1].headers["retry-after"] == "1"
-    unlimited = await client.get(CARDS_URL, headers=build_headers(free["key"]))
+    unlimited = await client.get(CARDS_URL, headers=build_headers(unlimited_key["key"]))
     assert unlimited.headers["x-ratelimit-limit"] == "100000"
     await update_key(client, ada, key, rate_limit=50, burst="")
     for process in (other_process_client, client):
@@ -288,15 +291,15 @@ async def test_last_use_is_recorded_only_for_accepted_requests(
 ) -> None:
     key = await create_key(client, ada, allowed_ips=["203.0.113.0/24"])
 
-    async def last_used() -> str | None:
+    async def get_last_used() -> str | None:
         await services.authenticator.api_keys.last_used.flush()
         (record,) = (await client.get(KEYS_URL, headers=ada)).json()["data"]
         return str(record["last_used_at"]) if record["last_used_at"] else None
 
     await client_at("198.51.100.7").get(CARDS_URL, headers=build_headers(key["key"]))
-    assert await last_used() is None
+    assert await get_last_used() is None
     await client_at("203.0.113.7").get(CARDS_URL, headers=build_headers(key["key"]))
-    used = await last_used()
+    used = await get_last_used()
     assert used is not None
     assert used >= key["created_at"]
 

@@ -20,7 +20,7 @@ FLOOD_REQUESTS = 60
 
 @pytest.fixture
 def settings(tmp_path: Path, database_url: str) -> Settings:
-    """Return settings with a small burst, which `_frozen_rates` keeps from refilling."""
+    """Return settings with a small burst. `_freeze_rate_limits` keeps it from refilling."""
     return load_settings(
         {
             "TAPGATE_DATA_DIR": str(tmp_path),
@@ -41,15 +41,15 @@ def _freeze_rate_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def executed_sql(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the SQL of every `fetchrow` call in this process."""
-    ran: list[str] = []
+    statements: list[str] = []
     fetchrow = Database.fetchrow
 
-    async def recorded(self: Database, sql: str, *arguments: object) -> object:
-        ran.append(sql)
+    async def record_and_fetch(self: Database, sql: str, *arguments: object) -> object:
+        statements.append(sql)
         return await fetchrow(self, sql, *arguments)
 
-    monkeypatch.setattr(Database, "fetchrow", recorded)
-    return ran
+    monkeypatch.setattr(Database, "fetchrow", record_and_fetch)
+    return statements
 
 
 def build_unknown_key_headers() -> dict[str, str]:
@@ -76,9 +76,9 @@ async def test_unknown_credentials_reach_the_database_only_within_the_rate_limit
     responses = [
         await harness.client.get(path, headers=headers, auth=caller) for _ in range(FLOOD_REQUESTS)
     ]
-    refused = [response for response in responses if response.status_code == 429]
-    assert len(refused) == FLOOD_REQUESTS - BURST_LIMIT
-    assert all(int(http_response.headers["retry-after"]) > 0 for http_response in refused)
+    rejected = [response for response in responses if response.status_code == 429]
+    assert len(rejected) == FLOOD_REQUESTS - BURST_LIMIT
+    assert all(int(response.headers["retry-after"]) > 0 for response in rejected)
     assert len(executed_sql) == BURST_LIMIT
 
 
@@ -150,8 +150,8 @@ async def test_login_flood_from_one_address_does_not_block_other_addresses(
     harness: Harness, attacker_and_admin_clients: tuple[httpx2.AsyncClient, httpx2.AsyncClient]
 ) -> None:
     attacker, admin = attacker_and_admin_clients
-    good = {"email": "ada@example.com", "password": "correct horse battery"}
-    await create_first_admin(harness.services, **good)
+    credentials = {"email": "ada@example.com", "password": "correct horse battery"}
+    await create_first_admin(harness.services, **credentials)
     flood = [
         asyncio.create_task(
             attacker.post(
@@ -162,12 +162,14 @@ async def test_login_flood_from_one_address_does_not_block_other_addresses(
         for number in range(90)
     ]
     await asyncio.sleep(0.05)
-    logins = [await admin.post("/api/v1/admin/login", json=good) for _ in range(9)]
+    logins = [await admin.post("/api/v1/admin/login", json=credentials) for _ in range(9)]
     assert [response.status_code for response in logins] == [200] * 9
     responses = [await task for task in flood]
-    assert {http_response.status_code for http_response in responses} <= {401, 429, 503}
-    assert all("retry-after" in answer.headers for answer in responses if answer.status_code != 401)
-    assert sum(answer.status_code == 401 for answer in responses) <= 31
+    assert {response.status_code for response in responses} <= {401, 429, 503}
+    assert all(
+        "retry-after" in response.headers for response in responses if response.status_code != 401
+    )
+    assert sum(response.status_code == 401 for response in responses) <= 31
 
 
 async def test_failed_logins_are_limited_per_address_across_emails(
@@ -175,17 +177,17 @@ async def test_failed_logins_are_limited_per_address_across_emails(
 ) -> None:
     attacker, other = attacker_and_admin_clients
 
-    async def statuses(url: str, client: httpx2.AsyncClient, count: int) -> list[int]:
-        found = []
+    async def attempt_logins(url: str, client: httpx2.AsyncClient, count: int) -> list[int]:
+        status_codes = []
         for number in range(count):
             fields = {"email": f"{url[-5:]}{number}@example.com", "password": "wrong password"}
-            sent = {"data": fields} if "console" in url else {"json": fields}
-            found.append((await client.post(url, **sent)).status_code)
-        return found
+            body = {"data": fields} if "console" in url else {"json": fields}
+            status_codes.append((await client.post(url, **body)).status_code)
+        return status_codes
 
-    first = await statuses("/api/v1/admin/login", attacker, 40)
+    first = await attempt_logins("/api/v1/admin/login", attacker, 40)
     assert first[:30] == [401] * 30
     assert first[-1] == 429
     # The console's sign-in form shares the limit.
-    assert 429 in await statuses("/console/sign-in", attacker, 3)
-    assert await statuses("/console/sign-in", other, 1) == [401]
+    assert 429 in await attempt_logins("/console/sign-in", attacker, 3)
+    assert await attempt_logins("/console/sign-in", other, 1) == [401]
