@@ -118,8 +118,8 @@ async def get_balances(harness: Harness, agent: dict[str, Any]) -> tuple[str, st
     response = await harness.client.get(
         f"{AGENTS_URL}/{agent['id']}/balance", auth=await harness.create_api_key("balance:read")
     )
-    found = response.json()
-    return found["float_balance"], found["commission_balance"]
+    balances = response.json()
+    return balances["float_balance"], balances["commission_balance"]
 
 
 def parse_error(response: httpx2.Response) -> tuple[int, str]:

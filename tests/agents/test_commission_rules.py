@@ -84,37 +84,39 @@ async def test_receipts_show_the_commission_by_type_tier_and_minimum(harness: Ha
         harness, build_rule(tier=2, rate="3"), build_rule("agent_cashout", 2, "0.5", "50")
     )
     agent = await create_agent(harness, balance="2000", commission_tier=2)
-    unpaid = await create_agent(harness, balance="2000")
+    agent_without_rule = await create_agent(harness, balance="2000")
     customer = await harness.create_subscriber()
 
-    async def earned(order: Any) -> str:
-        response = await order
+    async def get_commission(request: Any) -> str:
+        response = await request
         assert response.status_code == 200, response.text
         return str(response.json()["commission_earned"])
 
-    assert await earned(cash_in(harness, agent, customer, "1000")) == "30.00 SLE"
-    assert await earned(cash_in(harness, agent, customer, "4.99")) == "0.00 SLE"
-    assert await earned(cash_in(harness, unpaid, customer, "1000")) == "0.00 SLE"
-    assert await earned(cash_out(harness, agent, customer, "400")) == "2.00 SLE"
-    assert await earned(cash_out(harness, agent, customer, "49.99")) == "0.00 SLE"
+    assert await get_commission(cash_in(harness, agent, customer, "1000")) == "30.00 SLE"
+    assert await get_commission(cash_in(harness, agent, customer, "4.99")) == "0.00 SLE"
+    assert (
+        await get_commission(cash_in(harness, agent_without_rule, customer, "1000")) == "0.00 SLE"
+    )
+    assert await get_commission(cash_out(harness, agent, customer, "400")) == "2.00 SLE"
+    assert await get_commission(cash_out(harness, agent, customer, "49.99")) == "0.00 SLE"
     # 449.99 was cashed out before, so only 550.01 earns commission.
-    assert await earned(cash_in(harness, agent, customer, "1000")) == "16.50 SLE"
+    assert await get_commission(cash_in(harness, agent, customer, "1000")) == "16.50 SLE"
 
 
 async def test_every_process_applies_the_new_rules(
     harness: Harness, settings: Settings, database_url: str
 ) -> None:
     async with open_services(settings, database_url) as second:
-        elsewhere = Harness(second, harness.client)
+        other_harness = Harness(second, harness.client)
         agent, customer = (
             await create_agent(harness, balance="2000"),
             await harness.create_subscriber(),
         )
-        for harness_here in (harness, elsewhere):
-            assert (await cash_in(harness_here, agent, customer, "100")).is_success
+        for process_harness in (harness, other_harness):
+            assert (await cash_in(process_harness, agent, customer, "100")).is_success
         responses = await asyncio.gather(
             *(put_rules(harness, build_rule(rate=str(rate))) for rate in (3, 3, 3))
         )
         assert {response.status_code for response in responses} == {200}
         rules = await second.ledger._get_rules(second.database)  # type: ignore[arg-type]
-        assert [one.rate for one in rules.commissions.values()] == [3_000]
+        assert [rule.rate for rule in rules.commissions.values()] == [3_000]

@@ -24,15 +24,15 @@ async def test_agents_are_listed_newest_first_in_pages(
 ) -> None:
     records = [await create_agent(harness) for _ in range(5)]
     key = await harness.create_api_key("payments:read")
-    seen: list[dict[str, Any]] = []
+    listed: list[dict[str, Any]] = []
     query = {"limit": "2"}
     for has_more in (True, True, False):
         page = (await client.get(AGENTS_URL, params=query, auth=key)).json()
         assert page["has_more"] is has_more
-        seen += page["data"]
+        listed += page["data"]
         query["cursor"] = page["next_cursor"]
     assert page["next_cursor"] is None
-    assert seen == records[::-1]
+    assert listed == records[::-1]
 
 
 async def test_agents_are_filtered_by_status_type_and_parent(
@@ -44,19 +44,19 @@ async def test_agents_are_filtered_by_status_type_and_parent(
     await change_status(harness, terminated, "terminate")
     key = await harness.create_api_key("payments:read")
 
-    async def found(**query: str) -> list[str]:
+    async def list_ids(**query: str) -> list[str]:
         response = await client.get(AGENTS_URL, params=query, auth=key)
         assert response.status_code == 200, response.text
         return [record["id"] for record in response.json()["data"]]
 
-    assert await found(status="active") == [sub_agent["id"], parent["id"]]
-    assert await found(status="suspended") == [suspended["id"]]
-    assert await found(status="terminated") == [terminated["id"]]
-    assert await found(agent_type="sub_agent") == [sub_agent["id"]]
-    assert await found(agent_type="super_agent", status="active") == [parent["id"]]
-    assert await found(parent_agent_id=parent["id"]) == [sub_agent["id"]]
-    assert await found(parent_agent_id=suspended["id"]) == []
-    assert await found(parent_agent_id=ids.encode(ids.AGENT, 1)) == []
+    assert await list_ids(status="active") == [sub_agent["id"], parent["id"]]
+    assert await list_ids(status="suspended") == [suspended["id"]]
+    assert await list_ids(status="terminated") == [terminated["id"]]
+    assert await list_ids(agent_type="sub_agent") == [sub_agent["id"]]
+    assert await list_ids(agent_type="super_agent", status="active") == [parent["id"]]
+    assert await list_ids(parent_agent_id=parent["id"]) == [sub_agent["id"]]
+    assert await list_ids(parent_agent_id=suspended["id"]) == []
+    assert await list_ids(parent_agent_id=ids.encode(ids.AGENT, 1)) == []
 
 
 async def test_agents_are_searched_by_name_business_phone_and_id(

@@ -89,7 +89,7 @@ async def test_cash_out_moves_money_from_the_wallet_to_the_float(harness: Harnes
     assert await get_balances(harness, agent) == ("40.00", "0.00")
 
 
-async def test_transfer_moves_float_to_an_own_sub_agent(harness: Harness) -> None:
+async def test_transfer_moves_float_to_a_sub_agent(harness: Harness) -> None:
     parent = await create_agent(harness, balance="100")
     sub_agent = await create_sub_agent(harness, parent)
     response = await transfer_float(harness, parent, sub_agent, "30", description="For Saturday")
@@ -186,17 +186,17 @@ async def test_cash_in_to_a_restricted_subscriber_is_rejected_but_cash_out_with_
 
 async def test_replayed_agent_request_returns_the_original_response(harness: Harness) -> None:
     agent, customer = await create_agent(harness), await harness.create_subscriber()
-    admin, name = await harness.create_admin(), str(uuid.uuid4())
+    admin, request_id = await harness.create_admin(), str(uuid.uuid4())
 
     async def post(path: str, **body: Any) -> httpx2.Response:
         return await harness.client.post(
-            f"/api/v1/agents{path}", json={"request_id": name, **body}, auth=admin
+            f"/api/v1/agents{path}", json={"request_id": request_id, **body}, auth=admin
         )
 
     first = await post(f"/{agent['id']}/fund", amount="100")
-    again = await post(f"/{agent['id']}/fund", amount="100.00")
-    assert again.json() == first.json()
-    assert again.headers["Idempotent-Replayed"] == "true"
+    replayed = await post(f"/{agent['id']}/fund", amount="100.00")
+    assert replayed.json() == first.json()
+    assert replayed.headers["Idempotent-Replayed"] == "true"
     other = await create_agent(harness)
     for response in (
         await post(f"/{agent['id']}/fund", amount="101"),
@@ -204,21 +204,21 @@ async def test_replayed_agent_request_returns_the_original_response(harness: Har
         await post(f"/{agent['id']}/payout-commission"),
     ):
         assert parse_error(response) == (409, "DUPLICATE_REQUEST")
-    name = str(uuid.uuid4())
+    request_id = str(uuid.uuid4())
     payload = {"agent_id": agent["id"], "subscriber_id": customer["id"], "amount": "40"}
     wrong = await post("/cashin", **payload, agent_pin=WRONG_PIN)
     assert parse_error(wrong) == (400, "INVALID_PIN")
     first = await post("/cashin", **payload, agent_pin=AGENT_PIN)
-    again = await post("/cashin", **payload, agent_pin=WRONG_PIN)
-    assert again.json() == first.json()
-    name = str(uuid.uuid4())
+    replayed = await post("/cashin", **payload, agent_pin=WRONG_PIN)
+    assert replayed.json() == first.json()
+    request_id = str(uuid.uuid4())
     declined = await post("/cashout", **payload | {"amount": "41"}, agent_pin=AGENT_PIN, pin=PIN)
     await fund_agent(harness, agent, "500")
     await cash_in(harness, agent, customer, "500")
-    again = await post("/cashout", **payload | {"amount": "41"}, agent_pin=AGENT_PIN, pin=PIN)
-    assert parse_error(again) == parse_error(declined) == (402, "INSUFFICIENT_FUNDS")
-    name = str(uuid.uuid4())
+    replayed = await post("/cashout", **payload | {"amount": "41"}, agent_pin=AGENT_PIN, pin=PIN)
+    assert parse_error(replayed) == parse_error(declined) == (402, "INSUFFICIENT_FUNDS")
+    request_id = str(uuid.uuid4())
     first = await post(f"/{agent['id']}/payout-commission")
-    again = await post(f"/{agent['id']}/payout-commission")
-    assert again.json() == first.json()
+    replayed = await post(f"/{agent['id']}/payout-commission")
+    assert replayed.json() == first.json()
     assert await get_balances(harness, agent) == ("65.40", "0.00")

@@ -108,9 +108,9 @@ async def test_cash_out_checks_the_customers_pin_first_and_counts_only_checked_p
     assert await try_pins(WRONG_PIN, AGENT_PIN) == {"attempts_remaining": 2}
     assert await try_pins(PIN, WRONG_PIN) == {"attempts_remaining": 1, "party": "receiver"}
     assert await try_pins(PIN, WRONG_PIN) == {"attempts_remaining": 0, "party": "receiver"}
-    http_response = await cash_out(harness, agent, customer, "1")
-    assert parse_error(http_response) == (403, "ACCOUNT_LOCKED")
-    assert http_response.json()["details"]["party"] == "receiver"
+    response = await cash_out(harness, agent, customer, "1")
+    assert parse_error(response) == (403, "ACCOUNT_LOCKED")
+    assert response.json()["details"]["party"] == "receiver"
     other = await create_agent(harness)
     assert (await cash_out(harness, other, customer, "1")).status_code == 200
 
@@ -135,7 +135,7 @@ async def test_concurrent_wrong_pins_across_operations_share_one_attempt_limit(
         await harness.create_subscriber(balance="100"),
     )
     sub_agent = await create_sub_agent(harness, agent)
-    tries = [
+    attempts = [
         response
         for _ in range(10)
         for response in (
@@ -145,13 +145,13 @@ async def test_concurrent_wrong_pins_across_operations_share_one_attempt_limit(
             change_pin(harness, agent, old_pin=WRONG_PIN),
         )
     ]
-    responses = await asyncio.gather(*tries)
-    codes = Counter(http_response.json()["code"] for http_response in responses)
+    responses = await asyncio.gather(*attempts)
+    codes = Counter(response.json()["code"] for response in responses)
     assert codes == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 37}
     remaining = [
-        answer.json()["details"]["attempts_remaining"]
-        for answer in responses
-        if answer.status_code == 400
+        response.json()["details"]["attempts_remaining"]
+        for response in responses
+        if response.status_code == 400
     ]
     assert sorted(remaining) == [0, 1, 2]
     assert await get_balances(harness, agent) == ("100.00", "0.00")

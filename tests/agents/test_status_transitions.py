@@ -59,9 +59,13 @@ async def test_every_transition_from_every_status(
 
 
 def test_transition_table_is_complete() -> None:
-    moves = (SUSPEND, ACTIVATE, TERMINATE)
-    ways = {(move.event, *way) for move in moves for way in move.allowed.items()}
-    assert ways == {
+    transitions = (SUSPEND, ACTIVATE, TERMINATE)
+    allowed = {
+        (transition.event, *statuses)
+        for transition in transitions
+        for statuses in transition.allowed.items()
+    }
+    assert allowed == {
         ("suspended", "active", "blocked"),
         ("activated", "blocked", "active"),
         ("terminated", "active", "closed"),
@@ -144,9 +148,9 @@ def test_agent_with_held_funds_cannot_be_terminated() -> None:
         updated_at=now,
         held=1,
     )
-    with pytest.raises(ApiError) as objection:
+    with pytest.raises(ApiError) as error:
         apply_transition(agent, TERMINATE, "gave up")
-    assert objection.value.code == Code.NOT_CLOSABLE
+    assert error.value.code == Code.NOT_CLOSABLE
 
 
 async def test_terminated_agent_cannot_change_the_pin(harness: Harness) -> None:
@@ -170,7 +174,7 @@ async def test_inactive_agent_cannot_send_or_receive_money(harness: Harness, ver
         await harness.create_subscriber(balance="9"),
     )
     agent = await create_sub_agent(harness, parent)
-    grandchild_of_nobody = await create_agent(harness)
+    unrelated_agent = await create_agent(harness)
     assert (await change_status(harness, agent, verb)).status_code == 200
     for response, party in (
         (await cash_in(harness, agent, customer, "5"), "sender"),
@@ -184,7 +188,7 @@ async def test_inactive_agent_cannot_send_or_receive_money(harness: Harness, ver
     assert (await change_status(harness, parent, "suspend")).status_code == 200
     response = await transfer_float(harness, parent, agent, "5")
     assert response.json()["details"] == {"party": "sender"}
-    assert parse_error(await transfer_float(harness, agent, grandchild_of_nobody, "5")) == (
+    assert parse_error(await transfer_float(harness, agent, unrelated_agent, "5")) == (
         403,
         "FORBIDDEN",
     )
@@ -221,9 +225,9 @@ async def test_concurrent_registration_cannot_add_a_sub_agent_to_a_terminated_pa
         change_status(harness, parent, "terminate"),
     )
     assert terminated.status_code == 200
-    end = terminated.json()["agent"]["updated_at"]
+    terminated_at = terminated.json()["agent"]["updated_at"]
     for response in registered:
         if response.status_code == 201:
-            assert response.json()["agent"]["created_at"] <= end
+            assert response.json()["agent"]["created_at"] <= terminated_at
         else:
             assert parse_error(response) == (422, "VALIDATION_FAILED")
