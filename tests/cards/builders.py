@@ -24,9 +24,9 @@ async def create_card(harness: Harness, **fields: Any) -> str:
         "updated_at": now,
         **fields,
     }
-    marks = ", ".join(f"${place}" for place in range(1, len(columns) + 1))
+    placeholders = ", ".join(f"${position}" for position in range(1, len(columns) + 1))
     await harness.services.database.execute(
-        f"INSERT INTO cards ({', '.join(columns)}) VALUES ({marks})", *columns.values()
+        f"INSERT INTO cards ({', '.join(columns)}) VALUES ({placeholders})", *columns.values()
     )
     return str(columns["serial"])
 

@@ -37,9 +37,9 @@ async def test_block_message_names_the_card_and_the_reason(harness: Harness, rea
 async def test_block_message_expires_after_a_day(harness: Harness) -> None:
     before = harness.services.clock()
     await block_card(harness, await harness.create_card((await harness.create_subscriber())["id"]))
-    until = await harness.services.database.fetchval("SELECT expires_at FROM messages")
+    expires_at = await harness.services.database.fetchval("SELECT expires_at FROM messages")
     day = timedelta(hours=24)
-    assert before + day <= until <= harness.services.clock() + day
+    assert before + day <= expires_at <= harness.services.clock() + day
 
 
 async def test_block_message_is_sent_for_every_kind_of_caller(harness: Harness) -> None:
@@ -70,7 +70,7 @@ async def test_blocked_card_reported_lost_sends_another_message(harness: Harness
     assert parse_error(await block_card(harness, serial, "compliance")) == (409, "ALREADY_BLOCKED")
     await block_card(harness, serial, "lost")
     sent = await harness.list_pending_messages(holder["phone_number"], "card_blocked")
-    assert [words for _, words in sent] == [REASON_TEXTS["lost"], REASON_TEXTS["fraud"]]
+    assert [text for _, text in sent] == [REASON_TEXTS["lost"], REASON_TEXTS["fraud"]]
 
 
 async def test_rejected_block_and_unblock_send_no_message(harness: Harness) -> None:
@@ -99,11 +99,11 @@ async def test_failed_block_sends_no_message(
     holder = await harness.create_subscriber()
     serial = await harness.create_card(holder["id"])
 
-    async def broken(*_: object) -> None:
+    async def fail_to_save(*_: object) -> None:
         raise ZeroDivisionError
 
     with monkeypatch.context() as patched:
-        patched.setattr(queries, "save", broken)
+        patched.setattr(queries, "save", fail_to_save)
         assert (await block_card(harness, serial)).status_code == 500
     assert (await builders.get_card(harness, serial))["status"] == "ACTIVE"
     assert await harness.list_pending_messages(holder["phone_number"], "card_blocked") == []

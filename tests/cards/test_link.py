@@ -95,21 +95,21 @@ async def test_child_card_has_its_own_pin_and_daily_limit(harness: Harness) -> N
     assert (await get_card(harness, serial))["spent_today"] == "40.00"
     harness.advance_clock(days=1)
     assert (await get_card(harness, serial))["spent_today"] == "0.00"
-    assert not re.search(rf"\b{CHILD_PIN}\b", response.text), "alone, and not within an id"
+    assert not re.search(rf"\b{CHILD_PIN}\b", response.text), "the PIN is in the response"
 
 
 async def test_parent_card_holder_name_follows_the_subscriber(harness: Harness) -> None:
     holder = await harness.create_subscriber()
-    own, childs = await create_card(harness), await create_card(harness)
-    await link_card(harness, own, holder["id"])
-    await link_child_card(harness, childs, holder["id"])
+    own_card, child_card = await create_card(harness), await create_card(harness)
+    await link_card(harness, own_card, holder["id"])
+    await link_child_card(harness, child_card, holder["id"])
     await harness.client.put(
         f"/api/v1/subscribers/{holder['id']}",
         json={"last_name": "Sesay"},
         auth=await harness.create_admin(),
     )
-    assert (await get_card(harness, own))["holder_name"] == "Aminata Sesay"
-    assert (await get_card(harness, childs))["holder_name"] == "Ibrahim Kamara"
+    assert (await get_card(harness, own_card))["holder_name"] == "Aminata Sesay"
+    assert (await get_card(harness, child_card))["holder_name"] == "Ibrahim Kamara"
 
 
 async def test_subscriber_can_have_several_cards(harness: Harness) -> None:
@@ -124,11 +124,11 @@ async def test_subscriber_can_have_several_cards(harness: Harness) -> None:
 async def test_unknown_subscriber_or_card_is_not_found(harness: Harness, verb: str) -> None:
     holder = await harness.create_subscriber()
     serial = await create_card(harness)
-    linking = link_card if verb == "link" else link_child_card
+    link = link_card if verb == "link" else link_child_card
     for unknown in ("sub_0000000000000", "sub_", "x", serial):
-        response = await linking(harness, serial, unknown)
+        response = await link(harness, serial, unknown)
         assert parse_error(response) == (404, "SUBSCRIBER_NOT_FOUND")
-    response = await linking(harness, "NEW-NOT-THERE", holder["id"])
+    response = await link(harness, "NEW-NOT-THERE", holder["id"])
     assert parse_error(response) == (404, "CARD_NOT_FOUND")
 
 
@@ -176,18 +176,18 @@ async def test_blocked_or_closed_subscriber_cannot_link_a_card(harness: Harness)
 
 async def test_wrong_pins_are_counted_and_reported_before_the_card_status(harness: Harness) -> None:
     holder = await harness.create_subscriber()
-    taken = await create_unlinkable_card(harness, "ACTIVE")
-    for remaining, linking in ((2, link_card), (1, None), (0, link_card)):
+    linked_card = await create_unlinkable_card(harness, "ACTIVE")
+    for remaining, link in ((2, link_card), (1, None), (0, link_card)):
         response = await (
-            linking(harness, taken, holder["id"], pin=WRONG_PIN)
-            if linking
-            else link_child_card(harness, taken, holder["id"], parent_pin=WRONG_PIN)
+            link(harness, linked_card, holder["id"], pin=WRONG_PIN)
+            if link
+            else link_child_card(harness, linked_card, holder["id"], parent_pin=WRONG_PIN)
         )
         assert parse_error(response) == (400, "INVALID_PIN")
         assert response.json()["details"] == {"attempts_remaining": remaining}
     for response in (
-        await link_card(harness, taken, holder["id"]),
-        await link_child_card(harness, taken, holder["id"]),
+        await link_card(harness, linked_card, holder["id"]),
+        await link_child_card(harness, linked_card, holder["id"]),
     ):
         assert parse_error(response) == (403, "ACCOUNT_LOCKED")
         assert response.json()["details"]["locked_until"].endswith("Z")
@@ -199,11 +199,11 @@ async def test_correct_pin_resets_the_count_even_when_the_card_is_rejected(
     harness: Harness,
 ) -> None:
     holder = await harness.create_subscriber()
-    taken = await create_unlinkable_card(harness, "ACTIVE")
+    linked_card = await create_unlinkable_card(harness, "ACTIVE")
     for _ in range(2):
-        await link_card(harness, taken, holder["id"], pin=WRONG_PIN)
-        await link_card(harness, taken, holder["id"], pin=WRONG_PIN)
-        assert parse_error(await link_card(harness, taken, holder["id"])) == (
+        await link_card(harness, linked_card, holder["id"], pin=WRONG_PIN)
+        await link_card(harness, linked_card, holder["id"], pin=WRONG_PIN)
+        assert parse_error(await link_card(harness, linked_card, holder["id"])) == (
             409,
             "CARD_ALREADY_LINKED",
         )
@@ -231,11 +231,9 @@ async def test_concurrent_links_of_one_card_succeed_once(harness: Harness) -> No
         *(link_card(harness, serial, holder["id"]) for holder in holders),
         *(link_child_card(harness, serial, holder["id"], caller=caller) for holder in holders),
     )
-    winners = [response for response in responses if response.status_code in (200, 201)]
-    assert [http_response.json()["card"] for http_response in winners] == [
-        await get_card(harness, serial)
-    ]
-    assert Counter(parse_error(answer) for answer in responses if answer not in winners) == {
+    linked = [response for response in responses if response.status_code in (200, 201)]
+    assert [response.json()["card"] for response in linked] == [await get_card(harness, serial)]
+    assert Counter(parse_error(response) for response in responses if response not in linked) == {
         (409, "CARD_ALREADY_LINKED"): 15
     }
 
@@ -277,16 +275,16 @@ async def test_lost_and_expired_child_cards_do_not_count_toward_the_maximum(
     serials += [await create_card(harness) for _ in range(5)]
     for serial in serials[:4]:
         await link_child_card(harness, serial, holder["id"], caller=admin)
-    for position, gone in ((4, "lost"), (5, "expired"), (6, "blocked")):
-        if gone == "expired":
+    for position, status in ((4, "lost"), (5, "expired"), (6, "blocked")):
+        if status == "expired":
             harness.advance_clock(hours=2)
         else:
-            reason = "lost" if gone == "lost" else "fraud"
-            url = f"{CARDS_URL}/{serials[0 if gone == 'lost' else 2]}/block"
+            reason = "lost" if status == "lost" else "fraud"
+            url = f"{CARDS_URL}/{serials[0 if status == 'lost' else 2]}/block"
             response = await harness.client.post(url, json={"reason": reason}, auth=admin)
             assert response.status_code == 200
         response = await link_child_card(harness, serials[position], holder["id"], caller=admin)
-        assert response.status_code == (400 if gone == "blocked" else 201), gone
+        assert response.status_code == (400 if status == "blocked" else 201), status
 
 
 async def test_weak_child_pin_is_rejected(harness: Harness) -> None:
@@ -304,7 +302,7 @@ async def test_invalid_fields_are_named(harness: Harness) -> None:
         await create_card(harness),
         await harness.create_admin(),
     )
-    wrong: list[tuple[str, Any, int]] = [
+    invalid_fields: list[tuple[str, Any, int]] = [
         ("card_serial", "no serial", 422),
         ("parent_pin", "12", 422),
         ("child_pin", 1234, 400),
@@ -314,7 +312,7 @@ async def test_invalid_fields_are_named(harness: Harness) -> None:
         ("child_name", None, 400),
         ("parent_subscriber_id", None, 400),
     ]
-    for field, value, status in wrong:
+    for field, value, status in invalid_fields:
         body = build_child_link(serial, holder["id"], **{field: value})
         response = await harness.client.post(f"{CARDS_URL}/child", json=body, auth=admin)
         assert response.status_code == status, field
@@ -329,16 +327,16 @@ async def test_invalid_fields_are_named(harness: Harness) -> None:
 
 async def test_link_is_audited_and_published(harness: Harness) -> None:
     holder = await harness.create_subscriber()
-    own, childs, admin = (
+    own_card, child_card, admin = (
         await create_card(harness),
         await create_card(harness),
         await harness.create_admin("S"),
     )
     await subscribe_to_events(harness)
-    first = (await link_card(harness, own, holder["id"], caller=admin)).json()["card"]
-    second = (await link_child_card(harness, childs, holder["id"], caller=admin)).json()["card"]
+    first = (await link_card(harness, own_card, holder["id"], caller=admin)).json()["card"]
+    second = (await link_child_card(harness, child_card, holder["id"], caller=admin)).json()["card"]
     assert await list_events(harness) == [("card.linked", first), ("card.linked", second)]
-    (entry,) = await harness.list_audit_entries(own, "card.linked")
+    (entry,) = await harness.list_audit_entries(own_card, "card.linked")
     assert entry["actor"]["id"] == admin.id
     assert entry["changes"] == {
         "type": [None, "PARENT"],
@@ -347,7 +345,7 @@ async def test_link_is_audited_and_published(harness: Harness) -> None:
         "holder_name": [None, "Aminata Kamara"],
         "linked_at": [None, first["linked_at"]],
     }
-    (entry,) = await harness.list_audit_entries(childs, "card.linked")
+    (entry,) = await harness.list_audit_entries(child_card, "card.linked")
     assert entry["changes"]["daily_limit"] == [None, "100.00"]
 
 

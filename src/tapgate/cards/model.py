@@ -257,7 +257,7 @@ def unblock(card: Card, reason: str | None, now: datetime) -> Card:
 def get_link_error(card: Card, holder: Subscriber, now: datetime) -> ApiError | None:
     """Return the error that prevents linking a card, or None.
 
-    The error is returned, not raised, so that the PIN attempt made before is committed.
+    The error is returned, not raised, so that the preceding PIN attempt is committed.
     """
     match card.status_at(now):
         case "ACTIVE" | "BLOCKED":

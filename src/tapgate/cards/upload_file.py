@@ -17,10 +17,10 @@ from tapgate.edge.fields import CardSerialRule, DateRule, InvalidValueError
 from tapgate.errors import ApiError, Code, invalid_field
 
 MAX_ROWS: Final = 10_000
-#: Blank lines do not count as rows. Spreadsheets leave some, but never millions.
+#: Blank lines do not count as rows. Spreadsheet exports contain some, but never this many.
 MAX_LINES: Final = 10 * MAX_ROWS
-#: Allows for the empty columns that spreadsheets add. A line is parsed into a list of columns,
-#: which takes up to thirty times the line's size if the columns are many.
+#: Allows for the empty columns that spreadsheets add. A line with many columns is parsed into a
+#: list that takes up to thirty times the line's size.
 MAX_LINE_LENGTH: Final = 64 * 1024
 #: Ordinary forms have only a few parts.
 MAX_PARTS: Final = 100
