@@ -45,8 +45,8 @@ class LookupCardResponse(msgspec.Struct, kw_only=True):
 async def verify_with_pin(request: RequestContext, serial: str, pin: str) -> VerifyCardResponse:
     """Verify a card and its PIN.
 
-    The PIN is checked under the lock that every payment takes, and the failure count is stored
-    whatever the verdict.
+    The PIN is checked under the lock that every payment takes. The failure count is committed
+    before an error is raised.
     """
     _touch_terminal(request)
     services = request.services

@@ -80,7 +80,10 @@ async def pay_in_app(request: RequestContext, body: InAppPaymentRequest) -> Repl
 async def _resolve_terminal(
     request: RequestContext, requested_id: str | None
 ) -> tuple[int | None, Code | None]:
-    """Return the terminal of the caller's key, or else the named one if it is the caller's."""
+    """Return the terminal of a payment, and the error code if it cannot be used.
+
+    The terminal of the caller's key takes precedence over the one named in the request.
+    """
     caller, terminals = request.principal, request.services.authenticator.terminals
     if caller.terminal_id is not None:
         terminals.touch(caller.terminal_id)
