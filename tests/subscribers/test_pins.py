@@ -118,22 +118,22 @@ async def test_concurrent_wrong_pins_do_not_exceed_the_attempt_limit(harness: Ha
     codes = Counter(response.json()["code"] for response in responses)
     assert codes == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 47}
     remaining = {
-        http_response.json()["details"]["attempts_remaining"]
-        for http_response in responses
-        if http_response.status_code == 400
+        response.json()["details"]["attempts_remaining"]
+        for response in responses
+        if response.status_code == 400
     }
     assert remaining == {0, 1, 2}
 
 
 async def test_verify_and_change_share_the_attempt_count(harness: Harness) -> None:
     record = await harness.create_subscriber()
-    tries = [
+    attempts = [
         verify_pin(harness, record, WRONG_PIN)
         if even
         else change_pin(harness, record, old_pin=WRONG_PIN)
         for even in [True, False] * 10
     ]
-    codes = Counter(response.json()["code"] for response in await asyncio.gather(*tries))
+    codes = Counter(response.json()["code"] for response in await asyncio.gather(*attempts))
     assert codes == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 17}
 
 
@@ -343,6 +343,6 @@ async def test_wrong_pins_in_two_processes_do_not_exceed_the_attempt_limit(
         for process in processes:
             assert process.stdout is not None
             assert await process.stdout.readline() == b"ready\n"
-        printed = await asyncio.gather(*(process.communicate(b"go\n") for process in processes))
-    codes = Counter(code for lines, _ in printed for code in lines.decode().split())
+        outputs = await asyncio.gather(*(process.communicate(b"go\n") for process in processes))
+    codes = Counter(code for lines, _ in outputs for code in lines.decode().split())
     assert codes == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 47}
