@@ -148,7 +148,7 @@ class MessageSender:
         self._secret = services.settings.service_secrets.get(SERVICE_NAME)
 
     async def run(self) -> NoReturn:
-        """Deliver until cancelled, through outages of the database or the messenger."""
+        """Deliver until cancelled. Resume after outages of the database or the messenger."""
         if self._secret is None:
             _log.warning("messages.sender_disabled", missing_service_secret=SERVICE_NAME)
         async with httpx2.AsyncClient(timeout=_REQUEST_TIMEOUT_SECONDS, trust_env=False) as client:

@@ -1,4 +1,4 @@
-"""HTTP sender of webhooks, which connects only to addresses that were checked."""
+"""HTTP client for webhooks, which connects only to validated addresses."""
 
 import asyncio
 import contextlib
@@ -155,7 +155,7 @@ class _Request(NamedTuple):
 
 
 async def _read_body_prefix(response: httpx2.Response) -> str | None:
-    """Return at most MAX_RESPONSE_BYTES of the body, as far as it arrives before the timeout."""
+    """Return up to MAX_RESPONSE_BYTES of the body, or what arrives before the timeout."""
     prefix = bytearray()
     with contextlib.suppress(TimeoutError, httpx2.HTTPError):
         async with asyncio.timeout(_BODY_TIMEOUT_SECONDS):

@@ -26,7 +26,7 @@ IpAddress = IPv4Address | IPv6Address
 Resolver = Callable[[str], Awaitable[Sequence[str]]]
 
 _SCHEMES: Final = ("https", "http")
-#: Characters of a URL in which all others are percent-encoded.
+#: Characters allowed in a URL. All others must be percent-encoded.
 _URL_CHARACTERS: Final = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+")
 _HOST_LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE)
 #: A last label that some resolvers parse as part of an IPv4 address: 127.1, 0x7f.1, 017700.
@@ -88,7 +88,7 @@ class TargetUrlRule(Rule):
 
 
 def parse_url(url: str) -> SplitResult:
-    """Split a webhook URL; reject unusual spellings, such as user info or odd address forms."""
+    """Split a webhook URL; reject ambiguous ones, such as user info or nonstandard IP notation."""
     if _URL_CHARACTERS.fullmatch(url) is None:
         raise TargetRejectedError("must be a URL in ASCII")
     try:

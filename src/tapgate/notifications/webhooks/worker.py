@@ -1,6 +1,6 @@
 """Background worker that delivers events to subscribed endpoints, with retries.
 
-Any number of processes may run one: a delivery is claimed by one process at a time. Concurrent
+Any number of processes may run a worker: a delivery is claimed by one process at a time. Concurrent
 attempts per endpoint are bounded, so that a slow endpoint delays only its own deliveries. Once a
 process has acknowledged a change to an endpoint, it sends nothing with the old settings: it
 releases earlier claims unless their requests are already in flight.
