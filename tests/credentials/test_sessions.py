@@ -78,9 +78,12 @@ async def test_token_identifies_the_admin(process: GatewayProcess, admin_id: int
 async def test_two_logins_in_one_second_are_two_sessions(
     process: GatewayProcess, admin_id: int
 ) -> None:
-    one, two = await log_in(process, admin_id), await log_in(process, admin_id)
-    assert one.token != two.token
-    first, second = await authenticate(process, one), await authenticate(process, two)
+    first_login, second_login = await log_in(process, admin_id), await log_in(process, admin_id)
+    assert first_login.token != second_login.token
+    first, second = (
+        await authenticate(process, first_login),
+        await authenticate(process, second_login),
+    )
     assert first.session_id != second.session_id
     assert first.idempotency_scope == second.idempotency_scope
 
@@ -140,19 +143,19 @@ async def test_token_for_a_missing_session_is_rejected(
 async def test_logout_ends_one_session_in_every_process_immediately(
     process: GatewayProcess, other_process: GatewayProcess, admin_id: int
 ) -> None:
-    mine, another = await log_in(process, admin_id), await log_in(process, admin_id)
+    ended, active = await log_in(process, admin_id), await log_in(process, admin_id)
     for gateway in (process, other_process):
-        await authenticate(gateway, mine)
-        await authenticate(gateway, another)
-    session_id = (await authenticate(process, mine)).session_id
+        await authenticate(gateway, ended)
+        await authenticate(gateway, active)
+    session_id = (await authenticate(process, ended)).session_id
     assert session_id is not None
     async with process.database.transaction() as tx:
         ticket = await process.authenticator.sessions.end(tx, session_id)
     await process.signals.wait_for_acks(ticket)
     for gateway in (other_process, process):
-        assert await catch_unauthorized(authenticate(gateway, mine)) == SESSION_ENDED_MESSAGE
-        await authenticate(gateway, another)
-    assert await catch_unauthorized(refresh(other_process, mine)) == INVALID_REFRESH_MESSAGE
+        assert await catch_unauthorized(authenticate(gateway, ended)) == SESSION_ENDED_MESSAGE
+        await authenticate(gateway, active)
+    assert await catch_unauthorized(refresh(other_process, ended)) == INVALID_REFRESH_MESSAGE
 
 
 async def test_disabled_admin_is_rejected_by_every_process_immediately(

@@ -85,12 +85,12 @@ async def is_hidden(reader: Reader, audience: Audience, now: datetime, subscribe
     hidden = build_hidden_condition(conditions, audience, now)
     if hidden is None:
         return False
-    found: bool = await reader.fetchval(
+    exists: bool = await reader.fetchval(
         f"""SELECT EXISTS (SELECT FROM subscribers s
                            WHERE s.id = {conditions.bind(subscriber_id)} AND {hidden})""",
         *conditions.values,
     )
-    return found
+    return exists
 
 
 async def find_hidden_accounts(

@@ -183,7 +183,9 @@ def _build_principal(row: asyncpg.Record) -> Principal:
         terminal_id=row["terminal_id"],
         partner_id=row["partner_id"],
         owner_scope=scope,
-        lookup_scopes=tuple(sorted((scope, *former), key=lambda item: item != public_id))
+        lookup_scopes=tuple(
+            sorted((scope, *former), key=lambda lookup_scope: lookup_scope != public_id)
+        )
         if former
         else (),
     )
