@@ -237,9 +237,9 @@ def not_found() -> ApiError:
     return ApiError(Code.AGENT_NOT_FOUND)
 
 
-def decode_agent_id(text: str) -> int:
+def decode_agent_id(public_id: str) -> int:
     """Return the numeric id behind a public agent id, or raise `AGENT_NOT_FOUND`."""
-    number = ids.decode(ids.AGENT, text)
-    if number is None:
+    agent_id = ids.decode(ids.AGENT, public_id)
+    if agent_id is None:
         raise not_found()
-    return number
+    return agent_id
