@@ -191,10 +191,12 @@ async def test_request_id_replays_or_conflicts(
     new = await create_partner(harness, balance="100")
     body = await _build_request(harness, new, request_id="one")
     first = await client.post(FUND_URL, json=body, auth=get_auth(new))
-    again = await client.post(FUND_URL, json=body | {"amount": "40.00"}, auth=get_auth(new))
-    assert again.json() == first.json()
-    other = await client.post(FUND_URL, json=body | {"partner_reference": "B"}, auth=get_auth(new))
-    assert parse_error(other) == (409, "DUPLICATE_REQUEST")
+    replayed = await client.post(FUND_URL, json=body | {"amount": "40.00"}, auth=get_auth(new))
+    assert replayed.json() == first.json()
+    conflict = await client.post(
+        FUND_URL, json=body | {"partner_reference": "B"}, auth=get_auth(new)
+    )
+    assert parse_error(conflict) == (409, "DUPLICATE_REQUEST")
 
 
 async def test_status_and_limit_violations_decline_the_funding(

@@ -196,9 +196,9 @@ async def test_redelivery_replays_and_changed_content_is_a_conflict(
 ) -> None:
     new, body = await create_partner(harness, balance="100"), await _build_top_up(harness)
     first = await post_webhook(client, new, body)
-    again = await post_webhook(client, new, body | {"amount": "40"})
-    assert (again.status_code, again.json()) == (200, first.json())
-    assert again.headers["Idempotent-Replayed"] == "true"
+    replayed = await post_webhook(client, new, body | {"amount": "40"})
+    assert (replayed.status_code, replayed.json()) == (200, first.json())
+    assert replayed.headers["Idempotent-Replayed"] == "true"
     for change in (
         {"amount": "41"},
         {"phone_number": (await harness.create_subscriber())["phone_number"]},

@@ -88,9 +88,9 @@ def not_found() -> ApiError:
     return ApiError(Code.PARTNER_NOT_FOUND)
 
 
-def decode_partner_id(text: str) -> int:
+def decode_partner_id(public_id: str) -> int:
     """Return the numeric id behind a public partner id, or raise `PARTNER_NOT_FOUND`."""
-    number = ids.decode(ids.PARTNER, text)
-    if number is None:
+    partner_id = ids.decode(ids.PARTNER, public_id)
+    if partner_id is None:
         raise not_found()
-    return number
+    return partner_id
