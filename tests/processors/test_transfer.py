@@ -57,11 +57,11 @@ async def test_replayed_transfer_moves_no_money(
         await harness.create_admin(),
     )
     body = {"subscriber_id": customer["id"], "amount": "10", "request_id": "one"}
-    first, again = [await client.post(url, json=body, auth=admin) for _ in range(2)]
-    assert again.json() == first.json()
-    assert again.headers["Idempotent-Replayed"] == "true"
-    other = await client.post(url, json=body | {"amount": "11"}, auth=admin)
-    assert (other.status_code, other.json()["code"]) == (409, "DUPLICATE_REQUEST")
+    first, replayed = [await client.post(url, json=body, auth=admin) for _ in range(2)]
+    assert replayed.json() == first.json()
+    assert replayed.headers["Idempotent-Replayed"] == "true"
+    conflict = await client.post(url, json=body | {"amount": "11"}, auth=admin)
+    assert (conflict.status_code, conflict.json()["code"]) == (409, "DUPLICATE_REQUEST")
 
 
 async def test_transfer_above_the_balance_is_declined(

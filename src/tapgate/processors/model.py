@@ -101,9 +101,9 @@ def not_found() -> ApiError:
     return ApiError(Code.PROCESSOR_NOT_FOUND)
 
 
-def decode_processor_id(text: str) -> int:
+def decode_processor_id(public_id: str) -> int:
     """Return the numeric id behind a public processor id, or raise `PROCESSOR_NOT_FOUND`."""
-    number = ids.decode(ids.PROCESSOR, text)
-    if number is None:
+    processor_id = ids.decode(ids.PROCESSOR, public_id)
+    if processor_id is None:
         raise not_found()
-    return number
+    return processor_id
