@@ -138,8 +138,8 @@ async def test_replay_succeeds_after_the_terminal_is_blocked(
         await tx.execute("UPDATE terminals SET status = 'blocked'")
         ticket = await harness.services.authenticator.hmac_keys.publish_owner_change(tx)
     await harness.services.signals.wait_for_acks(ticket)
-    again = await pos.pay("1", request_id="one", terminal_id=terminal)
-    assert again.json() == first.json()
+    replayed = await pos.pay("1", request_id="one", terminal_id=terminal)
+    assert replayed.json() == first.json()
     assert parse_error(await pos.pay("1", terminal_id=terminal)) == (403, "TERMINAL_BLOCKED")
 
 
