@@ -58,9 +58,9 @@ async def test_three_consecutive_wrong_pins_lock_the_pin(harness: Harness) -> No
         assert WRONG_PIN not in response.text
     response = await verify_pin(harness, record)
     assert (response.status_code, response.json()["code"]) == (403, "ACCOUNT_LOCKED")
-    page = await harness.client.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
-    assert page.json()["pin_locked_until"] == response.json()["details"]["locked_until"]
-    assert page.json()["pin_locked_until"] is not None
+    subscriber = await harness.client.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
+    assert subscriber.json()["pin_locked_until"] == response.json()["details"]["locked_until"]
+    assert subscriber.json()["pin_locked_until"] is not None
 
 
 async def test_correct_pin_resets_the_count(harness: Harness) -> None:
@@ -78,16 +78,16 @@ async def test_pin_lock_expires_after_thirty_minutes(harness: Harness) -> None:
     assert (await verify_pin(harness, record)).json()["code"] == "ACCOUNT_LOCKED"
     harness.advance_clock(minutes=2)
     assert (await verify_pin(harness, record)).status_code == 200
-    page = await harness.client.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
-    assert page.json()["pin_locked_until"] is None
+    subscriber = await harness.client.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
+    assert subscriber.json()["pin_locked_until"] is None
 
 
 async def test_expired_lock_is_not_shown(harness: Harness) -> None:
     record = await harness.create_subscriber()
     await lock_pin(harness, record)
     harness.advance_clock(minutes=31)
-    page = await harness.client.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
-    assert page.json()["pin_locked_until"] is None
+    subscriber = await harness.client.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
+    assert subscriber.json()["pin_locked_until"] is None
 
 
 async def test_pin_of_a_blocked_subscriber_can_be_verified(harness: Harness) -> None:

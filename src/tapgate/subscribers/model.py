@@ -320,9 +320,9 @@ def not_found() -> ApiError:
     return ApiError(Code.SUBSCRIBER_NOT_FOUND)
 
 
-def decode_subscriber_id(text: str) -> int:
+def decode_subscriber_id(public_id: str) -> int:
     """Return the numeric id behind a public subscriber id, or raise `SUBSCRIBER_NOT_FOUND`."""
-    number = ids.decode(ids.SUBSCRIBER, text)
-    if number is None:
+    subscriber_id = ids.decode(ids.SUBSCRIBER, public_id)
+    if subscriber_id is None:
         raise not_found()
-    return number
+    return subscriber_id

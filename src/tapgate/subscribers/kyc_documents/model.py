@@ -67,11 +67,11 @@ def encode_document_id(document_id: int) -> str:
     return ids.encode(ids.DOCUMENT, document_id)
 
 
-def decode_document_id(text: str) -> int:
-    number = ids.decode(ids.DOCUMENT, text)
-    if number is None:
+def decode_document_id(public_id: str) -> int:
+    document_id = ids.decode(ids.DOCUMENT, public_id)
+    if document_id is None:
         raise not_found()
-    return number
+    return document_id
 
 
 def not_found() -> ApiError:
