@@ -106,7 +106,7 @@ async def enqueue_messages(
         [message.to for message in messages],
         [message.template for message in messages],
         [message.language for message in messages],
-        [_seal_parameters(services.vault, *item) for item in messages_with_ids],
+        [_seal_parameters(services.vault, *pair) for pair in messages_with_ids],
         [message.expires_at for message in messages],
         services.clock(),
     )
