@@ -46,13 +46,13 @@ async def client_at(services: Services) -> AsyncIterator[ClientAtAddress]:
     app = create_app(services)
     async with AsyncExitStack() as stack:
 
-        def open_client(address: str) -> httpx2.AsyncClient:
+        def create_client(address: str) -> httpx2.AsyncClient:
             transport = httpx2.ASGITransport(app=app, client=(address, 40000))
             client = httpx2.AsyncClient(transport=transport, base_url="http://gateway")
             stack.push_async_callback(client.aclose)
             return client
 
-        yield open_client
+        yield create_client
 
 
 async def test_new_key_uses_the_platform_defaults(client: httpx2.AsyncClient, ada: Headers) -> None:
@@ -106,7 +106,7 @@ async def test_settings_are_changed_and_audited(
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "error_field"),
+    ("field", "value", "reported_field"),
     [
         ("name", "", "name"),
         ("scopes", [], "scopes"),
@@ -127,7 +127,7 @@ async def test_settings_are_changed_and_audited(
     ],
 )
 async def test_invalid_settings_are_named(
-    client: httpx2.AsyncClient, ada: Headers, field: str, value: object, error_field: str
+    client: httpx2.AsyncClient, ada: Headers, field: str, value: object, reported_field: str
 ) -> None:
     key = await create_key(client, ada)
     for response in (
@@ -135,7 +135,7 @@ async def test_invalid_settings_are_named(
         await client.put(f"{KEYS_URL}/{key['id']}", json={field: value}, headers=ada),
     ):
         assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
-        assert list(response.json()["details"]["fields"]) == [error_field]
+        assert list(response.json()["details"]["fields"]) == [reported_field]
 
 
 async def test_expired_key_can_be_edited_with_its_expiry_unchanged(
@@ -214,8 +214,8 @@ async def test_key_is_rejected_from_other_addresses(
     headers = build_headers(key["key"])
     for address in ("203.0.113.7", "::ffff:203.0.113.7", "2001:db8::7"):
         assert (await client_at(address).get(CARDS_URL, headers=headers)).status_code == 200
-    response = await client_at("198.51.100.7").get(CARDS_URL, headers=headers)
-    assert (response.status_code, response.json()["code"]) == (403, "FORBIDDEN")
+    rejected = await client_at("198.51.100.7").get(CARDS_URL, headers=headers)
+    assert (rejected.status_code, rejected.json()["code"]) == (403, "FORBIDDEN")
     (entry,) = await list_audit_entries("access.denied")
     assert (entry["actor"]["id"], entry["ip"]) == (key["id"], "198.51.100.7")
     await update_key(client, ada, key, allowed_ips=[])
@@ -278,10 +278,8 @@ async def test_rate_limit_of_a_key_is_shared_by_all_processes(
     assert remaining == ["2", "1", "0", "0"]
     assert responses[-1].json()["code"] == "RATE_LIMITED"
     assert responses[-1].headers["retry-after"] == "1"
-    response_without_limit = await client.get(
-        CARDS_URL, headers=build_headers(unlimited_key["key"])
-    )
-    assert response_without_limit.headers["x-ratelimit-limit"] == "100000"
+    unlimited = await client.get(CARDS_URL, headers=build_headers(unlimited_key["key"]))
+    assert unlimited.headers["x-ratelimit-limit"] == "100000"
     await update_key(client, ada, key, rate_limit=50, burst="")
     for process in (other_process_client, client):
         response = await process.get(CARDS_URL, headers=headers)
@@ -301,9 +299,9 @@ async def test_last_use_is_recorded_only_for_accepted_requests(
     await client_at("198.51.100.7").get(CARDS_URL, headers=build_headers(key["key"]))
     assert await get_last_used() is None
     await client_at("203.0.113.7").get(CARDS_URL, headers=build_headers(key["key"]))
-    last_use = await get_last_used()
-    assert last_use is not None
-    assert last_use >= key["created_at"]
+    used = await get_last_used()
+    assert used is not None
+    assert used >= key["created_at"]
 
 
 async def test_concurrent_rotations_leave_one_current_key(

@@ -56,7 +56,7 @@ async def test_key_expiry_is_optional(
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "error_field"),
+    ("field", "value", "reported_field"),
     [
         ("name", "", "name"),
         ("scopes", [], "scopes"),
@@ -67,11 +67,11 @@ async def test_key_expiry_is_optional(
     ],
 )
 async def test_invalid_field_is_named(
-    client: httpx2.AsyncClient, ada: Headers, field: str, value: object, error_field: str
+    client: httpx2.AsyncClient, ada: Headers, field: str, value: object, reported_field: str
 ) -> None:
     response = await client.post(KEYS_URL, json=NEW_KEY | {field: value}, headers=ada)
     assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
-    assert list(response.json()["details"]["fields"]) == [error_field]
+    assert list(response.json()["details"]["fields"]) == [reported_field]
 
 
 @pytest.mark.parametrize(

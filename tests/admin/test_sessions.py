@@ -44,9 +44,9 @@ async def test_password_typed_as_the_email_is_not_stored(
     client: httpx2.AsyncClient, services: Services, list_audit_entries: ListAuditEntries
 ) -> None:
     """Some passwords look like email addresses, and audit entries are permanent."""
-    mistyped_emails = ("Tr0ub4dor@horse", "Tr0ub4dor@horse", "another@slip")
-    for email in mistyped_emails:
-        response = await _log_in(client, email, "ada@example.com")
+    typed_emails = ("Tr0ub4dor@horse", "Tr0ub4dor@horse", "another@slip")
+    for typed_email in typed_emails:
+        response = await _log_in(client, typed_email, "ada@example.com")
         assert response.status_code == 401
     first, second, third = await list_audit_entries("admin.login", result="failure")
     assert second["resource_id"] == third["resource_id"] != first["resource_id"]
@@ -70,8 +70,8 @@ async def test_failed_login_gets_the_same_error_and_is_audited_without_the_passw
     resource_id = entry["resource_id"]
     assert entry["resource_type"] == "admin"
     assert resource_id == EMAIL if email == EMAIL else resource_id.startswith("unknown:")
-    entries = await services.database.fetch("SELECT audit_entries::text FROM audit_entries")
-    assert "incorrect horse" not in str(entries)
+    everything = await services.database.fetch("SELECT audit_entries::text FROM audit_entries")
+    assert "incorrect horse" not in str(everything)
 
 
 async def test_five_failed_logins_block_the_correct_password_too(
@@ -138,12 +138,12 @@ async def test_logout_ends_only_its_own_session_in_every_process(
     log_in: LogIn,
     list_audit_entries: ListAuditEntries,
 ) -> None:
-    headers = await log_in()
-    assert await _is_logged_in(other_process_client, headers)
-    response = await client.post("/api/v1/admin/logout", headers=headers)
+    session = await log_in()
+    assert await _is_logged_in(other_process_client, session)
+    response = await client.post("/api/v1/admin/logout", headers=session)
     assert (response.status_code, response.content) == (204, b"")
-    assert not await _is_logged_in(client, headers)
-    assert not await _is_logged_in(other_process_client, headers)
+    assert not await _is_logged_in(client, session)
+    assert not await _is_logged_in(other_process_client, session)
     assert await _is_logged_in(other_process_client, ada)
     (entry,) = await list_audit_entries("admin.logout")
     assert entry["actor"]["id"] == entry["resource_id"]

@@ -20,7 +20,7 @@ FLOOD_REQUESTS = 60
 
 @pytest.fixture
 def settings(tmp_path: Path, database_url: str) -> Settings:
-    """Return settings with a small burst, which `_freeze_rate_limits` keeps from refilling."""
+    """Return settings with a small burst. `_freeze_rate_limits` keeps it from refilling."""
     return load_settings(
         {
             "TAPGATE_DATA_DIR": str(tmp_path),
@@ -67,8 +67,8 @@ async def test_unknown_credentials_reach_the_database_only_within_the_rate_limit
         caller = HmacAuth("key_0123456789abc", "secret")
     else:
         caller = await harness.create_admin("S")
-        logout = await harness.client.post("/api/v1/admin/logout", auth=caller)
-        assert logout.status_code == 204
+        ended = await harness.client.post("/api/v1/admin/logout", auth=caller)
+        assert ended.status_code == 204
         if kind == "console session":
             path, headers = "/console/overview", {"Cookie": f"tapgate_session={caller._credential}"}
             caller = None
@@ -76,9 +76,9 @@ async def test_unknown_credentials_reach_the_database_only_within_the_rate_limit
     responses = [
         await harness.client.get(path, headers=headers, auth=caller) for _ in range(FLOOD_REQUESTS)
     ]
-    limited = [response for response in responses if response.status_code == 429]
-    assert len(limited) == FLOOD_REQUESTS - BURST_LIMIT
-    assert all(int(response.headers["retry-after"]) > 0 for response in limited)
+    rejected = [response for response in responses if response.status_code == 429]
+    assert len(rejected) == FLOOD_REQUESTS - BURST_LIMIT
+    assert all(int(response.headers["retry-after"]) > 0 for response in rejected)
     assert len(executed_sql) == BURST_LIMIT
 
 
@@ -128,10 +128,10 @@ async def attacker_and_admin_clients(
     settings: Settings, database_url: str
 ) -> AsyncIterator[tuple[httpx2.AsyncClient, httpx2.AsyncClient]]:
     """Yield clients of an attacker and an admin with different IP addresses and default limits."""
-    default_settings = load_settings(
+    ordinary = load_settings(
         {"TAPGATE_DATA_DIR": str(settings.data_dir), "TAPGATE_DATABASE_URL": database_url}
     )
-    async with open_services(default_settings, database_url) as services:
+    async with open_services(ordinary, database_url) as services:
         app = create_app(services)
         async with (
             httpx2.AsyncClient(
@@ -177,17 +177,17 @@ async def test_failed_logins_are_limited_per_address_across_emails(
 ) -> None:
     attacker, other = attacker_and_admin_clients
 
-    async def try_logins(url: str, client: httpx2.AsyncClient, count: int) -> list[int]:
-        statuses = []
+    async def attempt_logins(url: str, client: httpx2.AsyncClient, count: int) -> list[int]:
+        status_codes = []
         for number in range(count):
             fields = {"email": f"{url[-5:]}{number}@example.com", "password": "wrong password"}
             body = {"data": fields} if "console" in url else {"json": fields}
-            statuses.append((await client.post(url, **body)).status_code)
-        return statuses
+            status_codes.append((await client.post(url, **body)).status_code)
+        return status_codes
 
-    first = await try_logins("/api/v1/admin/login", attacker, 40)
+    first = await attempt_logins("/api/v1/admin/login", attacker, 40)
     assert first[:30] == [401] * 30
     assert first[-1] == 429
     # The console's sign-in form shares the limit.
-    assert 429 in await try_logins("/console/sign-in", attacker, 3)
-    assert await try_logins("/console/sign-in", other, 1) == [401]
+    assert 429 in await attempt_logins("/console/sign-in", attacker, 3)
+    assert await attempt_logins("/console/sign-in", other, 1) == [401]

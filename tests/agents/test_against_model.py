@@ -37,7 +37,7 @@ commands = st.sampled_from(["payout-commission", "suspend", "activate", "termina
 
 
 def build_steps(kind: str, agent: st.SearchStrategy[str], other: st.SearchStrategy[str]) -> Any:
-    return st.tuples(st.just(kind), agent, other, amounts, pins).map(lambda values: Step(*values))
+    return st.tuples(st.just(kind), agent, other, amounts, pins).map(lambda fields: Step(*fields))
 
 
 sequences = st.lists(
@@ -47,8 +47,8 @@ sequences = st.lists(
         build_steps("cashout", agents, customers),
         build_steps("transfer", agents, agents),
         build_steps("transfer", st.just("boss"), st.sampled_from(["left", "right"])),
-        st.tuples(commands, agents).map(lambda values: Step(*values)),
-        st.tuples(commands, st.just("left")).map(lambda values: Step(*values)),
+        st.tuples(commands, agents).map(lambda fields: Step(*fields)),
+        st.tuples(commands, st.just("left")).map(lambda fields: Step(*fields)),
     ),
     min_size=15,
     max_size=30,
@@ -59,7 +59,7 @@ class AgentModel:
     def __init__(self) -> None:
         self.floats = dict.fromkeys(AGENTS, OPENING_FLOAT)
         self.commissions = dict.fromkeys(AGENTS, 0)
-        self.earned = dict.fromkeys(AGENTS, 0)  # cumulative, in half percents of a cent
+        self.earned = dict.fromkeys(AGENTS, 0)  # cumulative, in 1/200 of a minor unit
         self.cashed_out: Counter[tuple[str, str]] = Counter()
         self.wallets = dict.fromkeys(CUSTOMERS, OPENING_WALLET)
         self.statuses = dict.fromkeys(AGENTS, "active")
@@ -76,7 +76,7 @@ class AgentModel:
                 return self._check_pin(step) or self._cash_out(step)
             case "transfer":
                 return (
-                    self._check_same_network(step) or self._check_pin(step) or self._transfer(step)
+                    self._check_own_sub_agent(step) or self._check_pin(step) or self._transfer(step)
                 )
             case "payout-commission":
                 return self._pay_out(step)
@@ -107,10 +107,10 @@ class AgentModel:
             return "INSUFFICIENT_FLOAT"
         self.floats[step.agent] -= step.amount
         self.wallets[step.other] += step.amount
-        # Cash that the customer cashed out here before earns no second commission.
-        pair = (step.agent, step.other)
-        matched = min(step.amount, self.cashed_out[pair])
-        self.cashed_out[pair] -= matched
+        # The part that the customer cashed out at this agent before earns no commission.
+        cash_pair = (step.agent, step.other)
+        matched = min(step.amount, self.cashed_out[cash_pair])
+        self.cashed_out[cash_pair] -= matched
         if step.amount >= MIN_COMMISSIONED_AMOUNT:
             half_percents = AGENTS[step.agent][1] + 1
             before = (self.earned[step.agent] + 100) // 200
@@ -128,7 +128,7 @@ class AgentModel:
         self.cashed_out[step.agent, step.other] += step.amount
         return None
 
-    def _check_same_network(self, step: Step) -> str | None:
+    def _check_own_sub_agent(self, step: Step) -> str | None:
         if step.agent == step.other:
             return "SELF_TRANSFER"
         return None if AGENTS[step.other][0] == step.agent else "FORBIDDEN"
@@ -154,12 +154,12 @@ class AgentModel:
         return None
 
     def _change_status(self, step: Step) -> str | None:
-        state = self.statuses[step.agent]
-        if state == "terminated":
+        status = self.statuses[step.agent]
+        if status == "terminated":
             return "NOT_CLOSABLE"
-        if step.kind == "suspend" and state == "suspended":
+        if step.kind == "suspend" and status == "suspended":
             return "ALREADY_SUSPENDED"
-        if step.kind == "activate" and state == "active":
+        if step.kind == "activate" and status == "active":
             return "NOT_SUSPENDED"
         if step.kind == "terminate" and self.floats[step.agent] + self.commissions[step.agent]:
             return "NOT_CLOSABLE"
@@ -231,7 +231,8 @@ class GatewayDriver:
 
     async def get_balances(self) -> dict[tuple[str, str], int]:
         names = {
-            int(ids.decode(public[:4], public) or 0): name for name, public in self.ids.items()
+            int(ids.decode(public_id[:4], public_id) or 0): name
+            for name, public_id in self.ids.items()
         }
         rows = await self.harness.services.database.fetch(
             "SELECT owner_id, kind, balance FROM accounts WHERE owner_id = ANY ($1)", list(names)

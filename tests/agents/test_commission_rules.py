@@ -84,7 +84,7 @@ async def test_receipts_show_the_commission_by_type_tier_and_minimum(harness: Ha
         harness, build_rule(tier=2, rate="3"), build_rule("agent_cashout", 2, "0.5", "50")
     )
     agent = await create_agent(harness, balance="2000", commission_tier=2)
-    unpaid = await create_agent(harness, balance="2000")
+    agent_without_rule = await create_agent(harness, balance="2000")
     customer = await harness.create_subscriber()
 
     async def get_commission(request: Any) -> str:
@@ -94,7 +94,9 @@ async def test_receipts_show_the_commission_by_type_tier_and_minimum(harness: Ha
 
     assert await get_commission(cash_in(harness, agent, customer, "1000")) == "30.00 SLE"
     assert await get_commission(cash_in(harness, agent, customer, "4.99")) == "0.00 SLE"
-    assert await get_commission(cash_in(harness, unpaid, customer, "1000")) == "0.00 SLE"
+    assert (
+        await get_commission(cash_in(harness, agent_without_rule, customer, "1000")) == "0.00 SLE"
+    )
     assert await get_commission(cash_out(harness, agent, customer, "400")) == "2.00 SLE"
     assert await get_commission(cash_out(harness, agent, customer, "49.99")) == "0.00 SLE"
     # 449.99 was cashed out before, so only 550.01 earns commission.

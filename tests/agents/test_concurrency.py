@@ -64,13 +64,13 @@ async def test_concurrent_operations_of_parents_and_sub_agents_do_not_deadlock(
     parent = await create_agent(harness, balance="100")
     sub_agents = [await create_sub_agent(harness, parent, balance="10") for _ in range(3)]
     customer = await harness.create_subscriber(balance="100")
-    work = []
+    operations = []
     for sub_agent in sub_agents * 5:
-        work.append(transfer_float(harness, parent, sub_agent, "1"))
-        work.append(cash_in(harness, sub_agent, customer, "2"))
-        work.append(cash_out(harness, sub_agent, customer, "2"))
-        work.append(change_status(harness, sub_agent, "activate"))
-    responses = await asyncio.gather(*work)
+        operations.append(transfer_float(harness, parent, sub_agent, "1"))
+        operations.append(cash_in(harness, sub_agent, customer, "2"))
+        operations.append(cash_out(harness, sub_agent, customer, "2"))
+        operations.append(change_status(harness, sub_agent, "activate"))
+    responses = await asyncio.gather(*operations)
     assert {response.status_code for response in responses} == {200, 409}
     assert await get_balances(harness, parent) == ("85.00", "0.00")
     for sub_agent in sub_agents:

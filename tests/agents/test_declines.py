@@ -38,9 +38,9 @@ async def test_unknown_agents_customers_and_cards_are_not_found(harness: Harness
         await harness.create_subscriber(balance="5"),
     )
     sub_agent = await create_sub_agent(harness, agent)
-    missing_agent: dict[str, Any] = {"id": ids.encode(ids.AGENT, 1)}
-    # An id of another kind is unknown here, even if it exists.
-    for unknown in (missing_agent, {"id": "agt_1"}, customer):
+    unknown_agent: dict[str, Any] = {"id": ids.encode(ids.AGENT, 1)}
+    # The id of an existing subscriber is not a valid agent id.
+    for unknown in (unknown_agent, {"id": "agt_1"}, customer):
         for response in (
             await cash_in(harness, unknown, customer, "1"),
             await cash_out(harness, unknown, customer, "1"),
@@ -179,14 +179,22 @@ async def test_cash_out_under_review_does_not_credit_the_agent(
 
 
 async def test_float_can_be_transferred_only_to_own_sub_agents(harness: Harness) -> None:
-    parent, stranger = await create_agent(harness, balance="100"), await create_agent(harness)
-    own, others = await create_sub_agent(harness, parent), await create_sub_agent(harness, stranger)
-    for sender, receiver in ((parent, stranger), (parent, others), (own, parent), (own, others)):
+    parent, unrelated = await create_agent(harness, balance="100"), await create_agent(harness)
+    own_sub_agent, other_sub_agent = (
+        await create_sub_agent(harness, parent),
+        await create_sub_agent(harness, unrelated),
+    )
+    for sender, receiver in (
+        (parent, unrelated),
+        (parent, other_sub_agent),
+        (own_sub_agent, parent),
+        (own_sub_agent, other_sub_agent),
+    ):
         # Checked before the PIN, so no PIN attempt is consumed.
         response = await transfer_float(harness, sender, receiver, "5", pin=WRONG_PIN)
         assert parse_error(response) == (403, "FORBIDDEN")
         assert response.json()["details"]["required"]
     assert parse_error(await transfer_float(harness, parent, parent, "5")) == (422, "SELF_TRANSFER")
-    assert (await transfer_float(harness, parent, own, "5")).status_code == 200
+    assert (await transfer_float(harness, parent, own_sub_agent, "5")).status_code == 200
     (entry, *_) = await harness.list_audit_entries("POST /api/v1/agents/transfer", "access.denied")
     assert entry["result"] == "denied"

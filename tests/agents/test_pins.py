@@ -108,9 +108,9 @@ async def test_cash_out_checks_the_customers_pin_first_and_counts_only_checked_p
     assert await try_pins(WRONG_PIN, AGENT_PIN) == {"attempts_remaining": 2}
     assert await try_pins(PIN, WRONG_PIN) == {"attempts_remaining": 1, "party": "receiver"}
     assert await try_pins(PIN, WRONG_PIN) == {"attempts_remaining": 0, "party": "receiver"}
-    locked = await cash_out(harness, agent, customer, "1")
-    assert parse_error(locked) == (403, "ACCOUNT_LOCKED")
-    assert locked.json()["details"]["party"] == "receiver"
+    response = await cash_out(harness, agent, customer, "1")
+    assert parse_error(response) == (403, "ACCOUNT_LOCKED")
+    assert response.json()["details"]["party"] == "receiver"
     other = await create_agent(harness)
     assert (await cash_out(harness, other, customer, "1")).status_code == 200
 

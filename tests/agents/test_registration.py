@@ -120,10 +120,10 @@ async def test_public_name_is_the_business_name_or_the_abbreviated_name(
     harness: Harness, services: Services, fields: dict[str, str], public_name: str
 ) -> None:
     record = await create_agent(harness, **fields)
-    names = await services.database.fetch(
+    rows = await services.database.fetch(
         "SELECT public_name FROM accounts WHERE owner_id = $1", ids.decode(ids.AGENT, record["id"])
     )
-    assert {row["public_name"] for row in names} == {public_name}
+    assert {row["public_name"] for row in rows} == {public_name}
 
 
 async def test_agent_can_be_loaded_by_numeric_id(harness: Harness, services: Services) -> None:
@@ -148,9 +148,9 @@ async def test_parent_must_be_a_super_agent_that_is_not_terminated(harness: Harn
     parent = await create_agent(harness)
     sub_agent = await create_agent(harness, agent_type="sub_agent", parent_agent_id=parent["id"])
     terminated = await create_agent_in_status(harness, "terminated")
-    for parent_candidate in (sub_agent, terminated):
+    for invalid_parent in (sub_agent, terminated):
         response = await register_agent(
-            harness, agent_type="sub_agent", parent_agent_id=parent_candidate["id"]
+            harness, agent_type="sub_agent", parent_agent_id=invalid_parent["id"]
         )
         assert parse_error(response) == (422, "VALIDATION_FAILED")
         assert list(response.json()["details"]["fields"]) == ["parent_agent_id"]
@@ -174,8 +174,8 @@ async def test_phone_number_is_unique_among_agents(harness: Harness) -> None:
         *(register_agent(harness, phone_number=phone) for _ in range(5))
     )
     assert sorted(response.status_code for response in responses) == [201, 409, 409, 409, 409]
-    spaced = f"{phone[:4]} {phone[4:]}"
-    assert parse_error(await register_agent(harness, phone_number=spaced)) == (
+    formatted = f"{phone[:4]} {phone[4:]}"
+    assert parse_error(await register_agent(harness, phone_number=formatted)) == (
         409,
         "DUPLICATE_PHONE",
     )

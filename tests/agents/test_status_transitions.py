@@ -45,7 +45,7 @@ from tapgate.errors import ApiError, Code
         ("terminated", "terminate", "NOT_CLOSABLE"),
     ],
 )
-async def test_only_allowed_transitions_change_the_status(
+async def test_every_transition_from_every_status(
     harness: Harness, status: str, verb: str, result: str
 ) -> None:
     agent = await create_agent_in_status(harness, status)
@@ -60,12 +60,12 @@ async def test_only_allowed_transitions_change_the_status(
 
 def test_transition_table_is_complete() -> None:
     transitions = (SUSPEND, ACTIVATE, TERMINATE)
-    rows = {
+    allowed = {
         (transition.event, *statuses)
         for transition in transitions
         for statuses in transition.allowed.items()
     }
-    assert rows == {
+    assert allowed == {
         ("suspended", "active", "blocked"),
         ("activated", "blocked", "active"),
         ("terminated", "active", "closed"),
@@ -86,10 +86,10 @@ async def test_transitions_are_audited_with_old_and_new_status(
         ("activated", None, ["suspended", "active"]),
         ("terminated", "gave up", ["active", "terminated"]),
     ]
-    for event, reason, statuses in expected:
+    for event, reason, states in expected:
         (entry,) = await harness.list_audit_entries(agent["id"], f"agent.{event}")
         assert entry["actor"]["id"] == admin.id
-        assert (entry["reason"], entry["changes"]) == (reason, {"status": statuses})
+        assert (entry["reason"], entry["changes"]) == (reason, {"status": states})
 
 
 async def test_agent_status_applies_to_both_accounts(harness: Harness, services: Services) -> None:

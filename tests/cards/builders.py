@@ -24,7 +24,7 @@ async def create_card(harness: Harness, **fields: Any) -> str:
         "updated_at": now,
         **fields,
     }
-    placeholders = ", ".join(f"${index}" for index in range(1, len(columns) + 1))
+    placeholders = ", ".join(f"${position}" for position in range(1, len(columns) + 1))
     await harness.services.database.execute(
         f"INSERT INTO cards ({', '.join(columns)}) VALUES ({placeholders})", *columns.values()
     )

@@ -70,7 +70,7 @@ async def test_blocked_card_reported_lost_sends_another_message(harness: Harness
     assert parse_error(await block_card(harness, serial, "compliance")) == (409, "ALREADY_BLOCKED")
     await block_card(harness, serial, "lost")
     sent = await harness.list_pending_messages(holder["phone_number"], "card_blocked")
-    assert [reason for _, reason in sent] == [REASON_TEXTS["lost"], REASON_TEXTS["fraud"]]
+    assert [text for _, text in sent] == [REASON_TEXTS["lost"], REASON_TEXTS["fraud"]]
 
 
 async def test_rejected_block_and_unblock_send_no_message(harness: Harness) -> None:

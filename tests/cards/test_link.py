@@ -95,20 +95,20 @@ async def test_child_card_has_its_own_pin_and_daily_limit(harness: Harness) -> N
     assert (await get_card(harness, serial))["spent_today"] == "40.00"
     harness.advance_clock(days=1)
     assert (await get_card(harness, serial))["spent_today"] == "0.00"
-    assert not re.search(rf"\b{CHILD_PIN}\b", response.text), "the response contains the PIN"
+    assert not re.search(rf"\b{CHILD_PIN}\b", response.text), "the PIN is in the response"
 
 
 async def test_parent_card_holder_name_follows_the_subscriber(harness: Harness) -> None:
     holder = await harness.create_subscriber()
-    parent_card, child_card = await create_card(harness), await create_card(harness)
-    await link_card(harness, parent_card, holder["id"])
+    own_card, child_card = await create_card(harness), await create_card(harness)
+    await link_card(harness, own_card, holder["id"])
     await link_child_card(harness, child_card, holder["id"])
     await harness.client.put(
         f"/api/v1/subscribers/{holder['id']}",
         json={"last_name": "Sesay"},
         auth=await harness.create_admin(),
     )
-    assert (await get_card(harness, parent_card))["holder_name"] == "Aminata Sesay"
+    assert (await get_card(harness, own_card))["holder_name"] == "Aminata Sesay"
     assert (await get_card(harness, child_card))["holder_name"] == "Ibrahim Kamara"
 
 
@@ -231,9 +231,9 @@ async def test_concurrent_links_of_one_card_succeed_once(harness: Harness) -> No
         *(link_card(harness, serial, holder["id"]) for holder in holders),
         *(link_child_card(harness, serial, holder["id"], caller=caller) for holder in holders),
     )
-    winners = [response for response in responses if response.status_code in (200, 201)]
-    assert [response.json()["card"] for response in winners] == [await get_card(harness, serial)]
-    assert Counter(parse_error(response) for response in responses if response not in winners) == {
+    linked = [response for response in responses if response.status_code in (200, 201)]
+    assert [response.json()["card"] for response in linked] == [await get_card(harness, serial)]
+    assert Counter(parse_error(response) for response in responses if response not in linked) == {
         (409, "CARD_ALREADY_LINKED"): 15
     }
 
@@ -275,16 +275,16 @@ async def test_lost_and_expired_child_cards_do_not_count_toward_the_maximum(
     serials += [await create_card(harness) for _ in range(5)]
     for serial in serials[:4]:
         await link_child_card(harness, serial, holder["id"], caller=admin)
-    for position, event in ((4, "lost"), (5, "expired"), (6, "blocked")):
-        if event == "expired":
+    for position, status in ((4, "lost"), (5, "expired"), (6, "blocked")):
+        if status == "expired":
             harness.advance_clock(hours=2)
         else:
-            reason = "lost" if event == "lost" else "fraud"
-            url = f"{CARDS_URL}/{serials[0 if event == 'lost' else 2]}/block"
+            reason = "lost" if status == "lost" else "fraud"
+            url = f"{CARDS_URL}/{serials[0 if status == 'lost' else 2]}/block"
             response = await harness.client.post(url, json={"reason": reason}, auth=admin)
             assert response.status_code == 200
         response = await link_child_card(harness, serials[position], holder["id"], caller=admin)
-        assert response.status_code == (400 if event == "blocked" else 201), event
+        assert response.status_code == (400 if status == "blocked" else 201), status
 
 
 async def test_weak_child_pin_is_rejected(harness: Harness) -> None:
@@ -327,16 +327,16 @@ async def test_invalid_fields_are_named(harness: Harness) -> None:
 
 async def test_link_is_audited_and_published(harness: Harness) -> None:
     holder = await harness.create_subscriber()
-    parent_card, child_card, admin = (
+    own_card, child_card, admin = (
         await create_card(harness),
         await create_card(harness),
         await harness.create_admin("S"),
     )
     await subscribe_to_events(harness)
-    first = (await link_card(harness, parent_card, holder["id"], caller=admin)).json()["card"]
+    first = (await link_card(harness, own_card, holder["id"], caller=admin)).json()["card"]
     second = (await link_child_card(harness, child_card, holder["id"], caller=admin)).json()["card"]
     assert await list_events(harness) == [("card.linked", first), ("card.linked", second)]
-    (entry,) = await harness.list_audit_entries(parent_card, "card.linked")
+    (entry,) = await harness.list_audit_entries(own_card, "card.linked")
     assert entry["actor"]["id"] == admin.id
     assert entry["changes"] == {
         "type": [None, "PARENT"],

@@ -121,7 +121,7 @@ async def test_search_uses_the_index(harness: Harness) -> None:
 async def test_card_is_found_by_serial_or_uid(harness: Harness) -> None:
     database = harness.services.database
     serial = await create_card(harness, uid="04:A2:B3:C4:D5:E6:F7")
-    short = await create_card(harness, uid="DE:AD:BE:EF")
+    short_uid_card = await create_card(harness, uid="DE:AD:BE:EF")
     for identifier in (
         serial,
         "04:A2:B3:C4:D5:E6:F7",
@@ -133,8 +133,8 @@ async def test_card_is_found_by_serial_or_uid(harness: Harness) -> None:
         assert found.serial == serial
     for unknown in ("", "NEW-NOT-THERE", "04:A2", "04:A2-B3:C4:D5:E6:F7", serial.lower()):
         assert await queries.find(database, unknown) is None
-    looks_like_a_uid = await create_card(harness, serial="DEADBEEF")
-    for identifier, expected in (("DEADBEEF", looks_like_a_uid), ("DE:AD:BE:EF", short)):
+    serial_like_a_uid = await create_card(harness, serial="DEADBEEF")
+    for identifier, expected in (("DEADBEEF", serial_like_a_uid), ("DE:AD:BE:EF", short_uid_card)):
         found = await queries.find(database, identifier)
         assert found is not None
         assert found.serial == expected
@@ -151,29 +151,25 @@ async def test_cards_of_restricted_subscribers_are_forbidden_and_not_listed(
         await harness.create_card(restricted["id"]),
         await harness.create_card(holder["id"]),
     )
-    unassigned_card = await create_card(harness)
+    unlinked_card = await create_card(harness)
     for caller in (
         await harness.create_api_key("cards:read"),
-        *[await harness.create_admin(r) for r in "ACSF"],
+        *[await harness.create_admin(role) for role in "ACSF"],
     ):
-        assert await list_serials(harness, caller=caller) == [unassigned_card, open_card]
+        assert await list_serials(harness, caller=caller) == [unlinked_card, open_card]
         assert await list_serials(harness, caller=caller, subscriber_id=restricted["id"]) == []
         response = await harness.client.get(f"{CARDS_URL}/{restricted_card}", auth=caller)
         assert parse_error(response) == (403, "OTP_REQUIRED")
         assert (
-            await harness.client.get(f"{CARDS_URL}/{unassigned_card}", auth=caller)
+            await harness.client.get(f"{CARDS_URL}/{unlinked_card}", auth=caller)
         ).status_code == 200
-    assert await list_serials(harness) == [unassigned_card, open_card, restricted_card]
+    assert await list_serials(harness) == [unlinked_card, open_card, restricted_card]
     admin = await harness.create_admin("F")
     url = f"/api/v1/subscribers/{restricted['id']}/restricted-access"
     await harness.client.post(url, auth=admin)
     code = await harness.get_pending_code(restricted["phone_number"])
     await harness.client.post(f"{url}/verify", json={"otp": code}, auth=admin)
-    assert await list_serials(harness, caller=admin) == [
-        unassigned_card,
-        open_card,
-        restricted_card,
-    ]
+    assert await list_serials(harness, caller=admin) == [unlinked_card, open_card, restricted_card]
     assert (
         await harness.client.get(f"{CARDS_URL}/{restricted_card}", auth=admin)
     ).status_code == 200

@@ -171,14 +171,14 @@ async def test_no_payment_succeeds_after_a_concurrent_block(harness: Harness) ->
     blocked = asyncio.Event()
 
     async def send() -> tuple[bool, str | None]:
-        began_after = blocked.is_set()
-        return began_after, await transfer_to_card(harness, sender["id"], serial)
+        started_after_block = blocked.is_set()
+        return started_after_block, await transfer_to_card(harness, sender["id"], serial)
 
-    async def block() -> None:
+    async def block_and_signal() -> None:
         assert (await block_card(harness, serial)).status_code == 200
         blocked.set()
 
-    blocking = asyncio.create_task(block())
+    blocking = asyncio.create_task(block_and_signal())
     results = []
     while not blocked.is_set():
         results += await asyncio.gather(*(send() for _ in range(3)))
@@ -196,9 +196,9 @@ async def test_concurrent_blocks_succeed_once(harness: Harness) -> None:
 
 async def test_child_card_still_works_when_the_parent_card_is_blocked(harness: Harness) -> None:
     holder = await harness.create_subscriber()
-    parent_card, child_card = await harness.create_card(holder["id"]), await create_card(harness)
+    own_card, child_card = await harness.create_card(holder["id"]), await create_card(harness)
     await link_child_card(harness, child_card, holder["id"])
-    await block_card(harness, parent_card, "stolen")
+    await block_card(harness, own_card, "stolen")
     sender = await harness.create_subscriber(balance="100.00")
     assert await transfer_to_card(harness, sender["id"], child_card) is None
 

@@ -40,9 +40,9 @@ async def upload_and_get_result(harness: Harness, file: str | bytes) -> dict[str
 
 async def upload_and_get_error(harness: Harness, line: str, *, header: str = HEADER) -> str:
     """Upload one row and return its error."""
-    (problem,) = (await upload_and_get_result(harness, header + line))["errors"]
-    assert problem["row"] == 2
-    message: str = problem["error"]
+    (error,) = (await upload_and_get_result(harness, header + line))["errors"]
+    assert error["row"] == 2
+    message: str = error["error"]
     return message
 
 
@@ -155,7 +155,7 @@ async def test_quotes_blank_lines_and_line_endings_are_parsed(harness: Harness) 
     )
     outcome = await upload_and_get_result(harness, file)
     assert (outcome["created"], outcome["total"]) == (3, 5)
-    assert [(problem["row"], problem["serial"]) for problem in outcome["errors"]] == [
+    assert [(error["row"], error["serial"]) for error in outcome["errors"]] == [
         (7, "UP-3"),
         (9, "UP-4"),
     ]
@@ -236,7 +236,7 @@ async def test_uid_is_parsed_in_every_notation() -> None:
         assert parse_uid(wrong) is None, wrong
 
 
-async def test_only_four_octet_uids_can_be_random(harness: Harness) -> None:
+async def test_only_four_byte_uids_can_be_random(harness: Harness) -> None:
     assert "random" in await upload_and_get_error(harness, "UP-1,08A1B2C3")
     assert (await upload_and_get_result(harness, f"{HEADER}UP-1,08A1B2C3D4E5F6\n"))["created"] == 1
     assert "bytes" in await upload_and_get_error(harness, "UP-2,08A1B2")
@@ -257,8 +257,8 @@ async def test_expiry_is_the_end_of_the_day_in_the_platform_timezone(harness: Ha
 async def test_invalid_serial_is_echoed_truncated_and_other_values_are_not(
     harness: Harness,
 ) -> None:
-    hostile_serial = "=cmd|' /C calc'!A0\x00\u202e\x1b[31m" + "x" * 100
-    response = await upload_csv(harness, f"{HEADER}{hostile_serial},sEcReT\nUP-1,sEcReT\n")
+    invalid_serial = "=cmd|' /C calc'!A0\x00\u202e\x1b[31m" + "x" * 100
+    response = await upload_csv(harness, f"{HEADER}{invalid_serial},sEcReT\nUP-1,sEcReT\n")
     first, second = response.json()["errors"]
     assert first["serial"] == "=cmd|' /C calc'!A0[31mxxxxxxxxxx"
     assert len(first["serial"]) == 32
@@ -305,8 +305,8 @@ async def test_concurrent_uploads_with_the_same_uids_create_one_set_of_cards(
 async def test_waiting_uploads_do_not_exhaust_the_connection_pool(harness: Harness) -> None:
     admin = await harness.create_admin()
     record = await harness.create_subscriber()
-    async with harness.services.database.transaction() as lock_holder:
-        await lock_holder.execute("SELECT pg_advisory_xact_lock($1)", LOCK_KEY)
+    async with harness.services.database.transaction() as other_tx:
+        await other_tx.execute("SELECT pg_advisory_xact_lock($1)", LOCK_KEY)
         uploads = [
             asyncio.create_task(upload_csv(harness, f"{HEADER}W-{number},\n", caller=admin))
             for number in range(12)
@@ -321,8 +321,8 @@ async def test_upload_times_out_while_another_holds_the_lock(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cards_upload, "UPLOAD_TIMEOUT_SECONDS", 0.3)
-    async with harness.services.database.transaction() as lock_holder:
-        await lock_holder.execute("SELECT pg_advisory_xact_lock($1)", LOCK_KEY)
+    async with harness.services.database.transaction() as other_tx:
+        await other_tx.execute("SELECT pg_advisory_xact_lock($1)", LOCK_KEY)
         response = await upload_csv(harness, f"{HEADER}W-1,\n")
         assert (response.status_code, response.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
 

@@ -129,15 +129,15 @@ class OwnerBuilder:
         return account_id
 
 
-async def catch_api_error(awaitable: Awaitable[object]) -> ApiError:
-    """Await and return the API error that is raised."""
+async def catch_api_error(operation: Awaitable[object]) -> ApiError:
+    """Return the error that the operation raises."""
     with pytest.raises(ApiError) as caught:
-        await awaitable
+        await operation
     return caught.value
 
 
-async def catch_unauthorized(awaitable: Awaitable[object]) -> str | None:
-    """Await and return the message of the 401 that is raised."""
-    error = await catch_api_error(awaitable)
+async def catch_unauthorized(operation: Awaitable[object]) -> str | None:
+    """Return the message of a 401."""
+    error = await catch_api_error(operation)
     assert error.code is Code.UNAUTHORIZED
     return error.message

@@ -33,9 +33,9 @@ def forge_token(
     **changes: Any,
 ) -> str:
     """Return a token that differs from a valid one in some parts; None omits a claim."""
-    right = jwt.decode_complete(make_token(), options={"verify_signature": False})
-    claims = {k: v for k, v in (right["payload"] | changes).items() if v is not None}
-    headers = {"sid": right["header"]["sid"]} | (header or {})
+    valid = jwt.decode_complete(make_token(), options={"verify_signature": False})
+    claims = {k: v for k, v in (valid["payload"] | changes).items() if v is not None}
+    headers = {"sid": valid["header"]["sid"]} | (header or {})
     return jwt.encode(claims, secret, algorithm=algorithm, headers=headers)
 
 

@@ -1,4 +1,4 @@
-"""Selection of the credential that decides, service signatures, and bearer tokens."""
+"""Precedence of credentials, service signatures, and bearer tokens."""
 
 from collections.abc import Awaitable
 

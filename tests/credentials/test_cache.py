@@ -15,21 +15,21 @@ class FakeSignals:
     def __init__(self) -> None:
         self.is_listening = True
         self._handlers: list[Callable[[str], None]] = []
-        self._gap_handlers: list[Callable[[], None]] = []
+        self._reconnect_handlers: list[Callable[[], None]] = []
 
     def subscribe(self, topic: str, handler: Callable[[str], None]) -> None:
         assert topic == "topic"
         self._handlers.append(handler)
 
     def on_reconnect(self, handler: Callable[[], None]) -> None:
-        self._gap_handlers.append(handler)
+        self._reconnect_handlers.append(handler)
 
     def emit(self) -> None:
         for handler in self._handlers:
             handler("")
 
     def reconnect(self) -> None:
-        for handler in self._gap_handlers:
+        for handler in self._reconnect_handlers:
             handler()
         self.is_listening = True
 
@@ -202,4 +202,4 @@ async def test_failed_lookup_is_refunded() -> None:
 
 
 async def _load_unavailable(key: str) -> str | None:
-    raise unavailable("The database cannot be reached")
+    raise unavailable("The database is not reachable.")

@@ -354,10 +354,10 @@ async def test_deleted_key_is_rejected_by_every_process_and_the_next_key_is_vali
 async def test_key_can_be_deleted_only_once_and_only_for_its_owner(
     process: GatewayProcess, owners: OwnerBuilder, processor_id: int, key: NewHmacKey
 ) -> None:
-    other_processor = await owners.create_processor()
+    other_processor_id = await owners.create_processor()
     keys = process.authenticator.hmac_keys
     async with process.database.transaction() as tx:
-        assert await keys.delete(tx, key.id, owner_id=other_processor) is None
+        assert await keys.delete(tx, key.id, owner_id=other_processor_id) is None
         assert await keys.delete(tx, key.id, owner_id=processor_id) is not None
         assert await keys.delete(tx, key.id, owner_id=processor_id) is None
 
@@ -366,15 +366,15 @@ async def test_key_is_checked_before_the_body_arrives(
     process: GatewayProcess, key: NewHmacKey, clock: FakeClock
 ) -> None:
     check = process.authenticator.require_known_key
-    valid_headers = sign_headers(key, clock)
-    await check(valid_headers)
+    headers = sign_headers(key, clock)
+    await check(headers)
     assert (
-        await catch_unauthorized(check(valid_headers | {b"x-api-key-id": b"key_0000000000001"}))
+        await catch_unauthorized(check(headers | {b"x-api-key-id": b"key_0000000000001"}))
         == INVALID_SIGNATURE_MESSAGE
     )
     assert "5 minutes" in await catch_unauthorized(
         check(sign_headers(key, clock, timestamp="2020-01-31T12:00:00Z"))
     )
     for name, text in ((b"x-signature", "X-Signature"), (b"x-timestamp", "X-Timestamp")):
-        incomplete = {item: value for item, value in valid_headers.items() if item != name}
-        assert await catch_unauthorized(check(incomplete)) == f"{text} is missing."
+        without = {item: value for item, value in headers.items() if item != name}
+        assert await catch_unauthorized(check(without)) == f"{text} is missing."

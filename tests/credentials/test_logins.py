@@ -39,8 +39,8 @@ async def attempt_wrong_password(
 
 async def gather_error_codes(attempts: Sequence[Awaitable[int]]) -> list[Code | None]:
     """Run the attempts concurrently and return their error codes; None means logged in."""
-    responses = await asyncio.gather(*attempts, return_exceptions=True)
-    return [response.code if isinstance(response, ApiError) else None for response in responses]
+    results = await asyncio.gather(*attempts, return_exceptions=True)
+    return [result.code if isinstance(result, ApiError) else None for result in results]
 
 
 async def test_correct_password_returns_the_admin(process: GatewayProcess, admin_id: int) -> None:
@@ -122,8 +122,8 @@ async def test_addresses_of_one_ipv6_network_share_the_lockout(
     for n in range(5):
         with pytest.raises(ApiError):
             await process.logins.authenticate(EMAIL, "wrong", f"2001:db8::{n}")
-    rejected = await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, "2001:db8::f00"))
-    assert rejected.status == 429
+    error = await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, "2001:db8::f00"))
+    assert error.status == 429
     assert await process.logins.authenticate(EMAIL, PASSWORD, "2001:db8:0:1::1") == admin_id
 
 

@@ -143,9 +143,9 @@ async def test_failed_attempts_limit_the_issue_of_new_codes(
         for _ in range(3):
             await codes.redeem(code_request, build_wrong_code(code))
     clock.advance(hours=1)
-    rejected = await catch_api_error(codes.issue(code_request))
-    assert (rejected.code, rejected.headers) == (Code.RATE_LIMITED, {"Retry-After": "82800"})
-    assert await codes.issue(code_request._replace(asker="adm_0000000000002"))
+    error = await catch_api_error(codes.issue(code_request))
+    assert (error.code, error.headers) == (Code.RATE_LIMITED, {"Retry-After": "82800"})
+    assert await codes.issue(code_request._replace(requester="adm_0000000000002"))
     clock.advance(hours=23, seconds=-1)
     assert (await catch_api_error(codes.issue(code_request))).code is Code.RATE_LIMITED
     clock.advance(seconds=1)
@@ -163,12 +163,12 @@ async def test_failure_limit_restarts_after_a_day(
         clock.advance(hours=2)
 
 
-async def test_code_is_bound_to_purpose_asker_and_subscriber(
+async def test_code_is_bound_to_purpose_requester_and_subscriber(
     codes: CodeDriver, code_request: CodeRequest, owners: OwnerBuilder
 ) -> None:
     others = [
         code_request._replace(purpose="restricted_access"),
-        code_request._replace(asker="adm_0000000000002"),
+        code_request._replace(requester="adm_0000000000002"),
         code_request._replace(subscriber_id=await owners.create_subscriber()),
     ]
     code = await codes.issue(code_request)

@@ -73,11 +73,11 @@ class BlockingHasher:
 async def test_flood_from_one_address_is_bounded_and_gets_retry_after(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    blocking_hasher, hasher = BlockingHasher(monkeypatch), Passwords(FAST_ARGON2)
+    blocking, hasher = BlockingHasher(monkeypatch), Passwords(FAST_ARGON2)
     tasks = [asyncio.create_task(hasher.hash("x", "192.0.2.1")) for _ in range(40)]
     await asyncio.sleep(0)
     rejected = [task for task in tasks if task.done()]
-    blocking_hasher.resume.set()
+    blocking.resume.set()
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
 
     accepted = passwords._MAX_THREADS + passwords._MAX_WAITING_PER_ADDRESS
@@ -87,7 +87,7 @@ async def test_flood_from_one_address_is_bounded_and_gets_retry_after(
         error = task.exception()
         assert isinstance(error, ApiError)
         assert (error.code, error.headers) == (Code.SERVICE_UNAVAILABLE, {"Retry-After": "1"})
-    assert blocking_hasher.max_running <= passwords._MAX_THREADS
+    assert blocking.max_running <= passwords._MAX_THREADS
     assert await hasher.hash("x") == "hash"
 
 
@@ -95,13 +95,13 @@ async def test_other_addresses_are_served_in_turn_during_a_flood(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(passwords, "_MAX_THREADS", 1)
-    blocking_hasher, hasher = BlockingHasher(monkeypatch), Passwords(FAST_ARGON2)
+    blocking, hasher = BlockingHasher(monkeypatch), Passwords(FAST_ARGON2)
     flood = [asyncio.create_task(hasher.hash("flood", "192.0.2.1")) for _ in range(40)]
     await asyncio.sleep(0)
     others = [asyncio.create_task(hasher.hash(f"{n}", f"192.0.2.{n}")) for n in range(2, 11)]
     await asyncio.sleep(0)
-    blocking_hasher.resume.set()
+    blocking.resume.set()
     assert await asyncio.gather(*others) == ["hash"] * 9
     await asyncio.gather(*flood, return_exceptions=True)
     # One request of the flood was running, and one had its turn first.
-    assert blocking_hasher.order[:11] == ["flood", "flood", *(f"{n}" for n in range(2, 11))]
+    assert blocking.order[:11] == ["flood", "flood", *(f"{n}" for n in range(2, 11))]

@@ -78,9 +78,12 @@ async def test_token_identifies_the_admin(process: GatewayProcess, admin_id: int
 async def test_two_logins_in_one_second_are_two_sessions(
     process: GatewayProcess, admin_id: int
 ) -> None:
-    one, two = await log_in(process, admin_id), await log_in(process, admin_id)
-    assert one.token != two.token
-    first, second = await authenticate(process, one), await authenticate(process, two)
+    first_login, second_login = await log_in(process, admin_id), await log_in(process, admin_id)
+    assert first_login.token != second_login.token
+    first, second = (
+        await authenticate(process, first_login),
+        await authenticate(process, second_login),
+    )
     assert first.session_id != second.session_id
     assert first.idempotency_scope == second.idempotency_scope
 
@@ -140,19 +143,19 @@ async def test_token_for_a_missing_session_is_rejected(
 async def test_logout_ends_one_session_in_every_process_immediately(
     process: GatewayProcess, other_process: GatewayProcess, admin_id: int
 ) -> None:
-    mine, another = await log_in(process, admin_id), await log_in(process, admin_id)
+    ended, active = await log_in(process, admin_id), await log_in(process, admin_id)
     for gateway in (process, other_process):
-        await authenticate(gateway, mine)
-        await authenticate(gateway, another)
-    session_id = (await authenticate(process, mine)).session_id
+        await authenticate(gateway, ended)
+        await authenticate(gateway, active)
+    session_id = (await authenticate(process, ended)).session_id
     assert session_id is not None
     async with process.database.transaction() as tx:
         ticket = await process.authenticator.sessions.end(tx, session_id)
     await process.signals.wait_for_acks(ticket)
     for gateway in (other_process, process):
-        assert await catch_unauthorized(authenticate(gateway, mine)) == SESSION_ENDED_MESSAGE
-        await authenticate(gateway, another)
-    assert await catch_unauthorized(refresh(other_process, mine)) == INVALID_REFRESH_MESSAGE
+        assert await catch_unauthorized(authenticate(gateway, ended)) == SESSION_ENDED_MESSAGE
+        await authenticate(gateway, active)
+    assert await catch_unauthorized(refresh(other_process, ended)) == INVALID_REFRESH_MESSAGE
 
 
 async def test_disabled_admin_is_rejected_by_every_process_immediately(
@@ -292,35 +295,35 @@ async def test_concurrent_use_of_a_refresh_token_ends_the_session(
 ) -> None:
     for _ in range(10):
         tokens = await log_in(process, admin_id)
-        responses = await asyncio.gather(
+        results = await asyncio.gather(
             refresh(process, tokens), refresh(other_process, tokens), return_exceptions=True
         )
-        refreshed = [response for response in responses if isinstance(response, Tokens)]
-        reuse_errors = [result for result in responses if isinstance(result, TokenReuseError)]
-        assert (len(refreshed), len(reuse_errors)) == (1, 1)
+        succeeded = [result for result in results if isinstance(result, Tokens)]
+        rejected = [result for result in results if isinstance(result, TokenReuseError)]
+        assert (len(succeeded), len(rejected)) == (1, 1)
         assert (
-            await catch_unauthorized(authenticate(process, refreshed[0])) == SESSION_ENDED_MESSAGE
+            await catch_unauthorized(authenticate(process, succeeded[0])) == SESSION_ENDED_MESSAGE
         )
-        assert await catch_unauthorized(refresh(process, refreshed[0])) == INVALID_REFRESH_MESSAGE
+        assert await catch_unauthorized(refresh(process, succeeded[0])) == INVALID_REFRESH_MESSAGE
 
 
 async def test_expired_sessions_are_removed_at_the_next_login(
     process: GatewayProcess, owners: OwnerBuilder, admin_id: int, clock: FakeClock
 ) -> None:
-    other_admin = await owners.create_admin("eve@example.com")
-    await log_in(process, other_admin)
+    other_id = await owners.create_admin("eve@example.com")
+    await log_in(process, other_id)
     await refresh(process, await log_in(process, admin_id))
     clock.advance(days=29)
-    valid_tokens = await log_in(process, admin_id)
+    active = await log_in(process, admin_id)
     clock.now += timedelta(days=2, seconds=1)
     assert await process.database.fetchval("SELECT count(*) FROM sessions") == 3
     await log_in(process, admin_id)
     rows = await process.database.fetch(
         "SELECT admin_id, count(*) AS sessions FROM sessions GROUP BY admin_id"
     )
-    assert {row["admin_id"]: row["sessions"] for row in rows} == {admin_id: 2, other_admin: 1}
+    assert {row["admin_id"]: row["sessions"] for row in rows} == {admin_id: 2, other_id: 1}
     assert await process.database.fetchval("SELECT count(*) FROM refresh_tokens") == 3
-    await refresh(process, valid_tokens)
+    await refresh(process, active)
 
 
 async def test_number_of_sessions_per_admin_is_limited(

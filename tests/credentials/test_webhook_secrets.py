@@ -49,7 +49,7 @@ def test_verification_opens_the_same_number_of_secrets_for_every_partner(
     sealed = [secrets.create(7).sealed for _ in range(count)]
     original = vault.open
     monkeypatch.setattr(
-        vault, "open", lambda box, context: opened.append(context) or original(box, context)
+        vault, "open", lambda data, context: opened.append(context) or original(data, context)
     )
     assert not secrets.is_valid_signature(7, sealed, "0" * 64, BODY)
     assert len(opened) == 2

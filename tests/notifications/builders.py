@@ -84,9 +84,9 @@ async def deliver_due(
     services: Services, records: Any = None, sender: WebhookSender | None = None
 ) -> None:
     """Attempt all due deliveries with a new worker."""
-    work = WebhookWorker(services, records or {}, sender)
-    await work.start_due_attempts()
-    await work.wait_until_idle()
+    worker = WebhookWorker(services, records or {}, sender)
+    await worker.start_due_attempts()
+    await worker.wait_until_idle()
 
 
 async def list_deliveries(services: Services) -> list[asyncpg.Record]:
@@ -98,11 +98,11 @@ async def get_only_delivery(services: Services) -> asyncpg.Record:
     return row
 
 
-async def wait_until_equal(look: Callable[[], Awaitable[Any]], expected: object) -> None:
+async def wait_until_equal(read: Callable[[], Awaitable[Any]], expected: object) -> None:
     async with asyncio.timeout(60):
-        while await look() != expected:
+        while await read() != expected:
             await asyncio.sleep(0.01)
 
 
-def format_delivery(row: asyncpg.Record) -> str:
+def encode_delivery_id(row: asyncpg.Record) -> str:
     return ids.encode(ids.DELIVERY, row["id"])

@@ -19,9 +19,9 @@ class FakeMessenger:
     def __init__(self, secret: str) -> None:
         self.url = ""
         self.statuses: list[int] = []
-        #: No request gets a response while this is not set.
-        self.responses = asyncio.Event()
-        self.responses.set()
+        #: Responses are sent only while this is set.
+        self.allow_responses = asyncio.Event()
+        self.allow_responses.set()
         #: Number of requests received completely, with or without a response.
         self.requests = 0
         #: Bodies received, each with the message's id added.
@@ -36,7 +36,7 @@ class FakeMessenger:
         try:
             yield
         finally:
-            self.responses.set()
+            self.allow_responses.set()
             server.close()
             await server.wait_closed()
 
@@ -54,7 +54,7 @@ class FakeMessenger:
         }
         body = await reader.readexactly(int(headers["content-length"]))
         self.requests += 1
-        await self.responses.wait()
+        await self.allow_responses.wait()
         status = self._check_request(head[0], headers, body)
         writer.write(
             f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode()

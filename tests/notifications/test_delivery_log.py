@@ -71,12 +71,12 @@ async def test_delivery_record_shows_status_duration_and_response_of_the_last_at
     harness: Harness, receiver: WebhookReceiver
 ) -> None:
     services = harness.services
-    number, _ = await create_endpoint(services, receiver.url)
+    endpoint_id, _ = await create_endpoint(services, receiver.url)
     receiver.enqueue_response(500, b"out of order")
     receiver.enqueue_response(202, b"accepted")
     await publish_event(services)
     await deliver_due(services)
-    path = f"{ENDPOINTS_URL}/{ids.encode(ids.WEBHOOK_ENDPOINT, number)}/deliveries"
+    path = f"{ENDPOINTS_URL}/{ids.encode(ids.WEBHOOK_ENDPOINT, endpoint_id)}/deliveries"
     admin = await harness.create_admin("A")
     (first,) = (await harness.client.get(path, auth=admin)).json()["data"]
     assert (first["status"], first["last_status"]) == ("pending", 500)
@@ -160,8 +160,8 @@ async def test_retry_after_is_honored(
     fake_clock.advance(seconds=seconds)
     receiver.enqueue_response(500)
     await deliver_due(services_with_fake_clock)
-    pause = (await get_only_delivery(services_with_fake_clock))["next_attempt_at"] - fake_clock()
-    assert 270 <= pause.total_seconds() <= 330
+    delay = (await get_only_delivery(services_with_fake_clock))["next_attempt_at"] - fake_clock()
+    assert 270 <= delay.total_seconds() <= 330
 
 
 @pytest.mark.parametrize(("status", "header"), [(500, "90"), (503, "soon"), (429, "1")])
@@ -176,5 +176,5 @@ async def test_retry_schedule_applies_without_a_valid_longer_retry_after(
     receiver.enqueue_response(status, b"", f"Retry-After: {header}")
     await publish_event(services_with_fake_clock)
     await deliver_due(services_with_fake_clock)
-    pause = (await get_only_delivery(services_with_fake_clock))["next_attempt_at"] - fake_clock()
-    assert 4.5 <= pause.total_seconds() <= 5.5
+    delay = (await get_only_delivery(services_with_fake_clock))["next_attempt_at"] - fake_clock()
+    assert 4.5 <= delay.total_seconds() <= 5.5

@@ -52,72 +52,77 @@ async def subscribe_to_events(harness: Harness, receiver: WebhookReceiver) -> No
 
 
 async def deliver_all(harness: Harness) -> None:
-    work = WebhookWorker(harness.services, EVENT_RECORD_LOADERS)
+    worker = WebhookWorker(harness.services, EVENT_RECORD_LOADERS)
     while await harness.services.database.fetchval(
         """SELECT count(*) FROM deliveries WHERE status = 'pending' AND next_attempt_at <= $1""",
         harness.services.clock(),
     ):
-        await work.start_due_attempts()
-        await work.wait_until_idle()
+        await worker.start_due_attempts()
+        await worker.wait_until_idle()
 
 
-async def set_restricted(harness: Harness, person: dict[str, Any], restricted: bool = True) -> None:
+async def set_restricted(
+    harness: Harness, subscriber: dict[str, Any], restricted: bool = True
+) -> None:
     await harness.services.database.execute(
         "UPDATE subscribers SET restricted = $2 WHERE phone_number = $1",
-        person["phone_number"],
+        subscriber["phone_number"],
         restricted,
     )
 
 
-async def cause_all_events(harness: Harness, person: dict[str, Any]) -> dict[str, Any]:
+async def cause_all_events(harness: Harness, subscriber: dict[str, Any]) -> dict[str, Any]:
     """Cause every event about a subscriber and return the records in the block responses."""
-    admin, service, about = (
+    admin, service, personal_text = (
         await harness.create_admin(),
         harness.get_service_auth(),
-        f"Zebulonia {person['phone_number']}",
+        f"Zebulonia {subscriber['phone_number']}",
     )
-    card, shop = await create_card(harness), await create_processor(harness)
+    card, merchant = await create_card(harness), await create_processor(harness)
     url, other = (
-        f"/api/v1/subscribers/{person['id']}",
+        f"/api/v1/subscribers/{subscriber['id']}",
         await harness.create_subscriber(balance="50"),
     )
 
     async def post(path: str, body: Any, auth: Any = admin) -> dict[str, Any]:
         response = await harness.client.post(f"/api/v1/{path}", json=body, auth=auth)
         assert response.is_success or response.status_code == 402, response.text
-        found: dict[str, Any] = response.json()
-        return found
+        record: dict[str, Any] = response.json()
+        return record
 
-    own = {"subscriber_id": person["id"], "card_serial": card, "pin": PIN}
-    await post("cards/link", own, service)
-    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "10")
-    await submit_refund(harness, paid, shop, "3")
-    send = {
+    card_link = {"subscriber_id": subscriber["id"], "card_serial": card, "pin": PIN}
+    await post("cards/link", card_link, service)
+    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "10")
+    await submit_refund(harness, paid, merchant, "3")
+    transfer = {
         "request_id": "too much",
-        "sender_id": person["id"],
+        "sender_id": subscriber["id"],
         "recipient_card_serial": await harness.create_card(other["id"]),
         "amount": "45000",
         "pin": PIN,
-        "memo": about,
+        "memo": personal_text,
     }
-    await post("wallet/transfer-p2p", send, service)
-    await post("wallet/transfer-p2p", send | {"amount": "7", "request_id": "less"}, service)
-    alert = {"alert_type": "odd", "details": {"note": about, "figure": "12.00", "action": "alert"}}
-    raised = [
+    await post("wallet/transfer-p2p", transfer, service)
+    await post("wallet/transfer-p2p", transfer | {"amount": "7", "request_id": "less"}, service)
+    alert = {
+        "alert_type": "odd",
+        "details": {"note": personal_text, "figure": "12.00", "action": "alert"},
+    }
+    alerts = [
         await post("compliance/alerts", alert | subject, service)
-        for subject in ({"subscriber_id": person["id"]}, {"transaction_id": paid})
+        for subject in ({"subscriber_id": subscriber["id"]}, {"transaction_id": paid})
     ]
-    resolution = {"status": "resolved", "resolution_notes": about}
-    await post(f"compliance/alerts/{raised[0]['alert_id']}/resolve", resolution)
+    resolution = {"status": "resolved", "resolution_notes": personal_text}
+    await post(f"compliance/alerts/{alerts[0]['alert_id']}/resolve", resolution)
     blocked = {
         "card.blocked": (await post(f"cards/{card}/block", {"reason": "fraud"}))["card"],
-        "subscriber.blocked": (await post(f"subscribers/{person['id']}/block", {"reason": "r"}))[
-            "subscriber"
-        ],
+        "subscriber.blocked": (
+            await post(f"subscribers/{subscriber['id']}/block", {"reason": "r"})
+        )["subscriber"],
     }
     body = {"document_type": "selfie", "image": IMAGE_DATA_URI}
-    http_response = await harness.client.post(f"{url}/kyc-documents", json=body, auth=service)
-    assert http_response.status_code == 201, http_response.text
+    response = await harness.client.post(f"{url}/kyc-documents", json=body, auth=service)
+    assert response.status_code == 201, response.text
     return blocked
 
 
@@ -127,8 +132,8 @@ IMAGE_DATA_URI = (
 )
 
 
-async def list_personal_values(harness: Harness, person: dict[str, Any]) -> set[str]:
-    url = f"/api/v1/subscribers/{person['id']}"
+async def list_personal_values(harness: Harness, subscriber: dict[str, Any]) -> set[str]:
+    url = f"/api/v1/subscribers/{subscriber['id']}"
     record = (await harness.client.get(url, auth=harness.get_service_auth())).json()
     names = ("phone_number", "balance", *(name for name in PROFILE if name != "id_type"))
     return {record[name] for name in names}
@@ -152,45 +157,52 @@ EXPECTED_EVENTS = {
 }
 
 
-async def cause_events_while_restricted(harness: Harness, person: dict[str, Any]) -> dict[str, Any]:
-    await set_restricted(harness, person)
-    return await cause_all_events(harness, person)
+async def cause_events_while_restricted(
+    harness: Harness, subscriber: dict[str, Any]
+) -> dict[str, Any]:
+    await set_restricted(harness, subscriber)
+    return await cause_all_events(harness, subscriber)
 
 
 async def cause_events_before_restriction(
-    harness: Harness, person: dict[str, Any]
+    harness: Harness, subscriber: dict[str, Any]
 ) -> dict[str, Any]:
     """Queue all events before the restriction begins; none has been sent."""
-    await cause_all_events(harness, person)
-    await set_restricted(harness, person)
+    await cause_all_events(harness, subscriber)
+    await set_restricted(harness, subscriber)
     return {}
 
 
-@pytest.mark.parametrize("body", [cause_events_while_restricted, cause_events_before_restriction])
+@pytest.mark.parametrize(
+    "cause_events", [cause_events_while_restricted, cause_events_before_restriction]
+)
 async def test_webhook_contains_no_personal_data_of_a_restricted_subscriber(
     harness: Harness,
     receiver: WebhookReceiver,
-    body: Callable[[Harness, dict[str, Any]], Awaitable[dict[str, Any]]],
+    cause_events: Callable[[Harness, dict[str, Any]], Awaitable[dict[str, Any]]],
 ) -> None:
     await subscribe_to_events(harness, receiver)
-    person = await harness.create_subscriber(balance="734.19", **PROFILE)
-    blocked = await body(harness, person)
+    subscriber = await harness.create_subscriber(balance="734.19", **PROFILE)
+    blocked = await cause_events(harness, subscriber)
     await deliver_all(harness)
     assert {webhook.content["type"] for webhook in receiver.received} == EXPECTED_EVENTS
-    values = await list_personal_values(harness, person)
-    about_person = [
-        received for received in receiver.received if person["id"].encode() in received.body
+    values = await list_personal_values(harness, subscriber)
+    about_subscriber = [
+        webhook for webhook in receiver.received if subscriber["id"].encode() in webhook.body
     ]
-    assert len(about_person) >= len(EXPECTED_EVENTS)
-    for one in receiver.received:
-        assert not [value for value in values if value.encode() in one.body], one.body
+    assert len(about_subscriber) >= len(EXPECTED_EVENTS)
+    for webhook in receiver.received:
+        assert not [value for value in values if value.encode() in webhook.body], webhook.body
     events = group_by_type(receiver.received)
     for event, response in blocked.items():
         assert events[event] == response
     assert events["subscriber.blocked"].keys() == {"id", "status", "status_reason", "restricted"}
     assert events["card.blocked"]["restricted"] is True
     failed = events["transaction.failed"]
-    assert failed["masked"] is True and failed["from"] == {"type": "subscriber", "id": person["id"]}
+    assert failed["masked"] is True and failed["from"] == {
+        "type": "subscriber",
+        "id": subscriber["id"],
+    }
     assert events["alert.resolved"]["details"] == {"figure": "12.00", "action": "alert"}
 
 
@@ -198,14 +210,14 @@ async def test_redelivery_after_the_restriction_is_redacted(
     harness: Harness, receiver: WebhookReceiver
 ) -> None:
     await subscribe_to_events(harness, receiver)
-    person = await harness.create_subscriber(balance="734.19", **PROFILE)
-    await cause_all_events(harness, person)
+    subscriber = await harness.create_subscriber(balance="734.19", **PROFILE)
+    await cause_all_events(harness, subscriber)
     await deliver_all(harness)
-    values = await list_personal_values(harness, person)
+    values = await list_personal_values(harness, subscriber)
     assert any(b"Quartermain" in webhook.body for webhook in receiver.received)
     sent = len(receiver.received)
     for restricted in (True, False):
-        await set_restricted(harness, person, restricted)
+        await set_restricted(harness, subscriber, restricted)
         receiver.received.clear()
         await harness.services.database.execute(
             "UPDATE deliveries SET status = 'pending', next_attempt_at = $1, ended_at = NULL",
@@ -213,26 +225,26 @@ async def test_redelivery_after_the_restriction_is_redacted(
         )
         await deliver_all(harness)
         assert len(receiver.received) == sent
-        webhooks = [
-            received
-            for received in receiver.received
-            if any(v.encode() in received.body for v in values)
+        unredacted = [
+            webhook
+            for webhook in receiver.received
+            if any(value.encode() in webhook.body for value in values)
         ]
-        assert bool(webhooks) is not restricted
+        assert bool(unredacted) is not restricted
 
 
 async def test_receipt_of_the_counterparty_names_a_restricted_subscriber_by_id(
     harness: Harness,
 ) -> None:
-    person = await harness.create_subscriber(balance="100", **PROFILE)
+    subscriber = await harness.create_subscriber(balance="100", **PROFILE)
     other = await harness.create_subscriber(balance="100")
-    await set_restricted(harness, person)
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, person["id"], other["id"], "10")
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, other["id"], person["id"], "5")
+    await set_restricted(harness, subscriber)
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, subscriber["id"], other["id"], "10")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, other["id"], subscriber["id"], "5")
     await ReceiptWorker(harness.services).enqueue_due()
     for template in ("money_received", "payment_made"):
         ((_, name, _),) = await harness.list_pending_messages(other["phone_number"], template)
-        assert name == person["id"]
+        assert name == subscriber["id"]
         # The restricted subscriber's own receipt names the counterparty.
-        ((_, name, _),) = await harness.list_pending_messages(person["phone_number"], template)
+        ((_, name, _),) = await harness.list_pending_messages(subscriber["phone_number"], template)
         assert name == "Aminata K."

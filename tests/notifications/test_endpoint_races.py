@@ -36,15 +36,15 @@ NETWORK_DELAY_SECONDS = 0.5
 
 
 class BlockingResolver:
-    """A resolver that holds attempts between the claim and the connection."""
+    """A resolver that blocks attempts after the claim and before the connection."""
 
     def __init__(self) -> None:
         self.reached = 0
-        self.opened = asyncio.Event()
+        self.resume = asyncio.Event()
 
     async def __call__(self, host: str) -> Sequence[str]:
         self.reached += 1
-        await self.opened.wait()
+        await self.resume.wait()
         return ["127.0.0.1"]
 
 
@@ -53,7 +53,7 @@ class ClaimedDeliveries:
 
     def __init__(self, harness: Harness, admin: BearerAuth, receiver: WebhookReceiver) -> None:
         self.harness, self.admin, self.receiver = harness, admin, receiver
-        self.gate = BlockingResolver()
+        self.resolver = BlockingResolver()
         self.url = f"http://hook.test:{receiver.port}"
         self.created: dict[str, Any] = {}
 
@@ -62,8 +62,8 @@ class ClaimedDeliveries:
         return f"{ENDPOINTS_URL}/{self.created['id']}"
 
     @property
-    def build_sender(self) -> WebhookSender:
-        return WebhookSender(public_only=False, resolve=self.gate)
+    def sender(self) -> WebhookSender:
+        return WebhookSender(public_only=False, resolve=self.resolver)
 
     async def claim_deliveries(self, count: int = 3) -> WebhookWorker:
         body = {"url": f"{self.url}/old", "events": ["*"]}
@@ -71,17 +71,17 @@ class ClaimedDeliveries:
         self.created = response.json()
         for _ in range(count):
             await publish_event(self.harness.services)
-        work = WebhookWorker(self.harness.services, {}, self.build_sender)
-        await work.start_due_attempts()
+        worker = WebhookWorker(self.harness.services, {}, self.sender)
+        await worker.start_due_attempts()
         await wait_until_equal(self._count_reached, count)
-        return work
+        return worker
 
     async def _count_reached(self) -> int:
-        return self.gate.reached
+        return self.resolver.reached
 
-    async def finish_deliveries(self, work: WebhookWorker) -> None:
-        self.gate.opened.set()
-        await work.wait_until_idle()
+    async def finish_deliveries(self, worker: WebhookWorker) -> None:
+        self.resolver.resume.set()
+        await worker.wait_until_idle()
 
 
 @pytest.fixture
@@ -101,22 +101,26 @@ def _with_and_without_signals(
 ChangeEndpoint = Callable[[ClaimedDeliveries], Awaitable[Any]]
 
 
-async def pause_endpoint(held: ClaimedDeliveries) -> Any:
-    return await held.harness.client.put(held.path, json={"status": "paused"}, auth=held.admin)
+async def pause_endpoint(deliveries: ClaimedDeliveries) -> Any:
+    return await deliveries.harness.client.put(
+        deliveries.path, json={"status": "paused"}, auth=deliveries.admin
+    )
 
 
-async def delete_endpoint(held: ClaimedDeliveries) -> Any:
-    return await held.harness.client.delete(held.path, auth=held.admin)
+async def delete_endpoint(deliveries: ClaimedDeliveries) -> Any:
+    return await deliveries.harness.client.delete(deliveries.path, auth=deliveries.admin)
 
 
-async def disable_by_410(held: ClaimedDeliveries) -> Any:
-    """Another process gets a 410 for another delivery."""
-    held.receiver.enqueue_statuses(410)
-    await publish_event(held.harness.services)
-    gate = BlockingResolver()
-    gate.opened.set()
-    await deliver_due(held.harness.services, sender=WebhookSender(public_only=False, resolve=gate))
-    held.receiver.received.clear()
+async def disable_by_410(deliveries: ClaimedDeliveries) -> Any:
+    """Disable the endpoint: another process gets 410 for another delivery."""
+    deliveries.receiver.enqueue_statuses(410)
+    await publish_event(deliveries.harness.services)
+    resolver = BlockingResolver()
+    resolver.resume.set()
+    await deliver_due(
+        deliveries.harness.services, sender=WebhookSender(public_only=False, resolve=resolver)
+    )
+    deliveries.receiver.received.clear()
 
 
 @pytest.mark.parametrize(
@@ -130,10 +134,10 @@ async def test_claimed_deliveries_are_not_sent_after_the_endpoint_is_closed(
     change: ChangeEndpoint,
     status: str,
 ) -> None:
-    work = await claimed_deliveries.claim_deliveries()
+    worker = await claimed_deliveries.claim_deliveries()
     claimed = {row["id"] for row in await list_deliveries(claimed_deliveries.harness.services)}
     await change(claimed_deliveries)
-    await claimed_deliveries.finish_deliveries(work)
+    await claimed_deliveries.finish_deliveries(worker)
     assert receiver.received == []
     rows = [
         row
@@ -146,9 +150,7 @@ async def test_claimed_deliveries_are_not_sent_after_the_endpoint_is_closed(
         await claimed_deliveries.harness.client.put(
             claimed_deliveries.path, json={"status": "active"}, auth=claimed_deliveries.admin
         )
-        await deliver_due(
-            claimed_deliveries.harness.services, sender=claimed_deliveries.build_sender
-        )
+        await deliver_due(claimed_deliveries.harness.services, sender=claimed_deliveries.sender)
         assert len(receiver.received) == len(claimed)
 
 
@@ -156,12 +158,12 @@ async def test_claimed_deliveries_are_not_sent_after_the_endpoint_is_closed(
 async def test_claimed_deliveries_are_signed_with_the_new_secret(
     claimed_deliveries: ClaimedDeliveries, receiver: WebhookReceiver
 ) -> None:
-    work = await claimed_deliveries.claim_deliveries()
+    worker = await claimed_deliveries.claim_deliveries()
     response = await claimed_deliveries.harness.client.post(
         f"{claimed_deliveries.path}/rotate-secret", auth=claimed_deliveries.admin
     )
-    await claimed_deliveries.finish_deliveries(work)
-    await deliver_due(claimed_deliveries.harness.services, sender=claimed_deliveries.build_sender)
+    await claimed_deliveries.finish_deliveries(worker)
+    await deliver_due(claimed_deliveries.harness.services, sender=claimed_deliveries.sender)
     assert len(receiver.received) == 3
     assert all(webhook.is_signed_with(response.json()["secret"]) for webhook in receiver.received)
     assert not any(
@@ -174,14 +176,14 @@ async def test_claimed_deliveries_are_signed_with_the_new_secret(
 async def test_claimed_deliveries_go_to_the_new_url(
     claimed_deliveries: ClaimedDeliveries, receiver: WebhookReceiver
 ) -> None:
-    work = await claimed_deliveries.claim_deliveries()
+    worker = await claimed_deliveries.claim_deliveries()
     await claimed_deliveries.harness.client.put(
         claimed_deliveries.path,
         json={"url": f"{claimed_deliveries.url}/new"},
         auth=claimed_deliveries.admin,
     )
-    await claimed_deliveries.finish_deliveries(work)
-    await deliver_due(claimed_deliveries.harness.services, sender=claimed_deliveries.build_sender)
+    await claimed_deliveries.finish_deliveries(worker)
+    await deliver_due(claimed_deliveries.harness.services, sender=claimed_deliveries.sender)
     assert [webhook.path for webhook in receiver.received] == ["/new"] * 3
 
 
@@ -191,20 +193,20 @@ async def test_claim_that_cannot_be_released_expires(
     receiver: WebhookReceiver,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def lost(*_: object) -> None:
+    async def fail_to_release(*_: object) -> None:
         raise ApiError(Code.SERVICE_UNAVAILABLE)
 
-    work = await claimed_deliveries.claim_deliveries(count=1)
+    worker = await claimed_deliveries.claim_deliveries(count=1)
     await pause_endpoint(claimed_deliveries)
     with monkeypatch.context() as patch, capture_logs() as lines:
-        patch.setattr(delivery_queue, "release", lost)
-        await claimed_deliveries.finish_deliveries(work)
+        patch.setattr(delivery_queue, "release", fail_to_release)
+        await claimed_deliveries.finish_deliveries(worker)
     assert [line["event"] for line in lines] == ["webhooks.attempt_not_recorded"]
     await harness.client.put(
         claimed_deliveries.path, json={"status": "active"}, auth=claimed_deliveries.admin
     )
     harness.advance_clock(seconds=work_queue.LEASE_DURATION.total_seconds())
-    await deliver_due(harness.services, sender=claimed_deliveries.build_sender)
+    await deliver_due(harness.services, sender=claimed_deliveries.sender)
     assert len(receiver.received) == 1
 
 
@@ -218,18 +220,18 @@ async def test_redelivery_during_a_failing_attempt_stays_due_and_the_attempt_is_
     path = f"{ENDPOINTS_URL}/{created['id']}"
     receiver.enqueue_statuses(status)
     await publish_event(services)
-    work = WebhookWorker(services, {})
-    await work.start_due_attempts()
+    worker = WebhookWorker(services, {})
+    await worker.start_due_attempts()
 
-    async def received() -> int:
+    async def count_received() -> int:
         return len(receiver.received)
 
-    await wait_until_equal(received, 1)
+    await wait_until_equal(count_received, 1)
     (listed,) = (await harness.client.get(f"{path}/deliveries", auth=admin)).json()["data"]
-    again = f"{path}/deliveries/{listed['id']}/redeliver"
-    assert (await harness.client.post(again, auth=admin)).status_code == 200
+    redeliver_url = f"{path}/deliveries/{listed['id']}/redeliver"
+    assert (await harness.client.post(redeliver_url, auth=admin)).status_code == 200
     receiver.release_slow.set()
-    await work.wait_until_idle()
+    await worker.wait_until_idle()
     (row,) = await list_deliveries(services)
     assert (row["status"], row["last_status"]) == ("pending", status)
     assert row["next_attempt_at"] <= services.clock()
@@ -252,16 +254,16 @@ async def test_late_410_does_not_disable_a_changed_endpoint(
     path = f"{ENDPOINTS_URL}/{created['id']}"
     receiver.enqueue_statuses(410)
     await publish_event(services)
-    work = WebhookWorker(services, {})
-    await work.start_due_attempts()
+    worker = WebhookWorker(services, {})
+    await worker.start_due_attempts()
 
-    async def received() -> int:
+    async def count_received() -> int:
         return len(receiver.received)
 
-    await wait_until_equal(received, 1)
+    await wait_until_equal(count_received, 1)
     changed = (await harness.client.put(path, json=change, auth=admin)).json()
     receiver.release_slow.set()
-    await work.wait_until_idle()
+    await worker.wait_until_idle()
     assert (await harness.client.get(path, auth=admin)).json() == changed
     (row,) = await list_deliveries(services)
     assert (row["status"], row["last_status"]) == ("pending", 410)
@@ -289,23 +291,26 @@ async def test_concurrent_changes_are_all_audited_and_leave_a_consistent_state(
         ),
     )
     assert {response.status_code for response in (*rotations, *updates)} == {200}
-    secrets = {http_response.json()["secret"] for http_response in rotations}
+    secrets = {response.json()["secret"] for response in rotations}
     row = await services.database.fetchrow("SELECT * FROM webhook_endpoints")
     assert row is not None
 
-    def unsealed(column: str) -> str:
+    def open_secret(column: str) -> str:
         context = b"webhook endpoint %d" % row["id"]
         return services.vault.open(row[column], context).decode()
 
     assert len(secrets) == 8
-    assert unsealed("secret") != unsealed("previous_secret")
-    assert {unsealed("secret"), unsealed("previous_secret")} < secrets
-    states = [
+    assert open_secret("secret") != open_secret("previous_secret")
+    assert {open_secret("secret"), open_secret("previous_secret")} < secrets
+    statuses = [
         entry["changes"]["status"]
         for entry in await harness.list_audit_entries(created["id"], "webhook_endpoint.updated")
     ]
-    states = [before for before, _ in states] + [row["status"]]
-    assert all(one != other for one, other in itertools.pairwise(states))
+    statuses = [before for before, _ in statuses] + [row["status"]]
+    assert all(
+        before_change != after_change
+        for before_change, after_change in itertools.pairwise(statuses)
+    )
 
 
 class RunningEndpoint:
@@ -328,18 +333,18 @@ class RunningEndpoint:
         response = await self.client.put(self.path, json={"status": status})
         assert response.status_code == 200, response.text
 
-    async def publish_event(self) -> None:
+    async def publish_events(self) -> None:
         while True:
             await asyncio.gather(*(publish_event(self.services) for _ in range(5)))
             await asyncio.sleep(0.1)
 
     async def wait_for_deliveries(self, more: int) -> None:
-        wanted = len(self.receiver.received) + more
+        expected = len(self.receiver.received) + more
 
-        async def enough() -> bool:
-            return len(self.receiver.received) >= wanted
+        async def has_enough() -> bool:
+            return len(self.receiver.received) >= expected
 
-        await wait_until_equal(enough, True)
+        await wait_until_equal(has_enough, True)
 
     async def require_no_deliveries(self) -> None:
         await asyncio.sleep(NETWORK_DELAY_SECONDS)
@@ -364,7 +369,7 @@ async def test_all_processes_apply_pause_resume_rotation_and_deletion(
         running = RunningEndpoint(client, services, receiver)
         created = await running.create_endpoint(receiver.url, "card.linked")
         running.path = f"{ENDPOINTS_URL}/{created['id']}"
-        publishing = asyncio.create_task(running.publish_event())
+        publishing = asyncio.create_task(running.publish_events())
         try:
             for _ in range(2):
                 await running.wait_for_deliveries(20)
@@ -383,8 +388,8 @@ async def test_all_processes_apply_pause_resume_rotation_and_deletion(
         finally:
             publishing.cancel()
             await asyncio.wait([publishing])
-        numbers = [received.id for received in receiver.received]
-        assert len(set(numbers)) == len(numbers), "sent twice"
+        webhook_ids = [received.id for received in receiver.received]
+        assert len(set(webhook_ids)) == len(webhook_ids), "a delivery was sent twice"
 
 
 async def test_410_in_several_processes_disables_the_endpoint_once(
@@ -397,7 +402,7 @@ async def test_410_in_several_processes_disables_the_endpoint_once(
         await log_in(client)
         running = RunningEndpoint(client, services, receiver)
         created = await running.create_endpoint(f"{receiver.url}/slow", "card.linked")
-        watch = await running.create_endpoint(
+        watcher = await running.create_endpoint(
             "http://127.0.0.1:9/watch", "webhook_endpoint.disabled"
         )
         receiver.enqueue_statuses(*[410] * 1000)
@@ -406,13 +411,13 @@ async def test_410_in_several_processes_disables_the_endpoint_once(
         receiver.release_slow.set()
         running.path = f"{ENDPOINTS_URL}/{created['id']}"
 
-        async def status() -> str:
+        async def get_status() -> str:
             return str((await client.get(running.path)).json()["status"])
 
-        await wait_until_equal(status, "disabled")
+        await wait_until_equal(get_status, "disabled")
         await running.require_no_deliveries()
-        announced = await client.get(f"{ENDPOINTS_URL}/{watch['id']}/deliveries")
-        assert len(announced.json()["data"]) == 1
-        logged = {"resource_id": created["id"], "event": "webhook_endpoint.disabled"}
-        entries = (await client.get("/api/v1/audit/logs", params=logged)).json()["data"]
+        events = await client.get(f"{ENDPOINTS_URL}/{watcher['id']}/deliveries")
+        assert len(events.json()["data"]) == 1
+        query = {"resource_id": created["id"], "event": "webhook_endpoint.disabled"}
+        entries = (await client.get("/api/v1/audit/logs", params=query)).json()["data"]
         assert len(entries) == 1

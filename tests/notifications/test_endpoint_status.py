@@ -34,8 +34,8 @@ class EndpointsDriver:
 
     async def get(self, id: str) -> dict[str, Any]:
         response = await self.harness.client.get(f"{ENDPOINTS_URL}/{id}", auth=self.admin)
-        found: dict[str, Any] = response.json()
-        return found
+        record: dict[str, Any] = response.json()
+        return record
 
     async def put(self, id: str, **body: Any) -> httpx2.Response:
         return await self.harness.client.put(f"{ENDPOINTS_URL}/{id}", json=body, auth=self.admin)
@@ -71,14 +71,16 @@ async def test_update_changes_the_given_fields_and_keeps_the_rest(
     id = await endpoints_driver.create(f"{receiver.url}/old", "card.linked")
     before = await endpoints_driver.get(id)
     assert (await endpoints_driver.put(id)).json() == before
-    moved = await endpoints_driver.put(id, url=f"{receiver.url}/new?password=hunter2", status=None)
-    assert moved.json() == before | {"url": f"{receiver.url}/new?password=hunter2"}
-    changed = await endpoints_driver.put(id, events=["alert.created", "alert.created"])
-    assert changed.json() == moved.json() | {"events": ["alert.created"]}
+    url_update = await endpoints_driver.put(
+        id, url=f"{receiver.url}/new?password=hunter2", status=None
+    )
+    assert url_update.json() == before | {"url": f"{receiver.url}/new?password=hunter2"}
+    events_update = await endpoints_driver.put(id, events=["alert.created", "alert.created"])
+    assert events_update.json() == url_update.json() | {"events": ["alert.created"]}
     await publish_event(harness.services, "card.linked")
     await publish_event(harness.services, "alert.created")
     await deliver_due(harness.services)
-    assert [(one.path, one.content["type"]) for one in receiver.received] == [
+    assert [(webhook.path, webhook.content["type"]) for webhook in receiver.received] == [
         ("/new?password=hunter2", "alert.created")
     ]
     first, second = await harness.list_audit_entries(id, "webhook_endpoint.updated")
@@ -105,10 +107,10 @@ async def test_invalid_field_is_rejected_and_named(
 ) -> None:
     id = await endpoints_driver.create("https://shop.example.com/hook")
     before = await endpoints_driver.get(id)
-    refused = await endpoints_driver.put(id, **body)
-    assert refused.json()["code"] == code
-    assert list(refused.json()["details"]["fields"]) == [field]
-    assert "secret" not in refused.text
+    response = await endpoints_driver.put(id, **body)
+    assert response.json()["code"] == code
+    assert list(response.json()["details"]["fields"]) == [field]
+    assert "secret" not in response.text
     assert await endpoints_driver.get(id) == before
 
 
@@ -119,8 +121,8 @@ async def test_updated_url_must_be_public_in_production(
     endpoints_driver: EndpointsDriver, _use_production_settings: None, url: str
 ) -> None:
     id = await endpoints_driver.create("https://93.184.215.14/hook")
-    refused = await endpoints_driver.put(id, url=url)
-    assert (refused.status_code, list(refused.json()["details"]["fields"])) == (422, ["url"])
+    response = await endpoints_driver.put(id, url=url)
+    assert (response.status_code, list(response.json()["details"]["fields"])) == (422, ["url"])
     assert (await endpoints_driver.get(id))["url"] == "https://93.184.215.14/hook"
     assert (await endpoints_driver.put(id, url="https://93.184.215.15/hook")).status_code == 200
 
@@ -146,19 +148,19 @@ async def test_paused_endpoint_queues_events_and_gets_them_when_resumed(
     paused = (await endpoints_driver.put(id, status="paused")).json()
     assert (paused["status"], paused["status_reason"]) == ("paused", StatusReason.PAUSED)
     await publish_event(services)
-    person = await harness.create_subscriber(balance="5.00")  # causes a ledger event
-    await harness.deposit(person["id"], "1.00")
+    subscriber = await harness.create_subscriber(balance="5.00")  # causes a ledger event
+    await harness.deposit(subscriber["id"], "1.00")
     await harness.client.post(f"{ENDPOINTS_URL}/{id}/test", auth=endpoints_driver.admin)
     await deliver_due(services)
     assert receiver.received == []
     queued = await endpoints_driver.list_deliveries(id)
-    assert {item["status"] for item in queued} == {"pending"}
-    assert {element["attempts"] for element in queued} == {0}
-    assert {one["event"] for one in queued} >= {"card.linked", "webhook.test"}
+    assert {delivery["status"] for delivery in queued} == {"pending"}
+    assert {delivery["attempts"] for delivery in queued} == {0}
+    assert {delivery["event"] for delivery in queued} >= {"card.linked", "webhook.test"}
     resumed = (await endpoints_driver.put(id, status="active")).json()
     assert (resumed["status"], resumed["status_reason"]) == ("active", None)
     await deliver_due(services, EVENT_RECORD_LOADERS)
-    assert {webhook.id for webhook in receiver.received} == {one["id"] for one in queued}
+    assert {webhook.id for webhook in receiver.received} == {delivery["id"] for delivery in queued}
     changes = [
         entry["changes"]
         for entry in await harness.list_audit_entries(id, "webhook_endpoint.updated")
@@ -200,13 +202,13 @@ async def test_410_disables_the_endpoint_until_it_is_reactivated(
     await deliver_due(services)
     disabled = await endpoints_driver.get(id)
     assert (disabled["status"], disabled["status_reason"]) == ("disabled", StatusReason.GONE)
-    *stopped, gone = await endpoints_driver.list_deliveries(id)
-    assert (gone["status"], gone["attempts"], gone["last_status"]) == ("failed", 1, 410)
+    *pending, failed = await endpoints_driver.list_deliveries(id)
+    assert (failed["status"], failed["attempts"], failed["last_status"]) == ("failed", 1, 410)
     await publish_event(services)  # not queued
     await endpoints_driver.make_all_due()
     await deliver_due(services)
     assert len(receiver.received) == 1
-    assert [item["status"] for item in await endpoints_driver.list_deliveries(id)] == [
+    assert [delivery["status"] for delivery in await endpoints_driver.list_deliveries(id)] == [
         "pending",
         "pending",
         "failed",
@@ -218,15 +220,15 @@ async def test_410_disables_the_endpoint_until_it_is_reactivated(
     assert (await endpoints_driver.put(id, status="active")).json()["status"] == "active"
     await publish_event(services)
     await deliver_due(services)
-    arrived = {webhook.id for webhook in receiver.received[1:]}
-    assert arrived > {element["id"] for element in stopped} and len(arrived) == 3
+    received_ids = {webhook.id for webhook in receiver.received[1:]}
+    assert received_ids > {delivery["id"] for delivery in pending} and len(received_ids) == 3
 
 
 async def test_disabled_endpoint_is_announced_to_other_endpoints_without_its_url(
     endpoints_driver: EndpointsDriver, harness: Harness, receiver: WebhookReceiver
 ) -> None:
     services = harness.services
-    gone = await endpoints_driver.create(
+    disabled_id = await endpoints_driver.create(
         f"{receiver.url}/gone?password=hunter2", "card.linked", "*"
     )
     await endpoints_driver.create(f"{receiver.url}/watch", "webhook_endpoint.disabled")
@@ -239,9 +241,9 @@ async def test_disabled_endpoint_is_announced_to_other_endpoints_without_its_url
     assert [(webhook.path, webhook.content["type"]) for webhook in webhooks] == [
         ("/watch", "webhook_endpoint.disabled")
     ]
-    record = await endpoints_driver.get(gone)
-    announced = ("id", "status", "status_reason", "status_changed_at")
-    assert webhooks[0].content["data"] == {name: record[name] for name in announced}
+    record = await endpoints_driver.get(disabled_id)
+    fields = ("id", "status", "status_reason", "status_changed_at")
+    assert webhooks[0].content["data"] == {name: record[name] for name in fields}
 
 
 async def test_disabled_endpoint_causes_no_ledger_events(
@@ -249,16 +251,16 @@ async def test_disabled_endpoint_causes_no_ledger_events(
 ) -> None:
     """The ledger writes events only for active subscriptions."""
     services = harness.services
-    person = await harness.create_subscriber(balance="5.00")
+    subscriber = await harness.create_subscriber(balance="5.00")
     id = await endpoints_driver.create("http://127.0.0.1:9/", "transaction.completed")
     await services.database.execute("UPDATE webhook_endpoints SET status = 'disabled'")
-    await harness.deposit(person["id"], "1.00")
+    await harness.deposit(subscriber["id"], "1.00")
     assert await services.database.fetchval("SELECT count(*) FROM events") == 0
     await endpoints_driver.put(id, status="active")
-    await harness.deposit(person["id"], "1.00")
+    await harness.deposit(subscriber["id"], "1.00")
     assert await services.database.fetchval("SELECT count(*) FROM events") == 1
     await endpoints_driver.put(id, events=["card.linked"])
-    await harness.deposit(person["id"], "1.00")
+    await harness.deposit(subscriber["id"], "1.00")
     assert await services.database.fetchval("SELECT count(*) FROM events") == 1
 
 
@@ -282,9 +284,9 @@ async def test_five_days_of_failures_disable_the_endpoint(
     assert len(await harness.list_audit_entries(id, "webhook_endpoint.disabled")) == 1
 
 
-@pytest.mark.parametrize("way", ["success", "url", "pause"])
+@pytest.mark.parametrize("change", ["success", "url", "pause"])
 async def test_failure_period_restarts_after_a_success_or_change(
-    endpoints_driver: EndpointsDriver, harness: Harness, receiver: WebhookReceiver, way: str
+    endpoints_driver: EndpointsDriver, harness: Harness, receiver: WebhookReceiver, change: str
 ) -> None:
     services = harness.services
     id = await endpoints_driver.create(receiver.url)
@@ -300,9 +302,9 @@ async def test_failure_period_restarts_after_a_success_or_change(
 
     await attempt(500)
     harness.advance_clock(days=4)
-    if way == "success":
+    if change == "success":
         await attempt(200)
-    elif way == "url":
+    elif change == "url":
         await endpoints_driver.put(id, url=f"{receiver.url}/other")
     else:
         await endpoints_driver.put(id, status="paused")
@@ -326,7 +328,9 @@ async def test_failures_after_a_quiet_period_do_not_extend_earlier_ones(
     for _ in range(len(model.RETRY_DELAYS_SECONDS) + 1):
         await endpoints_driver.make_all_due()
         await deliver_due(services)
-    assert [item["status"] for item in await endpoints_driver.list_deliveries(id)] == ["failed"]
+    assert [delivery["status"] for delivery in await endpoints_driver.list_deliveries(id)] == [
+        "failed"
+    ]
     harness.advance_clock(days=7)
     for day in range(6):
         await publish_event(services)
@@ -346,26 +350,26 @@ async def test_responses_about_a_restricted_subscriber_are_hidden(
 ) -> None:
     services, client = harness.services, harness.client
     id = await endpoints_driver.create(receiver.url)
-    person = await harness.create_subscriber()
-    await harness.deposit(person["id"], "1.00")
+    subscriber = await harness.create_subscriber()
+    await harness.deposit(subscriber["id"], "1.00")
     await client.post(f"{ENDPOINTS_URL}/{id}/test", auth=endpoints_driver.admin)
     await deliver_due(services, EVENT_RECORD_LOADERS)
     await services.database.execute("UPDATE deliveries SET response = 'Hello Aminata'")
-    text = await endpoints_driver.list_deliveries(id)
+    visible = await endpoints_driver.list_deliveries(id)
     events = {"subscriber.created", "transaction.completed", "webhook.test"}
-    assert {item["event"] for item in text} == events
-    assert {entry["response"] for entry in text} == {"Hello Aminata"}
+    assert {delivery["event"] for delivery in visible} == events
+    assert {delivery["response"] for delivery in visible} == {"Hello Aminata"}
     await services.database.execute("UPDATE subscribers SET restricted = true")
     hidden = await endpoints_driver.list_deliveries(id)
-    assert {element["event"] for element in hidden if element["response"]} == {"webhook.test"}
+    assert {delivery["event"] for delivery in hidden if delivery["response"]} == {"webhook.test"}
     path = f"{ENDPOINTS_URL}/{id}/deliveries/{hidden[-1]['id']}/redeliver"
     response = await client.post(path, auth=endpoints_driver.admin)
     assert (response.status_code, response.json()["response"]) == (200, None)
-    url = f"/api/v1/subscribers/{person['id']}/restricted-access"
+    url = f"/api/v1/subscribers/{subscriber['id']}/restricted-access"
     await client.post(url, auth=endpoints_driver.admin)
-    code = await harness.get_pending_code(person["phone_number"])
+    code = await harness.get_pending_code(subscriber["phone_number"])
     await client.post(f"{url}/verify", json={"otp": code}, auth=endpoints_driver.admin)
-    assert {one["response"] for one in await endpoints_driver.list_deliveries(id)} == {
+    assert {delivery["response"] for delivery in await endpoints_driver.list_deliveries(id)} == {
         "Hello Aminata"
     }
 
@@ -379,10 +383,10 @@ async def test_gateway_errors_do_not_count_as_endpoint_failures(
     services = harness.services
     id = await endpoints_driver.create(receiver.url)
 
-    def sealed_with_another_key(*_: object) -> bytes:
+    def raise_vault_error(*_: object) -> bytes:
         raise VaultError
 
-    monkeypatch.setattr(type(services.vault), "open", sealed_with_another_key)
+    monkeypatch.setattr(type(services.vault), "open", raise_vault_error)
     await publish_event(services)
     for _ in range(3):
         await endpoints_driver.make_all_due()

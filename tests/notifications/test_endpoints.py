@@ -79,14 +79,14 @@ async def test_endpoint_creation_and_deletion_are_audited_without_secrets(
 ) -> None:
     created = await create_endpoint(client, admin, "https://shop.example.com/hook?password=hunter2")
     await client.delete(f"{ENDPOINTS_URL}/{created['id']}", auth=admin)
-    (built,) = await harness.list_audit_entries(created["id"], "webhook_endpoint.created")
-    assert built["actor"]["id"] == admin.id
-    assert built["changes"] == {
+    (creation,) = await harness.list_audit_entries(created["id"], "webhook_endpoint.created")
+    assert creation["actor"]["id"] == admin.id
+    assert creation["changes"] == {
         "url": [None, "https://shop.example.com/hook"],
         "events": [None, ["*"]],
     }
-    (gone,) = await harness.list_audit_entries(created["id"], "webhook_endpoint.deleted")
-    assert gone["changes"]["events"] == [["*"], None]
+    (deletion,) = await harness.list_audit_entries(created["id"], "webhook_endpoint.deleted")
+    assert deletion["changes"]["events"] == [["*"], None]
     logged = await harness.services.database.fetch("SELECT audit_entries::text FROM audit_entries")
     assert created["secret"] not in str(logged)
     assert "hunter2" not in str(logged)
@@ -209,21 +209,24 @@ async def test_endpoints_and_deliveries_are_listed_newest_first_in_pages(
 ) -> None:
     created = [(await create_endpoint(client, admin))["id"] for _ in range(3)]
     first = (await client.get(f"{ENDPOINTS_URL}?limit=2", auth=admin)).json()
-    assert [item["id"] for item in first["data"]] == [created[2], created[1]]
+    assert [endpoint["id"] for endpoint in first["data"]] == [created[2], created[1]]
     rest = (
         await client.get(f"{ENDPOINTS_URL}?limit=2&cursor={first['next_cursor']}", auth=admin)
     ).json()
-    assert ([entry["id"] for entry in rest["data"]], rest["has_more"]) == ([created[0]], False)
+    assert ([endpoint["id"] for endpoint in rest["data"]], rest["has_more"]) == (
+        [created[0]],
+        False,
+    )
 
     for _ in range(3):
         await publish_event(services)
     path = f"{ENDPOINTS_URL}/{created[0]}/deliveries"
     everything = (await client.get(path, auth=admin)).json()
-    text = [element["id"] for element in everything["data"]]
-    assert (len(text), text) == (3, sorted(text, reverse=True))
+    listed_ids = [delivery["id"] for delivery in everything["data"]]
+    assert (len(listed_ids), listed_ids) == (3, sorted(listed_ids, reverse=True))
     first = (await client.get(f"{path}?limit=2", auth=admin)).json()
     rest = (await client.get(f"{path}?limit=2&cursor={first['next_cursor']}", auth=admin)).json()
-    assert [one["id"] for one in (*first["data"], *rest["data"])] == text
+    assert [delivery["id"] for delivery in (*first["data"], *rest["data"])] == listed_ids
     assert (await client.get(f"{path}?limit=0", auth=admin)).status_code == 422
 
 
@@ -300,8 +303,8 @@ async def test_redelivery_of_a_failed_delivery_restarts_the_retry_schedule(
     row = await services.database.fetchrow("SELECT * FROM deliveries")
     assert row is not None
     assert (row["status"], row["attempts"], row["last_status"]) == ("pending", 11, 500)
-    first_pause = timedelta(seconds=model.RETRY_DELAYS_SECONDS[0])
-    assert before + 0.9 * first_pause <= row["next_attempt_at"] <= after + 1.1 * first_pause
+    first_delay = timedelta(seconds=model.RETRY_DELAYS_SECONDS[0])
+    assert before + 0.9 * first_delay <= row["next_attempt_at"] <= after + 1.1 * first_delay
 
 
 async def test_redelivery_is_not_undone_by_an_attempt_in_progress(
@@ -311,14 +314,14 @@ async def test_redelivery_is_not_undone_by_an_attempt_in_progress(
     path = f"{ENDPOINTS_URL}/{created['id']}/deliveries"
     await publish_event(services)
     receiver.enqueue_statuses(500)
-    work = WebhookWorker(services, {})
-    await work.start_due_attempts()
+    worker = WebhookWorker(services, {})
+    await worker.start_due_attempts()
     while not receiver.received:
         await asyncio.sleep(0.01)
     (pending,) = (await client.get(path, auth=admin)).json()["data"]
     await client.post(f"{path}/{pending['id']}/redeliver", auth=admin)
     receiver.release_slow.set()
-    await work.wait_until_idle()
+    await worker.wait_until_idle()
     await deliver_due(services)
     assert len(receiver.received) == 2
     (again,) = (await client.get(path, auth=admin)).json()["data"]
@@ -328,16 +331,18 @@ async def test_redelivery_is_not_undone_by_an_attempt_in_progress(
 async def test_delivery_is_found_only_under_its_own_endpoint(
     client: httpx2.AsyncClient, services: Services, admin: BearerAuth
 ) -> None:
-    one, other = (
+    own_id, other_id = (
         (await create_endpoint(client, admin))["id"],
         (await create_endpoint(client, admin))["id"],
     )
     await publish_event(services)
-    (delivery,) = (await client.get(f"{ENDPOINTS_URL}/{one}/deliveries", auth=admin)).json()["data"]
+    (delivery,) = (await client.get(f"{ENDPOINTS_URL}/{own_id}/deliveries", auth=admin)).json()[
+        "data"
+    ]
     for endpoint_id, delivery_id in (
-        (other, delivery["id"]),
-        (one, UNKNOWN_DELIVERY_ID),
-        (one, "x"),
+        (other_id, delivery["id"]),
+        (own_id, UNKNOWN_DELIVERY_ID),
+        (own_id, "x"),
     ):
         response = await client.post(
             f"{ENDPOINTS_URL}/{endpoint_id}/deliveries/{delivery_id}/redeliver", auth=admin
@@ -348,16 +353,16 @@ async def test_delivery_is_found_only_under_its_own_endpoint(
 async def test_deleting_an_endpoint_fails_its_pending_deliveries(
     client: httpx2.AsyncClient, services: Services, admin: BearerAuth, receiver: WebhookReceiver
 ) -> None:
-    stored = await create_endpoint(client, admin, f"{receiver.url}/kept")
-    gone = await create_endpoint(client, admin, f"{receiver.url}/gone")
+    kept = await create_endpoint(client, admin, f"{receiver.url}/kept")
+    deleted = await create_endpoint(client, admin, f"{receiver.url}/gone")
     await publish_event(services)
-    await client.delete(f"{ENDPOINTS_URL}/{gone['id']}", auth=admin)
-    states = await services.database.fetch(
+    await client.delete(f"{ENDPOINTS_URL}/{deleted['id']}", auth=admin)
+    rows = await services.database.fetch(
         "SELECT endpoint_id, status FROM deliveries ORDER BY endpoint_id"
     )
-    assert [(ids.encode(ids.WEBHOOK_ENDPOINT, row[0]), row[1]) for row in states] == [
-        (stored["id"], "pending"),
-        (gone["id"], "failed"),
+    assert [(ids.encode(ids.WEBHOOK_ENDPOINT, row[0]), row[1]) for row in rows] == [
+        (kept["id"], "pending"),
+        (deleted["id"], "failed"),
     ]
     await publish_event(services)
     await deliver_due(services)
@@ -380,12 +385,12 @@ async def test_endpoint_is_returned_without_its_secret(
 ) -> None:
     created = await create_endpoint(client, admin, events=("card.linked",))
     await create_endpoint(client, admin)
-    found = await client.get(f"{ENDPOINTS_URL}/{created['id']}", auth=admin)
-    assert (found.status_code, found.json()) == (200, drop_secret(created))
+    returned = await client.get(f"{ENDPOINTS_URL}/{created['id']}", auth=admin)
+    assert (returned.status_code, returned.json()) == (200, drop_secret(created))
     await client.delete(f"{ENDPOINTS_URL}/{created['id']}", auth=admin)
-    for name in (created["id"], UNKNOWN_ENDPOINT_ID, "x", "whk_x"):
-        gone = await client.get(f"{ENDPOINTS_URL}/{name}", auth=admin)
-        assert (gone.status_code, gone.json()["code"]) == (404, "NOT_FOUND")
+    for endpoint_id in (created["id"], UNKNOWN_ENDPOINT_ID, "x", "whk_x"):
+        response = await client.get(f"{ENDPOINTS_URL}/{endpoint_id}", auth=admin)
+        assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")
 
 
 async def test_test_event_is_sent_to_one_endpoint_regardless_of_its_subscriptions(
@@ -441,8 +446,8 @@ async def test_test_event_for_a_missing_endpoint_is_not_found(
 ) -> None:
     created = await create_endpoint(client, admin)
     await client.delete(f"{ENDPOINTS_URL}/{created['id']}", auth=admin)
-    for name in (created["id"], UNKNOWN_ENDPOINT_ID, "x"):
-        response = await client.post(f"{ENDPOINTS_URL}/{name}/test", auth=admin)
+    for endpoint_id in (created["id"], UNKNOWN_ENDPOINT_ID, "x"):
+        response = await client.post(f"{ENDPOINTS_URL}/{endpoint_id}/test", auth=admin)
         assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")
     assert await services.database.fetchval("SELECT count(*) FROM events") == 0
 

@@ -7,7 +7,7 @@ from tapgate.edge.services import Services
 from tapgate.notifications.webhooks import delivery_queue
 from transactions.large_history import QueryExplainer, count_rows_read
 
-WAITING_COUNT = 20_000
+PENDING_COUNT = 20_000
 
 
 async def test_polling_does_not_scan_waiting_deliveries(services: Services) -> None:
@@ -19,13 +19,13 @@ async def test_polling_does_not_scan_waiting_deliveries(services: Services) -> N
         )
     async with services.database.connection() as connection:
         await connection.execute(
-            """WITH told AS (
+            """WITH inserted AS (
                INSERT INTO events (id, type, data, occurred_at)
                SELECT number, 'card.linked', '{}', now() FROM generate_series(1, $1) AS number
                RETURNING id)
            INSERT INTO deliveries (event_id, endpoint_id, next_attempt_at, created_at)
-           SELECT id, $2, now() + interval '1 hour', now() FROM told""",
-            WAITING_COUNT,
+           SELECT id, $2, now() + interval '1 hour', now() FROM inserted""",
+            PENDING_COUNT,
             slow,
             timeout=60,
         )

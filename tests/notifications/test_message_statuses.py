@@ -53,9 +53,9 @@ async def test_support_staff_can_see_that_a_code_failed(
     harness: Harness, record: dict[str, Any]
 ) -> None:
     message_id = await request_code(harness, record)
-    (text,) = await list_messages(harness, record)
-    assert text.pop("created_at").endswith("Z")
-    assert text == {
+    (message,) = await list_messages(harness, record)
+    assert message.pop("created_at").endswith("Z")
+    assert message == {
         "message_id": message_id,
         "template": "one_time_code",
         "language": "en",
@@ -67,16 +67,16 @@ async def test_support_staff_can_see_that_a_code_failed(
         harness, {"message_id": message_id, "status": "failed", "error_code": "131026"}
     )
     assert (response.status_code, response.json()) == (200, {"updated": 1})
-    (text,) = await list_messages(harness, record)
-    assert (text["status"], text["error_code"]) == ("failed", "131026")
-    assert text["updated_at"].endswith("Z")
+    (message,) = await list_messages(harness, record)
+    assert (message["status"], message["error_code"]) == ("failed", "131026")
+    assert message["updated_at"].endswith("Z")
 
 
 async def test_message_status_never_moves_backward(
     harness: Harness, record: dict[str, Any]
 ) -> None:
     message_id = await request_code(harness, record)
-    for status, updated, text in (
+    for status, updated, expected in (
         ("failed", 1, "failed"),
         ("sent", 0, "failed"),
         ("failed", 0, "failed"),
@@ -87,7 +87,7 @@ async def test_message_status_never_moves_backward(
     ):
         response = await report_statuses(harness, {"message_id": message_id, "status": status})
         assert response.json() == {"updated": updated}
-        assert (await list_messages(harness, record))[0]["status"] == text
+        assert (await list_messages(harness, record))[0]["status"] == expected
     assert (await list_messages(harness, record))[0]["error_code"] is None
 
 
@@ -106,7 +106,10 @@ async def test_concurrent_and_repeated_reports_update_each_message_once(
         *(report_statuses(harness, *part) for part in (reports, reports[::-1]) for _ in range(4))
     )
     assert sum(response.json()["updated"] for response in responses) == 2
-    assert [one["status"] for one in await list_messages(harness, record)] == ["read", "read"]
+    assert [message["status"] for message in await list_messages(harness, record)] == [
+        "read",
+        "read",
+    ]
 
 
 async def test_unknown_messages_are_skipped(harness: Harness) -> None:
@@ -121,8 +124,8 @@ async def test_expired_message_is_shown_as_failed(harness: Harness, record: dict
     await harness.services.database.execute(
         "UPDATE messages SET status = 'expired', parameters = NULL"
     )
-    (text,) = await list_messages(harness, record)
-    assert (text["status"], text["error_code"]) == ("failed", "expired")
+    (message,) = await list_messages(harness, record)
+    assert (message["status"], message["error_code"]) == ("failed", "expired")
 
 
 @pytest.mark.parametrize(
@@ -171,28 +174,32 @@ async def test_messages_to_the_previous_owner_of_a_number_are_not_listed(
     await request_code(harness, record)
     number, admin = record["phone_number"], await harness.create_admin("C")
 
-    async def move(subscriber: dict[str, Any], phone_number: str) -> None:
+    async def change_phone_number(subscriber: dict[str, Any], phone_number: str) -> None:
         url = f"/api/v1/subscribers/{subscriber['id']}"
         change = {"phone_number": phone_number}
         response = await harness.client.put(url, json=change, auth=admin)
         assert response.status_code == 200, response.text
 
     existing = await harness.create_subscriber()
-    await move(record, harness.new_phone_number())
+    await change_phone_number(record, harness.new_phone_number())
     registered = await harness.create_subscriber(phone_number=number)
     assert await list_messages(harness, registered) == []
     harness.advance_clock(minutes=1)
     message_id = await request_code(harness, registered)
-    assert [item["message_id"] for item in await list_messages(harness, registered)] == [message_id]
-    await move(registered, harness.new_phone_number())
-    await move(existing, number)
+    assert [message["message_id"] for message in await list_messages(harness, registered)] == [
+        message_id
+    ]
+    await change_phone_number(registered, harness.new_phone_number())
+    await change_phone_number(existing, number)
     assert await list_messages(harness, existing) == []
     harness.advance_clock(minutes=1)
     message_id = await request_code(harness, existing | {"phone_number": number})
     await harness.client.put(
         f"/api/v1/subscribers/{existing['id']}", json={"first_name": "Fatu"}, auth=admin
     )
-    assert [entry["message_id"] for entry in await list_messages(harness, existing)] == [message_id]
+    assert [message["message_id"] for message in await list_messages(harness, existing)] == [
+        message_id
+    ]
 
 
 async def test_only_codes_are_listed_for_a_restricted_subscriber(harness: Harness) -> None:
@@ -206,13 +213,13 @@ async def test_only_codes_are_listed_for_a_restricted_subscriber(harness: Harnes
     )
     url = f"/api/v1/subscribers/{record['id']}/restricted-access"
     await harness.client.post(url, auth=admin)
-    assert [item["template"] for item in await list_messages(harness, record, admin)] == [
+    assert [message["template"] for message in await list_messages(harness, record, admin)] == [
         "one_time_code"
     ]
     assert await list_messages(harness, record, admin, template="money_received") == []
     code = await harness.get_pending_code(record["phone_number"])
     await harness.client.post(f"{url}/verify", json={"otp": code}, auth=admin)
-    assert [entry["template"] for entry in await list_messages(harness, record, admin)] == [
+    assert [message["template"] for message in await list_messages(harness, record, admin)] == [
         "one_time_code",
         "money_received",
     ]

@@ -114,10 +114,10 @@ async def test_pending_message_is_stored_sealed_and_can_be_listed(gateway: Servi
     await _enqueue_message(gateway, to="+23276000000")
     stored = await gateway.database.fetch("SELECT messages::text, parameters FROM messages")
     assert CODE not in str(stored)
-    (waiting,) = await list_pending(gateway.database, gateway.vault, PHONE)
-    assert (waiting.template, waiting.language) == ("one_time_code", "en")
-    assert waiting.parameters == [CODE]
-    assert waiting.created_at == gateway.clock()
+    (pending,) = await list_pending(gateway.database, gateway.vault, PHONE)
+    assert (pending.template, pending.language) == ("one_time_code", "en")
+    assert pending.parameters == [CODE]
+    assert pending.created_at == gateway.clock()
 
 
 async def test_failed_message_is_retried_with_backoff_under_the_same_id(
@@ -125,26 +125,26 @@ async def test_failed_message_is_retried_with_backoff_under_the_same_id(
 ) -> None:
     messenger.statuses = [500, 429]
     await _enqueue_message(gateway)
-    courier = MessageSender(gateway)
-    pauses = []
+    sender = MessageSender(gateway)
+    delays = []
     for _ in range(3):
-        await courier.send_due(http)
-        await courier.send_due(http)
+        await sender.send_due(http)
+        await sender.send_due(http)
         row = await _get_only_message(gateway)
-        pauses.append((row["next_attempt_at"] - clock()).total_seconds())
-        clock.advance(seconds=pauses[-1])
+        delays.append((row["next_attempt_at"] - clock()).total_seconds())
+        clock.advance(seconds=delays[-1])
     assert row["status"] == "delivered"
     assert row["attempts"] == 3
     assert len({message["id"] for message in messenger.received}) == 1
     assert len(messenger.received) == 3
-    assert 0.75 <= pauses[0] <= 1.25
-    assert 1.5 <= pauses[1] <= 2.5
+    assert 0.75 <= delays[0] <= 1.25
+    assert 1.5 <= delays[1] <= 2.5
 
 
 async def test_backoff_grows_to_about_a_minute_with_jitter() -> None:
-    pauses = [messages._get_backoff(attempts).total_seconds() for attempts in (7, 50, 30_000) * 10]
-    assert all(45 <= pause <= 75 for pause in pauses)
-    assert len(set(pauses)) > 1
+    delays = [messages._get_backoff(attempts).total_seconds() for attempts in (7, 50, 30_000) * 10]
+    assert all(45 <= delay <= 75 for delay in delays)
+    assert len(set(delays)) > 1
 
 
 async def test_expired_message_is_not_sent_and_its_parameters_are_erased(
@@ -184,8 +184,8 @@ async def test_unreachable_messenger_is_probed_with_only_some_messages(
         await _enqueue_message(gateway)
     settings = msgspec.structs.replace(gateway.settings, messenger_url="http://127.0.0.1:9")
     await MessageSender(dataclasses.replace(gateway, settings=settings)).send_due(http)
-    tried = "SELECT count(*) FROM messages WHERE attempts > 0"
-    assert 0 < await gateway.database.fetchval(tried) < 50
+    attempted_sql = "SELECT count(*) FROM messages WHERE attempts > 0"
+    assert 0 < await gateway.database.fetchval(attempted_sql) < 50
     clock.advance(minutes=1)
     await MessageSender(gateway).send_due(http)
     assert len(messenger.received) == 50
@@ -211,24 +211,24 @@ async def test_concurrent_senders_send_each_message_once(
     await asyncio.gather(*(MessageSender(gateway).send_due(http) for _ in range(4)))
     assert len(messenger.received) == 50
     assert len({message["id"] for message in messenger.received}) == 50
-    left = "SELECT count(*) FROM messages WHERE status <> 'delivered'"
-    assert await gateway.database.fetchval(left) == 0
+    undelivered_sql = "SELECT count(*) FROM messages WHERE status <> 'delivered'"
+    assert await gateway.database.fetchval(undelivered_sql) == 0
 
 
 async def test_sending_holds_no_lock_and_the_claim_excludes_other_senders(
     gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient
 ) -> None:
-    messenger.responses.clear()
+    messenger.allow_responses.clear()
     await _enqueue_message(gateway)
-    delivering = asyncio.create_task(MessageSender(gateway).send_due(http))
+    sending = asyncio.create_task(MessageSender(gateway).send_due(http))
     await _wait_until_equal(lambda: _get_attempts(gateway), 1)
-    in_transaction = """SELECT count(*) FROM pg_stat_activity
+    open_transactions_sql = """SELECT count(*) FROM pg_stat_activity
                         WHERE datname = current_database() AND state LIKE 'idle in transaction%'"""
-    assert await gateway.database.fetchval(in_transaction) == 0
+    assert await gateway.database.fetchval(open_transactions_sql) == 0
     await gateway.database.fetch("SELECT id FROM messages FOR UPDATE NOWAIT")
     await MessageSender(gateway).send_due(http)
-    messenger.responses.set()
-    await delivering
+    messenger.allow_responses.set()
+    await sending
     assert len(messenger.received) == 1
     assert (await _get_only_message(gateway))["attempts"] == 1
 
@@ -236,13 +236,13 @@ async def test_sending_holds_no_lock_and_the_claim_excludes_other_senders(
 async def test_claim_of_a_killed_sender_expires_and_the_message_is_sent(
     gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient, clock: FakeClock
 ) -> None:
-    messenger.responses.clear()
+    messenger.allow_responses.clear()
     await _enqueue_message(gateway)
     killed = asyncio.create_task(MessageSender(gateway).send_due(http))
     await _wait_until_equal(lambda: _count_requests(messenger), 1)
     killed.cancel()
     await asyncio.wait([killed])
-    messenger.responses.set()
+    messenger.allow_responses.set()
     await _wait_until_equal(lambda: _count_delivered(messenger), 1)
     messenger.received.clear()
 
@@ -259,7 +259,7 @@ async def test_claim_of_a_killed_sender_expires_and_the_message_is_sent(
 async def test_expired_claim_does_not_postpone_the_current_claim(
     gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient, clock: FakeClock
 ) -> None:
-    messenger.responses.clear()
+    messenger.allow_responses.clear()
     messenger.statuses = [500, 500]
     await _enqueue_message(gateway)
     slow = asyncio.create_task(MessageSender(gateway).send_due(http))
@@ -267,10 +267,10 @@ async def test_expired_claim_does_not_postpone_the_current_claim(
     clock.advance(seconds=30)
     successor = asyncio.create_task(MessageSender(gateway).send_due(http))
     await _wait_until_equal(lambda: _get_attempts(gateway), 2)
-    messenger.responses.set()
+    messenger.allow_responses.set()
     await asyncio.gather(slow, successor)
-    put_off = (await _get_only_message(gateway))["next_attempt_at"] - clock()
-    assert 1.5 <= put_off.total_seconds() <= 2.5
+    delay = (await _get_only_message(gateway))["next_attempt_at"] - clock()
+    assert 1.5 <= delay.total_seconds() <= 2.5
 
 
 async def test_sender_without_a_service_secret_logs_it_and_sends_nothing(
@@ -313,10 +313,10 @@ async def test_sender_resumes_when_the_database_is_back(
     await asyncio.wait([running])
 
 
-async def _wait_until_equal(look: Any, expected: object) -> None:
+async def _wait_until_equal(read: Any, expected: object) -> None:
     async with asyncio.timeout(30):
         while True:
-            if await look() == expected:
+            if await read() == expected:
                 return
             await asyncio.sleep(0.01)
 

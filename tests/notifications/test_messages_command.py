@@ -17,8 +17,10 @@ CODE = "402917"
 
 async def _run_messages(services: Services, **variables: str) -> tuple[int | None, str, str]:
     """Run the command and return its exit status, output and error output."""
-    stored = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
-    own = {
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")
+    }
+    required = {
         "TAPGATE_DATA_DIR": str(services.settings.data_dir),
         "TAPGATE_DATABASE_URL": str(services.settings.database_url),
     }
@@ -27,7 +29,7 @@ async def _run_messages(services: Services, **variables: str) -> tuple[int | Non
         "messages",
         "--to",
         PHONE,
-        env=stored | own | variables,
+        env=inherited | required | variables,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
@@ -52,9 +54,9 @@ async def test_pending_messages_for_a_phone_are_shown(services: Services) -> Non
     await _enqueue_message(services)
     status, output, error = await _run_messages(services)
     assert (status, error) == (0, "")
-    moment, template, code = output.split()
+    timestamp, template, code = output.split()
     assert (template, code) == ("one_time_code:", CODE)
-    assert moment.endswith("Z")
+    assert timestamp.endswith("Z")
 
 
 async def test_messages_are_not_shown_in_production(services: Services) -> None:

@@ -41,20 +41,23 @@ def settings(settings: Settings, request: pytest.FixtureRequest) -> Settings:
 
 
 async def count_rows(services: Services, table: str) -> int:
-    found: int = await services.database.fetchval(f"SELECT count(*) FROM {table}")
-    return found
+    count: int = await services.database.fetchval(f"SELECT count(*) FROM {table}")
+    return count
 
 
 async def list_pending_messages(
-    harness: Harness, person: dict[str, Any]
+    harness: Harness, subscriber: dict[str, Any]
 ) -> list[tuple[str, list[str]]]:
     """Return the pending receipts for the person's phone, oldest first."""
     await ReceiptWorker(harness.services).enqueue_due()
     kinds = (MONEY_RECEIVED, PAYMENT_MADE)
-    found = [
-        (kind, await harness.list_pending_messages(person["phone_number"], kind)) for kind in kinds
+    pending = [
+        (kind, await harness.list_pending_messages(subscriber["phone_number"], kind))
+        for kind in kinds
     ]
-    messages = [(kind, words) for kind, sent in found for words in sent]
+    messages = [
+        (kind, parameters) for kind, messages_of_kind in pending for parameters in messages_of_kind
+    ]
     return sorted(messages, key=lambda message: message[1][-1])
 
 
@@ -69,52 +72,61 @@ async def test_both_parties_get_amount_counterparty_and_transaction_id(harness: 
         await create_subscriber(harness, "Ibrahim", "5000"),
         await create_subscriber(harness),
     )
-    number = await submit_and_get_id(
+    transaction_id = await submit_and_get_id(
         harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "1234.50"
     )
     assert await list_pending_messages(harness, receiver) == [
-        (MONEY_RECEIVED, ["1,234.50 SLE", "Ibrahim K.", number])
+        (MONEY_RECEIVED, ["1,234.50 SLE", "Ibrahim K.", transaction_id])
     ]
     assert await list_pending_messages(harness, sender) == [
-        (PAYMENT_MADE, ["1,234.50 SLE", "Aminata K.", number])
+        (PAYMENT_MADE, ["1,234.50 SLE", "Aminata K.", transaction_id])
     ]
     assert await count_rows(harness.services, "notices") == 0
 
 
 async def test_counterparties_are_shown_by_their_public_name(harness: Harness) -> None:
-    person = await create_subscriber(harness, balance="500")
-    cashier, shop, bank = (
+    subscriber = await create_subscriber(harness, balance="500")
+    agent, merchant, partner = (
         await create_agent(harness),
         await create_processor(harness),
         await create_partner(harness),
     )
-    await submit_and_get_id(harness, chart.PARTNER_DEPOSIT, "cash", bank, "100.00")
-    await submit_and_get_id(harness, chart.AGENT_FUND, "cash", cashier, "100.00")
-    await submit_and_get_id(harness, chart.TRANSFER, "cash", shop, "100.00")
+    await submit_and_get_id(harness, chart.PARTNER_DEPOSIT, "cash", partner, "100.00")
+    await submit_and_get_id(harness, chart.AGENT_FUND, "cash", agent, "100.00")
+    await submit_and_get_id(harness, chart.TRANSFER, "cash", merchant, "100.00")
     expected = []
-    for kind, payer, payee, told_as, name in (
-        (chart.AGENT_CASHIN, cashier, person["id"], MONEY_RECEIVED, "Kadiatu (public)"),
-        (chart.PARTNER_FUND, bank, person["id"], MONEY_RECEIVED, "Sierra (public)"),
-        (chart.POS_PAYMENT, person["id"], shop, PAYMENT_MADE, "Kamara (public)"),
-        (chart.PROCESSOR_TRANSFER, shop, person["id"], MONEY_RECEIVED, "Kamara (public)"),
-        (chart.AGENT_CASHOUT, person["id"], cashier, PAYMENT_MADE, "Kadiatu (public)"),
+    for kind, payer, payee, template, name in (
+        (chart.AGENT_CASHIN, agent, subscriber["id"], MONEY_RECEIVED, "Kadiatu (public)"),
+        (chart.PARTNER_FUND, partner, subscriber["id"], MONEY_RECEIVED, "Sierra (public)"),
+        (chart.POS_PAYMENT, subscriber["id"], merchant, PAYMENT_MADE, "Kamara (public)"),
+        (chart.PROCESSOR_TRANSFER, merchant, subscriber["id"], MONEY_RECEIVED, "Kamara (public)"),
+        (chart.AGENT_CASHOUT, subscriber["id"], agent, PAYMENT_MADE, "Kadiatu (public)"),
     ):
-        pins = {"payer_pin": PIN} if payer == cashier else {}
-        number = await submit_and_get_id(harness, kind, payer, payee, "10.00", **pins)
-        expected.append((told_as, ["10.00 SLE", name, number]))
-    assert await list_pending_messages(harness, person) == expected
+        pins = {"payer_pin": PIN} if payer == agent else {}
+        transaction_id = await submit_and_get_id(harness, kind, payer, payee, "10.00", **pins)
+        expected.append((template, ["10.00 SLE", name, transaction_id]))
+    assert await list_pending_messages(harness, subscriber) == expected
 
 
 async def test_merchant_name_from_the_terminal_is_shown_on_one_line(harness: Harness) -> None:
-    person, shop = await create_subscriber(harness, balance="50"), await create_processor(harness)
+    subscriber, merchant = (
+        await create_subscriber(harness, balance="50"),
+        await create_processor(harness),
+    )
     context = {"merchant_name": "Kamara\n  Stores,\tAberdeen "}
     paid = await submit_and_get_id(
-        harness, chart.POS_PAYMENT, person["id"], shop, "10.00", context=context, channel="pos"
+        harness,
+        chart.POS_PAYMENT,
+        subscriber["id"],
+        merchant,
+        "10.00",
+        context=context,
+        channel="pos",
     )
-    returned = await submit_refund(harness, paid, shop, "4.00")
-    assert await list_pending_messages(harness, person) == [
+    refunded = await submit_refund(harness, paid, merchant, "4.00")
+    assert await list_pending_messages(harness, subscriber) == [
         (PAYMENT_MADE, ["10.00 SLE", "Kamara Stores, Aberdeen", paid]),
-        (MONEY_RECEIVED, ["4.00 SLE", "Kamara (public)", returned]),
+        (MONEY_RECEIVED, ["4.00 SLE", "Kamara (public)", refunded]),
     ]
 
 
@@ -129,10 +141,10 @@ async def test_received_amount_excludes_a_fee_paid_by_the_receiver(harness: Harn
         await create_subscriber(harness),
     )
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "50.00")
-    ((_, words),) = await list_pending_messages(harness, receiver)
-    assert words[0] == "49.00 SLE"
-    ((_, words),) = await list_pending_messages(harness, sender)
-    assert words[0] == "50.00 SLE"
+    ((_, parameters),) = await list_pending_messages(harness, receiver)
+    assert parameters[0] == "49.00 SLE"
+    ((_, parameters),) = await list_pending_messages(harness, sender)
+    assert parameters[0] == "50.00 SLE"
 
 
 @pytest.mark.parametrize("settings", ["off", "received", "all"], indirect=True)
@@ -148,8 +160,8 @@ async def test_receipts_setting_determines_the_recipients(
         harness, chart.POS_PAYMENT, sender["id"], await create_processor(harness), "10.00"
     )
     kinds = [
-        [kind for kind, _ in await list_pending_messages(harness, person)]
-        for person in (sender, receiver)
+        [kind for kind, _ in await list_pending_messages(harness, subscriber)]
+        for subscriber in (sender, receiver)
     ]
     expected: dict[str, list[list[str]]] = {
         "off": [[], []],
@@ -161,8 +173,8 @@ async def test_receipts_setting_determines_the_recipients(
 
 async def test_held_payment_sends_receipts_when_it_is_released(harness: Harness) -> None:
     sender, receiver = await create_subscriber(harness), await create_subscriber(harness)
-    for person in (sender, receiver):
-        await set_kyc_level(harness, person["id"], 3)
+    for subscriber in (sender, receiver):
+        await set_kyc_level(harness, subscriber["id"], 3)
     await harness.deposit(sender["id"], "700000")
     held = await submit_and_get_id(
         harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "600000"
@@ -220,12 +232,16 @@ async def test_replayed_request_sends_no_second_receipt(harness: Harness) -> Non
         return response.status_code
 
     await asyncio.gather(*(send() for _ in range(5)))
-    assert [len(await list_pending_messages(harness, item)) for item in (sender, receiver)] == [
+    assert [
+        len(await list_pending_messages(harness, subscriber)) for subscriber in (sender, receiver)
+    ] == [
         1,
         1,
     ]
     await send()
-    assert [len(await list_pending_messages(harness, entry)) for entry in (sender, receiver)] == [
+    assert [
+        len(await list_pending_messages(harness, subscriber)) for subscriber in (sender, receiver)
+    ] == [
         1,
         1,
     ]
@@ -239,14 +255,14 @@ async def test_interrupted_batch_sends_each_receipt_once(
         await create_subscriber(harness),
     )
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
-    send_templates = receipts.enqueue_messages
+    enqueue_messages = receipts.enqueue_messages
 
-    async def interrupted(*arguments: Any) -> None:
-        await send_templates(*arguments)
+    async def enqueue_and_fail(*arguments: Any) -> None:
+        await enqueue_messages(*arguments)
         raise ZeroDivisionError
 
     with monkeypatch.context() as patched, contextlib.suppress(ZeroDivisionError):
-        patched.setattr(receipts, "enqueue_messages", interrupted)
+        patched.setattr(receipts, "enqueue_messages", enqueue_and_fail)
         await ReceiptWorker(harness.services).enqueue_due()
     assert await count_rows(harness.services, "messages") == 0
     assert await count_rows(harness.services, "notices") == 2
@@ -262,24 +278,24 @@ async def test_notices_of_a_dead_worker_are_processed_by_another(
         await create_subscriber(harness),
     )
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
-    in_hand, send_templates = asyncio.Event(), receipts.enqueue_messages
+    enqueued, enqueue_messages = asyncio.Event(), receipts.enqueue_messages
 
-    async def slow(*arguments: Any) -> None:
-        await send_templates(*arguments)
-        in_hand.set()
+    async def enqueue_and_hang(*arguments: Any) -> None:
+        await enqueue_messages(*arguments)
+        enqueued.set()
         await asyncio.Event().wait()
 
     async with open_services(harness.services.settings, database_url) as other:
         with monkeypatch.context() as patched:
-            patched.setattr(receipts, "enqueue_messages", slow)
-            dying = asyncio.create_task(ReceiptWorker(other).enqueue_due())
-            await in_hand.wait()
+            patched.setattr(receipts, "enqueue_messages", enqueue_and_hang)
+            killed = asyncio.create_task(ReceiptWorker(other).enqueue_due())
+            await enqueued.wait()
         # While its transaction is open, other workers neither wait for the notices nor process
         # them.
         await ReceiptWorker(harness.services).enqueue_due()
         assert await count_rows(harness.services, "messages") == 0
-        dying.cancel()
-        await asyncio.wait([dying])
+        killed.cancel()
+        await asyncio.wait([killed])
     async with asyncio.timeout(30):
         while not (messages := await list_pending_messages(harness, receiver)):
             await asyncio.sleep(0.02)  # PostgreSQL detects the lost connection a moment later
@@ -296,7 +312,7 @@ async def test_concurrent_workers_send_each_receipt_once(
         await create_subscriber(harness, balance="200"),
         await create_subscriber(harness),
     )
-    numbers = await asyncio.gather(
+    transaction_ids = await asyncio.gather(
         *(
             submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "1.00")
             for _ in range(60)
@@ -305,10 +321,10 @@ async def test_concurrent_workers_send_each_receipt_once(
     async with open_services(harness.services.settings, database_url) as other:
         workers = (ReceiptWorker(services) for services in (harness.services, other) * 2)
         await asyncio.gather(*(worker.enqueue_due() for worker in workers))
-    for person in (sender, receiver):
+    for subscriber in (sender, receiver):
         assert sorted(
-            words[-1] for _, words in await list_pending_messages(harness, person)
-        ) == sorted(numbers)
+            parameters[-1] for _, parameters in await list_pending_messages(harness, subscriber)
+        ) == sorted(transaction_ids)
     assert await count_rows(harness.services, "messages") == 120
 
 
@@ -320,11 +336,11 @@ async def test_receipt_expires_a_day_after_the_transaction(harness: Harness) -> 
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
     harness.advance_clock(hours=20)
     await ReceiptWorker(harness.services).enqueue_due()
-    (moved_at,) = await harness.services.database.fetchrow(
+    (completed_at,) = await harness.services.database.fetchrow(
         "SELECT completed_at FROM transactions WHERE type = 'transfer_p2p'"
     )
     rows = await harness.services.database.fetch("SELECT expires_at FROM messages")
-    assert [row["expires_at"] for row in rows] == [moved_at + timedelta(hours=24)] * 2
+    assert [row["expires_at"] for row in rows] == [completed_at + timedelta(hours=24)] * 2
     harness.advance_clock(hours=5)
     async with httpx2.AsyncClient(trust_env=False) as http:
         await MessageSender(harness.services).send_due(http)
@@ -344,21 +360,23 @@ async def test_stored_notices_and_messages_contain_no_plaintext(harness: Harness
         "SELECT messages::text, parameters FROM messages"
     )
     assert (len(notices), len(messages)) == (2, 2)
-    for words in ("Ibrahim", amount):
-        assert words not in str([*notices, *messages])
+    for plaintext in ("Ibrahim", amount):
+        assert plaintext not in str([*notices, *messages])
 
 
 async def test_running_gateway_sends_receipts_to_the_messenger(harness: Harness) -> None:
     services = harness.services
     messenger = FakeMessenger(services.settings.service_secrets["gateway"])
     async with messenger.listen():
-        known = msgspec.structs.replace(services.settings, messenger_url=messenger.url)
-        async with gateway._start_background_tasks(dataclasses.replace(services, settings=known)):
+        settings = msgspec.structs.replace(services.settings, messenger_url=messenger.url)
+        async with gateway._start_background_tasks(
+            dataclasses.replace(services, settings=settings)
+        ):
             sender, receiver = (
                 await create_subscriber(harness, "Ibrahim", "100"),
                 await create_subscriber(harness),
             )
-            number = await submit_and_get_id(
+            transaction_id = await submit_and_get_id(
                 harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00"
             )
             async with asyncio.timeout(30):
@@ -368,12 +386,12 @@ async def test_running_gateway_sends_receipts_to_the_messenger(harness: Harness)
     assert [{**message, "id": ""} for message in received] == [
         {
             "id": "",
-            "to": person["phone_number"],
+            "to": subscriber["phone_number"],
             "template": kind,
             "language": "en",
-            "parameters": ["10.00 SLE", other, number],
+            "parameters": ["10.00 SLE", counterparty, transaction_id],
         }
-        for person, kind, other in (
+        for subscriber, kind, counterparty in (
             (receiver, MONEY_RECEIVED, "Ibrahim K."),
             (sender, PAYMENT_MADE, "Aminata K."),
         )

@@ -1,4 +1,4 @@
-"""Retention: ended rows and rows that were never sent are removed after 30 days, in batches."""
+"""Retention: finished rows and rows never sent are removed after 30 days, in batches."""
 
 from datetime import timedelta
 
@@ -18,7 +18,7 @@ async def count_rows(services: Services) -> dict[str, int]:
     }
 
 
-async def age_rows(services: Services, condition: str = "true") -> None:
+async def mark_delivered(services: Services, condition: str = "true") -> None:
     await services.database.execute(
         f"""UPDATE deliveries SET status = 'delivered', next_attempt_at = NULL, ended_at = $1
             WHERE status = 'pending' AND {condition}""",
@@ -32,7 +32,7 @@ async def test_delivery_is_removed_thirty_days_after_it_ended(
     await create_endpoint(services_with_fake_clock, "https://shop.example.com")
     await publish_event(services_with_fake_clock)
     fake_clock.advance(days=3)
-    await age_rows(services_with_fake_clock)
+    await mark_delivered(services_with_fake_clock)
     fake_clock.advance(days=1)
     await publish_event(services_with_fake_clock)
     fake_clock.advance(days=29)
@@ -40,8 +40,8 @@ async def test_delivery_is_removed_thirty_days_after_it_ended(
     assert (await count_rows(services_with_fake_clock))["deliveries"] == 2
     fake_clock.advance(seconds=1)
     await RetentionWorker(services_with_fake_clock).remove_expired()
-    left = await count_rows(services_with_fake_clock)
-    assert (left["deliveries"], left["events"]) == (1, 1)
+    counts = await count_rows(services_with_fake_clock)
+    assert (counts["deliveries"], counts["events"]) == (1, 1)
     assert (
         await services_with_fake_clock.database.fetchval("SELECT status FROM deliveries")
         == "pending"
@@ -54,17 +54,17 @@ async def test_event_is_removed_with_its_last_delivery(
     first, _ = await create_endpoint(services_with_fake_clock, "https://one.example.com")
     await create_endpoint(services_with_fake_clock, "https://two.example.com")
     await publish_event(services_with_fake_clock)
-    await age_rows(services_with_fake_clock, f"endpoint_id = {first}")
+    await mark_delivered(services_with_fake_clock, f"endpoint_id = {first}")
     fake_clock.advance(days=3)
-    await age_rows(services_with_fake_clock)
+    await mark_delivered(services_with_fake_clock)
     fake_clock.advance(days=28)
     await RetentionWorker(services_with_fake_clock).remove_expired()
-    left = await count_rows(services_with_fake_clock)
-    assert (left["deliveries"], left["events"]) == (1, 1)
+    counts = await count_rows(services_with_fake_clock)
+    assert (counts["deliveries"], counts["events"]) == (1, 1)
     fake_clock.advance(days=31)
     await RetentionWorker(services_with_fake_clock).remove_expired()
-    left = await count_rows(services_with_fake_clock)
-    assert (left["deliveries"], left["events"]) == (0, 0)
+    counts = await count_rows(services_with_fake_clock)
+    assert (counts["deliveries"], counts["events"]) == (0, 0)
 
 
 async def test_expired_rows_are_removed_in_batches(
@@ -74,7 +74,7 @@ async def test_expired_rows_are_removed_in_batches(
     await create_endpoint(services_with_fake_clock, "https://shop.example.com")
     for _ in range(5):
         await publish_event(services_with_fake_clock)
-    await age_rows(services_with_fake_clock)
+    await mark_delivered(services_with_fake_clock)
     fake_clock.advance(days=31)
     await RetentionWorker(services_with_fake_clock).remove_expired()
     assert (await count_rows(services_with_fake_clock))["deliveries"] == 0
@@ -83,14 +83,14 @@ async def test_expired_rows_are_removed_in_batches(
 async def test_deleted_endpoint_is_removed_after_its_last_delivery(
     services_with_fake_clock: Services, fake_clock: FakeClock
 ) -> None:
-    gone, _ = await create_endpoint(services_with_fake_clock, "https://one.example.com")
+    deleted_id, _ = await create_endpoint(services_with_fake_clock, "https://one.example.com")
     await create_endpoint(services_with_fake_clock, "https://two.example.com")
     await publish_event(services_with_fake_clock)
     await services_with_fake_clock.database.execute(
-        "UPDATE webhook_endpoints SET deleted_at = $2 WHERE id = $1", gone, fake_clock()
+        "UPDATE webhook_endpoints SET deleted_at = $2 WHERE id = $1", deleted_id, fake_clock()
     )
     fake_clock.advance(days=3)
-    await age_rows(services_with_fake_clock)
+    await mark_delivered(services_with_fake_clock)
     fake_clock.advance(days=28)
     await RetentionWorker(services_with_fake_clock).remove_expired()
     assert (await count_rows(services_with_fake_clock))["webhook_endpoints"] == 2
@@ -132,7 +132,7 @@ async def test_only_one_process_at_a_time_removes_rows(
 ) -> None:
     await create_endpoint(services_with_fake_clock, "https://shop.example.com")
     await publish_event(services_with_fake_clock)
-    await age_rows(services_with_fake_clock)
+    await mark_delivered(services_with_fake_clock)
     fake_clock.advance(days=31)
     async with services_with_fake_clock.database.transaction() as tx:
         await tx.execute("SELECT pg_advisory_xact_lock($1)", retention._LOCK_KEY)
@@ -163,8 +163,8 @@ async def test_deliveries_due_for_thirty_days_are_removed(
     assert (await count_rows(services_with_fake_clock))["deliveries"] == 6
     fake_clock.advance(seconds=1)
     await RetentionWorker(services_with_fake_clock).remove_expired()
-    left = await count_rows(services_with_fake_clock)
-    assert (left["deliveries"], left["events"]) == (1, 1)
+    counts = await count_rows(services_with_fake_clock)
+    assert (counts["deliveries"], counts["events"]) == (1, 1)
 
 
 async def test_pending_delivery_with_recent_attempts_is_kept(
@@ -189,10 +189,10 @@ async def test_previous_secret_is_removed_when_its_grace_period_ends(
            SET previous_secret = 'sealed', previous_secret_expires_at = $1""",
         fake_clock() + timedelta(seconds=60),
     )
-    stored = "SELECT previous_secret IS NOT NULL FROM webhook_endpoints"
+    has_previous_secret_sql = "SELECT previous_secret IS NOT NULL FROM webhook_endpoints"
     fake_clock.advance(seconds=60)
     await RetentionWorker(services_with_fake_clock).remove_expired()
-    assert await services_with_fake_clock.database.fetchval(stored)
+    assert await services_with_fake_clock.database.fetchval(has_previous_secret_sql)
     fake_clock.advance(seconds=1)
     await RetentionWorker(services_with_fake_clock).remove_expired()
-    assert not await services_with_fake_clock.database.fetchval(stored)
+    assert not await services_with_fake_clock.database.fetchval(has_previous_secret_sql)

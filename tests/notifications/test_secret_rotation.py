@@ -30,12 +30,12 @@ class RotatingEndpoint:
         return await self.harness.client.post(path, **content, auth=self.admin)
 
     def list_signing_secrets(self, request: ReceivedWebhook) -> list[int]:
-        """Return which secrets signed a request; every signature must be by one of them."""
-        found = [
-            number for number, secret in enumerate(self.secrets) if request.is_signed_with(secret)
+        """Return the indexes of the secrets that signed a request; allow no other signatures."""
+        indexes = [
+            index for index, secret in enumerate(self.secrets) if request.is_signed_with(secret)
         ]
-        assert len(request.signatures) == len(found)
-        return found
+        assert len(request.signatures) == len(indexes)
+        return indexes
 
 
 @pytest.fixture
@@ -116,9 +116,9 @@ async def test_invalid_grace_period_is_rejected_and_changes_nothing(
     grace: Any,
     status: int,
 ) -> None:
-    refused = await rotating_endpoint.post({"grace_seconds": grace})
-    assert refused.status_code == status
-    assert list(refused.json()["details"]["fields"]) == ["grace_seconds"]
+    response = await rotating_endpoint.post({"grace_seconds": grace})
+    assert response.status_code == status
+    assert list(response.json()["details"]["fields"]) == ["grace_seconds"]
     assert rotating_endpoint.list_signing_secrets(await deliver_event(harness, receiver)) == [0]
 
 
@@ -135,9 +135,9 @@ async def test_rotated_secrets_are_stored_sealed_and_not_logged(
     for table in ("webhook_endpoints", "audit_entries"):
         rows = await harness.services.database.fetch(f"SELECT {table}::text FROM {table}")
         stored += str(rows)
-    page = await harness.client.get(
+    response = await harness.client.get(
         f"{ENDPOINTS_URL}/{rotating_endpoint.id}", auth=rotating_endpoint.admin
     )
     for secret in rotating_endpoint.secrets:
         encoded = secret.removeprefix("whsec_")
-        assert encoded not in stored + page.text and encoded.encode().hex() not in stored
+        assert encoded not in stored + response.text and encoded.encode().hex() not in stored

@@ -23,12 +23,12 @@ from tapgate.notifications.webhooks.target_urls import (
 class FakeResolver:
     """A resolver that returns fixed addresses and records its queries."""
 
-    def __init__(self, *found: str) -> None:
-        self.addresses = found
-        self.query_count: list[str] = []
+    def __init__(self, *addresses: str) -> None:
+        self.addresses = addresses
+        self.queries: list[str] = []
 
     async def __call__(self, host: str) -> Sequence[str]:
-        self.query_count.append(host)
+        self.queries.append(host)
         return self.addresses
 
 
@@ -140,10 +140,10 @@ async def test_name_with_any_private_address_is_rejected() -> None:
 
 
 async def test_ip_address_is_not_resolved() -> None:
-    names = FakeResolver("127.0.0.1")
-    assert await require_public("https://1.1.1.1/", names) == ["1.1.1.1"]
-    assert await require_public("https://[2606:4700::1111]/", names) == ["2606:4700::1111"]
-    assert names.query_count == []
+    resolver = FakeResolver("127.0.0.1")
+    assert await require_public("https://1.1.1.1/", resolver) == ["1.1.1.1"]
+    assert await require_public("https://[2606:4700::1111]/", resolver) == ["2606:4700::1111"]
+    assert resolver.queries == []
 
 
 async def test_name_without_an_address_is_an_error() -> None:
@@ -154,29 +154,29 @@ async def test_name_without_an_address_is_an_error() -> None:
 
 
 async def test_system_resolver_resolves_localhost() -> None:
-    found = await resolve_addresses("http://localhost/", resolve_with_system)
-    assert found
-    assert not any(is_public_address(ip_address(address)) for address in found)
+    addresses = await resolve_addresses("http://localhost/", resolve_with_system)
+    assert addresses
+    assert not any(is_public_address(ip_address(address)) for address in addresses)
 
 
 async def test_slow_name_lookups_do_not_block_other_lookups(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A lookup by the system resolver occupies its thread until it ends, even after a timeout."""
-    answered, by_system = threading.Event(), socket.getaddrinfo
+    resume, getaddrinfo = threading.Event(), socket.getaddrinfo
 
-    def slow(host: str, *args: Any, **more: Any) -> Any:
+    def resolve_slowly(host: str, *args: Any, **options: Any) -> Any:
         if host == "slow.example.com":
-            answered.wait(timeout=60)
-        return by_system("127.0.0.1", *args, **more)
+            resume.wait(timeout=60)
+        return getaddrinfo("127.0.0.1", *args, **options)
 
-    monkeypatch.setattr(socket, "getaddrinfo", slow)
-    waiting = [asyncio.create_task(resolve_with_system("slow.example.com")) for _ in range(100)]
+    monkeypatch.setattr(socket, "getaddrinfo", resolve_slowly)
+    lookups = [asyncio.create_task(resolve_with_system("slow.example.com")) for _ in range(100)]
     await asyncio.sleep(0.1)
     try:
         async with asyncio.timeout(30):
             assert await resolve_with_system("quick.example.com") == ["127.0.0.1"]
-            assert await asyncio.to_thread(lambda: "not held up") == "not held up"
+            assert await asyncio.to_thread(lambda: "not blocked") == "not blocked"
     finally:
-        answered.set()
-    assert await asyncio.gather(*waiting) == [["127.0.0.1"]] * 100
+        resume.set()
+    assert await asyncio.gather(*lookups) == [["127.0.0.1"]] * 100

@@ -1,4 +1,4 @@
-"""A webhook is sent to the address that was checked, for the host in the URL."""
+"""A webhook is sent to the validated address, with the host name of the URL."""
 
 import ssl
 from collections.abc import Sequence
@@ -67,8 +67,8 @@ def build_ssl_context(certificate: Path) -> ssl.SSLContext:
 async def test_name_is_resolved_once_and_the_connection_uses_that_address(
     receiver: WebhookReceiver,
 ) -> None:
-    names = FakeResolver(["127.0.0.1"])
-    response = await WebhookSender(public_only=False, resolve=names).send(
+    resolver = FakeResolver(["127.0.0.1"])
+    response = await WebhookSender(public_only=False, resolve=resolver).send(
         f"http://{HOST}:{receiver.port}/hook#part", {"X-Own": "1"}, b"{}"
     )
     assert response.status == 204
@@ -76,31 +76,31 @@ async def test_name_is_resolved_once_and_the_connection_uses_that_address(
     assert received.request_line == "POST /hook HTTP/1.1"
     assert received.headers["host"] == f"{HOST}:{receiver.port}"
     assert received.headers["x-own"] == "1"
-    assert names.queries == [HOST]
+    assert resolver.queries == [HOST]
 
 
 async def test_unreachable_address_falls_back_to_the_next(
     receiver: WebhookReceiver,
 ) -> None:
-    names = FakeResolver(["127.0.0.2", "127.0.0.1"])
-    sender = WebhookSender(public_only=False, resolve=names)
+    resolver = FakeResolver(["127.0.0.2", "127.0.0.1"])
+    sender = WebhookSender(public_only=False, resolve=resolver)
     assert (await sender.send(f"http://{HOST}:{receiver.port}/", {}, b"{}")).status == 204
     assert len(receiver.received) == 1
 
 
 async def test_tls_certificate_is_verified_against_the_host_name(certificate: Path) -> None:
     receiver = WebhookReceiver()
-    heard: list[str | None] = []
+    server_names: list[str | None] = []
     context = build_ssl_context(certificate)
-    context.sni_callback = lambda _socket, name, _context: heard.append(name)
+    context.sni_callback = lambda _socket, name, _context: server_names.append(name)
     trust = ssl.create_default_context(cafile=str(certificate))
     async with receiver.listen(context):
         sender = WebhookSender(
-            public_only=False, resolve=FakeResolver(*[["127.0.0.1"]] * 3), trust=trust
+            public_only=False, resolve=FakeResolver(*[["127.0.0.1"]] * 3), ssl_context=trust
         )
         assert (await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}")).status == 204
         assert (await sender.send(f"https://{HOST}.:{receiver.port}/", {}, b"{}")).status == 204
-        assert heard == [HOST, HOST]
+        assert server_names == [HOST, HOST]
         with pytest.raises(NoResponseError, match="ConnectError"):
             await sender.send(f"https://other.example.com:{receiver.port}/", {}, b"{}")
         with pytest.raises(NoResponseError, match="ConnectError"):
@@ -124,7 +124,7 @@ async def test_production_rejects_a_name_that_resolves_to_a_local_address(
     receiver = WebhookReceiver()
     trust = ssl.create_default_context(cafile=str(certificate))
     async with receiver.listen(build_ssl_context(certificate)):
-        sender = WebhookSender(public_only=True, resolve=FakeResolver([address]), trust=trust)
+        sender = WebhookSender(public_only=True, resolve=FakeResolver([address]), ssl_context=trust)
         with pytest.raises(NoResponseError, match="TargetRejectedError"):
             await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}")
     assert receiver.received == []
@@ -145,12 +145,12 @@ async def test_production_connects_to_the_address_that_was_checked(
 ) -> None:
     # No public address is reachable in a test, so loopback counts as public here.
     monkeypatch.setattr("tapgate.notifications.webhooks.target_urls._NON_PUBLIC_IPV4", ())
-    receiver, names = WebhookReceiver(), FakeResolver(["127.0.0.1"], ["10.0.0.1"])
+    receiver, resolver = WebhookReceiver(), FakeResolver(["127.0.0.1"], ["10.0.0.1"])
     trust = ssl.create_default_context(cafile=str(certificate))
     async with receiver.listen(build_ssl_context(certificate)):
-        sender = WebhookSender(public_only=True, resolve=names, trust=trust)
+        sender = WebhookSender(public_only=True, resolve=resolver, ssl_context=trust)
         assert (await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}")).status == 204
-    assert names.queries == [HOST]
+    assert resolver.queries == [HOST]
     assert len(receiver.received) == 1
 
 

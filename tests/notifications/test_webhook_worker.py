@@ -12,7 +12,7 @@ from notifications.builders import (
     TransactionRecord,
     create_endpoint,
     deliver_due,
-    format_delivery,
+    encode_delivery_id,
     get_only_delivery,
     list_deliveries,
     publish_event,
@@ -42,7 +42,7 @@ async def test_event_is_sent_with_a_standard_webhooks_signature(
     assert received.request_line == "POST /hook?shop=1 HTTP/1.1"
     assert received.headers["content-type"] == "application/json"
     assert received.headers["host"] == f"127.0.0.1:{receiver.port}"
-    assert received.id == format_delivery(row)
+    assert received.id == encode_delivery_id(row)
     assert received.headers["webhook-timestamp"] == str(int(fake_clock().timestamp()))
     assert received.is_signed_with(secret)
     assert received.content == {
@@ -74,9 +74,9 @@ async def test_endpoint_gets_subscribed_events_under_its_own_id_and_secret(
     assert by_path["/cards"] == ["card.linked"]
     assert sorted(by_path["/everything"]) == ["alert.resolved", "card.linked"]
     assert len({received.id for received in receiver.received}) == 3
-    for one in receiver.received:
-        assert one.is_signed_with(cards) == (one.path == "/cards")
-        assert one.is_signed_with(everything) == (one.path == "/everything")
+    for webhook in receiver.received:
+        assert webhook.is_signed_with(cards) == (webhook.path == "/cards")
+        assert webhook.is_signed_with(everything) == (webhook.path == "/everything")
 
 
 async def test_rolled_back_change_publishes_no_event(
@@ -96,9 +96,9 @@ async def test_rolled_back_change_publishes_no_event(
 
 async def test_event_without_subscribers_is_not_stored(services_with_fake_clock: Services) -> None:
     await create_endpoint(services_with_fake_clock, "http://127.0.0.1:9", "card.blocked")
-    gone, _ = await create_endpoint(services_with_fake_clock, "http://127.0.0.1:9", "*")
+    deleted_id, _ = await create_endpoint(services_with_fake_clock, "http://127.0.0.1:9", "*")
     await services_with_fake_clock.database.execute(
-        "UPDATE webhook_endpoints SET deleted_at = now() WHERE id = $1", gone
+        "UPDATE webhook_endpoints SET deleted_at = now() WHERE id = $1", deleted_id
     )
     await publish_event(services_with_fake_clock, "card.linked")
     assert await services_with_fake_clock.database.fetchval("SELECT count(*) FROM events") == 0
@@ -110,25 +110,25 @@ async def test_failed_attempts_are_retried_on_schedule_until_the_delivery_fails(
     _, secret = await create_endpoint(services_with_fake_clock, receiver.url)
     receiver.enqueue_statuses(*[500, 404, 301, 199 + 200, 429, 503, 502, 400, 401, 500])
     await publish_event(services_with_fake_clock)
-    pauses = []
+    delays = []
     while (row := await get_only_delivery(services_with_fake_clock))["status"] == "pending":
-        pauses.append((row["next_attempt_at"] - fake_clock()).total_seconds())
-        fake_clock.advance(seconds=pauses[-1] - 0.001)
+        delays.append((row["next_attempt_at"] - fake_clock()).total_seconds())
+        fake_clock.advance(seconds=delays[-1] - 0.001)
         await deliver_due(services_with_fake_clock)
-        assert len(receiver.received) == len(pauses) - 1, "too early"
+        assert len(receiver.received) == len(delays) - 1, "too early"
         fake_clock.advance(seconds=0.001)
         await deliver_due(services_with_fake_clock)
     hour = 3600
     expected = [5, 300, 1800, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour]
-    assert pauses.pop(0) <= 0.001
-    assert len(pauses) == len(expected)
-    for pause, about in zip(pauses, expected, strict=True):
-        assert 0.9 * about <= pause <= 1.1 * about
+    assert delays.pop(0) <= 0.001
+    assert len(delays) == len(expected)
+    for delay, expected_delay in zip(delays, expected, strict=True):
+        assert 0.9 * expected_delay <= delay <= 1.1 * expected_delay
     assert (row["status"], row["attempts"], row["last_status"]) == ("failed", 10, 500)
     assert row["ended_at"] == fake_clock()
     assert len({(webhook.id, webhook.body) for webhook in receiver.received}) == 1
     assert len({received.headers["webhook-timestamp"] for received in receiver.received}) == 10
-    assert all(one.is_signed_with(secret) for one in receiver.received)
+    assert all(webhook.is_signed_with(secret) for webhook in receiver.received)
 
 
 async def test_retry_delays_have_jitter() -> None:
@@ -140,9 +140,9 @@ async def test_redirect_is_a_failure_and_not_followed(
     services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
     await create_endpoint(services_with_fake_clock, receiver.url)
-    there = f"{receiver.url}/elsewhere"
+    redirect_url = f"{receiver.url}/elsewhere"
     receiver.responses = [
-        f"HTTP/1.1 307 X\r\nLocation: {there}\r\nContent-Length: 0\r\n\r\n".encode()
+        f"HTTP/1.1 307 X\r\nLocation: {redirect_url}\r\nContent-Length: 0\r\n\r\n".encode()
     ]
     await publish_event(services_with_fake_clock)
     await deliver_due(services_with_fake_clock)
@@ -192,7 +192,7 @@ async def test_response_timeout_is_a_failed_attempt(
 async def test_production_does_not_send_to_a_name_that_resolves_locally(
     services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
-    """Applies even if the name resolved elsewhere, or this was not production, at creation."""
+    """The check is repeated for each attempt, whatever the result was at creation."""
     services_with_fake_clock.settings = msgspec.structs.replace(
         services_with_fake_clock.settings, environment="production"
     )
@@ -213,13 +213,13 @@ async def test_attempt_that_cannot_be_recorded_is_repeated(
     fake_clock: FakeClock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def lost(*_: object) -> None:
+    async def fail_to_record(*_: object) -> None:
         raise ApiError(Code.SERVICE_UNAVAILABLE)
 
     await create_endpoint(services_with_fake_clock, receiver.url)
     await publish_event(services_with_fake_clock)
     with monkeypatch.context() as patch, capture_logs() as lines:
-        patch.setattr(delivery_queue, "mark_delivered", lost)
+        patch.setattr(delivery_queue, "mark_delivered", fail_to_record)
         await deliver_due(services_with_fake_clock)
     assert [line["event"] for line in lines] == ["webhooks.attempt_not_recorded"]
     fake_clock.advance(seconds=30)
@@ -293,32 +293,32 @@ async def test_expired_claim_does_not_postpone_the_current_claim(
 ) -> None:
     await create_endpoint(services_with_fake_clock, f"{receiver.url}/slow")
     await publish_event(services_with_fake_clock)
-    (lost,) = await delivery_queue.claim(
+    (expired,) = await delivery_queue.claim(
         services_with_fake_clock.database,
         await _get_endpoint_id(services_with_fake_clock),
         now=fake_clock(),
         limit=1,
     )
     fake_clock.advance(seconds=30)
-    (held,) = await delivery_queue.claim(
+    (current,) = await delivery_queue.claim(
         services_with_fake_clock.database,
         await _get_endpoint_id(services_with_fake_clock),
         now=fake_clock(),
         limit=1,
     )
-    late = AttemptResult(problem="status 500", status=500)
+    late_result = AttemptResult(problem="status 500", status=500)
     await delivery_queue.record_failed_attempt(
-        services_with_fake_clock.database, lost, late, fake_clock(), fake_clock()
+        services_with_fake_clock.database, expired, late_result, fake_clock(), fake_clock()
     )
     await delivery_queue.record_failed_attempt(
-        services_with_fake_clock.database, lost, late, fake_clock(), None
+        services_with_fake_clock.database, expired, late_result, fake_clock(), None
     )
-    await delivery_queue.release(services_with_fake_clock.database, lost, fake_clock())
+    await delivery_queue.release(services_with_fake_clock.database, expired, fake_clock())
     row = await get_only_delivery(services_with_fake_clock)
-    assert (row["status"], row["next_attempt_at"]) == ("pending", held.next_attempt_at)
-    busy = AttemptResult(problem="status 503", status=503)
+    assert (row["status"], row["next_attempt_at"]) == ("pending", current.next_attempt_at)
+    current_result = AttemptResult(problem="status 503", status=503)
     await delivery_queue.record_failed_attempt(
-        services_with_fake_clock.database, held, busy, fake_clock(), fake_clock()
+        services_with_fake_clock.database, current, current_result, fake_clock(), fake_clock()
     )
     assert (await get_only_delivery(services_with_fake_clock))["last_status"] == 503
 
@@ -330,21 +330,21 @@ async def test_slow_endpoint_does_not_delay_other_endpoints(
     await create_endpoint(services_with_fake_clock, f"{receiver.url}/fast")
     for _ in range(30):
         await publish_event(services_with_fake_clock)
-    work = WebhookWorker(services_with_fake_clock, {})
+    webhook_worker = WebhookWorker(services_with_fake_clock, {})
 
-    async def at_the_fast_one() -> int:
-        await work.start_due_attempts()
+    async def attempt_and_count_fast() -> int:
+        await webhook_worker.start_due_attempts()
         return sum(webhook.path == "/fast" for webhook in receiver.received)
 
-    async def at_the_slow_one() -> int:
+    async def count_slow() -> int:
         return sum(received.path == "/slow" for received in receiver.received)
 
-    await wait_until_equal(at_the_fast_one, 30)
-    await wait_until_equal(at_the_slow_one, worker.MAX_CONCURRENT_ATTEMPTS_PER_ENDPOINT)
-    await work.start_due_attempts()
-    assert await at_the_slow_one() == worker.MAX_CONCURRENT_ATTEMPTS_PER_ENDPOINT
+    await wait_until_equal(attempt_and_count_fast, 30)
+    await wait_until_equal(count_slow, worker.MAX_CONCURRENT_ATTEMPTS_PER_ENDPOINT)
+    await webhook_worker.start_due_attempts()
+    assert await count_slow() == worker.MAX_CONCURRENT_ATTEMPTS_PER_ENDPOINT
     receiver.release_slow.set()
-    await work.wait_until_idle()
+    await webhook_worker.wait_until_idle()
 
 
 async def test_total_concurrent_attempts_are_limited(
@@ -355,12 +355,12 @@ async def test_total_concurrent_attempts_are_limited(
         await create_endpoint(services_with_fake_clock, f"{receiver.url}/slow")
     for _ in range(3):
         await publish_event(services_with_fake_clock)
-    work = WebhookWorker(services_with_fake_clock, {})
-    await work.start_due_attempts()
-    await work.start_due_attempts()
+    webhook_worker = WebhookWorker(services_with_fake_clock, {})
+    await webhook_worker.start_due_attempts()
+    await webhook_worker.start_due_attempts()
     await wait_until_equal(lambda: _count_received(receiver), 4)
     receiver.release_slow.set()
-    await work.wait_until_idle()
+    await webhook_worker.wait_until_idle()
     assert receiver.max_concurrent == 4
 
 
@@ -413,20 +413,20 @@ async def test_ledger_record_is_loaded_once_and_reused_for_retries(
     services_with_fake_clock: Services, receiver: WebhookReceiver, fake_clock: FakeClock
 ) -> None:
     await create_endpoint(services_with_fake_clock, receiver.url)
-    asked = []
+    loaded_ids = []
 
-    async def transaction(services: Services, subject_id: int) -> msgspec.Struct:
-        asked.append(subject_id)
+    async def load_transaction(services: Services, subject_id: int) -> msgspec.Struct:
+        loaded_ids.append(subject_id)
         return TransactionRecord(
-            id=ids.encode(ids.TRANSACTION, subject_id), amount=f"{len(asked)}.00"
+            id=ids.encode(ids.TRANSACTION, subject_id), amount=f"{len(loaded_ids)}.00"
         )
 
     receiver.enqueue_statuses(500)
     await publish_ledger_event(services_with_fake_clock, "transaction.completed", 17)
-    await deliver_due(services_with_fake_clock, {"transaction": transaction})
+    await deliver_due(services_with_fake_clock, {"transaction": load_transaction})
     fake_clock.advance(minutes=1)
-    await deliver_due(services_with_fake_clock, {"transaction": transaction})
-    assert asked == [17]
+    await deliver_due(services_with_fake_clock, {"transaction": load_transaction})
+    assert loaded_ids == [17]
     first, second = receiver.received
     assert first.body == second.body
     assert first.content["data"]["id"] == ids.encode(ids.TRANSACTION, 17)
@@ -435,24 +435,24 @@ async def test_ledger_record_is_loaded_once_and_reused_for_retries(
 async def test_all_endpoints_get_the_same_record_of_an_event(
     services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
-    asked: list[int] = []
+    loaded_ids: list[int] = []
 
-    async def transaction(services: Services, subject_id: int) -> msgspec.Struct:
-        asked.append(subject_id)
-        amount = f"{len(asked)}.00"
+    async def load_transaction(services: Services, subject_id: int) -> msgspec.Struct:
+        loaded_ids.append(subject_id)
+        amount = f"{len(loaded_ids)}.00"
         await asyncio.sleep(0.05)
         return TransactionRecord(id="txn_1", amount=amount)
 
     await create_endpoint(services_with_fake_clock, receiver.url)
     await create_endpoint(services_with_fake_clock, receiver.url)
     await publish_ledger_event(services_with_fake_clock, "transaction.completed", 17)
-    await deliver_due(services_with_fake_clock, {"transaction": transaction})
+    await deliver_due(services_with_fake_clock, {"transaction": load_transaction})
     assert len(receiver.received) == 2
     assert len({webhook.body for webhook in receiver.received}) == 1
 
 
 @pytest.mark.parametrize(
-    ("event", "told"),
+    ("event", "expected"),
     [
         (
             "transaction.completed",
@@ -469,33 +469,36 @@ async def test_all_endpoints_get_the_same_record_of_an_event(
     ],
 )
 async def test_transaction_event_has_the_status_it_announces(
-    services_with_fake_clock: Services, receiver: WebhookReceiver, event: str, told: dict[str, Any]
+    services_with_fake_clock: Services,
+    receiver: WebhookReceiver,
+    event: str,
+    expected: dict[str, Any],
 ) -> None:
-    async def transaction(services: Services, subject_id: int) -> msgspec.Struct:
+    async def load_transaction(services: Services, subject_id: int) -> msgspec.Struct:
         return TransactionRecord(
             id="txn_1", status="partially_refunded", refunded_amount="4.00", completed_at="then"
         )
 
     await create_endpoint(services_with_fake_clock, receiver.url)
     await publish_ledger_event(services_with_fake_clock, event, 17)
-    await deliver_due(services_with_fake_clock, {"transaction": transaction})
+    await deliver_due(services_with_fake_clock, {"transaction": load_transaction})
     data = receiver.received[0].content["data"]
-    assert {name: data[name] for name in told} == told
+    assert {name: data[name] for name in expected} == expected
 
 
 async def test_unavailable_record_is_retried_later(
     services_with_fake_clock: Services, receiver: WebhookReceiver, fake_clock: FakeClock
 ) -> None:
-    async def nowhere(services: Services, subject_id: int) -> msgspec.Struct:
+    async def raise_not_found(services: Services, subject_id: int) -> msgspec.Struct:
         raise ApiError(Code.TRANSACTION_NOT_FOUND)
 
-    async def broken(services: Services, subject_id: int) -> msgspec.Struct:
+    async def raise_error(services: Services, subject_id: int) -> msgspec.Struct:
         raise ZeroDivisionError
 
     await create_endpoint(services_with_fake_clock, receiver.url)
     await publish_ledger_event(services_with_fake_clock, "transaction.completed", 17)
     with capture_logs() as lines:
-        for records in ({"transaction": nowhere}, {"transaction": broken}, {}):
+        for records in ({"transaction": raise_not_found}, {"transaction": raise_error}, {}):
             await deliver_due(services_with_fake_clock, records)
             fake_clock.advance(hours=1)
     assert [line["problem"] for line in lines] == [

@@ -64,8 +64,8 @@ def test_documented_python_function_detects_forged_requests() -> None:
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 def test_documented_shell_commands_print_the_example_signature() -> None:
     (shell,) = list_code_blocks("sh")
-    done = subprocess.run(["sh", "-ec", shell], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == parse_example()[0]["webhook-signature"]
+    result = subprocess.run(["sh", "-ec", shell], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == parse_example()[0]["webhook-signature"]
 
 
 def test_every_event_is_described() -> None:
@@ -76,9 +76,9 @@ def test_every_event_is_described() -> None:
 def test_documented_retry_schedule_matches_the_code() -> None:
     seconds = {"seconds": 1, "minutes": 60, "hours": 3600}
     message = DOCUMENT.partition("retried after about ")[2].partition(", with a")[0]
-    output = re.findall(r"(\d+) (\w+)", message)
+    delays = re.findall(r"(\d+) (\w+)", message)
     assert (
-        tuple(int(number) * seconds[unit] for number, unit in output) == model.RETRY_DELAYS_SECONDS
+        tuple(int(number) * seconds[unit] for number, unit in delays) == model.RETRY_DELAYS_SECONDS
     )
 
 

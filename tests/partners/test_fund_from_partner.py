@@ -43,8 +43,8 @@ async def test_api_key_admin_and_partner_can_fund_a_subscriber(
         ("partner", get_auth(new)),
     )
     for number, (channel, caller) in enumerate(callers, start=1):
-        asked = body | {"partner_reference": channel, "amount": "300"}
-        response = await client.post(FUND_URL, json=asked, auth=caller)
+        request_body = body | {"partner_reference": channel, "amount": "300"}
+        response = await client.post(FUND_URL, json=request_body, auth=caller)
         assert response.status_code == 200, response.text
         receipt = response.json()
         assert receipt == {
@@ -79,7 +79,7 @@ async def test_subscriber_can_be_identified_by_card(
 
 
 @pytest.mark.parametrize(
-    ("change", "status", "named"),
+    ("change", "status", "reported_field"),
     [
         ({"subscriber_id": None}, 400, "subscriber_id"),
         ({"subscriber_id": None, "amount": "no"}, 400, "subscriber_id"),
@@ -92,12 +92,16 @@ async def test_subscriber_can_be_identified_by_card(
     ],
 )
 async def test_invalid_funding_field_is_rejected(
-    client: httpx2.AsyncClient, harness: Harness, change: dict[str, Any], status: int, named: str
+    client: httpx2.AsyncClient,
+    harness: Harness,
+    change: dict[str, Any],
+    status: int,
+    reported_field: str,
 ) -> None:
     body = await _build_request(harness, await create_partner(harness), **change)
     response = await client.post(FUND_URL, json=body, auth=await harness.create_admin())
     assert response.status_code == status, response.text
-    assert list(response.json()["details"]["fields"]) == [named]
+    assert list(response.json()["details"]["fields"]) == [reported_field]
 
 
 async def test_partner_can_fund_only_from_its_own_account(
@@ -148,7 +152,7 @@ async def test_partner_reference_funds_once_across_all_endpoints(
 
     by_card = {key: body[key] for key in ("partner_id", "partner_reference", "amount")}
     webhook = {"reference": "INV-1", "amount": "40.00"}
-    for again in (
+    for replayed in (
         await client.post(FUND_URL, json=body | {"request_id": "second"}, auth=get_auth(new)),
         await client.post(
             FUND_URL, json=by_card | {"card_serial": serial}, auth=await harness.create_admin()
@@ -156,8 +160,8 @@ async def test_partner_reference_funds_once_across_all_endpoints(
         await post_webhook(client, new, webhook | {"card_serial": serial}),
         await post_webhook(client, new, webhook | {"phone_number": customer["phone_number"]}),
     ):
-        assert (again.status_code, again.json()) == (200, first.json())
-        assert again.headers["Idempotent-Replayed"] == "true"
+        assert (replayed.status_code, replayed.json()) == (200, first.json())
+        assert replayed.headers["Idempotent-Replayed"] == "true"
 
     for changed in (
         await client.post(
@@ -187,10 +191,12 @@ async def test_request_id_replays_or_conflicts(
     new = await create_partner(harness, balance="100")
     body = await _build_request(harness, new, request_id="one")
     first = await client.post(FUND_URL, json=body, auth=get_auth(new))
-    again = await client.post(FUND_URL, json=body | {"amount": "40.00"}, auth=get_auth(new))
-    assert again.json() == first.json()
-    other = await client.post(FUND_URL, json=body | {"partner_reference": "B"}, auth=get_auth(new))
-    assert parse_error(other) == (409, "DUPLICATE_REQUEST")
+    replayed = await client.post(FUND_URL, json=body | {"amount": "40.00"}, auth=get_auth(new))
+    assert replayed.json() == first.json()
+    conflict = await client.post(
+        FUND_URL, json=body | {"partner_reference": "B"}, auth=get_auth(new)
+    )
+    assert parse_error(conflict) == (409, "DUPLICATE_REQUEST")
 
 
 async def test_status_and_limit_violations_decline_the_funding(
@@ -202,25 +208,25 @@ async def test_status_and_limit_violations_decline_the_funding(
     blocked = await harness.create_card(customer["id"], status="BLOCKED")
     body = {"partner_id": new["partner"]["id"], "partner_reference": "INV-1", "amount": "1"}
 
-    async def refused(**names: str) -> tuple[int, str, Any]:
-        response = await client.post(FUND_URL, json=body | names, auth=admin)
+    async def get_error(**fields: str) -> tuple[int, str, Any]:
+        response = await client.post(FUND_URL, json=body | fields, auth=admin)
         return *parse_error(response), response.json().get("details")
 
-    status, code, details = await refused(card_serial=active, amount="500000.01")
+    status, code, details = await get_error(card_serial=active, amount="500000.01")
     assert (status, code, details["party"]) == (403, "MAX_BALANCE_EXCEEDED", "receiver")
-    assert await refused(card_serial=blocked) == (403, "CARD_NOT_ACTIVE", {"party": "receiver"})
+    assert await get_error(card_serial=blocked) == (403, "CARD_NOT_ACTIVE", {"party": "receiver"})
     await client.post(
         f"/api/v1/subscribers/{customer['id']}/block", json={"reason": "lost phone"}, auth=admin
     )
     expected = (403, "SUBSCRIBER_BLOCKED", {"party": "receiver"})
-    assert await refused(subscriber_id=customer["id"]) == expected
+    assert await get_error(subscriber_id=customer["id"]) == expected
     await suspend_partner(harness, new)
     expected = (403, "PARTNER_SUSPENDED", {"party": "sender"})
-    assert await refused(subscriber_id=customer["id"]) == expected
-    recorded = await harness.services.database.fetch(
+    assert await get_error(subscriber_id=customer["id"]) == expected
+    rows = await harness.services.database.fetch(
         "SELECT failure_code FROM transactions WHERE type = 'partner_fund' ORDER BY id"
     )
-    assert [row["failure_code"] for row in recorded] == [
+    assert [row["failure_code"] for row in rows] == [
         "MAX_BALANCE_EXCEEDED",
         "CARD_NOT_ACTIVE",
         "SUBSCRIBER_BLOCKED",
@@ -254,8 +260,8 @@ async def test_balance_of_a_restricted_subscriber_is_not_revealed(
     serial = await harness.create_card(customer["id"])
     body = {"partner_id": new["partner"]["id"], "partner_reference": "INV-1", "amount": "1"}
     for caller in (await harness.create_api_key("payments:write"), await harness.create_admin()):
-        for name in ({"subscriber_id": customer["id"]}, {"card_serial": serial}):
-            response = await client.post(FUND_URL, json=body | name, auth=caller)
+        for identifier in ({"subscriber_id": customer["id"]}, {"card_serial": serial}):
+            response = await client.post(FUND_URL, json=body | identifier, auth=caller)
             assert parse_error(response) == (403, "OTP_REQUIRED")
     # A partner may fund the wallet. Its receipt, original or replayed, omits the balance.
     for _ in range(2):

@@ -97,8 +97,8 @@ async def test_keys_are_listed_newest_first_in_pages_without_secrets(
     first = (await client.get(url, params={"limit": 2}, auth=admin)).json()
     rest = {"limit": 2, "cursor": first["next_cursor"]}
     second = (await client.get(url, params=rest, auth=admin)).json()
-    text = [key["api_key_id"] for key in first["data"] + second["data"]]
-    assert text == [keys[1].id, keys[0].id, partner["api_key_id"]]
+    listed_ids = [key["api_key_id"] for key in first["data"] + second["data"]]
+    assert listed_ids == [keys[1].id, keys[0].id, partner["api_key_id"]]
     assert set(first["data"][0]) == {"api_key_id", "created_at"}
     assert second["has_more"] is False
 
@@ -133,7 +133,7 @@ async def test_both_webhook_secrets_verify_until_the_grace_period_ends(
     old, admin = await create_partner(harness, balance="1000"), await harness.create_admin()
     customer = await harness.create_subscriber()
 
-    async def status(partner: dict[str, Any], reference: str) -> int:
+    async def get_status(partner: dict[str, Any], reference: str) -> int:
         body = {
             "reference": reference,
             "phone_number": customer["phone_number"],
@@ -143,18 +143,18 @@ async def test_both_webhook_secrets_verify_until_the_grace_period_ends(
 
     new = await _rotate_webhook_secret(client, old, admin, 60)
     assert new["webhook_secret"] != old["webhook_secret"]
-    assert [await status(old, "1"), await status(new, "2")] == [200, 200]
-    assert await status(new, "1") == 200  # redelivery under the new secret is a replay
+    assert [await get_status(old, "1"), await get_status(new, "2")] == [200, 200]
+    assert await get_status(new, "1") == 200  # redelivery under the new secret is a replay
     assert await get_balance(harness, old) == "998.00"
     harness.advance_clock(seconds=60)
-    assert [await status(old, "3"), await status(new, "4")] == [401, 200]
+    assert [await get_status(old, "3"), await get_status(new, "4")] == [401, 200]
 
     newest = await _rotate_webhook_secret(client, new, admin, 60)
     latest = await _rotate_webhook_secret(client, newest, admin, 60)
-    statuses = [await status(item, "5") for item in (new, newest, latest)]
+    statuses = [await get_status(partner, "5") for partner in (new, newest, latest)]
     assert statuses == [401, 200, 200]
     final = await _rotate_webhook_secret(client, latest, admin)
-    assert [await status(latest, "6"), await status(final, "6")] == [401, 200]
+    assert [await get_status(latest, "6"), await get_status(final, "6")] == [401, 200]
 
     entries = await harness.list_audit_entries(
         old["partner"]["id"], "partner.webhook_secret_rotated"

@@ -49,7 +49,7 @@ async def test_new_partner_gets_secrets_that_are_stored_encrypted(
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "named"),
+    ("body", "status", "reported_field"),
     [
         ({}, 400, "name"),
         ({"name": "B", "overdraft_limit": 5}, 400, "overdraft_limit"),
@@ -59,11 +59,15 @@ async def test_new_partner_gets_secrets_that_are_stored_encrypted(
     ],
 )
 async def test_invalid_partner_field_is_rejected(
-    client: httpx2.AsyncClient, harness: Harness, body: dict[str, object], status: int, named: str
+    client: httpx2.AsyncClient,
+    harness: Harness,
+    body: dict[str, object],
+    status: int,
+    reported_field: str,
 ) -> None:
     response = await client.post(PARTNERS_URL, json=body, auth=await harness.create_admin())
     assert response.status_code == status
-    assert list(response.json()["details"]["fields"]) == [named]
+    assert list(response.json()["details"]["fields"]) == [reported_field]
 
 
 async def test_overdraft_limit_defaults_to_zero(harness: Harness) -> None:
@@ -142,7 +146,7 @@ async def test_suspension_immediately_rejects_keys_and_webhooks_in_every_process
 ) -> None:
     new = await create_partner(harness)
     url, admin = f"{PARTNERS_URL}/{new['partner']['id']}", await harness.create_admin()
-    for verb, status, to_key, to_webhook in (
+    for verb, status, key_error, webhook_error in (
         ("suspend", "suspended", (403, "PARTNER_SUSPENDED"), (403, "PARTNER_SUSPENDED")),
         ("activate", "active", (403, "FORBIDDEN"), (400, "INVALID_REQUEST")),
         ("suspend", "suspended", (403, "PARTNER_SUSPENDED"), (403, "PARTNER_SUSPENDED")),
@@ -152,9 +156,9 @@ async def test_suspension_immediately_rejects_keys_and_webhooks_in_every_process
         assert list(response.json()) == ["success", "message", "partner"]
         assert response.json()["partner"] == new["partner"] | {"status": status}
         for process in (other_process_client, client):
-            assert parse_error(await process.get(PARTNERS_URL, auth=get_auth(new))) == to_key
+            assert parse_error(await process.get(PARTNERS_URL, auth=get_auth(new))) == key_error
             # The suspension is checked before the body is parsed.
-            assert parse_error(await post_webhook(process, new, b"not JSON")) == to_webhook
+            assert parse_error(await post_webhook(process, new, b"not JSON")) == webhook_error
     entry, _ = await harness.list_audit_entries(new["partner"]["id"], "partner.suspended")
     assert (entry["reason"], entry["changes"]) == ("unpaid", {"status": ["active", "suspended"]})
     (entry,) = await harness.list_audit_entries(new["partner"]["id"], "partner.activated")
@@ -187,7 +191,7 @@ async def test_partners_are_searched_and_filtered_by_status(
         ({"status": "active"}, [bank]),
     ):
         response = await client.get(PARTNERS_URL, params=query, auth=admin)
-        found = [record["id"] for record in response.json()["data"]]
-        assert found == [new["partner"]["id"] for new in expected], query
+        found_ids = [record["id"] for record in response.json()["data"]]
+        assert found_ids == [new["partner"]["id"] for new in expected], query
     response = await client.get(PARTNERS_URL, params={"status": "closed"}, auth=admin)
     assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")

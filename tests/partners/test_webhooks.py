@@ -69,15 +69,15 @@ async def test_webhook_funds_the_subscriber(client: httpx2.AsyncClient, harness:
     assert await get_balance(harness, new) == "20.00"
 
 
-@pytest.mark.parametrize("form", ["{}", "sha256={}"])
+@pytest.mark.parametrize("pattern", ["{}", "sha256={}"])
 @pytest.mark.parametrize("case", [str.lower, str.upper])
 async def test_signature_is_accepted_with_or_without_prefix_in_any_case(
-    client: httpx2.AsyncClient, harness: Harness, form: str, case: Any
+    client: httpx2.AsyncClient, harness: Harness, pattern: str, case: Any
 ) -> None:
     new, body = await create_partner(harness, balance="100"), await _build_top_up(harness)
     raw = json.dumps(body).encode()
     signature = case(signing.webhook_signature(new["webhook_secret"].encode(), raw))
-    headers = {"X-Webhook-Signature": form.format(signature)}
+    headers = {"X-Webhook-Signature": pattern.format(signature)}
     assert (await post_webhook(client, new, raw, **headers)).status_code == 200
 
 
@@ -87,16 +87,28 @@ async def test_missing_or_wrong_signature_gets_one_uniform_error(
     new, other = await create_partner(harness, balance="100"), await create_partner(harness)
     body = await _build_top_up(harness)
     raw = json.dumps(body).encode()
-    right = signing.webhook_signature(new["webhook_secret"].encode(), raw)
-    by_hmac_secret = signing.webhook_signature(new["hmac_secret"].encode(), raw)
+    valid_signature = signing.webhook_signature(new["webhook_secret"].encode(), raw)
+    signed_with_hmac_secret = signing.webhook_signature(new["hmac_secret"].encode(), raw)
     url = f"/api/v1/webhooks/partners/{new['partner']['id']}"
     responses = [await client.post(url, content=raw)]
-    for signature in ("", "sha256=", right[:-1], right + "0", "é", "0" * 64, by_hmac_secret):
+    for signature in (
+        "",
+        "sha256=",
+        valid_signature[:-1],
+        valid_signature + "0",
+        "é",
+        "0" * 64,
+        signed_with_hmac_secret,
+    ):
         headers = {"X-Webhook-Signature": signature.encode()}
         responses.append(await client.post(url, content=raw, headers=headers))
     responses.append(await post_webhook(client, new | {"partner": other["partner"]}, raw))
-    responses.append(await post_webhook(client, new, raw + b" ", **{"X-Webhook-Signature": right}))
-    responses.append(await post_webhook(client, new, b"not JSON", **{"X-Webhook-Signature": right}))
+    responses.append(
+        await post_webhook(client, new, raw + b" ", **{"X-Webhook-Signature": valid_signature})
+    )
+    responses.append(
+        await post_webhook(client, new, b"not JSON", **{"X-Webhook-Signature": valid_signature})
+    )
     responses += [
         await post_webhook(client, new | {"partner": {"id": id}}, raw) for id in UNKNOWN_IDS
     ]
@@ -111,7 +123,7 @@ async def test_missing_or_wrong_signature_gets_one_uniform_error(
 
 
 @pytest.mark.parametrize(
-    ("change", "status", "named"),
+    ("change", "status", "reported_field"),
     [
         ({"phone_number": None}, 400, "card_serial"),
         ({"phone_number": None, "amount": "no"}, 400, "card_serial"),
@@ -127,12 +139,16 @@ async def test_missing_or_wrong_signature_gets_one_uniform_error(
     ],
 )
 async def test_invalid_webhook_field_is_rejected(
-    client: httpx2.AsyncClient, harness: Harness, change: dict[str, Any], status: int, named: str
+    client: httpx2.AsyncClient,
+    harness: Harness,
+    change: dict[str, Any],
+    status: int,
+    reported_field: str,
 ) -> None:
     new, body = await create_partner(harness), await _build_top_up(harness, **change)
     response = await post_webhook(client, new, body)
     assert response.status_code == status, response.text
-    assert list(response.json()["details"]["fields"]) == [named]
+    assert list(response.json()["details"]["fields"]) == [reported_field]
 
 
 @pytest.mark.parametrize("raw", [b"", b"null", b"[]", b"{", b"\xff", b"[" * 10_000])
@@ -180,9 +196,9 @@ async def test_redelivery_replays_and_changed_content_is_a_conflict(
 ) -> None:
     new, body = await create_partner(harness, balance="100"), await _build_top_up(harness)
     first = await post_webhook(client, new, body)
-    again = await post_webhook(client, new, body | {"amount": "40"})
-    assert (again.status_code, again.json()) == (200, first.json())
-    assert again.headers["Idempotent-Replayed"] == "true"
+    replayed = await post_webhook(client, new, body | {"amount": "40"})
+    assert (replayed.status_code, replayed.json()) == (200, first.json())
+    assert replayed.headers["Idempotent-Replayed"] == "true"
     for change in (
         {"amount": "41"},
         {"phone_number": (await harness.create_subscriber())["phone_number"]},
@@ -233,9 +249,9 @@ async def test_webhook_is_declined_if_the_receiver_cannot_accept_the_amount(
     body = await _build_top_up(harness, phone_number=customer["phone_number"])
     response = await post_webhook(client, new, body | {"amount": "500000.01"})
     assert parse_error(response) == (403, "MAX_BALANCE_EXCEEDED")
-    lost = {"reference": "INV-2", "amount": "1"}
-    lost["card_serial"] = await harness.create_card(customer["id"], status="LOST")
-    response = await post_webhook(client, new, lost)
+    to_lost_card = {"reference": "INV-2", "amount": "1"}
+    to_lost_card["card_serial"] = await harness.create_card(customer["id"], status="LOST")
+    response = await post_webhook(client, new, to_lost_card)
     assert parse_error(response) == (403, "CARD_NOT_ACTIVE")
     await harness.client.post(
         f"/api/v1/subscribers/{customer['id']}/block",
@@ -280,8 +296,8 @@ async def test_concurrent_identical_webhooks_pay_once(
         *(post_webhook(process, new, body) for process in [client, other_process_client] * 10)
     )
     assert [response.status_code for response in responses] == [200] * 20
-    assert len({http_response.text for http_response in responses}) == 1
-    paid = [answer for answer in responses if "Idempotent-Replayed" not in answer.headers]
+    assert len({response.text for response in responses}) == 1
+    paid = [response for response in responses if "Idempotent-Replayed" not in response.headers]
     assert len(paid) == 1
     assert await get_balance(harness, new) == "960.00"
     assert await get_wallet_balance(harness, customer) == "40.00"

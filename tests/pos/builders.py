@@ -23,9 +23,9 @@ def new_request_id() -> str:
 class PosDriver:
     """A merchant with its signing key, and a customer with a card."""
 
-    def __init__(self, harness: Harness, terminal_auth: HmacAuth, customer: dict[str, Any]) -> None:
+    def __init__(self, harness: Harness, merchant_auth: HmacAuth, customer: dict[str, Any]) -> None:
         self.harness = harness
-        self.merchant_auth = terminal_auth
+        self.merchant_auth = merchant_auth
         self.customer = customer
         self.card = ""
 
@@ -68,12 +68,12 @@ class PosDriver:
 
     async def get_balance(self) -> int:
         """Return the customer's balance in minor units."""
-        found: int = await self.harness.services.database.fetchval(
+        balance: int = await self.harness.services.database.fetchval(
             """SELECT balance FROM accounts a JOIN subscribers s ON s.account_id = a.id
                WHERE s.id = $1""",
             ids.decode(ids.SUBSCRIBER, self.customer["id"]),
         )
-        return found
+        return balance
 
     async def create_terminal(self, status: str = "active") -> str:
         """Create a terminal of this merchant and return its id."""

@@ -30,9 +30,9 @@ async def _delete_key(harness: Harness, key: HmacAuth) -> None:
 async def _downgrade_and_migrate(
     harness: Harness, paid: dict[HmacAuth, httpx2.Response], *, owner: HmacAuth | None
 ) -> None:
-    """Store each payment as request `one` of its key, which used to be the scope.
+    """Store each payment with request id `one` in the scope of its key, as earlier releases did.
 
-    `owner` is the key whose id stays the scope of the owner.
+    `owner` is the key whose id remains the owner's scope after the migration.
     """
     async with harness.services.database.transaction() as tx:
         await tx.execute("SET LOCAL session_replication_role = replica")
@@ -58,10 +58,10 @@ async def _count_transactions(harness: Harness) -> int:
     return count
 
 
-@pytest.mark.parametrize("of", ["processor", "terminal"])
-async def test_retry_with_the_new_key_replays(harness: Harness, of: str) -> None:
+@pytest.mark.parametrize("key_owner", ["processor", "terminal"])
+async def test_retry_with_the_new_key_replays(harness: Harness, key_owner: str) -> None:
     pos = await PosDriver.create(harness)
-    body = {"terminal_id": await pos.create_terminal()} if of == "terminal" else {}
+    body = {"terminal_id": await pos.create_terminal()} if key_owner == "terminal" else {}
     old = await _create_key(harness, pos.merchant_auth, **body)
     paid = await pos.pay(auth=old, request_id="one")
     assert paid.status_code == 200, paid.text
@@ -106,13 +106,13 @@ async def test_concurrent_retries_under_two_keys_pay_once(
     assert (await _count_transactions(harness), await pos.get_balance()) == (1, 990_00)
 
 
-@pytest.mark.parametrize("of", ["processor", "terminal"])
+@pytest.mark.parametrize("key_owner", ["processor", "terminal"])
 @pytest.mark.parametrize("scope", ["owner", "former"])
 async def test_request_stored_under_its_key_replays_under_every_key_of_the_owner(
-    harness: Harness, of: str, scope: str
+    harness: Harness, key_owner: str, scope: str
 ) -> None:
     pos = await PosDriver.create(harness)
-    body = {"terminal_id": await pos.create_terminal()} if of == "terminal" else {}
+    body = {"terminal_id": await pos.create_terminal()} if key_owner == "terminal" else {}
     old = await _create_key(harness, pos.merchant_auth, **body)
     paid = await pos.pay(auth=old)
     await _downgrade_and_migrate(harness, {old: paid}, owner=old if scope == "owner" else None)

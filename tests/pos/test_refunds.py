@@ -86,21 +86,21 @@ async def test_declined_payment_of_an_unlinked_card_is_not_refundable_after_link
 
 
 @pytest.mark.parametrize(
-    ("action", "answered"), [("block", None), ("close", (409, "NOT_REFUNDABLE"))]
+    ("action", "expected_error"), [("block", None), ("close", (409, "NOT_REFUNDABLE"))]
 )
 async def test_refund_is_allowed_to_a_blocked_payer_but_not_to_a_closed_one(
-    harness: Harness, action: str, answered: tuple[int, str] | None
+    harness: Harness, action: str, expected_error: tuple[int, str] | None
 ) -> None:
     pos = await PosDriver.create(harness, balance="100")
     paid = (await pos.pay("100")).json()["transaction_id"]
-    moved = await harness.client.post(
+    status_change = await harness.client.post(
         f"/api/v1/subscribers/{pos.customer['id']}/{action}",
         json={"reason": "asked for"},
         auth=await harness.create_admin(),
     )
-    assert moved.status_code == 200, moved.text
+    assert status_change.status_code == 200, status_change.text
     response = await pos.refund(paid)
-    assert (None if response.status_code == 200 else parse_error(response)) == answered
+    assert (None if response.status_code == 200 else parse_error(response)) == expected_error
 
 
 async def test_refund_requires_a_reason_and_a_request_id(harness: Harness) -> None:
@@ -116,21 +116,20 @@ async def test_concurrent_refunds_cannot_exceed_the_payment(harness: Harness, pa
     paid = (await pos.pay("100")).json()["transaction_id"]
     await pos.pay("0.01")  # declined: the wallet is empty
     responses = await asyncio.gather(*(pos.refund(paid, part) for _ in range(20)))
-    returned = sum(response.status_code == 200 for response in responses)
-    assert returned == 100 // int(part)
-    assert {
-        parse_error(http_response)[0]
-        for http_response in responses
-        if http_response.status_code != 200
-    } <= {409, 422}
-    assert await pos.get_balance() == returned * int(part) * 100
+    refund_count = sum(response.status_code == 200 for response in responses)
+    assert refund_count == 100 // int(part)
+    assert {parse_error(response)[0] for response in responses if response.status_code != 200} <= {
+        409,
+        422,
+    }
+    assert await pos.get_balance() == refund_count * int(part) * 100
 
 
 async def test_refunds_are_recorded_in_the_audit_log_of_the_payment(harness: Harness) -> None:
     pos = await PosDriver.create(harness)
     paid = (await pos.pay("100")).json()["transaction_id"]
-    for name in ("one", "one", "two"):  # the second request is a replay
-        await pos.refund(paid, "50", request_id=name)
+    for request_id in ("one", "one", "two"):  # the second request is a replay
+        await pos.refund(paid, "50", request_id=request_id)
     entries = await harness.list_audit_entries(paid, "transaction.refunded")
     assert [entry["changes"] for entry in entries] == [
         {"status": ["completed", "partially_refunded"], "refunded_amount": ["0.00", "50.00"]},

@@ -61,16 +61,16 @@ async def test_terminal_key_can_be_rotated(client: httpx2.AsyncClient, harness: 
     added = (await client.post(f"{url}/terminals", json={"name": "Till"}, auth=admin)).json()
     terminal_id = added["terminal"]["id"]
 
-    async def key_shown() -> Any:
+    async def get_newest_key_id() -> Any:
         (terminal,) = (await client.get(f"{url}/terminals", auth=admin)).json()["data"]
         return terminal["api_key_id"]
 
     new = await _create_key(harness, url, terminal_id=terminal_id)
-    assert await key_shown() == new["api_key_id"]
+    assert await get_newest_key_id() == new["api_key_id"]
     await client.delete(f"{url}/keys/{new['api_key_id']}", auth=admin)
-    assert await key_shown() == added["api_key_id"]
+    assert await get_newest_key_id() == added["api_key_id"]
     await client.delete(f"{url}/keys/{added['api_key_id']}", auth=admin)
-    assert await key_shown() is None
+    assert await get_newest_key_id() is None
 
 
 async def test_key_for_another_processors_terminal_is_rejected(
@@ -80,9 +80,9 @@ async def test_key_for_another_processors_terminal_is_rejected(
         f"{PROCESSORS_URL}/{(await create_processor(harness))['processor_id']}",
         await harness.create_admin(),
     )
-    others = f"{PROCESSORS_URL}/{(await create_processor(harness))['processor_id']}/terminals"
-    till = (await client.post(others, json={"name": "Till"}, auth=admin)).json()["terminal"]
-    for terminal_id in (till["id"], "ter_1"):
+    other_url = f"{PROCESSORS_URL}/{(await create_processor(harness))['processor_id']}/terminals"
+    terminal = (await client.post(other_url, json={"name": "Till"}, auth=admin)).json()["terminal"]
+    for terminal_id in (terminal["id"], "ter_1"):
         response = await client.post(f"{url}/keys", json={"terminal_id": terminal_id}, auth=admin)
         assert (response.status_code, response.json()["code"]) == (404, "TERMINAL_NOT_FOUND")
 
@@ -93,16 +93,16 @@ async def test_keys_are_listed_newest_first_in_pages_without_secrets(
     new = await create_processor(harness)
     url, admin = f"{PROCESSORS_URL}/{new['processor_id']}", await harness.create_admin()
     await create_processor(harness)
-    till = (await client.post(f"{url}/terminals", json={"name": "Till"}, auth=admin)).json()
+    added = (await client.post(f"{url}/terminals", json={"name": "Till"}, auth=admin)).json()
     newest = await _create_key(harness, url)
     response = await client.get(f"{url}/keys", params={"limit": 2}, auth=admin)
     first = response.json()
     rest = {"limit": 2, "cursor": first["next_cursor"]}
     second = (await client.get(f"{url}/keys", params=rest, auth=admin)).json()
-    text = [(key["api_key_id"], key["terminal_id"]) for key in first["data"] + second["data"]]
-    assert text == [
+    listed = [(key["api_key_id"], key["terminal_id"]) for key in first["data"] + second["data"]]
+    assert listed == [
         (newest["api_key_id"], None),
-        (till["api_key_id"], till["terminal"]["id"]),
+        (added["api_key_id"], added["terminal"]["id"]),
         (new["api_key_id"], None),
     ]
     assert set(first["data"][0]) == {"api_key_id", "terminal_id", "created_at"}
@@ -112,10 +112,10 @@ async def test_keys_are_listed_newest_first_in_pages_without_secrets(
 async def test_deleting_an_unknown_or_foreign_key_is_not_found(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    new, others = await create_processor(harness), await create_processor(harness)
+    new, other = await create_processor(harness), await create_processor(harness)
     url, admin = f"{PROCESSORS_URL}/{new['processor_id']}/keys", await harness.create_admin()
     await client.delete(f"{url}/{new['api_key_id']}", auth=admin)
-    for key in (new["api_key_id"], others["api_key_id"], ids.encode(ids.KEY, 1), "key_1", "é"):
+    for key in (new["api_key_id"], other["api_key_id"], ids.encode(ids.KEY, 1), "key_1", "é"):
         response = await client.delete(f"{url}/{key}", auth=admin)
         assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")
-    assert await probe_credential(client, get_auth(others)) == VALID_CREDENTIAL
+    assert await probe_credential(client, get_auth(other)) == VALID_CREDENTIAL

@@ -37,12 +37,12 @@ async def test_new_processor_gets_a_working_key(
     assert processor["id"].startswith("prc_")
     assert processor["account_id"].startswith("acc_")
     assert processor["created_at"] == processor["updated_at"]
-    text = {
+    fields = {
         field: value
         for field, value in processor.items()
         if field not in ("id", "account_id", "created_at", "updated_at")
     }
-    assert text == {
+    assert fields == {
         "name": "Corner Shop",
         "phone_number": "+23276123456",
         "email": "shop@example.com",
@@ -62,7 +62,7 @@ async def test_new_processor_gets_a_working_key(
 
 
 @pytest.mark.parametrize(
-    ("change", "status", "named"),
+    ("change", "status", "reported_field"),
     [
         ({"name": None}, 400, "name"),
         ({"phone_number": None}, 400, "phone_number"),
@@ -74,12 +74,16 @@ async def test_new_processor_gets_a_working_key(
     ],
 )
 async def test_invalid_processor_field_is_rejected(
-    client: httpx2.AsyncClient, harness: Harness, change: dict[str, object], status: int, named: str
+    client: httpx2.AsyncClient,
+    harness: Harness,
+    change: dict[str, object],
+    status: int,
+    reported_field: str,
 ) -> None:
     new = {"name": "Shop", "phone_number": "+23276123456", "email": "a@example.com", **change}
     response = await client.post(PROCESSORS_URL, json=new, auth=await harness.create_admin())
     assert response.status_code == status
-    assert list(response.json()["details"]["fields"]) == [named]
+    assert list(response.json()["details"]["fields"]) == [reported_field]
 
 
 async def test_processor_record_shows_the_balance(

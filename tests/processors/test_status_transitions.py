@@ -24,13 +24,13 @@ async def test_keys_of_a_suspended_processor_are_rejected_immediately_in_every_p
 ) -> None:
     new = await create_processor(harness)
     url, admin = f"{PROCESSORS_URL}/{new['processor_id']}", await harness.create_admin("C")
-    till = (
+    terminal = (
         await client.post(
             f"{url}/terminals", json={"name": "Till"}, auth=await harness.create_admin()
         )
     ).json()
     another = await create_processor(harness)
-    for verb, output in (
+    for verb, expected in (
         ("suspend", PROCESSOR_SUSPENDED),
         ("activate", VALID_CREDENTIAL),
         ("suspend", PROCESSOR_SUSPENDED),
@@ -38,8 +38,8 @@ async def test_keys_of_a_suspended_processor_are_rejected_immediately_in_every_p
         response = await client.post(f"{url}/{verb}", json=SUSPEND_BODY, auth=admin)
         assert response.status_code == 200, response.text
         for process in (other_process_client, client):
-            assert await probe_credential(process, get_auth(new)) == output
-            assert await probe_credential(process, get_auth(till)) == output
+            assert await probe_credential(process, get_auth(new)) == expected
+            assert await probe_credential(process, get_auth(terminal)) == expected
             assert await probe_credential(process, get_auth(another)) == VALID_CREDENTIAL
 
 
@@ -90,18 +90,18 @@ async def test_suspension_and_activation_are_recorded_and_audited(
 
 
 @pytest.mark.parametrize(
-    ("first", "verb", "code"),
+    ("earlier_verbs", "verb", "code"),
     [(["suspend"], "suspend", "ALREADY_SUSPENDED"), ([], "activate", "NOT_SUSPENDED")],
 )
 async def test_invalid_transition_is_rejected(
-    client: httpx2.AsyncClient, harness: Harness, first: list[str], verb: str, code: str
+    client: httpx2.AsyncClient, harness: Harness, earlier_verbs: list[str], verb: str, code: str
 ) -> None:
     url, admin = (
         f"{PROCESSORS_URL}/{(await create_processor(harness))['processor_id']}",
         await harness.create_admin(),
     )
-    for move in first:
-        await client.post(f"{url}/{move}", json=SUSPEND_BODY, auth=admin)
+    for earlier_verb in earlier_verbs:
+        await client.post(f"{url}/{earlier_verb}", json=SUSPEND_BODY, auth=admin)
     response = await client.post(f"{url}/{verb}", json=SUSPEND_BODY, auth=admin)
     assert (response.status_code, response.json()["code"]) == (409, code)
 

@@ -25,9 +25,11 @@ async def _create_processor(harness: Harness) -> str:
     return f"{PROCESSORS_URL}/{(await create_processor(harness))['processor_id']}/terminals"
 
 
-async def _add_terminal(harness: Harness, terminals: str, name: str = "Till 1") -> dict[str, Any]:
+async def _add_terminal(
+    harness: Harness, terminals_url: str, name: str = "Till 1"
+) -> dict[str, Any]:
     response = await harness.client.post(
-        terminals, json={"name": name}, auth=await harness.create_admin()
+        terminals_url, json={"name": name}, auth=await harness.create_admin()
     )
     assert response.status_code == 201, response.text
     body: dict[str, Any] = response.json()
@@ -37,13 +39,13 @@ async def _add_terminal(harness: Harness, terminals: str, name: str = "Till 1") 
 async def test_new_terminal_gets_its_own_key(
     client: httpx2.AsyncClient, harness: Harness, services: Services
 ) -> None:
-    terminals = await _create_processor(harness)
-    added = await _add_terminal(harness, terminals)
+    terminals_url = await _create_processor(harness)
+    added = await _add_terminal(harness, terminals_url)
     assert list(added) == ["terminal", "api_key_id", "hmac_secret"]
     terminal = added["terminal"]
     assert terminal == {
         "id": terminal["id"],
-        "processor_id": terminals.split("/")[4],
+        "processor_id": terminals_url.split("/")[4],
         "name": "Till 1",
         "status": "active",
         "api_key_id": added["api_key_id"],
@@ -63,33 +65,36 @@ async def test_new_terminal_gets_its_own_key(
 async def test_terminals_are_listed_newest_first_in_pages(
     client: httpx2.AsyncClient, harness: Harness, services: Services
 ) -> None:
-    terminals, admin = await _create_processor(harness), await harness.create_admin()
+    terminals_url, admin = await _create_processor(harness), await harness.create_admin()
     await _add_terminal(harness, await _create_processor(harness), "another's")
     created = [
-        (await _add_terminal(harness, terminals, name))["terminal"]
+        (await _add_terminal(harness, terminals_url, name))["terminal"]
         for name in ("one", "two", "three")
     ]
-    seen = services.clock()
+    last_seen_at = services.clock()
     await services.database.execute(
         "UPDATE terminals SET last_seen_at = $2 WHERE id = $1",
         ids.decode(ids.TERMINAL, created[1]["id"]),
-        seen,
+        last_seen_at,
     )
-    created[1]["last_seen_at"] = format_rfc3339(seen)
-    first = (await client.get(terminals, params={"limit": 2}, auth=admin)).json()
+    created[1]["last_seen_at"] = format_rfc3339(last_seen_at)
+    first = (await client.get(terminals_url, params={"limit": 2}, auth=admin)).json()
     assert first["data"] == [created[2], created[1]]
     rest = {"limit": 2, "cursor": first["next_cursor"]}
-    second = (await client.get(terminals, params=rest, auth=admin)).json()
+    second = (await client.get(terminals_url, params=rest, auth=admin)).json()
     assert second == {"data": [created[0]], "has_more": False, "next_cursor": None}
 
 
 async def test_key_of_a_blocked_terminal_is_rejected_immediately_in_every_process(
     client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    terminals, admin = await _create_processor(harness), await harness.create_admin()
-    till, another = await _add_terminal(harness, terminals), await _add_terminal(harness, terminals)
-    url = f"{terminals}/{till['terminal']['id']}"
-    for verb, status, output in (
+    terminals_url, admin = await _create_processor(harness), await harness.create_admin()
+    target, other = (
+        await _add_terminal(harness, terminals_url),
+        await _add_terminal(harness, terminals_url),
+    )
+    url = f"{terminals_url}/{target['terminal']['id']}"
+    for verb, status, expected in (
         ("block", "blocked", TERMINAL_BLOCKED),
         ("unblock", "active", VALID_CREDENTIAL),
         ("block", "blocked", TERMINAL_BLOCKED),
@@ -97,11 +102,11 @@ async def test_key_of_a_blocked_terminal_is_rejected_immediately_in_every_proces
         response = await client.post(f"{url}/{verb}", json={"reason": "stolen"}, auth=admin)
         assert response.status_code == 200, response.text
         assert list(response.json()) == ["success", "message", "terminal"]
-        assert response.json()["terminal"] == till["terminal"] | {"status": status}
+        assert response.json()["terminal"] == target["terminal"] | {"status": status}
         for process in (other_process_client, client):
-            assert await probe_credential(process, get_auth(till)) == output
-            assert await probe_credential(process, get_auth(another)) == VALID_CREDENTIAL
-    first, second = await harness.list_audit_entries(till["terminal"]["id"], "terminal.blocked")
+            assert await probe_credential(process, get_auth(target)) == expected
+            assert await probe_credential(process, get_auth(other)) == VALID_CREDENTIAL
+    first, second = await harness.list_audit_entries(target["terminal"]["id"], "terminal.blocked")
     assert first["changes"] == second["changes"] == {"status": ["active", "blocked"]}
     assert first["reason"] == "stolen"
 
@@ -109,8 +114,8 @@ async def test_key_of_a_blocked_terminal_is_rejected_immediately_in_every_proces
 async def test_invalid_terminal_transition_is_rejected(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    terminals, admin = await _create_processor(harness), await harness.create_admin()
-    url = f"{terminals}/{(await _add_terminal(harness, terminals))['terminal']['id']}"
+    terminals_url, admin = await _create_processor(harness), await harness.create_admin()
+    url = f"{terminals_url}/{(await _add_terminal(harness, terminals_url))['terminal']['id']}"
     response = await client.post(f"{url}/unblock", auth=admin)
     assert (response.status_code, response.json()["code"]) == (409, "NOT_BLOCKED")
     await client.post(f"{url}/block", auth=admin)
@@ -121,11 +126,11 @@ async def test_invalid_terminal_transition_is_rejected(
 async def test_another_processors_terminal_is_not_found(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    terminals, admin = await _create_processor(harness), await harness.create_admin()
-    others = (await _add_terminal(harness, await _create_processor(harness)))["terminal"]["id"]
-    for id in (others, ids.encode(ids.TERMINAL, 1), "ter_1", "é"):
+    terminals_url, admin = await _create_processor(harness), await harness.create_admin()
+    other_id = (await _add_terminal(harness, await _create_processor(harness)))["terminal"]["id"]
+    for id in (other_id, ids.encode(ids.TERMINAL, 1), "ter_1", "é"):
         for verb in ("block", "unblock"):
-            response = await client.post(f"{terminals}/{id}/{verb}", auth=admin)
+            response = await client.post(f"{terminals_url}/{id}/{verb}", auth=admin)
             assert (response.status_code, response.json()["code"]) == (404, "TERMINAL_NOT_FOUND")
 
 

@@ -29,7 +29,7 @@ async def test_transfer_receipt_shows_the_remaining_balance(
     response = await client.post(url, json=body, auth=await harness.create_admin("F"))
     assert response.status_code == 200, response.text
     receipt = response.json()
-    transaction = ids.decode(ids.TRANSACTION, receipt.pop("transaction_id"))
+    transaction_id = ids.decode(ids.TRANSACTION, receipt.pop("transaction_id"))
     assert receipt == {
         "success": True,
         "message": "Transfer completed",
@@ -38,14 +38,14 @@ async def test_transfer_receipt_shows_the_remaining_balance(
         "processor_balance": "1,250.00 SLE",
     }
     row = await harness.services.database.fetchrow(
-        "SELECT type, channel, fee_amount, context FROM transactions WHERE id = $1", transaction
+        "SELECT type, channel, fee_amount, context FROM transactions WHERE id = $1", transaction_id
     )
     assert row is not None
     assert tuple(row) == ("processor_transfer", "admin", 0, {"memo": "Prize"})
-    page = await client.get(
+    subscriber = await client.get(
         f"/api/v1/subscribers/{customer['id']}", auth=harness.get_service_auth()
     )
-    assert page.json()["balance"] == "750.00"
+    assert subscriber.json()["balance"] == "750.00"
 
 
 async def test_replayed_transfer_moves_no_money(
@@ -57,11 +57,11 @@ async def test_replayed_transfer_moves_no_money(
         await harness.create_admin(),
     )
     body = {"subscriber_id": customer["id"], "amount": "10", "request_id": "one"}
-    first, again = [await client.post(url, json=body, auth=admin) for _ in range(2)]
-    assert again.json() == first.json()
-    assert again.headers["Idempotent-Replayed"] == "true"
-    other = await client.post(url, json=body | {"amount": "11"}, auth=admin)
-    assert (other.status_code, other.json()["code"]) == (409, "DUPLICATE_REQUEST")
+    first, replayed = [await client.post(url, json=body, auth=admin) for _ in range(2)]
+    assert replayed.json() == first.json()
+    assert replayed.headers["Idempotent-Replayed"] == "true"
+    conflict = await client.post(url, json=body | {"amount": "11"}, auth=admin)
+    assert (conflict.status_code, conflict.json()["code"]) == (409, "DUPLICATE_REQUEST")
 
 
 async def test_transfer_above_the_balance_is_declined(
@@ -100,18 +100,18 @@ async def test_status_and_limit_violations_decline_the_transfer(
     url, admin = await _create_funded_processor(harness, "600000"), await harness.create_admin()
     customer = await harness.create_subscriber()
 
-    async def refused(amount: str = "1") -> Any:
+    async def get_error(amount: str = "1") -> Any:
         body = {"subscriber_id": customer["id"], "amount": amount}
         response = await client.post(url, json=body, auth=admin)
         return response.status_code, response.json()["code"], response.json().get("details")
 
-    status, code, details = await refused("500000.01")
+    status, code, details = await get_error("500000.01")
     assert (status, code) == (403, "MAX_BALANCE_EXCEEDED")
     assert details["party"] == "receiver"
     await client.post(f"/api/v1/subscribers/{customer['id']}/block", json=SUSPEND_BODY, auth=admin)
-    assert await refused() == (403, "SUBSCRIBER_BLOCKED", {"party": "receiver"})
+    assert await get_error() == (403, "SUBSCRIBER_BLOCKED", {"party": "receiver"})
     await client.post(url.replace("/transfer", "/suspend"), json=SUSPEND_BODY, auth=admin)
-    assert await refused() == (403, "PROCESSOR_SUSPENDED", {"party": "sender"})
+    assert await get_error() == (403, "PROCESSOR_SUSPENDED", {"party": "sender"})
 
 
 @pytest.mark.parametrize("id", [ids.encode(ids.SUBSCRIBER, 1), "sub_1", "x"])

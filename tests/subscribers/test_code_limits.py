@@ -1,4 +1,4 @@
-"""One-time codes per phone number: 1 a minute and 5 an hour, over every route."""
+"""One-time code limits per phone number: 1 per minute and 5 per hour, across all routes."""
 
 import asyncio
 from collections import Counter
@@ -81,8 +81,8 @@ async def test_rate_limited_request_leaves_the_pending_code_valid(
 
 async def test_failed_request_does_not_count(harness: Harness, record: dict[str, Any]) -> None:
     key = await harness.create_api_key("subscribers:write")
-    refused = await harness.client.post(f"{URL}/{record['id']}/reset-pin", auth=key)
-    assert refused.status_code == 403
+    rejected = await harness.client.post(f"{URL}/{record['id']}/reset-pin", auth=key)
+    assert rejected.status_code == 403
     assert (await request_code(harness, record, "reset-pin")).status_code == 200
 
 
@@ -92,10 +92,10 @@ async def test_expired_rows_are_purged(harness: Harness, database: Database) -> 
         async with database.transaction() as tx:
             assert await code_send_limit.reserve(tx, f"+2327600{number:04}", now) is None
     harness.advance_clock(hours=1)
-    for phone, left in (("+23276100001", 6), ("+23276100002", 2)):
+    for phone, remaining in (("+23276100001", 6), ("+23276100002", 2)):
         async with database.transaction() as tx:
             assert await code_send_limit.reserve(tx, phone, harness.services.clock()) is None
-        assert await database.fetchval("SELECT count(*) FROM one_time_code_sends") == left
+        assert await database.fetchval("SELECT count(*) FROM one_time_code_sends") == remaining
 
 
 async def test_clock_set_back_by_hours_does_not_lock_a_number_out(

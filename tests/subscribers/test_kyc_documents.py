@@ -16,7 +16,7 @@ from PIL import Image
 from harness import BearerAuth, Harness
 from tapgate import ids, images
 from tapgate.subscribers.kyc_documents import operations
-from tapgate.subscribers.kyc_documents.operations import MAX_PENDING_PICTURES, picture_threads
+from tapgate.subscribers.kyc_documents.operations import MAX_PENDING_IMAGES, image_threads
 
 URL = "/api/v1/subscribers"
 RED, BLUE = (200, 0, 0), (0, 0, 200)
@@ -30,9 +30,9 @@ def build_data_uri(content: bytes, media_type: str = "image/png") -> str:
     return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
 
 
-def encode_image(image: Image.Image, form: str = "PNG", **options: Any) -> bytes:
+def encode_image(image: Image.Image, image_format: str = "PNG", **options: Any) -> bytes:
     file = io.BytesIO()
-    image.save(file, form, **options)
+    image.save(file, image_format, **options)
     return file.getvalue()
 
 
@@ -94,9 +94,9 @@ async def upload_and_fetch(harness: Harness, image: str) -> tuple[httpx2.Respons
     record = await harness.create_subscriber()
     response = await upload_document(harness, record, image)
     assert response.status_code == 201, response.text
-    page = await get_document(harness, record, response.json()["document_id"])
-    assert page.status_code == 200
-    return page, Image.open(io.BytesIO(page.content))
+    download = await get_document(harness, record, response.json()["document_id"])
+    assert download.status_code == 200
+    return download, Image.open(io.BytesIO(download.content))
 
 
 async def get_kyc_status(harness: Harness, record: dict[str, Any]) -> str:
@@ -121,21 +121,21 @@ async def test_document_is_added_listed_and_downloaded(harness: Harness) -> None
         build_url(record), params={"limit": "3"}, auth=harness.get_service_auth()
     )
     page = response.json()
-    assert [list(item) for item in page["data"]] == [
+    assert [list(document) for document in page["data"]] == [
         ["document_id", "document_type", "created_at"]
     ] * 3
     response = await harness.client.get(
         build_url(record), params={"cursor": page["next_cursor"]}, auth=harness.get_service_auth()
     )
-    listed = [entry["document_id"] for entry in page["data"] + response.json()["data"]]
-    assert listed == [element["document_id"] for element in reversed(documents)]
-    shown = await get_document(harness, record, documents[0]["document_id"])
-    assert shown.headers["content-type"] == "image/png"
-    assert shown.headers["cache-control"] == "no-store"
-    assert shown.headers["x-content-type-options"] == "nosniff"
-    name = f"{documents[0]['document_id']}.png"
-    assert shown.headers["content-disposition"] == f'attachment; filename="{name}"'
-    assert Image.open(io.BytesIO(shown.content)).tobytes() == build_image().tobytes()
+    listed = [document["document_id"] for document in page["data"] + response.json()["data"]]
+    assert listed == [document["document_id"] for document in reversed(documents)]
+    download = await get_document(harness, record, documents[0]["document_id"])
+    assert download.headers["content-type"] == "image/png"
+    assert download.headers["cache-control"] == "no-store"
+    assert download.headers["x-content-type-options"] == "nosniff"
+    filename = f"{documents[0]['document_id']}.png"
+    assert download.headers["content-disposition"] == f'attachment; filename="{filename}"'
+    assert Image.open(io.BytesIO(download.content)).tobytes() == build_image().tobytes()
 
 
 async def test_image_is_encrypted_in_the_database_and_bound_to_its_row(harness: Harness) -> None:
@@ -144,7 +144,9 @@ async def test_image_is_encrypted_in_the_database_and_bound_to_its_row(harness: 
         (await upload_document(harness, record)).json(),
         (await upload_document(harness, record)).json(),
     )
-    numbers = [ids.decode(ids.DOCUMENT, one["document_id"]) for one in (first, second)]
+    document_ids = [
+        ids.decode(ids.DOCUMENT, document["document_id"]) for document in (first, second)
+    ]
     database = harness.services.database
     for row in await database.fetch("SELECT image FROM kyc_documents"):
         assert b"PNG" not in row["image"]
@@ -153,7 +155,7 @@ async def test_image_is_encrypted_in_the_database_and_bound_to_its_row(harness: 
     await database.execute(
         """UPDATE kyc_documents SET image = other.image FROM kyc_documents other
            WHERE kyc_documents.id = $1 AND other.id = $2""",
-        *numbers,
+        *document_ids,
     )
     assert (await get_document(harness, record, first["document_id"])).status_code == 500
     assert (await get_document(harness, record, second["document_id"])).status_code == 200
@@ -163,29 +165,33 @@ async def test_image_metadata_is_removed(harness: Harness) -> None:
     exif = Image.Exif()
     exif[0x010F] = "sEcReT camera"
     exif[0x8825] = {1: "N", 2: (8.0, 29.0, 3.0)}
-    for form, media_type, options in [
+    for image_format, media_type, options in [
         ("JPEG", "image/jpeg", {"comment": b"sEcReT"}),
         ("PNG", "image/png", {"dpi": (300, 300)}),
     ]:
-        content = encode_image(build_image(), form, exif=exif, icc_profile=b"sEcReT", **options)
+        content = encode_image(
+            build_image(), image_format, exif=exif, icc_profile=b"sEcReT", **options
+        )
         assert b"sEcReT" in content
-        page, image = await upload_and_fetch(
+        download, image = await upload_and_fetch(
             harness, build_data_uri(content + b"sEcReT", media_type)
         )
-        assert page.headers["content-type"] == media_type
-        assert b"sEcReT" not in page.content
+        assert download.headers["content-type"] == media_type
+        assert b"sEcReT" not in download.content
         assert dict(image.getexif()) == {}
         assert not {"icc_profile", "exif", "comment", "dpi", "xmp"} & set(image.info)
 
 
-@pytest.mark.parametrize(("form", "media_type"), [("JPEG", "image/jpeg"), ("PNG", "image/png")])
+@pytest.mark.parametrize(
+    ("image_format", "media_type"), [("JPEG", "image/jpeg"), ("PNG", "image/png")]
+)
 async def test_image_is_rotated_by_its_exif_orientation(
-    harness: Harness, form: str, media_type: str
+    harness: Harness, image_format: str, media_type: str
 ) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # rotate 90 degrees clockwise
     _, image = await upload_and_fetch(
-        harness, build_data_uri(encode_image(build_image(), form, exif=exif), media_type)
+        harness, build_data_uri(encode_image(build_image(), image_format, exif=exif), media_type)
     )
     assert image.size == (40, 60)
     top, bottom = image.convert("RGB").getpixel((20, 5)), image.getpixel((20, 55))
@@ -217,9 +223,9 @@ async def test_additional_images_in_a_jpeg_are_dropped(harness: Harness) -> None
     content = encode_image(
         build_image(), "MPO", save_all=True, append_images=[Image.new("RGB", (9, 9))]
     )
-    page, image = await upload_and_fetch(harness, build_data_uri(content, "image/jpeg"))
+    download, image = await upload_and_fetch(harness, build_data_uri(content, "image/jpeg"))
     assert (image.format, image.size) == ("JPEG", (60, 40))
-    assert len(page.content) < len(content)
+    assert len(download.content) < len(content)
 
 
 async def test_scan_markers_inside_a_comment_are_not_counted(harness: Harness) -> None:
@@ -246,7 +252,7 @@ def build_padded_image(length: int) -> bytes:
     return content[: content.index(b"\xff\xda") + 14] + b"\xff" * length + b"\0"
 
 
-async def test_jpeg_of_padding_is_rejected(harness: Harness) -> None:
+async def test_jpeg_with_padding_instead_of_scan_data_is_rejected(harness: Harness) -> None:
     image = build_data_uri(build_padded_image(50_000), "image/jpeg")
     response = await upload_document(harness, await harness.create_subscriber(), image)
     assert response.status_code == 422
@@ -255,67 +261,67 @@ async def test_jpeg_of_padding_is_rejected(harness: Harness) -> None:
 def test_counting_scans_takes_time_linear_in_the_padding() -> None:
     """Measured in thread CPU time, which other load on the machine does not affect."""
 
-    def work(length: int) -> float:
+    def measure_seconds(length: int) -> float:
         content, started = build_padded_image(length), time.thread_time()
         assert images._count_jpeg_scans(content) == 1
         return time.thread_time() - started
 
-    little, much = (min(work(length) for _ in range(5)) for length in (10_000, 100_000))
-    assert much < 40 * little
+    short, long = (min(measure_seconds(length) for _ in range(5)) for length in (10_000, 100_000))
+    assert long < 40 * short
 
 
 async def test_uploads_beyond_the_pending_limit_get_503(harness: Harness) -> None:
-    records = [await harness.create_subscriber() for _ in range(MAX_PENDING_PICTURES // 4)]
-    busy = threading.Event()
-    first = [asyncio.create_task(picture_threads.run(busy.wait)) for _ in range(2)]
-    sent = [asyncio.create_task(upload_document(harness, record)) for record in records * 4]
+    records = [await harness.create_subscriber() for _ in range(MAX_PENDING_IMAGES // 4)]
+    release = threading.Event()
+    blockers = [asyncio.create_task(image_threads.run(release.wait)) for _ in range(2)]
+    uploads = [asyncio.create_task(upload_document(harness, record)) for record in records * 4]
     async with asyncio.timeout(30):
-        while len(refused := [task for task in sent if task.done()]) < len(first):
+        while len(rejected := [task for task in uploads if task.done()]) < len(blockers):
             await asyncio.sleep(0.01)
-    busy.set()
-    await asyncio.gather(*first)
-    assert {task.result().status_code for task in refused} == {503}
-    others = [task for task in sent if task not in refused]
+    release.set()
+    await asyncio.gather(*blockers)
+    assert {task.result().status_code for task in rejected} == {503}
+    others = [task for task in uploads if task not in rejected]
     assert {(await task).status_code for task in others} == {201}
 
 
 INVALID_IMAGES: dict[str, str] = {
     "no data URI": base64.b64encode(PNG).decode(),
-    "an address": "https://example.com/image.png",
-    "another type": build_data_uri(encode_image(build_image(), "GIF"), "image/gif"),
-    "a page": build_data_uri(b"<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml"),
+    "URL": "https://example.com/image.png",
+    "GIF": build_data_uri(encode_image(build_image(), "GIF"), "image/gif"),
+    "SVG": build_data_uri(b"<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml"),
     "not base64": "data:image/png;base64,%%%%",
-    "base64 with other letters": "data:image/png;base64,é" + base64.b64encode(PNG).decode(),
-    "cut base64": build_data_uri(PNG)[:-3],
-    "no base64": "data:image/png," + PNG.hex(),
+    "non-ASCII base64": "data:image/png;base64,é" + base64.b64encode(PNG).decode(),
+    "truncated base64": build_data_uri(PNG)[:-3],
+    "hex instead of base64": "data:image/png," + PNG.hex(),
     "empty": "data:image/png;base64,",
-    "announced as another": build_data_uri(PNG, "image/jpeg"),
-    "a JPEG announced as PNG": build_data_uri(encode_image(build_image(), "JPEG")),
-    "a GIF announced as PNG": build_data_uri(encode_image(build_image(), "GIF")),
+    "PNG declared as JPEG": build_data_uri(PNG, "image/jpeg"),
+    "JPEG declared as PNG": build_data_uri(encode_image(build_image(), "JPEG")),
+    "GIF declared as PNG": build_data_uri(encode_image(build_image(), "GIF")),
     "truncated PNG": build_data_uri(PNG[: len(PNG) // 2]),
     "truncated JPEG": build_data_uri(encode_image(build_image(), "JPEG")[:-200], "image/jpeg"),
     "many scans": build_data_uri(build_jpeg_with_scans(60), "image/jpeg"),
-    "only a head": build_data_uri(PNG[:40]),
-    "only a signature": build_data_uri(PNG[:8]),
+    "header only": build_data_uri(PNG[:40]),
+    "signature only": build_data_uri(PNG[:8]),
     "noise": build_data_uri(bytes(range(256)) * 10),
-    "changed": build_data_uri(PNG[:60] + b"\0\0\0\0\0" + PNG[65:]),
+    "corrupted": build_data_uri(PNG[:60] + b"\0\0\0\0\0" + PNG[65:]),
     "animated": build_data_uri(encode_image(build_image(), save_all=True,
                                append_images=[build_image((60, 40))] * 2,
                                duration=[10, 20, 30], default_image=True)),
     "too large": build_data_uri(build_png_of_size(8000, 6000)),
-    "so large that the decoder warns": build_data_uri(build_png_of_size(10_000, 10_000)),
-    "so large that the decoder refuses": build_data_uri(build_png_of_size(60_000, 60_000)),
-    "without any height": build_data_uri(build_png_of_size(60, 0)),
-    "text that unpacks to much": build_data_uri(
+    "size above the decoder's warning limit": build_data_uri(build_png_of_size(10_000, 10_000)),
+    "size above the decoder's error limit": build_data_uri(build_png_of_size(60_000, 60_000)),
+    "zero height": build_data_uri(build_png_of_size(60, 0)),
+    "decompression bomb in a text chunk": build_data_uri(
         PNG[:33] + build_png_chunk(b"zTXt", b"k\0\0" + zlib.compress(bytes(80_000_000))) + PNG[33:]
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", INVALID_IMAGES)
-async def test_invalid_image_is_rejected(harness: Harness, what: str) -> None:
+@pytest.mark.parametrize("case", INVALID_IMAGES)
+async def test_invalid_image_is_rejected(harness: Harness, case: str) -> None:
     record = await harness.create_subscriber()
-    response = await upload_document(harness, record, INVALID_IMAGES[what])
+    response = await upload_document(harness, record, INVALID_IMAGES[case])
     assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
     assert list(response.json()["details"]["fields"]) == ["image"]
     assert await get_kyc_status(harness, record) == "NONE"
@@ -336,17 +342,17 @@ async def test_truncated_image_causes_no_server_error(harness: Harness) -> None:
 
 async def test_invalid_fields_are_named(harness: Harness) -> None:
     record = await harness.create_subscriber()
-    good = {"document_type": "selfie", "image": build_data_uri(PNG)}
-    wrong: list[tuple[str, Any, int]] = [
+    valid_body = {"document_type": "selfie", "image": build_data_uri(PNG)}
+    invalid_fields: list[tuple[str, Any, int]] = [
         ("document_type", None, 400),
         ("document_type", "passport", 422),
         ("image", None, 400),
         ("image", 5, 400),
         ("image", "", 422),
     ]
-    for field, value, status in wrong:
+    for field, value, status in invalid_fields:
         response = await harness.client.post(
-            build_url(record), json={**good, field: value}, auth=harness.get_service_auth()
+            build_url(record), json={**valid_body, field: value}, auth=harness.get_service_auth()
         )
         assert response.status_code == status, field
         assert list(response.json()["details"]["fields"]) == [field]
@@ -364,48 +370,48 @@ async def test_large_image_is_accepted_and_oversized_body_is_rejected(harness: H
 async def test_other_requests_are_served_while_an_image_is_decoded(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    record, read_picture = await harness.create_subscriber(), operations.decode_data_uri
-    begun, others_had_their_turn = threading.Event(), threading.Event()
+    record, decode_data_uri = await harness.create_subscriber(), operations.decode_data_uri
+    started, resume = threading.Event(), threading.Event()
 
-    def slowly(image: str) -> images.EncodedImage:
-        begun.set()
-        assert others_had_their_turn.wait(30), "nobody else is answered"
-        return read_picture(image)
+    def decode_when_resumed(image: str) -> images.EncodedImage:
+        started.set()
+        assert resume.wait(30), "no other request was served"
+        return decode_data_uri(image)
 
-    monkeypatch.setattr(operations, "decode_data_uri", slowly)
-    sending = asyncio.create_task(upload_document(harness, record))
-    while not begun.is_set():
+    monkeypatch.setattr(operations, "decode_data_uri", decode_when_resumed)
+    upload = asyncio.create_task(upload_document(harness, record))
+    while not started.is_set():
         await asyncio.sleep(0.002)
     assert await get_kyc_status(harness, record) == "NONE"
-    assert not sending.done()
-    others_had_their_turn.set()
-    assert (await sending).status_code == 201
+    assert not upload.done()
+    resume.set()
+    assert (await upload).status_code == 201
 
 
 async def test_decoding_a_large_image_does_not_block_the_event_loop(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    record, read_picture = await harness.create_subscriber(), operations.decode_data_uri
-    at_work = threading.Event()
+    record, decode_data_uri = await harness.create_subscriber(), operations.decode_data_uri
+    is_decoding = threading.Event()
 
-    def noticed(image: str) -> images.EncodedImage:
-        at_work.set()
+    def decode_and_flag(image: str) -> images.EncodedImage:
+        is_decoding.set()
         try:
-            return read_picture(image)
+            return decode_data_uri(image)
         finally:
-            at_work.clear()
+            is_decoding.clear()
 
-    monkeypatch.setattr(operations, "decode_data_uri", noticed)
+    monkeypatch.setattr(operations, "decode_data_uri", decode_and_flag)
     large = build_data_uri(encode_image(Image.new("RGB", (4000, 4000), RED)))
     for _ in range(10):  # a busy machine may stall for an entire attempt
-        sending, turns = asyncio.create_task(upload_document(harness, record, large)), 0
-        while not sending.done():
+        upload, loop_turns = asyncio.create_task(upload_document(harness, record, large)), 0
+        while not upload.done():
             await asyncio.sleep(0.001)
-            turns += at_work.is_set()
-        assert (await sending).status_code == 201
-        if turns > 10:
+            loop_turns += is_decoding.is_set()
+        assert (await upload).status_code == 201
+        if loop_turns > 10:
             break
-    assert turns > 10
+    assert loop_turns > 10
 
 
 async def test_new_document_resets_the_kyc_status_and_publishes_only_changes(
@@ -430,8 +436,8 @@ async def test_new_document_resets_the_kyc_status_and_publishes_only_changes(
         ("VERIFIED", 2),
         ("PENDING", 2),
     ]
-    page = await harness.client.get(f"{URL}/{record['id']}", auth=admin)
-    assert rows[-1]["data"] == page.json()
+    response = await harness.client.get(f"{URL}/{record['id']}", auth=admin)
+    assert rows[-1]["data"] == response.json()
 
 
 async def test_document_uploads_and_views_are_audited(harness: Harness) -> None:
@@ -442,8 +448,8 @@ async def test_document_uploads_and_views_are_audited(harness: Harness) -> None:
     assert (added["actor"]["id"], added["changes"]) == (admin.id, {"id_front": [None, document]})
     (updated,) = await harness.list_audit_entries(record["id"], "subscriber.updated")
     assert updated["changes"] == {"kyc_status": ["NONE", "PENDING"]}
-    (seen,) = await harness.list_audit_entries(record["id"], "subscriber.kyc_document_seen")
-    assert (seen["actor"]["id"], seen["reason"]) == (admin.id, document)
+    (viewed,) = await harness.list_audit_entries(record["id"], "subscriber.kyc_document_seen")
+    assert (viewed["actor"]["id"], viewed["reason"]) == (admin.id, document)
 
 
 async def test_only_system_admins_and_compliance_can_view_the_image(harness: Harness) -> None:
@@ -463,15 +469,15 @@ async def test_only_system_admins_and_compliance_can_view_the_image(harness: Har
 async def test_unknown_subscriber_or_document_is_not_found(harness: Harness) -> None:
     record, other = await harness.create_subscriber(), await harness.create_subscriber()
     document = (await upload_document(harness, record)).json()["document_id"]
-    nobody = {"id": "sub_0000000000000"}
+    unknown = {"id": "sub_0000000000000"}
     for response in (
-        await upload_document(harness, nobody),
-        await get_document(harness, nobody, document),
-        await harness.client.get(build_url(nobody), auth=harness.get_service_auth()),
+        await upload_document(harness, unknown),
+        await get_document(harness, unknown, document),
+        await harness.client.get(build_url(unknown), auth=harness.get_service_auth()),
     ):
         assert (response.status_code, response.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
-    for owner, name in ((other, document), (record, "doc_0000000000000"), (record, "x")):
-        response = await get_document(harness, owner, name)
+    for owner, document_id in ((other, document), (record, "doc_0000000000000"), (record, "x")):
+        response = await get_document(harness, owner, document_id)
         assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")
 
 

@@ -90,7 +90,7 @@ async def test_document_over_the_limit_is_rejected_before_it_is_decoded(
     record = await harness.create_subscriber()
     for _ in range(4):
         await upload_document(harness, record)
-    monkeypatch.setattr(operations, "picture_threads", None)
+    monkeypatch.setattr(operations, "image_threads", None)
     assert_limited(await upload_document(harness, record), "undecided_per_type", 4)
 
 
@@ -98,7 +98,7 @@ async def test_limit_reveals_nothing_about_a_restricted_subscriber(harness: Harn
     record = await harness.create_restricted_subscriber()
     for _ in range(4):
         assert (await upload_document(harness, record)).status_code == 201
-    refused = await upload_document(
+    response = await upload_document(
         harness, record, caller=await harness.create_api_key("subscribers:write")
     )
-    assert (refused.status_code, refused.json()["code"]) == (403, "OTP_REQUIRED")
+    assert (response.status_code, response.json()["code"]) == (403, "OTP_REQUIRED")

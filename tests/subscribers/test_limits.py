@@ -18,8 +18,8 @@ async def get_limits(harness: Harness, subscriber_id: str, caller: Any = None) -
         f"/api/v1/subscribers/{subscriber_id}/limits", auth=caller or harness.get_service_auth()
     )
     assert response.status_code == 200, response.text
-    found: dict[str, Any] = response.json()
-    return found
+    limits: dict[str, Any] = response.json()
+    return limits
 
 
 async def set_limit(harness: Harness, **limits: str) -> None:
@@ -47,11 +47,11 @@ def format_midnight(day: date) -> str:
 
 
 async def test_limits_show_used_and_remaining_amounts(harness: Harness) -> None:
-    sender, friend = (
+    sender, recipient = (
         await harness.create_subscriber(balance="5000"),
         await harness.create_subscriber(),
     )
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], friend["id"], "1500.50")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "1500.50")
     day = get_today(harness)
     month_end = (day.replace(day=1) + timedelta(days=31)).replace(day=1)
     assert await get_limits(harness, sender["id"], await harness.create_admin("F")) == {
@@ -72,17 +72,17 @@ async def test_limits_show_used_and_remaining_amounts(harness: Harness) -> None:
         },
         "max_balance": "500000.00",
     }
-    assert (await get_limits(harness, friend["id"]))["daily"]["used"] == "0.00"
+    assert (await get_limits(harness, recipient["id"]))["daily"]["used"] == "0.00"
 
 
 @pytest.mark.parametrize("period", ["daily", "monthly"])
 async def test_exactly_the_remaining_amount_can_be_sent(harness: Harness, period: str) -> None:
-    sender, friend = (
+    sender, recipient = (
         await harness.create_subscriber(balance="1000"),
         await harness.create_subscriber(),
     )
     await set_limit(harness, daily_limit="100", monthly_limit="100")
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], friend["id"], "70")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "70")
     expected = Code.DAILY_LIMIT_EXCEEDED
     if period == "monthly" and get_today(harness).day > 1:
         # Usage from an earlier day of the month counts only toward the monthly limit.
@@ -91,31 +91,31 @@ async def test_exactly_the_remaining_amount_can_be_sent(harness: Harness, period
     remaining = (await get_limits(harness, sender["id"]))[period]["remaining"]
     assert remaining == "30.00"
     declined = await submit_command(
-        harness, chart.TRANSFER_P2P, sender["id"], friend["id"], "30.01"
+        harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "30.01"
     )
     assert declined.code == expected
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], friend["id"], remaining)
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], remaining)
     assert (await get_limits(harness, sender["id"]))[period]["remaining"] == "0.00"
 
 
 async def test_usage_of_a_previous_month_does_not_count(harness: Harness) -> None:
-    sender, friend = (
+    sender, recipient = (
         await harness.create_subscriber(balance="1000"),
         await harness.create_subscriber(),
     )
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], friend["id"], "70")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "70")
     last_month = get_today(harness).replace(day=1) - timedelta(days=1)
     await set_last_sent_day(harness, sender["id"], last_month)
-    found = await get_limits(harness, sender["id"])
-    assert (found["daily"]["used"], found["monthly"]["used"]) == ("0.00", "0.00")
+    limits = await get_limits(harness, sender["id"])
+    assert (limits["daily"]["used"], limits["monthly"]["used"]) == ("0.00", "0.00")
 
 
 async def test_usage_recorded_by_a_clock_that_runs_ahead_still_counts(harness: Harness) -> None:
-    sender, friend = (
+    sender, recipient = (
         await harness.create_subscriber(balance="1000"),
         await harness.create_subscriber(),
     )
-    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], friend["id"], "70")
+    await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], recipient["id"], "70")
     ahead = get_today(harness) + timedelta(days=1)
     await set_last_sent_day(harness, sender["id"], ahead)
     daily = (await get_limits(harness, sender["id"]))["daily"]
@@ -129,10 +129,13 @@ async def test_usage_recorded_by_a_clock_that_runs_ahead_still_counts(harness: H
 async def test_refund_reduces_usage_and_a_lowered_limit_leaves_zero_remaining(
     harness: Harness,
 ) -> None:
-    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    payer, merchant = (
+        await harness.create_subscriber(balance="1000"),
+        await create_processor(harness),
+    )
     card = await harness.create_card(payer["id"])
-    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "100")
-    await submit_refund(harness, paid, shop, "40")
+    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "100")
+    await submit_refund(harness, paid, merchant, "40")
     assert (await get_limits(harness, payer["id"]))["daily"]["used"] == "60.00"
     await set_limit(harness, daily_limit="50")
     daily = (await get_limits(harness, payer["id"]))["daily"]
@@ -142,12 +145,17 @@ async def test_refund_reduces_usage_and_a_lowered_limit_leaves_zero_remaining(
 async def test_unknown_subscriber_is_404_and_restricted_requires_an_access_code(
     harness: Harness,
 ) -> None:
-    admin, hidden = await harness.create_admin("S"), await harness.create_restricted_subscriber()
-    for name, expected in (
+    admin, restricted = (
+        await harness.create_admin("S"),
+        await harness.create_restricted_subscriber(),
+    )
+    for subscriber_id, expected in (
         ("x", (404, "SUBSCRIBER_NOT_FOUND")),
         (ids.encode(ids.SUBSCRIBER, 1), (404, "SUBSCRIBER_NOT_FOUND")),
-        (hidden["id"], (403, "OTP_REQUIRED")),
+        (restricted["id"], (403, "OTP_REQUIRED")),
     ):
-        response = await harness.client.get(f"/api/v1/subscribers/{name}/limits", auth=admin)
+        response = await harness.client.get(
+            f"/api/v1/subscribers/{subscriber_id}/limits", auth=admin
+        )
         assert (response.status_code, response.json()["code"]) == expected
-    assert (await get_limits(harness, hidden["id"]))["kyc_level"] == 1
+    assert (await get_limits(harness, restricted["id"]))["kyc_level"] == 1

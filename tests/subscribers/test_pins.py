@@ -58,9 +58,9 @@ async def test_three_consecutive_wrong_pins_lock_the_pin(harness: Harness) -> No
         assert WRONG_PIN not in response.text
     response = await verify_pin(harness, record)
     assert (response.status_code, response.json()["code"]) == (403, "ACCOUNT_LOCKED")
-    page = await harness.client.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
-    assert page.json()["pin_locked_until"] == response.json()["details"]["locked_until"]
-    assert page.json()["pin_locked_until"] is not None
+    subscriber = await harness.client.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
+    assert subscriber.json()["pin_locked_until"] == response.json()["details"]["locked_until"]
+    assert subscriber.json()["pin_locked_until"] is not None
 
 
 async def test_correct_pin_resets_the_count(harness: Harness) -> None:
@@ -78,16 +78,16 @@ async def test_pin_lock_expires_after_thirty_minutes(harness: Harness) -> None:
     assert (await verify_pin(harness, record)).json()["code"] == "ACCOUNT_LOCKED"
     harness.advance_clock(minutes=2)
     assert (await verify_pin(harness, record)).status_code == 200
-    page = await harness.client.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
-    assert page.json()["pin_locked_until"] is None
+    subscriber = await harness.client.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
+    assert subscriber.json()["pin_locked_until"] is None
 
 
 async def test_expired_lock_is_not_shown(harness: Harness) -> None:
     record = await harness.create_subscriber()
     await lock_pin(harness, record)
     harness.advance_clock(minutes=31)
-    page = await harness.client.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
-    assert page.json()["pin_locked_until"] is None
+    subscriber = await harness.client.get(f"{URL}/{record['id']}", auth=harness.get_service_auth())
+    assert subscriber.json()["pin_locked_until"] is None
 
 
 async def test_pin_of_a_blocked_subscriber_can_be_verified(harness: Harness) -> None:
@@ -118,22 +118,22 @@ async def test_concurrent_wrong_pins_do_not_exceed_the_attempt_limit(harness: Ha
     codes = Counter(response.json()["code"] for response in responses)
     assert codes == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 47}
     remaining = {
-        http_response.json()["details"]["attempts_remaining"]
-        for http_response in responses
-        if http_response.status_code == 400
+        response.json()["details"]["attempts_remaining"]
+        for response in responses
+        if response.status_code == 400
     }
     assert remaining == {0, 1, 2}
 
 
 async def test_verify_and_change_share_the_attempt_count(harness: Harness) -> None:
     record = await harness.create_subscriber()
-    tries = [
+    attempts = [
         verify_pin(harness, record, WRONG_PIN)
         if even
         else change_pin(harness, record, old_pin=WRONG_PIN)
         for even in [True, False] * 10
     ]
-    codes = Counter(response.json()["code"] for response in await asyncio.gather(*tries))
+    codes = Counter(response.json()["code"] for response in await asyncio.gather(*attempts))
     assert codes == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 17}
 
 
@@ -343,6 +343,6 @@ async def test_wrong_pins_in_two_processes_do_not_exceed_the_attempt_limit(
         for process in processes:
             assert process.stdout is not None
             assert await process.stdout.readline() == b"ready\n"
-        printed = await asyncio.gather(*(process.communicate(b"go\n") for process in processes))
-    codes = Counter(code for lines, _ in printed for code in lines.decode().split())
+        outputs = await asyncio.gather(*(process.communicate(b"go\n") for process in processes))
+    codes = Counter(code for lines, _ in outputs for code in lines.decode().split())
     assert codes == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 47}

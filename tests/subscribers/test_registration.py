@@ -64,12 +64,12 @@ async def test_registration_returns_the_subscriber_record(
         URL, json=body, auth=await harness.create_api_key("subscribers:write")
     )
     assert response.status_code == 201
-    receipt = response.json()
-    assert list(receipt) == ["success", "message", "subscriber_id", "subscriber"]
-    record = receipt["subscriber"]
+    registered = response.json()
+    assert list(registered) == ["success", "message", "subscriber_id", "subscriber"]
+    record = registered["subscriber"]
     assert list(record) == RECORD_FIELDS
-    assert receipt["success"] is True
-    assert receipt["subscriber_id"] == record["id"]
+    assert registered["success"] is True
+    assert registered["subscriber_id"] == record["id"]
     assert record["id"].startswith("sub_")
     assert record["account_id"].startswith("acc_")
     assert record | {"id": "", "account_id": "", "created_at": "", "updated_at": ""} == {
@@ -129,9 +129,9 @@ async def test_registration_opens_a_wallet_in_the_subscribers_name(
 
 
 async def test_category_sets_the_maximum_number_of_child_cards(harness: Harness) -> None:
-    for category, most in (("standard", 4), ("vip", 10), ("corporate", None)):
+    for category, maximum in (("standard", 4), ("vip", 10), ("corporate", None)):
         record = await harness.create_subscriber(category=category)
-        assert record["max_child_cards"] == most
+        assert record["max_child_cards"] == maximum
 
 
 async def test_phone_number_is_normalized_to_e164(harness: Harness) -> None:
@@ -148,10 +148,10 @@ async def test_duplicate_phone_number_is_rejected(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     record = await harness.create_subscriber()
-    written_otherwise = f"{record['phone_number'][:4]} {record['phone_number'][4:]}"
+    formatted = f"{record['phone_number'][:4]} {record['phone_number'][4:]}"
     response = await client.post(
         URL,
-        json=build_registration(harness, phone_number=written_otherwise),
+        json=build_registration(harness, phone_number=formatted),
         auth=harness.get_service_auth(),
     )
     assert (response.status_code, response.json()["code"]) == (409, "DUPLICATE_PHONE")
@@ -257,13 +257,13 @@ async def test_weak_pin_is_rejected(client: httpx2.AsyncClient, harness: Harness
 
 
 async def test_public_name_shows_only_the_initial_of_the_last_name(harness: Harness) -> None:
-    for first, last, seen in (
+    for first, last, public_name in (
         ("Aminata", " Kamara ", "Aminata K."),
         ("Mary Ann", "Koroma Kamara", "Mary Ann K."),
     ):
         record = await harness.create_subscriber(first_name=first, last_name=last)
         assert record["last_name"] == last.strip()
-        assert await get_public_name(harness, record) == seen
+        assert await get_public_name(harness, record) == public_name
     response = await harness.client.put(
         f"{URL}/{record['id']}", json={"last_name": "Sesay"}, auth=await harness.create_admin()
     )
@@ -273,7 +273,7 @@ async def test_public_name_shows_only_the_initial_of_the_last_name(harness: Harn
 
 async def get_public_name(harness: Harness, record: dict[str, Any]) -> str:
     account_id = ids.decode(ids.ACCOUNT, record["account_id"])
-    found: str = await harness.services.database.fetchval(
+    public_name: str = await harness.services.database.fetchval(
         "SELECT public_name FROM accounts WHERE id = $1", account_id
     )
-    return found
+    return public_name

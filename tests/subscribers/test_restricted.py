@@ -78,7 +78,7 @@ async def test_restricted_subscriber_is_listed_only_for_services(harness: Harnes
     record = await harness.create_subscriber()
     for caller in [
         await harness.create_api_key("subscribers:read"),
-        *[await harness.create_admin(r) for r in "ACSF"],
+        *[await harness.create_admin(role) for role in "ACSF"],
     ]:
         assert await list_ids(harness, caller) == [record["id"]]
     assert await list_ids(harness, harness.get_service_auth()) == [record["id"], restricted["id"]]
@@ -88,8 +88,8 @@ async def block_subscriber(harness: Harness, record: dict[str, Any], caller: Any
     url = f"{URL}/{record['id']}/block"
     response = await harness.client.post(url, json={"reason": "fraud"}, auth=caller)
     assert response.status_code == 200, response.text
-    found: dict[str, Any] = response.json()["subscriber"]
-    return found
+    blocked: dict[str, Any] = response.json()["subscriber"]
+    return blocked
 
 
 async def test_block_works_without_a_code_and_discloses_nothing(harness: Harness) -> None:
@@ -113,11 +113,11 @@ async def test_block_returns_the_full_record_after_a_verified_code(harness: Harn
         await harness.create_admin("S"),
     )
     await verify_access(harness, admin, record)
-    found = await block_subscriber(harness, record, admin)
-    assert found.keys() == record.keys()
-    assert (found["first_name"], found["balance"]) == ("Aminata", "12.00")
-    residents = await harness.create_subscriber()
-    assert (await block_subscriber(harness, residents, admin)).keys() == record.keys()
+    blocked = await block_subscriber(harness, record, admin)
+    assert blocked.keys() == record.keys()
+    assert (blocked["first_name"], blocked["balance"]) == ("Aminata", "12.00")
+    unrestricted = await harness.create_subscriber()
+    assert (await block_subscriber(harness, unrestricted, admin)).keys() == record.keys()
 
 
 async def test_update_that_restricts_discloses_nothing(harness: Harness) -> None:
@@ -138,8 +138,8 @@ async def test_update_that_restricts_discloses_nothing(harness: Harness) -> None
 )
 def test_disclosed_record_has_all_fields_of_the_full_record(full: Any, disclosed: Any) -> None:
     """A field added to one type must be added to both."""
-    own = {"restricted"} - set(full.__struct_fields__)
-    assert set(disclosed.__struct_fields__) - own == set(full.__struct_fields__)
+    extra_fields = {"restricted"} - set(full.__struct_fields__)
+    assert set(disclosed.__struct_fields__) - extra_fields == set(full.__struct_fields__)
 
 
 async def test_services_have_access_without_a_code(harness: Harness) -> None:
@@ -167,8 +167,8 @@ async def test_code_grants_access_to_one_subscriber_for_one_admin(
     response = await harness.client.get(f"{URL}/{record['id']}", auth=admin)
     assert response.json() == record
     assert await list_ids(harness, admin) == [record["id"]]
-    for caller, closed in ((admin, another), (colleague, record)):
-        response = await harness.client.get(f"{URL}/{closed['id']}", auth=caller)
+    for caller, hidden in ((admin, another), (colleague, record)):
+        response = await harness.client.get(f"{URL}/{hidden['id']}", auth=caller)
         assert response.json()["code"] == "OTP_REQUIRED"
     assert await list_ids(harness, colleague) == []
 
@@ -201,11 +201,11 @@ async def test_access_expires_after_fifteen_minutes(harness: Harness) -> None:
 
 async def test_code_of_another_admin_grants_no_access(harness: Harness) -> None:
     record = await harness.create_restricted_subscriber()
-    admin, thief = await harness.create_admin(), await harness.create_admin()
+    admin, other_admin = await harness.create_admin(), await harness.create_admin()
     url = f"{URL}/{record['id']}/restricted-access"
     await harness.client.post(url, auth=admin)
     code = await harness.get_pending_code(record["phone_number"])
-    response = await harness.client.post(f"{url}/verify", json={"otp": code}, auth=thief)
+    response = await harness.client.post(f"{url}/verify", json={"otp": code}, auth=other_admin)
     assert (response.status_code, response.json()["code"]) == (400, "INVALID_OTP")
     assert response.json()["details"] == {"attempts_remaining": 0}
 
@@ -243,11 +243,11 @@ async def test_access_requests_and_grants_are_audited(harness: Harness) -> None:
     (requested,) = await harness.list_audit_entries(
         record["id"], "subscriber.restricted_access_requested"
     )
-    refused, granted = await harness.list_audit_entries(
+    rejected, granted = await harness.list_audit_entries(
         record["id"], "subscriber.restricted_access_granted"
     )
-    assert {entry["actor"]["id"] for entry in (requested, refused, granted)} == {admin.id}
-    assert (refused["result"], granted["result"]) == ("failure", "success")
+    assert {entry["actor"]["id"] for entry in (requested, rejected, granted)} == {admin.id}
+    assert (rejected["result"], granted["result"]) == ("failure", "success")
 
 
 async def test_malformed_code_is_rejected(harness: Harness) -> None:

@@ -92,11 +92,15 @@ async def test_duplicate_phone_number_or_id_number_is_rejected(
 async def test_concurrent_swap_of_phone_numbers_is_rejected(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    one, other = await harness.create_subscriber(), await harness.create_subscriber()
+    first, second = await harness.create_subscriber(), await harness.create_subscriber()
     admin = await harness.create_admin()
     responses = await asyncio.gather(
-        client.put(f"{URL}/{one['id']}", json={"phone_number": other["phone_number"]}, auth=admin),
-        client.put(f"{URL}/{other['id']}", json={"phone_number": one["phone_number"]}, auth=admin),
+        client.put(
+            f"{URL}/{first['id']}", json={"phone_number": second["phone_number"]}, auth=admin
+        ),
+        client.put(
+            f"{URL}/{second['id']}", json={"phone_number": first["phone_number"]}, auth=admin
+        ),
     )
     assert {response.status_code for response in responses} <= {409, 503}
 

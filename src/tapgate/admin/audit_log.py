@@ -103,11 +103,11 @@ _verifiers: WeakKeyDictionary[Database, Verifier] = WeakKeyDictionary()
 
 def _get_verifier(services: Services) -> Verifier:
     """Return the verifier shared by all requests of this process."""
-    found = _verifiers.get(services.database)
-    if found is None:
-        found = Verifier(services.database, services.vault, services.clock)
-        _verifiers[services.database] = found
-    return found
+    verifier = _verifiers.get(services.database)
+    if verifier is None:
+        verifier = Verifier(services.database, services.vault, services.clock)
+        _verifiers[services.database] = verifier
+    return verifier
 
 
 def _get_subject(row: Mapping[str, Any]) -> Subject:

@@ -82,12 +82,12 @@ def to_record(row: Mapping[str, Any]) -> Admin:
 
 
 def _to_fields(row: Mapping[str, Any]) -> dict[str, Any]:
-    seen = row["last_login_at"]
+    last_login_at = row["last_login_at"]
     return {
         "id": ids.encode(ids.ADMIN, row["id"]),
         "email": row["email"],
         "name": row["name"],
         "role": row["role"],
         "created_at": clock.format_rfc3339(row["created_at"]),
-        "last_login_at": None if seen is None else clock.format_rfc3339(seen),
+        "last_login_at": None if last_login_at is None else clock.format_rfc3339(last_login_at),
     }

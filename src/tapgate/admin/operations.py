@@ -199,13 +199,13 @@ async def _record_audit_entry(
 async def _record_failed_login(
     services: Services, origin: Origin, email: str, error: ApiError
 ) -> None:
-    displayed = await services.authenticator.logins.get_loggable_email(email)
+    loggable_email = await services.authenticator.logins.get_loggable_email(email)
     await services.rejection_log.record(
         origin,
         RejectedRequest(
             event="admin.login",
             resource_type="admin",
-            resource_id=displayed,
+            resource_id=loggable_email,
             result="failure",
             reason=error.message,
         ),

@@ -76,8 +76,8 @@ async def has_system_admin(source: Database | asyncpg.Connection) -> bool:
 
 async def get_first_system_admin(source: Database | asyncpg.Connection) -> int | None:
     """Return the oldest active `system_admin`, on whose behalf the command line acts."""
-    found: int | None = await source.fetchval(
+    admin_id: int | None = await source.fetchval(
         "SELECT id FROM admins WHERE role = $1 AND status = 'active' ORDER BY id LIMIT 1",
         SYSTEM_ADMIN,
     )
-    return found
+    return admin_id

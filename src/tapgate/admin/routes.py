@@ -130,11 +130,11 @@ async def enable_admin(request: RequestContext, id: str) -> Admin:
     )
 
 
-def _decode_admin_id(displayed: str) -> int:
-    number = ids.decode(ids.ADMIN, displayed)
-    if number is None:
+def _decode_admin_id(public_id: str) -> int:
+    admin_id = ids.decode(ids.ADMIN, public_id)
+    if admin_id is None:
         raise model.admin_not_found()
-    return number
+    return admin_id
 
 
 def _get_admin_and_session_ids(request: RequestContext) -> tuple[int, int]:

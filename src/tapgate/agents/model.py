@@ -216,10 +216,12 @@ TERMINATE: Final[Transition[AccountStatus]] = Transition(
 )
 
 
-def apply_transition(agent: Agent, move: Transition[AccountStatus], reason: str | None) -> Agent:
+def apply_transition(
+    agent: Agent, transition: Transition[AccountStatus], reason: str | None
+) -> Agent:
     """Return the agent with its next status, or raise the error code of the transition."""
     require_not_terminated(agent)
-    status = move.apply(agent.status)
+    status = transition.apply(agent.status)
     if status == "closed" and (agent.float_balance or agent.commission_balance or agent.held):
         raise ApiError(Code.NOT_CLOSABLE, "The agent's float and commission balances must be zero.")
     return msgspec.structs.replace(agent, status=status, status_reason=reason)
@@ -235,9 +237,9 @@ def not_found() -> ApiError:
     return ApiError(Code.AGENT_NOT_FOUND)
 
 
-def decode_agent_id(text: str) -> int:
+def decode_agent_id(public_id: str) -> int:
     """Return the numeric id behind a public agent id, or raise `AGENT_NOT_FOUND`."""
-    number = ids.decode(ids.AGENT, text)
-    if number is None:
+    agent_id = ids.decode(ids.AGENT, public_id)
+    if agent_id is None:
         raise not_found()
-    return number
+    return agent_id

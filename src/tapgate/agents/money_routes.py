@@ -107,7 +107,7 @@ async def fund_agent(request: RequestContext, id: str, body: FloatFunding) -> Re
     Records cash received by the platform as float.
     """
 
-    def receipt(receipt_fields: ReceiptFields) -> FundingReceipt:
+    def build_receipt(receipt_fields: ReceiptFields) -> FundingReceipt:
         return FundingReceipt(
             message=receipt_fields.build_message("Float funded"),
             transaction_id=receipt_fields.transaction_id,
@@ -125,7 +125,7 @@ async def fund_agent(request: RequestContext, id: str, body: FloatFunding) -> Re
         idempotency_key=build_idempotency_key(request, body),
         context=_build_memo(body.description),
     )
-    return await submit(request, command, receipt)
+    return await submit(request, command, build_receipt)
 
 
 @endpoints.post(
@@ -149,7 +149,7 @@ async def cash_in(request: RequestContext, body: CashIn) -> Reply[CashReceipt]:
     `subscriber_id` or `card_serial`.
     """
 
-    def receipt(receipt_fields: ReceiptFields) -> CashReceipt:
+    def build_receipt(receipt_fields: ReceiptFields) -> CashReceipt:
         return CashReceipt(
             message=receipt_fields.build_message("Cash-in completed"),
             transaction_id=receipt_fields.transaction_id,
@@ -171,7 +171,7 @@ async def cash_in(request: RequestContext, body: CashIn) -> Reply[CashReceipt]:
         pin_policy="required",
         idempotency_key=build_idempotency_key(request, body),
     )
-    return await submit(request, command, receipt)
+    return await submit(request, command, build_receipt)
 
 
 @endpoints.post(
@@ -194,7 +194,7 @@ async def cash_out(request: RequestContext, body: CashOut) -> Reply[CashReceipt]
     `details.party` is `receiver`.
     """
 
-    def receipt(receipt_fields: ReceiptFields) -> CashReceipt:
+    def build_receipt(receipt_fields: ReceiptFields) -> CashReceipt:
         return CashReceipt(
             message=receipt_fields.build_message("Cash-out completed"),
             transaction_id=receipt_fields.transaction_id,
@@ -216,7 +216,7 @@ async def cash_out(request: RequestContext, body: CashOut) -> Reply[CashReceipt]
         pin_policy="required",
         idempotency_key=build_idempotency_key(request, body),
     )
-    return await submit(request, command, receipt)
+    return await submit(request, command, build_receipt)
 
 
 @endpoints.post(
@@ -230,7 +230,7 @@ async def transfer_float(
 ) -> Reply[FloatTransferReceipt]:
     """Transfer float from an agent to one of its sub-agents."""
 
-    def receipt(receipt_fields: ReceiptFields) -> FloatTransferReceipt:
+    def build_receipt(receipt_fields: ReceiptFields) -> FloatTransferReceipt:
         return FloatTransferReceipt(
             message=receipt_fields.build_message("Transfer completed"),
             transaction_id=receipt_fields.transaction_id,
@@ -251,7 +251,7 @@ async def transfer_float(
         idempotency_key=build_idempotency_key(request, body),
         context=_build_memo(body.description),
     )
-    return await submit(request, command, receipt)
+    return await submit(request, command, build_receipt)
 
 
 @endpoints.post(
@@ -265,7 +265,7 @@ async def pay_out_commission(
 ) -> Reply[PayoutReceipt]:
     """Pay out an agent's entire commission balance to the float."""
 
-    def receipt(receipt_fields: ReceiptFields) -> PayoutReceipt:
+    def build_receipt(receipt_fields: ReceiptFields) -> PayoutReceipt:
         return PayoutReceipt(
             message=receipt_fields.build_message("Commission paid out"),
             transaction_id=receipt_fields.transaction_id,
@@ -282,7 +282,7 @@ async def pay_out_commission(
         amount=None,
         idempotency_key=build_idempotency_key(request, body),
     )
-    return await submit(request, command, receipt)
+    return await submit(request, command, build_receipt)
 
 
 def _build_agent_party(public_id: str) -> Party:

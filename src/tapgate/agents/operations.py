@@ -39,8 +39,8 @@ async def register(request: RequestContext, registration: AgentRegistration) -> 
         await _open_accounts(tx, agent)
         await queries.add(tx, agent)
         await set_pin(tx, agent.id, services.pin_verifier.hash(registration.pin))
-        state = {"status": (None, model.PUBLIC_STATUSES[agent.status])}
-        await _trail.record(tx, request, agent.public_id, "created", changes=state)
+        changes = {"status": (None, model.PUBLIC_STATUSES[agent.status])}
+        await _trail.record(tx, request, agent.public_id, "created", changes=changes)
     return agent
 
 
@@ -84,17 +84,20 @@ async def terminate(request: RequestContext, agent_id: int, reason: str) -> Agen
 
 
 async def _change_status(
-    request: RequestContext, agent_id: int, move: Transition[AccountStatus], reason: str | None
+    request: RequestContext,
+    agent_id: int,
+    transition: Transition[AccountStatus],
+    reason: str | None,
 ) -> Agent:
     async with request.services.database.transaction() as tx:
         before = await queries.lock(tx, agent_id)
         after = msgspec.structs.replace(
-            model.apply_transition(before, move, reason), updated_at=request.services.clock()
+            model.apply_transition(before, transition, reason), updated_at=request.services.clock()
         )
         await queries.save_state(tx, after)
         changes = diff_records(model.to_record(before), model.to_record(after))
         await _trail.record(
-            tx, request, after.public_id, move.event, reason=reason, changes=changes
+            tx, request, after.public_id, transition.event, reason=reason, changes=changes
         )
     return after
 

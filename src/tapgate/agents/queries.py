@@ -25,14 +25,15 @@ _SELECT = """
     SELECT agent.id, agent.account_id, agent.commission_account_id, agent.agent_type,
            agent.parent_agent_id, agent.business_name, agent.phone_number, agent.email,
            agent.address, agent.commission_tier, agent.created_at, agent.updated_at,
-           own.holder_name AS name, own.status, own.status_reason, own.currency,
-           own.balance AS float_balance, earned.balance AS commission_balance,
-           own.held + earned.held AS held
+           float_account.holder_name AS name, float_account.status,
+           float_account.status_reason, float_account.currency,
+           float_account.balance AS float_balance, commission_account.balance AS commission_balance,
+           float_account.held + commission_account.held AS held
     FROM agents agent
-    JOIN accounts own ON own.id = agent.account_id
-    JOIN accounts earned ON earned.id = agent.commission_account_id"""
+    JOIN accounts float_account ON float_account.id = agent.account_id
+    JOIN accounts commission_account ON commission_account.id = agent.commission_account_id"""
 
-_ACCOUNT_STATUSES = {shown: status for status, shown in PUBLIC_STATUSES.items()}
+_ACCOUNT_STATUSES = {public_status: status for status, public_status in PUBLIC_STATUSES.items()}
 
 _PHONE_NUMBER_CONSTRAINT = "agents_phone_number_key"
 
@@ -72,7 +73,9 @@ async def list_page(database: Database, filters: AgentFilters) -> list[Agent]:
     """Return the newest matching agents, up to the limit plus one."""
     conditions = Conditions()
     conditions.where("agent.id < {}", filters.before_id)
-    conditions.where("own.status = {}", filters.status and _ACCOUNT_STATUSES[filters.status])
+    conditions.where(
+        "float_account.status = {}", filters.status and _ACCOUNT_STATUSES[filters.status]
+    )
     conditions.where("agent.agent_type = {}", filters.agent_type)
     parent = filters.parent_agent_id
     conditions.where("agent.parent_agent_id = {}", parent and ids.decode(ids.AGENT, parent))

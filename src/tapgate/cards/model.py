@@ -138,8 +138,8 @@ class RecordContext(NamedTuple):
     currency: str
 
 
-def to_record(card: Card, view: RecordContext) -> CardRecord:
-    limit, currency = card.daily_limit, view.currency
+def to_record(card: Card, context: RecordContext) -> CardRecord:
+    limit, currency = card.daily_limit, context.currency
     subscriber_id = (
         None if card.subscriber_id is None else _encode_subscriber_id(card.subscriber_id)
     )
@@ -147,7 +147,7 @@ def to_record(card: Card, view: RecordContext) -> CardRecord:
         serial=card.serial,
         mac_address=card.uid,
         type=card.type,
-        status=card.status_at(view.now),
+        status=card.status_at(context.now),
         status_reason=card.status_reason,
         subscriber_id=subscriber_id,
         holder_name=card.holder_name,
@@ -155,7 +155,7 @@ def to_record(card: Card, view: RecordContext) -> CardRecord:
         daily_limit=None if limit is None else money.format_decimal(limit, currency),
         spent_today=None
         if limit is None
-        else money.format_decimal(card.spent_on(view.today), currency),
+        else money.format_decimal(card.spent_on(context.today), currency),
         currency=currency,
         expires_at=_format_time(card.expires_at),
         linked_at=_format_time(card.linked_at),
@@ -257,7 +257,7 @@ def unblock(card: Card, reason: str | None, now: datetime) -> Card:
 def get_link_error(card: Card, holder: Subscriber, now: datetime) -> ApiError | None:
     """Return the error that prevents linking a card, or None.
 
-    The error is returned, not raised, so that the PIN attempt made before is committed.
+    The error is returned, not raised, so that the preceding PIN attempt is committed.
     """
     match card.status_at(now):
         case "ACTIVE" | "BLOCKED":
@@ -272,9 +272,9 @@ def get_link_error(card: Card, holder: Subscriber, now: datetime) -> ApiError | 
     return None
 
 
-def get_child_card_error(holder: Subscriber, children: int) -> ApiError | None:
+def get_child_card_error(holder: Subscriber, child_card_count: int) -> ApiError | None:
     allowed = MAX_CHILD_CARDS[holder.category]
-    if allowed is None or children < allowed:
+    if allowed is None or child_card_count < allowed:
         return None
     return ApiError(Code.MAX_CHILD_CARDS)
 

@@ -32,15 +32,15 @@ async def link(request: RequestContext, link: CardLink) -> Card:
         holder, card = await _lock_subscriber_and_card(
             tx, request, link.subscriber_id, link.card_serial
         )
-        no = get_pin_error(
+        error = get_pin_error(
             await check_subscriber_pin(tx, request, holder, link.pin, "pin_verified")
         )
         now = request.services.clock()
-        no = no or model.get_link_error(card, holder, now)
-        if no is None:
+        error = error or model.get_link_error(card, holder, now)
+        if error is None:
             after = model.link(card, holder, now)
             return await _save(tx, request, card, after, now, action="linked")
-    raise no
+    raise error
 
 
 async def link_to_child(request: RequestContext, child: NewChildCard) -> Card:
@@ -50,19 +50,19 @@ async def link_to_child(request: RequestContext, child: NewChildCard) -> Card:
         holder, card = await _lock_subscriber_and_card(
             tx, request, child.parent_subscriber_id, child.card_serial
         )
-        no = get_pin_error(
+        error = get_pin_error(
             await check_subscriber_pin(tx, request, holder, child.parent_pin, "pin_verified")
         )
         now = services.clock()
-        no = no or model.get_link_error(card, holder, now)
-        if no is None:
-            children = await queries.count_child_cards(tx, holder.id, now)
-            no = model.get_child_card_error(holder, children)
-        if no is None:
+        error = error or model.get_link_error(card, holder, now)
+        if error is None:
+            child_card_count = await queries.count_child_cards(tx, holder.id, now)
+            error = model.get_child_card_error(holder, child_card_count)
+        if error is None:
             after = model.link_to_child(card, holder, child, services.settings.currency, now)
             await set_pin(tx, card.id, services.pin_verifier.hash(child.child_pin))
             return await _save(tx, request, card, after, now, action="linked")
-    raise no
+    raise error
 
 
 async def block(request: RequestContext, serial: str, reason: str) -> Card:

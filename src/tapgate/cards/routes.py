@@ -95,10 +95,10 @@ async def list_cards(request: RequestContext, query: CardFilters) -> Page[CardRe
     At least one word must have 3 or more characters, not counting separators. Cards of restricted
     subscribers that the caller may not access are omitted.
     """
-    services, now = request.services, get_record_context(request)
-    rows = await queries.list_page(services.database, query, request.principal, now.now)
+    services, context = request.services, get_record_context(request)
+    rows = await queries.list_page(services.database, query, request.principal, context.now)
     return paginate(
-        rows, query.limit, key=lambda row: row.id, to_record=lambda row: to_record(row, now)
+        rows, query.limit, key=lambda row: row.id, to_record=lambda row: to_record(row, context)
     )
 
 

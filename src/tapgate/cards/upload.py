@@ -55,14 +55,14 @@ async def upload(
     total = len(rows) + len(errors)
     async with _locked_transaction(services.database) as tx:
         created = await _insert_cards(tx, request, rows)
-        others = [row for row in rows if row.serial not in created]
-        skipped = await _find_existing_serials(tx, [row.serial for row in others])
+        remaining_rows = [row for row in rows if row.serial not in created]
+        skipped = await _find_existing_serials(tx, [row.serial for row in remaining_rows])
         errors += [
             build_row_error(row.line, row.serial, _DUPLICATE_UID)
-            for row in others
+            for row in remaining_rows
             if row.serial not in skipped
         ]
-        uploaded = UploadCardsResponse(
+        response = UploadCardsResponse(
             message="Cards uploaded",
             total=total,
             created=len(created),
@@ -72,13 +72,13 @@ async def upload(
         counts = {
             name: (None, count)
             for name, count in (
-                ("created", uploaded.created),
-                ("skipped", uploaded.skipped),
-                ("errors", len(uploaded.errors)),
+                ("created", response.created),
+                ("skipped", response.skipped),
+                ("errors", len(response.errors)),
             )
         }
         await _trail.record(tx, request, None, "uploaded", changes=counts)
-    return uploaded
+    return response
 
 
 @asynccontextmanager
@@ -104,7 +104,7 @@ async def _insert_cards(
 ) -> set[str]:
     """Insert the new cards and return their serials."""
     now = request.services.clock()
-    found = await tx.fetch(
+    inserted = await tx.fetch(
         """INSERT INTO cards (id, serial, uid, status, expires_at, created_at, updated_at)
            SELECT new.id, new.serial, new.uid, 'UNASSIGNED', new.expires_at, $5, $5
            FROM unnest($1::bigint[], $2::text[], $3::text[], $4::timestamptz[])
@@ -118,9 +118,9 @@ async def _insert_cards(
         now,
         timeout=UPLOAD_TIMEOUT_SECONDS,
     )
-    return {row["serial"] for row in found}
+    return {row["serial"] for row in inserted}
 
 
 async def _find_existing_serials(tx: asyncpg.Connection, serials: Sequence[str]) -> set[str]:
-    found = await tx.fetch("SELECT serial FROM cards WHERE serial = ANY ($1::text[])", serials)
-    return {row["serial"] for row in found}
+    rows = await tx.fetch("SELECT serial FROM cards WHERE serial = ANY ($1::text[])", serials)
+    return {row["serial"] for row in rows}

@@ -17,10 +17,10 @@ from tapgate.edge.fields import CardSerialRule, DateRule, InvalidValueError
 from tapgate.errors import ApiError, Code, invalid_field
 
 MAX_ROWS: Final = 10_000
-#: Blank lines do not count as rows. Spreadsheets leave some, but never millions.
+#: Blank lines do not count as rows. Spreadsheet exports contain some, but never this many.
 MAX_LINES: Final = 10 * MAX_ROWS
-#: Allows for the empty columns that spreadsheets add. A line is parsed into a list of columns,
-#: which takes up to thirty times the line's size if the columns are many.
+#: Allows for the empty columns that spreadsheets add. A line with many columns is parsed into a
+#: list that takes up to thirty times the line's size.
 MAX_LINE_LENGTH: Final = 64 * 1024
 #: Ordinary forms have only a few parts.
 MAX_PARTS: Final = 100
@@ -216,7 +216,7 @@ def _fit_to_header(fields: list[str], columns: int) -> list[str]:
 def _check_rows(
     records: Iterator[tuple[int, list[str]]], now: datetime, zone: ZoneInfo
 ) -> ParsedFile:
-    contents = ParsedFile([], [])
+    parsed = ParsedFile([], [])
     today = get_platform_day(now, zone)
     serials: dict[str, int] = {}
     uids: dict[str, int] = {}
@@ -228,13 +228,13 @@ def _check_rows(
             _require_unique("Serial No.", row.serial, serials)
             _require_unique("MAC Address", row.uid, uids)
         except InvalidValueError as error:
-            contents.errors.append(build_row_error(line, fields[0], error.problems))
+            parsed.errors.append(build_row_error(line, fields[0], error.problems))
         else:
             serials[row.serial] = line
             if row.uid is not None:
                 uids[row.uid] = line
-            contents.rows.append(row)
-    return contents
+            parsed.rows.append(row)
+    return parsed
 
 
 def _parse_row(line: int, fields: list[str], today: date, zone: ZoneInfo) -> CardRow:
@@ -286,4 +286,6 @@ def _require_unique(column: str, value: str | None, seen: dict[str, int]) -> Non
 def build_row_error(line: int, serial: str, problems: dict[str, str]) -> RowError:
     """Build a row error, with the serial stripped of unprintable characters and truncated."""
     printable = "".join(filter(str.isprintable, serial))[:_MAX_SERIAL_LENGTH]
-    return RowError(line, printable, "; ".join(f"{at} {what}" for at, what in problems.items()))
+    return RowError(
+        line, printable, "; ".join(f"{column} {problem}" for column, problem in problems.items())
+    )

@@ -20,7 +20,7 @@ ACCESS_TOKEN_LIFETIME = timedelta(days=1)
 _ALGORITHM = "HS256"
 _SESSION_PREFIX = "ses_"
 #: The base64 decoder skips characters outside its alphabet, so without this check one token would
-#: have many valid spellings.
+#: have many valid encodings.
 _TOKEN_PATTERN = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+", re.ASCII)
 
 

@@ -177,7 +177,7 @@ class ApiKeys:
         return None if row is None else ApiKey(**row)
 
     async def list_page(self, *, before: int | None, limit: int) -> list[ApiKey]:
-        """List active keys, newest first, starting below the key `before`."""
+        """List active keys with an id below `before`, newest first."""
         rows = await self._database.fetch(
             f"SELECT {_COLUMNS} FROM api_keys WHERE deleted_at IS NULL "
             "AND ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2",

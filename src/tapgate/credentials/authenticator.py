@@ -101,7 +101,7 @@ class Authenticator:
         )
 
     def authorize_api_key(self, principal: Principal, address: str) -> None:
-        """Require an address the API key may be used from, and record the use of the key."""
+        """Reject an address that the API key does not allow, and record the use of the key."""
         if principal.allowed_ips and not is_within(address, principal.allowed_ips):
             raise ApiError(
                 Code.FORBIDDEN,
@@ -158,13 +158,13 @@ class Authenticator:
     ) -> Principal:
         try:
             name = headers[b"x-service-name"]
-            moment = headers[b"x-service-timestamp"].decode("latin-1")
+            timestamp = headers[b"x-service-timestamp"].decode("latin-1")
             signature = headers[b"x-service-signature"]
         except KeyError as missing:
             raise _build_missing_header_error(missing.args[0]) from None
-        self._require_recent(signing.parse_unix_seconds(moment), "X-Service-Timestamp")
+        self._require_recent(signing.parse_unix_seconds(timestamp), "X-Service-Timestamp")
         service = self._services.get(name)
-        signed = signing.service_signed_string(method, path, query, moment)
+        signed = signing.service_signed_string(method, path, query, timestamp)
         genuine = signing.verify(
             service.secret if service else _DUMMY_SECRET, signature.decode("latin-1"), signed
         )

@@ -52,26 +52,26 @@ class Cache(Generic[K, V]):
         return value
 
     async def _load_charged(self, key: K, charge: Charge) -> V | None:
-        is_seen = key in self._known_keys
-        if not is_seen:
+        is_known = key in self._known_keys
+        if not is_known:
             await charge.charge()
         try:
             value = await self._load(key)
         except Exception:
-            if not is_seen:
+            if not is_known:
                 await charge.refund()
             raise
         if value is None:
             self._known_keys.pop(key, None)
-        elif not is_seen:
+        elif not is_known:
             self._store(self._known_keys, key, None)
             await charge.refund()
         return value
 
-    def _store(self, stored: dict[K, T], key: K, value: T) -> None:
-        if len(stored) >= self._size:
-            del stored[next(iter(stored))]
-        stored[key] = value
+    def _store(self, entries: dict[K, T], key: K, value: T) -> None:
+        if len(entries) >= self._size:
+            del entries[next(iter(entries))]
+        entries[key] = value
 
     def _invalidate(self) -> None:
         self._generation += 1

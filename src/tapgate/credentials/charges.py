@@ -8,7 +8,7 @@ class Charge(Protocol):
         """Charge for the work, or raise 429 if the caller's rate limit is exhausted."""
 
     async def refund(self) -> None:
-        """Return the charge: the caller is legitimate, or the work was not done."""
+        """Refund the charge, because the caller is legitimate or the work was not done."""
 
 
 class _NoCharge:

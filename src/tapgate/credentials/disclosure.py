@@ -85,12 +85,12 @@ async def is_hidden(reader: Reader, audience: Audience, now: datetime, subscribe
     hidden = build_hidden_condition(conditions, audience, now)
     if hidden is None:
         return False
-    found: bool = await reader.fetchval(
+    exists: bool = await reader.fetchval(
         f"""SELECT EXISTS (SELECT FROM subscribers s
                            WHERE s.id = {conditions.bind(subscriber_id)} AND {hidden})""",
         *conditions.values,
     )
-    return found
+    return exists
 
 
 async def find_hidden_accounts(
@@ -119,13 +119,15 @@ async def find_hidden_subjects(
     if hidden is None or not subjects:
         return set()
 
-    def numbers(kind: str) -> list[int | None]:
+    def decode_ids(kind: str) -> list[int | None]:
         prefix = _ID_PREFIXES[kind]
-        return [ids.decode(prefix, item.public_id) for item in subjects if item.kind == kind]
+        return [
+            ids.decode(prefix, subject.public_id) for subject in subjects if subject.kind == kind
+        ]
 
     accounts = _SUBJECT_ACCOUNTS.format(
-        card=conditions.bind([entry.public_id for entry in subjects if entry.kind == "card"]),
-        **{kind: conditions.bind(numbers(kind)) for kind in _ID_PREFIXES},
+        card=conditions.bind([subject.public_id for subject in subjects if subject.kind == "card"]),
+        **{kind: conditions.bind(decode_ids(kind)) for kind in _ID_PREFIXES},
     )
     rows = await reader.fetch(
         f"""SELECT DISTINCT concerned.kind, concerned.id, concerned.serial

@@ -64,7 +64,7 @@ class HmacKey(msgspec.Struct, frozen=True):
     principal: Principal
     #: Required value of `X-Partner-ID`: the partner's id, or None if the header must be absent.
     partner_header: bytes | None
-    #: Why a request is rejected although its signature is valid.
+    #: Error code for requests with a valid signature, if the owner or the terminal is not active.
     rejection_code: Code | None
 
 
@@ -173,17 +173,19 @@ def _build_principal(row: asyncpg.Record) -> Principal:
         else ids.encode(ids.KEY, row["owner_scope"])
     )
     former = [ids.encode(ids.KEY, key_id) for key_id in row["former_scopes"] or ()]
-    own = ids.encode(ids.KEY, row["id"])
+    public_id = ids.encode(ids.KEY, row["id"])
     return Principal(
         kind="processor" if row["partner_id"] is None else "partner",
-        id=own,
+        id=public_id,
         name=row["holder_name"],
         key_id=row["id"],
         processor_id=row["processor_id"],
         terminal_id=row["terminal_id"],
         partner_id=row["partner_id"],
         owner_scope=scope,
-        lookup_scopes=tuple(sorted((scope, *former), key=lambda item: item != own))
+        lookup_scopes=tuple(
+            sorted((scope, *former), key=lambda lookup_scope: lookup_scope != public_id)
+        )
         if former
         else (),
     )

@@ -1,4 +1,4 @@
-"""Limit on failed logins: five per e-mail and address within 15 minutes.
+"""Limit on failed logins: five per email and address within 15 minutes.
 
 An attempt counts as a failure before its password is checked, and is released if it succeeds.
 Concurrent attempts, in any number of processes, therefore cannot exceed the limit.
@@ -20,9 +20,9 @@ _RECENT_FAILURES = (
 
 
 class LoginSource(NamedTuple):
-    """E-mail and client address that a login attempt uses."""
+    """Email and client address that a login attempt uses."""
 
-    email: str  # keyed hash, because a password may have been typed into the e-mail field
+    email: str  # keyed hash, because a password may have been typed into the email field
     address: str
 
 

@@ -60,9 +60,9 @@ class Logins:
         return admin_id
 
     async def get_loggable_email(self, email: str) -> str:
-        """Return the e-mail if it belongs to an admin, otherwise a keyed hash.
+        """Return the email if it belongs to an admin, otherwise a keyed hash.
 
-        An unknown e-mail may be a password typed into the wrong field, so it must not be logged.
+        An unknown email may be a password typed into the wrong field, so it must not be logged.
         """
         known = await self._database.fetchval(
             "SELECT email FROM admins WHERE email = $1", email.lower()
@@ -73,7 +73,7 @@ class Logins:
         return self._vault.keyed_hash("login", email.lower().encode()).hex()
 
     async def _find_admin(self, email: str, password: str, address: str) -> int | None:
-        """Return the admin's id if the password is right. An unknown e-mail takes equally long."""
+        """Return the admin's id if the password is right. An unknown email takes equally long."""
         admin = await self._database.fetchrow(
             "SELECT id, password_hash, status FROM admins WHERE email = $1", email
         )

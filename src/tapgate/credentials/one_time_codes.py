@@ -32,11 +32,15 @@ class CodeRequest(NamedTuple):
 
     purpose: Literal["reset_pin", "restricted_access"]
     subscriber_id: int
-    asker: str
+    requester: str
 
 
 async def issue(
-    tx: asyncpg.Connection, vault: Vault, question: CodeRequest, phone_number: str, now: datetime
+    tx: asyncpg.Connection,
+    vault: Vault,
+    code_request: CodeRequest,
+    phone_number: str,
+    now: datetime,
 ) -> str:
     """Issue a code to be sent to this phone number. It replaces the previous one."""
     wait = await code_send_limit.reserve(tx, phone_number, now)
@@ -55,23 +59,23 @@ async def issue(
             SET code_hash = excluded.code_hash, expires_at = excluded.expires_at, failures = 0
             WHERE kept.missed < {MAX_FAILURES} OR kept.missed_since <= $6
             RETURNING true""",
-        *question,
-        _hash(vault, question, code),
+        *code_request,
+        _hash(vault, code_request, code),
         now + CODE_LIFETIME,
         now - FAILURE_WINDOW,
     )
     if not issued:
-        raise await _build_too_many_failures_error(tx, question, now)
+        raise await _build_too_many_failures_error(tx, code_request, now)
     return code
 
 
 async def _build_too_many_failures_error(
-    tx: asyncpg.Connection, question: CodeRequest, now: datetime
+    tx: asyncpg.Connection, code_request: CodeRequest, now: datetime
 ) -> ApiError:
     since: datetime = await tx.fetchval(
         "SELECT missed_since FROM one_time_codes "
         "WHERE purpose = $1 AND subscriber_id = $2 AND asker = $3",
-        *question,
+        *code_request,
     )
     seconds = max(1, math.ceil((since + FAILURE_WINDOW - now).total_seconds()))
     return ApiError(
@@ -83,7 +87,7 @@ async def _build_too_many_failures_error(
 
 @asynccontextmanager
 async def redeem(
-    database: Database, vault: Vault, question: CodeRequest, code: str, now: datetime
+    database: Database, vault: Vault, code_request: CodeRequest, code: str, now: datetime
 ) -> AsyncIterator[asyncpg.Connection]:
     """Open a database transaction for the action that the code authorizes, and consume the code.
 
@@ -91,7 +95,7 @@ async def redeem(
     raised. If the block fails, the code is not consumed.
     """
     async with database.transaction() as tx:
-        remaining = await _attempt(tx, vault, question, code, now)
+        remaining = await _attempt(tx, vault, code_request, code, now)
         if remaining is None:
             yield tx
             return
@@ -99,39 +103,39 @@ async def redeem(
 
 
 async def _attempt(
-    tx: asyncpg.Connection, vault: Vault, question: CodeRequest, code: str, now: datetime
+    tx: asyncpg.Connection, vault: Vault, code_request: CodeRequest, code: str, now: datetime
 ) -> int | None:
     """Consume the code and return None if it is right, otherwise the attempts remaining."""
     # The row lock serializes concurrent attempts, so each one sees the count of the previous one.
     stored = await tx.fetchrow(
         "SELECT code_hash, failures, expires_at FROM one_time_codes "
         "WHERE purpose = $1 AND subscriber_id = $2 AND asker = $3 FOR UPDATE",
-        *question,
+        *code_request,
     )
     if stored is None or stored["failures"] >= MAX_ATTEMPTS or stored["expires_at"] <= now:
         return 0
-    if not hmac.compare_digest(stored["code_hash"], _hash(vault, question, code)):
-        return await _count_failure(tx, question, now)
+    if not hmac.compare_digest(stored["code_hash"], _hash(vault, code_request, code)):
+        return await _count_failure(tx, code_request, now)
     await tx.execute(
         "DELETE FROM one_time_codes WHERE purpose = $1 AND subscriber_id = $2 AND asker = $3",
-        *question,
+        *code_request,
     )
     return None
 
 
-async def _count_failure(tx: asyncpg.Connection, question: CodeRequest, now: datetime) -> int:
+async def _count_failure(tx: asyncpg.Connection, code_request: CodeRequest, now: datetime) -> int:
     failures: int = await tx.fetchval(
         """UPDATE one_time_codes
            SET failures = failures + 1,
                missed = CASE WHEN missed_since > $4 THEN missed + 1 ELSE 1 END,
                missed_since = CASE WHEN missed_since > $4 THEN missed_since ELSE $5 END
            WHERE purpose = $1 AND subscriber_id = $2 AND asker = $3 RETURNING failures""",
-        *question,
+        *code_request,
         now - FAILURE_WINDOW,
         now,
     )
     return MAX_ATTEMPTS - failures
 
 
-def _hash(vault: Vault, question: CodeRequest, code: str) -> bytes:
-    return vault.keyed_hash("one_time_code", repr((*question, code)).encode())
+def _hash(vault: Vault, code_request: CodeRequest, code: str) -> bytes:
+    return vault.keyed_hash("one_time_code", repr((*code_request, code)).encode())

@@ -54,7 +54,10 @@ class Passwords:
     async def matches(
         self, stored: str | None, password: str, address: str = PLATFORM_GROUP
     ) -> bool:
-        """Compare with a stored hash. None, for an unknown account, takes as long and is False."""
+        """Return whether the password matches a stored hash.
+
+        For an unknown account, pass None: the check takes equally long and returns False.
+        """
         return await self._run(address, self._matches, stored or self._dummy_hash, password)
 
     async def _run(self, address: str, work: Callable[..., T], *arguments: object) -> T:

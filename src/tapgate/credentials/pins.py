@@ -49,7 +49,7 @@ def is_weak_pin(pin: str) -> bool:
     return (
         pin[:2] == pin[2:]  # 7777 and 1212
         or (pin[0] == pin[1] and pin[2] == pin[3])  # 1122
-        or any(pin in run for run in _DIGIT_SEQUENCES)
+        or any(pin in sequence for sequence in _DIGIT_SEQUENCES)
         or pin.startswith(_BIRTH_CENTURIES)
         or pin in _COMMON_PINS
     )

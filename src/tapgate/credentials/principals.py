@@ -10,7 +10,7 @@ PrincipalKind = Literal["api_key", "admin", "processor", "partner", "service"]
 
 
 class Principal(msgspec.Struct, frozen=True, kw_only=True):
-    """Authenticated caller. The numeric ids are set where they apply to the kind.
+    """Authenticated caller. Only the numeric ids that apply to its kind are set.
 
     `id` is the public id of the credential: `key_...` for an API key and for the signing key of a
     processor or partner, `adm_...` for an admin, and the name for a service.
@@ -29,8 +29,8 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     partner_id: int | None = None
     #: Scope of the idempotency keys of the terminal, processor, or partner that owns a signing key.
     owner_scope: str | None = None
-    #: Scopes under which the owner's requests may be stored, if there are others than
-    #: `idempotency_scope`.
+    #: Scopes under which the owner's requests may be stored; empty if `idempotency_scope` is the
+    #: only one.
     lookup_scopes: tuple[str, ...] = ()
     #: Rate limit of an API key; None for the platform's default.
     rate_limit: int | None = None

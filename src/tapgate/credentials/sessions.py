@@ -99,19 +99,22 @@ class Sessions:
         """
         now = self._clock()
         async with self._database.transaction() as tx:
-            found = await self._lock_token(tx, refresh_token)
-            if found is None or not _is_active(found, now):
+            token_row = await self._lock_token(tx, refresh_token)
+            if token_row is None or not _is_active(token_row, now):
                 raise ApiError(
                     Code.UNAUTHORIZED,
                     "The refresh token is unknown or expired, or its session has ended.",
                 )
-            is_reused = found["used_at"] is not None
-            if not is_reused and await _count_used_tokens(tx, found["session_id"]) < MAX_REFRESHES:
-                return await self._rotate_token(tx, found, now)
-            ticket = await self.end(tx, found["session_id"])
+            is_reused = token_row["used_at"] is not None
+            if (
+                not is_reused
+                and await _count_used_tokens(tx, token_row["session_id"]) < MAX_REFRESHES
+            ):
+                return await self._rotate_token(tx, token_row, now)
+            ticket = await self.end(tx, token_row["session_id"])
         await self._signals.wait_for_acks(ticket)
         if is_reused:
-            raise TokenReuseError(found["admin_id"], found["session_id"])
+            raise TokenReuseError(token_row["admin_id"], token_row["session_id"])
         raise ApiError(
             Code.UNAUTHORIZED, "The session has reached its refresh limit. Log in again."
         )
@@ -196,14 +199,14 @@ class Sessions:
         )
 
     async def _rotate_token(
-        self, tx: asyncpg.Connection, found: asyncpg.Record, now: datetime
+        self, tx: asyncpg.Connection, token_row: asyncpg.Record, now: datetime
     ) -> Tokens:
         await tx.execute(
             "UPDATE refresh_tokens SET used_at = $2 WHERE token_hash = $1",
-            found["token_hash"],
+            token_row["token_hash"],
             now,
         )
-        return await self._issue_tokens(tx, found["session_id"], found, now)
+        return await self._issue_tokens(tx, token_row["session_id"], token_row, now)
 
     async def _issue_tokens(
         self, tx: asyncpg.Connection, session_id: int, admin: asyncpg.Record, now: datetime
@@ -231,12 +234,12 @@ class Sessions:
         return self._vault.keyed_hash("refresh_token", refresh_token.encode())
 
 
-def _is_active(found: asyncpg.Record, now: datetime) -> bool:
+def _is_active(token_row: asyncpg.Record, now: datetime) -> bool:
     return bool(
-        found["expires_at"] > now
-        and found["began_at"] + SESSION_LIFETIME > now
-        and found["ended_at"] is None
-        and found["status"] == "active"
+        token_row["expires_at"] > now
+        and token_row["began_at"] + SESSION_LIFETIME > now
+        and token_row["ended_at"] is None
+        and token_row["status"] == "active"
     )
 
 

@@ -40,16 +40,16 @@ class WebhookSecrets:
         An unknown partner has none. The list is padded with dummy secrets, so timing reveals
         neither whether a partner exists nor whether its secret was rotated.
         """
-        candidates = [(partner_id, item) for item in sealed]
+        candidates = [(partner_id, sealed_secret) for sealed_secret in sealed]
         candidates += [(_DUMMY_PARTNER_ID, self._dummy_sealed_secret)] * (
             _MAX_VALID_SECRETS - len(sealed)
         )
-        genuine = False
-        for owner, entry in candidates:
-            secret = self._vault.open(entry, _build_vault_context(owner))
+        is_valid = False
+        for owner, sealed_secret in candidates:
+            secret = self._vault.open(sealed_secret, _build_vault_context(owner))
             matches = signing.verify_webhook(secret, signature or "", body)
-            genuine |= matches and owner != _DUMMY_PARTNER_ID
-        return genuine
+            is_valid |= matches and owner != _DUMMY_PARTNER_ID
+        return is_valid
 
 
 def _build_vault_context(partner_id: int) -> bytes:

@@ -60,14 +60,14 @@ async def _store_reports(
     tx: asyncpg.Connection, request: RequestContext, reports: list[StatusReport]
 ) -> list[str]:
     """Store the most advanced report per message; return the new status of each changed message."""
-    furthest: dict[int, StatusReport] = {}
+    latest: dict[int, StatusReport] = {}
     for report in sorted(reports, key=lambda report: STATUS_ORDER.index(report.status)):
-        number = ids.decode(ids.MESSAGE, report.message_id)
-        assert number is not None, "validated by the field rule"
-        furthest[number] = report
+        message_id = ids.decode(ids.MESSAGE, report.message_id)
+        assert message_id is not None, "validated by the field rule"
+        latest[message_id] = report
     # Lock in id order, so that concurrent reports cannot deadlock.
     await tx.execute(
-        "SELECT FROM messages WHERE id = ANY ($1::bigint[]) ORDER BY id FOR UPDATE", list(furthest)
+        "SELECT FROM messages WHERE id = ANY ($1::bigint[]) ORDER BY id FOR UPDATE", list(latest)
     )
     rows = await tx.fetch(
         """UPDATE messages m
@@ -76,9 +76,9 @@ async def _store_reports(
            WHERE m.id = new.id AND (m.delivery IS NULL OR
                array_position($5::text[], new.status) > array_position($5::text[], m.delivery))
            RETURNING m.delivery""",
-        list(furthest),
-        [report.status for report in furthest.values()],
-        [report.error_code for report in furthest.values()],
+        list(latest),
+        [report.status for report in latest.values()],
+        [report.error_code for report in latest.values()],
         request.services.clock(),
         list(STATUS_ORDER),
     )

@@ -95,18 +95,18 @@ async def enqueue_messages(
     """Enqueue several messages in one statement."""
     if not messages:
         return
-    numbered = [(services.new_id(), message) for message in messages]
+    messages_with_ids = [(services.new_id(), message) for message in messages]
     await tx.execute(
         """INSERT INTO messages (id, recipient, template, language, parameters, expires_at,
                                  next_attempt_at, created_at)
            SELECT new.*, $7::timestamptz, $7::timestamptz
            FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bytea[],
                        $6::timestamptz[]) AS new""",
-        [number for number, _ in numbered],
+        [message_id for message_id, _ in messages_with_ids],
         [message.to for message in messages],
         [message.template for message in messages],
         [message.language for message in messages],
-        [_seal_parameters(services.vault, *item) for item in numbered],
+        [_seal_parameters(services.vault, *pair) for pair in messages_with_ids],
         [message.expires_at for message in messages],
         services.clock(),
     )
@@ -148,7 +148,7 @@ class MessageSender:
         self._secret = services.settings.service_secrets.get(SERVICE_NAME)
 
     async def run(self) -> NoReturn:
-        """Deliver until cancelled, through outages of the database or the messenger."""
+        """Deliver until cancelled. Resume after outages of the database or the messenger."""
         if self._secret is None:
             _log.warning("messages.sender_disabled", missing_service_secret=SERVICE_NAME)
         async with httpx2.AsyncClient(timeout=_REQUEST_TIMEOUT_SECONDS, trust_env=False) as client:
@@ -243,7 +243,7 @@ class MessageSender:
 def _get_backoff(attempts: int) -> timedelta:
     """Return an exponential backoff with jitter: about 1, 2, 4, ... seconds, up to a minute."""
     seconds = min(_MAX_BACKOFF_SECONDS, 2.0 ** min(attempts - 1, 10))
-    return work_queue.add_jitter(seconds, give_or_take=0.25)
+    return work_queue.add_jitter(seconds, fraction=0.25)
 
 
 def _build_seal_context(message_id: int) -> bytes:

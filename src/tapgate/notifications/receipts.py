@@ -1,8 +1,8 @@
-"""Worker that turns the ledger's notices into receipt messages.
+"""Worker that enqueues a receipt message for each notice of the ledger.
 
-A notice is deleted in the database transaction that writes its message, so each is enqueued
-exactly once, even if the process is killed. Any number of processes may run the worker, because
-locked notices are skipped.
+The ledger inserts a notice for each receipt due. It is deleted in the database transaction that
+writes the message, so each message is enqueued exactly once, even if the process is killed. Any
+number of processes may run the worker, because locked notices are skipped.
 """
 
 from collections.abc import Mapping, Set
@@ -89,7 +89,7 @@ def _build_message(row: Mapping[str, Any], hidden: Set[int]) -> Message:
 
     `hidden` contains accounts of restricted subscribers, whose counterparties see only their id.
     """
-    counterparty = " ".join(row["counterparty"].split())  # templates take no line breaks
+    counterparty = " ".join(row["counterparty"].split())  # templates allow no line breaks
     if row["other_account"] in hidden:
         counterparty = ids.encode(ids.SUBSCRIBER, row["other_owner"])
     return Message(

@@ -62,10 +62,10 @@ _UNSENT_DELIVERIES_SQL: Final = """
     LIMIT {limit}"""
 
 
-async def _remove_deliveries(tx: Any, selected: str, before: datetime) -> int:
+async def _remove_deliveries(tx: Any, select_sql: str, before: datetime) -> int:
     """Remove deliveries, and the events that have no deliveries left."""
     rows = await tx.fetch(
-        f"""DELETE FROM deliveries WHERE id = ANY (ARRAY({selected.format(limit=BATCH_SIZE)}))
+        f"""DELETE FROM deliveries WHERE id = ANY (ARRAY({select_sql.format(limit=BATCH_SIZE)}))
             RETURNING event_id""",
         before,
     )

@@ -27,18 +27,18 @@ async def claim(
     *,
     now: datetime,
     limit: int,
-    among: str = "true",
+    condition: str = "true",
     values: Sequence[object] = (),
 ) -> list[asyncpg.Record]:
     """Lease due rows and return them; the longest due are claimed first.
 
-    `among` is an additional SQL condition; its parameters start at `$4`.
+    `condition` is an additional SQL condition; its parameters start at `$4`.
     """
     # MATERIALIZED: a plan that evaluates the CTE twice would claim more rows than `limit`.
     return await source.fetch(
         f"""WITH due AS MATERIALIZED (
                 SELECT id AS due_id FROM {table}
-                WHERE status = 'pending' AND next_attempt_at <= $1 AND {among}
+                WHERE status = 'pending' AND next_attempt_at <= $1 AND {condition}
                 ORDER BY next_attempt_at LIMIT $3 FOR UPDATE SKIP LOCKED)
             UPDATE {table} SET attempts = attempts + 1, next_attempt_at = $2
             FROM due WHERE id = due_id
@@ -50,6 +50,6 @@ async def claim(
     )
 
 
-def add_jitter(seconds: float, *, give_or_take: float) -> timedelta:
+def add_jitter(seconds: float, *, fraction: float) -> timedelta:
     """Return a randomized delay, so that simultaneous failures are not retried simultaneously."""
-    return timedelta(seconds=seconds * _random.uniform(1 - give_or_take, 1 + give_or_take))
+    return timedelta(seconds=seconds * _random.uniform(1 - fraction, 1 + fraction))

@@ -78,9 +78,9 @@ ACTIVATE: Final[Transition[PartnerStatus]] = Transition(
 )
 
 
-def apply_transition(partner: Partner, move: Transition[PartnerStatus]) -> Partner:
+def apply_transition(partner: Partner, transition: Transition[PartnerStatus]) -> Partner:
     """Return the partner with its next status, or raise the error code of the transition."""
-    status = move.apply(partner.status)
+    status = transition.apply(partner.status)
     return msgspec.structs.replace(partner, status=status)
 
 
@@ -88,9 +88,9 @@ def not_found() -> ApiError:
     return ApiError(Code.PARTNER_NOT_FOUND)
 
 
-def decode_partner_id(text: str) -> int:
+def decode_partner_id(public_id: str) -> int:
     """Return the numeric id behind a public partner id, or raise `PARTNER_NOT_FOUND`."""
-    number = ids.decode(ids.PARTNER, text)
-    if number is None:
+    partner_id = ids.decode(ids.PARTNER, public_id)
+    if partner_id is None:
         raise not_found()
-    return number
+    return partner_id

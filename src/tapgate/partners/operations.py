@@ -79,9 +79,9 @@ async def rotate_webhook_secret(
     """Return a new webhook secret. The previous one stays valid until the grace period ends."""
     services = request.services
     new = services.authenticator.webhook_secrets.create(partner_id)
-    until = services.clock() + timedelta(seconds=grace_seconds) if grace_seconds else None
+    previous_until = services.clock() + timedelta(seconds=grace_seconds) if grace_seconds else None
     async with services.database.transaction() as tx:
-        if not await queries.rotate_webhook_secret(tx, partner_id, new.sealed, until):
+        if not await queries.rotate_webhook_secret(tx, partner_id, new.sealed, previous_until):
             raise model.not_found()
         await _trail.record(
             tx,
@@ -94,19 +94,22 @@ async def rotate_webhook_secret(
 
 
 async def _change_status(
-    request: RequestContext, partner_id: int, move: Transition[PartnerStatus], reason: str | None
+    request: RequestContext,
+    partner_id: int,
+    transition: Transition[PartnerStatus],
+    reason: str | None,
 ) -> Partner:
     services = request.services
     async with services.database.transaction() as tx:
         before = await queries.lock(tx, partner_id)
-        after = model.apply_transition(before, move)
+        after = model.apply_transition(before, transition)
         await queries.save_state(tx, after, reason, services.clock())
         record = model.to_record(after)
         await _trail.record(
             tx,
             request,
             record.id,
-            move.event,
+            transition.event,
             reason=reason,
             changes=diff_records(model.to_record(before), record),
         )

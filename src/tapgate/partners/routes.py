@@ -111,7 +111,7 @@ async def fund_partner(
     The partner funds subscribers from this account.
     """
 
-    def receipt(receipt_fields: ReceiptFields) -> PartnerDepositReceipt:
+    def build_receipt(receipt_fields: ReceiptFields) -> PartnerDepositReceipt:
         return PartnerDepositReceipt(
             message=receipt_fields.build_message("Partner funded"),
             transaction_id=receipt_fields.transaction_id,
@@ -128,7 +128,7 @@ async def fund_partner(
         amount=to_minor_units(request, body.amount),
         idempotency_key=build_idempotency_key(request, body),
     )
-    return await submit(request, command, receipt)
+    return await submit(request, command, build_receipt)
 
 
 @endpoints.post(

@@ -45,8 +45,8 @@ class LookupCardResponse(msgspec.Struct, kw_only=True):
 async def verify_with_pin(request: RequestContext, serial: str, pin: str) -> VerifyCardResponse:
     """Verify a card and its PIN.
 
-    The PIN is checked under the lock that every payment takes, and the failure count is stored
-    whatever the verdict.
+    The PIN is checked under the lock that every payment takes. The failure count is committed
+    before an error is raised.
     """
     _touch_terminal(request)
     services = request.services
@@ -102,17 +102,19 @@ async def _get_wallet(reader: Database | asyncpg.Connection, card: Card) -> Wall
 def _build_verify_response(
     request: RequestContext, card: Card, wallet: Wallet | None, *, with_balance: bool
 ) -> VerifyCardResponse:
-    check = VerifyCardResponse(
+    response = VerifyCardResponse(
         message="Card is not active",
         is_active=False,
         holder_name=_get_display_name(card, wallet),
     )
-    active = card.status_at(request.services.clock()) == "ACTIVE"
-    if wallet is not None and wallet.status == "active" and active:
-        check.message, check.is_active = "Card is active", True
+    is_card_active = card.status_at(request.services.clock()) == "ACTIVE"
+    if wallet is not None and wallet.status == "active" and is_card_active:
+        response.message, response.is_active = "Card is active", True
         if with_balance:
-            check.balance = money.format_money(wallet.available, request.services.settings.currency)
-    return check
+            response.balance = money.format_money(
+                wallet.available, request.services.settings.currency
+            )
+    return response
 
 
 def _get_display_name(card: Card, wallet: Wallet | None) -> str | None:

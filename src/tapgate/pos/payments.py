@@ -78,17 +78,20 @@ async def pay_in_app(request: RequestContext, body: InAppPaymentRequest) -> Repl
 
 
 async def _resolve_terminal(
-    request: RequestContext, named: str | None
+    request: RequestContext, requested_id: str | None
 ) -> tuple[int | None, Code | None]:
-    """Return the terminal of the caller's key, or else the named one if it is the caller's."""
+    """Return the terminal of a payment, and the error code if it cannot be used.
+
+    The terminal of the caller's key takes precedence over the one named in the request.
+    """
     caller, terminals = request.principal, request.services.authenticator.terminals
     if caller.terminal_id is not None:
         terminals.touch(caller.terminal_id)
         return caller.terminal_id, None
-    if named is None:
+    if requested_id is None:
         return None, None
     assert caller.processor_id is not None
-    terminal_id = decode_id(ids.TERMINAL, named)
+    terminal_id = decode_id(ids.TERMINAL, requested_id)
     error_code = await terminals.rejection(terminal_id, processor_id=caller.processor_id)
     if error_code is None:
         terminals.touch(terminal_id)
@@ -105,7 +108,7 @@ async def _submit_payment(
     terminal_id: int | None = None,
     error_code: Code | None = None,
 ) -> Reply[PaymentReceipt]:
-    def receipt(receipt_fields: ReceiptFields) -> PaymentReceipt:
+    def build_receipt(receipt_fields: ReceiptFields) -> PaymentReceipt:
         return PaymentReceipt(
             message=receipt_fields.build_message("Payment approved"),
             transaction_id=receipt_fields.transaction_id,
@@ -133,7 +136,7 @@ async def _submit_payment(
         context=_build_context(body, terminal_id),
         caller_error=error_code,
     )
-    return await submit(request, command, receipt)
+    return await submit(request, command, build_receipt)
 
 
 def _build_context(body: InAppPaymentRequest, terminal_id: int | None) -> dict[str, Any] | None:
@@ -152,7 +155,7 @@ async def refund(
 ) -> Reply[RefundReceipt]:
     """Refund a payment. Any key of the processor may refund payments taken with its other keys."""
 
-    def receipt(receipt_fields: ReceiptFields) -> RefundReceipt:
+    def build_receipt(receipt_fields: ReceiptFields) -> RefundReceipt:
         return RefundReceipt(
             message=receipt_fields.build_message("Refund completed"),
             transaction_id=receipt_fields.transaction_id,
@@ -175,7 +178,7 @@ async def refund(
         context={"memo": body.reason},
         before_commit=lambda tx, result: _record_refund(tx, request, result, body.reason),
     )
-    return await submit(request, command, receipt)
+    return await submit(request, command, build_receipt)
 
 
 async def _record_refund(
@@ -184,7 +187,9 @@ async def _record_refund(
     """Record the change to the refunded payment in the audit log."""
     assert result.original_id is not None
     assert result.refundable_amount is not None
-    paid = await tx.fetchval("SELECT amount FROM transactions WHERE id = $1", result.original_id)
+    payment_amount = await tx.fetchval(
+        "SELECT amount FROM transactions WHERE id = $1", result.original_id
+    )
     before, after = result.refundable_amount + result.amount, result.refundable_amount
     currency = request.services.settings.currency
     await _trail.record(
@@ -195,12 +200,12 @@ async def _record_refund(
         reason=reason,
         changes={
             "status": (
-                "completed" if before == paid else "partially_refunded",
+                "completed" if before == payment_amount else "partially_refunded",
                 "partially_refunded" if after else "refunded",
             ),
             "refunded_amount": (
-                money.format_decimal(paid - before, currency),
-                money.format_decimal(paid - after, currency),
+                money.format_decimal(payment_amount - before, currency),
+                money.format_decimal(payment_amount - after, currency),
             ),
         },
     )

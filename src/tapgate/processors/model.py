@@ -89,10 +89,10 @@ ACTIVATE: Final[Transition[ProcessorStatus]] = Transition(
 
 
 def apply_transition(
-    processor: Processor, move: Transition[ProcessorStatus], reason: str | None
+    processor: Processor, transition: Transition[ProcessorStatus], reason: str | None
 ) -> Processor:
     """Return the processor with its next status, or raise the error code of the transition."""
-    status = move.apply(processor.status)
+    status = transition.apply(processor.status)
     suspend_reason = reason if status == "suspended" else None
     return msgspec.structs.replace(processor, status=status, suspend_reason=suspend_reason)
 
@@ -101,9 +101,9 @@ def not_found() -> ApiError:
     return ApiError(Code.PROCESSOR_NOT_FOUND)
 
 
-def decode_processor_id(text: str) -> int:
+def decode_processor_id(public_id: str) -> int:
     """Return the numeric id behind a public processor id, or raise `PROCESSOR_NOT_FOUND`."""
-    number = ids.decode(ids.PROCESSOR, text)
-    if number is None:
+    processor_id = ids.decode(ids.PROCESSOR, public_id)
+    if processor_id is None:
         raise not_found()
-    return number
+    return processor_id

@@ -75,14 +75,14 @@ async def activate(request: RequestContext, processor_id: int, reason: str | Non
 async def _change_status(
     request: RequestContext,
     processor_id: int,
-    move: Transition[ProcessorStatus],
+    transition: Transition[ProcessorStatus],
     reason: str | None,
 ) -> Processor:
     services = request.services
     async with services.database.transaction() as tx:
         before = await queries.lock(tx, processor_id)
         after = msgspec.structs.replace(
-            model.apply_transition(before, move, reason), updated_at=services.clock()
+            model.apply_transition(before, transition, reason), updated_at=services.clock()
         )
         await queries.save_state(tx, after)
         record = model.to_record(after)
@@ -90,11 +90,11 @@ async def _change_status(
             tx,
             request,
             record.id,
-            move.event,
+            transition.event,
             reason=reason,
             changes=diff_records(model.to_record(before), record),
         )
-        if move is model.SUSPEND:
+        if transition is model.SUSPEND:
             await events.publish(tx, services, "processor.suspended", record)
         ticket = await services.authenticator.hmac_keys.publish_owner_change(tx)
     await services.signals.wait_for_acks(ticket)

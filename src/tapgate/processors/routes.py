@@ -148,7 +148,7 @@ async def transfer_from_processor(
 ) -> Reply[ProcessorTransferReceipt]:
     """Transfer money from a processor's settlement account to a subscriber."""
 
-    def receipt(receipt_fields: ReceiptFields) -> ProcessorTransferReceipt:
+    def build_receipt(receipt_fields: ReceiptFields) -> ProcessorTransferReceipt:
         return ProcessorTransferReceipt(
             message=receipt_fields.build_message("Transfer completed"),
             transaction_id=receipt_fields.transaction_id,
@@ -167,4 +167,4 @@ async def transfer_from_processor(
         idempotency_key=build_idempotency_key(request, body),
         context=None if body.description is None else {"memo": body.description},
     )
-    return await submit(request, command, receipt)
+    return await submit(request, command, build_receipt)

@@ -17,11 +17,14 @@ ONE_TIME_CODE_TEMPLATE = "one_time_code"
 
 
 async def send(
-    tx: asyncpg.Connection, request: RequestContext, subscriber: Subscriber, question: CodeRequest
+    tx: asyncpg.Connection,
+    request: RequestContext,
+    subscriber: Subscriber,
+    code_request: CodeRequest,
 ) -> None:
     now = request.services.clock()
     code = await one_time_codes.issue(
-        tx, request.services.vault, question, subscriber.phone_number, now
+        tx, request.services.vault, code_request, subscriber.phone_number, now
     )
     await enqueue_message(
         tx,
@@ -35,7 +38,7 @@ async def send(
 
 @asynccontextmanager
 async def redeem(
-    request: RequestContext, question: CodeRequest, code: str, action: str
+    request: RequestContext, code_request: CodeRequest, code: str, action: str
 ) -> AsyncIterator[asyncpg.Connection]:
     """Redeem a code and yield the database transaction for the action that it authorizes.
 
@@ -44,13 +47,18 @@ async def redeem(
     services = request.services
     try:
         async with one_time_codes.redeem(
-            services.database, services.vault, question, code, services.clock()
+            services.database, services.vault, code_request, code, services.clock()
         ) as tx:
             yield tx
     except ApiError as error:
         if error.code == Code.INVALID_OTP:
             async with services.database.transaction() as tx:
                 await record_audit_entry(
-                    tx, request, question.subscriber_id, action, result="failure", reason=error.code
+                    tx,
+                    request,
+                    code_request.subscriber_id,
+                    action,
+                    result="failure",
+                    reason=error.code,
                 )
         raise

@@ -32,19 +32,19 @@ def to_record(allowance: Allowance, currency: str, zone: ZoneInfo) -> Limits:
     tomorrow = day + timedelta(days=1)
     next_month = (day.replace(day=1) + timedelta(days=31)).replace(day=1)
 
-    def used(limit: int, used: int, until: date) -> LimitUsage:
+    def build_usage(limit: int, used: int, resets_on: date) -> LimitUsage:
         return LimitUsage(
             limit=money.format_decimal(limit, currency),
             used=money.format_decimal(used, currency),
             remaining=money.format_decimal(max(limit - used, 0), currency),
-            resets_at=clock.format_rfc3339(datetime.combine(until, time(), zone)),
+            resets_at=clock.format_rfc3339(datetime.combine(resets_on, time(), zone)),
         )
 
     return Limits(
         kyc_level=limits.kyc_level,
         currency=currency,
         per_transaction=money.format_decimal(limits.max_transaction, currency),
-        daily=used(limits.daily_limit, allowance.day_used, tomorrow),
-        monthly=used(limits.monthly_limit, allowance.month_used, next_month),
+        daily=build_usage(limits.daily_limit, allowance.day_used, tomorrow),
+        monthly=build_usage(limits.monthly_limit, allowance.month_used, next_month),
         max_balance=money.format_decimal(limits.max_balance, currency),
     )

@@ -83,7 +83,7 @@ async def _is_visible(request: RequestContext, subscriber: Subscriber) -> bool:
 
 
 def _to_record(row: Any) -> MessageRecord:
-    changed = row["delivery_at"]
+    updated_at = row["delivery_at"]
     return MessageRecord(
         message_id=ids.encode(ids.MESSAGE, row["id"]),
         template=row["template"],
@@ -91,5 +91,5 @@ def _to_record(row: Any) -> MessageRecord:
         status=row["status"],
         error_code=row["error_code"],
         created_at=clock.format_rfc3339(row["created_at"]),
-        updated_at=None if changed is None else clock.format_rfc3339(changed),
+        updated_at=None if updated_at is None else clock.format_rfc3339(updated_at),
     )

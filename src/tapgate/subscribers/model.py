@@ -151,14 +151,14 @@ def to_disclosed_record(record: SubscriberRecord, *, hidden: bool) -> DisclosedS
 
 
 def to_record(subscriber: Subscriber, now: datetime) -> SubscriberRecord:
-    born, locked_until = subscriber.date_of_birth, subscriber.pin_locked_until
+    birth_date, locked_until = subscriber.date_of_birth, subscriber.pin_locked_until
     return SubscriberRecord(
         id=subscriber.public_id,
         phone_number=subscriber.phone_number,
         first_name=subscriber.first_name,
         last_name=subscriber.last_name,
         email=subscriber.email,
-        date_of_birth=None if born is None else born.isoformat(),
+        date_of_birth=None if birth_date is None else birth_date.isoformat(),
         address=subscriber.address,
         id_type=subscriber.id_type,
         id_number=subscriber.id_number,
@@ -257,12 +257,12 @@ def apply_update(subscriber: Subscriber, update: SubscriberUpdate) -> Subscriber
 
 
 def _get_given_fields(body: Registration | SubscriberUpdate) -> dict[str, Any]:
-    text = {
+    fields = {
         name: value for name, value in msgspec.structs.asdict(body).items() if value is not None
     }
     if body.date_of_birth is not None:
-        text["date_of_birth"] = date.fromisoformat(body.date_of_birth)
-    return text
+        fields["date_of_birth"] = date.fromisoformat(body.date_of_birth)
+    return fields
 
 
 def require_plausible_birth_date(subscriber: Subscriber, today: date) -> None:
@@ -270,8 +270,8 @@ def require_plausible_birth_date(subscriber: Subscriber, today: date) -> None:
 
     Field rules cannot check this, because it depends on the current date.
     """
-    born = subscriber.date_of_birth
-    if born is not None and not _MIN_BIRTH_DATE <= born <= today:
+    birth_date = subscriber.date_of_birth
+    if birth_date is not None and not _MIN_BIRTH_DATE <= birth_date <= today:
         raise invalid_field("date_of_birth", "must be a date between 1900 and today")
 
 
@@ -287,11 +287,11 @@ CLOSE: Final[Transition[AccountStatus]] = Transition(
 
 
 def apply_transition(
-    subscriber: Subscriber, move: Transition[AccountStatus], reason: str | None
+    subscriber: Subscriber, transition: Transition[AccountStatus], reason: str | None
 ) -> Subscriber:
     """Return the subscriber with its next status, or raise the error code of the transition."""
     require_not_closed(subscriber)
-    status = move.apply(subscriber.status)
+    status = transition.apply(subscriber.status)
     if status == "closed" and (subscriber.balance or subscriber.held):
         raise ApiError(Code.NOT_CLOSABLE, "The wallet must be empty and have no funds on hold.")
     return msgspec.structs.replace(subscriber, status=status, status_reason=reason)
@@ -320,9 +320,9 @@ def not_found() -> ApiError:
     return ApiError(Code.SUBSCRIBER_NOT_FOUND)
 
 
-def decode_subscriber_id(text: str) -> int:
+def decode_subscriber_id(public_id: str) -> int:
     """Return the numeric id behind a public subscriber id, or raise `SUBSCRIBER_NOT_FOUND`."""
-    number = ids.decode(ids.SUBSCRIBER, text)
-    if number is None:
+    subscriber_id = ids.decode(ids.SUBSCRIBER, public_id)
+    if subscriber_id is None:
         raise not_found()
-    return number
+    return subscriber_id

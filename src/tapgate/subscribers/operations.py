@@ -45,8 +45,8 @@ async def register(request: RequestContext, registration: Registration) -> Subsc
         )
         await queries.add(tx, subscriber)
         await set_pin(tx, subscriber.id, services.pin_verifier.hash(registration.pin))
-        state = {"status": (None, subscriber.status.upper())}
-        await record_audit_entry(tx, request, subscriber.id, "created", changes=state)
+        changes = {"status": (None, subscriber.status.upper())}
+        await record_audit_entry(tx, request, subscriber.id, "created", changes=changes)
         await publish(
             tx, services, "subscriber.created", model.to_record(subscriber, services.clock())
         )
@@ -98,11 +98,11 @@ async def _change_status(
     tx: asyncpg.Connection,
     request: RequestContext,
     before: Subscriber,
-    move: Transition[AccountStatus],
+    transition: Transition[AccountStatus],
     reason: str | None,
 ) -> Subscriber:
-    after = model.apply_transition(before, move, reason)
-    return await save(tx, request, before, after, action=move.event, reason=reason)
+    after = model.apply_transition(before, transition, reason)
+    return await save(tx, request, before, after, action=transition.event, reason=reason)
 
 
 async def save(
@@ -120,11 +120,11 @@ async def save(
     await queries.save(tx, after)
     if after.restricted and not before.restricted:
         await queries.delete_statement_links(tx, after.id)
-    displayed = model.to_record(after, now)
-    changes = diff_records(model.to_record(before, now), displayed)
+    record = model.to_record(after, now)
+    changes = diff_records(model.to_record(before, now), record)
     await record_audit_entry(tx, request, after.id, action, reason=reason, changes=changes)
     for event in model.list_events(before, after):
-        await publish(tx, request.services, event, displayed)
+        await publish(tx, request.services, event, record)
     return after
 
 

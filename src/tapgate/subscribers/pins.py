@@ -108,9 +108,9 @@ def get_pin_error(verdict: PinVerdict) -> ApiError | None:
 
 
 def _require_correct(verdict: PinVerdict) -> None:
-    no = get_pin_error(verdict)
-    if no is not None:
-        raise no
+    error = get_pin_error(verdict)
+    if error is not None:
+        raise error
 
 
 def _build_reset_code_request(subscriber_id: int) -> CodeRequest:
@@ -119,4 +119,4 @@ def _build_reset_code_request(subscriber_id: int) -> CodeRequest:
     All callers share one code per subscriber, because it proves possession of the phone and does
     not identify the caller.
     """
-    return CodeRequest("reset_pin", subscriber_id, asker="subscriber")
+    return CodeRequest("reset_pin", subscriber_id, requester="subscriber")

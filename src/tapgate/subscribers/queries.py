@@ -44,7 +44,7 @@ async def lock(tx: asyncpg.Connection, subscriber_id: int) -> Subscriber:
     """Lock a subscriber's account and return the subscriber.
 
     The lock serializes changes to the profile, status and PIN, and blocks payments until the
-    transaction ends.
+    database transaction ends.
     """
     account_id = await tx.fetchval(
         "SELECT account_id FROM subscribers WHERE id = $1", subscriber_id
@@ -130,13 +130,13 @@ async def delete_statement_links(tx: asyncpg.Connection, subscriber_id: int) -> 
     """Delete the statement files of a subscriber who becomes restricted.
 
     Statement links work without credentials. The caller has already saved the restriction, so a
-    concurrent `lock_restriction` waits for this transaction.
+    concurrent `lock_restriction` waits for this database transaction.
     """
     await tx.execute("DELETE FROM statements WHERE subscriber_id = $1", subscriber_id)
 
 
 async def lock_restriction(tx: asyncpg.Connection, subscriber_id: int) -> bool:
-    """Return whether a subscriber is restricted, and lock that value until the transaction ends.
+    """Lock a subscriber's row for the database transaction; return whether it is restricted.
 
     The lock is exclusive: with a shared lock, two transactions that both upgrade to a stronger lock
     on the row would deadlock.

@@ -20,8 +20,8 @@ async def request_access(request: RequestContext, subscriber_id: int) -> None:
 async def grant_access(request: RequestContext, subscriber_id: int, code: str) -> datetime:
     """Grant this admin access to the subscriber, and return when the access expires."""
     await queries.get(request.services.database, subscriber_id)
-    question = _build_code_request(request, subscriber_id)
-    async with codes.redeem(request, question, code, "restricted_access_granted") as tx:
+    code_request = _build_code_request(request, subscriber_id)
+    async with codes.redeem(request, code_request, code, "restricted_access_granted") as tx:
         expires_at = request.services.clock() + ACCESS_LIFETIME
         await tx.execute(
             """INSERT INTO restricted_access (admin_id, subscriber_id, expires_at)
@@ -36,4 +36,4 @@ async def grant_access(request: RequestContext, subscriber_id: int, code: str) -
 
 
 def _build_code_request(request: RequestContext, subscriber_id: int) -> CodeRequest:
-    return CodeRequest("restricted_access", subscriber_id, asker=request.principal.id)
+    return CodeRequest("restricted_access", subscriber_id, requester=request.principal.id)

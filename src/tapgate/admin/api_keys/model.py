@@ -132,11 +132,11 @@ def not_found() -> ApiError:
     return ApiError(Code.NOT_FOUND, "No such API key.")
 
 
-def decode_id(text: str) -> int:
-    number = ids.decode(ids.KEY, text)
-    if number is None:
+def decode_id(public_id: str) -> int:
+    key_id = ids.decode(ids.KEY, public_id)
+    if key_id is None:
         raise not_found()
-    return number
+    return key_id
 
 
 def to_record(key: ApiKey) -> ApiKeyRecord:

@@ -24,7 +24,7 @@ _AUDITED_FIELDS = ("name", "scopes", "rate_limit", "burst", "allowed_ips", "expi
 async def create(
     services: Services, origin: Origin, new: NewApiKey, *, created_by: int
 ) -> tuple[ApiKey, str]:
-    """Create a key. Returns its record and the key itself, which is not stored."""
+    """Create a key and return its record and the key itself, which is not stored."""
     async with services.database.transaction() as tx:
         key, secret = await services.authenticator.api_keys.create(
             tx,

@@ -55,9 +55,9 @@ def from_request(rules: CommissionRules, currency: str) -> list[StoredRule]:
     """Return the rules to store. Reject duplicate rules for the same type and tier."""
     seen: set[tuple[str, int]] = set()
     problems: dict[str, str] = {}
-    for place, rule in enumerate(rules.data):
+    for index, rule in enumerate(rules.data):
         if (rule.type, rule.tier) in seen:
-            problems[f"data[{place}].tier"] = f"is a duplicate for {rule.type}"
+            problems[f"data[{index}].tier"] = f"is a duplicate for {rule.type}"
         seen.add((rule.type, rule.tier))
     if problems:
         message = "; ".join(f"{path} {text}" for path, text in problems.items())

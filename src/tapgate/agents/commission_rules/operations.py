@@ -9,11 +9,11 @@ from tapgate.edge.request_context import RequestContext
 from tapgate.ledger import rules
 
 
-async def replace(request: RequestContext, wanted: CommissionRules) -> CommissionRules:
+async def replace(request: RequestContext, new_rules: CommissionRules) -> CommissionRules:
     """Replace all rules. When this returns, every process applies the new ones."""
     services = request.services
     currency = services.settings.currency
-    stored = model.from_request(wanted, currency)
+    stored = model.from_request(new_rules, currency)
     async with services.database.transaction() as tx:
         await queries.lock(tx)
         before = model.to_record(await queries.list_rules(tx), currency)

@@ -52,37 +52,37 @@ async def claim(
         "id, endpoint_id, event_id, attempts, attempts_before, next_attempt_at",
         now=now,
         limit=limit,
-        among=f"""endpoint_id = $4
+        condition=f"""endpoint_id = $4
             AND EXISTS (SELECT FROM webhook_endpoints WHERE id = $4 AND {_IS_ACTIVE})""",
         values=(endpoint_id,),
     )
     if not claimed:
         return []
     # As text: client metadata may be JSON that Python cannot decode, such as very long numbers.
-    told = await database.fetch(
+    event_rows = await database.fetch(
         """SELECT id AS event_id, type AS event, subject_id, data::text, occurred_at FROM events
            WHERE id = ANY ($1::bigint[])""",
         [row["event_id"] for row in claimed],
     )
-    to = await database.fetchrow(
+    endpoint = await database.fetchrow(
         """SELECT url, secret, previous_secret, previous_secret_expires_at, status_changed_at
            FROM webhook_endpoints WHERE id = $1""",
         endpoint_id,
     )
-    assert to is not None
-    events = {event["event_id"]: event for event in told}
-    return [ClaimedDelivery(**{**row, **events[row["event_id"]], **to}) for row in claimed]
+    assert endpoint is not None
+    events = {event["event_id"]: event for event in event_rows}
+    return [ClaimedDelivery(**{**row, **events[row["event_id"]], **endpoint}) for row in claimed]
 
 
 async def is_endpoint_unchanged(database: Database, delivery: ClaimedDelivery) -> bool:
     """Return whether the endpoint is unchanged since the delivery was claimed."""
-    found: bool = await database.fetchval(
+    is_unchanged: bool = await database.fetchval(
         f"""SELECT EXISTS (SELECT FROM webhook_endpoints
                            WHERE {_SAME_ENDPOINT} AND secret = $4)""",
         *_get_endpoint_values(delivery),
         delivery.secret,
     )
-    return found
+    return is_unchanged
 
 
 async def release(database: Database, delivery: ClaimedDelivery, now: datetime) -> None:
@@ -106,7 +106,7 @@ async def store_event_data(database: Database, event_id: int, data: dict[str, An
 
 
 async def mark_delivered(
-    database: Database, delivery: ClaimedDelivery, outcome: AttemptResult, now: datetime
+    database: Database, delivery: ClaimedDelivery, result: AttemptResult, now: datetime
 ) -> None:
     await database.execute(
         """WITH succeeded AS (
@@ -117,7 +117,7 @@ async def mark_delivered(
            WHERE id = $1 AND status = 'pending'""",
         delivery.id,
         now,
-        *_get_result_values(outcome),
+        *_get_result_values(result),
         delivery.endpoint_id,
     )
 
@@ -125,7 +125,7 @@ async def mark_delivered(
 async def record_failed_attempt(
     database: Database,
     delivery: ClaimedDelivery,
-    outcome: AttemptResult,
+    result: AttemptResult,
     now: datetime,
     retry_at: datetime | None,
 ) -> None:
@@ -142,7 +142,7 @@ async def record_failed_attempt(
                 ended_at = CASE WHEN {_SAME_LEASE} AND $7 IS NULL THEN $8 ELSE ended_at END
             WHERE {_LATEST_ATTEMPT}""",
         *_get_claim_values(delivery),
-        *_get_result_values(outcome),
+        *_get_result_values(result),
         retry_at,
         now,
     )
@@ -209,5 +209,5 @@ def _get_endpoint_values(delivery: ClaimedDelivery) -> tuple[int, str, datetime]
     return delivery.endpoint_id, delivery.url, delivery.status_changed_at
 
 
-def _get_result_values(outcome: AttemptResult) -> tuple[int | None, int | None, str | None]:
-    return outcome.status, outcome.duration_ms, outcome.response
+def _get_result_values(result: AttemptResult) -> tuple[int | None, int | None, str | None]:
+    return result.status, result.duration_ms, result.response

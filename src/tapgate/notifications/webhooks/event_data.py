@@ -37,12 +37,12 @@ _FIELDS_AT_EVENT: Final[Mapping[str, dict[str, Any]]] = {
 def build_event_data(event: str, record: msgspec.Struct) -> dict[str, Any]:
     """Return the record as data, with a transaction's state as of the event."""
     data: dict[str, Any] = msgspec.to_builtins(record)
-    then = _FIELDS_AT_EVENT.get(event)
-    if then is None:
+    fields = _FIELDS_AT_EVENT.get(event)
+    if fields is None:
         return data
     # Refunds happen after these events and have their own, `transaction.refunded`.
     not_refunded = {"refunded_amount": money.format_decimal(0, data["currency"])}
-    return data | not_refunded | then
+    return data | not_refunded | fields
 
 
 async def redact_event_data(services: Services, event: str, data: str) -> str:
@@ -83,21 +83,21 @@ def _parse_int(text: str) -> int | str:
 
 
 def _redact_subscriber(record: dict[str, Any]) -> dict[str, Any]:
-    stored = ("id", "status", "status_reason")
-    return {name: record[name] for name in stored} | {"restricted": True}
+    visible = ("id", "status", "status_reason")
+    return {name: record[name] for name in visible} | {"restricted": True}
 
 
 def _redact_card(record: dict[str, Any]) -> dict[str, Any]:
-    stored = ("serial", "status", "status_reason", "subscriber_id")
-    return {name: record[name] for name in stored} | {"restricted": True}
+    visible = ("serial", "status", "status_reason", "subscriber_id")
+    return {name: record[name] for name in visible} | {"restricted": True}
 
 
 def _redact_transaction(record: dict[str, Any]) -> dict[str, Any]:
-    def party(side: dict[str, Any] | None) -> dict[str, Any] | None:
-        return None if side is None else {"type": side["type"], "id": side["id"]}
+    def redact_party(party: dict[str, Any] | None) -> dict[str, Any] | None:
+        return None if party is None else {"type": party["type"], "id": party["id"]}
 
     hidden = dict.fromkeys(("card_serial", "memo", "metadata"))
-    parties = {"from": party(record["from"]), "to": party(record["to"])}
+    parties = {"from": redact_party(record["from"]), "to": redact_party(record["to"])}
     return record | hidden | parties | {"masked": True}
 
 

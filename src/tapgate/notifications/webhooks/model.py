@@ -184,8 +184,8 @@ def to_audit_record(row: Mapping[str, Any]) -> WebhookEndpointRecord:
 
 
 def to_disabled_endpoint(row: Mapping[str, Any]) -> DisabledEndpoint:
-    facts = _to_fields(row)
-    return DisabledEndpoint(**{name: facts[name] for name in DisabledEndpoint.__struct_fields__})
+    fields = _to_fields(row)
+    return DisabledEndpoint(**{name: fields[name] for name in DisabledEndpoint.__struct_fields__})
 
 
 def strip_query(url: str) -> str:
@@ -229,8 +229,8 @@ def get_retry_delay(failures: int, retry_after: timedelta | None = None) -> time
     """
     if failures > len(RETRY_DELAYS_SECONDS):
         return None
-    pause = work_queue.add_jitter(RETRY_DELAYS_SECONDS[failures - 1], give_or_take=0.1)
-    return pause if retry_after is None else max(pause, retry_after)
+    delay = work_queue.add_jitter(RETRY_DELAYS_SECONDS[failures - 1], fraction=0.1)
+    return delay if retry_after is None else max(delay, retry_after)
 
 
 def encode_body(event: str, occurred_at: datetime, data: str) -> bytes:
@@ -248,13 +248,13 @@ def build_headers(
     delivery_id: int, secrets: list[str], body: bytes, now: datetime
 ) -> dict[str, str]:
     """Return the Standard Webhooks headers of one attempt, with one signature per secret."""
-    displayed, timestamp = ids.encode(ids.DELIVERY, delivery_id), int(now.timestamp())
+    public_id, timestamp = ids.encode(ids.DELIVERY, delivery_id), int(now.timestamp())
     signatures = (
-        signing.standard_webhook_signature(secret, displayed, timestamp, body) for secret in secrets
+        signing.standard_webhook_signature(secret, public_id, timestamp, body) for secret in secrets
     )
     return {
         "Content-Type": "application/json",
-        "webhook-id": displayed,
+        "webhook-id": public_id,
         "webhook-timestamp": str(timestamp),
         "webhook-signature": " ".join(signatures),
     }

@@ -62,7 +62,7 @@ async def create(request: RequestContext, new: NewWebhookEndpoint) -> WebhookEnd
             {"url": (None, model.strip_query(row["url"])), "events": (None, row["events"])},
         )
         ticket = await _signal_change(tx, services)
-    # Every process publishes to the new endpoint before the response is sent.
+    # Respond only after every process publishes to the new endpoint.
     await services.signals.wait_for_acks(ticket)
     return model.to_record_with_secret(row, secret)
 
@@ -103,7 +103,8 @@ async def rotate_secret(
 ) -> WebhookEndpointWithSecret:
     """Replace the secret.
 
-    The old secret also signs until the grace period ends. An even older one stops signing now.
+    Until the grace period ends, requests are signed with the old and the new secret. A secret from
+    an earlier rotation stops signing immediately.
     """
     services = request.services
     secret, now = signing.new_standard_secret(), services.clock()

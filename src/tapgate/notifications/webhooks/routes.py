@@ -149,8 +149,8 @@ async def redeliver_event(request: RequestContext, id: str, delivery_id: str) ->
     return model.to_delivery(row, hide_response=number in hidden)
 
 
-def _decode_endpoint_id(displayed: str) -> int:
-    number = ids.decode(ids.WEBHOOK_ENDPOINT, displayed)
-    if number is None:
+def _decode_endpoint_id(public_id: str) -> int:
+    endpoint_id = ids.decode(ids.WEBHOOK_ENDPOINT, public_id)
+    if endpoint_id is None:
         raise model.endpoint_not_found()
-    return number
+    return endpoint_id

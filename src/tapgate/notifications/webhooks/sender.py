@@ -1,4 +1,4 @@
-"""HTTP sender of webhooks, which connects only to addresses that were checked."""
+"""HTTP client for webhooks, which connects only to validated addresses."""
 
 import asyncio
 import contextlib
@@ -61,11 +61,11 @@ class WebhookSender:
         *,
         public_only: bool,
         resolve: Resolver = resolve_with_system,
-        trust: ssl.SSLContext | None = None,
+        ssl_context: ssl.SSLContext | None = None,
     ) -> None:
         self._resolve_addresses = require_public if public_only else resolve_addresses
         self._resolver = resolve
-        self._ssl_context = trust or httpx2.create_ssl_context(trust_env=False)
+        self._ssl_context = ssl_context or httpx2.create_ssl_context(trust_env=False)
 
     async def send(
         self,
@@ -78,19 +78,19 @@ class WebhookSender:
         request = _Request(url, headers, body, before_write, time.monotonic())
         try:
             async with asyncio.timeout(RESPONSE_TIMEOUT_SECONDS) as deadline:
-                found = await self._resolve_addresses(url, self._resolver)
-                return await self._send_to_first_reachable(found, request, deadline)
+                addresses = await self._resolve_addresses(url, self._resolver)
+                return await self._send_to_first_reachable(addresses, request, deadline)
         except (TargetRejectedError, httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             raise NoResponseError(type(error).__name__, request.elapsed_ms()) from error
 
     async def _send_to_first_reachable(
-        self, found: list[str], request: "_Request", deadline: asyncio.Timeout
+        self, addresses: list[str], request: "_Request", deadline: asyncio.Timeout
     ) -> Response:
         """Send to the first address that accepts a connection.
 
         The next address is tried only if connecting failed, because then nothing was sent.
         """
-        *others, last = found[:_MAX_ADDRESSES]
+        *others, last = addresses[:_MAX_ADDRESSES]
         for address in others:
             try:
                 return await self._post(address, request, deadline)
@@ -99,7 +99,7 @@ class WebhookSender:
         return await self._post(last, request, deadline)
 
     async def _post(self, address: str, request: "_Request", deadline: asyncio.Timeout) -> Response:
-        named = httpx2.URL(request.url)
+        target = httpx2.URL(request.url)
         # One client per request: the URL contains the address, so a pooled connection could be
         # reused for another host name at the same address.
         async with (
@@ -111,18 +111,18 @@ class WebhookSender:
             ) as client,
             client.stream(
                 "POST",
-                named.copy_with(host=address, fragment=None),
+                target.copy_with(host=address, fragment=None),
                 content=request.body,
                 headers={
                     "User-Agent": f"Tapgate/{VERSION}",
                     "Connection": "close",
                     "Accept-Encoding": "identity",  # the body is stored without decompression
                     **request.headers,
-                    "Host": named.netloc.decode("ascii"),
+                    "Host": target.netloc.decode("ascii"),
                 },
                 extensions={
                     # The host name of the certificate, which never has a trailing dot.
-                    "sni_hostname": named.host.removesuffix("."),
+                    "sni_hostname": target.host.removesuffix("."),
                     "trace": request.trace,
                 },
             ) as response,
@@ -155,15 +155,15 @@ class _Request(NamedTuple):
 
 
 async def _read_body_prefix(response: httpx2.Response) -> str | None:
-    """Return at most MAX_RESPONSE_BYTES of the body, as far as it arrives before the timeout."""
-    found = bytearray()
+    """Return up to MAX_RESPONSE_BYTES of the body, or what arrives before the timeout."""
+    prefix = bytearray()
     with contextlib.suppress(TimeoutError, httpx2.HTTPError):
         async with asyncio.timeout(_BODY_TIMEOUT_SECONDS):
             async for chunk in response.aiter_raw():
-                found += chunk[: MAX_RESPONSE_BYTES - len(found)]
-                if len(found) == MAX_RESPONSE_BYTES:
+                prefix += chunk[: MAX_RESPONSE_BYTES - len(prefix)]
+                if len(prefix) == MAX_RESPONSE_BYTES:
                     break
-    return decode_body_prefix(found)
+    return decode_body_prefix(prefix)
 
 
 def decode_body_prefix(body: bytes | bytearray) -> str | None:

@@ -26,7 +26,7 @@ IpAddress = IPv4Address | IPv6Address
 Resolver = Callable[[str], Awaitable[Sequence[str]]]
 
 _SCHEMES: Final = ("https", "http")
-#: Characters of a URL in which all others are percent-encoded.
+#: Characters allowed in a URL. All others must be percent-encoded.
 _URL_CHARACTERS: Final = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+")
 _HOST_LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE)
 #: A last label that some resolvers parse as part of an IPv4 address: 127.1, 0x7f.1, 017700.
@@ -88,7 +88,7 @@ class TargetUrlRule(Rule):
 
 
 def parse_url(url: str) -> SplitResult:
-    """Split a webhook URL; reject unusual spellings, such as user info or odd address forms."""
+    """Split a webhook URL; reject ambiguous ones, such as user info or nonstandard IP notation."""
     if _URL_CHARACTERS.fullmatch(url) is None:
         raise TargetRejectedError("must be a URL in ASCII")
     try:
@@ -115,19 +115,19 @@ async def require_public(url: str, resolve: Resolver) -> list[str]:
         raise TargetRejectedError("must not point to a host in a private network")
     if host.rstrip(".").endswith(_LOCAL_SUFFIXES):
         raise TargetRejectedError("must not point to a host in a private network")
-    found = await resolve_addresses(url, resolve)
-    if not all(is_public_address(ip_address(address)) for address in found):
+    addresses = await resolve_addresses(url, resolve)
+    if not all(is_public_address(ip_address(address)) for address in addresses):
         raise TargetRejectedError("must not resolve to a private IP address")
-    return found
+    return addresses
 
 
 async def resolve_addresses(url: str, resolve: Resolver) -> list[str]:
     """Return the addresses of a URL's host; raise OSError if there are none."""
     host = parse_url(url).hostname or ""
-    found = [host] if _parse_ip_literal(host) else list(dict.fromkeys(await resolve(host)))
-    if not found:
+    addresses = [host] if _parse_ip_literal(host) else list(dict.fromkeys(await resolve(host)))
+    if not addresses:
         raise OSError("the host name has no address")
-    return found
+    return addresses
 
 
 async def resolve_with_system(host: str) -> Sequence[str]:
@@ -136,11 +136,11 @@ async def resolve_with_system(host: str) -> Sequence[str]:
     Concurrent lookups of one name share a thread, because the system resolver keeps retrying an
     unresponsive name long after its callers have timed out.
     """
-    look_up = _pending_lookups.get(host)
-    if look_up is None:
-        look_up = _pending_lookups[host] = _lookup_executor.submit(_resolve_host, host)
-        look_up.add_done_callback(lambda _: _pending_lookups.pop(host))
-    return await asyncio.shield(asyncio.wrap_future(look_up))
+    lookup = _pending_lookups.get(host)
+    if lookup is None:
+        lookup = _pending_lookups[host] = _lookup_executor.submit(_resolve_host, host)
+        lookup.add_done_callback(lambda _: _pending_lookups.pop(host))
+    return await asyncio.shield(asyncio.wrap_future(lookup))
 
 
 _lookup_executor: Final = ThreadPoolExecutor(32, thread_name_prefix="names")
@@ -149,21 +149,21 @@ _pending_lookups: Final[dict[str, Future[Sequence[str]]]] = {}
 
 def _resolve_host(host: str) -> Sequence[str]:
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        results = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except UnicodeError as error:  # the name cannot be IDNA-encoded
         raise OSError("invalid host name") from error
-    return [str(address[0]) for *_, address in found]
+    return [str(address[0]) for *_, address in results]
 
 
 def is_public_address(address: IpAddress) -> bool:
     if isinstance(address, IPv6Address):
-        inner = _get_embedded_ipv4(address)
-        if inner is None:
+        embedded = _get_embedded_ipv4(address)
+        if embedded is None:
             return address in _GLOBAL_UNICAST_IPV6 and not any(
-                address in closed for closed in _NON_PUBLIC_IPV6
+                address in network for network in _NON_PUBLIC_IPV6
             )
-        address = inner
-    return not any(address in closed for closed in _NON_PUBLIC_IPV4)
+        address = embedded
+    return not any(address in network for network in _NON_PUBLIC_IPV4)
 
 
 def _get_embedded_ipv4(address: IPv6Address) -> IPv4Address | None:

@@ -1,6 +1,6 @@
 """Background worker that delivers events to subscribed endpoints, with retries.
 
-Any number of processes may run one: a delivery is claimed by one process at a time. Concurrent
+Any number of processes may run a worker: a delivery is claimed by one process at a time. Concurrent
 attempts per endpoint are bounded, so that a slow endpoint delays only its own deliveries. Once a
 process has acknowledged a change to an endpoint, it sends nothing with the old settings: it
 releases earlier claims unless their requests are already in flight.
@@ -88,13 +88,13 @@ class WebhookWorker:
         await delivery_queue.fail_for_deleted_endpoints(self._database, now)
         self._has_more_due = False
         for endpoint_id in await delivery_queue.list_due_endpoints(self._database, now):
-            room = self._get_capacity(endpoint_id)
+            capacity = self._get_capacity(endpoint_id)
             claimed = (
-                await delivery_queue.claim(self._database, endpoint_id, now=now, limit=room)
-                if room > 0
+                await delivery_queue.claim(self._database, endpoint_id, now=now, limit=capacity)
+                if capacity > 0
                 else []
             )
-            self._has_more_due |= len(claimed) == room
+            self._has_more_due |= len(claimed) == capacity
             for delivery in claimed:
                 self._start_attempt(delivery, generation)
 
@@ -121,23 +121,23 @@ class WebhookWorker:
         self._attempts.add(attempt)
         self._attempts_per_endpoint[delivery.endpoint_id] += 1
 
-        def ended(attempt: asyncio.Task[None]) -> None:
+        def on_attempt_done(attempt: asyncio.Task[None]) -> None:
             self._attempts.discard(attempt)
             self._attempts_per_endpoint[delivery.endpoint_id] -= 1
             self._attempts_per_endpoint += Counter()  # removes zero counts
             if self._has_more_due:
                 self._capacity_available.set()
 
-        attempt.add_done_callback(ended)
+        attempt.add_done_callback(on_attempt_done)
 
     async def _run_attempt(self, delivery: ClaimedDelivery, generation: int) -> None:
         try:
             try:
-                outcome = await self._send(delivery, generation)
+                result = await self._send(delivery, generation)
             except _EndpointChangedError:
                 await delivery_queue.release(self._database, delivery, self._services.clock())
             else:
-                await self._record_result(delivery, outcome)
+                await self._record_result(delivery, result)
         except Exception as error:
             # No result is recorded: the delivery is due again when the lease expires.
             _log.warning(
@@ -157,7 +157,7 @@ class WebhookWorker:
             )
             body = model.encode_body(delivery.event, delivery.occurred_at, data)
             headers = model.build_headers(delivery.id, self._open_secrets(delivery, now), body, now)
-            found = await self._sender.send(delivery.url, headers, body, before_write)
+            response = await self._sender.send(delivery.url, headers, body, before_write)
         except _EndpointChangedError:
             raise
         except NoResponseError as error:
@@ -166,44 +166,44 @@ class WebhookWorker:
             # An internal error is retried on schedule, but not counted against the endpoint.
             return AttemptResult(problem=type(error).__name__, is_internal=True)
         return AttemptResult(
-            problem=None if 200 <= found.status < 300 else f"status {found.status}",
-            status=found.status,
-            duration_ms=found.duration_ms,
-            response=found.text,
+            problem=None if 200 <= response.status < 300 else f"status {response.status}",
+            status=response.status,
+            duration_ms=response.duration_ms,
+            response=response.text,
             retry_after=(
-                parse_retry_after(found.retry_after, self._services.clock())
-                if found.status in _RETRY_AFTER_STATUSES
+                parse_retry_after(response.retry_after, self._services.clock())
+                if response.status in _RETRY_AFTER_STATUSES
                 else None
             ),
         )
 
     async def _require_unchanged(self, delivery: ClaimedDelivery, generation: int) -> None:
         if self._services.signals.is_listening:
-            unchanged = generation == self._generation
+            is_unchanged = generation == self._generation
         else:  # changes are not signaled to this process
-            unchanged = await delivery_queue.is_endpoint_unchanged(self._database, delivery)
-        if not unchanged:
+            is_unchanged = await delivery_queue.is_endpoint_unchanged(self._database, delivery)
+        if not is_unchanged:
             raise _EndpointChangedError
 
-    async def _record_result(self, delivery: ClaimedDelivery, outcome: AttemptResult) -> None:
+    async def _record_result(self, delivery: ClaimedDelivery, result: AttemptResult) -> None:
         now = self._services.clock()
-        if outcome.problem is None:
-            await delivery_queue.mark_delivered(self._database, delivery, outcome, now)
+        if result.problem is None:
+            await delivery_queue.mark_delivered(self._database, delivery, result, now)
             return
-        gone = outcome.status == _GONE_STATUS and await self._disable_endpoint(
+        is_disabled = result.status == _GONE_STATUS and await self._disable_endpoint(
             delivery, StatusReason.GONE
         )
         failures = delivery.attempts - delivery.attempts_before
-        pause = None if gone else model.get_retry_delay(failures, outcome.retry_after)
+        delay = None if is_disabled else model.get_retry_delay(failures, result.retry_after)
         _log.info(
-            "webhooks.delivery_failed" if pause is None else "webhooks.retry_scheduled",
+            "webhooks.delivery_failed" if delay is None else "webhooks.retry_scheduled",
             delivery_id=ids.encode(ids.DELIVERY, delivery.id),
             attempts=delivery.attempts,
-            problem=outcome.problem,
+            problem=result.problem,
         )
-        retry_at = None if pause is None else now + pause
-        await delivery_queue.record_failed_attempt(self._database, delivery, outcome, now, retry_at)
-        if not outcome.is_internal and not gone:
+        retry_at = None if delay is None else now + delay
+        await delivery_queue.record_failed_attempt(self._database, delivery, result, now, retry_at)
+        if not result.is_internal and not is_disabled:
             await self._record_failure(delivery, now)
 
     async def _record_failure(self, delivery: ClaimedDelivery, now: datetime) -> None:
@@ -235,11 +235,11 @@ class WebhookWorker:
     async def _load_data(self, delivery: ClaimedDelivery) -> str:
         if delivery.data is not None:
             return delivery.data
-        look_up = self._record_loaders.get(get_resource_type(delivery.event))
-        if look_up is None or delivery.subject_id is None:
+        load_record = self._record_loaders.get(get_resource_type(delivery.event))
+        if load_record is None or delivery.subject_id is None:
             raise RecordUnavailableError
         try:
-            record = await look_up(self._services, delivery.subject_id)
+            record = await load_record(self._services, delivery.subject_id)
         except ApiError as error:
             raise RecordUnavailableError from error
         return await delivery_queue.store_event_data(

@@ -34,7 +34,7 @@ async def fund_by_webhook(
     """Fund a subscriber by webhook. The signature is verified before the body is parsed."""
     partner_id = decode_id(ids.PARTNER, partner)
     await _require_valid_signature(request, partner_id, raw_body)
-    body: WebhookTopUp = _get_body_reader(request.services.settings.currency).decode(raw_body)
+    body: WebhookTopUp = _get_body_decoder(request.services.settings.currency).decode(raw_body)
     return await _submit_top_up(
         request,
         partner_id,
@@ -45,41 +45,41 @@ async def fund_by_webhook(
     )
 
 
-async def fund_by_request(context: RequestContext, body: FundFromPartner) -> Reply[TopUpReceipt]:
-    request = build_idempotency_key(context, body)
-    partner_id = _get_paying_partner_id(context, body)
-    await require_customer_access(context, body.subscriber_id, body.card_serial)
+async def fund_by_request(request: RequestContext, body: FundFromPartner) -> Reply[TopUpReceipt]:
+    idempotency_key = build_idempotency_key(request, body)
+    partner_id = _get_paying_partner_id(request, body)
+    await require_customer_access(request, body.subscriber_id, body.card_serial)
     return await _submit_top_up(
-        context,
+        request,
         partner_id,
         body.partner_reference,
         body.amount,
         body.customer,
-        channel=get_channel(context.principal),
-        request=request,
+        channel=get_channel(request.principal),
+        idempotency_key=idempotency_key,
     )
 
 
 async def _submit_top_up(
-    context: RequestContext,
+    request: RequestContext,
     partner_id: int,
     reference: str,
     amount: str,
     payee: Party,
     *,
     channel: str,
-    request: ScopedIdempotencyKey | None = None,
+    idempotency_key: ScopedIdempotencyKey | None = None,
 ) -> Reply[TopUpReceipt]:
     command = Command(
         type=chart.PARTNER_FUND,
         channel=channel,
         payer=commands.partner_party(partner_id),
         payee=payee,
-        amount=to_minor_units(context, amount),
-        idempotency_key=request,
+        amount=to_minor_units(request, amount),
+        idempotency_key=idempotency_key,
         reference=PartnerReference(partner_id, reference),
     )
-    return await submit(context, command, build_receipt)
+    return await submit(request, command, build_receipt)
 
 
 async def _require_valid_signature(
@@ -91,22 +91,22 @@ async def _require_valid_signature(
     partner ids cannot be probed.
     """
     services = request.services
-    sender = await queries.get_webhook_source(services.database, partner_id)
-    sealed = [] if sender is None else sender.get_valid_secrets(services.clock())
-    genuine = services.authenticator.webhook_secrets.is_valid_signature(
+    source = await queries.get_webhook_source(services.database, partner_id)
+    sealed = [] if source is None else source.get_valid_secrets(services.clock())
+    is_valid = services.authenticator.webhook_secrets.is_valid_signature(
         partner_id, sealed, request.get_header(_SIGNATURE_HEADER.lower().encode()), raw_body
     )
-    if sender is None or not genuine:
+    if source is None or not is_valid:
         raise ApiError(
             Code.UNAUTHORIZED,
             f"The partner is unknown, or {_SIGNATURE_HEADER} is missing or invalid.",
         )
-    if sender.is_suspended:
+    if source.is_suspended:
         raise ApiError(Code.PARTNER_SUSPENDED)
 
 
 @cache
-def _get_body_reader(currency: str) -> BodyDecoder:
+def _get_body_decoder(currency: str) -> BodyDecoder:
     return BodyDecoder(WebhookTopUp, currency)
 
 
@@ -114,8 +114,10 @@ async def _resolve_payee(request: RequestContext, body: WebhookTopUp) -> Party:
     if body.card_serial is not None:
         return commands.card_party(body.card_serial)
     assert body.phone_number is not None
-    found = await queries.find_subscriber_by_phone(request.services.database, body.phone_number)
-    return commands.subscriber_party(found or 0)
+    subscriber_id = await queries.find_subscriber_by_phone(
+        request.services.database, body.phone_number
+    )
+    return commands.subscriber_party(subscriber_id or 0)
 
 
 def require_partner(request: RequestContext, body: FundFromPartner) -> None:
@@ -129,7 +131,7 @@ def require_partner(request: RequestContext, body: FundFromPartner) -> None:
 
 
 def _get_paying_partner_id(request: RequestContext, body: FundFromPartner) -> int:
-    own, named = request.principal.partner_id, decode_id(ids.PARTNER, body.partner_id)
-    if own is not None and body.partner_id is not None and named != own:
+    own_id, requested_id = request.principal.partner_id, decode_id(ids.PARTNER, body.partner_id)
+    if own_id is not None and body.partner_id is not None and requested_id != own_id:
         raise invalid_field("partner_id", "must be the partner that signs the request")
-    return named if own is None else own
+    return requested_id if own_id is None else own_id

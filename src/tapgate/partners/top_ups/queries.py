@@ -36,7 +36,7 @@ async def get_webhook_source(database: Database, partner_id: int) -> WebhookSour
 
 
 async def find_subscriber_by_phone(database: Database, phone_number: str) -> int | None:
-    found: int | None = await database.fetchval(
+    subscriber_id: int | None = await database.fetchval(
         "SELECT id FROM subscribers WHERE phone_number = $1", phone_number
     )
-    return found
+    return subscriber_id

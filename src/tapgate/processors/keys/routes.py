@@ -56,8 +56,8 @@ async def create_signing_key(
     they are deleted. All keys of a terminal share its idempotency keys, as do all keys of the
     processor itself. The secret is returned only in this response.
     """
-    named = body.terminal_id
-    terminal_id = None if named is None else decode_id(ids.TERMINAL, named)
+    requested_id = body.terminal_id
+    terminal_id = None if requested_id is None else decode_id(ids.TERMINAL, requested_id)
     key = await operations.create(request, processors.decode_processor_id(id), terminal_id)
     return SigningKeyCreated(api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret)
 

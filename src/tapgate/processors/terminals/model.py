@@ -38,14 +38,14 @@ class TerminalRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def to_record(terminal: Terminal) -> TerminalRecord:
-    key_id, seen = terminal.key_id, terminal.last_seen_at
+    key_id, last_seen_at = terminal.key_id, terminal.last_seen_at
     return TerminalRecord(
         id=ids.encode(ids.TERMINAL, terminal.id),
         processor_id=ids.encode(ids.PROCESSOR, terminal.processor_id),
         name=terminal.name,
         status=terminal.status,
         api_key_id=None if key_id is None else ids.encode(ids.KEY, key_id),
-        last_seen_at=None if seen is None else clock.format_rfc3339(seen),
+        last_seen_at=None if last_seen_at is None else clock.format_rfc3339(last_seen_at),
         created_at=clock.format_rfc3339(terminal.created_at),
     )
 
@@ -62,9 +62,9 @@ UNBLOCK: Final[Transition[TerminalStatus]] = Transition(
 )
 
 
-def apply_transition(terminal: Terminal, move: Transition[TerminalStatus]) -> Terminal:
+def apply_transition(terminal: Terminal, transition: Transition[TerminalStatus]) -> Terminal:
     """Return the terminal with its next status, or raise the error code of the transition."""
-    status = move.apply(terminal.status)
+    status = transition.apply(terminal.status)
     return msgspec.structs.replace(terminal, status=status)
 
 

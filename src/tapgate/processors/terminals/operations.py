@@ -64,17 +64,19 @@ async def _change_status(
     request: RequestContext,
     processor_id: int,
     terminal_id: int,
-    move: Transition[TerminalStatus],
+    transition: Transition[TerminalStatus],
     reason: str | None,
 ) -> Terminal:
     services = request.services
     async with services.database.transaction() as tx:
         await processors.require_exists(tx, processor_id)
         before = await queries.lock(tx, terminal_id, processor_id=processor_id)
-        after = model.apply_transition(before, move)
+        after = model.apply_transition(before, transition)
         await queries.save_state(tx, after)
         changes = diff_records(model.to_record(before), model.to_record(after))
-        await _record_audit_entry(tx, request, after, move.event, reason=reason, changes=changes)
+        await _record_audit_entry(
+            tx, request, after, transition.event, reason=reason, changes=changes
+        )
         ticket = await services.authenticator.hmac_keys.publish_owner_change(tx)
     await services.signals.wait_for_acks(ticket)
     return after

@@ -22,10 +22,13 @@ async def get_limit_error(
     document_type: str,
     now: datetime,
 ) -> ApiError | None:
-    """Return the error for a document over a limit. Exact only under the subscriber's lock."""
+    """Return the error if another document would exceed a limit, otherwise None.
+
+    The result is reliable only while the caller holds the subscriber's lock.
+    """
     undecided = await queries.count_undecided(reader, subscriber_id, document_type)
     if undecided >= MAX_UNDECIDED_PER_TYPE:
-        # The limit lasts until staff decide, which has no fixed deadline.
+        # A KYC decision resets the count, and it has no fixed deadline.
         return _build_limit_error("undecided_per_type", MAX_UNDECIDED_PER_TYPE, _DAY)
     oldest = await queries.get_nth_newest_upload_time(reader, subscriber_id, MAX_PER_DAY)
     if oldest is not None and oldest + _DAY > now:

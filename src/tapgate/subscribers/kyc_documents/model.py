@@ -25,8 +25,8 @@ class ImageRule(Rule):
     example = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="  # noqa: E501
 
     def check(self, value: str) -> str:
-        announced, comma, _ = value[:64].partition(",")
-        if not comma or announced.lower() not in DATA_URI_MEDIA_TYPES:
+        header, comma, _ = value[:64].partition(",")
+        if not comma or header.lower() not in DATA_URI_MEDIA_TYPES:
             raise InvalidValueError(
                 "must be a data URI with a JPEG or PNG: data:image/jpeg;base64,..."
             )
@@ -67,11 +67,11 @@ def encode_document_id(document_id: int) -> str:
     return ids.encode(ids.DOCUMENT, document_id)
 
 
-def decode_document_id(text: str) -> int:
-    number = ids.decode(ids.DOCUMENT, text)
-    if number is None:
+def decode_document_id(public_id: str) -> int:
+    document_id = ids.decode(ids.DOCUMENT, public_id)
+    if document_id is None:
         raise not_found()
-    return number
+    return document_id
 
 
 def not_found() -> ApiError:

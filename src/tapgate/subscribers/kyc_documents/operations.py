@@ -22,10 +22,10 @@ from tapgate.subscribers.model import Subscriber
 from tapgate.subscribers.operations import save
 from tapgate.subscribers.restriction import require_editable, require_subscriber_access
 
-MAX_PENDING_PICTURES: Final = 16
+MAX_PENDING_IMAGES: Final = 16
 #: At most two concurrently: a large image needs about 300 MB while it is processed, and about 16 MB
 #: while it is queued.
-picture_threads: Final = BoundedThreadPool("images", threads=2, max_pending=MAX_PENDING_PICTURES)
+image_threads: Final = BoundedThreadPool("images", threads=2, max_pending=MAX_PENDING_IMAGES)
 
 
 async def add(
@@ -35,7 +35,7 @@ async def add(
     services = request.services
     await _precheck_limits(request, subscriber_id, new.document_type)
     document = Document(services.new_id(), new.document_type, services.clock())
-    sealed = await picture_threads.run(_decode_and_seal, request, document.id, new.image)
+    sealed = await image_threads.run(_decode_and_seal, request, document.id, new.image)
     async with services.database.transaction() as tx:
         before = await subscribers.lock(tx, subscriber_id)
         await require_editable(tx, request, before)
@@ -65,16 +65,14 @@ async def _precheck_limits(request: RequestContext, subscriber_id: int, document
         raise error
 
 
-async def view_picture(
-    request: RequestContext, subscriber_id: int, document_id: int
-) -> EncodedImage:
+async def view_image(request: RequestContext, subscriber_id: int, document_id: int) -> EncodedImage:
     """Return the decrypted image of a document, and record the access in the audit log."""
     async with request.services.database.transaction() as tx:
         subscriber = await subscribers.get(tx, subscriber_id)
         await require_subscriber_access(
             tx, request, subscriber.id, restricted=subscriber.restricted
         )
-        sealed = await queries.get_sealed_picture(tx, subscriber_id, document_id)
+        sealed = await queries.get_sealed_image(tx, subscriber_id, document_id)
         reason = encode_document_id(document_id)
         await record_audit_entry(tx, request, subscriber_id, "kyc_document_seen", reason=reason)
     context = build_seal_context(document_id)
@@ -84,8 +82,8 @@ async def view_picture(
 
 def _decode_and_seal(request: RequestContext, document_id: int, image: str) -> EncodedImage:
     try:
-        picture = decode_data_uri(image)
+        decoded = decode_data_uri(image)
     except ImageError as error:
         raise invalid_field("image", str(error)) from None
-    sealed = request.services.vault.seal(picture.content, build_seal_context(document_id))
-    return EncodedImage(picture.media_type, sealed)
+    sealed = request.services.vault.seal(decoded.content, build_seal_context(document_id))
+    return EncodedImage(decoded.media_type, sealed)

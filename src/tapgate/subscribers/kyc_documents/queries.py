@@ -73,7 +73,7 @@ async def list_page(database: Database, subscriber_id: int, query: PageQuery) ->
     return [Document(*row) for row in rows]
 
 
-async def get_sealed_picture(
+async def get_sealed_image(
     tx: asyncpg.Connection, subscriber_id: int, document_id: int
 ) -> EncodedImage:
     row = await tx.fetchrow(

@@ -16,8 +16,7 @@ from tapgate.subscribers.kyc_documents.model import (
     encode_document_id,
     to_record,
 )
-from tapgate.subscribers.model import KycStatus
-from tapgate.subscribers.model import decode_subscriber_id as read_subscriber_id
+from tapgate.subscribers.model import KycStatus, decode_subscriber_id
 from tapgate.subscribers.restriction import require_subscriber_access
 
 endpoints = Endpoints("Subscribers")
@@ -47,7 +46,7 @@ async def add_kyc_document(request: RequestContext, id: str, body: NewDocument) 
     documents are accepted in 24 hours. Over a limit, the request fails with 429, and
     `details.limit` is `undecided_per_type` or `per_day`.
     """
-    document, subscriber = await operations.add(request, read_subscriber_id(id), body)
+    document, subscriber = await operations.add(request, decode_subscriber_id(id), body)
     return DocumentAdded(
         document_id=encode_document_id(document.id),
         document_type=document.document_type,
@@ -64,7 +63,7 @@ async def list_kyc_documents(
     Newest first, without the images.
     """
     database = request.services.database
-    subscriber = await subscribers.get(database, read_subscriber_id(id))
+    subscriber = await subscribers.get(database, decode_subscriber_id(id))
     await require_subscriber_access(
         database, request, subscriber.id, restricted=subscriber.restricted
     )
@@ -82,12 +81,12 @@ async def get_kyc_document_image(
     request: RequestContext, id: str, document_id: str
 ) -> Reply[bytes]:
     """Get the image of a KYC document."""
-    subscriber_id = read_subscriber_id(id)
-    number = decode_document_id(document_id)
-    picture = await operations.view_picture(request, subscriber_id, number)
-    name = f"{encode_document_id(number)}.{picture.media_type.removeprefix('image/')}"
+    subscriber_id = decode_subscriber_id(id)
+    internal_id = decode_document_id(document_id)
+    image = await operations.view_image(request, subscriber_id, internal_id)
+    filename = f"{encode_document_id(internal_id)}.{image.media_type.removeprefix('image/')}"
     return Reply(
-        picture.content,
-        content_type=picture.media_type,
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        image.content,
+        content_type=image.media_type,
+        headers={"Content-Disposition": f'attachment; filename="{filename}"'},
     )
