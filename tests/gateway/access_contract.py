@@ -126,27 +126,27 @@ ADDED_ACCESS = {
 
 
 def parse_contract() -> dict[str, Access]:
-    found = {**SYSTEM_ACCESS, **ADDED_ACCESS}
+    contract = {**SYSTEM_ACCESS, **ADDED_ACCESS}
     for line in CONTRACT_LINES.strip().splitlines():
-        asked, _, who = line.partition(" -> ")
-        methods, _, paths = asked.partition(" /")
+        operation, _, callers = line.partition(" -> ")
+        methods, _, paths = operation.partition(" /")
         for method in methods.split(", "):
             for path in f"/{paths}".split(", "):
-                found[f"{method} {V1}{path}"] = who
-    return {name: _parse_access(who) for name, who in found.items()}
+                contract[f"{method} {V1}{path}"] = callers
+    return {name: _parse_access(callers) for name, callers in contract.items()}
 
 
-def _parse_access(who: str) -> Access:
-    words = who.replace("·", "").split()
-    scopes = [word for word in words if ":" in word]
+def _parse_access(callers: str) -> Access:
+    tokens = callers.replace("·", "").split()
+    scopes = [word for word in tokens if ":" in word]
     return Access(
-        public="public" in words,
+        public="public" in tokens,
         scope=scopes[0] if scopes else None,
         roles="".join(ROLES_BY_LETTER)
-        if "all" in words
-        else "".join(w for w in ROLES_BY_LETTER if w in words),
-        service="svc" in words,
-        hmac="pos" if "pos" in words else "partner" if "partner" in words else None,
+        if "all" in tokens
+        else "".join(token for token in ROLES_BY_LETTER if token in tokens),
+        service="svc" in tokens,
+        hmac="pos" if "pos" in tokens else "partner" if "partner" in tokens else None,
     )
 
 

@@ -158,7 +158,7 @@ async def _list_bad_api_keys(harness: Harness) -> Sequence[BadCredential]:
 
 async def _list_bad_tokens(harness: Harness) -> Sequence[BadCredential]:
     services, secret = harness.services, harness.services.settings.jwt_secret
-    good, disabled, out = (
+    good, disabled, logged_out = (
         await harness.create_admin(),
         await harness.create_admin(),
         await harness.create_admin(),
@@ -166,14 +166,14 @@ async def _list_bad_tokens(harness: Harness) -> Sequence[BadCredential]:
     admin = await harness.create_admin()
     response = await harness.client.post(f"/api/v1/admin/users/{disabled.id}/disable", auth=admin)
     assert response.status_code == 200, response.text
-    assert (await harness.client.post("/api/v1/admin/logout", auth=out)).status_code == 204
+    assert (await harness.client.post("/api/v1/admin/logout", auth=logged_out)).status_code == 204
     token = _get_credential(good)
     header, claims = jwt.get_unverified_header(token), jwt.decode(token, secret, ["HS256"])
     sid = {"sid": header["sid"]}
     async with services.database.transaction() as tx:
         number = ids.decode(ids.ADMIN, good.id) or 0
         refresh = (await services.authenticator.sessions.start(tx, number)).refresh_token
-    old = AccessTokens(secret).issue(
+    expired = AccessTokens(secret).issue(
         session_id=ids.decode("ses_", header["sid"]) or 0,
         admin_id=number,
         email="ada@example.com",
@@ -183,10 +183,10 @@ async def _list_bad_tokens(harness: Harness) -> Sequence[BadCredential]:
     head, body, signature = token.split(".")
     longer = {**claims, "exp": claims["exp"] + 86400}
     return [
-        BadCredential("an expired token", build_bearer(old)),
+        BadCredential("an expired token", build_bearer(expired)),
         BadCredential("a refresh token", build_bearer(refresh)),
         BadCredential("a disabled admin", disabled),
-        BadCredential("an ended session", out),
+        BadCredential("an ended session", logged_out),
         BadCredential(
             "a token of another secret", build_bearer(jwt.encode(claims, "x" * 32, "HS256", sid))
         ),
@@ -259,23 +259,23 @@ async def _list_bad_signatures(
 
 async def _list_suspended_keys(harness: Harness) -> Sequence[BadCredential]:
     """List suspended and blocked owners: 403 with a valid signature, 401 with an invalid one."""
-    terminal_auth, shop, partner = (
+    terminal_auth, other_processor, partner = (
         await harness.create_processor(),
         await harness.create_processor(),
         await harness.create_partner(),
     )
     terminal, blocked = (
         await create_terminal_key(harness, terminal_auth),
-        await create_terminal_key(harness, shop),
+        await create_terminal_key(harness, other_processor),
     )
     admin, client = await harness.create_admin(), harness.client
     owner = await harness.get_processor_id(terminal_auth)
-    other = await harness.get_processor_id(shop)
-    terminals = await client.get(f"/api/v1/processors/{other}/terminals", auth=admin)
-    (found,) = terminals.json()["data"]
+    other_id = await harness.get_processor_id(other_processor)
+    terminals = await client.get(f"/api/v1/processors/{other_id}/terminals", auth=admin)
+    (terminal_record,) = terminals.json()["data"]
     for path in (
         f"/api/v1/processors/{owner}/suspend",
-        f"/api/v1/processors/{other}/terminals/{found['id']}/block",
+        f"/api/v1/processors/{other_id}/terminals/{terminal_record['id']}/block",
         f"/api/v1/admin/partners/{partner.partner_id}/suspend",
     ):
         response = await client.post(path, json={"reason": "looked into"}, auth=admin)
@@ -308,7 +308,10 @@ def _list_bad_service_signatures(harness: Harness) -> Sequence[BadCredential]:
             X_Service_Name=None, X_Service_Signature=None, X_Service_Auth=secret
         ),
     }
-    return [BadCredential(what, TamperedAuth(good, change)) for what, change in changes.items()]
+    return [
+        BadCredential(description, TamperedAuth(good, change))
+        for description, change in changes.items()
+    ]
 
 
 async def _list_multiple_credentials(

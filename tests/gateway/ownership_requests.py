@@ -107,9 +107,11 @@ class OwnershipFixtures:
             f"{url}/kyc-documents", json=body, auth=harness.get_service_auth()
         )
         found.document_id = sent.json()["document_id"]
-        for_now = {"reason": "customer_request"}
+        block_reason = {"reason": "customer_request"}
         blocked = await self.client.post(
-            f"{V1}/cards/{found.blocked_card}/block", json=for_now, auth=harness.get_service_auth()
+            f"{V1}/cards/{found.blocked_card}/block",
+            json=block_reason,
+            auth=harness.get_service_auth(),
         )
         assert blocked.status_code == 200, blocked.text
         if restricted:

@@ -61,8 +61,8 @@ async def test_error_does_not_reveal_whether_a_credential_exists(
     bad_credential_fixtures: BadCredentialFixtures,
 ) -> None:
     client = bad_credential_fixtures.access_fixtures.client
-    words: dict[str, set[str]] = {}
-    alike = {
+    messages: dict[str, set[str]] = {}
+    indistinguishable = {
         "key": ("unknown key", "a longer key", "a shorter key", "an expired key", "a deleted key"),
         "signature": (
             "an unknown signing key",
@@ -74,12 +74,14 @@ async def test_error_does_not_reveal_whether_a_credential_exists(
         "service": ("an unknown service", "a service with another's secret"),
         "session": ("a disabled admin", "an ended session", "a token of another's session"),
     }
-    for kind, names in alike.items():
+    for kind, names in indistinguishable.items():
         for bad in bad_credential_fixtures.bad_credentials:
             if bad.name in names:
                 response = await client.post("/api/v1/pos/lookup-card", json={}, auth=bad.auth)
-                words.setdefault(kind, set()).add(response.text)
-    assert {kind: len(output) for kind, output in words.items()} == dict.fromkeys(alike, 1)
+                messages.setdefault(kind, set()).add(response.text)
+    assert {kind: len(output) for kind, output in messages.items()} == dict.fromkeys(
+        indistinguishable, 1
+    )
 
 
 async def test_first_credential_kind_decides_when_several_are_valid(

@@ -209,7 +209,7 @@ def list_paths(
 
     Any other path parameter is an identifier that does not exist.
     """
-    things = {
+    ids_by_prefix = {
         f"{V1}/subscribers/{{id}}": [person.id],
         f"{V1}/cards/{{serial}}": [person.card, person.child_card],
         f"{V1}/balance/{{user_id}}": [person.id],
@@ -222,7 +222,7 @@ def list_paths(
             ownership_fixtures.partner_record["partner"]["id"]
         ],
     }
-    for start, found in things.items():
+    for start, found in ids_by_prefix.items():
         if endpoint.path.startswith(start):
             first, rest = start.index("{"), endpoint.path.partition("}")[2]
             rest = rest.replace("{document_id}", build_missing_id(ids.DOCUMENT))
@@ -235,15 +235,15 @@ def list_queries(
 ) -> Iterator[str]:
     yield ""
     names = {f.encode_name for f in msgspec.structs.fields(endpoint.query_type or msgspec.Struct)}
-    own = {
+    own_values = {
         "user_id": person.id,
         "card_serial": person.card,
         "subscriber_id": person.id,
         "transaction_id": person.transaction_id,
         "phone_number": person.phone,
     }
-    for name in names & own.keys():
-        yield f"?{name}={quote(own[name])}"
+    for name in names & own_values.keys():
+        yield f"?{name}={quote(own_values[name])}"
     if "search" in names:
         yield from (f"?search={quote(value)}" for value in (*values, person.id, person.card))
     if "resource_id" in names:
@@ -260,14 +260,15 @@ def list_bodies(
         yield None
         return
     names = {field.encode_name for field in msgspec.structs.fields(kind)}
-    own = build_body_fields(ownership_fixtures, person, endpoint.name)
+    own_fields = build_body_fields(ownership_fixtures, person, endpoint.name)
     about_person = bool(names & REFERENCE_FIELDS) or any(
-        thing in endpoint.path for thing in ("/subscribers/{", "/cards/{", "/alerts/{", "/quote")
+        fragment in endpoint.path
+        for fragment in ("/subscribers/{", "/cards/{", "/alerts/{", "/quote")
     )
     if not about_person:
         yield {}
         return
-    body = build_example(kind) | {name: own[name] for name in names & own.keys()}
+    body = build_example(kind) | {name: own_fields[name] for name in names & own_fields.keys()}
     body |= dict.fromkeys(names & {"pin", "parent_pin"}, PIN) | {"request_id": new_request_id()}
     body |= {"amount": "1", "partner_reference": new_request_id()}
     body |= _BODY_OVERRIDES.get(endpoint.name, {})
@@ -287,7 +288,9 @@ def list_callers(ownership_fixtures: OwnershipFixtures) -> list[Caller]:
         for caller in ownership_fixtures.access_fixtures.callers
         if caller.kind in ("api_key", "admin")
     ]
-    found = [one for one in found if one.kind == "admin" or one.name == "key with all scopes"]
+    found = [
+        caller for caller in found if caller.kind == "admin" or caller.name == "key with all scopes"
+    ]
     return [*found, Caller("partner", get_auth(ownership_fixtures.partner_record), "partner")]
 
 
@@ -323,10 +326,10 @@ async def test_response_contains_no_personal_data_of_a_restricted_subscriber(
                         if reads_only
                         else await list_personal_values(ownership_fixtures, person)
                     )
-                    told = [value for value in values if value in response.text]
+                    disclosed = [value for value in values if value in response.text]
                     if "/alerts" in name and endpoint.method == "POST":
-                        told = [value for value in told if value not in json.dumps(body)]
-                    assert told == [], (caller.name, path + query, response.text)
+                        disclosed = [value for value in disclosed if value not in json.dumps(body)]
+                    assert disclosed == [], (caller.name, path + query, response.text)
                     assert response.status_code < 500
             if not reads_only:
                 await undo_block(ownership_fixtures, person)

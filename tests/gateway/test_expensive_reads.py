@@ -16,7 +16,7 @@ from tapgate.wallets.statements import queries
 STATEMENT_URL = "/api/v1/wallet/account-statement"
 
 
-class BlockingBooks:
+class BlockingReads:
     """Blocks the database reads of statements until the test resumes them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,16 +39,16 @@ class BlockingBooks:
 
 
 @pytest.fixture
-async def blocking_books(
+async def blocking_reads(
     services: Services, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[BlockingBooks]:
-    created = BlockingBooks(monkeypatch)
+) -> AsyncIterator[BlockingReads]:
+    created = BlockingReads(monkeypatch)
     yield created
     created.resume.set()
 
 
 async def test_caller_is_limited_to_its_share_of_the_heavy_read_slots(
-    client: httpx2.AsyncClient, harness: Harness, blocking_books: BlockingBooks
+    client: httpx2.AsyncClient, harness: Harness, blocking_reads: BlockingReads
 ) -> None:
     subscriber = await harness.create_subscriber()
     body = {
@@ -57,14 +57,14 @@ async def test_caller_is_limited_to_its_share_of_the_heavy_read_slots(
         "to_date": "2026-01-31",
     }
 
-    def ask(caller: BearerAuth) -> asyncio.Task[httpx2.Response]:
+    def request_statement(caller: BearerAuth) -> asyncio.Task[httpx2.Response]:
         return asyncio.create_task(client.post(STATEMENT_URL, json=body, auth=caller))
 
     greedy, other = await harness.create_api_key("payments:read"), await harness.create_admin("F")
-    flood = [ask(greedy) for _ in range(30)]
-    await blocking_books.wait_for_running(2)
-    one_more = ask(other)
-    await blocking_books.wait_for_running(3)
+    flood = [request_statement(greedy) for _ in range(30)]
+    await blocking_reads.wait_for_running(2)
+    other_request = request_statement(other)
+    await blocking_reads.wait_for_running(3)
     # Two run, eight are queued, the rest are rejected immediately.
     async with asyncio.timeout(30):
         while sum(task.done() for task in flood) < 20:
@@ -73,19 +73,20 @@ async def test_caller_is_limited_to_its_share_of_the_heavy_read_slots(
         *(client.get("/api/v1/subscribers", auth=other) for _ in range(20))
     )
     assert {response.status_code for response in listed} == {200}
-    blocking_books.resume.set()
-    assert (await one_more).status_code == 200
+    blocking_reads.resume.set()
+    assert (await other_request).status_code == 200
     responses = [await task for task in flood]
-    refused = [http_response for http_response in responses if http_response.status_code != 200]
-    assert len(refused) >= 20
+    rejected = [response for response in responses if response.status_code != 200]
+    assert len(rejected) >= 20
     assert all(
-        (answer.status_code, answer.headers["retry-after"]) == (503, "1") for answer in refused
+        (response.status_code, response.headers["retry-after"]) == (503, "1")
+        for response in rejected
     )
-    assert blocking_books.max_running == 3
+    assert blocking_reads.max_running == 3
 
 
 async def test_heavy_reads_of_many_callers_never_exceed_the_slots(
-    client: httpx2.AsyncClient, harness: Harness, services: Services, blocking_books: BlockingBooks
+    client: httpx2.AsyncClient, harness: Harness, services: Services, blocking_reads: BlockingReads
 ) -> None:
     services.heavy_read_limit = FairLimit(
         "busy", slots=4, slots_per_group=2, queue=32, queue_per_group=8, timeout=0.05
@@ -93,18 +94,18 @@ async def test_heavy_reads_of_many_callers_never_exceed_the_slots(
     subscriber = await harness.create_subscriber()
     body = {"subscriber_id": subscriber["id"], "from_date": "2026-01-01", "to_date": "2026-01-31"}
     callers = [await harness.create_api_key("payments:read") for _ in range(10)]
-    response = [
+    tasks = [
         asyncio.create_task(client.post(STATEMENT_URL, json=body, auth=caller))
         for caller in callers
     ]
-    await blocking_books.wait_for_running(4)
+    await blocking_reads.wait_for_running(4)
     # The remaining requests time out in the queue.
     async with asyncio.timeout(30):
-        while sum(task.done() for task in response) < 6:
+        while sum(task.done() for task in tasks) < 6:
             await asyncio.sleep(0.01)
-    blocking_books.resume.set()
-    statuses = sorted([(await task).status_code for task in response])
-    assert (statuses, blocking_books.max_running) == ([200] * 4 + [503] * 6, 4)
+    blocking_reads.resume.set()
+    statuses = sorted([(await task).status_code for task in tasks])
+    assert (statuses, blocking_reads.max_running) == ([200] * 4 + [503] * 6, 4)
 
 
 def test_expensive_endpoints_are_declared_heavy() -> None:

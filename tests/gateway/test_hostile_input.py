@@ -136,8 +136,7 @@ async def test_hostile_path_parameters_cause_no_server_error_and_are_not_echoed(
     auth = await create_caller(harness, endpoint)
     for part in ("%00", "%ff", "..", "%2e%2e%2f", "sub_", "9" * 5000, CANARY, "sub_zzzzzzzzzzzzz"):
         path = "/".join(
-            part if step_name.startswith("{") else step_name
-            for step_name in endpoint.path.split("/")
+            part if segment.startswith("{") else segment for segment in endpoint.path.split("/")
         )
         response = await client.request(endpoint.method, path, content=b"{}", auth=auth)
         # Public endpoints with signed bodies return 401. The client resolves `..` itself, possibly

@@ -23,5 +23,5 @@ async def test_malformed_id_filter_is_rejected_and_unknown_id_finds_nothing(
         response = await client.get(url, params={name: bad}, auth=admin)
         assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
         assert name in response.json()["details"]["fields"]
-    nobody = await client.get(url, params={name: ids.encode(prefix, 1)}, auth=admin)
-    assert (nobody.status_code, nobody.json()["data"]) == (200, [])
+    unknown = await client.get(url, params={name: ids.encode(prefix, 1)}, auth=admin)
+    assert (unknown.status_code, unknown.json()["data"]) == (200, [])

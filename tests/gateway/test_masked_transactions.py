@@ -25,7 +25,7 @@ async def test_transactions_of_a_restricted_subscriber_are_listed_masked(
 ) -> None:
     person = await ownership_fixtures.create_subscriber(restricted=True)
     admin = await create_verified_admin(ownership_fixtures, person)
-    traces = (person.card, person.blocked_card, person.phone, "Aminata Kamara")
+    personal_values = (person.card, person.blocked_card, person.phone, "Aminata Kamara")
     for path in ownership_requests.MASKED_LIST_REQUESTS[name](ownership_fixtures, person):
         for caller in list_allowed_callers(ownership_fixtures, ACCESS[name], "api_key"):
             response = await ownership_fixtures.client.get(path, auth=caller.auth)
@@ -34,18 +34,18 @@ async def test_transactions_of_a_restricted_subscriber_are_listed_masked(
         for caller in list_allowed_callers(ownership_fixtures, ACCESS[name], "admin"):
             response = await ownership_fixtures.client.get(path, auth=caller.auth)
             assert response.status_code == 200, (caller.name, response.text)
-            (row,) = (line for line in _parse_rows(response) if person.transaction_id in line)
+            (row,) = (item for item in _parse_rows(response) if person.transaction_id in item)
             assert (person.id in row and "masked" in row) or row.endswith(",true"), row
-            assert not [item for item in traces if item in row], (caller.name, row)
+            assert not [item for item in personal_values if item in row], (caller.name, row)
         for auth in (
             admin,
             *(
-                one.auth
-                for one in list_allowed_callers(ownership_fixtures, ACCESS[name], "service")
+                caller.auth
+                for caller in list_allowed_callers(ownership_fixtures, ACCESS[name], "service")
             ),
         ):
             response = await ownership_fixtures.client.get(path, auth=auth)
-            (row,) = (line for line in _parse_rows(response) if person.transaction_id in line)
+            (row,) = (item for item in _parse_rows(response) if person.transaction_id in item)
             assert person.card in row and "masked" not in row and not row.endswith(",true"), row
 
 
@@ -62,23 +62,23 @@ async def test_a_transaction_of_a_restricted_subscriber_is_masked(
 ) -> None:
     person = await ownership_fixtures.create_subscriber(restricted=True)
     admin = await create_verified_admin(ownership_fixtures, person)
-    ask = ownership_requests.MASKED_REQUESTS[name](ownership_fixtures, person, "")
+    request = ownership_requests.MASKED_REQUESTS[name](ownership_fixtures, person, "")
     for caller in list_allowed_callers(ownership_fixtures, ACCESS[name], "api_key"):
-        assert get_status_and_code(await send(ownership_fixtures, ask, caller.auth)) == (
+        assert get_status_and_code(await send(ownership_fixtures, request, caller.auth)) == (
             403,
             "OTP_REQUIRED",
         )
     masked = [
-        await send(ownership_fixtures, ask, one.auth)
-        for one in list_allowed_callers(ownership_fixtures, ACCESS[name], "admin")
+        await send(ownership_fixtures, request, caller.auth)
+        for caller in list_allowed_callers(ownership_fixtures, ACCESS[name], "admin")
     ]
-    full = [await send(ownership_fixtures, ask, admin)]
+    full = [await send(ownership_fixtures, request, admin)]
     full += [
-        await send(ownership_fixtures, ask, one.auth)
-        for one in list_allowed_callers(ownership_fixtures, ACCESS[name], "service")
+        await send(ownership_fixtures, request, caller.auth)
+        for caller in list_allowed_callers(ownership_fixtures, ACCESS[name], "service")
     ]
     assert {response.status_code for response in (*masked, *full)} == {200}
-    for http_response in masked:
-        assert person.card not in http_response.text and "Aminata" not in http_response.text
-        assert name.endswith("/chain") or http_response.json()["masked"] is True
-    assert not [answer.text for answer in full if "masked" in answer.text]
+    for response in masked:
+        assert person.card not in response.text and "Aminata" not in response.text
+        assert name.endswith("/chain") or response.json()["masked"] is True
+    assert not [response.text for response in full if "masked" in response.text]

@@ -29,12 +29,12 @@ async def test_replayed_request_returns_the_original_response_and_moves_no_money
     first = await send_case(harness, case, "one")
     assert first.status_code == 200, first.text
     assert {"success", "message", "transaction_id", "status"} <= set(first.json())
-    moved = await count_entries(harness)
+    entry_count = await count_entries(harness)
     again = await send_case(harness, case, "one")
     assert (again.status_code, again.json()) == (200, first.json())
     assert again.headers["Idempotent-Replayed"] == "true"
     assert "Idempotent-Replayed" not in first.headers
-    assert await count_entries(harness) == moved
+    assert await count_entries(harness) == entry_count
 
 
 @every_route
@@ -43,11 +43,11 @@ async def test_reused_idempotency_key_with_another_request_is_rejected(
 ) -> None:
     case = await CASES[route](harness)
     assert (await send_case(harness, case, "one")).status_code == 200
-    moved = await count_entries(harness)
+    entry_count = await count_entries(harness)
     another = case._replace(path=case.changed_path or case.path)
     other = await send_case(harness, another, "one", **case.changed_fields)
     assert (other.status_code, other.json()["code"]) == (409, "DUPLICATE_REQUEST")
-    assert await count_entries(harness) == moved
+    assert await count_entries(harness) == entry_count
 
 
 @every_route
@@ -55,10 +55,10 @@ async def test_other_currency_is_rejected_and_explicit_default_currency_is_a_rep
     harness: Harness, route: str
 ) -> None:
     case = await CASES[route](harness)
-    moved = await count_entries(harness)
+    entry_count = await count_entries(harness)
     other = await send_case(harness, case, "one", currency="USD")
     assert (other.status_code, other.json()["code"]) == (422, "CURRENCY_NOT_SUPPORTED")
-    assert await count_entries(harness) == moved
+    assert await count_entries(harness) == entry_count
     first = await send_case(harness, case, "one")
     again = await send_case(harness, case, "one", currency="SLE")
     assert (again.status_code, again.json()) == (200, first.json())
@@ -83,8 +83,8 @@ async def test_concurrent_duplicates_move_money_once(harness: Harness, route: st
     case = await CASES[route](harness)
     responses = await asyncio.gather(*(send_case(harness, case, "one") for _ in range(10)))
     assert {response.status_code for response in responses} == {200}
-    assert len({http_response.text for http_response in responses}) == 1
-    replays = [answer for answer in responses if "Idempotent-Replayed" in answer.headers]
+    assert len({response.text for response in responses}) == 1
+    replays = [response for response in responses if "Idempotent-Replayed" in response.headers]
     assert len(replays) == 9
     assert await count_transactions(harness, "one") == 1
 
@@ -96,11 +96,11 @@ async def test_decline_is_stored_once_and_replayed(harness: Harness, route: str)
         await case.before_decline()
     first = await send_case(harness, case, "one", **case.declined_fields)
     assert first.status_code in (402, 403), first.text
-    moved = await count_entries(harness)
+    entry_count = await count_entries(harness)
     again = await send_case(harness, case, "one", **case.declined_fields)
     assert (again.status_code, again.json()) == (first.status_code, first.json())
     assert again.headers["Idempotent-Replayed"] == "true"
-    assert await count_entries(harness) == moved
+    assert await count_entries(harness) == entry_count
     status = await harness.services.database.fetchval(
         "SELECT status FROM transactions WHERE request_id = 'one'"
     )

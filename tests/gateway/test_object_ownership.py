@@ -76,11 +76,13 @@ async def ownership_fixtures(
         yield ownership_fixtures
 
 
-@pytest.mark.parametrize("whose", [one for one in ObjectAccess if one in COVERED_OPERATIONS])
-def test_every_operation_with_an_ownership_check_is_covered(whose: ObjectAccess) -> None:
+@pytest.mark.parametrize(
+    "object_access", [one for one in ObjectAccess if one in COVERED_OPERATIONS]
+)
+def test_every_operation_with_an_ownership_check_is_covered(object_access: ObjectAccess) -> None:
     assert {
-        name for name, all_of in OBJECT_ACCESS.items() if whose in all_of
-    } == COVERED_OPERATIONS[whose]
+        name for name, kinds in OBJECT_ACCESS.items() if object_access in kinds
+    } == COVERED_OPERATIONS[object_access]
 
 
 def test_only_operations_without_owned_objects_are_not_covered() -> None:
@@ -104,10 +106,12 @@ _CARD_LOOKUP_SUFFIXES = ("/verify-card", "/lookup-card")
 
 
 async def send(
-    ownership_fixtures: OwnershipFixtures, ask: OwnershipRequest, auth: Any
+    ownership_fixtures: OwnershipFixtures, request: OwnershipRequest, auth: Any
 ) -> httpx2.Response:
-    content = b"" if ask.body is None else json.dumps(ask.body).encode()
-    return await ownership_fixtures.client.request(ask.method, ask.path, content=content, auth=auth)
+    content = b"" if request.body is None else json.dumps(request.body).encode()
+    return await ownership_fixtures.client.request(
+        request.method, request.path, content=content, auth=auth
+    )
 
 
 def list_allowed_callers(
@@ -146,22 +150,22 @@ async def test_restricted_subscriber_requires_a_verified_code(
         await ownership_fixtures.create_unassigned_card(),
     )
     admin = await create_verified_admin(ownership_fixtures, person)
-    ask, before = (
+    request, before = (
         ownership_requests.RESTRICTED_REQUESTS[name](ownership_fixtures, person, card),
         await ownership_fixtures.access_fixtures.snapshot_tables(),
     )
     closed_to = list_allowed_callers(ownership_fixtures, ACCESS[name], "api_key", "admin")
     assert closed_to
     for caller in closed_to:
-        response = await send(ownership_fixtures, ask, caller.auth)
+        response = await send(ownership_fixtures, request, caller.auth)
         assert get_status_and_code(response) == (403, "OTP_REQUIRED"), (caller.name, response.text)
-        for told in (person.phone, "Aminata", "Kamara", "details"):
-            assert told not in response.text
+        for value in (person.phone, "Aminata", "Kamara", "details"):
+            assert value not in response.text
     assert await ownership_fixtures.access_fixtures.snapshot_tables() == before
     for other in list_allowed_callers(ownership_fixtures, ACCESS[name], "service"):
-        response = await send(ownership_fixtures, ask, other.auth)
+        response = await send(ownership_fixtures, request, other.auth)
         assert get_status_and_code(response)[1] not in ("OTP_REQUIRED", "FORBIDDEN"), response.text
-    response = await send(ownership_fixtures, ask, admin)
+    response = await send(ownership_fixtures, request, admin)
     assert get_status_and_code(response)[1] not in ("OTP_REQUIRED", "FORBIDDEN"), response.text
 
 
@@ -171,21 +175,21 @@ async def test_restricted_subscriber_is_omitted_from_lists(
 ) -> None:
     person = await ownership_fixtures.create_subscriber(restricted=True)
     admin = await create_verified_admin(ownership_fixtures, person)
-    traces = (person.id, person.card, person.blocked_card, person.transaction_id, person.phone)
+    own_values = (person.id, person.card, person.blocked_card, person.transaction_id, person.phone)
     for path in ownership_requests.LIST_REQUESTS[name](ownership_fixtures, person):
         for caller in list_allowed_callers(ownership_fixtures, ACCESS[name], "api_key", "admin"):
             response = await ownership_fixtures.client.get(path, auth=caller.auth)
             assert response.status_code == 200, (caller.name, response.text)
-            assert not [item for item in traces if item in response.text], (caller.name, path)
+            assert not [item for item in own_values if item in response.text], (caller.name, path)
         for auth in (
             admin,
             *(
-                one.auth
-                for one in list_allowed_callers(ownership_fixtures, ACCESS[name], "service")
+                caller.auth
+                for caller in list_allowed_callers(ownership_fixtures, ACCESS[name], "service")
             ),
         ):
             response = await ownership_fixtures.client.get(path, auth=auth)
-            assert [entry for entry in traces if entry in response.text], path
+            assert [entry for entry in own_values if entry in response.text], path
 
 
 @pytest.mark.parametrize("filter", ["user_id", "card_serial"])
@@ -220,16 +224,16 @@ async def test_pin_of_another_subscriber_is_rejected(
         await ownership_fixtures.create_subscriber(),
         await ownership_fixtures.create_unassigned_card(),
     )
-    ask = ownership_requests.PIN_REQUESTS[name](ownership_fixtures, person, card, OTHER_PIN)
+    request = ownership_requests.PIN_REQUESTS[name](ownership_fixtures, person, card, OTHER_PIN)
     kinds = ("api_key",) if name == TRANSFER_OPERATION else ("api_key", "pos", "admin", "service")
     caller, *_ = list_allowed_callers(ownership_fixtures, ACCESS[name], *kinds)
     before = await ownership_fixtures.access_fixtures.snapshot_tables(*PIN_TABLES)
-    response = await send(ownership_fixtures, ask, caller.auth)
+    response = await send(ownership_fixtures, request, caller.auth)
     assert get_status_and_code(response) == (400, "INVALID_PIN"), response.text
     assert response.json()["details"]["attempts_remaining"] == 2
     assert await ownership_fixtures.access_fixtures.snapshot_tables(*PIN_TABLES) == before
-    for told in (person.phone, "Aminata", "Kamara", "SLE"):
-        assert told not in response.text
+    for value in (person.phone, "Aminata", "Kamara", "SLE"):
+        assert value not in response.text
     right = PIN if "agent" not in name or "cashout" in name else ownership_requests.AGENT_PIN
     response = await send(
         ownership_fixtures,
@@ -245,9 +249,9 @@ async def test_nested_object_of_another_owner_looks_like_a_missing_object(
 ) -> None:
     foreign, unknown = ownership_requests.NESTED_REQUESTS[name](ownership_fixtures)
     (caller,) = (
-        one
-        for one in ownership_fixtures.access_fixtures.callers
-        if one.kind == "admin" and one.role == "A"
+        caller
+        for caller in ownership_fixtures.access_fixtures.callers
+        if caller.kind == "admin" and caller.role == "A"
     )
     await assert_indistinguishable(ownership_fixtures, foreign, unknown, caller.auth)
 
@@ -278,10 +282,10 @@ async def assert_indistinguishable(
     )
     assert (response.status_code, response.json()) == (other.status_code, other.json())
     assert response.status_code in (401, 404, 422), response.text
-    quiet = ("x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset")
+    varying_headers = ("x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset")
     first, second = (
-        {name: value for name, value in one.headers.items() if name not in quiet}
-        for one in (response, other)
+        {name: value for name, value in item.headers.items() if name not in varying_headers}
+        for item in (response, other)
     )
     assert first == second
     assert await ownership_fixtures.access_fixtures.snapshot_tables() == before
@@ -316,7 +320,7 @@ async def test_terminal_key_determines_the_terminal_of_a_payment(
 async def test_partner_cannot_fund_a_wallet_from_another_partner(
     ownership_fixtures: OwnershipFixtures,
 ) -> None:
-    def ask(partner_id: str) -> OwnershipRequest:
+    def build_request(partner_id: str) -> OwnershipRequest:
         body = {
             "partner_id": partner_id,
             "subscriber_id": ownership_fixtures.subscriber.id,
@@ -328,8 +332,8 @@ async def test_partner_cannot_fund_a_wallet_from_another_partner(
     other = ownership_fixtures.other_partner_record["partner"]["id"]
     response = await assert_indistinguishable(
         ownership_fixtures,
-        ask(other),
-        ask(build_missing_id(ids.PARTNER)),
+        build_request(other),
+        build_request(build_missing_id(ids.PARTNER)),
         ownership_fixtures.partner_auth,
     )
     assert get_status_and_code(response) == (422, "VALIDATION_FAILED")
@@ -345,14 +349,14 @@ async def test_partner_webhook_rejects_the_secret_of_another_partner(
         "amount": "1",
     }
     before = await ownership_fixtures.access_fixtures.snapshot_tables()
-    nobody = {"id": build_missing_id(ids.PARTNER)}
+    missing_partner = {"id": build_missing_id(ids.PARTNER)}
     foreign, unknown = [
         await post_webhook(
             ownership_fixtures.client,
             {**ownership_fixtures.partner_record, "partner": partner},
             body,
         )
-        for partner in (ownership_fixtures.other_partner_record["partner"], nobody)
+        for partner in (ownership_fixtures.other_partner_record["partner"], missing_partner)
     ]
     assert (foreign.status_code, foreign.json()) == (unknown.status_code, unknown.json())
     assert get_status_and_code(foreign) == (401, "UNAUTHORIZED")
@@ -371,13 +375,13 @@ async def test_idempotency_keys_are_scoped_to_the_client(
         ownership_fixtures.processor,
     )
     for amount in ("1", "2"):
-        ask = OwnershipRequest("POST", f"{V1}/pos/payment", body | {"amount": amount})
+        request = OwnershipRequest("POST", f"{V1}/pos/payment", body | {"amount": amount})
         auth = (
             ownership_fixtures.other_processor
             if amount == "1"
             else ownership_fixtures.access_fixtures.processor
         )
-        response = await send(ownership_fixtures, ask, auth)
+        response = await send(ownership_fixtures, request, auth)
         assert response.status_code == 200, response.text
         assert "Idempotent-Replayed" not in response.headers
         assert response.json()["transaction_id"] != first.json()["transaction_id"]
@@ -392,7 +396,7 @@ async def test_idempotency_keys_are_scoped_to_the_client(
 async def test_float_transfer_is_limited_to_the_agents_own_sub_agents(
     ownership_fixtures: OwnershipFixtures,
 ) -> None:
-    def ask(to: str) -> OwnershipRequest:
+    def build_request(to: str) -> OwnershipRequest:
         sender = ownership_fixtures.agents[1]["id"]
         body = {
             "from_agent_id": sender,
@@ -405,14 +409,14 @@ async def test_float_transfer_is_limited_to_the_agents_own_sub_agents(
     await assert_rejected_and_audited(
         ownership_fixtures,
         FLOAT_TRANSFER_OPERATION,
-        ask(ownership_fixtures.sub_agents[0]["id"]),
+        build_request(ownership_fixtures.sub_agents[0]["id"]),
         "api_key",
         "admin",
     )
     await assert_rejected_and_audited(
         ownership_fixtures,
         FLOAT_TRANSFER_OPERATION,
-        ask(ownership_fixtures.agents[0]["id"]),
+        build_request(ownership_fixtures.agents[0]["id"]),
         "api_key",
         "admin",
     )
@@ -427,12 +431,14 @@ async def test_api_key_can_transfer_only_between_subscriber_wallets(
     )
     for payer, payee in ((agent, account), (account, agent)):
         body = {"from_account_id": payer, "to_account_id": payee, "amount": "1", "pin": PIN}
-        ask = OwnershipRequest("POST", f"{V1}/wallet/transfer", body)
-        await assert_rejected_and_audited(ownership_fixtures, TRANSFER_OPERATION, ask, "api_key")
+        request = OwnershipRequest("POST", f"{V1}/wallet/transfer", body)
+        await assert_rejected_and_audited(
+            ownership_fixtures, TRANSFER_OPERATION, request, "api_key"
+        )
 
 
 async def assert_rejected_and_audited(
-    ownership_fixtures: OwnershipFixtures, name: str, ask: OwnershipRequest, *kinds: str
+    ownership_fixtures: OwnershipFixtures, name: str, request: OwnershipRequest, *kinds: str
 ) -> None:
     before, denials = (
         await ownership_fixtures.access_fixtures.snapshot_tables(),
@@ -440,7 +446,7 @@ async def assert_rejected_and_audited(
     )
     tried = list_allowed_callers(ownership_fixtures, ACCESS[name], *kinds)
     for caller in tried:
-        response = await send(ownership_fixtures, ask, caller.auth)
+        response = await send(ownership_fixtures, request, caller.auth)
         assert get_status_and_code(response) == (403, "FORBIDDEN"), (caller.name, response.text)
         assert response.json()["details"]["required"]
         assert "SLE" not in response.text
@@ -455,40 +461,42 @@ async def test_access_code_is_bound_to_one_subscriber_and_one_admin(
         await ownership_fixtures.create_subscriber(restricted=True),
         await ownership_fixtures.create_subscriber(restricted=True),
     )
-    asker, other = (
+    requester, other = (
         await ownership_fixtures.harness.create_admin(),
         await ownership_fixtures.harness.create_admin(),
     )
     for person in (first, second):
         url = f"{V1}/subscribers/{person.id}/restricted-access"
-        assert (await ownership_fixtures.client.post(url, auth=asker)).is_success
+        assert (await ownership_fixtures.client.post(url, auth=requester)).is_success
     codes = [
         await ownership_fixtures.harness.get_pending_code(person.phone)
         for person in (first, second)
     ]
     assert codes[0] != codes[1] or pytest.skip("one in a million: both codes are the same")
     url = f"{V1}/subscribers/{first.id}"
-    for auth, code in ((other, codes[0]), (asker, codes[1])):
-        ask = OwnershipRequest("POST", f"{url}/restricted-access/verify", {"otp": code})
-        assert get_status_and_code(await send(ownership_fixtures, ask, auth)) == (
+    for auth, code in ((other, codes[0]), (requester, codes[1])):
+        request = OwnershipRequest("POST", f"{url}/restricted-access/verify", {"otp": code})
+        assert get_status_and_code(await send(ownership_fixtures, request, auth)) == (
             400,
             "INVALID_OTP",
         )
     # A code is valid for one purpose only.
-    ask = OwnershipRequest("POST", f"{url}/reset-pin/confirm", {"otp": codes[0], "new_pin": "7384"})
+    request = OwnershipRequest(
+        "POST", f"{url}/reset-pin/confirm", {"otp": codes[0], "new_pin": "7384"}
+    )
     assert get_status_and_code(
-        await send(ownership_fixtures, ask, ownership_fixtures.harness.get_service_auth())
+        await send(ownership_fixtures, request, ownership_fixtures.harness.get_service_auth())
     ) == (
         400,
         "INVALID_OTP",
     )
-    assert get_status_and_code(await ownership_fixtures.client.get(url, auth=asker)) == (
+    assert get_status_and_code(await ownership_fixtures.client.get(url, auth=requester)) == (
         403,
         "OTP_REQUIRED",
     )
-    ask = OwnershipRequest("POST", f"{url}/restricted-access/verify", {"otp": codes[0]})
-    assert (await send(ownership_fixtures, ask, asker)).is_success
-    assert (await ownership_fixtures.client.get(url, auth=asker)).is_success
+    request = OwnershipRequest("POST", f"{url}/restricted-access/verify", {"otp": codes[0]})
+    assert (await send(ownership_fixtures, request, requester)).is_success
+    assert (await ownership_fixtures.client.get(url, auth=requester)).is_success
     assert get_status_and_code(await ownership_fixtures.client.get(url, auth=other)) == (
         403,
         "OTP_REQUIRED",
@@ -512,13 +520,16 @@ async def test_pin_reset_rejects_the_code_of_another_subscriber(
         for person in (first, second)
     ]
     assert codes[0] != codes[1] or pytest.skip("one in a million: both codes are the same")
-    ask = OwnershipRequest(
+    request = OwnershipRequest(
         "POST",
         f"{V1}/subscribers/{first.id}/reset-pin/confirm",
         {"otp": codes[1], "new_pin": "7384"},
     )
     before = await ownership_fixtures.access_fixtures.snapshot_tables("one_time_codes")
-    assert get_status_and_code(await send(ownership_fixtures, ask, service)) == (400, "INVALID_OTP")
+    assert get_status_and_code(await send(ownership_fixtures, request, service)) == (
+        400,
+        "INVALID_OTP",
+    )
     assert await ownership_fixtures.access_fixtures.snapshot_tables("one_time_codes") == before
 
 
@@ -542,10 +553,10 @@ async def test_logout_ends_only_the_admins_own_session(
         "UNAUTHORIZED",
     )
     assert (await ownership_fixtures.client.get(f"{V1}/admin/me", auth=second)).status_code == 200
-    nobodys = await ownership_fixtures.client.post(
+    invalid_token = await ownership_fixtures.client.post(
         f"{V1}/admin/refresh", json={"refresh_token": "x" * 43}
     )
-    assert get_status_and_code(nobodys) == (401, "UNAUTHORIZED")
+    assert get_status_and_code(invalid_token) == (401, "UNAUTHORIZED")
 
 
 async def test_statement_requires_the_exact_link(ownership_fixtures: OwnershipFixtures) -> None:
@@ -570,4 +581,4 @@ async def test_statement_requires_the_exact_link(ownership_fixtures: OwnershipFi
         for other in (token[:-1], f"{token}x", token.swapcase(), created["statement_id"], "x" * 43)
     ]
     assert {get_status_and_code(response) for response in responses} == {(404, "NOT_FOUND")}
-    assert len({http_response.text for http_response in responses}) == 1
+    assert len({response.text for response in responses}) == 1

@@ -127,9 +127,9 @@ def test_schema_names_are_plain_and_there_are_no_null_defaults(document: dict[st
 
 
 def test_classes_that_share_a_name_are_rejected() -> None:
-    one = msgspec.defstruct("Same", ["a"], module="one")
-    other = msgspec.defstruct("Same", ["b"], module="other")
-    _, components = json_schema.build_components([one, other])
+    first = msgspec.defstruct("Same", ["a"], module="one")
+    second = msgspec.defstruct("Same", ["b"], module="other")
+    _, components = json_schema.build_components([first, second])
     with pytest.raises(TypeError, match="share a name"):
         json_schema.require_unique_names(components)
 
@@ -192,14 +192,14 @@ OPEN_ENUM_FIELDS = {("Health", "service"), ("Violation", "code"), ("DeclineCount
 
 
 def test_states_and_types_are_enums(document: dict[str, Any]) -> None:
-    words = {
+    enum_fields = {
         "status", "type", "channel", "severity", "category", "kyc_status", "agent_type", "code",
         "card_type", "document_type", "role", "direction", "risk_level", "action", "payer",
     }  # fmt: skip
     plain = [
         (name, field)
         for name, field, schema in list_properties(document)
-        if field in words and (name, field) not in OPEN_ENUM_FIELDS
+        if field in enum_fields and (name, field) not in OPEN_ENUM_FIELDS
         if "$ref" not in str(schema) and "const" not in schema
     ]
     assert plain == []

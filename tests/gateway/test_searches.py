@@ -57,11 +57,11 @@ class QueryExplainer:
         self._ran: list[tuple[str, tuple[object, ...]]] = []
         fetch = Database.fetch
 
-        async def recorded(database: Database, sql: str, *arguments: object) -> Any:
+        async def record_and_fetch(database: Database, sql: str, *arguments: object) -> Any:
             self._ran.append((sql, arguments))
             return await fetch(database, sql, *arguments)
 
-        monkeypatch.setattr(Database, "fetch", recorded)
+        monkeypatch.setattr(Database, "fetch", record_and_fetch)
 
     async def explain(self, database: Database, path: str, search: str, caller: Any) -> str:
         self._ran.clear()

@@ -100,8 +100,8 @@ class Agent(ApiCaller):
         self, customer: Customer, verb: str, amount: str, **more: Any
     ) -> httpx2.Response:
         """Post a cash operation; the customer is identified by ID unless a card serial is given."""
-        named = {} if "card_serial" in more else {"subscriber_id": customer.id}
-        body = {"agent_id": self.id, "amount": amount, "agent_pin": self.pin, **named, **more}
+        identifier = {} if "card_serial" in more else {"subscriber_id": customer.id}
+        body = {"agent_id": self.id, "amount": amount, "agent_pin": self.pin, **identifier, **more}
         return await self.post(f"agents/{verb}", **body)
 
     async def transfer_float(self, amount: str, sub_agent: "Agent", **more: Any) -> httpx2.Response:
@@ -186,8 +186,8 @@ class Partner(ApiCaller):
         self, amount: str, customer: Customer, reference: str
     ) -> httpx2.Response:
         """Send a top-up by webhook, signed over the exact bytes of the body."""
-        told = {"reference": reference, "phone_number": customer.phone, "amount": amount}
-        raw = json.dumps(told).encode()
+        body = {"reference": reference, "phone_number": customer.phone, "amount": amount}
+        raw = json.dumps(body).encode()
         signature = signing.webhook_signature(self._webhook_secret.encode(), raw)
         return await self.client.post(
             f"/api/v1/webhooks/partners/{self.id}",

@@ -28,13 +28,13 @@ class CountingConnection:
         self._statements = statements
 
     def __getattr__(self, name: str) -> Any:
-        call = getattr(self._connection, name)
+        method = getattr(self._connection, name)
 
-        async def counted(sql_or_table: str, *values: object, **rows: object) -> Any:
+        async def record_and_call(sql_or_table: str, *values: object, **rows: object) -> Any:
             self._statements.append(sql_or_table)
-            return await call(sql_or_table, *values, **rows)
+            return await method(sql_or_table, *values, **rows)
 
-        return counted
+        return record_and_call
 
 
 @pytest.fixture
@@ -42,11 +42,11 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record every statement that writes a batch."""
     from tapgate.ledger import engine
 
-    seen: list[str] = []
+    recorded: list[str] = []
     write = engine.write
 
-    async def counted(tx: Any, state: State, *arguments: Any) -> None:
-        await write(CountingConnection(tx, seen), state, *arguments)
+    async def write_recorded(tx: Any, state: State, *arguments: Any) -> None:
+        await write(CountingConnection(tx, recorded), state, *arguments)
 
-    monkeypatch.setattr(engine, "write", counted)
-    return seen
+    monkeypatch.setattr(engine, "write", write_recorded)
+    return recorded

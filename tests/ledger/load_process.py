@@ -81,7 +81,7 @@ def build_command(
     plan: LoadPlan, kind: str, sides: tuple[Party, Party], amount: int, name: str | None
 ) -> Command:
     payer, payee = sides
-    asked = repr((kind, sides, amount)).encode()
+    content = repr((kind, sides, amount)).encode()
     return Command(
         type=kind,
         channel="api",
@@ -89,7 +89,7 @@ def build_command(
         payee=payee,
         amount=amount,
         payer_pin=plan.pin,
-        idempotency_key=ScopedIdempotencyKey("hammer", name, asked) if name is not None else None,
+        idempotency_key=ScopedIdempotencyKey("hammer", name, content) if name is not None else None,
     )
 
 
@@ -107,11 +107,11 @@ async def main(plan: LoadPlan) -> None:
     )
     rng = random.Random(plan.seed)
     commands = [build_random_command(plan, rng, number) for number in range(plan.command_count)]
-    places = asyncio.Semaphore(plan.max_concurrency)
+    semaphore = asyncio.Semaphore(plan.max_concurrency)
     write_line({"ready": True})
 
-    async def ask(command: Command) -> None:
-        async with places:
+    async def submit(command: Command) -> None:
+        async with semaphore:
             try:
                 outcome = await ledger.submit(command)
             except ApiError as error:
@@ -126,14 +126,14 @@ async def main(plan: LoadPlan) -> None:
             }
         )
 
-    await asyncio.gather(*(ask(command) for command in commands))
+    await asyncio.gather(*(submit(command) for command in commands))
     write_line({"tried_again": ledger.batch_stats.retries})
     await ledger.stop()
     await signals.stop()
 
 
-def write_line(words: dict[str, Any]) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(words) + b"\n")
+def write_line(fields: dict[str, Any]) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(fields) + b"\n")
     sys.stdout.buffer.flush()
 
 

@@ -84,13 +84,13 @@ class ReferenceModel:
         """Return the failure code or the status of the resulting transaction."""
         if step.kind == "settle":
             return self._decide_review(step)
-        asked = (step.kind, step.payer, step.payee, step.amount, step.original)
+        content = (step.kind, step.payer, step.payee, step.amount, step.original)
         if step.request in self.outcomes_by_request:
             first, response = self.outcomes_by_request[step.request]
-            return response if first == asked else Code.DUPLICATE_REQUEST
+            return response if first == content else Code.DUPLICATE_REQUEST
         result, recorded = self._refund(step) if step.kind == "refund" else self._execute(step)
         if step.request is not None and recorded:
-            self.outcomes_by_request[step.request] = (asked, result)
+            self.outcomes_by_request[step.request] = (content, result)
         return result
 
     def _available(self, name: str) -> int:
@@ -268,7 +268,10 @@ class ReferenceModel:
 
     def count_recent_wrong_pins(self, payer: str) -> int:
         day_ago = self.now - timedelta(days=1)
-        return sum(who == payer and when >= day_ago for who, when in self.wrong_pins)
+        return sum(
+            attempted_by == payer and attempted_at >= day_ago
+            for attempted_by, attempted_at in self.wrong_pins
+        )
 
     def _refund(self, step: Step) -> tuple[Code | str, bool]:
         original = self.transactions[step.original] if step.original is not None else None

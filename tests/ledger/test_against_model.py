@@ -160,7 +160,7 @@ def build_command(step: Step, created: list[int]) -> LedgerCommand:
     if step.kind == "settle":
         assert original is not None
         return ReviewDecision(transaction_id=original, release=step.release)
-    asked = repr((step.kind, step.payer, step.payee, step.amount, step.original)).encode()
+    content = repr((step.kind, step.payer, step.payee, step.amount, step.original)).encode()
     return Command(
         type=step.kind,
         channel="api",
@@ -170,21 +170,23 @@ def build_command(step: Step, created: list[int]) -> LedgerCommand:
         payer_pin=step.pin,
         pin_policy="above_no_pin_limit" if step.payer in CARDS else "if_given",
         original_id=original,
-        idempotency_key=ScopedIdempotencyKey("test", step.request, asked) if step.request else None,
+        idempotency_key=ScopedIdempotencyKey("test", step.request, content)
+        if step.request
+        else None,
     )
 
 
 def build_party(name: str) -> commands.Party:
     if name in CARDS:
         return commands.card_party(name)
-    named = {
+    parties = {
         "agent": commands.agent_party,
         "merchant": commands.processor_party,
         "partner": commands.partner_party,
     }
     if name == "cash":
         return commands.CASH_PARTY
-    return named.get(name, commands.subscriber_party)(OWNERS[name])
+    return parties.get(name, commands.subscriber_party)(OWNERS[name])
 
 
 def build_model() -> ReferenceModel:
@@ -246,12 +248,12 @@ class InMemoryLedger:
     def add_pin(self, holder: int, pin: str) -> None:
         self.state.pins[holder] = PinState(holder, "test", b"", pin.encode(), 0, None)
 
-    def advance_counts(self, plain: ReferenceModel) -> None:
+    def advance_counts(self, model: ReferenceModel) -> None:
         """Set the counts that the database would load for the next batch."""
-        self.state.now, self.state.today = plain.now, plain.now.date()
-        self.state.window_totals = count_recent(plain)
+        self.state.now, self.state.today = model.now, model.now.date()
+        self.state.window_totals = count_recent(model)
         self.state.wrong_pin_counts = {
-            (3, ACCOUNTS[wallet]): plain.count_recent_wrong_pins(wallet) for wallet in WALLETS
+            (3, ACCOUNTS[wallet]): model.count_recent_wrong_pins(wallet) for wallet in WALLETS
         }
 
     def run(self, step: Step) -> Any:
@@ -301,26 +303,26 @@ REJECTED_THEN_REPEATED = [
 @given(sequences)
 @example(REJECTED_THEN_REPEATED)
 def test_decisions_agree_with_the_model(sequence: list[Step]) -> None:
-    ledger, plain = InMemoryLedger(), build_model()
+    ledger, model = InMemoryLedger(), build_model()
     for step in sequence:
         if step.kind == "wait":
-            plain.now += timedelta(hours=step.hours)
-            ledger.advance_counts(plain)
-        elif is_possible(step, len(plain.transactions)):
-            assert ledger.run(step) == plain.run(step), step
+            model.now += timedelta(hours=step.hours)
+            ledger.advance_counts(model)
+        elif is_possible(step, len(model.transactions)):
+            assert ledger.run(step) == model.run(step), step
             for name, account_id in ACCOUNTS.items():
                 account = ledger.state.accounts[account_id]
-                assert account.balance == plain.balances[name], (name, step)
-                assert account.held == plain.held.get(name, 0), (name, step)
+                assert account.balance == model.balances[name], (name, step)
+                assert account.held == model.held.get(name, 0), (name, step)
     assert sum(account.balance for account in ledger.state.accounts.values()) == sum(
         OPENING_BALANCES.values()
     )
 
 
-def count_recent(plain: ReferenceModel) -> dict[tuple[int, int], tuple[int, int]]:
+def count_recent(model: ReferenceModel) -> dict[tuple[int, int], tuple[int, int]]:
     counts: dict[tuple[int, int], tuple[int, int]] = {}
-    for transaction in plain.transactions:
-        recent = (plain.now - transaction.created_at).total_seconds() <= 86_400
+    for transaction in model.transactions:
+        recent = (model.now - transaction.created_at).total_seconds() <= 86_400
         if (
             transaction.payer in WALLETS
             and transaction.kind in reference_model.MONITORED_TYPES
@@ -331,7 +333,7 @@ def count_recent(plain: ReferenceModel) -> dict[tuple[int, int], tuple[int, int]
             key = (2, ACCOUNTS[transaction.payer])
             count, total = counts.get(key, (0, 0))
             counts[key] = (count + 1, total + transaction.amount)
-    counts[6, ACCOUNTS["agent"]] = (plain.count_recent_cash(), 0)
+    counts[6, ACCOUNTS["agent"]] = (model.count_recent_cash(), 0)
     return counts
 
 
@@ -389,31 +391,31 @@ class DatabaseLedger:
 
     @classmethod
     async def open(cls, ledger: LedgerDriver) -> "DatabaseLedger":
-        world = cls(ledger)
+        accounts = cls(ledger)
         for name, level in WALLETS.items():
-            world.owners[name] = await ledger.create_subscriber(
+            accounts.owners[name] = await ledger.create_subscriber(
                 OPENING_BALANCES[name], kyc_level=level
             )
-        world.owners["agent"] = await ledger.create_agent(OPENING_BALANCES["agent"])
-        world.owners["merchant"] = await ledger.create_processor(OPENING_BALANCES["merchant"])
-        world.owners["partner"] = await ledger.create_partner(
+        accounts.owners["agent"] = await ledger.create_agent(OPENING_BALANCES["agent"])
+        accounts.owners["merchant"] = await ledger.create_processor(OPENING_BALANCES["merchant"])
+        accounts.owners["partner"] = await ledger.create_partner(
             OPENING_BALANCES["partner"], overdraft=reference_model.OVERDRAFT
         )
         for serial, wallet in CARDS.items():
-            more: dict[str, Any] = {}
+            options: dict[str, Any] = {}
             if serial == "k0":
-                more = {
+                options = {
                     "daily_limit": reference_model.CHILD_LIMIT,
                     "pin": reference_model.CHILD_PIN,
                 }
-            world.serials[serial] = await ledger.create_card(world.owners[wallet], **more)
-        return world
+            accounts.serials[serial] = await ledger.create_card(accounts.owners[wallet], **options)
+        return accounts
 
     def translate_command(self, command: LedgerCommand, name: str) -> LedgerCommand:
         if isinstance(command, ReviewDecision):
             return command
 
-        def own(party: commands.Party) -> commands.Party:
+        def translate_party(party: commands.Party) -> commands.Party:
             if party.by == "card":
                 return commands.card_party(self.serials[str(party.key)])
             if party == commands.CASH_PARTY:
@@ -427,8 +429,8 @@ class DatabaseLedger:
         return Command(
             **{
                 **{field: getattr(command, field) for field in command.__struct_fields__},
-                "payer": own(command.payer),
-                "payee": own(command.payee),
+                "payer": translate_party(command.payer),
+                "payee": translate_party(command.payee),
                 "idempotency_key": request,
             }
         )
@@ -515,19 +517,24 @@ async def compare_with_model(
     ledger: LedgerDriver, sequence: list[Step], cuts: set[int], number: int
 ) -> None:
     ledger.clock.now = START
-    plain = build_model()
-    singly, together = await DatabaseLedger.open(ledger), await DatabaseLedger.open(ledger)
+    model = build_model()
+    one_by_one_ledger, batch_ledger = (
+        await DatabaseLedger.open(ledger),
+        await DatabaseLedger.open(ledger),
+    )
     for batch in split_into_batches(sequence, cuts):
         if batch[0].kind == "wait":
-            plain.now += timedelta(hours=batch[0].hours)
-            ledger.clock.now = plain.now
+            model.now += timedelta(hours=batch[0].hours)
+            ledger.clock.now = model.now
             continue
-        if not all(is_possible(step, len(plain.transactions)) for step in batch):
+        if not all(is_possible(step, len(model.transactions)) for step in batch):
             continue
-        expected = [plain.run(step) for step in batch]
-        one_by_one = [(await singly.run([step], f"single {number}"))[0] for step in batch]
+        expected = [model.run(step) for step in batch]
+        one_by_one = [
+            (await one_by_one_ledger.run([step], f"single {number}"))[0] for step in batch
+        ]
         assert one_by_one == expected, batch
-        assert await together.run(batch, f"batch {number}") == expected, batch
-    balances = {name: plain.balances[name] for name in await singly.get_balances()}
-    assert await singly.get_balances() == balances
-    assert await together.get_balances() == balances
+        assert await batch_ledger.run(batch, f"batch {number}") == expected, batch
+    balances = {name: model.balances[name] for name in await one_by_one_ledger.get_balances()}
+    assert await one_by_one_ledger.get_balances() == balances
+    assert await batch_ledger.get_balances() == balances

@@ -45,14 +45,16 @@ class RecordedResponses:
 async def test_backup_under_load_is_consistent_and_accepts_retries(
     ledger: LedgerDriver, database_url: str, empty_database_url: str, tmp_path: Path
 ) -> None:
-    plan = await build_plan(ledger, database_url, orders=_COMMAND_COUNT)
-    heard = RecordedResponses(), RecordedResponses()
-    processes = [await start_process(its) for its in (plan, build_second_plan(plan))]
+    plan = await build_plan(ledger, database_url, command_count=_COMMAND_COUNT)
+    recorded = RecordedResponses(), RecordedResponses()
+    processes = [
+        await start_process(process_plan) for process_plan in (plan, build_second_plan(plan))
+    ]
     listening = [
         asyncio.create_task(response.record(process))
-        for response, process in zip(heard, processes, strict=True)
+        for response, process in zip(recorded, processes, strict=True)
     ]
-    while min(len(item.responses) for item in heard) < 250:
+    while min(len(item.responses) for item in recorded) < 250:
         await asyncio.sleep(0.01)
     manifest = await save_backup(database_url, tmp_path / "backup")
     await restore_backup(empty_database_url, tmp_path / "backup")
@@ -61,37 +63,39 @@ async def test_backup_under_load_is_consistent_and_accepts_retries(
         process.kill()
     await asyncio.gather(*listening)
 
-    facts, moved = (
+    transactions, entries = (
         await fetch_rows(empty_database_url, _TRANSACTIONS_SQL),
         await fetch_rows(empty_database_url, _ENTRIES_SQL),
     )
-    assert manifest.tables["transactions"] == len(facts)
-    assert manifest.tables["entries"] == len(moved)
+    assert manifest.tables["transactions"] == len(transactions)
+    assert manifest.tables["entries"] == len(entries)
     # Everything acknowledged before the backup is in it, and its rows match the source completely.
-    acknowledged = heard[0].list_before(before=manifest.moment) | heard[1].list_before(
+    acknowledged = recorded[0].list_before(before=manifest.moment) | recorded[1].list_before(
         before=manifest.moment
     )
     assert len(acknowledged) > 300
-    assert set(acknowledged.values()) <= {row[0] for row in facts}
-    ids = {row[0] for row in facts}
-    assert facts == [
+    assert set(acknowledged.values()) <= {row[0] for row in transactions}
+    ids = {row[0] for row in transactions}
+    assert transactions == [
         row for row in await fetch_rows(database_url, _TRANSACTIONS_SQL) if row[0] in ids
     ]
-    assert moved == [row for row in await fetch_rows(database_url, _ENTRIES_SQL) if row[0] in ids]
+    assert entries == [row for row in await fetch_rows(database_url, _ENTRIES_SQL) if row[0] in ids]
     await require_balanced_books(empty_database_url)
 
     # Clients retry against the restored database: stored requests replay, the rest execute.
-    own = f"{plan.seed}-"  # shared keys are used by several requests
-    there = {row[9]: row[0] for row in facts if str(row[9]).startswith(own)}
-    done = max(int(name.removeprefix(own)) for name in there)
-    more = msgspec.structs.replace(plan, url=empty_database_url, slot=12, command_count=done + 200)
-    again = await run_processes(more)
-    replayed = [response_body for response_body in again if response_body["request"] in there]
+    prefix = f"{plan.seed}-"  # shared keys are used by several requests
+    transaction_ids = {row[9]: row[0] for row in transactions if str(row[9]).startswith(prefix)}
+    last_number = max(int(name.removeprefix(prefix)) for name in transaction_ids)
+    retry_plan = msgspec.structs.replace(
+        plan, url=empty_database_url, slot=12, command_count=last_number + 200
+    )
+    again = await run_processes(retry_plan)
+    replayed = [response for response in again if response["request"] in transaction_ids]
     assert replayed
     assert all(record["replayed"] for record in replayed)
-    for answer in replayed:
-        assert answer["transaction"] == there[answer["request"]]
-    assert any(answer["transaction"] and not answer["replayed"] for answer in again)
+    for response in replayed:
+        assert response["transaction"] == transaction_ids[response["request"]]
+    assert any(response["transaction"] and not response["replayed"] for response in again)
     await require_balanced_books(empty_database_url)
 
 

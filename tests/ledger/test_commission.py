@@ -209,21 +209,22 @@ async def test_circulating_cash_earns_cash_out_commission_only_once(ledger: Ledg
         5_00,
     ]
     for _ in range(3):
-        assert [
-            await submit_and_get_commission(ledger, ledger_command) for ledger_command in commands
-        ] == [0, 0]
+        assert [await submit_and_get_commission(ledger, command) for command in commands] == [0, 0]
     ledger.clock.now += 2 * DAY
-    assert [await submit_and_get_commission(ledger, order) for order in commands] == [10_00, 5_00]
+    assert [await submit_and_get_commission(ledger, command) for command in commands] == [
+        10_00,
+        5_00,
+    ]
 
 
 async def test_rounding_remainder_is_carried_over(ledger: LedgerDriver) -> None:
     """1% of 10.50 is 10.5 cents, which must not round up every time."""
     agent, customer = await create_agent_and_customer(ledger)
-    pieces = [
+    commissions = [
         await submit_and_get_commission(ledger, build_cash_in(agent, customer, 10_50))
         for _ in range(6)
     ]
-    assert pieces == [11, 10, 11, 10, 11, 10]
+    assert commissions == [11, 10, 11, 10, 11, 10]
 
 
 async def test_amount_below_the_minimum_earns_nothing(ledger: LedgerDriver) -> None:
@@ -243,11 +244,11 @@ async def test_payments_execute_no_commission_statements(
     loads: list[int] = []
     load = commission.load_movements
 
-    async def counted(tx: Any, since: Any) -> Any:
+    async def load_recorded(tx: Any, since: Any) -> Any:
         loads.append(len(since))
         return await load(tx, since)
 
-    monkeypatch.setattr(commission, "load_movements", counted)
+    monkeypatch.setattr(commission, "load_movements", load_recorded)
     await ledger.submit(build_payment(customer, merchant, 50_00))
     assert loads == []
     assert not [sql for sql in statements if "cash_matches" in sql or "UPDATE agents" in sql]
@@ -312,8 +313,8 @@ async def test_concurrent_cash_ins_do_not_earn_on_the_same_cash(
         await ledger.submit(build_cash_out(agent, customer, 1_000_00))
         await asyncio.gather(
             *(
-                processes[place % 3].submit(build_cash_in(agent, customer, 100_00))
-                for place in range(15)
+                processes[number % 3].submit(build_cash_in(agent, customer, 100_00))
+                for number in range(15)
             )
         )
         assert await ledger.get_balance(agent, chart.COMMISSION) - before == 5_00
@@ -331,7 +332,7 @@ async def test_concurrent_round_trips_earn_nothing(processes: list[LedgerDriver]
         build_cash_out(agent, customer, 100_00),
     ] * 30
     outcomes = await asyncio.gather(
-        *(processes[place % 3].submit(command) for place, command in enumerate(commands))
+        *(processes[number % 3].submit(command) for number, command in enumerate(commands))
     )
     assert all(outcome.require_accepted().status == "completed" for outcome in outcomes)
     assert await ledger.get_balance(agent, chart.COMMISSION) == 0
@@ -390,10 +391,10 @@ def test_cash_in_earns_on_peak_net_inflow_and_cash_out_at_most_on_its_range(
 
     Cash-out earns at most on the difference between the highest and the lowest net inflow.
     """
-    till = InMemoryAgent()
+    agent = InMemoryAgent()
     earned_in = earned_out = net = highest = lowest = 0
     for amount in amounts:
-        commission = till.move_cash(amount)
+        commission = agent.move_cash(amount)
         net += amount
         highest, lowest = max(highest, net), min(lowest, net)
         earned_in += commission if amount > 0 else 0
@@ -409,10 +410,10 @@ def test_cash_in_earns_on_peak_net_inflow_and_cash_out_at_most_on_its_range(
     st.integers(0, 2_000),
 )
 def test_splitting_an_amount_earns_no_extra_commission(
-    pieces: list[int], rate: int, cashed_out: int
+    amounts: list[int], rate: int, cashed_out: int
 ) -> None:
     whole, split = InMemoryAgent(rate), InMemoryAgent(rate)
-    for till in (whole, split):
+    for agent in (whole, split):
         if cashed_out:
-            till.move_cash(-cashed_out)
-    assert sum(split.move_cash(piece) for piece in pieces) == whole.move_cash(sum(pieces))
+            agent.move_cash(-cashed_out)
+    assert sum(split.move_cash(amount) for amount in amounts) == whole.move_cash(sum(amounts))

@@ -63,12 +63,12 @@ async def test_transfer_to_the_senders_own_card_is_rejected(ledger: LedgerDriver
 
 
 async def test_wallets_only_command_cannot_debit_an_agent(ledger: LedgerDriver) -> None:
-    agent, someone = await ledger.create_agent(10_00), await ledger.create_subscriber()
+    agent, subscriber = await ledger.create_agent(10_00), await ledger.create_subscriber()
     outcome = await ledger.submit(
         build_command(
             chart.TRANSFER,
             commands.agent_party(agent),
-            commands.subscriber_party(someone),
+            commands.subscriber_party(subscriber),
             1_00,
             wallets_only=True,
         )
@@ -205,7 +205,7 @@ async def test_unassigned_and_expired_cards_are_declined(ledger: LedgerDriver) -
 async def test_blocked_agents_processors_and_partners_cannot_send_or_receive(
     ledger: LedgerDriver,
 ) -> None:
-    someone = commands.subscriber_party(await ledger.create_subscriber(100_00))
+    subscriber = commands.subscriber_party(await ledger.create_subscriber(100_00))
     agent, merchant = await ledger.create_agent(100_00), await ledger.create_processor(100_00)
     partner = await ledger.create_partner(100_00)
     for owner, party, code in (
@@ -214,9 +214,9 @@ async def test_blocked_agents_processors_and_partners_cannot_send_or_receive(
         (partner, commands.partner_party(partner), Code.PARTNER_SUSPENDED),
     ):
         await set_account_status(ledger, owner, "blocked")
-        outcome = await ledger.submit(build_command(chart.TRANSFER, party, someone, 1_00))
+        outcome = await ledger.submit(build_command(chart.TRANSFER, party, subscriber, 1_00))
         assert (outcome.code, outcome.details) == (code, {"party": "sender"})
-        outcome = await ledger.submit(build_command(chart.TRANSFER, someone, party, 1_00))
+        outcome = await ledger.submit(build_command(chart.TRANSFER, subscriber, party, 1_00))
         assert (outcome.code, outcome.details) == (code, {"party": "receiver"})
 
 
@@ -294,14 +294,14 @@ async def test_invalid_refunds_are_rejected_and_not_stored(ledger: LedgerDriver)
         commands.subscriber_party(other),
         1_00,
     )
-    moved = (await ledger.submit(transfer)).require_accepted().transaction_id
-    assert await refund(merchant, moved) == Code.NOT_REFUNDABLE
-    assert await refund(rival, moved) == Code.TRANSACTION_NOT_FOUND
+    transfer_id = (await ledger.submit(transfer)).require_accepted().transaction_id
+    assert await refund(merchant, transfer_id) == Code.NOT_REFUNDABLE
+    assert await refund(rival, transfer_id) == Code.TRANSACTION_NOT_FOUND
     unlinked = await ledger.create_card(None)
-    by_nobody = build_command(
+    without_processor = build_command(
         chart.POS_PAYMENT, commands.card_party(unlinked), commands.processor_party(merchant), 1_00
     )
-    declined = (await ledger.submit(by_nobody)).result
+    declined = (await ledger.submit(without_processor)).result
     assert declined is not None
     assert await refund(merchant, declined.transaction_id) == Code.NOT_REFUNDABLE
     await set_account_status(ledger, payer, "closed")
@@ -337,7 +337,7 @@ async def test_checks_run_in_a_fixed_order(ledger: LedgerDriver) -> None:
     assert await send(to="NONE") == Code.CARD_NOT_FOUND
     assert await send(pin=None) == Code.PIN_REQUIRED
     assert await send(pin=WRONG_PIN) == Code.INVALID_PIN
-    for mend, code in (
+    for fix, code in (
         ("UPDATE accounts SET status = 'active'", Code.SUBSCRIBER_BLOCKED),
         ("UPDATE account_rules SET max_transaction = 100", Code.TRANSACTION_LIMIT_EXCEEDED),
         ("UPDATE account_rules SET monthly_limit = 100, daily_limit = 100", None),
@@ -347,10 +347,10 @@ async def test_checks_run_in_a_fixed_order(ledger: LedgerDriver) -> None:
         ("UPDATE account_rules SET max_balance = 100", Code.MAX_BALANCE_EXCEEDED),
     ):
         assert await send() == (code or Code.DAILY_LIMIT_EXCEEDED)
-        if mend == "funds":
+        if fix == "funds":
             await ledger.deposit(await ledger.get_account_id(sender), 1_02)
         else:
-            await ledger.database.execute(mend)
+            await ledger.database.execute(fix)
     assert await send() is None
 
 

@@ -41,12 +41,12 @@ async def test_concurrent_commands_share_a_batch(ledger: LedgerDriver) -> None:
 async def test_command_whose_decision_raises_fails_alone(
     ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def break_on(state: PinState, pin: str) -> bool:
+    def raise_for(state: PinState, pin: str) -> bool:
         if pin == "6666":
             raise RuntimeError("the key is gone")
         return is_correct_pin(state, pin)
 
-    monkeypatch.setattr(ledger.ledger, "_is_correct_pin", break_on)
+    monkeypatch.setattr(ledger.ledger, "_is_correct_pin", raise_for)
     good = await build_transfers(ledger, 2, payer_pin=PIN)
     (bad,) = await build_transfers(ledger, 1, payer_pin="6666")
     outcomes = await ledger.submit_batch([good[0], bad, good[1]])
@@ -73,12 +73,12 @@ async def test_lost_connection_fails_the_batch_and_moves_no_money(
     commands = await build_transfers(ledger, 3)
     original = engine.write
 
-    async def lose(tx: Any, *rest: Any) -> None:
+    async def terminate_session(tx: Any, *rest: Any) -> None:
         await original(tx, *rest)
         pid = await tx.fetchval("SELECT pg_backend_pid()")
         await ledger.database.execute("SELECT pg_terminate_backend($1)", pid)
 
-    monkeypatch.setattr(engine, "write", lose)
+    monkeypatch.setattr(engine, "write", terminate_session)
     results = await asyncio.gather(
         *(ledger.submit(command) for command in commands), return_exceptions=True
     )
@@ -121,18 +121,18 @@ async def test_full_queue_rejects_further_commands_immediately(
     results = await asyncio.gather(
         *(ledger.submit(command) for command in commands), return_exceptions=True
     )
-    refused = [result for result in results if isinstance(result, ApiError)]
-    assert refused
-    assert {error.code for error in refused} == {Code.SERVICE_UNAVAILABLE}
-    assert refused[0].headers == {"Retry-After": "1"}
-    assert len(refused) < 10
+    rejected = [result for result in results if isinstance(result, ApiError)]
+    assert rejected
+    assert {error.code for error in rejected} == {Code.SERVICE_UNAVAILABLE}
+    assert rejected[0].headers == {"Retry-After": "1"}
+    assert len(rejected) < 10
 
 
 async def test_canceled_caller_does_not_cancel_the_command(ledger: LedgerDriver) -> None:
     (command,) = await build_transfers(ledger, 1)
-    asking = asyncio.create_task(ledger.submit(command))
+    task = asyncio.create_task(ledger.submit(command))
     await asyncio.sleep(0)
-    asking.cancel()
+    task.cancel()
     payee = command.payee.key
     async with asyncio.timeout(30):
         while await ledger.get_balance(int(payee)) != 1_00:
@@ -141,10 +141,10 @@ async def test_canceled_caller_does_not_cancel_the_command(ledger: LedgerDriver)
 
 async def test_stop_processes_pending_commands_and_rejects_new_ones(ledger: LedgerDriver) -> None:
     commands = await build_transfers(ledger, 10)
-    asking = [asyncio.create_task(ledger.submit(command)) for command in commands]
+    tasks = [asyncio.create_task(ledger.submit(command)) for command in commands]
     await asyncio.sleep(0)
     await ledger.ledger.stop()
-    assert {outcome.code for outcome in await asyncio.gather(*asking)} == {None}
+    assert {outcome.code for outcome in await asyncio.gather(*tasks)} == {None}
     with pytest.raises(ApiError) as raised:
         await ledger.submit(commands[0])
     assert raised.value.code == Code.SERVICE_UNAVAILABLE
@@ -227,13 +227,13 @@ async def test_review_decision_retries_if_the_transaction_appears_during_load(
     account_id = await ledger.get_account_id(receiver)
     original = load._lock_accounts
 
-    async def not_yet_there(*everything: Any) -> Any:
+    async def load_before_it_appears(*everything: Any) -> Any:
         monkeypatch.setattr(load, "_lock_accounts", original)
         accounts = await original(*everything)
         del accounts[account_id]
         return accounts
 
-    monkeypatch.setattr(load, "_lock_accounts", not_yet_there)
+    monkeypatch.setattr(load, "_lock_accounts", load_before_it_appears)
     release = ReviewDecision(transaction_id=held.transaction_id, release=True)
     assert (await ledger.submit(release)).code is None
     assert ledger.ledger.batch_stats.retries == 1
@@ -248,7 +248,7 @@ async def test_card_linked_during_load_retries_the_batch(
     account_id = await ledger.get_account_id(payer)
     original = load._lock_accounts
 
-    async def link_just_after(*everything: Any) -> Any:
+    async def load_then_link(*everything: Any) -> Any:
         accounts = await original(*everything)
         await ledger.database.execute(
             """UPDATE cards SET status = 'ACTIVE', type = 'PARENT', account_id = $2,
@@ -259,7 +259,7 @@ async def test_card_linked_during_load_retries_the_batch(
         )
         return accounts
 
-    monkeypatch.setattr(load, "_lock_accounts", link_just_after)
+    monkeypatch.setattr(load, "_lock_accounts", load_then_link)
     command = build_command(
         chart.POS_PAYMENT,
         commands.card_party(card),

@@ -47,13 +47,13 @@ async def test_events_without_subscribers_cost_no_statement(
 ) -> None:
     sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
     (await ledger.submit(build_p2p(sender, receiver, 10_00))).require_accepted()
-    quiet = len(statements)
+    statement_count = len(statements)
     assert await ledger.database.fetchval("SELECT count(*) FROM events") == 0
 
     await subscribe_to_events(ledger, "card.linked", "transaction.failed")
     statements.clear()
     (await ledger.submit(build_p2p(sender, receiver, 10_00))).require_accepted()
-    assert len(statements) == quiet
+    assert len(statements) == statement_count
     assert await ledger.database.fetchval("SELECT count(*) FROM events") == 0
 
 
@@ -64,7 +64,7 @@ async def test_batch_raises_all_its_alerts_in_two_statements(
     senders = [await ledger.create_subscriber(2_000_000_00) for _ in range(3)]
     receiver = await ledger.create_subscriber()
     await ledger.submit_batch([build_p2p(senders[0], receiver, 1_00)])
-    quiet = len(statements)
+    statement_count = len(statements)
     statements.clear()
     outcomes = await ledger.submit_batch(
         [
@@ -73,20 +73,20 @@ async def test_batch_raises_all_its_alerts_in_two_statements(
             for amount in (*[1_00] * 12, 600_000_00, 700_000_00)
         ]
     )
-    assert len(statements) == quiet + 2
+    assert len(statements) == statement_count + 2
     raised = await ledger.database.fetch(
         """SELECT subscriber_id, review, occurrences, transaction_id FROM alerts
            ORDER BY review, subscriber_id, id"""
     )
     responses = [outcome.require_accepted() for outcome in outcomes]
-    last = [responses[place].transaction_id for place in (13, 27, 41)]
+    last = [responses[index].transaction_id for index in (13, 27, 41)]
     held = [result.transaction_id for result in responses if result.status == "under_review"]
     # The first sender already sent one transfer; the rule allows ten per hour.
     assert [tuple(row) for row in raised] == [
         (senders[0], False, 5, last[0]),
         (senders[1], False, 4, last[1]),
         (senders[2], False, 4, last[2]),
-        *((senders[place // 2], True, 1, held[place]) for place in range(6)),
+        *((senders[index // 2], True, 1, held[index]) for index in range(6)),
     ]
 
 
@@ -96,13 +96,13 @@ async def test_batch_enqueues_all_events_in_one_statement(
     sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
     statements.clear()
     await ledger.submit_batch([build_p2p(sender, receiver, 1_00)])
-    quiet = len(statements)
+    statement_count = len(statements)
     await subscribe_to_events(ledger, "transaction.completed", "transaction.failed")
     statements.clear()
     outcomes = await ledger.submit_batch(
         [build_p2p(sender, receiver, amount) for amount in (10_00, 20_00, 90_00, 30_00)]
     )
-    assert len(statements) == quiet + 1
+    assert len(statements) == statement_count + 1
     numbers = [outcome.result.transaction_id for outcome in outcomes if outcome.result]
     kinds = ["completed", "completed", "failed", "completed"]
     assert await list_events(ledger) == [
@@ -153,11 +153,11 @@ async def test_rolled_back_batch_enqueues_no_events(
     await subscribe_to_events(ledger, "*")
     write = engine.write
 
-    async def interrupted(*arguments: Any) -> None:
+    async def write_and_raise(*arguments: Any) -> None:
         await write(*arguments)
         raise ZeroDivisionError
 
-    monkeypatch.setattr(engine, "write", interrupted)
+    monkeypatch.setattr(engine, "write", write_and_raise)
     with pytest.raises(ZeroDivisionError):
         await ledger.submit_batch([build_p2p(sender, receiver, 10_00)])
     assert await list_events(ledger) == []
@@ -179,9 +179,9 @@ async def test_review_enqueues_events_for_its_hold_alert_and_outcome(
         .transaction_id
     )
     alert = await ledger.database.fetchval("SELECT id FROM alerts")
-    settlement = ReviewDecision(transaction_id=number, release=release)
-    await ledger.submit(settlement)
-    assert (await ledger.submit(settlement)).code == Code.ALREADY_RESOLVED
+    decision = ReviewDecision(transaction_id=number, release=release)
+    await ledger.submit(decision)
+    assert (await ledger.submit(decision)).code == Code.ALREADY_RESOLVED
     assert await list_events(ledger) == [
         ("transaction.under_review", number),
         ("alert.created", alert),

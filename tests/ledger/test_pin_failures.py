@@ -60,8 +60,8 @@ async def test_wrong_pins_of_own_and_child_cards_are_counted_together(ledger: Le
     assert (await submit_payment(ledger, child, merchant, WRONG_PIN)).code == Code.INVALID_PIN
     assert await list_alerts(ledger) == [(payer, 1, False, build_alert_details(3))]
     assert (await submit_payment(ledger, own, merchant)).code is None
-    paying = build_alert_details(3, transaction_type="pos_payment")
-    assert await list_alerts(ledger) == [(payer, 2, False, paying)]
+    payment_details = build_alert_details(3, transaction_type="pos_payment")
+    assert await list_alerts(ledger) == [(payer, 2, False, payment_details)]
 
 
 async def test_wrong_pins_within_one_batch_block_a_later_payment(ledger: LedgerDriver) -> None:

@@ -47,7 +47,7 @@ async def run_processes(*plans: LoadPlan) -> Responses:
 
 
 async def build_plan(
-    ledger: LedgerDriver, url: str, *, orders: int, wallet: int = 50_00
+    ledger: LedgerDriver, url: str, *, command_count: int, wallet: int = 50_00
 ) -> LoadPlan:
     await ledger.database.execute(
         """UPDATE account_rules SET max_transaction = 1000000000, daily_limit = 1000000000,
@@ -65,7 +65,7 @@ async def build_plan(
         merchants=[await ledger.create_processor() for _ in range(3)],
         agents=[await ledger.create_agent(500_00) for _ in range(2)],
         cards=[await ledger.create_card(wallet) for wallet in wallets],
-        command_count=orders,
+        command_count=command_count,
     )
 
 
@@ -76,12 +76,12 @@ def build_second_plan(plan: LoadPlan, **changes: Any) -> LoadPlan:
 async def test_two_processes_on_the_same_accounts_lose_and_duplicate_nothing(
     ledger: LedgerDriver, database_url: str
 ) -> None:
-    plan = await build_plan(ledger, database_url, orders=1_500)
+    plan = await build_plan(ledger, database_url, command_count=1_500)
     before = await sum_balances(ledger)
     responses = await run_processes(plan, build_second_plan(plan))
     assert len(responses) == 3_000
     assert not [response for response in responses if "lost" in response]
-    assert {response_body["code"] for response_body in responses} <= {
+    assert {response["code"] for response in responses} <= {
         None,
         Code.INSUFFICIENT_FUNDS,
         Code.INSUFFICIENT_FLOAT,
@@ -92,49 +92,51 @@ async def test_two_processes_on_the_same_accounts_lose_and_duplicate_nothing(
     rows = await ledger.database.fetch(
         "SELECT id, request_id FROM transactions WHERE request_id IS NOT NULL"
     )
-    told = {a["request"]: a["transaction"] for a in responses if a["transaction"] is not None}
-    assert {row["request_id"]: row["id"] for row in rows} == told
+    acknowledged = {
+        response["request"]: response["transaction"]
+        for response in responses
+        if response["transaction"] is not None
+    }
+    assert {row["request_id"]: row["id"] for row in rows} == acknowledged
     # Total money is conserved.
     assert await sum_balances(ledger) == before
     # The teardown of the books fixture verifies balances, limits and overdrafts.
 
 
 async def sum_balances(ledger: LedgerDriver) -> int:
-    own = await ledger.database.fetchval("SELECT sum(balance) FROM accounts WHERE checked")
+    checked = await ledger.database.fetchval("SELECT sum(balance) FROM accounts WHERE checked")
     platform = [await ledger.get_platform_balance(kind) for kind in chart.PLATFORM_ACCOUNT_KINDS]
-    return int(own) + sum(platform)
+    return int(checked) + sum(platform)
 
 
 async def test_same_request_sent_100_times_by_two_processes_executes_once(
     ledger: LedgerDriver, database_url: str
 ) -> None:
-    plan = await build_plan(ledger, database_url, orders=50)
+    plan = await build_plan(ledger, database_url, command_count=50)
     same = msgspec.structs.replace(plan, shared_request_id="the one")
     responses = await run_processes(same, build_second_plan(same))
     assert len(responses) == 100
     assert len({response["transaction"] for response in responses}) == 1
-    assert Counter(response_body["replayed"] for response_body in responses) == {True: 99, False: 1}
+    assert Counter(response["replayed"] for response in responses) == {True: 99, False: 1}
     assert await ledger.get_balance(plan.wallets[0]) == 49_00
 
 
 async def test_wrong_pins_from_two_processes_share_one_limit_of_three_attempts(
     ledger: LedgerDriver, database_url: str
 ) -> None:
-    plan = await build_plan(ledger, database_url, orders=25)
+    plan = await build_plan(ledger, database_url, command_count=25)
     wrong = msgspec.structs.replace(plan, pin=WRONG_PIN)
     responses = await run_processes(wrong, build_second_plan(wrong))
     codes = Counter(response["code"] for response in responses)
     assert codes == {Code.INVALID_PIN: 3, Code.ACCOUNT_LOCKED: 47}
     right = msgspec.structs.replace(plan, pin=PIN, command_count=1)
-    assert [response_body["code"] for response_body in await run_processes(right)] == [
-        Code.ACCOUNT_LOCKED
-    ]
+    assert [response["code"] for response in await run_processes(right)] == [Code.ACCOUNT_LOCKED]
 
 
 async def test_two_processes_cannot_overdraw_a_wallet(
     ledger: LedgerDriver, database_url: str
 ) -> None:
-    plan = await build_plan(ledger, database_url, orders=100, wallet=100_00)
+    plan = await build_plan(ledger, database_url, command_count=100, wallet=100_00)
     spend = msgspec.structs.replace(plan, pin=PIN)
     responses = await run_processes(spend, build_second_plan(spend))
     codes = Counter(response["code"] for response in responses)
@@ -148,27 +150,27 @@ async def test_sigkill_mid_batch_keeps_acknowledged_transactions_and_allows_safe
 ) -> None:
     """Acknowledged transactions are stored; a retry of the others executes each exactly once."""
     # More commands than the process can finish before it is killed, even on a slow machine.
-    plan = await build_plan(ledger, database_url, orders=20_000)
+    plan = await build_plan(ledger, database_url, command_count=20_000)
     process = await start_process(plan)
     assert process.stdout is not None
-    told = [msgspec.json.decode(await process.stdout.readline()) for _ in range(acknowledged)]
+    responses = [msgspec.json.decode(await process.stdout.readline()) for _ in range(acknowledged)]
     process.kill()
-    told += await read_responses(process)
+    responses += await read_responses(process)
     assert process.returncode == -9
     rows = await ledger.database.fetch("SELECT id, request_id FROM transactions")
-    there = {row["request_id"]: row["id"] for row in rows if row["request_id"] is not None}
-    for response in told:
+    stored = {row["request_id"]: row["id"] for row in rows if row["request_id"] is not None}
+    for response in responses:
         if response.get("transaction") is not None:
-            assert there[response["request"]] == response["transaction"]
-    own = [int(name.removeprefix(f"{plan.seed}-")) for name in there if "shared" not in name]
+            assert stored[response["request"]] == response["transaction"]
+    numbers = [int(name.removeprefix(f"{plan.seed}-")) for name in stored if "shared" not in name]
     # Resend every command that may be stored, plus some that are not.
     again = await run_processes(
-        msgspec.structs.replace(plan, slot=12, command_count=max(own, default=0) + 200)
+        msgspec.structs.replace(plan, slot=12, command_count=max(numbers, default=0) + 200)
     )
-    replayed = {response_body["request"] for response_body in again if response_body["replayed"]}
-    assert set(there) <= replayed
+    replayed = {response["request"] for response in again if response["replayed"]}
+    assert set(stored) <= replayed
     assert all(
-        there.get(a["request"], a["transaction"]) == a["transaction"]
-        for a in again
-        if a["transaction"] is not None
+        stored.get(response["request"], response["transaction"]) == response["transaction"]
+        for response in again
+        if response["transaction"] is not None
     )

@@ -68,38 +68,56 @@ async def test_only_subscribers_get_receipts(ledger: LedgerDriver) -> None:
     enable_receipts(ledger, *RECEIPT_KINDS)
     subscriber = commands.subscriber_party
 
-    async def moved(kind: str, payer: Party, payee: Party, **more: Any) -> list[tuple[str, int]]:
+    async def submit_and_list_receipts(
+        kind: str, payer: Party, payee: Party, **more: Any
+    ) -> list[tuple[str, int]]:
         number = await submit_and_get_id(ledger, build_command(kind, payer, payee, 10_00, **more))
         return [
-            (kind, who)
-            for transaction, kind, who in await list_receipts(ledger)
+            (kind, recipient)
+            for transaction, kind, recipient in await list_receipts(ledger)
             if transaction == number
         ]
 
     received, paid = (MONEY_RECEIVED, other), (PAYMENT_MADE, one)
-    shop = commands.processor_party(processor)
-    assert await moved(chart.TRANSFER_P2P, subscriber(one), subscriber(other)) == [received, paid]
-    assert await moved(chart.TRANSFER, subscriber(one), subscriber(other)) == [received, paid]
-    assert await moved(chart.TRANSFER, subscriber(one), shop) == [paid]
-    assert await moved(chart.TRANSFER, shop, subscriber(other)) == []
-    assert await moved(chart.TRANSFER, commands.CASH_PARTY, subscriber(other)) == []
-    assert await moved(chart.POS_PAYMENT, subscriber(one), shop) == [paid]
-    assert await moved(chart.ONLINE_PAYMENT, subscriber(one), shop) == [paid]
-    handed_out = await moved(
+    merchant = commands.processor_party(processor)
+    assert await submit_and_list_receipts(
+        chart.TRANSFER_P2P, subscriber(one), subscriber(other)
+    ) == [received, paid]
+    assert await submit_and_list_receipts(chart.TRANSFER, subscriber(one), subscriber(other)) == [
+        received,
+        paid,
+    ]
+    assert await submit_and_list_receipts(chart.TRANSFER, subscriber(one), merchant) == [paid]
+    assert await submit_and_list_receipts(chart.TRANSFER, merchant, subscriber(other)) == []
+    assert (
+        await submit_and_list_receipts(chart.TRANSFER, commands.CASH_PARTY, subscriber(other)) == []
+    )
+    assert await submit_and_list_receipts(chart.POS_PAYMENT, subscriber(one), merchant) == [paid]
+    assert await submit_and_list_receipts(chart.ONLINE_PAYMENT, subscriber(one), merchant) == [paid]
+    cash_out = await submit_and_list_receipts(
         chart.AGENT_CASHOUT, subscriber(one), commands.agent_party(agent), payee_pin=PIN
     )
-    assert handed_out == [paid]
-    handed_in = await moved(
+    assert cash_out == [paid]
+    cash_in = await submit_and_list_receipts(
         chart.AGENT_CASHIN, commands.agent_party(agent), subscriber(other), payer_pin=PIN
     )
-    assert handed_in == [received]
-    assert await moved(chart.PARTNER_FUND, commands.partner_party(partner), subscriber(other)) == [
-        received
-    ]
-    assert await moved(chart.PROCESSOR_TRANSFER, shop, subscriber(other)) == [received]
-    assert await moved(chart.AGENT_FUND, commands.CASH_PARTY, commands.agent_party(agent)) == []
+    assert cash_in == [received]
+    assert await submit_and_list_receipts(
+        chart.PARTNER_FUND, commands.partner_party(partner), subscriber(other)
+    ) == [received]
+    assert await submit_and_list_receipts(
+        chart.PROCESSOR_TRANSFER, merchant, subscriber(other)
+    ) == [received]
     assert (
-        await moved(chart.PARTNER_DEPOSIT, commands.CASH_PARTY, commands.partner_party(partner))
+        await submit_and_list_receipts(
+            chart.AGENT_FUND, commands.CASH_PARTY, commands.agent_party(agent)
+        )
+        == []
+    )
+    assert (
+        await submit_and_list_receipts(
+            chart.PARTNER_DEPOSIT, commands.CASH_PARTY, commands.partner_party(partner)
+        )
         == []
     )
 
@@ -192,10 +210,10 @@ async def test_failed_release_enqueues_no_receipt(ledger: LedgerDriver) -> None:
     await ledger.database.execute(
         "UPDATE accounts SET status = 'closed' WHERE owner_id = $1", receiver
     )
-    settled = (
+    outcome = (
         await ledger.submit(ReviewDecision(transaction_id=number, release=True))
     ).require_accepted()
-    assert settled.status == "failed"
+    assert outcome.status == "failed"
     assert await list_receipts(ledger) == []
 
 
@@ -240,11 +258,11 @@ async def test_rolled_back_batch_enqueues_no_receipt(
     enable_receipts(ledger, *RECEIPT_KINDS)
     write = engine.write
 
-    async def interrupted(*arguments: Any) -> None:
+    async def write_and_raise(*arguments: Any) -> None:
         await write(*arguments)
         raise ZeroDivisionError
 
-    monkeypatch.setattr(engine, "write", interrupted)
+    monkeypatch.setattr(engine, "write", write_and_raise)
     with pytest.raises(ZeroDivisionError):
         await ledger.submit_batch([build_p2p(sender, receiver, 10_00)])
     assert await list_receipts(ledger) == []
@@ -257,11 +275,11 @@ async def test_merchant_payments_add_no_statement_when_only_money_received_is_en
     processor = await ledger.create_processor()
     payments = [build_payment(payer, processor, 1_00) for payer in payers for _ in range(3)]
     await ledger.submit_batch(payments)
-    quiet = list(statements)
+    before = list(statements)
     enable_receipts(ledger, MONEY_RECEIVED)
     statements.clear()
     await ledger.submit_batch(payments)
-    assert statements == quiet
+    assert statements == before
     assert await list_receipts(ledger) == []
 
 
@@ -273,11 +291,11 @@ async def test_batch_enqueues_all_receipts_in_one_statement(
     commands = [build_p2p(sender, receiver, 1_00) for sender in senders for _ in range(3)]
     commands += [build_payment(sender, processor, 1_00) for sender in senders]
     await ledger.submit_batch(commands)
-    quiet = len(statements)
+    statement_count = len(statements)
     enable_receipts(ledger, *RECEIPT_KINDS)
     statements.clear()
     await ledger.submit_batch(commands)
-    assert len(statements) == quiet + 1
+    assert len(statements) == statement_count + 1
     assert len(await list_receipts(ledger)) == 9 * 2 + 3
 
 
@@ -342,25 +360,28 @@ class RandomCommands:
         choose = self._random.choice
         one, other = self._random.sample(self._wallets, 2)
         amount = choose([1_00, 20_00, 300_00, 510_000_00])
-        named = build_request_key(str(len(self._transaction_ids)))
+        idempotency_key = build_request_key(str(len(self._transaction_ids)))
         kind = choose(chart.TRANSACTION_TYPES)
         own, their = commands.subscriber_party(one), commands.subscriber_party(other)
-        agent, shop = commands.agent_party(self._agent), commands.processor_party(self._processor)
+        agent, merchant = (
+            commands.agent_party(self._agent),
+            commands.processor_party(self._processor),
+        )
         partner = commands.partner_party(self._partner)
         sides: dict[str, tuple[Party, Party]] = {
             chart.TRANSFER_P2P: (own, their),
-            chart.TRANSFER: choose([(own, their), (own, shop), (agent, own), (shop, own)]),
+            chart.TRANSFER: choose([(own, their), (own, merchant), (agent, own), (merchant, own)]),
             chart.AGENT_CASHIN: (agent, own),
             chart.AGENT_CASHOUT: (own, agent),
             chart.AGENT_FUND: (commands.CASH_PARTY, agent),
             chart.AGENT_TRANSFER: (agent, agent),
             chart.COMMISSION_PAYOUT: (commands.commission_party(self._agent), agent),
-            chart.POS_PAYMENT: (own, shop),
-            chart.ONLINE_PAYMENT: (own, shop),
+            chart.POS_PAYMENT: (own, merchant),
+            chart.ONLINE_PAYMENT: (own, merchant),
             chart.PARTNER_FUND: (partner, own),
             chart.PARTNER_DEPOSIT: (commands.CASH_PARTY, partner),
-            chart.PROCESSOR_TRANSFER: (shop, own),
-            chart.REFUND: (shop, commands.CASH_PARTY),
+            chart.PROCESSOR_TRANSFER: (merchant, own),
+            chart.REFUND: (merchant, commands.CASH_PARTY),
         }
         payer, payee = sides[kind]
         return Command(
@@ -370,7 +391,7 @@ class RandomCommands:
             payee=payee,
             amount=amount,
             original_id=choose(created) if kind == chart.REFUND else None,
-            idempotency_key=named,
+            idempotency_key=idempotency_key,
         )
 
 
@@ -387,8 +408,8 @@ async def test_random_commands_enqueue_exactly_the_expected_receipts(
     enable_receipts(ledger, *RECEIPT_KINDS)
     for _ in range(50):
         await ledger.submit_batch(await rng.build_batch())
-    due = [tuple(row) for row in await ledger.database.fetch(_EXPECTED_RECEIPTS_SQL)]
-    assert await list_receipts(ledger) == due
+    expected = [tuple(row) for row in await ledger.database.fetch(_EXPECTED_RECEIPTS_SQL)]
+    assert await list_receipts(ledger) == expected
     kinds = await ledger.database.fetchval(
         """SELECT count(DISTINCT (type, kind, held > 0)) FROM notices
            JOIN transactions ON transactions.id = transaction_id"""

@@ -17,14 +17,14 @@ from transactions.builders import create_partner, submit_and_get_id
 
 
 async def build_transfer(
-    ledger: LedgerDriver, name: str, amount: int = 1_00, what: str = "this"
+    ledger: LedgerDriver, name: str, amount: int = 1_00, content: str = "this"
 ) -> Command:
     return build_command(
         chart.TRANSFER,
         commands.subscriber_party(await ledger.create_subscriber(10_00)),
         commands.subscriber_party(await ledger.create_subscriber()),
         amount,
-        idempotency_key=build_request_key(name, what),
+        idempotency_key=build_request_key(name, content),
     )
 
 
@@ -75,14 +75,13 @@ async def test_replay_counts_of_several_processes_and_flushes_add_up(
     try:
         for _ in range(5):
             await asyncio.gather(
-                *(
-                    one.submit(ledger_command)
-                    for one in (ledger, other)
-                    for ledger_command in commands
-                )
+                *(process.submit(command) for process in (ledger, other) for command in commands)
             )
             await asyncio.gather(
-                *(one.ledger.replay_counter.flush(one.database) for one in (ledger, other))
+                *(
+                    process.ledger.replay_counter.flush(process.database)
+                    for process in (ledger, other)
+                )
             )
             ledger.clock.now += timedelta(seconds=1)
     finally:
@@ -111,11 +110,11 @@ async def test_failed_flush_keeps_the_replay_counts(
     await ledger.submit(command)
     await ledger.submit(command)
 
-    async def away(*_: object) -> str:
+    async def raise_unavailable(*_: object) -> str:
         raise unavailable("away")
 
     with monkeypatch.context() as patch:
-        patch.setattr(ledger.database, "execute", away)
+        patch.setattr(ledger.database, "execute", raise_unavailable)
         with pytest.raises(ApiError):
             await ledger.ledger.replay_counter.flush(ledger.database)
     await ledger.submit(command)
@@ -131,10 +130,10 @@ async def test_shutdown_without_a_database_logs_the_lost_replay_counts(
     other = await LedgerDriver.open(database_url, database, slot=2)
     await other.submit(command)
 
-    async def away(*_: object) -> str:
+    async def raise_unavailable(*_: object) -> str:
         raise unavailable("away")
 
-    monkeypatch.setattr(other.ledger._database, "execute", away)
+    monkeypatch.setattr(other.ledger._database, "execute", raise_unavailable)
     with capture_logs() as lines:
         await other.close()
     assert [line["event"] for line in lines] == ["ledger.replay_counts_lost"]
@@ -162,19 +161,21 @@ async def test_transaction_chain_reports_replays(harness: Harness) -> None:
     url = f"/api/v1/transactions/{response.json()['transaction_id']}/chain"
     before, admin = datetime.now(UTC) - timedelta(minutes=1), await harness.create_admin("S")
     async with gateway._start_background_tasks(harness.services), asyncio.timeout(30):
-        while (told := (await harness.client.get(url, auth=admin)).json()["replays"])["count"] < 2:
+        while (replays := (await harness.client.get(url, auth=admin)).json()["replays"])[
+            "count"
+        ] < 2:
             await asyncio.sleep(0.05)
-    assert told["count"] == 2
-    assert datetime.fromisoformat(told["last_at"]) > before
+    assert replays["count"] == 2
+    assert datetime.fromisoformat(replays["last_at"]) > before
 
 
 async def test_repeated_partner_reference_counts_as_a_replay(harness: Harness) -> None:
-    somebody, bank = await harness.create_subscriber(), await create_partner(harness)
+    subscriber, bank = await harness.create_subscriber(), await create_partner(harness)
     await submit_and_get_id(harness, chart.PARTNER_DEPOSIT, "cash", bank, "100")
     reference = PartnerReference(ids.decode(ids.PARTNER, bank) or 0, "invoice 1")
     for _ in range(2):
         created = await submit_and_get_id(
-            harness, chart.PARTNER_FUND, bank, somebody["id"], "10", reference=reference
+            harness, chart.PARTNER_FUND, bank, subscriber["id"], "10", reference=reference
         )
     await harness.services.ledger.replay_counter.flush(harness.services.database)
     response = await harness.client.get(

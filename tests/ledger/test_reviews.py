@@ -72,8 +72,8 @@ async def test_rejecting_a_review_returns_the_held_funds(ledger: LedgerDriver) -
     sender, receiver = await create_pair(ledger)
     result = (await submit_transfer(ledger, sender, receiver)).require_accepted()
     reject = ReviewDecision(transaction_id=result.transaction_id, release=False)
-    settled = (await ledger.submit(reject)).require_accepted()
-    assert (settled.status, settled.details) == ("failed", {"failure_code": "COMPLIANCE_REJECTED"})
+    result = (await ledger.submit(reject)).require_accepted()
+    assert (result.status, result.details) == ("failed", {"failure_code": "COMPLIANCE_REJECTED"})
     assert await get_balance_and_held(ledger, sender) == (1_000_000_00, 0)
     row = await ledger.database.fetchrow("SELECT * FROM transactions WHERE type = 'transfer_p2p'")
     assert row is not None
@@ -88,14 +88,14 @@ async def test_release_fails_and_frees_the_hold_if_the_receiver_cannot_accept(
     await ledger.database.execute(
         "UPDATE accounts SET status = 'blocked' WHERE owner_id = $1", receiver
     )
-    settled = await ledger.submit(ReviewDecision(transaction_id=first, release=True))
-    assert settled.require_accepted().details == {"failure_code": "SUBSCRIBER_BLOCKED"}
+    outcome = await ledger.submit(ReviewDecision(transaction_id=first, release=True))
+    assert outcome.require_accepted().details == {"failure_code": "SUBSCRIBER_BLOCKED"}
     await ledger.database.execute("UPDATE accounts SET status = 'active'")
     second = (await submit_transfer(ledger, sender, receiver)).require_accepted().transaction_id
     await ledger.database.execute("UPDATE account_rules SET max_balance = 1")
     ledger.ledger._invalidate_rules()
-    settled = await ledger.submit(ReviewDecision(transaction_id=second, release=True))
-    assert settled.require_accepted().details == {"failure_code": "MAX_BALANCE_EXCEEDED"}
+    outcome = await ledger.submit(ReviewDecision(transaction_id=second, release=True))
+    assert outcome.require_accepted().details == {"failure_code": "MAX_BALANCE_EXCEEDED"}
     assert await get_balance_and_held(ledger, sender) == (1_000_000_00, 0)
 
 
@@ -134,7 +134,7 @@ async def test_hourly_count_raises_an_alert_and_daily_count_declines(ledger: Led
     ]
     outcomes = [await ledger.submit(command) for command in ledger_commands[:5]]
     outcomes += await ledger.submit_batch(ledger_commands[5:15])  # also within one batch
-    outcomes += [await ledger.submit(ledger_command) for ledger_command in ledger_commands[15:]]
+    outcomes += [await ledger.submit(command) for command in ledger_commands[15:]]
     codes = [outcome.code for outcome in outcomes]
     assert codes == [None] * 20 + [Code.COMPLIANCE_REJECTED] * 5
     assert await list_alerts(ledger) == [
@@ -177,19 +177,19 @@ async def test_before_commit_runs_in_the_review_decisions_database_transaction(
 ) -> None:
     sender, receiver = await create_pair(ledger)
     held = (await submit_transfer(ledger, sender, receiver)).require_accepted().transaction_id
-    seen: list[str] = []
+    statuses: list[str] = []
 
-    async def witness(tx: Any, result: TransactionResult) -> None:
+    async def record_statuses(tx: Any, result: TransactionResult) -> None:
         status = await tx.fetchval("SELECT status FROM transactions WHERE id = $1", held)
-        seen.extend((result.status, status))
+        statuses.extend((result.status, status))
         await tx.execute("UPDATE alerts SET status = 'resolved'")
 
-    settlement = ReviewDecision(transaction_id=held, release=True, before_commit=witness)
-    assert (await ledger.submit(settlement)).require_accepted().status == "completed"
-    assert seen == ["completed", "completed"]
+    decision = ReviewDecision(transaction_id=held, release=True, before_commit=record_statuses)
+    assert (await ledger.submit(decision)).require_accepted().status == "completed"
+    assert statuses == ["completed", "completed"]
     assert await list_alerts(ledger) == [("AMOUNT_THRESHOLD", True, 1, "resolved")]
-    assert (await ledger.submit(settlement)).code == Code.ALREADY_RESOLVED
-    assert len(seen) == 2, "nothing was settled: there is nothing to write"
+    assert (await ledger.submit(decision)).code == Code.ALREADY_RESOLVED
+    assert len(statuses) == 2, "nothing was settled: there is nothing to write"
 
 
 @pytest.mark.parametrize("error", [ApiError(Code.ALREADY_RESOLVED), ValueError()])
@@ -199,17 +199,17 @@ async def test_failing_before_commit_fails_only_its_own_review_decision(
     sender, receiver = await create_pair(ledger)
     held = (await submit_transfer(ledger, sender, receiver)).require_accepted().transaction_id
 
-    async def witness(_tx: Any, _answer: TransactionResult) -> None:
+    async def raise_error(_tx: Any, _result: TransactionResult) -> None:
         raise error
 
-    orders = [
+    submitted = [
         build_command(
             chart.TRANSFER,
             commands.subscriber_party(sender),
             commands.subscriber_party(receiver),
             1,
         ),
-        ReviewDecision(transaction_id=held, release=True, before_commit=witness),
+        ReviewDecision(transaction_id=held, release=True, before_commit=raise_error),
         build_command(
             chart.TRANSFER,
             commands.subscriber_party(sender),
@@ -218,14 +218,14 @@ async def test_failing_before_commit_fails_only_its_own_review_decision(
         ),
     ]
     with capture_logs() as logged:
-        waiting = [asyncio.create_task(ledger.submit(order)) for order in orders]
-        first, settled, last = await asyncio.gather(*waiting, return_exceptions=True)
+        tasks = [asyncio.create_task(ledger.submit(command)) for command in submitted]
+        first, failed, last = await asyncio.gather(*tasks, return_exceptions=True)
     assert [entry["event"] for entry in logged] == ["ledger.command_failed"]
     assert isinstance(first, Outcome)
     assert isinstance(last, Outcome)
     assert (first.code, last.code) == (None, None)
-    assert isinstance(settled, ApiError)
-    assert settled.code == Code.INTERNAL_ERROR
+    assert isinstance(failed, ApiError)
+    assert failed.code == Code.INTERNAL_ERROR
     assert await get_balance_and_held(ledger, sender) == (1_000_000_00 - 3, HELD_AMOUNT + 3_000_00)
 
 
@@ -245,8 +245,8 @@ async def test_release_fails_if_the_receiving_card_is_no_longer_active(
     held = outcome.require_accepted()
     assert held.status == "under_review"
     await ledger.database.execute("UPDATE cards SET status = 'LOST' WHERE serial = $1", serial)
-    settled = await ledger.submit(ReviewDecision(transaction_id=held.transaction_id, release=True))
-    assert settled.require_accepted().status == "failed"
-    assert settled.require_accepted().details == {"failure_code": "CARD_NOT_ACTIVE"}
+    released = await ledger.submit(ReviewDecision(transaction_id=held.transaction_id, release=True))
+    assert released.require_accepted().status == "failed"
+    assert released.require_accepted().details == {"failure_code": "CARD_NOT_ACTIVE"}
     assert await get_balance_and_held(ledger, sender) == (1_000_000_00, 0)
     assert await get_balance_and_held(ledger, receiver) == (0, 0)

@@ -57,8 +57,8 @@ async def read_rollups(database: Database) -> dict[tuple[Any, ...], tuple[int, i
     found: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
     for row in await database.fetch("SELECT * FROM figures"):
         sums = found[row["quarter"], row["type"], row["outcome"], row["failure_code"]]
-        for place, name in enumerate(("count", "amount", "fees")):
-            sums[place] += int(row[name])
+        for index, name in enumerate(("count", "amount", "fees")):
+            sums[index] += int(row[name])
     return {key: (item[0], item[1], item[2]) for key, item in found.items() if any(item)}
 
 
@@ -130,15 +130,15 @@ async def test_rollups_match_random_commands_of_three_processes(
 ) -> None:
     commands, first = RandomCommands(seed), processes[0]
     await commands.create_accounts(first)
-    folding = RollupCompactor(first.database, first.clock)
+    compactor = RollupCompactor(first.database, first.clock)
     for _ in range(6):
-        orders = [commands.submit(commands.random.choice(processes)) for _ in range(40)]
-        await asyncio.gather(folding.compact(), *orders)
+        submissions = [commands.submit(commands.random.choice(processes)) for _ in range(40)]
+        await asyncio.gather(compactor.compact(), *submissions)
         assert await read_rollups(first.database) == await sum_transactions(first.database)
         first.clock.now += timedelta(minutes=commands.random.choice([3, 20, 300]))
     outcomes = {key[2] for key in await sum_transactions(first.database)}
     assert outcomes == {"completed", "failed", "under_review"}
-    await folding.compact()
+    await compactor.compact()
     assert await read_rollups(first.database) == await sum_transactions(first.database)
 
 
@@ -148,19 +148,19 @@ async def test_review_decision_counts_in_the_bucket_of_the_original_request(
 ) -> None:
     one, other, _ = processes
     sender, receiver = await one.create_subscriber(1_000_000_00), await one.create_subscriber()
-    asked_at = get_bucket_start(one.clock())
+    bucket = get_bucket_start(one.clock())
     held = (await one.submit(build_p2p(sender, receiver, HELD_AMOUNT))).require_accepted()
-    waiting = {key: sums[0] for key, sums in (await read_rollups(one.database)).items()}
-    assert waiting[asked_at, "transfer_p2p", "under_review", None] == 1
+    counts = {key: sums[0] for key, sums in (await read_rollups(one.database)).items()}
+    assert counts[bucket, "transfer_p2p", "under_review", None] == 1
     one.clock.now += timedelta(hours=5)
     await other.submit(ReviewDecision(transaction_id=held.transaction_id, release=release))
-    ended = {
+    final = {
         key: sums
         for key, sums in (await read_rollups(one.database)).items()
         if sums[1] == HELD_AMOUNT
     }
     outcome = ("completed", None) if release else ("failed", str(Code.COMPLIANCE_REJECTED))
-    assert ended == {(asked_at, "transfer_p2p", *outcome): (1, HELD_AMOUNT, held.fee)}
+    assert final == {(bucket, "transfer_p2p", *outcome): (1, HELD_AMOUNT, held.fee)}
 
 
 async def test_refunded_payment_still_counts_as_completed(ledger: LedgerDriver) -> None:
@@ -217,16 +217,16 @@ async def test_compaction_merges_closed_buckets_and_skips_open_and_locked_rows(
     payer, payee = await one.create_subscriber(100_00), await one.create_subscriber()
     for ledger in (one, other, one):
         await ledger.submit(build_p2p(payer, payee, 1_00))
-    folding = RollupCompactor(one.database, one.clock)
+    compactor = RollupCompactor(one.database, one.clock)
     slots = "SELECT DISTINCT slot FROM figures WHERE type = 'transfer_p2p' ORDER BY slot"
-    await folding.compact()
+    await compactor.compact()
     assert [row["slot"] for row in await one.database.fetch(slots)] == [1, 2]
     one.clock.now += timedelta(hours=2)
     async with one.database.transaction() as tx:
         await tx.fetch("SELECT FROM figures WHERE slot = 2 FOR UPDATE")
-        await folding.compact()  # locked rows are skipped
+        await compactor.compact()  # locked rows are skipped
     assert [row["slot"] for row in await one.database.fetch(slots)] == [-1, 2]
-    await folding.compact()
+    await compactor.compact()
     assert [row["slot"] for row in await one.database.fetch(slots)] == [-1]
     assert await read_rollups(one.database) == await sum_transactions(one.database)
 
@@ -238,13 +238,13 @@ async def test_compaction_concurrent_with_writes_loses_nothing(
     commands, first = RandomCommands(7), processes[0]
     await commands.create_accounts(first)
     later = first.clock() + timedelta(hours=2)
-    folders = [RollupCompactor(ledger.database, lambda: later) for ledger in processes[:2]]
+    compactors = [RollupCompactor(ledger.database, lambda: later) for ledger in processes[:2]]
     done = asyncio.Event()
 
-    async def fold(folding: RollupCompactor) -> int:
+    async def compact(compactor: RollupCompactor) -> int:
         times = 0
         while not done.is_set():
-            await folding.compact()
+            await compactor.compact()
             times += 1
         return times
 
@@ -252,12 +252,12 @@ async def test_compaction_concurrent_with_writes_loses_nothing(
         for _ in range(60):
             await commands.submit(ledger_driver)
 
-    folded = [asyncio.create_task(fold(item)) for item in folders]
-    await asyncio.gather(*(submit(books) for books in processes for _ in range(3)))
+    compactions = [asyncio.create_task(compact(item)) for item in compactors]
+    await asyncio.gather(*(submit(process) for process in processes for _ in range(3)))
     done.set()
-    assert min(await asyncio.gather(*folded)) > 1
+    assert min(await asyncio.gather(*compactions)) > 1
     assert await read_rollups(first.database) == await sum_transactions(first.database)
-    await folders[0].compact()
+    await compactors[0].compact()
     slots = await first.database.fetch("SELECT DISTINCT slot FROM figures")
     assert [row["slot"] for row in slots] == [-1]
     assert await read_rollups(first.database) == await sum_transactions(first.database)
@@ -267,13 +267,13 @@ async def test_retried_batch_counts_once(ledger: LedgerDriver) -> None:
     """One command cannot be stored, so the batch that counted the other commands rolls back."""
     payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
 
-    async def refuse(_tx: Any, _answer: Any) -> None:
+    async def raise_error(_tx: Any, _result: Any) -> None:
         raise RuntimeError("cannot be stored")
 
     same = build_request_key("same")
     commands = [
         build_payment(payer, merchant, 10_00, idempotency_key=same),
-        build_payment(payer, merchant, 20_00, before_commit=refuse),
+        build_payment(payer, merchant, 20_00, before_commit=raise_error),
         build_payment(payer, merchant, 10_00, idempotency_key=same),
         build_payment(payer, merchant, 500_00),
     ]

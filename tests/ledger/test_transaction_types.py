@@ -65,10 +65,10 @@ async def test_payment_fee_is_deducted_from_the_merchants_amount(ledger: LedgerD
         assert outcome.require_accepted().payee_available is None
     assert await ledger.get_balance(payer) == 0
     assert await ledger.get_balance(merchant) == 99_00
-    left_behind = await ledger.database.fetch(
+    recorded_balances = await ledger.database.fetch(
         "SELECT to_balance FROM transactions WHERE type LIKE '%payment' ORDER BY id"
     )
-    assert [row[0] for row in left_behind] == [49_50, 99_00]
+    assert [row[0] for row in recorded_balances] == [49_50, 99_00]
 
 
 async def test_cash_in_earns_the_agent_a_commission(ledger: LedgerDriver) -> None:

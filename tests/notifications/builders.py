@@ -84,9 +84,9 @@ async def deliver_due(
     services: Services, records: Any = None, sender: WebhookSender | None = None
 ) -> None:
     """Attempt all due deliveries with a new worker."""
-    work = WebhookWorker(services, records or {}, sender)
-    await work.start_due_attempts()
-    await work.wait_until_idle()
+    worker = WebhookWorker(services, records or {}, sender)
+    await worker.start_due_attempts()
+    await worker.wait_until_idle()
 
 
 async def list_deliveries(services: Services) -> list[asyncpg.Record]:
@@ -98,9 +98,9 @@ async def get_only_delivery(services: Services) -> asyncpg.Record:
     return row
 
 
-async def wait_until_equal(look: Callable[[], Awaitable[Any]], expected: object) -> None:
+async def wait_until_equal(get_value: Callable[[], Awaitable[Any]], expected: object) -> None:
     async with asyncio.timeout(60):
-        while await look() != expected:
+        while await get_value() != expected:
             await asyncio.sleep(0.01)
 
 

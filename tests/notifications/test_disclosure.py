@@ -52,13 +52,13 @@ async def subscribe_to_events(harness: Harness, receiver: WebhookReceiver) -> No
 
 
 async def deliver_all(harness: Harness) -> None:
-    work = WebhookWorker(harness.services, EVENT_RECORD_LOADERS)
+    worker = WebhookWorker(harness.services, EVENT_RECORD_LOADERS)
     while await harness.services.database.fetchval(
         """SELECT count(*) FROM deliveries WHERE status = 'pending' AND next_attempt_at <= $1""",
         harness.services.clock(),
     ):
-        await work.start_due_attempts()
-        await work.wait_until_idle()
+        await worker.start_due_attempts()
+        await worker.wait_until_idle()
 
 
 async def set_restricted(harness: Harness, person: dict[str, Any], restricted: bool = True) -> None:
@@ -76,7 +76,7 @@ async def cause_all_events(harness: Harness, person: dict[str, Any]) -> dict[str
         harness.get_service_auth(),
         f"Zebulonia {person['phone_number']}",
     )
-    card, shop = await create_card(harness), await create_processor(harness)
+    card, merchant = await create_card(harness), await create_processor(harness)
     url, other = (
         f"/api/v1/subscribers/{person['id']}",
         await harness.create_subscriber(balance="50"),
@@ -88,10 +88,10 @@ async def cause_all_events(harness: Harness, person: dict[str, Any]) -> dict[str
         found: dict[str, Any] = response.json()
         return found
 
-    own = {"subscriber_id": person["id"], "card_serial": card, "pin": PIN}
-    await post("cards/link", own, service)
-    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "10")
-    await submit_refund(harness, paid, shop, "3")
+    card_body = {"subscriber_id": person["id"], "card_serial": card, "pin": PIN}
+    await post("cards/link", card_body, service)
+    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "10")
+    await submit_refund(harness, paid, merchant, "3")
     send = {
         "request_id": "too much",
         "sender_id": person["id"],
@@ -116,8 +116,8 @@ async def cause_all_events(harness: Harness, person: dict[str, Any]) -> dict[str
         ],
     }
     body = {"document_type": "selfie", "image": IMAGE_DATA_URI}
-    http_response = await harness.client.post(f"{url}/kyc-documents", json=body, auth=service)
-    assert http_response.status_code == 201, http_response.text
+    response = await harness.client.post(f"{url}/kyc-documents", json=body, auth=service)
+    assert response.status_code == 201, response.text
     return blocked
 
 
@@ -182,8 +182,8 @@ async def test_webhook_contains_no_personal_data_of_a_restricted_subscriber(
         received for received in receiver.received if person["id"].encode() in received.body
     ]
     assert len(about_person) >= len(EXPECTED_EVENTS)
-    for one in receiver.received:
-        assert not [value for value in values if value.encode() in one.body], one.body
+    for received in receiver.received:
+        assert not [value for value in values if value.encode() in received.body], received.body
     events = group_by_type(receiver.received)
     for event, response in blocked.items():
         assert events[event] == response

@@ -71,17 +71,17 @@ class ClaimedDeliveries:
         self.created = response.json()
         for _ in range(count):
             await publish_event(self.harness.services)
-        work = WebhookWorker(self.harness.services, {}, self.build_sender)
-        await work.start_due_attempts()
+        worker = WebhookWorker(self.harness.services, {}, self.build_sender)
+        await worker.start_due_attempts()
         await wait_until_equal(self._count_reached, count)
-        return work
+        return worker
 
     async def _count_reached(self) -> int:
         return self.gate.reached
 
-    async def finish_deliveries(self, work: WebhookWorker) -> None:
+    async def finish_deliveries(self, worker: WebhookWorker) -> None:
         self.gate.opened.set()
-        await work.wait_until_idle()
+        await worker.wait_until_idle()
 
 
 @pytest.fixture
@@ -101,22 +101,26 @@ def _with_and_without_signals(
 ChangeEndpoint = Callable[[ClaimedDeliveries], Awaitable[Any]]
 
 
-async def pause_endpoint(held: ClaimedDeliveries) -> Any:
-    return await held.harness.client.put(held.path, json={"status": "paused"}, auth=held.admin)
+async def pause_endpoint(claimed: ClaimedDeliveries) -> Any:
+    return await claimed.harness.client.put(
+        claimed.path, json={"status": "paused"}, auth=claimed.admin
+    )
 
 
-async def delete_endpoint(held: ClaimedDeliveries) -> Any:
-    return await held.harness.client.delete(held.path, auth=held.admin)
+async def delete_endpoint(claimed: ClaimedDeliveries) -> Any:
+    return await claimed.harness.client.delete(claimed.path, auth=claimed.admin)
 
 
-async def disable_by_410(held: ClaimedDeliveries) -> Any:
+async def disable_by_410(claimed: ClaimedDeliveries) -> Any:
     """Another process gets a 410 for another delivery."""
-    held.receiver.enqueue_statuses(410)
-    await publish_event(held.harness.services)
+    claimed.receiver.enqueue_statuses(410)
+    await publish_event(claimed.harness.services)
     gate = BlockingResolver()
     gate.opened.set()
-    await deliver_due(held.harness.services, sender=WebhookSender(public_only=False, resolve=gate))
-    held.receiver.received.clear()
+    await deliver_due(
+        claimed.harness.services, sender=WebhookSender(public_only=False, resolve=gate)
+    )
+    claimed.receiver.received.clear()
 
 
 @pytest.mark.parametrize(
@@ -130,10 +134,10 @@ async def test_claimed_deliveries_are_not_sent_after_the_endpoint_is_closed(
     change: ChangeEndpoint,
     status: str,
 ) -> None:
-    work = await claimed_deliveries.claim_deliveries()
+    worker = await claimed_deliveries.claim_deliveries()
     claimed = {row["id"] for row in await list_deliveries(claimed_deliveries.harness.services)}
     await change(claimed_deliveries)
-    await claimed_deliveries.finish_deliveries(work)
+    await claimed_deliveries.finish_deliveries(worker)
     assert receiver.received == []
     rows = [
         row
@@ -156,11 +160,11 @@ async def test_claimed_deliveries_are_not_sent_after_the_endpoint_is_closed(
 async def test_claimed_deliveries_are_signed_with_the_new_secret(
     claimed_deliveries: ClaimedDeliveries, receiver: WebhookReceiver
 ) -> None:
-    work = await claimed_deliveries.claim_deliveries()
+    worker = await claimed_deliveries.claim_deliveries()
     response = await claimed_deliveries.harness.client.post(
         f"{claimed_deliveries.path}/rotate-secret", auth=claimed_deliveries.admin
     )
-    await claimed_deliveries.finish_deliveries(work)
+    await claimed_deliveries.finish_deliveries(worker)
     await deliver_due(claimed_deliveries.harness.services, sender=claimed_deliveries.build_sender)
     assert len(receiver.received) == 3
     assert all(webhook.is_signed_with(response.json()["secret"]) for webhook in receiver.received)
@@ -174,13 +178,13 @@ async def test_claimed_deliveries_are_signed_with_the_new_secret(
 async def test_claimed_deliveries_go_to_the_new_url(
     claimed_deliveries: ClaimedDeliveries, receiver: WebhookReceiver
 ) -> None:
-    work = await claimed_deliveries.claim_deliveries()
+    worker = await claimed_deliveries.claim_deliveries()
     await claimed_deliveries.harness.client.put(
         claimed_deliveries.path,
         json={"url": f"{claimed_deliveries.url}/new"},
         auth=claimed_deliveries.admin,
     )
-    await claimed_deliveries.finish_deliveries(work)
+    await claimed_deliveries.finish_deliveries(worker)
     await deliver_due(claimed_deliveries.harness.services, sender=claimed_deliveries.build_sender)
     assert [webhook.path for webhook in receiver.received] == ["/new"] * 3
 
@@ -191,14 +195,14 @@ async def test_claim_that_cannot_be_released_expires(
     receiver: WebhookReceiver,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def lost(*_: object) -> None:
+    async def raise_unavailable(*_: object) -> None:
         raise ApiError(Code.SERVICE_UNAVAILABLE)
 
-    work = await claimed_deliveries.claim_deliveries(count=1)
+    worker = await claimed_deliveries.claim_deliveries(count=1)
     await pause_endpoint(claimed_deliveries)
     with monkeypatch.context() as patch, capture_logs() as lines:
-        patch.setattr(delivery_queue, "release", lost)
-        await claimed_deliveries.finish_deliveries(work)
+        patch.setattr(delivery_queue, "release", raise_unavailable)
+        await claimed_deliveries.finish_deliveries(worker)
     assert [line["event"] for line in lines] == ["webhooks.attempt_not_recorded"]
     await harness.client.put(
         claimed_deliveries.path, json={"status": "active"}, auth=claimed_deliveries.admin
@@ -218,18 +222,18 @@ async def test_redelivery_during_a_failing_attempt_stays_due_and_the_attempt_is_
     path = f"{ENDPOINTS_URL}/{created['id']}"
     receiver.enqueue_statuses(status)
     await publish_event(services)
-    work = WebhookWorker(services, {})
-    await work.start_due_attempts()
+    worker = WebhookWorker(services, {})
+    await worker.start_due_attempts()
 
-    async def received() -> int:
+    async def count_received() -> int:
         return len(receiver.received)
 
-    await wait_until_equal(received, 1)
+    await wait_until_equal(count_received, 1)
     (listed,) = (await harness.client.get(f"{path}/deliveries", auth=admin)).json()["data"]
     again = f"{path}/deliveries/{listed['id']}/redeliver"
     assert (await harness.client.post(again, auth=admin)).status_code == 200
     receiver.release_slow.set()
-    await work.wait_until_idle()
+    await worker.wait_until_idle()
     (row,) = await list_deliveries(services)
     assert (row["status"], row["last_status"]) == ("pending", status)
     assert row["next_attempt_at"] <= services.clock()
@@ -252,16 +256,16 @@ async def test_late_410_does_not_disable_a_changed_endpoint(
     path = f"{ENDPOINTS_URL}/{created['id']}"
     receiver.enqueue_statuses(410)
     await publish_event(services)
-    work = WebhookWorker(services, {})
-    await work.start_due_attempts()
+    worker = WebhookWorker(services, {})
+    await worker.start_due_attempts()
 
-    async def received() -> int:
+    async def count_received() -> int:
         return len(receiver.received)
 
-    await wait_until_equal(received, 1)
+    await wait_until_equal(count_received, 1)
     changed = (await harness.client.put(path, json=change, auth=admin)).json()
     receiver.release_slow.set()
-    await work.wait_until_idle()
+    await worker.wait_until_idle()
     assert (await harness.client.get(path, auth=admin)).json() == changed
     (row,) = await list_deliveries(services)
     assert (row["status"], row["last_status"]) == ("pending", 410)
@@ -289,23 +293,23 @@ async def test_concurrent_changes_are_all_audited_and_leave_a_consistent_state(
         ),
     )
     assert {response.status_code for response in (*rotations, *updates)} == {200}
-    secrets = {http_response.json()["secret"] for http_response in rotations}
+    secrets = {response.json()["secret"] for response in rotations}
     row = await services.database.fetchrow("SELECT * FROM webhook_endpoints")
     assert row is not None
 
-    def unsealed(column: str) -> str:
+    def unseal(column: str) -> str:
         context = b"webhook endpoint %d" % row["id"]
         return services.vault.open(row[column], context).decode()
 
     assert len(secrets) == 8
-    assert unsealed("secret") != unsealed("previous_secret")
-    assert {unsealed("secret"), unsealed("previous_secret")} < secrets
+    assert unseal("secret") != unseal("previous_secret")
+    assert {unseal("secret"), unseal("previous_secret")} < secrets
     states = [
         entry["changes"]["status"]
         for entry in await harness.list_audit_entries(created["id"], "webhook_endpoint.updated")
     ]
     states = [before for before, _ in states] + [row["status"]]
-    assert all(one != other for one, other in itertools.pairwise(states))
+    assert all(previous != current for previous, current in itertools.pairwise(states))
 
 
 class RunningEndpoint:
@@ -397,7 +401,7 @@ async def test_410_in_several_processes_disables_the_endpoint_once(
         await log_in(client)
         running = RunningEndpoint(client, services, receiver)
         created = await running.create_endpoint(f"{receiver.url}/slow", "card.linked")
-        watch = await running.create_endpoint(
+        watching_endpoint = await running.create_endpoint(
             "http://127.0.0.1:9/watch", "webhook_endpoint.disabled"
         )
         receiver.enqueue_statuses(*[410] * 1000)
@@ -406,13 +410,13 @@ async def test_410_in_several_processes_disables_the_endpoint_once(
         receiver.release_slow.set()
         running.path = f"{ENDPOINTS_URL}/{created['id']}"
 
-        async def status() -> str:
+        async def get_status() -> str:
             return str((await client.get(running.path)).json()["status"])
 
-        await wait_until_equal(status, "disabled")
+        await wait_until_equal(get_status, "disabled")
         await running.require_no_deliveries()
-        announced = await client.get(f"{ENDPOINTS_URL}/{watch['id']}/deliveries")
-        assert len(announced.json()["data"]) == 1
-        logged = {"resource_id": created["id"], "event": "webhook_endpoint.disabled"}
-        entries = (await client.get("/api/v1/audit/logs", params=logged)).json()["data"]
+        deliveries = await client.get(f"{ENDPOINTS_URL}/{watching_endpoint['id']}/deliveries")
+        assert len(deliveries.json()["data"]) == 1
+        query = {"resource_id": created["id"], "event": "webhook_endpoint.disabled"}
+        entries = (await client.get("/api/v1/audit/logs", params=query)).json()["data"]
         assert len(entries) == 1

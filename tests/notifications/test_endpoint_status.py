@@ -78,7 +78,7 @@ async def test_update_changes_the_given_fields_and_keeps_the_rest(
     await publish_event(harness.services, "card.linked")
     await publish_event(harness.services, "alert.created")
     await deliver_due(harness.services)
-    assert [(one.path, one.content["type"]) for one in receiver.received] == [
+    assert [(webhook.path, webhook.content["type"]) for webhook in receiver.received] == [
         ("/new?password=hunter2", "alert.created")
     ]
     first, second = await harness.list_audit_entries(id, "webhook_endpoint.updated")
@@ -105,10 +105,10 @@ async def test_invalid_field_is_rejected_and_named(
 ) -> None:
     id = await endpoints_driver.create("https://shop.example.com/hook")
     before = await endpoints_driver.get(id)
-    refused = await endpoints_driver.put(id, **body)
-    assert refused.json()["code"] == code
-    assert list(refused.json()["details"]["fields"]) == [field]
-    assert "secret" not in refused.text
+    response = await endpoints_driver.put(id, **body)
+    assert response.json()["code"] == code
+    assert list(response.json()["details"]["fields"]) == [field]
+    assert "secret" not in response.text
     assert await endpoints_driver.get(id) == before
 
 
@@ -119,8 +119,8 @@ async def test_updated_url_must_be_public_in_production(
     endpoints_driver: EndpointsDriver, _use_production_settings: None, url: str
 ) -> None:
     id = await endpoints_driver.create("https://93.184.215.14/hook")
-    refused = await endpoints_driver.put(id, url=url)
-    assert (refused.status_code, list(refused.json()["details"]["fields"])) == (422, ["url"])
+    response = await endpoints_driver.put(id, url=url)
+    assert (response.status_code, list(response.json()["details"]["fields"])) == (422, ["url"])
     assert (await endpoints_driver.get(id))["url"] == "https://93.184.215.14/hook"
     assert (await endpoints_driver.put(id, url="https://93.184.215.15/hook")).status_code == 200
 
@@ -153,12 +153,12 @@ async def test_paused_endpoint_queues_events_and_gets_them_when_resumed(
     assert receiver.received == []
     queued = await endpoints_driver.list_deliveries(id)
     assert {item["status"] for item in queued} == {"pending"}
-    assert {element["attempts"] for element in queued} == {0}
-    assert {one["event"] for one in queued} >= {"card.linked", "webhook.test"}
+    assert {item["attempts"] for item in queued} == {0}
+    assert {item["event"] for item in queued} >= {"card.linked", "webhook.test"}
     resumed = (await endpoints_driver.put(id, status="active")).json()
     assert (resumed["status"], resumed["status_reason"]) == ("active", None)
     await deliver_due(services, EVENT_RECORD_LOADERS)
-    assert {webhook.id for webhook in receiver.received} == {one["id"] for one in queued}
+    assert {webhook.id for webhook in receiver.received} == {item["id"] for item in queued}
     changes = [
         entry["changes"]
         for entry in await harness.list_audit_entries(id, "webhook_endpoint.updated")
@@ -218,8 +218,8 @@ async def test_410_disables_the_endpoint_until_it_is_reactivated(
     assert (await endpoints_driver.put(id, status="active")).json()["status"] == "active"
     await publish_event(services)
     await deliver_due(services)
-    arrived = {webhook.id for webhook in receiver.received[1:]}
-    assert arrived > {element["id"] for element in stopped} and len(arrived) == 3
+    received_ids = {webhook.id for webhook in receiver.received[1:]}
+    assert received_ids > {item["id"] for item in stopped} and len(received_ids) == 3
 
 
 async def test_disabled_endpoint_is_announced_to_other_endpoints_without_its_url(
@@ -282,9 +282,12 @@ async def test_five_days_of_failures_disable_the_endpoint(
     assert len(await harness.list_audit_entries(id, "webhook_endpoint.disabled")) == 1
 
 
-@pytest.mark.parametrize("way", ["success", "url", "pause"])
+@pytest.mark.parametrize("interruption", ["success", "url", "pause"])
 async def test_failure_period_restarts_after_a_success_or_change(
-    endpoints_driver: EndpointsDriver, harness: Harness, receiver: WebhookReceiver, way: str
+    endpoints_driver: EndpointsDriver,
+    harness: Harness,
+    receiver: WebhookReceiver,
+    interruption: str,
 ) -> None:
     services = harness.services
     id = await endpoints_driver.create(receiver.url)
@@ -300,9 +303,9 @@ async def test_failure_period_restarts_after_a_success_or_change(
 
     await attempt(500)
     harness.advance_clock(days=4)
-    if way == "success":
+    if interruption == "success":
         await attempt(200)
-    elif way == "url":
+    elif interruption == "url":
         await endpoints_driver.put(id, url=f"{receiver.url}/other")
     else:
         await endpoints_driver.put(id, status="paused")
@@ -357,7 +360,7 @@ async def test_responses_about_a_restricted_subscriber_are_hidden(
     assert {entry["response"] for entry in text} == {"Hello Aminata"}
     await services.database.execute("UPDATE subscribers SET restricted = true")
     hidden = await endpoints_driver.list_deliveries(id)
-    assert {element["event"] for element in hidden if element["response"]} == {"webhook.test"}
+    assert {item["event"] for item in hidden if item["response"]} == {"webhook.test"}
     path = f"{ENDPOINTS_URL}/{id}/deliveries/{hidden[-1]['id']}/redeliver"
     response = await client.post(path, auth=endpoints_driver.admin)
     assert (response.status_code, response.json()["response"]) == (200, None)
@@ -365,7 +368,7 @@ async def test_responses_about_a_restricted_subscriber_are_hidden(
     await client.post(url, auth=endpoints_driver.admin)
     code = await harness.get_pending_code(person["phone_number"])
     await client.post(f"{url}/verify", json={"otp": code}, auth=endpoints_driver.admin)
-    assert {one["response"] for one in await endpoints_driver.list_deliveries(id)} == {
+    assert {item["response"] for item in await endpoints_driver.list_deliveries(id)} == {
         "Hello Aminata"
     }
 
@@ -379,10 +382,10 @@ async def test_gateway_errors_do_not_count_as_endpoint_failures(
     services = harness.services
     id = await endpoints_driver.create(receiver.url)
 
-    def sealed_with_another_key(*_: object) -> bytes:
+    def raise_vault_error(*_: object) -> bytes:
         raise VaultError
 
-    monkeypatch.setattr(type(services.vault), "open", sealed_with_another_key)
+    monkeypatch.setattr(type(services.vault), "open", raise_vault_error)
     await publish_event(services)
     for _ in range(3):
         await endpoints_driver.make_all_due()

@@ -219,11 +219,11 @@ async def test_endpoints_and_deliveries_are_listed_newest_first_in_pages(
         await publish_event(services)
     path = f"{ENDPOINTS_URL}/{created[0]}/deliveries"
     everything = (await client.get(path, auth=admin)).json()
-    text = [element["id"] for element in everything["data"]]
+    text = [item["id"] for item in everything["data"]]
     assert (len(text), text) == (3, sorted(text, reverse=True))
     first = (await client.get(f"{path}?limit=2", auth=admin)).json()
     rest = (await client.get(f"{path}?limit=2&cursor={first['next_cursor']}", auth=admin)).json()
-    assert [one["id"] for one in (*first["data"], *rest["data"])] == text
+    assert [item["id"] for item in (*first["data"], *rest["data"])] == text
     assert (await client.get(f"{path}?limit=0", auth=admin)).status_code == 422
 
 
@@ -311,14 +311,14 @@ async def test_redelivery_is_not_undone_by_an_attempt_in_progress(
     path = f"{ENDPOINTS_URL}/{created['id']}/deliveries"
     await publish_event(services)
     receiver.enqueue_statuses(500)
-    work = WebhookWorker(services, {})
-    await work.start_due_attempts()
+    worker = WebhookWorker(services, {})
+    await worker.start_due_attempts()
     while not receiver.received:
         await asyncio.sleep(0.01)
     (pending,) = (await client.get(path, auth=admin)).json()["data"]
     await client.post(f"{path}/{pending['id']}/redeliver", auth=admin)
     receiver.release_slow.set()
-    await work.wait_until_idle()
+    await worker.wait_until_idle()
     await deliver_due(services)
     assert len(receiver.received) == 2
     (again,) = (await client.get(path, auth=admin)).json()["data"]

@@ -106,7 +106,10 @@ async def test_concurrent_and_repeated_reports_update_each_message_once(
         *(report_statuses(harness, *part) for part in (reports, reports[::-1]) for _ in range(4))
     )
     assert sum(response.json()["updated"] for response in responses) == 2
-    assert [one["status"] for one in await list_messages(harness, record)] == ["read", "read"]
+    assert [message["status"] for message in await list_messages(harness, record)] == [
+        "read",
+        "read",
+    ]
 
 
 async def test_unknown_messages_are_skipped(harness: Harness) -> None:

@@ -125,11 +125,11 @@ async def test_failed_message_is_retried_with_backoff_under_the_same_id(
 ) -> None:
     messenger.statuses = [500, 429]
     await _enqueue_message(gateway)
-    courier = MessageSender(gateway)
+    sender = MessageSender(gateway)
     pauses = []
     for _ in range(3):
-        await courier.send_due(http)
-        await courier.send_due(http)
+        await sender.send_due(http)
+        await sender.send_due(http)
         row = await _get_only_message(gateway)
         pauses.append((row["next_attempt_at"] - clock()).total_seconds())
         clock.advance(seconds=pauses[-1])
@@ -211,8 +211,8 @@ async def test_concurrent_senders_send_each_message_once(
     await asyncio.gather(*(MessageSender(gateway).send_due(http) for _ in range(4)))
     assert len(messenger.received) == 50
     assert len({message["id"] for message in messenger.received}) == 50
-    left = "SELECT count(*) FROM messages WHERE status <> 'delivered'"
-    assert await gateway.database.fetchval(left) == 0
+    undelivered_sql = "SELECT count(*) FROM messages WHERE status <> 'delivered'"
+    assert await gateway.database.fetchval(undelivered_sql) == 0
 
 
 async def test_sending_holds_no_lock_and_the_claim_excludes_other_senders(
@@ -269,8 +269,8 @@ async def test_expired_claim_does_not_postpone_the_current_claim(
     await _wait_until_equal(lambda: _get_attempts(gateway), 2)
     messenger.responses.set()
     await asyncio.gather(slow, successor)
-    put_off = (await _get_only_message(gateway))["next_attempt_at"] - clock()
-    assert 1.5 <= put_off.total_seconds() <= 2.5
+    retry_delay = (await _get_only_message(gateway))["next_attempt_at"] - clock()
+    assert 1.5 <= retry_delay.total_seconds() <= 2.5
 
 
 async def test_sender_without_a_service_secret_logs_it_and_sends_nothing(
@@ -313,10 +313,10 @@ async def test_sender_resumes_when_the_database_is_back(
     await asyncio.wait([running])
 
 
-async def _wait_until_equal(look: Any, expected: object) -> None:
+async def _wait_until_equal(get_value: Any, expected: object) -> None:
     async with asyncio.timeout(30):
         while True:
-            if await look() == expected:
+            if await get_value() == expected:
                 return
             await asyncio.sleep(0.01)
 

@@ -18,7 +18,7 @@ CODE = "402917"
 async def _run_messages(services: Services, **variables: str) -> tuple[int | None, str, str]:
     """Run the command and return its exit status, output and error output."""
     stored = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
-    own = {
+    environment = {
         "TAPGATE_DATA_DIR": str(services.settings.data_dir),
         "TAPGATE_DATABASE_URL": str(services.settings.database_url),
     }
@@ -27,7 +27,7 @@ async def _run_messages(services: Services, **variables: str) -> tuple[int | Non
         "messages",
         "--to",
         PHONE,
-        env=stored | own | variables,
+        env=stored | environment | variables,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )

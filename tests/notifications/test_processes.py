@@ -26,10 +26,10 @@ async def create_endpoint(client: httpx2.AsyncClient, url: str) -> dict[str, Any
 async def test_deliveries_survive_the_death_of_all_workers(
     public_tmp_path: Path, services: Services, database_url: str, receiver: WebhookReceiver
 ) -> None:
-    async def received() -> int:
+    async def count_received() -> int:
         return len(receiver.received)
 
-    async def statuses() -> set[str]:
+    async def list_statuses() -> set[str]:
         rows = await services.database.fetch("SELECT DISTINCT status FROM deliveries")
         return {row["status"] for row in rows}
 
@@ -39,7 +39,7 @@ async def test_deliveries_survive_the_death_of_all_workers(
     ):
         created = await create_endpoint(client, f"{receiver.url}/slow")
         await publish_event(services)
-        await wait_until_equal(received, 1)
+        await wait_until_equal(count_received, 1)
         workers = list_workers(address)
         assert len(workers) == 2
         for worker in workers:
@@ -48,12 +48,12 @@ async def test_deliveries_survive_the_death_of_all_workers(
         # Expire the claim.
         await asyncio.sleep(0.5)
         await services.database.execute("UPDATE deliveries SET next_attempt_at = now()")
-        await wait_until_equal(received, 2)
+        await wait_until_equal(count_received, 2)
         for _ in range(30):
             await publish_event(services)
-        await wait_until_equal(statuses, {"delivered"})
-        assert await received() == 32
+        await wait_until_equal(list_statuses, {"delivered"})
+        assert await count_received() == 32
         numbers = [webhook.id for webhook in receiver.received]
         assert numbers[0] == numbers[1]
         assert len(set(numbers)) == 31
-        assert all(one.is_signed_with(created["secret"]) for one in receiver.received)
+        assert all(webhook.is_signed_with(created["secret"]) for webhook in receiver.received)

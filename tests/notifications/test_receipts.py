@@ -54,7 +54,7 @@ async def list_pending_messages(
     found = [
         (kind, await harness.list_pending_messages(person["phone_number"], kind)) for kind in kinds
     ]
-    messages = [(kind, words) for kind, sent in found for words in sent]
+    messages = [(kind, parameters) for kind, sent in found for parameters in sent]
     return sorted(messages, key=lambda message: message[1][-1])
 
 
@@ -83,35 +83,38 @@ async def test_both_parties_get_amount_counterparty_and_transaction_id(harness: 
 
 async def test_counterparties_are_shown_by_their_public_name(harness: Harness) -> None:
     person = await create_subscriber(harness, balance="500")
-    cashier, shop, bank = (
+    cashier, merchant, bank = (
         await create_agent(harness),
         await create_processor(harness),
         await create_partner(harness),
     )
     await submit_and_get_id(harness, chart.PARTNER_DEPOSIT, "cash", bank, "100.00")
     await submit_and_get_id(harness, chart.AGENT_FUND, "cash", cashier, "100.00")
-    await submit_and_get_id(harness, chart.TRANSFER, "cash", shop, "100.00")
+    await submit_and_get_id(harness, chart.TRANSFER, "cash", merchant, "100.00")
     expected = []
-    for kind, payer, payee, told_as, name in (
+    for kind, payer, payee, template, name in (
         (chart.AGENT_CASHIN, cashier, person["id"], MONEY_RECEIVED, "Kadiatu (public)"),
         (chart.PARTNER_FUND, bank, person["id"], MONEY_RECEIVED, "Sierra (public)"),
-        (chart.POS_PAYMENT, person["id"], shop, PAYMENT_MADE, "Kamara (public)"),
-        (chart.PROCESSOR_TRANSFER, shop, person["id"], MONEY_RECEIVED, "Kamara (public)"),
+        (chart.POS_PAYMENT, person["id"], merchant, PAYMENT_MADE, "Kamara (public)"),
+        (chart.PROCESSOR_TRANSFER, merchant, person["id"], MONEY_RECEIVED, "Kamara (public)"),
         (chart.AGENT_CASHOUT, person["id"], cashier, PAYMENT_MADE, "Kadiatu (public)"),
     ):
         pins = {"payer_pin": PIN} if payer == cashier else {}
         number = await submit_and_get_id(harness, kind, payer, payee, "10.00", **pins)
-        expected.append((told_as, ["10.00 SLE", name, number]))
+        expected.append((template, ["10.00 SLE", name, number]))
     assert await list_pending_messages(harness, person) == expected
 
 
 async def test_merchant_name_from_the_terminal_is_shown_on_one_line(harness: Harness) -> None:
-    person, shop = await create_subscriber(harness, balance="50"), await create_processor(harness)
+    person, merchant = (
+        await create_subscriber(harness, balance="50"),
+        await create_processor(harness),
+    )
     context = {"merchant_name": "Kamara\n  Stores,\tAberdeen "}
     paid = await submit_and_get_id(
-        harness, chart.POS_PAYMENT, person["id"], shop, "10.00", context=context, channel="pos"
+        harness, chart.POS_PAYMENT, person["id"], merchant, "10.00", context=context, channel="pos"
     )
-    returned = await submit_refund(harness, paid, shop, "4.00")
+    returned = await submit_refund(harness, paid, merchant, "4.00")
     assert await list_pending_messages(harness, person) == [
         (PAYMENT_MADE, ["10.00 SLE", "Kamara Stores, Aberdeen", paid]),
         (MONEY_RECEIVED, ["4.00 SLE", "Kamara (public)", returned]),
@@ -129,10 +132,10 @@ async def test_received_amount_excludes_a_fee_paid_by_the_receiver(harness: Harn
         await create_subscriber(harness),
     )
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "50.00")
-    ((_, words),) = await list_pending_messages(harness, receiver)
-    assert words[0] == "49.00 SLE"
-    ((_, words),) = await list_pending_messages(harness, sender)
-    assert words[0] == "50.00 SLE"
+    ((_, parameters),) = await list_pending_messages(harness, receiver)
+    assert parameters[0] == "49.00 SLE"
+    ((_, parameters),) = await list_pending_messages(harness, sender)
+    assert parameters[0] == "50.00 SLE"
 
 
 @pytest.mark.parametrize("settings", ["off", "received", "all"], indirect=True)
@@ -239,14 +242,14 @@ async def test_interrupted_batch_sends_each_receipt_once(
         await create_subscriber(harness),
     )
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
-    send_templates = receipts.enqueue_messages
+    enqueue_messages = receipts.enqueue_messages
 
-    async def interrupted(*arguments: Any) -> None:
-        await send_templates(*arguments)
+    async def enqueue_and_raise(*arguments: Any) -> None:
+        await enqueue_messages(*arguments)
         raise ZeroDivisionError
 
     with monkeypatch.context() as patched, contextlib.suppress(ZeroDivisionError):
-        patched.setattr(receipts, "enqueue_messages", interrupted)
+        patched.setattr(receipts, "enqueue_messages", enqueue_and_raise)
         await ReceiptWorker(harness.services).enqueue_due()
     assert await count_rows(harness.services, "messages") == 0
     assert await count_rows(harness.services, "notices") == 2
@@ -262,18 +265,18 @@ async def test_notices_of_a_dead_worker_are_processed_by_another(
         await create_subscriber(harness),
     )
     await submit_and_get_id(harness, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
-    in_hand, send_templates = asyncio.Event(), receipts.enqueue_messages
+    enqueued, enqueue_messages = asyncio.Event(), receipts.enqueue_messages
 
-    async def slow(*arguments: Any) -> None:
-        await send_templates(*arguments)
-        in_hand.set()
+    async def enqueue_and_hang(*arguments: Any) -> None:
+        await enqueue_messages(*arguments)
+        enqueued.set()
         await asyncio.Event().wait()
 
     async with open_services(harness.services.settings, database_url) as other:
         with monkeypatch.context() as patched:
-            patched.setattr(receipts, "enqueue_messages", slow)
+            patched.setattr(receipts, "enqueue_messages", enqueue_and_hang)
             dying = asyncio.create_task(ReceiptWorker(other).enqueue_due())
-            await in_hand.wait()
+            await enqueued.wait()
         # While its transaction is open, other workers neither wait for the notices nor process
         # them.
         await ReceiptWorker(harness.services).enqueue_due()
@@ -307,7 +310,7 @@ async def test_concurrent_workers_send_each_receipt_once(
         await asyncio.gather(*(worker.enqueue_due() for worker in workers))
     for person in (sender, receiver):
         assert sorted(
-            words[-1] for _, words in await list_pending_messages(harness, person)
+            parameters[-1] for _, parameters in await list_pending_messages(harness, person)
         ) == sorted(numbers)
     assert await count_rows(harness.services, "messages") == 120
 
@@ -344,8 +347,8 @@ async def test_stored_notices_and_messages_contain_no_plaintext(harness: Harness
         "SELECT messages::text, parameters FROM messages"
     )
     assert (len(notices), len(messages)) == (2, 2)
-    for words in ("Ibrahim", amount):
-        assert words not in str([*notices, *messages])
+    for text in ("Ibrahim", amount):
+        assert text not in str([*notices, *messages])
 
 
 async def test_running_gateway_sends_receipts_to_the_messenger(harness: Harness) -> None:

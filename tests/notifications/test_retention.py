@@ -40,8 +40,8 @@ async def test_delivery_is_removed_thirty_days_after_it_ended(
     assert (await count_rows(services_with_fake_clock))["deliveries"] == 2
     fake_clock.advance(seconds=1)
     await RetentionWorker(services_with_fake_clock).remove_expired()
-    left = await count_rows(services_with_fake_clock)
-    assert (left["deliveries"], left["events"]) == (1, 1)
+    remaining = await count_rows(services_with_fake_clock)
+    assert (remaining["deliveries"], remaining["events"]) == (1, 1)
     assert (
         await services_with_fake_clock.database.fetchval("SELECT status FROM deliveries")
         == "pending"
@@ -59,12 +59,12 @@ async def test_event_is_removed_with_its_last_delivery(
     await age_rows(services_with_fake_clock)
     fake_clock.advance(days=28)
     await RetentionWorker(services_with_fake_clock).remove_expired()
-    left = await count_rows(services_with_fake_clock)
-    assert (left["deliveries"], left["events"]) == (1, 1)
+    remaining = await count_rows(services_with_fake_clock)
+    assert (remaining["deliveries"], remaining["events"]) == (1, 1)
     fake_clock.advance(days=31)
     await RetentionWorker(services_with_fake_clock).remove_expired()
-    left = await count_rows(services_with_fake_clock)
-    assert (left["deliveries"], left["events"]) == (0, 0)
+    remaining = await count_rows(services_with_fake_clock)
+    assert (remaining["deliveries"], remaining["events"]) == (0, 0)
 
 
 async def test_expired_rows_are_removed_in_batches(
@@ -163,8 +163,8 @@ async def test_deliveries_due_for_thirty_days_are_removed(
     assert (await count_rows(services_with_fake_clock))["deliveries"] == 6
     fake_clock.advance(seconds=1)
     await RetentionWorker(services_with_fake_clock).remove_expired()
-    left = await count_rows(services_with_fake_clock)
-    assert (left["deliveries"], left["events"]) == (1, 1)
+    remaining = await count_rows(services_with_fake_clock)
+    assert (remaining["deliveries"], remaining["events"]) == (1, 1)
 
 
 async def test_pending_delivery_with_recent_attempts_is_kept(

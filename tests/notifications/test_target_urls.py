@@ -163,14 +163,14 @@ async def test_slow_name_lookups_do_not_block_other_lookups(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A lookup by the system resolver occupies its thread until it ends, even after a timeout."""
-    answered, by_system = threading.Event(), socket.getaddrinfo
+    may_resolve, system_getaddrinfo = threading.Event(), socket.getaddrinfo
 
-    def slow(host: str, *args: Any, **more: Any) -> Any:
+    def resolve_slowly(host: str, *args: Any, **more: Any) -> Any:
         if host == "slow.example.com":
-            answered.wait(timeout=60)
-        return by_system("127.0.0.1", *args, **more)
+            may_resolve.wait(timeout=60)
+        return system_getaddrinfo("127.0.0.1", *args, **more)
 
-    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    monkeypatch.setattr(socket, "getaddrinfo", resolve_slowly)
     waiting = [asyncio.create_task(resolve_with_system("slow.example.com")) for _ in range(100)]
     await asyncio.sleep(0.1)
     try:
@@ -178,5 +178,5 @@ async def test_slow_name_lookups_do_not_block_other_lookups(
             assert await resolve_with_system("quick.example.com") == ["127.0.0.1"]
             assert await asyncio.to_thread(lambda: "not held up") == "not held up"
     finally:
-        answered.set()
+        may_resolve.set()
     assert await asyncio.gather(*waiting) == [["127.0.0.1"]] * 100

@@ -90,9 +90,9 @@ async def test_unreachable_address_falls_back_to_the_next(
 
 async def test_tls_certificate_is_verified_against_the_host_name(certificate: Path) -> None:
     receiver = WebhookReceiver()
-    heard: list[str | None] = []
+    server_names: list[str | None] = []
     context = build_ssl_context(certificate)
-    context.sni_callback = lambda _socket, name, _context: heard.append(name)
+    context.sni_callback = lambda _socket, name, _context: server_names.append(name)
     trust = ssl.create_default_context(cafile=str(certificate))
     async with receiver.listen(context):
         sender = WebhookSender(
@@ -100,7 +100,7 @@ async def test_tls_certificate_is_verified_against_the_host_name(certificate: Pa
         )
         assert (await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}")).status == 204
         assert (await sender.send(f"https://{HOST}.:{receiver.port}/", {}, b"{}")).status == 204
-        assert heard == [HOST, HOST]
+        assert server_names == [HOST, HOST]
         with pytest.raises(NoResponseError, match="ConnectError"):
             await sender.send(f"https://other.example.com:{receiver.port}/", {}, b"{}")
         with pytest.raises(NoResponseError, match="ConnectError"):

@@ -74,9 +74,9 @@ async def test_endpoint_gets_subscribed_events_under_its_own_id_and_secret(
     assert by_path["/cards"] == ["card.linked"]
     assert sorted(by_path["/everything"]) == ["alert.resolved", "card.linked"]
     assert len({received.id for received in receiver.received}) == 3
-    for one in receiver.received:
-        assert one.is_signed_with(cards) == (one.path == "/cards")
-        assert one.is_signed_with(everything) == (one.path == "/everything")
+    for received in receiver.received:
+        assert received.is_signed_with(cards) == (received.path == "/cards")
+        assert received.is_signed_with(everything) == (received.path == "/everything")
 
 
 async def test_rolled_back_change_publishes_no_event(
@@ -128,7 +128,7 @@ async def test_failed_attempts_are_retried_on_schedule_until_the_delivery_fails(
     assert row["ended_at"] == fake_clock()
     assert len({(webhook.id, webhook.body) for webhook in receiver.received}) == 1
     assert len({received.headers["webhook-timestamp"] for received in receiver.received}) == 10
-    assert all(one.is_signed_with(secret) for one in receiver.received)
+    assert all(received.is_signed_with(secret) for received in receiver.received)
 
 
 async def test_retry_delays_have_jitter() -> None:
@@ -140,9 +140,9 @@ async def test_redirect_is_a_failure_and_not_followed(
     services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
     await create_endpoint(services_with_fake_clock, receiver.url)
-    there = f"{receiver.url}/elsewhere"
+    redirect_url = f"{receiver.url}/elsewhere"
     receiver.responses = [
-        f"HTTP/1.1 307 X\r\nLocation: {there}\r\nContent-Length: 0\r\n\r\n".encode()
+        f"HTTP/1.1 307 X\r\nLocation: {redirect_url}\r\nContent-Length: 0\r\n\r\n".encode()
     ]
     await publish_event(services_with_fake_clock)
     await deliver_due(services_with_fake_clock)
@@ -213,13 +213,13 @@ async def test_attempt_that_cannot_be_recorded_is_repeated(
     fake_clock: FakeClock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def lost(*_: object) -> None:
+    async def raise_unavailable(*_: object) -> None:
         raise ApiError(Code.SERVICE_UNAVAILABLE)
 
     await create_endpoint(services_with_fake_clock, receiver.url)
     await publish_event(services_with_fake_clock)
     with monkeypatch.context() as patch, capture_logs() as lines:
-        patch.setattr(delivery_queue, "mark_delivered", lost)
+        patch.setattr(delivery_queue, "mark_delivered", raise_unavailable)
         await deliver_due(services_with_fake_clock)
     assert [line["event"] for line in lines] == ["webhooks.attempt_not_recorded"]
     fake_clock.advance(seconds=30)
@@ -293,14 +293,14 @@ async def test_expired_claim_does_not_postpone_the_current_claim(
 ) -> None:
     await create_endpoint(services_with_fake_clock, f"{receiver.url}/slow")
     await publish_event(services_with_fake_clock)
-    (lost,) = await delivery_queue.claim(
+    (expired_claim,) = await delivery_queue.claim(
         services_with_fake_clock.database,
         await _get_endpoint_id(services_with_fake_clock),
         now=fake_clock(),
         limit=1,
     )
     fake_clock.advance(seconds=30)
-    (held,) = await delivery_queue.claim(
+    (current_claim,) = await delivery_queue.claim(
         services_with_fake_clock.database,
         await _get_endpoint_id(services_with_fake_clock),
         now=fake_clock(),
@@ -308,17 +308,17 @@ async def test_expired_claim_does_not_postpone_the_current_claim(
     )
     late = AttemptResult(problem="status 500", status=500)
     await delivery_queue.record_failed_attempt(
-        services_with_fake_clock.database, lost, late, fake_clock(), fake_clock()
+        services_with_fake_clock.database, expired_claim, late, fake_clock(), fake_clock()
     )
     await delivery_queue.record_failed_attempt(
-        services_with_fake_clock.database, lost, late, fake_clock(), None
+        services_with_fake_clock.database, expired_claim, late, fake_clock(), None
     )
-    await delivery_queue.release(services_with_fake_clock.database, lost, fake_clock())
+    await delivery_queue.release(services_with_fake_clock.database, expired_claim, fake_clock())
     row = await get_only_delivery(services_with_fake_clock)
-    assert (row["status"], row["next_attempt_at"]) == ("pending", held.next_attempt_at)
+    assert (row["status"], row["next_attempt_at"]) == ("pending", current_claim.next_attempt_at)
     busy = AttemptResult(problem="status 503", status=503)
     await delivery_queue.record_failed_attempt(
-        services_with_fake_clock.database, held, busy, fake_clock(), fake_clock()
+        services_with_fake_clock.database, current_claim, busy, fake_clock(), fake_clock()
     )
     assert (await get_only_delivery(services_with_fake_clock))["last_status"] == 503
 
@@ -330,21 +330,21 @@ async def test_slow_endpoint_does_not_delay_other_endpoints(
     await create_endpoint(services_with_fake_clock, f"{receiver.url}/fast")
     for _ in range(30):
         await publish_event(services_with_fake_clock)
-    work = WebhookWorker(services_with_fake_clock, {})
+    webhook_worker = WebhookWorker(services_with_fake_clock, {})
 
-    async def at_the_fast_one() -> int:
-        await work.start_due_attempts()
+    async def count_fast() -> int:
+        await webhook_worker.start_due_attempts()
         return sum(webhook.path == "/fast" for webhook in receiver.received)
 
-    async def at_the_slow_one() -> int:
+    async def count_slow() -> int:
         return sum(received.path == "/slow" for received in receiver.received)
 
-    await wait_until_equal(at_the_fast_one, 30)
-    await wait_until_equal(at_the_slow_one, worker.MAX_CONCURRENT_ATTEMPTS_PER_ENDPOINT)
-    await work.start_due_attempts()
-    assert await at_the_slow_one() == worker.MAX_CONCURRENT_ATTEMPTS_PER_ENDPOINT
+    await wait_until_equal(count_fast, 30)
+    await wait_until_equal(count_slow, worker.MAX_CONCURRENT_ATTEMPTS_PER_ENDPOINT)
+    await webhook_worker.start_due_attempts()
+    assert await count_slow() == worker.MAX_CONCURRENT_ATTEMPTS_PER_ENDPOINT
     receiver.release_slow.set()
-    await work.wait_until_idle()
+    await webhook_worker.wait_until_idle()
 
 
 async def test_total_concurrent_attempts_are_limited(
@@ -355,12 +355,12 @@ async def test_total_concurrent_attempts_are_limited(
         await create_endpoint(services_with_fake_clock, f"{receiver.url}/slow")
     for _ in range(3):
         await publish_event(services_with_fake_clock)
-    work = WebhookWorker(services_with_fake_clock, {})
-    await work.start_due_attempts()
-    await work.start_due_attempts()
+    webhook_worker = WebhookWorker(services_with_fake_clock, {})
+    await webhook_worker.start_due_attempts()
+    await webhook_worker.start_due_attempts()
     await wait_until_equal(lambda: _count_received(receiver), 4)
     receiver.release_slow.set()
-    await work.wait_until_idle()
+    await webhook_worker.wait_until_idle()
     assert receiver.max_concurrent == 4
 
 
@@ -413,20 +413,20 @@ async def test_ledger_record_is_loaded_once_and_reused_for_retries(
     services_with_fake_clock: Services, receiver: WebhookReceiver, fake_clock: FakeClock
 ) -> None:
     await create_endpoint(services_with_fake_clock, receiver.url)
-    asked = []
+    requested_ids = []
 
-    async def transaction(services: Services, subject_id: int) -> msgspec.Struct:
-        asked.append(subject_id)
+    async def load_transaction(services: Services, subject_id: int) -> msgspec.Struct:
+        requested_ids.append(subject_id)
         return TransactionRecord(
-            id=ids.encode(ids.TRANSACTION, subject_id), amount=f"{len(asked)}.00"
+            id=ids.encode(ids.TRANSACTION, subject_id), amount=f"{len(requested_ids)}.00"
         )
 
     receiver.enqueue_statuses(500)
     await publish_ledger_event(services_with_fake_clock, "transaction.completed", 17)
-    await deliver_due(services_with_fake_clock, {"transaction": transaction})
+    await deliver_due(services_with_fake_clock, {"transaction": load_transaction})
     fake_clock.advance(minutes=1)
-    await deliver_due(services_with_fake_clock, {"transaction": transaction})
-    assert asked == [17]
+    await deliver_due(services_with_fake_clock, {"transaction": load_transaction})
+    assert requested_ids == [17]
     first, second = receiver.received
     assert first.body == second.body
     assert first.content["data"]["id"] == ids.encode(ids.TRANSACTION, 17)
@@ -435,24 +435,24 @@ async def test_ledger_record_is_loaded_once_and_reused_for_retries(
 async def test_all_endpoints_get_the_same_record_of_an_event(
     services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
-    asked: list[int] = []
+    requested_ids: list[int] = []
 
-    async def transaction(services: Services, subject_id: int) -> msgspec.Struct:
-        asked.append(subject_id)
-        amount = f"{len(asked)}.00"
+    async def load_transaction(services: Services, subject_id: int) -> msgspec.Struct:
+        requested_ids.append(subject_id)
+        amount = f"{len(requested_ids)}.00"
         await asyncio.sleep(0.05)
         return TransactionRecord(id="txn_1", amount=amount)
 
     await create_endpoint(services_with_fake_clock, receiver.url)
     await create_endpoint(services_with_fake_clock, receiver.url)
     await publish_ledger_event(services_with_fake_clock, "transaction.completed", 17)
-    await deliver_due(services_with_fake_clock, {"transaction": transaction})
+    await deliver_due(services_with_fake_clock, {"transaction": load_transaction})
     assert len(receiver.received) == 2
     assert len({webhook.body for webhook in receiver.received}) == 1
 
 
 @pytest.mark.parametrize(
-    ("event", "told"),
+    ("event", "expected"),
     [
         (
             "transaction.completed",
@@ -469,33 +469,36 @@ async def test_all_endpoints_get_the_same_record_of_an_event(
     ],
 )
 async def test_transaction_event_has_the_status_it_announces(
-    services_with_fake_clock: Services, receiver: WebhookReceiver, event: str, told: dict[str, Any]
+    services_with_fake_clock: Services,
+    receiver: WebhookReceiver,
+    event: str,
+    expected: dict[str, Any],
 ) -> None:
-    async def transaction(services: Services, subject_id: int) -> msgspec.Struct:
+    async def load_transaction(services: Services, subject_id: int) -> msgspec.Struct:
         return TransactionRecord(
             id="txn_1", status="partially_refunded", refunded_amount="4.00", completed_at="then"
         )
 
     await create_endpoint(services_with_fake_clock, receiver.url)
     await publish_ledger_event(services_with_fake_clock, event, 17)
-    await deliver_due(services_with_fake_clock, {"transaction": transaction})
+    await deliver_due(services_with_fake_clock, {"transaction": load_transaction})
     data = receiver.received[0].content["data"]
-    assert {name: data[name] for name in told} == told
+    assert {name: data[name] for name in expected} == expected
 
 
 async def test_unavailable_record_is_retried_later(
     services_with_fake_clock: Services, receiver: WebhookReceiver, fake_clock: FakeClock
 ) -> None:
-    async def nowhere(services: Services, subject_id: int) -> msgspec.Struct:
+    async def raise_not_found(services: Services, subject_id: int) -> msgspec.Struct:
         raise ApiError(Code.TRANSACTION_NOT_FOUND)
 
-    async def broken(services: Services, subject_id: int) -> msgspec.Struct:
+    async def raise_zero_division(services: Services, subject_id: int) -> msgspec.Struct:
         raise ZeroDivisionError
 
     await create_endpoint(services_with_fake_clock, receiver.url)
     await publish_ledger_event(services_with_fake_clock, "transaction.completed", 17)
     with capture_logs() as lines:
-        for records in ({"transaction": nowhere}, {"transaction": broken}, {}):
+        for records in ({"transaction": raise_not_found}, {"transaction": raise_zero_division}, {}):
             await deliver_due(services_with_fake_clock, records)
             fake_clock.advance(hours=1)
     assert [line["problem"] for line in lines] == [

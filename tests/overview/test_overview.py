@@ -22,8 +22,8 @@ async def get_overview(harness: Harness, role: str = "A", **query: str) -> dict[
 
 
 async def test_empty_platform_returns_zero_totals(harness: Harness) -> None:
-    seen = await get_overview(harness)
-    assert seen["totals"] == {
+    overview = await get_overview(harness)
+    assert overview["totals"] == {
         "count": 0,
         "completed": 0,
         "failed": 0,
@@ -32,10 +32,10 @@ async def test_empty_platform_returns_zero_totals(harness: Harness) -> None:
         "fees": "0.00",
         "success_rate": None,
     }
-    assert (seen["by_type"], seen["declines"]) == ([], [])
-    assert seen["ledger"]["last_proof"] is None
-    assert seen["engine"]["batches"]["p99_ms"] is None
-    assert seen["standing"]["money"]["wallets"] == "0.00"
+    assert (overview["by_type"], overview["declines"]) == ([], [])
+    assert overview["ledger"]["last_proof"] is None
+    assert overview["engine"]["batches"]["p99_ms"] is None
+    assert overview["standing"]["money"]["wallets"] == "0.00"
 
 
 async def test_totals_and_declines_reflect_transactions(harness: Harness) -> None:
@@ -43,8 +43,8 @@ async def test_totals_and_declines_reflect_transactions(harness: Harness) -> Non
     paid = (await pos.pay("100.00")).json()
     assert (await pos.pay("5000.00", pin="4071")).status_code in (402, 403)
     assert (await pos.refund(paid["transaction_id"], "40.00")).status_code == 200
-    seen = await get_overview(harness)
-    types = {item["type"]: item for item in seen["by_type"]}
+    overview = await get_overview(harness)
+    types = {item["type"]: item for item in overview["by_type"]}
     assert types["pos_payment"] == {
         "type": "pos_payment",
         "count": 2,
@@ -55,27 +55,27 @@ async def test_totals_and_declines_reflect_transactions(harness: Harness) -> Non
         "fees": "1.00",
     }
     assert types["refund"]["amount"] == "40.00"
-    assert seen["totals"]["count"] == sum(entry["count"] for entry in seen["by_type"]) == 4
-    assert seen["totals"]["success_rate"] == 0.75
-    assert seen["totals"]["amount"] == "1140.00"  # includes the initial deposit of 1000
-    (decline,) = seen["declines"]
+    assert overview["totals"]["count"] == sum(entry["count"] for entry in overview["by_type"]) == 4
+    assert overview["totals"]["success_rate"] == 0.75
+    assert overview["totals"]["amount"] == "1140.00"  # includes the initial deposit of 1000
+    (decline,) = overview["declines"]
     assert decline["count"] == 1
     listed = await harness.client.get(
         "/api/v1/transactions", params={"status": "failed"}, auth=await harness.create_admin()
     )
-    assert [element["failure_code"] for element in listed.json()["data"]] == [decline["code"]]
+    assert [item["failure_code"] for item in listed.json()["data"]] == [decline["code"]]
 
 
 @pytest.mark.parametrize(("period", "buckets"), [("day", 24), ("week", 7), ("month", 30)])
 async def test_buckets_add_up_to_the_totals(harness: Harness, period: str, buckets: int) -> None:
     pos = await PosDriver.create(harness, balance="1000")
     await pos.pay("100.00")
-    seen = await get_overview(harness, period=period)
-    assert (seen["period"], len(seen["buckets"])) == (period, buckets)
-    assert seen["from"] == seen["buckets"][0]["start"]
+    overview = await get_overview(harness, period=period)
+    assert (overview["period"], len(overview["buckets"])) == (period, buckets)
+    assert overview["from"] == overview["buckets"][0]["start"]
     for name in SUMMED_FIELDS:
-        assert sum(bucket[name] for bucket in seen["buckets"]) == seen["totals"][name]
-    assert seen["buckets"][-1]["count"] + seen["buckets"][-2]["count"] == 2
+        assert sum(bucket[name] for bucket in overview["buckets"]) == overview["totals"][name]
+    assert overview["buckets"][-1]["count"] + overview["buckets"][-2]["count"] == 2
     harness.advance_clock(days=buckets)
     later = await get_overview(harness, period=period)
     assert later["totals"]["count"] == 0
@@ -83,30 +83,38 @@ async def test_buckets_add_up_to_the_totals(harness: Harness, period: str, bucke
 
 async def test_review_is_counted_until_it_is_decided(harness: Harness) -> None:
     alert, _, _ = await create_held_transfer(harness)
-    seen = await get_overview(harness)
-    assert seen["totals"]["under_review"] == 1
-    assert seen["standing"]["money"]["under_review"] == "100.01"
-    assert seen["alerts"]["total"] == 1
+    overview = await get_overview(harness)
+    assert overview["totals"]["under_review"] == 1
+    assert overview["standing"]["money"]["under_review"] == "100.01"
+    assert overview["alerts"]["total"] == 1
     assert (
         await resolve_alert(harness, alert["id"], transaction_decision="release")
     ).status_code == 200
     harness.advance_clock(hours=1)  # longer than a snapshot is cached
-    seen = await get_overview(harness)
-    assert seen["totals"]["under_review"] == 0
-    assert seen["standing"]["money"]["under_review"] == "0.00"
-    assert seen["alerts"]["total"] == 0
+    overview = await get_overview(harness)
+    assert overview["totals"]["under_review"] == 0
+    assert overview["standing"]["money"]["under_review"] == "0.00"
+    assert overview["alerts"]["total"] == 0
 
 
 async def test_alert_under_investigation_is_not_counted_as_open(harness: Harness) -> None:
     alert, _, _ = await create_held_transfer(harness)
-    seen = (await get_overview(harness))["alerts"]
-    assert (seen["total"], seen["high"] + seen["medium"], seen["investigating"]) == (1, 1, 0)
-    begun = await harness.client.post(
+    overview = (await get_overview(harness))["alerts"]
+    assert (
+        overview["total"],
+        overview["high"] + overview["medium"],
+        overview["investigating"],
+    ) == (1, 1, 0)
+    response = await harness.client.post(
         f"{ALERTS_URL}/{alert['id']}/investigate", auth=await harness.create_admin("C")
     )
-    assert begun.status_code == 200
-    seen = (await get_overview(harness))["alerts"]
-    assert (seen["total"], seen["high"] + seen["medium"], seen["investigating"]) == (0, 0, 1)
+    assert response.status_code == 200
+    overview = (await get_overview(harness))["alerts"]
+    assert (
+        overview["total"],
+        overview["high"] + overview["medium"],
+        overview["investigating"],
+    ) == (0, 0, 1)
 
 
 async def test_standing_counts_cards_subscribers_and_balances(harness: Harness) -> None:
@@ -116,13 +124,13 @@ async def test_standing_counts_cards_subscribers_and_balances(harness: Harness) 
            VALUES (1, 'TAP-1', 'UNASSIGNED', now(), now())"""
     )
     await pos.pay("50.50")
-    seen = (await get_overview(harness))["standing"]
-    assert seen["cards"] == {
+    overview = (await get_overview(harness))["standing"]
+    assert overview["cards"] == {
         "total": 2, "active": 1, "blocked": 0, "lost": 0, "unassigned": 1, "expired": 0,
     }  # fmt: skip
-    assert seen["subscribers"] == {"total": 1, "active": 1, "blocked": 0, "closed": 0}
-    assert seen["money"]["wallets"] == "200.00"
-    assert seen["money"]["settlements"] == "49.99"  # minus the fee, rounded half up
+    assert overview["subscribers"] == {"total": 1, "active": 1, "blocked": 0, "closed": 0}
+    assert overview["money"]["wallets"] == "200.00"
+    assert overview["money"]["settlements"] == "49.99"  # minus the fee, rounded half up
 
 
 async def test_card_counts_match_the_filtered_lists(harness: Harness) -> None:
@@ -136,14 +144,14 @@ async def test_card_counts_match_the_filtered_lists(harness: Harness) -> None:
             harness.services.clock() + timedelta(days=days) if days else None,
         )
     harness.advance_clock(days=2)
-    seen = (await get_overview(harness))["standing"]["cards"]
-    assert seen.pop("total") == 5
-    for state, counted in seen.items():
+    overview = (await get_overview(harness))["standing"]["cards"]
+    assert overview.pop("total") == 5
+    for state, counted in overview.items():
         response = await harness.client.get(
             "/api/v1/cards", params={"status": state.upper()}, auth=await harness.create_admin()
         )
         assert counted == len(response.json()["data"]), state
-    assert (seen["active"], seen["expired"], seen["lost"]) == (2, 2, 1)
+    assert (overview["active"], overview["expired"], overview["lost"]) == (2, 2, 1)
 
 
 async def test_standing_is_cached_and_totals_are_not(harness: Harness) -> None:
@@ -152,9 +160,9 @@ async def test_standing_is_cached_and_totals_are_not(harness: Harness) -> None:
     harness.services.clock = lambda: now
     before = await get_overview(harness)
     await pos.pay("10.00")
-    at_once = await get_overview(harness)
-    assert at_once["totals"]["count"] == before["totals"]["count"] + 1
-    assert at_once["standing"] == before["standing"]
+    cached = await get_overview(harness)
+    assert cached["totals"]["count"] == before["totals"]["count"] + 1
+    assert cached["standing"] == before["standing"]
     harness.advance_clock(hours=1)  # longer than a snapshot is cached
     assert (await get_overview(harness))["standing"]["money"]["wallets"] == "90.00"
 
@@ -163,8 +171,8 @@ async def test_standing_is_cached_and_totals_are_not(harness: Harness) -> None:
 async def test_alerts_are_shown_only_to_roles_that_may_list_them(
     harness: Harness, role: str
 ) -> None:
-    seen = await get_overview(harness, role)
-    assert (seen["alerts"] is not None) == (role in "AC")
+    overview = await get_overview(harness, role)
+    assert (overview["alerts"] is not None) == (role in "AC")
 
 
 async def test_unknown_period_is_rejected(harness: Harness) -> None:
@@ -178,11 +186,11 @@ async def test_engine_metrics_report_batches_and_latency(harness: Harness) -> No
     pos = await PosDriver.create(harness, balance="100")
     for _ in range(3):
         await pos.pay("1.00")
-    seen = (await get_overview(harness))["engine"]
-    assert seen["batches"]["count"] == 4  # includes the initial deposit
-    assert (seen["batches"]["average_size"], seen["batches"]["largest_size"]) == (1.0, 1)
-    assert seen["requests"]["count"] == 3
-    batches = seen["batches"]
+    overview = (await get_overview(harness))["engine"]
+    assert overview["batches"]["count"] == 4  # includes the initial deposit
+    assert (overview["batches"]["average_size"], overview["batches"]["largest_size"]) == (1.0, 1)
+    assert overview["requests"]["count"] == 3
+    batches = overview["batches"]
     assert 0 < batches["p50_ms"] <= batches["p95_ms"] <= batches["p99_ms"]
 
 
@@ -219,10 +227,10 @@ async def test_agent_floats_and_commissions_are_separate(harness: Harness) -> No
         auth=admin,
     )
     assert funded.status_code == 200, funded.text
-    seen = (await get_overview(harness))["standing"]
-    assert seen["agents"] == {"total": 1, "active": 1, "suspended": 0, "terminated": 0}
-    assert seen["money"]["agent_floats"] == "75.00"
-    assert seen["money"]["agent_commissions"] == "0.00"
+    overview = (await get_overview(harness))["standing"]
+    assert overview["agents"] == {"total": 1, "active": 1, "suspended": 0, "terminated": 0}
+    assert overview["money"]["agent_floats"] == "75.00"
+    assert overview["money"]["agent_commissions"] == "0.00"
 
 
 @pytest.mark.parametrize("period", ["day", "week", "month"])
@@ -231,14 +239,14 @@ async def test_cached_totals_stay_exact_when_rollups_are_compacted(
 ) -> None:
     alert, _, _ = await create_held_transfer(harness)
     harness.advance_clock(hours=3)
-    folding = RollupCompactor(harness.services.database, harness.services.clock)
+    compactor = RollupCompactor(harness.services.database, harness.services.clock)
     for _ in range(2):
         assert (await get_overview(harness, period=period))["totals"]["under_review"] == 1
-        await folding.compact()
+        await compactor.compact()
     # The original row is already compacted. The decision adds a row that is compacted later.
     resolved = await resolve_alert(harness, alert["id"], transaction_decision="reject")
     assert resolved.status_code == 200, resolved.text
     for _ in range(2):
         totals = (await get_overview(harness, period=period))["totals"]
         assert (totals["under_review"], totals["failed"], totals["count"]) == (0, 1, 2)
-        await folding.compact()
+        await compactor.compact()

@@ -60,11 +60,11 @@ async def test_concurrent_verification_is_rejected(harness: Harness) -> None:
     admin = await harness.create_admin()
     async with harness.services.database.connection() as connection:
         await connection.execute("SELECT pg_advisory_lock($1)", _LOCK_KEY)
-        refused = await harness.client.post(URL, auth=admin)
+        response = await harness.client.post(URL, auth=admin)
         await connection.execute("SELECT pg_advisory_unlock($1)", _LOCK_KEY)
-    assert (refused.status_code, refused.json()["code"]) == (429, "RATE_LIMITED")
-    assert refused.headers["Retry-After"] == "1"
-    assert "already" in refused.json()["message"]
+    assert (response.status_code, response.json()["code"]) == (429, "RATE_LIMITED")
+    assert response.headers["Retry-After"] == "1"
+    assert "already" in response.json()["message"]
     assert await get_last_proof(harness) is None
     for _ in range(3):
         assert (await harness.client.post(URL, auth=admin)).status_code == 200
@@ -74,31 +74,33 @@ async def test_other_requests_are_served_during_a_long_verification(harness: Har
     admin, database = await harness.create_admin(), harness.services.database
     async with database.dedicated_connection() as connection, connection.transaction():
         await connection.execute("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE")
-        proving = asyncio.create_task(harness.client.post(URL, auth=admin))
+        verification = asyncio.create_task(harness.client.post(URL, auth=admin))
         while await database.fetchval(_VERIFY_LOCKS_SQL) is None:
             await asyncio.sleep(0.01)
         listed = await asyncio.gather(
             *(harness.client.get("/api/v1/subscribers", auth=admin) for _ in range(20))
         )
         assert {response.status_code for response in listed} == {200}
-        assert not proving.done()
-    assert (await proving).status_code == 200
+        assert not verification.done()
+    assert (await verification).status_code == 200
 
 
-@pytest.mark.parametrize("end", ["whoever asked goes away", "the database drops it"])
-async def test_interrupted_verification_releases_its_lock(harness: Harness, end: str) -> None:
+@pytest.mark.parametrize("interruption", ["whoever asked goes away", "the database drops it"])
+async def test_interrupted_verification_releases_its_lock(
+    harness: Harness, interruption: str
+) -> None:
     admin, database = await harness.create_admin(), harness.services.database
     async with database.dedicated_connection() as connection, connection.transaction():
         await connection.execute("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE")
-        proving = asyncio.create_task(harness.client.post(URL, auth=admin))
+        verification = asyncio.create_task(harness.client.post(URL, auth=admin))
         while (backend := await database.fetchval(_VERIFY_LOCKS_SQL)) is None:
             await asyncio.sleep(0.01)
-        if end == "the database drops it":
+        if interruption == "the database drops it":
             await database.fetchval("SELECT pg_terminate_backend($1)", backend)
-            assert (await proving).status_code == 503
+            assert (await verification).status_code == 503
         else:
-            proving.cancel()
-            await asyncio.wait([proving])
+            verification.cancel()
+            await asyncio.wait([verification])
         # Its advisory lock is released even though the table lock it waited for is still held.
         while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK_KEY):
             await asyncio.sleep(0.01)

@@ -43,8 +43,8 @@ async def test_api_key_admin_and_partner_can_fund_a_subscriber(
         ("partner", get_auth(new)),
     )
     for number, (channel, caller) in enumerate(callers, start=1):
-        asked = body | {"partner_reference": channel, "amount": "300"}
-        response = await client.post(FUND_URL, json=asked, auth=caller)
+        request_body = body | {"partner_reference": channel, "amount": "300"}
+        response = await client.post(FUND_URL, json=request_body, auth=caller)
         assert response.status_code == 200, response.text
         receipt = response.json()
         assert receipt == {
@@ -79,7 +79,7 @@ async def test_subscriber_can_be_identified_by_card(
 
 
 @pytest.mark.parametrize(
-    ("change", "status", "named"),
+    ("change", "status", "field"),
     [
         ({"subscriber_id": None}, 400, "subscriber_id"),
         ({"subscriber_id": None, "amount": "no"}, 400, "subscriber_id"),
@@ -92,12 +92,12 @@ async def test_subscriber_can_be_identified_by_card(
     ],
 )
 async def test_invalid_funding_field_is_rejected(
-    client: httpx2.AsyncClient, harness: Harness, change: dict[str, Any], status: int, named: str
+    client: httpx2.AsyncClient, harness: Harness, change: dict[str, Any], status: int, field: str
 ) -> None:
     body = await _build_request(harness, await create_partner(harness), **change)
     response = await client.post(FUND_URL, json=body, auth=await harness.create_admin())
     assert response.status_code == status, response.text
-    assert list(response.json()["details"]["fields"]) == [named]
+    assert list(response.json()["details"]["fields"]) == [field]
 
 
 async def test_partner_can_fund_only_from_its_own_account(
@@ -202,21 +202,21 @@ async def test_status_and_limit_violations_decline_the_funding(
     blocked = await harness.create_card(customer["id"], status="BLOCKED")
     body = {"partner_id": new["partner"]["id"], "partner_reference": "INV-1", "amount": "1"}
 
-    async def refused(**names: str) -> tuple[int, str, Any]:
-        response = await client.post(FUND_URL, json=body | names, auth=admin)
+    async def get_decline(**fields: str) -> tuple[int, str, Any]:
+        response = await client.post(FUND_URL, json=body | fields, auth=admin)
         return *parse_error(response), response.json().get("details")
 
-    status, code, details = await refused(card_serial=active, amount="500000.01")
+    status, code, details = await get_decline(card_serial=active, amount="500000.01")
     assert (status, code, details["party"]) == (403, "MAX_BALANCE_EXCEEDED", "receiver")
-    assert await refused(card_serial=blocked) == (403, "CARD_NOT_ACTIVE", {"party": "receiver"})
+    assert await get_decline(card_serial=blocked) == (403, "CARD_NOT_ACTIVE", {"party": "receiver"})
     await client.post(
         f"/api/v1/subscribers/{customer['id']}/block", json={"reason": "lost phone"}, auth=admin
     )
     expected = (403, "SUBSCRIBER_BLOCKED", {"party": "receiver"})
-    assert await refused(subscriber_id=customer["id"]) == expected
+    assert await get_decline(subscriber_id=customer["id"]) == expected
     await suspend_partner(harness, new)
     expected = (403, "PARTNER_SUSPENDED", {"party": "sender"})
-    assert await refused(subscriber_id=customer["id"]) == expected
+    assert await get_decline(subscriber_id=customer["id"]) == expected
     recorded = await harness.services.database.fetch(
         "SELECT failure_code FROM transactions WHERE type = 'partner_fund' ORDER BY id"
     )

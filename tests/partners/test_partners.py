@@ -49,7 +49,7 @@ async def test_new_partner_gets_secrets_that_are_stored_encrypted(
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "named"),
+    ("body", "status", "field"),
     [
         ({}, 400, "name"),
         ({"name": "B", "overdraft_limit": 5}, 400, "overdraft_limit"),
@@ -59,11 +59,11 @@ async def test_new_partner_gets_secrets_that_are_stored_encrypted(
     ],
 )
 async def test_invalid_partner_field_is_rejected(
-    client: httpx2.AsyncClient, harness: Harness, body: dict[str, object], status: int, named: str
+    client: httpx2.AsyncClient, harness: Harness, body: dict[str, object], status: int, field: str
 ) -> None:
     response = await client.post(PARTNERS_URL, json=body, auth=await harness.create_admin())
     assert response.status_code == status
-    assert list(response.json()["details"]["fields"]) == [named]
+    assert list(response.json()["details"]["fields"]) == [field]
 
 
 async def test_overdraft_limit_defaults_to_zero(harness: Harness) -> None:

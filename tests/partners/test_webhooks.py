@@ -111,7 +111,7 @@ async def test_missing_or_wrong_signature_gets_one_uniform_error(
 
 
 @pytest.mark.parametrize(
-    ("change", "status", "named"),
+    ("change", "status", "field"),
     [
         ({"phone_number": None}, 400, "card_serial"),
         ({"phone_number": None, "amount": "no"}, 400, "card_serial"),
@@ -127,12 +127,12 @@ async def test_missing_or_wrong_signature_gets_one_uniform_error(
     ],
 )
 async def test_invalid_webhook_field_is_rejected(
-    client: httpx2.AsyncClient, harness: Harness, change: dict[str, Any], status: int, named: str
+    client: httpx2.AsyncClient, harness: Harness, change: dict[str, Any], status: int, field: str
 ) -> None:
     new, body = await create_partner(harness), await _build_top_up(harness, **change)
     response = await post_webhook(client, new, body)
     assert response.status_code == status, response.text
-    assert list(response.json()["details"]["fields"]) == [named]
+    assert list(response.json()["details"]["fields"]) == [field]
 
 
 @pytest.mark.parametrize("raw", [b"", b"null", b"[]", b"{", b"\xff", b"[" * 10_000])
@@ -233,9 +233,9 @@ async def test_webhook_is_declined_if_the_receiver_cannot_accept_the_amount(
     body = await _build_top_up(harness, phone_number=customer["phone_number"])
     response = await post_webhook(client, new, body | {"amount": "500000.01"})
     assert parse_error(response) == (403, "MAX_BALANCE_EXCEEDED")
-    lost = {"reference": "INV-2", "amount": "1"}
-    lost["card_serial"] = await harness.create_card(customer["id"], status="LOST")
-    response = await post_webhook(client, new, lost)
+    next_top_up = {"reference": "INV-2", "amount": "1"}
+    next_top_up["card_serial"] = await harness.create_card(customer["id"], status="LOST")
+    response = await post_webhook(client, new, next_top_up)
     assert parse_error(response) == (403, "CARD_NOT_ACTIVE")
     await harness.client.post(
         f"/api/v1/subscribers/{customer['id']}/block",
@@ -280,8 +280,8 @@ async def test_concurrent_identical_webhooks_pay_once(
         *(post_webhook(process, new, body) for process in [client, other_process_client] * 10)
     )
     assert [response.status_code for response in responses] == [200] * 20
-    assert len({http_response.text for http_response in responses}) == 1
-    paid = [answer for answer in responses if "Idempotent-Replayed" not in answer.headers]
+    assert len({response.text for response in responses}) == 1
+    paid = [response for response in responses if "Idempotent-Replayed" not in response.headers]
     assert len(paid) == 1
     assert await get_balance(harness, new) == "960.00"
     assert await get_wallet_balance(harness, customer) == "40.00"

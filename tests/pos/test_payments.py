@@ -112,17 +112,17 @@ async def test_unsupported_currency_is_rejected(harness: Harness) -> None:
 
 async def test_terminal_id_must_be_an_active_terminal_of_the_processor(harness: Harness) -> None:
     pos, other = await PosDriver.create(harness), await PosDriver.create(harness)
-    own, anothers = await pos.create_terminal(), await other.create_terminal()
+    own, foreign = await pos.create_terminal(), await other.create_terminal()
     blocked = await pos.create_terminal("blocked")
     assert (await pos.pay("1", terminal_id=own)).status_code == 200
-    assert parse_error(await pos.pay("1", terminal_id=anothers)) == (404, "TERMINAL_NOT_FOUND")
+    assert parse_error(await pos.pay("1", terminal_id=foreign)) == (404, "TERMINAL_NOT_FOUND")
     assert parse_error(await pos.pay("1", terminal_id="none")) == (404, "TERMINAL_NOT_FOUND")
     assert parse_error(await pos.pay("1", terminal_id=blocked)) == (403, "TERMINAL_BLOCKED")
     await harness.services.authenticator.terminals.flush_last_seen()
-    seen = await harness.services.database.fetch(
+    rows = await harness.services.database.fetch(
         "SELECT id FROM terminals WHERE last_seen_at IS NOT NULL"
     )
-    assert [ids.encode(ids.TERMINAL, row["id"]) for row in seen] == [own]
+    assert [ids.encode(ids.TERMINAL, row["id"]) for row in rows] == [own]
 
 
 async def test_replay_succeeds_after_the_terminal_is_blocked(
@@ -168,8 +168,8 @@ async def test_alias_paths_share_idempotency_keys(harness: Harness) -> None:
     assert first.json() == second.json()
     assert second.headers["Idempotent-Replayed"] == "true"
     assert first.json()["fee_amount"] == "0.05 SLE"
-    at_a_terminal = await pos.pay("5", request_id="one")
-    assert parse_error(at_a_terminal) == (409, "DUPLICATE_REQUEST")
+    pos_response = await pos.pay("5", request_id="one")
+    assert parse_error(pos_response) == (409, "DUPLICATE_REQUEST")
 
 
 async def test_concurrent_payments_cannot_overdraw_a_wallet(harness: Harness) -> None:
@@ -177,11 +177,7 @@ async def test_concurrent_payments_cannot_overdraw_a_wallet(harness: Harness) ->
     pos = await PosDriver.create(harness, balance="200")
     responses = await asyncio.gather(*(pos.pay("2", pin=PIN) for _ in range(200)))
     paid = [response for response in responses if response.status_code == 200]
-    declined = {
-        parse_error(http_response)
-        for http_response in responses
-        if http_response.status_code != 200
-    }
+    declined = {parse_error(response) for response in responses if response.status_code != 200}
     assert len(paid) == 100
     assert declined == {(402, "INSUFFICIENT_FUNDS")}
     assert await pos.get_balance() == 0
@@ -192,10 +188,6 @@ async def test_concurrent_payments_cannot_exceed_the_daily_limit(harness: Harnes
     pos = await PosDriver.create(harness, balance="200000")
     responses = await asyncio.gather(*(pos.pay("10000", pin=PIN) for _ in range(20)))
     paid = [response for response in responses if response.status_code == 200]
-    declined = {
-        parse_error(http_response)
-        for http_response in responses
-        if http_response.status_code != 200
-    }
+    declined = {parse_error(response) for response in responses if response.status_code != 200}
     assert len(paid) == 10
     assert declined == {(403, "DAILY_LIMIT_EXCEEDED")}

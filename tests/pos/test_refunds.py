@@ -86,21 +86,21 @@ async def test_declined_payment_of_an_unlinked_card_is_not_refundable_after_link
 
 
 @pytest.mark.parametrize(
-    ("action", "answered"), [("block", None), ("close", (409, "NOT_REFUNDABLE"))]
+    ("action", "expected"), [("block", None), ("close", (409, "NOT_REFUNDABLE"))]
 )
 async def test_refund_is_allowed_to_a_blocked_payer_but_not_to_a_closed_one(
-    harness: Harness, action: str, answered: tuple[int, str] | None
+    harness: Harness, action: str, expected: tuple[int, str] | None
 ) -> None:
     pos = await PosDriver.create(harness, balance="100")
     paid = (await pos.pay("100")).json()["transaction_id"]
-    moved = await harness.client.post(
+    changed = await harness.client.post(
         f"/api/v1/subscribers/{pos.customer['id']}/{action}",
         json={"reason": "asked for"},
         auth=await harness.create_admin(),
     )
-    assert moved.status_code == 200, moved.text
+    assert changed.status_code == 200, changed.text
     response = await pos.refund(paid)
-    assert (None if response.status_code == 200 else parse_error(response)) == answered
+    assert (None if response.status_code == 200 else parse_error(response)) == expected
 
 
 async def test_refund_requires_a_reason_and_a_request_id(harness: Harness) -> None:
@@ -118,11 +118,10 @@ async def test_concurrent_refunds_cannot_exceed_the_payment(harness: Harness, pa
     responses = await asyncio.gather(*(pos.refund(paid, part) for _ in range(20)))
     returned = sum(response.status_code == 200 for response in responses)
     assert returned == 100 // int(part)
-    assert {
-        parse_error(http_response)[0]
-        for http_response in responses
-        if http_response.status_code != 200
-    } <= {409, 422}
+    assert {parse_error(response)[0] for response in responses if response.status_code != 200} <= {
+        409,
+        422,
+    }
     assert await pos.get_balance() == returned * int(part) * 100
 
 

@@ -61,16 +61,16 @@ async def test_terminal_key_can_be_rotated(client: httpx2.AsyncClient, harness: 
     added = (await client.post(f"{url}/terminals", json={"name": "Till"}, auth=admin)).json()
     terminal_id = added["terminal"]["id"]
 
-    async def key_shown() -> Any:
+    async def get_key_id() -> Any:
         (terminal,) = (await client.get(f"{url}/terminals", auth=admin)).json()["data"]
         return terminal["api_key_id"]
 
     new = await _create_key(harness, url, terminal_id=terminal_id)
-    assert await key_shown() == new["api_key_id"]
+    assert await get_key_id() == new["api_key_id"]
     await client.delete(f"{url}/keys/{new['api_key_id']}", auth=admin)
-    assert await key_shown() == added["api_key_id"]
+    assert await get_key_id() == added["api_key_id"]
     await client.delete(f"{url}/keys/{added['api_key_id']}", auth=admin)
-    assert await key_shown() is None
+    assert await get_key_id() is None
 
 
 async def test_key_for_another_processors_terminal_is_rejected(
@@ -81,8 +81,8 @@ async def test_key_for_another_processors_terminal_is_rejected(
         await harness.create_admin(),
     )
     others = f"{PROCESSORS_URL}/{(await create_processor(harness))['processor_id']}/terminals"
-    till = (await client.post(others, json={"name": "Till"}, auth=admin)).json()["terminal"]
-    for terminal_id in (till["id"], "ter_1"):
+    terminal = (await client.post(others, json={"name": "Till"}, auth=admin)).json()["terminal"]
+    for terminal_id in (terminal["id"], "ter_1"):
         response = await client.post(f"{url}/keys", json={"terminal_id": terminal_id}, auth=admin)
         assert (response.status_code, response.json()["code"]) == (404, "TERMINAL_NOT_FOUND")
 
@@ -93,7 +93,7 @@ async def test_keys_are_listed_newest_first_in_pages_without_secrets(
     new = await create_processor(harness)
     url, admin = f"{PROCESSORS_URL}/{new['processor_id']}", await harness.create_admin()
     await create_processor(harness)
-    till = (await client.post(f"{url}/terminals", json={"name": "Till"}, auth=admin)).json()
+    terminal = (await client.post(f"{url}/terminals", json={"name": "Till"}, auth=admin)).json()
     newest = await _create_key(harness, url)
     response = await client.get(f"{url}/keys", params={"limit": 2}, auth=admin)
     first = response.json()
@@ -102,7 +102,7 @@ async def test_keys_are_listed_newest_first_in_pages_without_secrets(
     text = [(key["api_key_id"], key["terminal_id"]) for key in first["data"] + second["data"]]
     assert text == [
         (newest["api_key_id"], None),
-        (till["api_key_id"], till["terminal"]["id"]),
+        (terminal["api_key_id"], terminal["terminal"]["id"]),
         (new["api_key_id"], None),
     ]
     assert set(first["data"][0]) == {"api_key_id", "terminal_id", "created_at"}

@@ -62,7 +62,7 @@ async def test_new_processor_gets_a_working_key(
 
 
 @pytest.mark.parametrize(
-    ("change", "status", "named"),
+    ("change", "status", "field"),
     [
         ({"name": None}, 400, "name"),
         ({"phone_number": None}, 400, "phone_number"),
@@ -74,12 +74,12 @@ async def test_new_processor_gets_a_working_key(
     ],
 )
 async def test_invalid_processor_field_is_rejected(
-    client: httpx2.AsyncClient, harness: Harness, change: dict[str, object], status: int, named: str
+    client: httpx2.AsyncClient, harness: Harness, change: dict[str, object], status: int, field: str
 ) -> None:
     new = {"name": "Shop", "phone_number": "+23276123456", "email": "a@example.com", **change}
     response = await client.post(PROCESSORS_URL, json=new, auth=await harness.create_admin())
     assert response.status_code == status
-    assert list(response.json()["details"]["fields"]) == [named]
+    assert list(response.json()["details"]["fields"]) == [field]
 
 
 async def test_processor_record_shows_the_balance(

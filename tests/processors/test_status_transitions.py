@@ -24,7 +24,7 @@ async def test_keys_of_a_suspended_processor_are_rejected_immediately_in_every_p
 ) -> None:
     new = await create_processor(harness)
     url, admin = f"{PROCESSORS_URL}/{new['processor_id']}", await harness.create_admin("C")
-    till = (
+    terminal = (
         await client.post(
             f"{url}/terminals", json={"name": "Till"}, auth=await harness.create_admin()
         )
@@ -39,7 +39,7 @@ async def test_keys_of_a_suspended_processor_are_rejected_immediately_in_every_p
         assert response.status_code == 200, response.text
         for process in (other_process_client, client):
             assert await probe_credential(process, get_auth(new)) == output
-            assert await probe_credential(process, get_auth(till)) == output
+            assert await probe_credential(process, get_auth(terminal)) == output
             assert await probe_credential(process, get_auth(another)) == VALID_CREDENTIAL
 
 

@@ -69,13 +69,13 @@ async def test_terminals_are_listed_newest_first_in_pages(
         (await _add_terminal(harness, terminals, name))["terminal"]
         for name in ("one", "two", "three")
     ]
-    seen = services.clock()
+    last_seen_at = services.clock()
     await services.database.execute(
         "UPDATE terminals SET last_seen_at = $2 WHERE id = $1",
         ids.decode(ids.TERMINAL, created[1]["id"]),
-        seen,
+        last_seen_at,
     )
-    created[1]["last_seen_at"] = format_rfc3339(seen)
+    created[1]["last_seen_at"] = format_rfc3339(last_seen_at)
     first = (await client.get(terminals, params={"limit": 2}, auth=admin)).json()
     assert first["data"] == [created[2], created[1]]
     rest = {"limit": 2, "cursor": first["next_cursor"]}
@@ -87,8 +87,11 @@ async def test_key_of_a_blocked_terminal_is_rejected_immediately_in_every_proces
     client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     terminals, admin = await _create_processor(harness), await harness.create_admin()
-    till, another = await _add_terminal(harness, terminals), await _add_terminal(harness, terminals)
-    url = f"{terminals}/{till['terminal']['id']}"
+    terminal, other_terminal = (
+        await _add_terminal(harness, terminals),
+        await _add_terminal(harness, terminals),
+    )
+    url = f"{terminals}/{terminal['terminal']['id']}"
     for verb, status, output in (
         ("block", "blocked", TERMINAL_BLOCKED),
         ("unblock", "active", VALID_CREDENTIAL),
@@ -97,11 +100,11 @@ async def test_key_of_a_blocked_terminal_is_rejected_immediately_in_every_proces
         response = await client.post(f"{url}/{verb}", json={"reason": "stolen"}, auth=admin)
         assert response.status_code == 200, response.text
         assert list(response.json()) == ["success", "message", "terminal"]
-        assert response.json()["terminal"] == till["terminal"] | {"status": status}
+        assert response.json()["terminal"] == terminal["terminal"] | {"status": status}
         for process in (other_process_client, client):
-            assert await probe_credential(process, get_auth(till)) == output
-            assert await probe_credential(process, get_auth(another)) == VALID_CREDENTIAL
-    first, second = await harness.list_audit_entries(till["terminal"]["id"], "terminal.blocked")
+            assert await probe_credential(process, get_auth(terminal)) == output
+            assert await probe_credential(process, get_auth(other_terminal)) == VALID_CREDENTIAL
+    first, second = await harness.list_audit_entries(terminal["terminal"]["id"], "terminal.blocked")
     assert first["changes"] == second["changes"] == {"status": ["active", "blocked"]}
     assert first["reason"] == "stolen"
 

@@ -100,18 +100,18 @@ async def test_status_and_limit_violations_decline_the_transfer(
     url, admin = await _create_funded_processor(harness, "600000"), await harness.create_admin()
     customer = await harness.create_subscriber()
 
-    async def refused(amount: str = "1") -> Any:
+    async def get_decline(amount: str = "1") -> Any:
         body = {"subscriber_id": customer["id"], "amount": amount}
         response = await client.post(url, json=body, auth=admin)
         return response.status_code, response.json()["code"], response.json().get("details")
 
-    status, code, details = await refused("500000.01")
+    status, code, details = await get_decline("500000.01")
     assert (status, code) == (403, "MAX_BALANCE_EXCEEDED")
     assert details["party"] == "receiver"
     await client.post(f"/api/v1/subscribers/{customer['id']}/block", json=SUSPEND_BODY, auth=admin)
-    assert await refused() == (403, "SUBSCRIBER_BLOCKED", {"party": "receiver"})
+    assert await get_decline() == (403, "SUBSCRIBER_BLOCKED", {"party": "receiver"})
     await client.post(url.replace("/transfer", "/suspend"), json=SUSPEND_BODY, auth=admin)
-    assert await refused() == (403, "PROCESSOR_SUSPENDED", {"party": "sender"})
+    assert await get_decline() == (403, "PROCESSOR_SUSPENDED", {"party": "sender"})
 
 
 @pytest.mark.parametrize("id", [ids.encode(ids.SUBSCRIBER, 1), "sub_1", "x"])

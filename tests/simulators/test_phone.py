@@ -36,20 +36,20 @@ async def test_only_a_system_admin_can_use_the_phone_simulator(harness: Harness)
         response = await harness.client.get(path)
         assert response.status_code == 303
         assert response.headers["Location"].startswith("/console/sign-in?to=")
-    visitor = ConsoleClient(harness.client)
+    console_client = ConsoleClient(harness.client)
     for role in set(ROLES_BY_LETTER) - {"A"}:
-        visitor.set_session(await harness.create_admin(role))
+        console_client.set_session(await harness.create_admin(role))
         for path in PATHS:
-            assert (await visitor.get(path)).status_code == 403
-        csrf = {"X-CSRF-Token": await visitor.get_csrf_token()}
+            assert (await console_client.get(path)).status_code == 403
+        csrf = {"X-CSRF-Token": await console_client.get_csrf_token()}
         for path in ("send", "form"):
             response = await harness.client.post(f"/simulator/phone/{path}", json={}, headers=csrf)
             assert response.status_code == 403
 
 
 async def test_sending_requires_a_csrf_token(harness: Harness) -> None:
-    visitor = ConsoleClient(harness.client)
-    visitor.set_session(await harness.create_admin("A"))
+    console_client = ConsoleClient(harness.client)
+    console_client.set_session(await harness.create_admin("A"))
     for path in ("send", "form"):
         response = await harness.client.post(f"/simulator/phone/{path}", json={})
         assert response.status_code == 403
@@ -58,10 +58,10 @@ async def test_sending_requires_a_csrf_token(harness: Harness) -> None:
 async def test_page_reports_an_unreachable_messenger(
     harness: Harness, unreachable_messenger_url: str
 ) -> None:
-    visitor = ConsoleClient(harness.client)
-    visitor.set_session(await harness.create_admin("A"))
-    assert "Chatting as" in await visitor.get_page_text("/simulator/phone")
-    response = await visitor.get(PATHS[2])
+    console_client = ConsoleClient(harness.client)
+    console_client.set_session(await harness.create_admin("A"))
+    assert "Chatting as" in await console_client.get_page_text("/simulator/phone")
+    response = await console_client.get(PATHS[2])
     assert response.status_code == 200
     assert response.json()["problem"].startswith(
         f"The messenger is not responding at {unreachable_messenger_url}."
@@ -71,8 +71,8 @@ async def test_page_reports_an_unreachable_messenger(
 async def test_invalid_phone_number_is_reported(
     harness: Harness, unreachable_messenger_url: str
 ) -> None:
-    visitor = ConsoleClient(harness.client)
-    visitor.set_session(await harness.create_admin("A"))
+    console_client = ConsoleClient(harness.client)
+    console_client.set_session(await harness.create_admin("A"))
     for number in ("", "076123456", "+0", "+232' OR 1", "+23276123456789012"):
         response = await harness.client.get("/simulator/phone/messages", params={"to": number})
         assert "must start with +" in response.json()["problem"]
@@ -81,9 +81,12 @@ async def test_invalid_phone_number_is_reported(
 async def test_invalid_message_is_reported_as_a_problem(
     harness: Harness, unreachable_messenger_url: str
 ) -> None:
-    visitor = ConsoleClient(harness.client)
-    visitor.set_session(await harness.create_admin("A"))
-    headers = {"X-CSRF-Token": await visitor.get_csrf_token(), "Content-Type": "application/json"}
+    console_client = ConsoleClient(harness.client)
+    console_client.set_session(await harness.create_admin("A"))
+    headers = {
+        "X-CSRF-Token": await console_client.get_csrf_token(),
+        "Content-Type": "application/json",
+    }
     for body in (b"", b"\xff", b"{}", b"[]", b'{"from": 7}', b'{"from": "+2"}'):
         response = await harness.client.post("/simulator/phone/send", content=body, headers=headers)
         assert response.status_code == 200
@@ -91,10 +94,10 @@ async def test_invalid_message_is_reported_as_a_problem(
 
 
 def build_template(name: str, *parameters: str) -> dict[str, object]:
-    words = [{"type": "text", "text": item} for item in parameters]
+    text_parameters = [{"type": "text", "text": item} for item in parameters]
     components = [
-        {"type": "body", "parameters": words},
-        {"type": "button", "sub_type": "url", "index": "0", "parameters": words[:1]},
+        {"type": "body", "parameters": text_parameters},
+        {"type": "button", "sub_type": "url", "index": "0", "parameters": text_parameters[:1]},
     ]
     return phone_templates.render_template({"name": name, "components": components})
 

@@ -29,13 +29,13 @@ async def create_terminal(ada: ConsoleClient) -> dict[str, str]:
 async def test_role_that_cannot_create_keys_gets_403_with_the_allowed_roles(
     console_clients: ConsoleClients, role: str
 ) -> None:
-    visitor = await console_clients.create_signed_in(role)
-    response = await visitor.get("/simulator/pos")
+    console_client = await console_clients.create_signed_in(role)
+    response = await console_client.get("/simulator/pos")
     assert response.status_code == 403
     assert "Available to: System admin" in response.text
     for path in ("/simulator/pos/keys", "/simulator/pos/terminals", "/simulator/pos/keys/delete"):
-        refused = await visitor.post_form(path, {"processor_id": "prc_00000000000000"})
-        assert refused.status_code == 403, path
+        rejected = await console_client.post_form(path, {"processor_id": "prc_00000000000000"})
+        assert rejected.status_code == 403, path
 
 
 async def test_terminal_can_be_created_on_a_new_platform(ada: ConsoleClient) -> None:

@@ -33,43 +33,43 @@ async def run_proxy(
     With TLS, a client that does not request it is rejected with PostgreSQL's error.
     """
     folder = parse_url(url).hosts[0][0]
-    loop, lines = asyncio.get_running_loop(), set[asyncio.Task[None]]()
+    loop, tasks = asyncio.get_running_loop(), set[asyncio.Task[None]]()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setblocking(False)
 
         async def accept() -> None:
             while True:
-                line, _ = await loop.sock_accept(listener)
-                task = asyncio.create_task(_serve(line, f"{folder}/.s.PGSQL.5432", tls, hook))
-                lines.add(task)
-                task.add_done_callback(lines.discard)
+                connection, _ = await loop.sock_accept(listener)
+                task = asyncio.create_task(_serve(connection, f"{folder}/.s.PGSQL.5432", tls, hook))
+                tasks.add(task)
+                task.add_done_callback(tasks.discard)
 
         accepting = asyncio.create_task(accept())
         try:
             yield listener.getsockname()[1]
         finally:
-            for task in (accepting, *lines):
+            for task in (accepting, *tasks):
                 task.cancel()
-            await asyncio.gather(accepting, *lines, return_exceptions=True)
+            await asyncio.gather(accepting, *tasks, return_exceptions=True)
 
 
 async def _serve(
-    line: socket.socket, path: str, tls: ssl.SSLContext | None, hook: ForwardHook | None
+    connection: socket.socket, path: str, tls: ssl.SSLContext | None, hook: ForwardHook | None
 ) -> None:
     loop = asyncio.get_running_loop()
-    first = await loop.sock_recv(line, 8)
+    first = await loop.sock_recv(connection, 8)
     if first == _SSL_REQUEST_BYTES:
-        await loop.sock_sendall(line, b"S" if tls else b"N")
+        await loop.sock_sendall(connection, b"S" if tls else b"N")
         first = b""
     elif tls is not None:
         length = (len(_NO_ENCRYPTION_ERROR) + 4).to_bytes(4, "big")
-        await loop.sock_sendall(line, b"E" + length + _NO_ENCRYPTION_ERROR)
-        line.close()
+        await loop.sock_sendall(connection, b"E" + length + _NO_ENCRYPTION_ERROR)
+        connection.close()
         return
     reader = asyncio.StreamReader()
     protocol = asyncio.StreamReaderProtocol(reader)
     with contextlib.suppress(OSError):
-        transport, _ = await loop.connect_accepted_socket(lambda: protocol, line, ssl=tls)
+        transport, _ = await loop.connect_accepted_socket(lambda: protocol, connection, ssl=tls)
         writer = asyncio.StreamWriter(transport, protocol, reader, loop)
         responses, server = await asyncio.open_unix_connection(path)
         server.write(first)

@@ -127,9 +127,9 @@ async def test_only_one_of_several_concurrent_restores_succeeds(
         *(restore_backup(empty_database_url, tmp_path / "backup") for _ in range(3)),
         return_exceptions=True,
     )
-    refused = [result for result in results if result != []]
-    assert len(refused) == 2
-    assert all("the database is not empty" in str(error) for error in refused)
+    errors = [result for result in results if result != []]
+    assert len(errors) == 2
+    assert all("the database is not empty" in str(error) for error in errors)
 
 
 async def test_database_without_tables_cannot_be_backed_up(
@@ -145,7 +145,7 @@ async def test_restore_that_differs_from_the_manifest_is_rolled_back(
 ) -> None:
     await fetch_rows(database_url, "INSERT INTO login_failures VALUES ('ada', 'here', '{}')")
     manifest = await save_backup(database_url, tmp_path / "backup")
-    for lie, error in [
+    for altered, error in [
         (
             {"tables": manifest.tables | {"login_failures": 2}},
             "login_failures: rows: restored '1', but the backup has '2'",
@@ -159,7 +159,7 @@ async def test_restore_that_differs_from_the_manifest_is_rolled_back(
     ]:
         with (tmp_path / "backup").open("rb") as file, pytest.raises(StoreError, match=error):
             reader = BackupReader(file, VAULT, ignore_progress)
-            reader.manifest = msgspec.structs.replace(manifest, **lie)
+            reader.manifest = msgspec.structs.replace(manifest, **altered)
             await restore.restore_backup(empty_database_url, reader, ignore_progress)
         assert await is_empty(empty_database_url)
     await restore_backup(empty_database_url, tmp_path / "backup")

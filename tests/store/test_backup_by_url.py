@@ -100,9 +100,9 @@ async def test_backup_and_restore_on_a_server_that_requires_tls(
         )
 
 
-@pytest.mark.parametrize("way", ["options", "role"])
+@pytest.mark.parametrize("source", ["options", "role"])
 async def test_backup_and_restore_in_another_schema(
-    way: str,
+    source: str,
     database_url: str,
     empty_database_url: str,
     other_empty_database_url: str,
@@ -111,7 +111,7 @@ async def test_backup_and_restore_in_another_schema(
     """Back up and restore in both directions: neither the file nor the code names the schema."""
     other = f"{empty_database_url}&options=-c%20search_path%3D%22My%5C%20shop%22"
     await fetch_rows(empty_database_url, 'CREATE SCHEMA "My shop"')
-    if way == "role":
+    if source == "role":
         name = get_database_name(empty_database_url)
         await fetch_rows(empty_database_url, f'ALTER DATABASE {name} SET search_path = "My shop"')
         other = empty_database_url

@@ -101,14 +101,14 @@ async def test_memory_does_not_grow_with_the_database(
     chunk: Callable[[], bytes], tmp_path: Path
 ) -> None:
     """Memory stays bounded even when a short file decompresses to a long stream."""
-    pieces = 40
+    chunk_count = 40
     tracemalloc.start()
     try:
         with (tmp_path / "backup").open("wb") as file:
             writer = BackupWriter(file, VAULT)
             writer.write_manifest(MANIFEST)
             writer.begin_table("one", ["a"])
-            for _ in range(pieces):
+            for _ in range(chunk_count):
                 writer.write_rows(chunk())
             writer.end_table()
             writer.begin_table("two", ["a"])
@@ -122,5 +122,5 @@ async def test_memory_does_not_grow_with_the_database(
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert read == pieces << 20
+    assert read == chunk_count << 20
     assert peak < 16 << 20

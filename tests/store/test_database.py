@@ -55,8 +55,8 @@ async def test_session_terminated_while_idle_is_replaced_or_503(database: Databa
     for _ in range(50):
         async with database.connection() as connection:
             pid = connection.get_server_pid()
-        async with database.connection() as one, database.connection() as another:
-            victim, killer = (one, another) if one.get_server_pid() == pid else (another, one)
+        async with database.connection() as first, database.connection() as second:
+            victim, killer = (first, second) if first.get_server_pid() == pid else (second, first)
             await killer.execute("SELECT pg_terminate_backend($1)", victim.get_server_pid())
         try:
             assert await database.fetchval("SELECT 1") == 1
@@ -125,18 +125,18 @@ class TestOutage:
         # The first query must succeed on a busy machine too, so the timeout starts out at a few
         # seconds.
         monkeypatch.setattr(database_module, "DATABASE_TIMEOUT_SECONDS", 4.0)
-        impatient = await Database.connect(server.url)
-        async with impatient.transaction() as tx:
+        database = await Database.connect(server.url)
+        async with database.transaction() as tx:
             session = await tx.fetchval("SELECT pg_backend_pid()")
             pids = [session, get_server_pid(server)]
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)
         try:
             async with asyncio.timeout(60):  # fails instead of hanging
-                await assert_unavailable(impatient)  # on the existing connection
+                await assert_unavailable(database)  # on the existing connection
                 monkeypatch.setattr(database_module, "DATABASE_TIMEOUT_SECONDS", 1.0)
-                await assert_unavailable(impatient)  # on a new connection
-                await impatient.close()
+                await assert_unavailable(database)  # on a new connection
+                await database.close()
         finally:
             for pid in pids:
                 os.kill(pid, signal.SIGCONT)
@@ -148,8 +148,8 @@ async def test_timeout_while_waiting_for_a_connection_is_503(
 ) -> None:
     database = await Database.connect(database_url, size=1)
     async with database.connection():
-        with monkeypatch.context() as impatient:
-            impatient.setattr(database_module, "DATABASE_TIMEOUT_SECONDS", 0.2)
+        with monkeypatch.context() as patch:
+            patch.setattr(database_module, "DATABASE_TIMEOUT_SECONDS", 0.2)
             await assert_unavailable(database)
     assert await database.fetchval("SELECT 1") == 1
     await database.close()

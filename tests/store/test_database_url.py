@@ -221,14 +221,14 @@ async def test_keepalives_are_set_on_the_socket(tcp_url: str, keepalives: int) -
         timeout=10,
     )
     try:
-        line = connection._transport.get_extra_info("socket")
-        assert line.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == keepalives
+        client_socket = connection._transport.get_extra_info("socket")
+        assert client_socket.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == keepalives
         found = [
-            line.getsockopt(socket.IPPROTO_TCP, option)
+            client_socket.getsockopt(socket.IPPROTO_TCP, option)
             for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
         ]
         assert (found == [42, 7, 3]) == bool(keepalives)
-        assert line.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 9000
+        assert client_socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 9000
     finally:
         await connection.close()
 

@@ -45,7 +45,7 @@ def server(data_dir: Path) -> Iterator[EmbeddedPostgres]:
 def running(cluster: Path) -> Iterator[EmbeddedPostgres]:
     """Yield a server for tests that do not modify it."""
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
-        server = EmbeddedPostgres(copied(cluster, Path(name) / "data"))
+        server = EmbeddedPostgres(copy_cluster(cluster, Path(name) / "data"))
         try:
             server.start()
             yield server
@@ -53,7 +53,7 @@ def running(cluster: Path) -> Iterator[EmbeddedPostgres]:
             server.stop()
 
 
-def copied(cluster: Path, target: Path) -> Path:
+def copy_cluster(cluster: Path, target: Path) -> Path:
     """Copy a data folder, which is faster than creating a cluster."""
     subprocess.run(["cp", "-a", cluster, target], check=True)
     return target
@@ -141,13 +141,13 @@ async def test_process_that_reuses_a_recorded_pid_is_not_killed(server: Embedded
     for name in ("postmaster.pid", ".s.PGSQL.5432.lock"):
         server.start()
         pid_file = server.data_dir / "pgdata" / name
-        left_behind = pid_file.read_text().split("\n")
+        pid_lines = pid_file.read_text().split("\n")
         server.stop()
         # PostgreSQL itself checks only processes of its own user.
         user = resolve_server_user(server.data_dir / "pgdata")
         bystander = await asyncio.create_subprocess_exec("sleep", "60", **user.popen_arguments())
         try:
-            pid_file.write_text("\n".join([str(bystander.pid), *left_behind[1:]]))
+            pid_file.write_text("\n".join([str(bystander.pid), *pid_lines[1:]]))
             assert await fetch_value(server.start(), "SELECT 1") == 1, name
             assert bystander.returncode is None, name
         finally:
@@ -177,7 +177,7 @@ async def test_unfinished_cluster_is_recreated_even_under_a_long_unusual_path(
 async def test_folder_name_may_contain_spaces_and_percent_signs(
     public_tmp_path: Path, cluster: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copied(cluster, public_tmp_path / "a b%20é")
+    copy_cluster(cluster, public_tmp_path / "a b%20é")
     monkeypatch.chdir(public_tmp_path)
     server = EmbeddedPostgres(Path("a b%20é"))
     try:
@@ -191,7 +191,7 @@ def test_socket_folder_accessible_to_other_users_is_rejected(
     public_tmp_path: Path, cluster: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedded.tempfile, "gettempdir", lambda: str(public_tmp_path))
-    server = EmbeddedPostgres(copied(cluster, public_tmp_path / ("long" * 30)))
+    server = EmbeddedPostgres(copy_cluster(cluster, public_tmp_path / ("long" * 30)))
     name = server.url.rpartition("/")[2]
     (public_tmp_path / name).mkdir(mode=0o777)
     (public_tmp_path / name).chmod(0o777)

@@ -78,8 +78,8 @@ async def test_manifest_text_is_only_compared(
 ) -> None:
     mark = tmp_path / "executed"
     evil = META_COMMAND.format(mark)
-    lie: object = {"audit log: head": evil, evil: "1"} if value == "figures" else evil
-    path = alter_manifest(tmp_path / "backup", lambda content: content.update({value: lie}))
+    altered: object = {"audit log: head": evil, evil: "1"} if value == "figures" else evil
+    path = alter_manifest(tmp_path / "backup", lambda content: content.update({value: altered}))
     with path.open("rb") as file, pytest.raises(StoreError) as raised:
         source = LegacyBackupReader(file, ignore_progress)
         restore.require_restorable(source.manifest, secret_fingerprint="53e0ef9b", currency="SLE")
@@ -148,10 +148,10 @@ async def test_rows_are_read_correctly_at_any_chunk_size(
         stream = asyncio.StreamReader()
         stream.feed_data(data + b"\\.\n\nSELECT 1;\n")
         stream.feed_eof()
-        lines = legacy_backup._ScriptReader(stream)
-        assert b"".join([chunk async for chunk in lines.iter_rows()]) == data
+        reader = legacy_backup._ScriptReader(stream)
+        assert b"".join([chunk async for chunk in reader.iter_rows()]) == data
         monkeypatch.setattr(legacy_backup, "_CHUNK_BYTES", max(size, 20))
-        assert [await lines.read_line() for _ in range(3)] == [b"", b"SELECT 1;", None]
+        assert [await reader.read_line() for _ in range(3)] == [b"", b"SELECT 1;", None]
         monkeypatch.setattr(legacy_backup, "_CHUNK_BYTES", size)
 
 

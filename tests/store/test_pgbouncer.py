@@ -86,8 +86,8 @@ async def test_session_mode_supports_settings_signals_and_migrations(
         assert await migrate(url) == []
         database = await Database.connect(url, session={"enable_seqscan": "off"})
         signals, others = Signals(url), Signals(url)
-        heard: list[str] = []
-        others.subscribe("keys", heard.append)
+        received: list[str] = []
+        others.subscribe("keys", received.append)
         try:
             await signals.start()
             await others.start()
@@ -95,7 +95,7 @@ async def test_session_mode_supports_settings_signals_and_migrations(
                 ticket = await signals.publish(tx, "keys", "changed")
             # Returns early only if both listeners acknowledge under the process id they registered.
             await asyncio.wait_for(signals._collect_acks(ticket), 30)
-            assert heard == ["changed"]
+            assert received == ["changed"]
             for name, value in [
                 ("enable_seqscan", "off"),
                 ("jit", "off"),
@@ -162,8 +162,8 @@ async def test_startup_through_transaction_mode_fails_with_one_line(
     database_url: str, public_tmp_path: Path
 ) -> None:
     async with run_pgbouncer(database_url, public_tmp_path, "transaction") as url:
-        for words in (("serve",), ("verify",), ("backup", "-")):
-            status, _, error = await run_tapgate(public_tmp_path / "data", *words, url=url)
+        for command in (("serve",), ("verify",), ("backup", "-")):
+            status, _, error = await run_tapgate(public_tmp_path / "data", *command, url=url)
             assert (status, error.count("\n")) == (1, 1), error
             assert POOL_MODE_ERROR in error
 

@@ -49,7 +49,7 @@ class FakeServer:
 
     @property
     def open_count(self) -> int:
-        return sum(not line.closed for line in self.connections)
+        return sum(not connection.closed for connection in self.connections)
 
 
 @pytest.fixture
@@ -180,31 +180,31 @@ def test_connections_are_never_lost_or_shared(steps: list[str]) -> None:
 async def _run_steps(steps: list[str]) -> None:
     fake_server = FakeServer()
     pool = Pool(fake_server.connect, POOL_SIZE)
-    asked: list[asyncio.Task[Any]] = []
+    pending: list[asyncio.Task[Any]] = []
     held: list[Any] = []
     for step in steps:
         if step == "take":
-            asked.append(asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS)))
+            pending.append(asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS)))
         elif step in ("give", "break") and held:
             if step == "break":
                 held[0].terminate()
             pool.release(held.pop(0))
-        elif step == "cancel" and asked:
-            asked.pop().cancel()
+        elif step == "cancel" and pending:
+            pending.pop().cancel()
         elif step in ("away", "back"):
             fake_server.is_down = step == "away"
         for _ in range(4):
             await asyncio.sleep(0)
-        ended = [task for task in asked if task.done()]
-        asked = [one for one in asked if not one.done()]
-        held += [one.result() for one in ended if not one.exception()]
+        finished = [task for task in pending if task.done()]
+        pending = [task for task in pending if not task.done()]
+        held += [task.result() for task in finished if not task.exception()]
         assert len(set(held)) == len(held)
-        assert not asked or len(held) == POOL_SIZE or fake_server.is_down
+        assert not pending or len(held) == POOL_SIZE or fake_server.is_down
     fake_server.is_down = False
-    for one in asked:
-        one.cancel()
-    await asyncio.gather(*asked, return_exceptions=True)
-    for line in held:
-        pool.release(line)
+    for task in pending:
+        task.cancel()
+    await asyncio.gather(*pending, return_exceptions=True)
+    for connection in held:
+        pool.release(connection)
     everything = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
     assert len(set(everything)) == POOL_SIZE

@@ -20,11 +20,11 @@ def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sealed_file, "CHUNK_BYTES", CHUNK_BYTES)
 
 
-def seal(plain: bytes, *, piece: int = 700) -> bytes:
+def seal(plain: bytes, *, write_bytes: int = 700) -> bytes:
     file = io.BytesIO()
     writer = SealedWriter(file, VAULT)
-    for start in range(0, len(plain), piece):
-        writer.write(plain[start : start + piece])
+    for start in range(0, len(plain), write_bytes):
+        writer.write(plain[start : start + write_bytes])
     writer.finish()
     assert writer.bytes_written == len(file.getvalue())
     return file.getvalue()
@@ -35,10 +35,10 @@ def open_sealed(data: bytes, vault: Vault = VAULT) -> bytes:
 
 
 @pytest.mark.parametrize("size", [0, 1, 999, 1000, 1001, 2000, 5432])
-@pytest.mark.parametrize("piece", [1, 700, 10_000])
-def test_sealed_content_is_returned_unchanged(size: int, piece: int) -> None:
+@pytest.mark.parametrize("write_bytes", [1, 700, 10_000])
+def test_sealed_content_is_returned_unchanged(size: int, write_bytes: int) -> None:
     plain = bytes(number % 251 for number in range(size))
-    file = seal(plain, piece=piece)
+    file = seal(plain, write_bytes=write_bytes)
     assert open_sealed(file) == plain
     assert len(file) == HEADER_BYTES + size + 16 * max(1, -(-size // CHUNK_BYTES))
 

@@ -82,25 +82,25 @@ async def terminate_connections(database: Database) -> None:
 async def test_all_listeners_receive_a_change_before_it_is_acknowledged(
     database: Database, signals: Signals, other_signals: Signals
 ) -> None:
-    heard: list[tuple[str, str]] = []
-    signals.subscribe("keys", lambda payload: heard.append(("here", payload)))
-    other_signals.subscribe("keys", lambda payload: heard.append(("there", payload)))
-    other_signals.subscribe("rules", lambda payload: heard.append(("wrong topic", payload)))
+    received: list[tuple[str, str]] = []
+    signals.subscribe("keys", lambda payload: received.append(("here", payload)))
+    other_signals.subscribe("keys", lambda payload: received.append(("there", payload)))
+    other_signals.subscribe("rules", lambda payload: received.append(("wrong topic", payload)))
     for number in range(20):
         await publish_change(database, signals, f"key {number} é\n")
-        assert sorted(heard) == [("here", f"key {number} é\n"), ("there", f"key {number} é\n")]
-        heard.clear()
+        assert sorted(received) == [("here", f"key {number} é\n"), ("there", f"key {number} é\n")]
+        received.clear()
 
 
 async def test_concurrent_changes_are_all_acknowledged(
     database: Database, signals: Signals, other_signals: Signals
 ) -> None:
-    heard: set[str] = set()
-    other_signals.subscribe("keys", heard.add)
+    received: set[str] = set()
+    other_signals.subscribe("keys", received.add)
 
     async def change_and_look(payload: str) -> None:
         await publish_change(database, signals, payload)
-        assert payload in heard
+        assert payload in received
 
     await asyncio.gather(*(change_and_look(str(number)) for number in range(50)))
 
@@ -108,39 +108,39 @@ async def test_concurrent_changes_are_all_acknowledged(
 async def test_rolled_back_change_is_not_signaled(
     database: Database, signals: Signals, other_signals: Signals
 ) -> None:
-    heard: list[str] = []
-    other_signals.subscribe("keys", heard.append)
+    received: list[str] = []
+    other_signals.subscribe("keys", received.append)
     with pytest.raises(ZeroDivisionError):
         async with database.transaction() as tx:
             await signals.publish(tx, "keys", "rolled back")
             _ = 1 / 0
     await publish_change(database, signals, "committed")
-    assert heard == ["committed"]
+    assert received == ["committed"]
 
 
 async def test_failing_handler_does_not_prevent_other_handlers_from_running(
     database: Database, signals: Signals
 ) -> None:
-    heard: list[str] = []
+    received: list[str] = []
     signals.subscribe("keys", lambda _: 1 // 0)  # type: ignore[arg-type, return-value]
-    signals.subscribe("keys", heard.append)
+    signals.subscribe("keys", received.append)
     await publish_change(database, signals, "first")
-    assert heard == ["first"]
+    assert received == ["first"]
 
 
 async def test_lost_connection_is_detected_and_reopened(
     database: Database, signals: Signals, other_signals: Signals
 ) -> None:
     gaps: list[bool] = []
-    heard: list[str] = []
+    received: list[str] = []
     other_signals.on_reconnect(lambda: gaps.append(other_signals.is_listening))
-    other_signals.subscribe("keys", heard.append)
+    other_signals.subscribe("keys", received.append)
     await terminate_connections(database)
     await wait_until(lambda: not other_signals.is_listening)
     await wait_until(lambda: other_signals.is_listening and signals.is_listening)
     assert gaps == [False]  # caches are cleared before they are used again
     await publish_change(database, signals, "afterwards")
-    assert heard == ["afterwards"]
+    assert received == ["afterwards"]
 
 
 async def test_acknowledgment_survives_a_connection_lost_while_waiting(
@@ -151,14 +151,14 @@ async def test_acknowledgment_survives_a_connection_lost_while_waiting(
         await publish_change(database, signals, str(number))
         await cut
     await wait_until(lambda: signals.is_listening and other_signals.is_listening)
-    heard: list[str] = []
-    other_signals.subscribe("keys", heard.append)
+    received: list[str] = []
+    other_signals.subscribe("keys", received.append)
     async with asyncio.timeout(60):  # the last termination may not have been noticed yet
         for number in itertools.count():
             await publish_change(database, signals, f"afterwards {number}")
-            if heard:
+            if received:
                 break
-    assert len(set(heard)) == len(heard)
+    assert len(set(received)) == len(received)
 
 
 async def test_stopping_during_acknowledgment_raises_no_unhandled_exception(
@@ -166,27 +166,27 @@ async def test_stopping_during_acknowledgment_raises_no_unhandled_exception(
 ) -> None:
     """The waiting task and the connection are gone, so the query's failure has no recipient."""
     gc.collect()  # exceptions of earlier tests must not count here
-    complaints: list[object] = []
+    unhandled: list[object] = []
     loop = asyncio.get_running_loop()
     before = loop.get_exception_handler()
-    loop.set_exception_handler(lambda _, error: complaints.append(error))
+    loop.set_exception_handler(lambda _, error: unhandled.append(error))
     try:
         for _ in range(20):
             signals = Signals(database_url)
             await signals.start()
             async with database.transaction() as tx:
                 ticket = await signals.publish(tx, "keys", "changed")
-            settling = asyncio.create_task(signals.wait_for_acks(ticket))
+            acknowledging = asyncio.create_task(signals.wait_for_acks(ticket))
             await asyncio.sleep(0)
             await asyncio.sleep(0)
-            settling.cancel()
-            await asyncio.gather(settling, return_exceptions=True)
+            acknowledging.cancel()
+            await asyncio.gather(acknowledging, return_exceptions=True)
             await signals.stop()
             await asyncio.sleep(0.01)
         gc.collect()
     finally:
         loop.set_exception_handler(before)
-    assert complaints == []
+    assert unhandled == []
 
 
 async def test_changes_reach_other_processes_and_do_not_wait_for_hung_or_dead_ones(

@@ -92,10 +92,10 @@ async def test_expired_rows_are_purged(harness: Harness, database: Database) -> 
         async with database.transaction() as tx:
             assert await code_send_limit.reserve(tx, f"+2327600{number:04}", now) is None
     harness.advance_clock(hours=1)
-    for phone, left in (("+23276100001", 6), ("+23276100002", 2)):
+    for phone, remaining in (("+23276100001", 6), ("+23276100002", 2)):
         async with database.transaction() as tx:
             assert await code_send_limit.reserve(tx, phone, harness.services.clock()) is None
-        assert await database.fetchval("SELECT count(*) FROM one_time_code_sends") == left
+        assert await database.fetchval("SELECT count(*) FROM one_time_code_sends") == remaining
 
 
 async def test_clock_set_back_by_hours_does_not_lock_a_number_out(

@@ -128,14 +128,14 @@ async def test_document_is_added_listed_and_downloaded(harness: Harness) -> None
         build_url(record), params={"cursor": page["next_cursor"]}, auth=harness.get_service_auth()
     )
     listed = [entry["document_id"] for entry in page["data"] + response.json()["data"]]
-    assert listed == [element["document_id"] for element in reversed(documents)]
-    shown = await get_document(harness, record, documents[0]["document_id"])
-    assert shown.headers["content-type"] == "image/png"
-    assert shown.headers["cache-control"] == "no-store"
-    assert shown.headers["x-content-type-options"] == "nosniff"
+    assert listed == [item["document_id"] for item in reversed(documents)]
+    downloaded = await get_document(harness, record, documents[0]["document_id"])
+    assert downloaded.headers["content-type"] == "image/png"
+    assert downloaded.headers["cache-control"] == "no-store"
+    assert downloaded.headers["x-content-type-options"] == "nosniff"
     name = f"{documents[0]['document_id']}.png"
-    assert shown.headers["content-disposition"] == f'attachment; filename="{name}"'
-    assert Image.open(io.BytesIO(shown.content)).tobytes() == build_image().tobytes()
+    assert downloaded.headers["content-disposition"] == f'attachment; filename="{name}"'
+    assert Image.open(io.BytesIO(downloaded.content)).tobytes() == build_image().tobytes()
 
 
 async def test_image_is_encrypted_in_the_database_and_bound_to_its_row(harness: Harness) -> None:
@@ -144,7 +144,7 @@ async def test_image_is_encrypted_in_the_database_and_bound_to_its_row(harness: 
         (await upload_document(harness, record)).json(),
         (await upload_document(harness, record)).json(),
     )
-    numbers = [ids.decode(ids.DOCUMENT, one["document_id"]) for one in (first, second)]
+    numbers = [ids.decode(ids.DOCUMENT, document["document_id"]) for document in (first, second)]
     database = harness.services.database
     for row in await database.fetch("SELECT image FROM kyc_documents"):
         assert b"PNG" not in row["image"]
@@ -312,10 +312,10 @@ INVALID_IMAGES: dict[str, str] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", INVALID_IMAGES)
-async def test_invalid_image_is_rejected(harness: Harness, what: str) -> None:
+@pytest.mark.parametrize("description", INVALID_IMAGES)
+async def test_invalid_image_is_rejected(harness: Harness, description: str) -> None:
     record = await harness.create_subscriber()
-    response = await upload_document(harness, record, INVALID_IMAGES[what])
+    response = await upload_document(harness, record, INVALID_IMAGES[description])
     assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
     assert list(response.json()["details"]["fields"]) == ["image"]
     assert await get_kyc_status(harness, record) == "NONE"
@@ -364,44 +364,44 @@ async def test_large_image_is_accepted_and_oversized_body_is_rejected(harness: H
 async def test_other_requests_are_served_while_an_image_is_decoded(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    record, read_picture = await harness.create_subscriber(), operations.decode_data_uri
-    begun, others_had_their_turn = threading.Event(), threading.Event()
+    record, decode_data_uri = await harness.create_subscriber(), operations.decode_data_uri
+    decoding, other_request_served = threading.Event(), threading.Event()
 
-    def slowly(image: str) -> images.EncodedImage:
-        begun.set()
-        assert others_had_their_turn.wait(30), "nobody else is answered"
-        return read_picture(image)
+    def decode_slowly(image: str) -> images.EncodedImage:
+        decoding.set()
+        assert other_request_served.wait(30), "nobody else is answered"
+        return decode_data_uri(image)
 
-    monkeypatch.setattr(operations, "decode_data_uri", slowly)
+    monkeypatch.setattr(operations, "decode_data_uri", decode_slowly)
     sending = asyncio.create_task(upload_document(harness, record))
-    while not begun.is_set():
+    while not decoding.is_set():
         await asyncio.sleep(0.002)
     assert await get_kyc_status(harness, record) == "NONE"
     assert not sending.done()
-    others_had_their_turn.set()
+    other_request_served.set()
     assert (await sending).status_code == 201
 
 
 async def test_decoding_a_large_image_does_not_block_the_event_loop(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    record, read_picture = await harness.create_subscriber(), operations.decode_data_uri
-    at_work = threading.Event()
+    record, decode_data_uri = await harness.create_subscriber(), operations.decode_data_uri
+    decoding = threading.Event()
 
-    def noticed(image: str) -> images.EncodedImage:
-        at_work.set()
+    def decode_and_flag(image: str) -> images.EncodedImage:
+        decoding.set()
         try:
-            return read_picture(image)
+            return decode_data_uri(image)
         finally:
-            at_work.clear()
+            decoding.clear()
 
-    monkeypatch.setattr(operations, "decode_data_uri", noticed)
+    monkeypatch.setattr(operations, "decode_data_uri", decode_and_flag)
     large = build_data_uri(encode_image(Image.new("RGB", (4000, 4000), RED)))
     for _ in range(10):  # a busy machine may stall for an entire attempt
         sending, turns = asyncio.create_task(upload_document(harness, record, large)), 0
         while not sending.done():
             await asyncio.sleep(0.001)
-            turns += at_work.is_set()
+            turns += decoding.is_set()
         assert (await sending).status_code == 201
         if turns > 10:
             break
@@ -442,8 +442,8 @@ async def test_document_uploads_and_views_are_audited(harness: Harness) -> None:
     assert (added["actor"]["id"], added["changes"]) == (admin.id, {"id_front": [None, document]})
     (updated,) = await harness.list_audit_entries(record["id"], "subscriber.updated")
     assert updated["changes"] == {"kyc_status": ["NONE", "PENDING"]}
-    (seen,) = await harness.list_audit_entries(record["id"], "subscriber.kyc_document_seen")
-    assert (seen["actor"]["id"], seen["reason"]) == (admin.id, document)
+    (viewed,) = await harness.list_audit_entries(record["id"], "subscriber.kyc_document_seen")
+    assert (viewed["actor"]["id"], viewed["reason"]) == (admin.id, document)
 
 
 async def test_only_system_admins_and_compliance_can_view_the_image(harness: Harness) -> None:
@@ -463,11 +463,11 @@ async def test_only_system_admins_and_compliance_can_view_the_image(harness: Har
 async def test_unknown_subscriber_or_document_is_not_found(harness: Harness) -> None:
     record, other = await harness.create_subscriber(), await harness.create_subscriber()
     document = (await upload_document(harness, record)).json()["document_id"]
-    nobody = {"id": "sub_0000000000000"}
+    unknown = {"id": "sub_0000000000000"}
     for response in (
-        await upload_document(harness, nobody),
-        await get_document(harness, nobody, document),
-        await harness.client.get(build_url(nobody), auth=harness.get_service_auth()),
+        await upload_document(harness, unknown),
+        await get_document(harness, unknown, document),
+        await harness.client.get(build_url(unknown), auth=harness.get_service_auth()),
     ):
         assert (response.status_code, response.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
     for owner, name in ((other, document), (record, "doc_0000000000000"), (record, "x")):

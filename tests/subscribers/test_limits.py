@@ -129,10 +129,13 @@ async def test_usage_recorded_by_a_clock_that_runs_ahead_still_counts(harness: H
 async def test_refund_reduces_usage_and_a_lowered_limit_leaves_zero_remaining(
     harness: Harness,
 ) -> None:
-    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    payer, merchant = (
+        await harness.create_subscriber(balance="1000"),
+        await create_processor(harness),
+    )
     card = await harness.create_card(payer["id"])
-    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "100")
-    await submit_refund(harness, paid, shop, "40")
+    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "100")
+    await submit_refund(harness, paid, merchant, "40")
     assert (await get_limits(harness, payer["id"]))["daily"]["used"] == "60.00"
     await set_limit(harness, daily_limit="50")
     daily = (await get_limits(harness, payer["id"]))["daily"]

@@ -25,49 +25,49 @@ async def test_subscribers_are_paged_newest_first(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     records = [await harness.create_subscriber() for _ in range(5)]
-    seen: list[dict[str, Any]] = []
+    fetched: list[dict[str, Any]] = []
     query = {"limit": "2"}
     for has_more in (True, True, False):
         page = (await client.get(URL, params=query, auth=harness.get_service_auth())).json()
         assert list(page) == ["data", "has_more", "next_cursor"]
         assert page["has_more"] is has_more
-        seen += page["data"]
+        fetched += page["data"]
         query["cursor"] = page["next_cursor"]
     assert page["next_cursor"] is None
-    assert seen == records[::-1]
+    assert fetched == records[::-1]
 
 
 async def test_pages_are_stable_during_new_registrations(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    there = [(await harness.create_subscriber())["id"] for _ in range(6)]
-    seen: list[str] = []
+    existing = [(await harness.create_subscriber())["id"] for _ in range(6)]
+    fetched: list[str] = []
     query = {"limit": "2"}
     while True:
         page = (await client.get(URL, params=query, auth=harness.get_service_auth())).json()
-        seen += [record["id"] for record in page["data"]]
+        fetched += [record["id"] for record in page["data"]]
         if not page["has_more"]:
             break
         query["cursor"] = page["next_cursor"]
         await harness.create_subscriber()
-    assert seen == there[::-1]
+    assert fetched == existing[::-1]
 
 
 async def test_subscribers_are_filtered(client: httpx2.AsyncClient, harness: Harness) -> None:
-    plain, blocked, verified = [await harness.create_subscriber() for _ in range(3)]
+    active, blocked, verified = [await harness.create_subscriber() for _ in range(3)]
     admin = await harness.create_admin()
     await client.post(f"{URL}/{blocked['id']}/block", json={"reason": "r"}, auth=admin)
     await client.put(f"{URL}/{verified['id']}", json={"kyc_level": 2}, auth=admin)
 
-    async def found(**query: Any) -> list[str]:
+    async def list_ids(**query: Any) -> list[str]:
         return [record["id"] for record in await list_subscribers(harness, **query)]
 
-    assert await found(status="BLOCKED") == [blocked["id"]]
-    assert await found(status="ACTIVE") == [verified["id"], plain["id"]]
-    assert await found(status="CLOSED") == []
-    assert await found(kyc_level=2) == [verified["id"]]
-    assert await found(phone_number=plain["phone_number"]) == [plain["id"]]
-    assert await found(kyc_level=1, status="ACTIVE", search="kamara") == [plain["id"]]
+    assert await list_ids(status="BLOCKED") == [blocked["id"]]
+    assert await list_ids(status="ACTIVE") == [verified["id"], active["id"]]
+    assert await list_ids(status="CLOSED") == []
+    assert await list_ids(kyc_level=2) == [verified["id"]]
+    assert await list_ids(phone_number=active["phone_number"]) == [active["id"]]
+    assert await list_ids(kyc_level=1, status="ACTIVE", search="kamara") == [active["id"]]
 
 
 async def test_unencoded_plus_in_a_phone_number_is_accepted(

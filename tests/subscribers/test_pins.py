@@ -118,9 +118,9 @@ async def test_concurrent_wrong_pins_do_not_exceed_the_attempt_limit(harness: Ha
     codes = Counter(response.json()["code"] for response in responses)
     assert codes == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 47}
     remaining = {
-        http_response.json()["details"]["attempts_remaining"]
-        for http_response in responses
-        if http_response.status_code == 400
+        response.json()["details"]["attempts_remaining"]
+        for response in responses
+        if response.status_code == 400
     }
     assert remaining == {0, 1, 2}
 

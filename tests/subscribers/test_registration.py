@@ -148,10 +148,10 @@ async def test_duplicate_phone_number_is_rejected(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     record = await harness.create_subscriber()
-    written_otherwise = f"{record['phone_number'][:4]} {record['phone_number'][4:]}"
+    other_format = f"{record['phone_number'][:4]} {record['phone_number'][4:]}"
     response = await client.post(
         URL,
-        json=build_registration(harness, phone_number=written_otherwise),
+        json=build_registration(harness, phone_number=other_format),
         auth=harness.get_service_auth(),
     )
     assert (response.status_code, response.json()["code"]) == (409, "DUPLICATE_PHONE")
@@ -257,13 +257,13 @@ async def test_weak_pin_is_rejected(client: httpx2.AsyncClient, harness: Harness
 
 
 async def test_public_name_shows_only_the_initial_of_the_last_name(harness: Harness) -> None:
-    for first, last, seen in (
+    for first, last, expected in (
         ("Aminata", " Kamara ", "Aminata K."),
         ("Mary Ann", "Koroma Kamara", "Mary Ann K."),
     ):
         record = await harness.create_subscriber(first_name=first, last_name=last)
         assert record["last_name"] == last.strip()
-        assert await get_public_name(harness, record) == seen
+        assert await get_public_name(harness, record) == expected
     response = await harness.client.put(
         f"{URL}/{record['id']}", json={"last_name": "Sesay"}, auth=await harness.create_admin()
     )

@@ -138,8 +138,8 @@ async def test_update_that_restricts_discloses_nothing(harness: Harness) -> None
 )
 def test_disclosed_record_has_all_fields_of_the_full_record(full: Any, disclosed: Any) -> None:
     """A field added to one type must be added to both."""
-    own = {"restricted"} - set(full.__struct_fields__)
-    assert set(disclosed.__struct_fields__) - own == set(full.__struct_fields__)
+    extra_fields = {"restricted"} - set(full.__struct_fields__)
+    assert set(disclosed.__struct_fields__) - extra_fields == set(full.__struct_fields__)
 
 
 async def test_services_have_access_without_a_code(harness: Harness) -> None:

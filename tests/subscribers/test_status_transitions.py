@@ -65,8 +65,12 @@ async def test_every_transition_from_every_status(
 
 
 def test_transition_table_allows_exactly_the_valid_transitions() -> None:
-    ways = {(move.event, *way) for move in (BLOCK, UNBLOCK, CLOSE) for way in move.allowed.items()}
-    assert ways == {
+    allowed = {
+        (transition.event, *step)
+        for transition in (BLOCK, UNBLOCK, CLOSE)
+        for step in transition.allowed.items()
+    }
+    assert allowed == {
         ("blocked", "active", "blocked"),
         ("unblocked", "blocked", "active"),
         ("closed", "active", "closed"),

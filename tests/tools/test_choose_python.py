@@ -22,10 +22,10 @@ def run_choose(*folders: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def create_fake_python(folder: Path, name: str, says: str) -> Path:
+def create_fake_python(folder: Path, name: str, output: str) -> Path:
     folder.mkdir(exist_ok=True)
     path = folder / name
-    path.write_text(f"#!/bin/sh\n{says}\n")
+    path.write_text(f"#!/bin/sh\n{output}\n")
     path.chmod(0o700)
     return path
 

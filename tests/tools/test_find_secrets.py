@@ -18,8 +18,8 @@ def run_find(folder: Path) -> subprocess.CompletedProcess[str]:
 
 def create_project(folder: Path, **files: str) -> None:
     subprocess.run(["git", "init", "--quiet", folder], check=True)
-    made_known = subprocess.run(SCAN_COMMAND, cwd=folder, capture_output=True, check=True).stdout
-    (folder / ".secrets.baseline").write_bytes(made_known)
+    baseline = subprocess.run(SCAN_COMMAND, cwd=folder, capture_output=True, check=True).stdout
+    (folder / ".secrets.baseline").write_bytes(baseline)
     for name, text in files.items():
         (folder / name).write_text(text)
     subprocess.run(["git", "add", "--all"], cwd=folder, check=True)
@@ -47,6 +47,6 @@ def test_known_secret_may_move_within_its_file_only(tmp_path: Path) -> None:
 
 def test_baseline_file_is_not_reported_as_a_secret(tmp_path: Path) -> None:
     create_project(tmp_path, notes=f"key {KEY}\n")
-    made_known = subprocess.run(SCAN_COMMAND, cwd=tmp_path, capture_output=True, check=True).stdout
-    (tmp_path / ".secrets.baseline").write_bytes(made_known)
+    baseline = subprocess.run(SCAN_COMMAND, cwd=tmp_path, capture_output=True, check=True).stdout
+    (tmp_path / ".secrets.baseline").write_bytes(baseline)
     assert run_find(tmp_path).returncode == 0

@@ -90,7 +90,7 @@ async def _register_customers(ada: Admin, app: App, participants: Participants) 
     given = sum(OPENING_BALANCES[name] for name in CUSTOMERS)
     deposit = _format_amount(OPENING_BALANCES[plan.BANK] + given)
     require_success(await ada.post(f"admin/partners/{bank}/fund", amount=deposit))
-    cards = {name: f"TORTURE-{place:03d}" for place, name in enumerate(CUSTOMERS)}
+    cards = {name: f"TORTURE-{index:03d}" for index, name in enumerate(CUSTOMERS)}
     await ada.upload_cards(*cards.values())
     for name in CUSTOMERS:
         customer = await app.register_customer(f"{name.title()} Kamara")

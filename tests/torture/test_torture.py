@@ -149,9 +149,11 @@ TAMPERING_CASES = {
 }
 
 
-@pytest.mark.parametrize("what", TAMPERING_CASES)
-async def test_reconciler_detects_tampering_with_the_tables(run: TortureRun, what: str) -> None:
-    sql, kind, expected = TAMPERING_CASES[what]
+@pytest.mark.parametrize("description", TAMPERING_CASES)
+async def test_reconciler_detects_tampering_with_the_tables(
+    run: TortureRun, description: str
+) -> None:
+    sql, kind, expected = TAMPERING_CASES[description]
     findings = await builders.reconcile_after_tampering(run, sql, get_transaction_id(run, kind))
     assert set(findings.by_kind()) == expected, [str(finding) for finding in findings.all]
 
@@ -159,16 +161,16 @@ async def test_reconciler_detects_tampering_with_the_tables(run: TortureRun, wha
 async def test_reconciler_detects_an_acknowledged_operation_that_is_missing(
     run: TortureRun,
 ) -> None:
-    book = copy.deepcopy(run.client_ledger)
+    client_ledger = copy.deepcopy(run.client_ledger)
     paid = copy.deepcopy(builders.find_succeeded(run, "pos"))
     assert paid.acknowledgment is not None
     paid.operation = msgspec.structs.replace(paid.operation, idempotency_key="never-sent")
     paid.acknowledgment = msgspec.structs.replace(
         paid.acknowledgment, transaction_id=ids.encode(ids.TRANSACTION, 1)
     )
-    book.operations["never-sent"] = paid
-    book.apply(paid)
-    findings = await builders.reconcile_with(run, book)
+    client_ledger.operations["never-sent"] = paid
+    client_ledger.apply(paid)
+    findings = await builders.reconcile_with(run, client_ledger)
     assert set(findings.by_kind()) == {"lost", "balance", "events"}
     assert {finding.subject for finding in findings.all if finding.kind == "lost"} == {"never-sent"}
 
@@ -176,20 +178,20 @@ async def test_reconciler_detects_an_acknowledged_operation_that_is_missing(
 async def test_reconciler_detects_amounts_that_differ_from_the_acknowledgment(
     run: TortureRun,
 ) -> None:
-    book = copy.deepcopy(run.client_ledger)
-    sent = book.operations[builders.find_succeeded(run, "p2p").operation.idempotency_key]
+    client_ledger = copy.deepcopy(run.client_ledger)
+    sent = client_ledger.operations[builders.find_succeeded(run, "p2p").operation.idempotency_key]
     assert sent.acknowledgment is not None
     sent.acknowledgment.amounts["payer_balance"] += 1
-    findings = await builders.reconcile_with(run, book)
+    findings = await builders.reconcile_with(run, client_ledger)
     assert set(findings.by_kind()) == {"wrong values"}
     assert {finding.subject for finding in findings.all} == {sent.operation.idempotency_key}
 
 
 async def test_reconciler_detects_a_transaction_unknown_to_the_clients(run: TortureRun) -> None:
-    book = copy.deepcopy(run.client_ledger)
-    forgotten = builders.find_succeeded(run, "cash_in").operation.idempotency_key
-    del book.operations[forgotten]
-    findings = await builders.reconcile_with(run, book)
+    client_ledger = copy.deepcopy(run.client_ledger)
+    removed = builders.find_succeeded(run, "cash_in").operation.idempotency_key
+    del client_ledger.operations[removed]
+    findings = await builders.reconcile_with(run, client_ledger)
     assert set(findings.by_kind()) == {"unexpected", "events"}
 
 
@@ -227,12 +229,12 @@ async def test_invalid_responses_are_reported_as_findings(run: TortureRun) -> No
         "wrong values",
         "failure",
     ]
-    assert {one.kind for one in findings.all[3:]} == {"rejection", "wrong values"}
+    assert {finding.kind for finding in findings.all[3:]} == {"rejection", "wrong values"}
 
 
 async def test_invalid_event_deliveries_are_reported_as_findings(run: TortureRun) -> None:
     findings, receiver = Findings(), WebhookReceiver()
-    arrived, sent = EventReceiver(receiver), builders.find_succeeded(run, "p2p")
+    event_receiver, sent = EventReceiver(receiver), builders.find_succeeded(run, "p2p")
     assert sent.acknowledgment is not None
     body = {"type": "transaction.completed", "data": {"id": sent.acknowledgment.transaction_id}}
     for webhook_id, extra in (("dlv_1", {}), ("dlv_1", {}), ("dlv_2", {}), ("dlv_1", {"x": 1})):
@@ -240,11 +242,11 @@ async def test_invalid_event_deliveries_are_reported_as_findings(run: TortureRun
         receiver.received.append(
             ReceivedWebhook("POST / HTTP/1.1", {"webhook-id": webhook_id}, raw)
         )
-    await arrived.reconcile([sent], findings, timeout_seconds=0)
+    await event_receiver.reconcile([sent], findings, timeout_seconds=0)
     assert [finding.subject for finding in findings.all] == [
         "dlv_1",
         f"transaction.completed {sent.acknowledgment.transaction_id}",
     ]
     findings = Findings()
     await EventReceiver(WebhookReceiver()).reconcile([sent], findings, timeout_seconds=0)
-    assert [one.detail for one in findings.all] == ["missing 1 times"]
+    assert [finding.detail for finding in findings.all] == ["missing 1 times"]

@@ -51,9 +51,12 @@ async def list_entries(harness: Harness, caller: Any, transaction_id: str) -> li
 
 
 async def test_entries_of_a_payment_and_its_refund(harness: Harness, admin: BearerAuth) -> None:
-    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    payer, merchant = (
+        await harness.create_subscriber(balance="1000"),
+        await create_processor(harness),
+    )
     card = await harness.create_card(payer["id"])
-    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "100")
+    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "100")
     first, fee = (await get_transaction(harness, admin, paid, "entries"))["entries"]
     account = payer["account_id"]
     assert first == {
@@ -70,7 +73,7 @@ async def test_entries_of_a_payment_and_its_refund(harness: Harness, admin: Bear
             "account_id": fee["debit"]["account_id"],
             "kind": "settlement",
             "holder_type": "processor",
-            "holder_id": shop,
+            "holder_id": merchant,
             "name": "Kamara Stores",
             "balance_after": "100.00",
         },
@@ -88,7 +91,7 @@ async def test_entries_of_a_payment_and_its_refund(harness: Harness, admin: Bear
         ("wallet", "settlement", "100.00", "900.00", "100.00"),
         ("settlement", "fees", "1.00", "99.00", None),
     ]
-    returned = await submit_refund(harness, paid, shop, "100")
+    returned = await submit_refund(harness, paid, merchant, "100")
     assert await list_entries(harness, admin, returned) == [
         ("fees", "settlement", "1.00", None, "100.00"),
         ("settlement", "wallet", "100.00", "0.00", "1000.00"),
@@ -98,9 +101,9 @@ async def test_entries_of_a_payment_and_its_refund(harness: Harness, admin: Bear
 async def test_commission_entry_credits_the_agents_commission_account(
     harness: Harness, admin: BearerAuth
 ) -> None:
-    kadiatu, somebody = await create_agent(harness), await harness.create_subscriber()
+    kadiatu, subscriber = await create_agent(harness), await harness.create_subscriber()
     await submit_and_get_id(harness, chart.AGENT_FUND, "cash", kadiatu, "500")
-    paid_in = await submit_and_get_id(harness, chart.AGENT_CASHIN, kadiatu, somebody["id"], "100")
+    paid_in = await submit_and_get_id(harness, chart.AGENT_CASHIN, kadiatu, subscriber["id"], "100")
     entries = (await get_transaction(harness, admin, paid_in, "entries"))["entries"]
     assert await list_entries(harness, admin, paid_in) == [
         ("float", "wallet", "100.00", "400.00", "100.00"),
@@ -129,9 +132,12 @@ async def test_held_and_declined_transactions_have_no_entries(
 
 
 async def test_chain_links_a_payment_and_its_refunds(harness: Harness, admin: BearerAuth) -> None:
-    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    payer, merchant = (
+        await harness.create_subscriber(balance="1000"),
+        await create_processor(harness),
+    )
     card = await harness.create_card(payer["id"])
-    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "100")
+    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "100")
     none = {"count": 0, "last_at": None}
     assert await get_transaction(harness, admin, paid, "chain") == {
         "original": None,
@@ -139,8 +145,8 @@ async def test_chain_links_a_payment_and_its_refunds(harness: Harness, admin: Be
         "replays": none,
     }
     parts = [
-        await submit_refund(harness, paid, shop, "30"),
-        await submit_refund(harness, paid, shop, "20"),
+        await submit_refund(harness, paid, merchant, "30"),
+        await submit_refund(harness, paid, merchant, "20"),
     ]
     chain = await get_transaction(harness, admin, paid, "chain")
     assert chain["original"] is None

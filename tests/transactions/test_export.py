@@ -44,25 +44,28 @@ def to_csv_row(record: dict[str, Any]) -> dict[str, str]:
 
 
 async def test_export_matches_the_list(harness: Harness, key: BearerAuth) -> None:
-    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    payer, merchant = (
+        await harness.create_subscriber(balance="1000"),
+        await create_processor(harness),
+    )
     friend, card = await harness.create_subscriber(), await harness.create_card(payer["id"])
     context = {"terminal_id": "ter_0000000000001", "merchant_name": "Kamara", "memo": 'a "b", c'}
     request = ScopedIdempotencyKey("test", "order-1", b"")
     paid = await submit_and_get_id(
-        harness, chart.POS_PAYMENT, card, shop, "10", context=context, idempotency_key=request
+        harness, chart.POS_PAYMENT, card, merchant, "10", context=context, idempotency_key=request
     )
-    await submit_refund(harness, paid, shop, "5")
+    await submit_refund(harness, paid, merchant, "5")
     await submit_command(harness, chart.TRANSFER_P2P, payer["id"], friend["id"], "9000")
     await harness.services.database.execute(
         """INSERT INTO cards (id, serial, status, created_at, updated_at)
            VALUES (1, 'TAP-NOBODYS', 'UNASSIGNED', now(), now())"""
     )
-    await submit_command(harness, chart.POS_PAYMENT, "TAP-NOBODYS", shop, "10")
+    await submit_command(harness, chart.POS_PAYMENT, "TAP-NOBODYS", merchant, "10")
     for caller in (key, await harness.create_admin("F")):
         for filters in (
             {},
             {"user_id": payer["id"]},
-            {"user_id": shop, "type": "refund"},
+            {"user_id": merchant, "type": "refund"},
             {"card_serial": card},
             {"status": "failed"},
             {"from": "2020-01-01", "to": "2020-12-31"},
@@ -101,28 +104,37 @@ async def test_export_continues_from_the_cursor(
     ]
     assert len(expected) == 8
     for limit in (1, 2, 3, 4, 7, 8):
-        seen: list[str] = []
+        exported: list[str] = []
         cursor: dict[str, str] = {"cursor": ids.encode("cur_", 2**63 - 1)}
         while cursor:
             created = await get_csv(harness, key, user_id=subscriber["id"], limit=limit, **cursor)
             assert len(parse_rows(created)) <= limit
-            seen += [row["id"] for row in parse_rows(created)]
+            exported += [row["id"] for row in parse_rows(created)]
             following = created.headers.get("X-Next-Cursor")
             cursor = {"cursor": following} if following else {}
             await harness.deposit(subscriber["id"], "1")  # newer than the exported rows
-        assert [id for id in seen if id in expected] == expected
-        assert len(set(seen)) == len(seen)
+        assert [id for id in exported if id in expected] == expected
+        assert len(set(exported)) == len(exported)
 
 
 async def test_export_cells_cannot_be_formulas(harness: Harness, key: BearerAuth) -> None:
-    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    payer, merchant = (
+        await harness.create_subscriber(balance="1000"),
+        await create_processor(harness),
+    )
     await harness.disable_compliance_rules()
     card = await harness.create_card(payer["id"])
     for number, text in enumerate(FORMULA_PAYLOADS):
         context = dict.fromkeys(("memo", "merchant_name", "transaction_ref", "terminal_id"), text)
         request = ScopedIdempotencyKey("test", f"{text}{number}", b"")
         await submit_and_get_id(
-            harness, chart.POS_PAYMENT, card, shop, "1", context=context, idempotency_key=request
+            harness,
+            chart.POS_PAYMENT,
+            card,
+            merchant,
+            "1",
+            context=context,
+            idempotency_key=request,
         )
     created = await get_csv(harness, key, user_id=payer["id"], type="pos_payment")
     assert len(parse_rows(created)) == len(FORMULA_PAYLOADS)

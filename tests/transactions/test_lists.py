@@ -42,15 +42,18 @@ async def key(harness: Harness) -> BearerAuth:
 
 
 async def test_filters_narrow_the_list(harness: Harness, key: BearerAuth) -> None:
-    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    payer, merchant = (
+        await harness.create_subscriber(balance="1000"),
+        await create_processor(harness),
+    )
     friend = await harness.create_subscriber()
     card, other_card = (
         await harness.create_card(payer["id"]),
         await harness.create_card(payer["id"]),
     )
     friends_card = await harness.create_card(friend["id"])
-    by_card = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "10")
-    by_other = await submit_and_get_id(harness, chart.POS_PAYMENT, other_card, shop, "10")
+    by_card = await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "10")
+    by_other = await submit_and_get_id(harness, chart.POS_PAYMENT, other_card, merchant, "10")
     sent = await submit_and_get_id(harness, chart.TRANSFER_P2P, payer["id"], friends_card, "10")
     declined = await submit_command(harness, chart.TRANSFER_P2P, payer["id"], friends_card, "9000")
     assert declined.result is not None
@@ -62,11 +65,11 @@ async def test_filters_narrow_the_list(harness: Harness, key: BearerAuth) -> Non
         ({"type": "transfer_p2p"}, [failed, sent]),
         ({"status": "failed"}, [failed]),
         ({"failure_code": "INSUFFICIENT_FUNDS"}, [failed]),
-        ({"failure_code": "INSUFFICIENT_FUNDS", "user_id": shop}, []),
+        ({"failure_code": "INSUFFICIENT_FUNDS", "user_id": merchant}, []),
         ({"failure_code": "CARD_BLOCKED"}, []),
         ({"status": "completed", "type": "transfer_p2p"}, [sent]),
         ({"user_id": friend["id"]}, [failed, sent]),
-        ({"user_id": shop}, [by_other, by_card]),
+        ({"user_id": merchant}, [by_other, by_card]),
         ({"user_id": payer["id"], "card_serial": other_card}, [by_other]),
         ({"user_id": payer["id"], "card_serial": friends_card}, [failed, sent]),
         ({"user_id": friend["id"], "card_serial": card}, []),
@@ -105,25 +108,30 @@ async def test_invalid_filter_values_are_rejected(
 async def test_pagination_returns_each_transaction_once_under_concurrent_inserts(
     harness: Harness, key: BearerAuth, filters: Mapping[str, str]
 ) -> None:
-    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    payer, merchant = (
+        await harness.create_subscriber(balance="1000"),
+        await create_processor(harness),
+    )
     card = await harness.create_card(payer["id"])
-    paid = [await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "1") for _ in range(7)]
-    names = {"payer": payer["id"], "shop": shop, "card": card}
-    asked = {
+    paid = [
+        await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "1") for _ in range(7)
+    ]
+    names = {"payer": payer["id"], "shop": merchant, "card": card}
+    query = {
         {"user": "user_id", "card": "card_serial"}[name]: names[value]
         for name, value in filters.items()
     }
-    seen, cursor = [], {}
+    fetched, cursor = [], {}
     while True:
-        response = await get_page(harness, key, limit="2", **asked, **cursor)
-        seen += [record["id"] for record in response["data"]]
+        response = await get_page(harness, key, limit="2", **query, **cursor)
+        fetched += [record["id"] for record in response["data"]]
         assert response["has_more"] == (response["next_cursor"] is not None)
         if not response["has_more"]:
             break
         cursor = {"cursor": response["next_cursor"]}
-        await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "1")
-    assert [id for id in seen if id in paid] == paid[::-1]
-    assert len(set(seen)) == len(seen)
+        await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "1")
+    assert [id for id in fetched if id in paid] == paid[::-1]
+    assert len(set(fetched)) == len(fetched)
 
 
 async def test_period_filter_is_exact_to_the_millisecond(harness: Harness, key: BearerAuth) -> None:
@@ -134,18 +142,26 @@ async def test_period_filter_is_exact_to_the_millisecond(harness: Harness, key: 
     records = (await get_page(harness, key, user_id=subscriber["id"]))["data"]
     newest, middle, oldest = (record["created_at"] for record in records)
 
-    async def within(**period: str) -> list[str]:
+    async def list_in_period(**period: str) -> list[str]:
         theirs = await list_ids(harness, key, user_id=subscriber["id"], **period)
         assert await list_ids(harness, key, **period) == theirs
         return [record["created_at"] for record in records if record["id"] in theirs]
 
-    assert await within(**{"from": middle}) == [newest, middle]
-    assert await within(to=middle) == [middle, oldest]
-    assert await within(**{"from": middle, "to": middle}) == [middle]
-    assert await within(**{"from": newest[:10], "to": newest[:10]}) == [newest, middle, oldest]
+    assert await list_in_period(**{"from": middle}) == [newest, middle]
+    assert await list_in_period(to=middle) == [middle, oldest]
+    assert await list_in_period(**{"from": middle, "to": middle}) == [middle]
+    assert await list_in_period(**{"from": newest[:10], "to": newest[:10]}) == [
+        newest,
+        middle,
+        oldest,
+    ]
     before = format_rfc3339(datetime.now(UTC) - timedelta(hours=3))
-    assert await within(to=before) == []
-    assert await within(**{"from": "1000-01-01", "to": "9998-12-31"}) == [newest, middle, oldest]
+    assert await list_in_period(to=before) == []
+    assert await list_in_period(**{"from": "1000-01-01", "to": "9998-12-31"}) == [
+        newest,
+        middle,
+        oldest,
+    ]
 
 
 async def test_dates_use_the_platform_timezone(harness: Harness, key: BearerAuth) -> None:
@@ -156,7 +172,7 @@ async def test_dates_use_the_platform_timezone(harness: Harness, key: BearerAuth
         settings = harness.services.settings
         harness.services.settings = msgspec.structs.replace(settings, timezone=ZoneInfo(zone))
         day = moment.astimezone(ZoneInfo(zone)).date()
-        for asked, expected in ((day, [record["id"]]), (day + timedelta(days=1), [])):
-            bound = asked.isoformat()
+        for requested_day, expected in ((day, [record["id"]]), (day + timedelta(days=1), [])):
+            bound = requested_day.isoformat()
             period = {"from": bound, "to": bound}
             assert await list_ids(harness, key, user_id=subscriber["id"], **period) == expected

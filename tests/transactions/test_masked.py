@@ -208,14 +208,14 @@ async def test_counterparty_lists_contain_the_masked_transactions(
         "110.00",
     )
     for url in (URL, f"/api/v1/processors/{masked_transactions.processor}/transactions"):
-        shops = await masked_transactions.get_page(
+        merchant_page = await masked_transactions.get_page(
             admin, url, **({"user_id": masked_transactions.processor} if url == URL else {})
         )
-        assert {row["id"] for row in shops["data"]} == {
+        assert {row["id"] for row in merchant_page["data"]} == {
             masked_transactions.paid,
             masked_transactions.refunded,
         }
-        assert shops["masked"] is True and "Zebulonia" not in str(shops)
+        assert merchant_page["masked"] is True and "Zebulonia" not in str(merchant_page)
 
 
 @pytest.mark.parametrize("kind", ["admin", "key"])

@@ -50,7 +50,10 @@ async def list_transactions(
 
 
 async def test_payment_record_has_every_field_of_the_interface(harness: Harness) -> None:
-    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    payer, merchant = (
+        await harness.create_subscriber(balance="1000"),
+        await create_processor(harness),
+    )
     card = await harness.create_card(payer["id"])
     context = {
         "terminal_id": "ter_0000000000001",
@@ -64,7 +67,7 @@ async def test_payment_record_has_every_field_of_the_interface(harness: Harness)
         harness,
         chart.POS_PAYMENT,
         card,
-        shop,
+        merchant,
         "100",
         context=context,
         idempotency_key=request,
@@ -86,11 +89,11 @@ async def test_payment_record_has_every_field_of_the_interface(harness: Harness)
             "name": "Aminata K.",
             "card_serial": card,
         },
-        "to": {"type": "processor", "id": shop, "name": "Kamara (public)", "card_serial": None},
+        "to": {"type": "processor", "id": merchant, "name": "Kamara (public)", "card_serial": None},
         "direction": None,
         "balance_after": None,
         "card_serial": card,
-        "processor_id": shop,
+        "processor_id": merchant,
         **context,
         "approval_code": calculate_approval_code(ids.decode(ids.TRANSACTION, paid) or 0),
         "original_transaction_id": None,
@@ -103,13 +106,16 @@ async def test_payment_record_has_every_field_of_the_interface(harness: Harness)
 
 
 async def test_refund_record_references_the_original_payment(harness: Harness) -> None:
-    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    payer, merchant = (
+        await harness.create_subscriber(balance="1000"),
+        await create_processor(harness),
+    )
     card = await harness.create_card(payer["id"])
-    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "100")
-    returned = await get_transaction(harness, await submit_refund(harness, paid, shop, "40"))
+    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "100")
+    returned = await get_transaction(harness, await submit_refund(harness, paid, merchant, "40"))
     assert returned["original_transaction_id"] == paid
-    assert (returned["processor_id"], returned["approval_code"]) == (shop, None)
-    assert (returned["from"]["id"], returned["to"]["id"]) == (shop, payer["id"])
+    assert (returned["processor_id"], returned["approval_code"]) == (merchant, None)
+    assert (returned["from"]["id"], returned["to"]["id"]) == (merchant, payer["id"])
     original = await get_transaction(harness, paid)
     assert (original["status"], original["refunded_amount"]) == ("partially_refunded", "40.00")
 
@@ -141,14 +147,14 @@ async def test_only_admins_see_full_names_and_failure_details(harness: Harness) 
 
 
 async def test_payment_with_an_unlinked_card_has_no_payer(harness: Harness) -> None:
-    shop, card = await create_processor(harness), "TAP-UNLINKED"
+    merchant, card = await create_processor(harness), "TAP-UNLINKED"
     await harness.services.database.execute(
         """INSERT INTO cards (id, serial, status, created_at, updated_at)
            VALUES ($1, $2, 'UNASSIGNED', now(), now())""",
         harness.services.new_id(),
         card,
     )
-    outcome = await submit_command(harness, chart.POS_PAYMENT, card, shop, "100")
+    outcome = await submit_command(harness, chart.POS_PAYMENT, card, merchant, "100")
     assert outcome.result is not None
     record = await get_transaction(harness, encode_transaction_id(outcome.result))
     assert (record["from"], record["card_serial"]) == (None, card)
@@ -171,17 +177,17 @@ async def test_payment_with_an_unlinked_card_has_no_payer(harness: Harness) -> N
 
 async def test_record_names_the_type_of_each_party(harness: Harness) -> None:
     subscriber, bank = await harness.create_subscriber(), await create_partner(harness)
-    seller, shop = await create_agent(harness), await create_processor(harness)
+    seller, merchant = await create_agent(harness), await create_processor(harness)
     deposit = await submit_and_get_id(harness, chart.PARTNER_DEPOSIT, "cash", bank, "500")
     top_up = await submit_and_get_id(harness, chart.PARTNER_FUND, bank, subscriber["id"], "100")
     funded = await submit_and_get_id(harness, chart.AGENT_FUND, "cash", seller, "500")
     card = await harness.create_card(subscriber["id"])
-    paid = await submit_and_get_id(harness, chart.ONLINE_PAYMENT, card, shop, "10")
-    words = {}
+    paid = await submit_and_get_id(harness, chart.ONLINE_PAYMENT, card, merchant, "10")
+    party_types = {}
     for transaction in (deposit, top_up, funded, paid):
         record = await get_transaction(harness, transaction)
-        words[transaction] = (record["from"]["type"], record["to"]["type"])
-    assert words == {
+        party_types[transaction] = (record["from"]["type"], record["to"]["type"])
+    assert party_types == {
         deposit: ("platform", "partner"),
         top_up: ("partner", "subscriber"),
         funded: ("platform", "agent"),
@@ -234,11 +240,11 @@ async def test_held_transaction_has_no_balance_after(harness: Harness) -> None:
 
 
 async def test_payment_under_review_has_no_approval_code(harness: Harness) -> None:
-    payer, shop = await harness.create_subscriber(), await create_processor(harness)
+    payer, merchant = await harness.create_subscriber(), await create_processor(harness)
     await set_kyc_level(harness, payer["id"], 3)
     await harness.deposit(payer["id"], "900000")
     card = await harness.create_card(payer["id"])
-    held = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "600000")
+    held = await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "600000")
     record = await get_transaction(harness, held)
     assert (record["status"], record["approval_code"]) == ("under_review", None)
     await decide_review(harness, held, release=True)
@@ -246,11 +252,11 @@ async def test_payment_under_review_has_no_approval_code(harness: Harness) -> No
     assert record["approval_code"] == calculate_approval_code(
         ids.decode(ids.TRANSACTION, held) or 0
     )
-    told = build_event_data(
+    event_data = build_event_data(
         "transaction.under_review",
         await queries.get_record(harness.services, ids.decode(ids.TRANSACTION, held) or 0),
     )
-    assert (told["status"], told["approval_code"]) == ("under_review", None)
+    assert (event_data["status"], event_data["approval_code"]) == ("under_review", None)
 
 
 async def test_agent_list_covers_float_and_commission_and_lists_a_payout_once(
@@ -273,11 +279,14 @@ async def test_agent_list_covers_float_and_commission_and_lists_a_payout_once(
 
 
 async def test_processor_history_masks_names_for_every_caller(harness: Harness) -> None:
-    payer, shop = await harness.create_subscriber(balance="1000"), await create_processor(harness)
+    payer, merchant = (
+        await harness.create_subscriber(balance="1000"),
+        await create_processor(harness),
+    )
     card = await harness.create_card(payer["id"])
-    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, shop, "100")
-    await submit_command(harness, chart.POS_PAYMENT, card, shop, "5000")
-    url = f"/api/v1/processors/{shop}/transactions"
+    paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "100")
+    await submit_command(harness, chart.POS_PAYMENT, card, merchant, "5000")
+    url = f"/api/v1/processors/{merchant}/transactions"
     for caller in (await harness.create_admin("A"), await harness.create_api_key("payments:read")):
         failed, done = (await harness.client.get(url, auth=caller)).json()["data"]
         assert failed["failure_code"] == "INSUFFICIENT_FUNDS"
@@ -286,15 +295,15 @@ async def test_processor_history_masks_names_for_every_caller(harness: Harness) 
         assert (done["direction"], done["balance_after"]) == ("credit", "99.00")
     admin, stranger = await harness.create_admin("F"), await harness.create_subscriber()
 
-    async def found(**filters: str) -> list[str]:
+    async def list_ids(**filters: str) -> list[str]:
         response = await harness.client.get(url, params=filters, auth=admin)
         return [record["id"] for record in response.json()["data"]]
 
-    assert await found(status="completed") == [paid]
-    assert await found(user_id=payer["id"], type="pos_payment", status="completed") == [paid]
-    assert await found(user_id=stranger["id"]) == []
-    assert await found(card_serial=card, status="completed") == [paid]
-    assert await found(card_serial="TAP-NOBODY") == []
+    assert await list_ids(status="completed") == [paid]
+    assert await list_ids(user_id=payer["id"], type="pos_payment", status="completed") == [paid]
+    assert await list_ids(user_id=stranger["id"]) == []
+    assert await list_ids(card_serial=card, status="completed") == [paid]
+    assert await list_ids(card_serial="TAP-NOBODY") == []
 
 
 async def test_unknown_transaction_and_processor_ids_are_not_found(
@@ -346,6 +355,6 @@ def test_approval_codes_of_consecutive_ids_differ() -> None:
     assert len(set(codes)) == len(codes)
     assert {len(code) for code in codes} == {6}
     assert set("".join(codes)) == set("ABCDEFGHJKLMNPQRSTUVWXYZ23456789")
-    alike = [sum(a == b for a, b in zip(*pair, strict=True)) for pair in pairwise(codes)]
-    assert max(alike) <= 4
+    equal_digits = [sum(a == b for a, b in zip(*pair, strict=True)) for pair in pairwise(codes)]
+    assert max(equal_digits) <= 4
     assert calculate_approval_code(start) == calculate_approval_code(start)

@@ -55,7 +55,7 @@ async def test_held_funds_count_in_the_balance_but_are_not_available(harness: Ha
 
 
 async def test_balances_of_agents_processors_and_partners(harness: Harness) -> None:
-    seller, bank, shop = (
+    seller, bank, merchant = (
         await create_agent(harness),
         await create_partner(harness),
         await create_processor(harness),
@@ -65,13 +65,13 @@ async def test_balances_of_agents_processors_and_partners(harness: Harness) -> N
     await submit_and_get_id(harness, chart.AGENT_CASHIN, seller, subscriber["id"], "100")
     await submit_and_get_id(harness, chart.PARTNER_DEPOSIT, "cash", bank, "70")
     await submit_and_get_id(
-        harness, chart.POS_PAYMENT, await harness.create_card(subscriber["id"]), shop, "50"
+        harness, chart.POS_PAYMENT, await harness.create_card(subscriber["id"]), merchant, "50"
     )
     assert (await get_balance(harness, seller))[
         "balance"
     ] == "400.00"  # the float, not the commission
     assert (await get_balance(harness, bank))["balance"] == "70.00"
-    assert (await get_balance(harness, shop))["balance"] == "49.50"
+    assert (await get_balance(harness, merchant))["balance"] == "49.50"
 
 
 async def test_balance_of_an_unknown_id_is_not_found(

@@ -78,7 +78,7 @@ async def put_rules_of_type(harness: Harness, kind: str, *steps: dict[str, Any])
 
 
 async def test_put_by_type_replaces_only_the_rules_of_that_type(harness: Harness) -> None:
-    others = [one for one in DEFAULT_RULES if one["type"] != "transfer_p2p"]
+    others = [rule for rule in DEFAULT_RULES if rule["type"] != "transfer_p2p"]
     wanted = build_step("transfer_p2p", rate="2")
     response = await put_rules_of_type(harness, "transfer_p2p", wanted)
     assert (response.status_code, response.json()) == (200, {"data": [*others, wanted]})

@@ -99,15 +99,15 @@ async def test_restricted_recipient_is_not_named_in_the_receipt(
 async def test_transfer_fails_without_payment_if_the_payee_check_fails(
     client: httpx2.AsyncClient, harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lost = AsyncMock(side_effect=unavailable("The database cannot be reached"))
+    unreachable = AsyncMock(side_effect=unavailable("The database cannot be reached"))
     body = await _build_request(harness, request_id="check fails")
     key = await harness.create_api_key("payments:write")
     with monkeypatch.context() as patch:
-        patch.setattr(submit, "find_hidden_subjects", lost)
-        patch.setattr(submit, "is_hidden", lost)
+        patch.setattr(submit, "find_hidden_subjects", unreachable)
+        patch.setattr(submit, "is_hidden", unreachable)
         response = await client.post(P2P_URL, json=body, auth=key)
     assert (response.status_code, response.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
-    lost.assert_awaited_once()
+    unreachable.assert_awaited_once()
     retry = await client.post(P2P_URL, json=body, auth=key)
     assert "Idempotent-Replayed" not in retry.headers
     assert retry.json()["sender_new_balance"] == "898.50 SLE"
@@ -126,11 +126,11 @@ async def test_decline_does_not_reveal_the_balance_of_a_restricted_recipient(
         "pin": PIN,
         "request_id": "too much",
     }
-    untold = {"limit": "500000.00", "attempted": "100.00", "party": "receiver"}
+    redacted_details = {"limit": "500000.00", "attempted": "100.00", "party": "receiver"}
     for caller in (await harness.create_api_key("payments:write"), await harness.create_admin("F")):
         for _ in ("now", "again"):
             response = await client.post(P2P_URL, json=body, auth=caller)
             assert (response.status_code, response.json()["code"]) == (403, "MAX_BALANCE_EXCEEDED")
-            assert response.json()["details"] == untold
-    told = await client.post(P2P_URL, json=body, auth=harness.get_service_auth())
-    assert told.json()["details"] == untold | {"used": "499950.00"}
+            assert response.json()["details"] == redacted_details
+    full_response = await client.post(P2P_URL, json=body, auth=harness.get_service_auth())
+    assert full_response.json()["details"] == redacted_details | {"used": "499950.00"}

@@ -11,10 +11,10 @@ QUOTE_URL = "/api/v1/wallet/quote"
 
 
 async def _get_quote(
-    client: httpx2.AsyncClient, harness: Harness, **question: Any
+    client: httpx2.AsyncClient, harness: Harness, **params: Any
 ) -> httpx2.Response:
     key = await harness.create_api_key("payments:write", "balance:read")
-    return await client.post(QUOTE_URL, json=question, auth=key)
+    return await client.post(QUOTE_URL, json=params, auth=key)
 
 
 @pytest.mark.parametrize(
@@ -71,20 +71,20 @@ async def test_quote_without_balance_read_scope_reveals_nothing_about_funds(
         await harness.create_subscriber(balance="0.01"),
     )
 
-    async def answers(type: str, *amounts: str) -> list[Any]:
+    async def list_quotes(type: str, *amounts: str) -> list[Any]:
         """Return the quotes for the rich subscriber, which must equal the poor subscriber's."""
         found: list[list[Any]] = [[], []]
         for amount in amounts:
             for item, quotes in zip((rich, poor), found, strict=True):
-                question = {"type": type, "amount": amount, "sender_id": item["id"]}
-                quotes.append((await client.post(QUOTE_URL, json=question, auth=key)).json())
+                query = {"type": type, "amount": amount, "sender_id": item["id"]}
+                quotes.append((await client.post(QUOTE_URL, json=query, auth=key)).json())
         assert found[0] == found[1]
         return [(quote["allowed"], quote["reasons"]) for quote in found[0]]
 
     # The hidden reasons: INSUFFICIENT_FUNDS of a sender, MAX_BALANCE_EXCEEDED of a receiver.
-    assert await answers("transfer_p2p", "1", "40000") == [(True, [])] * 2
-    assert await answers("agent_cashin", "1", "40000", "600000") == [(True, [])] * 3
-    much = await answers("transfer_p2p", "200000")
+    assert await list_quotes("transfer_p2p", "1", "40000") == [(True, [])] * 2
+    assert await list_quotes("agent_cashin", "1", "40000", "600000") == [(True, [])] * 3
+    much = await list_quotes("transfer_p2p", "200000")
     assert much == [(False, ["TRANSACTION_LIMIT_EXCEEDED", "DAILY_LIMIT_EXCEEDED"])]
 
 
@@ -102,8 +102,8 @@ async def test_quote_reports_fund_reasons_to_callers_with_balance_access(
         ("transfer_p2p", "2", "INSUFFICIENT_FUNDS"),
         ("agent_cashin", "500000", "MAX_BALANCE_EXCEEDED"),
     ):
-        question = {"type": type, "amount": amount, "sender_id": sender["id"]}
-        quote = (await client.post(QUOTE_URL, json=question, auth=auth)).json()
+        query = {"type": type, "amount": amount, "sender_id": sender["id"]}
+        quote = (await client.post(QUOTE_URL, json=query, auth=auth)).json()
         assert (quote["allowed"], quote["reasons"]) == (False, [reason])
 
 
@@ -139,8 +139,8 @@ async def test_quote_for_an_unknown_or_restricted_sender_is_rejected(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     restricted = await harness.create_restricted_subscriber()
-    nobody = await _get_quote(client, harness, type="transfer", amount="1", sender_id="sub_x")
-    assert (nobody.status_code, nobody.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
+    unknown = await _get_quote(client, harness, type="transfer", amount="1", sender_id="sub_x")
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
     closed = await _get_quote(
         client, harness, type="transfer", amount="1", sender_id=restricted["id"]
     )

@@ -40,15 +40,15 @@ def build_statement(count: int, **fields: Any) -> Statement:
     start = datetime(2026, 1, 1, tzinfo=UTC)
     movements = [
         Movement(
-            start + timedelta(minutes=50 * place),
-            (1 << 58) + place,
+            start + timedelta(minutes=50 * index),
+            (1 << 58) + index,
             chart.TRANSFER_P2P,
-            place % 3 == 2,
-            150 if place % 3 == 0 else -7,
+            index % 3 == 2,
+            150 if index % 3 == 0 else -7,
             "Mohamed S.",
             "School fees",
         )
-        for place in range(count)
+        for index in range(count)
     ]
     values: dict[str, Any] = {
         "id": 1 << 58,
@@ -243,8 +243,8 @@ async def test_links_are_unguessable_and_stored_files_are_encrypted(
     assert not any(token.encode() in bytes(str(tuple(row)), "utf-8") for token in tokens)
     assert b"transaction_id" not in row["file"]
     for guess in ("x", tokens[0][:-1], responses[0]["statement_id"], "%00", "é"):
-        http_response = await harness.client.get(f"/api/v1/statements/{guess}")
-        assert (http_response.status_code, http_response.json()["code"]) == (404, "NOT_FOUND")
+        response = await harness.client.get(f"/api/v1/statements/{guess}")
+        assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")
 
 
 async def test_issuing_a_statement_file_is_audited(harness: Harness, key: BearerAuth) -> None:
@@ -273,8 +273,8 @@ async def test_json_csv_and_pdf_have_the_same_content(harness: Harness, key: Bea
     assert rows == [{name: entry[name] for name in COLUMNS} for entry in entries]
     file = await fetch_statement(harness, await get_statement(harness, key, holder, format="pdf"))
     (page,) = extract_pages(file.content)
-    for words in ("Aminata Kamara", holder["account_id"], "Opening balance", "898.50", "1.50"):
-        assert words in page
+    for text in ("Aminata Kamara", holder["account_id"], "Opening balance", "898.50", "1.50"):
+        assert text in page
     assert page[-1] == "Page 1 of 1"
 
 
@@ -396,7 +396,9 @@ async def test_concurrent_requests_cannot_exceed_the_file_limit_of_a_subscriber(
     body = build_request(harness, holder, format="csv")
     response = [harness.client.post(URL, json=body, auth=key) for _ in range(6)]
     responses = await asyncio.gather(*response)
-    assert sorted(http_response.status_code for http_response in responses) == [200] * 3 + [429] * 3
-    assert {a.headers["retry-after"] for a in responses if a.status_code == 429} == {"600"}
+    assert sorted(response.status_code for response in responses) == [200] * 3 + [429] * 3
+    assert {
+        response.headers["retry-after"] for response in responses if response.status_code == 429
+    } == {"600"}
     body = build_request(harness, other, format="csv")
     assert (await harness.client.post(URL, json=body, auth=key)).status_code == 200

@@ -78,13 +78,13 @@ class RandomHistory:
     """Random transactions of one subscriber."""
 
     def __init__(
-        self, harness: Harness, now: FakeClock, holder: str, friend: str, shop: str
+        self, harness: Harness, now: FakeClock, holder: str, friend: str, merchant: str
     ) -> None:
         self._harness = harness
         self._now = now
         self._holder = holder
         self._friend = friend
-        self._shop = shop
+        self._shop = merchant
         self._held: list[int] = []
         self._paid: list[int] = []
 
@@ -175,16 +175,16 @@ async def _assert_statements_add_up(
     periods: list[tuple[int, int]],
 ) -> None:
     key = await harness.create_api_key("subscribers:write", "payments:read")
-    shop = await create_processor(harness)
+    merchant = await create_processor(harness)
     first = now.now.astimezone(ZONE).date()
     (holder, account_id), (friend, _) = (
         await _create_subscriber(harness, key),
         await _create_subscriber(harness, key),
     )
-    history = RandomHistory(harness, now, holder, friend, shop)
+    history = RandomHistory(harness, now, holder, friend, merchant)
     for step in steps:
         await history.run_step(*step)
-    books = await _list_entries(harness, account_id)
+    entries = await _list_entries(harness, account_id)
     for offset, length in periods:
         begin = first + timedelta(days=offset)
         end = begin + timedelta(days=length)
@@ -203,9 +203,9 @@ async def _assert_statements_add_up(
             int(found[name].replace(".", ""))
             for name in ("opening_balance", "closing_balance", "total_credits", "total_debits")
         )
-        within = [amount for day, amount in books if begin <= day <= end]
+        within = [amount for day, amount in entries if begin <= day <= end]
         assert opening + credit - debit == closing
-        assert opening == sum(amount for day, amount in books if day < begin)
+        assert opening == sum(amount for day, amount in entries if day < begin)
         assert credit == sum(amount for amount in within if amount > 0)
         assert debit == -sum(amount for amount in within if amount < 0)
         assert len(found["entries"]) == len(within)
@@ -230,11 +230,11 @@ async def test_statement_totals_add_up_for_every_period_of_random_histories(
         st.lists(STEPS, min_size=1, max_size=25),
         st.lists(st.tuples(st.integers(-3, 90), st.integers(0, 60)), min_size=1, max_size=6),
     )
-    def prove(steps: list[tuple[str, int, int]], periods: list[tuple[int, int]]) -> None:
+    def check_history(steps: list[tuple[str, int, int]], periods: list[tuple[int, int]]) -> None:
         proof = _assert_statements_add_up(harness, fake_clock, steps, periods)
         asyncio.run_coroutine_threadsafe(proof, loop).result()
 
-    await asyncio.to_thread(prove)
+    await asyncio.to_thread(check_history)
 
 
 async def test_statement_is_a_consistent_snapshot_under_concurrent_transfers(
@@ -251,10 +251,10 @@ async def test_statement_is_a_consistent_snapshot_under_concurrent_transfers(
         for _ in range(10):
             await submit_command(harness, chart.TRANSFER_P2P, holder, friend, "1")
 
-    async def look() -> None:
+    async def read_activity() -> None:
         for _ in range(20):
-            books = await load_activity(harness.services.database, account_id, start, end)
-            assert books.opening_balance == 0
-            assert len(books.movements) % 2 == 1  # the deposit, then each amount with its fee
+            activity = await load_activity(harness.services.database, account_id, start, end)
+            assert activity.opening_balance == 0
+            assert len(activity.movements) % 2 == 1  # the deposit, then each amount with its fee
 
-    await asyncio.gather(spend(), look(), look())
+    await asyncio.gather(spend(), read_activity(), read_activity())

@@ -65,7 +65,7 @@ async def test_statement_matches_the_interface_specification(
 ) -> None:
     holder = await harness.create_subscriber(balance="1000")
     friend = await harness.create_subscriber(first_name="Mohamed", last_name="Sesay")
-    shop = await create_processor(harness)
+    merchant = await create_processor(harness)
     sent = await submit_and_get_id(
         harness,
         chart.TRANSFER_P2P,
@@ -78,14 +78,14 @@ async def test_statement_matches_the_interface_specification(
         harness,
         chart.POS_PAYMENT,
         await harness.create_card(holder["id"]),
-        shop,
+        merchant,
         "50",
         context={"merchant_name": "Corner Shop"},
     )
     await submit_command(
         harness, chart.TRANSFER_P2P, holder["id"], friend["id"], "5000"
     )  # declined
-    returned = await submit_refund(harness, paid, shop, "20")
+    returned = await submit_refund(harness, paid, merchant, "20")
     found = await get_statement(harness, key, holder)
     assert found.pop("statement_id").startswith("stm_")
     assert found.pop("generated_at").endswith("Z")

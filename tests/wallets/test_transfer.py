@@ -61,8 +61,8 @@ async def test_api_key_can_debit_only_subscriber_wallets(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     body = await _build_request(harness)
-    shop = await harness.get_account_id(await harness.create_processor())
-    body = body | {"from_account_id": shop}
+    merchant_account = await harness.get_account_id(await harness.create_processor())
+    body = body | {"from_account_id": merchant_account}
     assert await _get_error(client, body, await harness.create_api_key("payments:write")) == (
         403,
         "FORBIDDEN",
@@ -75,14 +75,14 @@ async def test_api_key_can_debit_only_subscriber_wallets(
 
 async def test_accounts_must_exist_and_differ(client: httpx2.AsyncClient, harness: Harness) -> None:
     key, body = await harness.create_api_key("payments:write"), await _build_request(harness)
-    to_nobody = body | {"to_account_id": "acc_0000000000001"}
-    to_oneself = body | {"to_account_id": body["from_account_id"]}
-    assert await _get_error(client, to_nobody, key) == (404, "ACCOUNT_NOT_FOUND")
+    to_unknown = body | {"to_account_id": "acc_0000000000001"}
+    to_self = body | {"to_account_id": body["from_account_id"]}
+    assert await _get_error(client, to_unknown, key) == (404, "ACCOUNT_NOT_FOUND")
     assert await _get_error(client, body | {"from_account_id": "x"}, key) == (
         404,
         "ACCOUNT_NOT_FOUND",
     )
-    assert await _get_error(client, to_oneself, key) == (422, "SELF_TRANSFER")
+    assert await _get_error(client, to_self, key) == (422, "SELF_TRANSFER")
 
 
 async def test_restricted_wallet_allows_only_the_holders_own_payments(
