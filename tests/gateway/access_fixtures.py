@@ -126,7 +126,7 @@ class AccessFixtures:
         return found
 
     async def snapshot_tables(self, *excluded_tables: str) -> Mapping[str, Any]:
-        """Return the rows of every table, except `left_out` and the audit log."""
+        """Return the rows of every table, except `excluded_tables` and the audit log."""
         database = self.harness.services.database
         tables = await database.fetch(
             """SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN

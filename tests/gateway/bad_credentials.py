@@ -1,4 +1,4 @@
-"""Invalid credentials: expired, revoked, malformed, tampered with, one for each way to fail."""
+"""Invalid credentials, one for each reason to reject a request."""
 
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -142,17 +142,17 @@ async def _list_bad_api_keys(harness: Harness) -> Sequence[BadCredential]:
     assert gone.status_code == 204
     return [
         BadCredential("unknown key", build_bearer("svc_test_" + "x" * 43)),
-        BadCredential("a key of production", build_bearer(key.replace("svc_test_", "svc_live_"))),
+        BadCredential("a production key", build_bearer(key.replace("svc_test_", "svc_live_"))),
         BadCredential(
-            "a key without its environment", build_bearer(key.replace("svc_test_", "svc_"))
+            "a key without the environment prefix", build_bearer(key.replace("svc_test_", "svc_"))
         ),
         BadCredential("a longer key", build_bearer(f"{key}x")),
         BadCredential("a shorter key", build_bearer(key[:-1])),
-        BadCredential("a key in capitals", build_bearer(key.upper())),
+        BadCredential("an uppercase key", build_bearer(key.upper())),
         BadCredential("a key's id", build_bearer(good.id)),
         BadCredential("an expired key", build_bearer(expired)),
         BadCredential("a deleted key", deleted),
-        BadCredential("a key as a signing key", HmacAuth(good.id, key)),
+        BadCredential("an API key as a signing key", HmacAuth(good.id, key)),
     ]
 
 
@@ -188,24 +188,27 @@ async def _list_bad_tokens(harness: Harness) -> Sequence[BadCredential]:
         BadCredential("a disabled admin", disabled),
         BadCredential("an ended session", logged_out),
         BadCredential(
-            "a token of another secret", build_bearer(jwt.encode(claims, "x" * 32, "HS256", sid))
+            "a token signed with another secret",
+            build_bearer(jwt.encode(claims, "x" * 32, "HS256", sid)),
         ),
         BadCredential(
-            "a token without algorithm", build_bearer(jwt.encode(claims, None, "none", sid))
+            "a token with algorithm none", build_bearer(jwt.encode(claims, None, "none", sid))
         ),
         BadCredential(
-            "a token of HS512", build_bearer(jwt.encode(claims, secret * 2, "HS512", sid))
+            "a token signed with HS512", build_bearer(jwt.encode(claims, secret * 2, "HS512", sid))
         ),
-        BadCredential("a token without session", build_bearer(jwt.encode(claims, secret, "HS256"))),
         BadCredential(
-            "a token of another's session",
+            "a token without a session", build_bearer(jwt.encode(claims, secret, "HS256"))
+        ),
+        BadCredential(
+            "a token for another admin's session",
             build_bearer(jwt.encode({**claims, "sub": disabled.id}, secret, "HS256", sid)),
         ),
         BadCredential(
-            "a token with a longer life",
+            "a token with an extended expiry",
             build_bearer(f"{head}.{_encode_claims(longer)}.{signature}"),
         ),
-        BadCredential("a token without signature", build_bearer(f"{head}.{body}.")),
+        BadCredential("a token without a signature", build_bearer(f"{head}.{body}.")),
     ]
 
 
@@ -224,15 +227,15 @@ async def _list_bad_signatures(
         "no signature": replace_headers(X_Signature=None),
         "a malformed timestamp": replace_headers(X_Timestamp="now"),
         "an empty signature": replace_headers(X_Signature=""),
-        "a signature that is no ASCII": replace_headers(X_Signature="\xe9" * 64),
-        "the key id of another": replace_headers(X_API_Key_ID=other.id),
-        "a processor that says it is a partner": replace_headers(X_Partner_ID=partner.partner_id),
-        "signed long ago": sign_differently(terminal_auth, off=-too_long),
-        "signed in the future": sign_differently(terminal_auth, off=too_long),
+        "a non-ASCII signature": replace_headers(X_Signature="\xe9" * 64),
+        "another owner's key id": replace_headers(X_API_Key_ID=other.id),
+        "a processor with a partner id": replace_headers(X_Partner_ID=partner.partner_id),
+        "an expired timestamp": sign_differently(terminal_auth, off=-too_long),
+        "a timestamp in the future": sign_differently(terminal_auth, off=too_long),
         "another method": sign_differently(terminal_auth, method="PATCH"),
         "another path": sign_differently(terminal_auth, path="/api/v1/pos/lookup-card/"),
         "another body": sign_differently(terminal_auth, body=b'{"amount":"1.00"}'),
-        "a signing key's id as a service": replace_headers(
+        "a signing key's id as the service name": replace_headers(
             X_API_Key_ID=None, X_Signature=None, X_Service_Name=terminal_auth.id
         ),
     }
@@ -242,16 +245,16 @@ async def _list_bad_signatures(
             BadCredential(name, TamperedAuth(terminal_auth, change))
             for name, change in changes.items()
         ),
-        BadCredential("a signature in capitals", capitals),
+        BadCredential("an uppercase signature", capitals),
         BadCredential("an unknown signing key", HmacAuth("key_" + "0" * 13, terminal_auth.secret)),
-        BadCredential("another's secret", HmacAuth(terminal_auth.id, other.secret)),
+        BadCredential("another owner's secret", HmacAuth(terminal_auth.id, other.secret)),
         BadCredential("a deleted signing key", rotated),
         BadCredential(
-            "a partner that does not say so",
+            "a partner without a partner id",
             TamperedAuth(partner, replace_headers(X_Partner_ID=None)),
         ),
         BadCredential(
-            "a partner that says it is another",
+            "a partner with another partner's id",
             HmacAuth(partner.id, partner.secret, other_partner.partner_id),
         ),
     ]
@@ -278,7 +281,7 @@ async def _list_suspended_keys(harness: Harness) -> Sequence[BadCredential]:
         f"/api/v1/processors/{other_id}/terminals/{terminal_record['id']}/block",
         f"/api/v1/admin/partners/{partner.partner_id}/suspend",
     ):
-        response = await client.post(path, json={"reason": "looked into"}, auth=admin)
+        response = await client.post(path, json={"reason": "under investigation"}, auth=admin)
         assert response.status_code == 200, response.text
     wrong = TamperedAuth(terminal_auth, replace_headers(X_Signature="0" * 64))
     return [
@@ -286,7 +289,7 @@ async def _list_suspended_keys(harness: Harness) -> Sequence[BadCredential]:
         BadCredential("a terminal of a suspended processor", terminal, 403, "PROCESSOR_SUSPENDED"),
         BadCredential("a blocked terminal", blocked, 403, "TERMINAL_BLOCKED"),
         BadCredential("a suspended partner", partner, 403, "PARTNER_SUSPENDED"),
-        BadCredential("a suspended processor, wrongly signed", wrong),
+        BadCredential("a suspended processor with an invalid signature", wrong),
     ]
 
 
@@ -300,11 +303,11 @@ def _list_bad_service_signatures(harness: Harness) -> Sequence[BadCredential]:
         "no service signature": replace_headers(X_Service_Signature=None),
         "a malformed service timestamp": replace_headers(X_Service_Timestamp="1e9"),
         "an unknown service": sign_as_service(secret, "courier"),
-        "a service with another's secret": sign_as_service(secrets["gateway"], name),
-        "a service signed long ago": sign_as_service(secret, name, ago=360),
-        "a service signed in the future": sign_as_service(secret, name, ago=-360),
+        "a service with another service's secret": sign_as_service(secrets["gateway"], name),
+        "a service with an expired timestamp": sign_as_service(secret, name, ago=360),
+        "a service with a timestamp in the future": sign_as_service(secret, name, ago=-360),
         "a service signed for another query": sign_as_service(secret, name, query=b"x=1"),
-        "X-Service-Auth": replace_headers(
+        "a service secret in X-Service-Auth": replace_headers(
             X_Service_Name=None, X_Service_Signature=None, X_Service_Auth=secret
         ),
     }
@@ -345,7 +348,7 @@ async def _list_multiple_credentials(
             "a key, then a token", TamperedAuth(key, duplicate_header("Authorization", token))
         ),
         BadCredential(
-            "nonsense, then a token",
+            "an unknown token, then a token",
             TamperedAuth(build_bearer("x"), duplicate_header("Authorization", token)),
         ),
         BadCredential(

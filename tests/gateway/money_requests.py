@@ -323,7 +323,7 @@ async def send_case(
     client: httpx2.AsyncClient | None = None,
     **fields: Any,
 ) -> httpx2.Response:
-    """Send the request with `name` as its idempotency key.
+    """Send the request with this idempotency key.
 
     `fields` override the body; `client` sends it to another process.
     """

@@ -29,20 +29,20 @@ def free_port() -> int:
     """
     while True:
         port = 10_000 + secrets.randbelow(20_000)
-        mark = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        reservation = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
-            mark.bind(("127.0.0.1", port))
+            reservation.bind(("127.0.0.1", port))
             with socket.create_server(("127.0.0.1", port)):
-                _reserved_ports.append(mark)
+                _reserved_ports.append(reservation)
                 return port
         except OSError:
-            mark.close()
+            reservation.close()
 
 
 @atexit.register
 def _release_ports() -> None:
-    for mark in _reserved_ports:
-        mark.close()
+    for reservation in _reserved_ports:
+        reservation.close()
 
 
 def list_workers(address: httpx2.URL | str) -> list[psutil.Process]:
@@ -60,7 +60,7 @@ def _is_worker_of(port: str, process: psutil.Process) -> bool:
             return False
         return process.environ().get("TAPGATE_PORT") == port
     except psutil.Error:
-        return False  # it ended in between
+        return False  # the process has exited
 
 
 class RunningGateway(NamedTuple):

@@ -67,7 +67,7 @@ async def test_only_declared_callers_can_call_the_endpoint(
     access_fixtures: AccessFixtures, endpoint: Endpoint
 ) -> None:
     path, access = build_missing_path(endpoint), endpoint.access
-    refusals, before = 0, await access_fixtures.count_denials()
+    denials, before = 0, await access_fixtures.count_denials()
     for caller in access_fixtures.list_callers(access):
         if endpoint.name == LOGOUT_ENDPOINT and caller.kind == "admin":
             continue  # would end the session that other tests use; see below
@@ -82,14 +82,14 @@ async def test_only_declared_callers_can_call_the_endpoint(
             response.text,
         )
         if response.status_code == 403:
-            refusals += 1
+            denials += 1
             assert response.json()["details"] == {
                 "required": caller.list_expected_requirements(access)
             }, caller.name
         else:
             assert response.headers["WWW-Authenticate"]
     # Every 403 FORBIDDEN is audited; a 401 is not.
-    assert await access_fixtures.count_denials() == before + refusals
+    assert await access_fixtures.count_denials() == before + denials
 
 
 async def test_every_admin_role_can_log_out(access_fixtures: AccessFixtures) -> None:

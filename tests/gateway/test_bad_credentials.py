@@ -66,13 +66,13 @@ async def test_error_does_not_reveal_whether_a_credential_exists(
         "key": ("unknown key", "a longer key", "a shorter key", "an expired key", "a deleted key"),
         "signature": (
             "an unknown signing key",
-            "another's secret",
+            "another owner's secret",
             "a deleted signing key",
             "another body",
-            "a suspended processor, wrongly signed",
+            "a suspended processor with an invalid signature",
         ),
-        "service": ("an unknown service", "a service with another's secret"),
-        "session": ("a disabled admin", "an ended session", "a token of another's session"),
+        "service": ("an unknown service", "a service with another service's secret"),
+        "session": ("a disabled admin", "an ended session", "a token for another admin's session"),
     }
     for kind, names in indistinguishable.items():
         for bad in bad_credential_fixtures.bad_credentials:

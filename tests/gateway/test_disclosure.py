@@ -66,14 +66,14 @@ async def ownership_fixtures(
 
 
 class RestrictedSubscriber(SubscriberFixture):
-    """A restricted subscriber with traces everywhere."""
+    """A restricted subscriber with records of every kind."""
 
     alert = statement = child_card = ""
 
 
 @pytest.fixture(scope="module")
-async def observed(ownership_fixtures: OwnershipFixtures) -> RestrictedSubscriber:
-    """A restricted subscriber for all tests that only read."""
+async def shared_subscriber(ownership_fixtures: OwnershipFixtures) -> RestrictedSubscriber:
+    """Return a restricted subscriber shared by all tests that only read."""
     return await create_restricted_subscriber(ownership_fixtures)
 
 
@@ -118,7 +118,7 @@ async def create_restricted_subscriber(
         "memo": f"From {about}",
     }
     await post(f"{V1}/wallet/transfer-p2p", send | {"request_id": new_request_id()}, service)
-    # Declined: its details have the balance.
+    # Declined: the error details contain the balance.
     send |= {"amount": "45000", "request_id": new_request_id()}
     await post(f"{V1}/wallet/transfer-p2p", send, service, 402)
     alert = {
@@ -276,7 +276,7 @@ def list_bodies(
     if {"subscriber_id", "card_serial"} <= names and "pin" not in names:
         body.pop("card_serial")
     if endpoint.path.endswith("/cashout"):
-        body["pin"] = "0000"  # with the right PIN it is the subscriber's own transaction
+        body["pin"] = "0000"  # a correct PIN would make it the subscriber's own request
     yield body
     if endpoint.path.endswith("/alerts"):
         yield body | {"details": {"note": NAME, "phone": person.phone}}
@@ -295,7 +295,7 @@ def list_callers(ownership_fixtures: OwnershipFixtures) -> list[Caller]:
 
 
 async def undo_block(ownership_fixtures: OwnershipFixtures, person: RestrictedSubscriber) -> None:
-    """Undo a block, so that the next caller can block too."""
+    """Undo a block, so that the next caller can block the subscriber again."""
     database, number = (
         ownership_fixtures.harness.services.database,
         ids.decode(ids.SUBSCRIBER, person.id),
@@ -308,11 +308,13 @@ async def undo_block(ownership_fixtures: OwnershipFixtures, person: RestrictedSu
     "name", [name for name in ENDPOINTS if not name.split()[1].startswith(POS_PATHS)]
 )
 async def test_response_contains_no_personal_data_of_a_restricted_subscriber(
-    ownership_fixtures: OwnershipFixtures, observed: RestrictedSubscriber, name: str
+    ownership_fixtures: OwnershipFixtures, shared_subscriber: RestrictedSubscriber, name: str
 ) -> None:
     endpoint = ENDPOINTS[name]
     reads_only = endpoint.method == "GET"
-    person = observed if reads_only else await create_restricted_subscriber(ownership_fixtures)
+    person = (
+        shared_subscriber if reads_only else await create_restricted_subscriber(ownership_fixtures)
+    )
     for caller in list_callers(ownership_fixtures):
         for path in list_paths(endpoint, ownership_fixtures, person):
             before = await list_personal_values(ownership_fixtures, person)

@@ -1,4 +1,4 @@
-"""Operations on a restricted subscriber's transactions: masked for admins, closed to API keys."""
+"""Transactions of a restricted subscriber are masked for admins and hidden from API keys."""
 
 import json
 
@@ -16,7 +16,7 @@ from gateway.test_object_ownership import (
     send,
 )
 
-__all__ = ["ownership_fixtures"]  # the fixture
+__all__ = ["ownership_fixtures"]  # shared fixture
 
 
 @pytest.mark.parametrize("name", ownership_requests.MASKED_LIST_REQUESTS)

@@ -10,7 +10,7 @@ from tapgate.gateway import ENDPOINT_GROUPS
 
 MONEY_ROUTES = {f"{e.method} {e.path}" for noun in ENDPOINT_GROUPS for e in noun if e.moves_money}
 
-#: The partner's reference is the idempotency key here; see the tests of partners.
+#: The partner's reference is the idempotency key here; see tests/partners.
 ROUTES_KEYED_BY_REFERENCE = {"POST /api/v1/webhooks/partners/{partner_id}"}
 
 

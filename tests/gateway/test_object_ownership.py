@@ -130,7 +130,7 @@ def list_allowed_callers(
 async def create_verified_admin(
     ownership_fixtures: OwnershipFixtures, person: SubscriberFixture
 ) -> Any:
-    """Return an admin with a verified code from the phone of the person."""
+    """Create an admin who has verified a code from the subscriber's phone."""
     admin = await ownership_fixtures.harness.create_admin()
     url = f"{V1}/subscribers/{person.id}/restricted-access"
     assert (await ownership_fixtures.client.post(url, auth=admin)).status_code == 200
@@ -472,7 +472,7 @@ async def test_access_code_is_bound_to_one_subscriber_and_one_admin(
         await ownership_fixtures.harness.get_pending_code(person.phone)
         for person in (first, second)
     ]
-    assert codes[0] != codes[1] or pytest.skip("one in a million: both codes are the same")
+    assert codes[0] != codes[1] or pytest.skip("both random codes are equal (one in a million)")
     url = f"{V1}/subscribers/{first.id}"
     for auth, code in ((other, codes[0]), (requester, codes[1])):
         request = OwnershipRequest("POST", f"{url}/restricted-access/verify", {"otp": code})
@@ -519,7 +519,7 @@ async def test_pin_reset_rejects_the_code_of_another_subscriber(
         await ownership_fixtures.harness.get_pending_code(person.phone)
         for person in (first, second)
     ]
-    assert codes[0] != codes[1] or pytest.skip("one in a million: both codes are the same")
+    assert codes[0] != codes[1] or pytest.skip("both random codes are equal (one in a million)")
     request = OwnershipRequest(
         "POST",
         f"{V1}/subscribers/{first.id}/reset-pin/confirm",

@@ -127,7 +127,7 @@ class Terminal(ApiCaller):
         return await self.post("pos/payment", **{**body, **more})
 
     async def pay_in_app(self, amount: str, card: str, **more: Any) -> httpx2.Response:
-        """Pay through the path without a version, which is equivalent."""
+        """Pay through the equivalent path without a version."""
         body = {"request_id": new_request_id(), "card_serial": card, "amount": amount}
         return await self.client.post("/payment", json=body | more, auth=self.auth)
 

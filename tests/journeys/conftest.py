@@ -34,10 +34,10 @@ async def module_deployment(
                 run_gateway(folder, database_url, workers=2) as address,
                 open_client(address) as client,
             ):
-                platform = Deployment(client, folder, database_url)
-                leak_detector.add_settings_secrets(platform.settings)
+                deployment = Deployment(client, folder, database_url)
+                leak_detector.add_settings_secrets(deployment.settings)
                 leak_detector.add_secret("the database's password", _DATABASE_PASSWORD)
-                yield platform
+                yield deployment
                 leak_detector.add_source("metrics", (await client.get("/metrics")).content)
                 leak_detector.add_processes()
             log = (folder / "log").read_text()
@@ -49,7 +49,7 @@ async def module_deployment(
 
 @pytest.fixture
 async def deployment(module_deployment: Deployment) -> AsyncIterator[Deployment]:
-    """The only access to the gateway, so that the books are verified after every journey."""
+    """Yield the deployment, and verify the books after the journey."""
     yield module_deployment
     await module_deployment.require_balanced_books()
 

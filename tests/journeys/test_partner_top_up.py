@@ -47,7 +47,7 @@ async def test_partner_top_ups_by_request_and_webhook_are_idempotent(
     ):
         assert require_error(response) == (409, "DUPLICATE_REFERENCE")
 
-    # Another partner signs for this one with its own secret.
+    # A webhook signed with another partner's secret is rejected.
     thief = await ada.create_partner("Another Bank")
     thief.id = bank.id
     response = await thief.send_webhook("999.00", mohamed, "SB-3")

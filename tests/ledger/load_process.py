@@ -127,7 +127,7 @@ async def main(plan: LoadPlan) -> None:
         )
 
     await asyncio.gather(*(submit(command) for command in commands))
-    write_line({"tried_again": ledger.batch_stats.retries})
+    write_line({"retries": ledger.batch_stats.retries})
     await ledger.stop()
     await signals.stop()
 

@@ -58,7 +58,7 @@ async def test_backup_under_load_is_consistent_and_accepts_retries(
         await asyncio.sleep(0.01)
     manifest = await save_backup(database_url, tmp_path / "backup")
     await restore_backup(empty_database_url, tmp_path / "backup")
-    assert {entry.returncode for entry in processes} == {None}, "the load was over before"
+    assert {entry.returncode for entry in processes} == {None}, "the load ended before the restore"
     for process in processes:
         process.kill()
     await asyncio.gather(*listening)

@@ -264,17 +264,19 @@ async def test_payments_execute_no_commission_statements(
 
 
 async def test_recent_cash_query_uses_its_index(ledger: LedgerDriver) -> None:
-    """Also with a plan cached while the table was empty, because the connection keeps it."""
+    """The index is used even by a plan that was cached while the table was empty."""
     plans: list[str] = []
     async with ledger.ledger._database.connection() as connection:
 
-        class Explained:
+        class ExplainingConnection:
             async def fetch(self, sql: str, *values: Any) -> list[Any]:
                 rows = await connection.fetch(f"EXPLAIN {sql}", *values)
                 plans.append("\n".join(row[0] for row in rows))
                 return []
 
-        await commission.load_movements(Explained(), {commission.CashPair(1, 2): ledger.clock()})
+        await commission.load_movements(
+            ExplainingConnection(), {commission.CashPair(1, 2): ledger.clock()}
+        )
     assert "Index Scan using transactions_cash on transactions" in plans[0]
 
 

@@ -43,7 +43,7 @@ async def test_command_whose_decision_raises_fails_alone(
 ) -> None:
     def raise_for(state: PinState, pin: str) -> bool:
         if pin == "6666":
-            raise RuntimeError("the key is gone")
+            raise RuntimeError("the key is unavailable")
         return is_correct_pin(state, pin)
 
     monkeypatch.setattr(ledger.ledger, "_is_correct_pin", raise_for)
@@ -73,8 +73,8 @@ async def test_lost_connection_fails_the_batch_and_moves_no_money(
     commands = await build_transfers(ledger, 3)
     original = engine.write
 
-    async def terminate_session(tx: Any, *rest: Any) -> None:
-        await original(tx, *rest)
+    async def terminate_session(tx: Any, *arguments: Any) -> None:
+        await original(tx, *arguments)
         pid = await tx.fetchval("SELECT pg_backend_pid()")
         await ledger.database.execute("SELECT pg_terminate_backend($1)", pid)
 
@@ -102,11 +102,11 @@ async def test_deadlock_or_unique_violation_retries_the_batch(
     (command,) = await build_transfers(ledger, 1)
     original, tries = engine.write, []
 
-    async def fail_once(*everything: Any) -> None:
+    async def fail_once(*arguments: Any) -> None:
         tries.append(1)
         if len(tries) == 1:
-            raise error("in each other's way")
-        await original(*everything)
+            raise error("conflict")
+        await original(*arguments)
 
     monkeypatch.setattr(engine, "write", fail_once)
     assert (await ledger.submit(command)).code is None
@@ -227,9 +227,9 @@ async def test_review_decision_retries_if_the_transaction_appears_during_load(
     account_id = await ledger.get_account_id(receiver)
     original = load._lock_accounts
 
-    async def load_before_it_appears(*everything: Any) -> Any:
+    async def load_before_it_appears(*arguments: Any) -> Any:
         monkeypatch.setattr(load, "_lock_accounts", original)
-        accounts = await original(*everything)
+        accounts = await original(*arguments)
         del accounts[account_id]
         return accounts
 
@@ -248,8 +248,8 @@ async def test_card_linked_during_load_retries_the_batch(
     account_id = await ledger.get_account_id(payer)
     original = load._lock_accounts
 
-    async def load_then_link(*everything: Any) -> Any:
-        accounts = await original(*everything)
+    async def load_then_link(*arguments: Any) -> Any:
+        accounts = await original(*arguments)
         await ledger.database.execute(
             """UPDATE cards SET status = 'ACTIVE', type = 'PARENT', account_id = $2,
                       subscriber_id = $3, pin_holder_id = $3 WHERE serial = $1""",

@@ -42,7 +42,7 @@ async def run_processes(*plans: LoadPlan) -> Responses:
     found = await asyncio.gather(*(read_responses(process) for process in processes))
     assert [process.returncode for process in processes] == [0] * len(plans)
     for responses in found:
-        assert responses[-1] == {"tried_again": 0}, "batches were in each other's way"
+        assert responses[-1] == {"retries": 0}, "batches conflicted and were retried"
     return [response for results in found for response in results[:-1]]
 
 
@@ -100,7 +100,7 @@ async def test_two_processes_on_the_same_accounts_lose_and_duplicate_nothing(
     assert {row["request_id"]: row["id"] for row in rows} == acknowledged
     # Total money is conserved.
     assert await sum_balances(ledger) == before
-    # The teardown of the books fixture verifies balances, limits and overdrafts.
+    # The teardown of the ledger fixture verifies balances, limits and overdrafts.
 
 
 async def sum_balances(ledger: LedgerDriver) -> int:

@@ -111,7 +111,7 @@ async def test_failed_flush_keeps_the_replay_counts(
     await ledger.submit(command)
 
     async def raise_unavailable(*_: object) -> str:
-        raise unavailable("away")
+        raise unavailable("unreachable")
 
     with monkeypatch.context() as patch:
         patch.setattr(ledger.database, "execute", raise_unavailable)
@@ -131,7 +131,7 @@ async def test_shutdown_without_a_database_logs_the_lost_replay_counts(
     await other.submit(command)
 
     async def raise_unavailable(*_: object) -> str:
-        raise unavailable("away")
+        raise unavailable("unreachable")
 
     monkeypatch.setattr(other.ledger._database, "execute", raise_unavailable)
     with capture_logs() as lines:

@@ -189,7 +189,7 @@ async def test_before_commit_runs_in_the_review_decisions_database_transaction(
     assert statuses == ["completed", "completed"]
     assert await list_alerts(ledger) == [("AMOUNT_THRESHOLD", True, 1, "resolved")]
     assert (await ledger.submit(decision)).code == Code.ALREADY_RESOLVED
-    assert len(statuses) == 2, "nothing was settled: there is nothing to write"
+    assert len(statuses) == 2, "nothing was decided, so `before_commit` must not run"
 
 
 @pytest.mark.parametrize("error", [ApiError(Code.ALREADY_RESOLVED), ValueError()])

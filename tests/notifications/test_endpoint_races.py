@@ -36,7 +36,7 @@ NETWORK_DELAY_SECONDS = 0.5
 
 
 class BlockingResolver:
-    """A resolver that holds attempts between the claim and the connection."""
+    """A resolver that blocks attempts between the claim and the connection."""
 
     def __init__(self) -> None:
         self.reached = 0
@@ -62,7 +62,7 @@ class ClaimedDeliveries:
         return f"{ENDPOINTS_URL}/{self.created['id']}"
 
     @property
-    def build_sender(self) -> WebhookSender:
+    def sender(self) -> WebhookSender:
         return WebhookSender(public_only=False, resolve=self.gate)
 
     async def claim_deliveries(self, count: int = 3) -> WebhookWorker:
@@ -71,7 +71,7 @@ class ClaimedDeliveries:
         self.created = response.json()
         for _ in range(count):
             await publish_event(self.harness.services)
-        worker = WebhookWorker(self.harness.services, {}, self.build_sender)
+        worker = WebhookWorker(self.harness.services, {}, self.sender)
         await worker.start_due_attempts()
         await wait_until_equal(self._count_reached, count)
         return worker
@@ -112,7 +112,7 @@ async def delete_endpoint(claimed: ClaimedDeliveries) -> Any:
 
 
 async def disable_by_410(claimed: ClaimedDeliveries) -> Any:
-    """Another process gets a 410 for another delivery."""
+    """Disable the endpoint: another process gets a 410 for another delivery."""
     claimed.receiver.enqueue_statuses(410)
     await publish_event(claimed.harness.services)
     gate = BlockingResolver()
@@ -150,9 +150,7 @@ async def test_claimed_deliveries_are_not_sent_after_the_endpoint_is_closed(
         await claimed_deliveries.harness.client.put(
             claimed_deliveries.path, json={"status": "active"}, auth=claimed_deliveries.admin
         )
-        await deliver_due(
-            claimed_deliveries.harness.services, sender=claimed_deliveries.build_sender
-        )
+        await deliver_due(claimed_deliveries.harness.services, sender=claimed_deliveries.sender)
         assert len(receiver.received) == len(claimed)
 
 
@@ -165,7 +163,7 @@ async def test_claimed_deliveries_are_signed_with_the_new_secret(
         f"{claimed_deliveries.path}/rotate-secret", auth=claimed_deliveries.admin
     )
     await claimed_deliveries.finish_deliveries(worker)
-    await deliver_due(claimed_deliveries.harness.services, sender=claimed_deliveries.build_sender)
+    await deliver_due(claimed_deliveries.harness.services, sender=claimed_deliveries.sender)
     assert len(receiver.received) == 3
     assert all(webhook.is_signed_with(response.json()["secret"]) for webhook in receiver.received)
     assert not any(
@@ -185,7 +183,7 @@ async def test_claimed_deliveries_go_to_the_new_url(
         auth=claimed_deliveries.admin,
     )
     await claimed_deliveries.finish_deliveries(worker)
-    await deliver_due(claimed_deliveries.harness.services, sender=claimed_deliveries.build_sender)
+    await deliver_due(claimed_deliveries.harness.services, sender=claimed_deliveries.sender)
     assert [webhook.path for webhook in receiver.received] == ["/new"] * 3
 
 
@@ -208,7 +206,7 @@ async def test_claim_that_cannot_be_released_expires(
         claimed_deliveries.path, json={"status": "active"}, auth=claimed_deliveries.admin
     )
     harness.advance_clock(seconds=work_queue.LEASE_DURATION.total_seconds())
-    await deliver_due(harness.services, sender=claimed_deliveries.build_sender)
+    await deliver_due(harness.services, sender=claimed_deliveries.sender)
     assert len(receiver.received) == 1
 
 
@@ -332,7 +330,7 @@ class RunningEndpoint:
         response = await self.client.put(self.path, json={"status": status})
         assert response.status_code == 200, response.text
 
-    async def publish_event(self) -> None:
+    async def publish_continuously(self) -> None:
         while True:
             await asyncio.gather(*(publish_event(self.services) for _ in range(5)))
             await asyncio.sleep(0.1)
@@ -340,10 +338,10 @@ class RunningEndpoint:
     async def wait_for_deliveries(self, more: int) -> None:
         wanted = len(self.receiver.received) + more
 
-        async def enough() -> bool:
+        async def has_enough() -> bool:
             return len(self.receiver.received) >= wanted
 
-        await wait_until_equal(enough, True)
+        await wait_until_equal(has_enough, True)
 
     async def require_no_deliveries(self) -> None:
         await asyncio.sleep(NETWORK_DELAY_SECONDS)
@@ -368,7 +366,7 @@ async def test_all_processes_apply_pause_resume_rotation_and_deletion(
         running = RunningEndpoint(client, services, receiver)
         created = await running.create_endpoint(receiver.url, "card.linked")
         running.path = f"{ENDPOINTS_URL}/{created['id']}"
-        publishing = asyncio.create_task(running.publish_event())
+        publishing = asyncio.create_task(running.publish_continuously())
         try:
             for _ in range(2):
                 await running.wait_for_deliveries(20)

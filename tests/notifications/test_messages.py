@@ -21,7 +21,7 @@ from tapgate.notifications.messages import MessageSender, enqueue_message, list_
 PHONE = "+23276123456"
 #: Longer than a real code, which could occur by chance in a row id or in sealed bytes.
 CODE = "402917402917402917"
-SECRET = "what the gateway signs with"
+SECRET = "the signing secret of the gateway"
 
 
 class FakeClock:

@@ -192,7 +192,7 @@ async def test_response_timeout_is_a_failed_attempt(
 async def test_production_does_not_send_to_a_name_that_resolves_locally(
     services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
-    """Applies even if the name resolved elsewhere, or this was not production, at creation."""
+    """Applies even if the endpoint was created outside production or with another address."""
     services_with_fake_clock.settings = msgspec.structs.replace(
         services_with_fake_clock.settings, environment="production"
     )

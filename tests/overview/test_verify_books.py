@@ -85,7 +85,7 @@ async def test_other_requests_are_served_during_a_long_verification(harness: Har
     assert (await verification).status_code == 200
 
 
-@pytest.mark.parametrize("interruption", ["whoever asked goes away", "the database drops it"])
+@pytest.mark.parametrize("interruption", ["caller disconnects", "session terminated"])
 async def test_interrupted_verification_releases_its_lock(
     harness: Harness, interruption: str
 ) -> None:
@@ -95,7 +95,7 @@ async def test_interrupted_verification_releases_its_lock(
         verification = asyncio.create_task(harness.client.post(URL, auth=admin))
         while (backend := await database.fetchval(_VERIFY_LOCKS_SQL)) is None:
             await asyncio.sleep(0.01)
-        if interruption == "the database drops it":
+        if interruption == "session terminated":
             await database.fetchval("SELECT pg_terminate_backend($1)", backend)
             assert (await verification).status_code == 503
         else:

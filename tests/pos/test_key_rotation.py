@@ -30,9 +30,9 @@ async def _delete_key(harness: Harness, key: HmacAuth) -> None:
 async def _downgrade_and_migrate(
     harness: Harness, paid: dict[HmacAuth, httpx2.Response], *, owner: HmacAuth | None
 ) -> None:
-    """Store each payment as request `one` of its key, which used to be the scope.
+    """Store each payment as the previous release did: request `one`, scoped to its key.
 
-    `owner` is the key whose id stays the scope of the owner.
+    The migration keeps the id of the key `owner` as the scope of the processor or terminal.
     """
     async with harness.services.database.transaction() as tx:
         await tx.execute("SET LOCAL session_replication_role = replica")
@@ -131,7 +131,7 @@ async def test_request_stored_under_its_key_replays_under_every_key_of_the_owner
 async def _create_payments_with_same_id(
     harness: Harness, pos: PosDriver, amounts: tuple[str, str], owner: int
 ) -> dict[HmacAuth, httpx2.Response]:
-    """Create two payments with one request id; the previous release allowed one per key."""
+    """Create two payments with the same request id, scoped to the key as before."""
     keys = [pos.merchant_auth, await harness.create_second_key(pos.merchant_auth)]
     paid = {key: await pos.pay(amount, auth=key) for key, amount in zip(keys, amounts, strict=True)}
     await _downgrade_and_migrate(harness, paid, owner=keys[owner])
@@ -171,7 +171,7 @@ async def test_request_id_shared_by_identical_payments_replays_the_keys_own_paym
 async def test_process_of_the_previous_release_does_not_pay_again(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """During a rolling upgrade a retry may reach a process that uses the key as scope."""
+    """During a rolling upgrade a retry may reach a process that scopes request ids to keys."""
     pos = await PosDriver.create(harness)
     first = await pos.pay()
     await _downgrade_and_migrate(harness, {pos.merchant_auth: first}, owner=pos.merchant_auth)

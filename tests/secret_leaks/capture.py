@@ -42,9 +42,11 @@ class TrafficRecorder:
         for name in _AUTH_ATTRIBUTES:
             secret = getattr(auth, name, None)
             self.secrets.add("a credential", secret.decode() if _is_bytes(secret) else secret)
-        self.secrets.add("a bearer", request.headers.get("authorization", "").partition(" ")[2])
+        self.secrets.add(
+            "a bearer token", request.headers.get("authorization", "").partition(" ")[2]
+        )
         if "/statements/" in request.url.path:
-            self.secrets.add("a statement's token", request.url.path.rpartition("/")[2])
+            self.secrets.add("a statement token", request.url.path.rpartition("/")[2])
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, httpx2.RequestNotRead):
             self.record_secrets(msgspec.json.decode(request.content))
 

@@ -1,4 +1,4 @@
-"""Leak detector: records the secrets of a test, then searches for them where none may be."""
+"""Leak detector: records the secrets of a test, then searches all sources for them."""
 
 import contextlib
 from collections.abc import AsyncIterator, Iterable
@@ -51,7 +51,7 @@ class LeakDetector:
 
     async def find_leaks(self) -> list[Leak]:
         searched = [*self._sources, *await sources.read_database(self._database_url)]
-        searched.append(Source("answers", b"\n".join(self._recorder.responses)))
+        searched.append(Source("responses", b"\n".join(self._recorder.responses)))
         for folder in self._folders:
             searched += sources.read_files(folder)
         return _search_sources(self.secrets, searched) + _search_sources(
@@ -61,7 +61,7 @@ class LeakDetector:
 
 @contextlib.asynccontextmanager
 async def detect_leaks(database_url: str) -> AsyncIterator[LeakDetector]:
-    """Fail if any secret recorded inside the block appears outside its allowed places."""
+    """Fail if any secret recorded inside the block appears where it is not allowed."""
     with record_traffic() as recorder:
         detector = LeakDetector(recorder, database_url)
         async with sources.log_all_statements(database_url) as log:

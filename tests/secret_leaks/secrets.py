@@ -94,8 +94,7 @@ def _list_identifying_parts(value: str) -> list[str]:
     """Return the parts of a secret that each identify it.
 
     Header and claims of an access token are public, so only its signature counts. Each line of a
-    PEM
-    key is secret.
+    PEM key is secret.
     """
     if value.startswith("-----BEGIN"):
         return [

@@ -140,9 +140,11 @@ def read_processes() -> Iterator[Source]:
 def read_files(folder: Path) -> Iterator[Source]:
     """Read all files except PostgreSQL's data files, which are searched through SQL and its log."""
     for path in sorted(folder.rglob("*")):
-        inside = path.relative_to(folder)
-        if path.is_file() and "pgdata" not in inside.parts:
-            if str(inside) in allowlist.ALLOWED_IN_FILES:
-                assert path.stat().st_mode & 0o077 == 0, f"{inside} is open to others"
+        relative_path = path.relative_to(folder)
+        if path.is_file() and "pgdata" not in relative_path.parts:
+            if str(relative_path) in allowlist.ALLOWED_IN_FILES:
+                assert path.stat().st_mode & 0o077 == 0, (
+                    f"{relative_path} is accessible to other users"
+                )
             else:
-                yield Source(f"file {inside}", path.read_bytes())
+                yield Source(f"file {relative_path}", path.read_bytes())

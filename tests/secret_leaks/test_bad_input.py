@@ -29,7 +29,7 @@ def _detect_leaks(leak_detector: LeakDetector, log_capture: LogCapture) -> Itera
     leak_detector.add_secret("a PIN in the wrong place", MISPLACED_PIN)
     leak_detector.add_secret("a long one", MISPLACED_PIN * 2)
     yield
-    assert log_capture.text, "there is something to search"
+    assert log_capture.text, "no log output to search"
     leak_detector.add_source("logs", log_capture.text)
 
 

@@ -26,17 +26,17 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZG1fMSJ9.Qm9ndXMtc2lnbmF0dXJlLW9mLXRoZS1
 SECRETS = ["4826", "402917", 'Tr0ub4dor "&/33', API_KEY, JWT]
 
 ENCODINGS: dict[str, Any] = {
-    "as it is": str.encode,
+    "plain": str.encode,
     "in JSON": lambda secret: json.dumps(secret).encode(),
-    "in JSON in JSON": lambda secret: json.dumps(json.dumps({"a": secret})).encode(),
+    "in nested JSON": lambda secret: json.dumps(json.dumps({"a": secret})).encode(),
     "in a URL": lambda secret: quote(secret).encode(),
     "in hex": lambda secret: secret.encode().hex().encode(),
     "in base64": lambda secret: base64.b64encode(b"user:" + secret.encode()),
-    "in base64 for URLs": lambda secret: base64.urlsafe_b64encode(b"?" + secret.encode()),
+    "in URL-safe base64": lambda secret: base64.urlsafe_b64encode(b"?" + secret.encode()),
     "in UTF-16": lambda secret: secret.encode("utf-16"),
-    "backwards": lambda secret: secret[::-1].encode(),
-    "in small letters": lambda secret: secret.lower().encode(),
-    "as Python shows it": lambda secret: repr({"a": secret}).encode(),
+    "reversed": lambda secret: secret[::-1].encode(),
+    "in lowercase": lambda secret: secret.lower().encode(),
+    "as a Python repr": lambda secret: repr({"a": secret}).encode(),
 }
 
 
@@ -54,7 +54,7 @@ def test_long_secret_is_found_in_any_encoding(secret: str, form: str) -> None:
     )
 
 
-@pytest.mark.parametrize("form", ["as it is", "in JSON", "in a URL", "in hex", "in UTF-16"])
+@pytest.mark.parametrize("form", ["plain", "in JSON", "in a URL", "in hex", "in UTF-16"])
 def test_password_with_special_characters_is_found(form: str) -> None:
     assert build_secret_set(PASSWORD).find_leaks("here", ENCODINGS[form](PASSWORD))
 
@@ -146,7 +146,7 @@ def test_file_with_allowed_secrets_must_be_readable_only_by_its_owner(
 ) -> None:
     (tmp_path / name).write_text(API_KEY)
     (tmp_path / name).chmod(0o640)
-    with pytest.raises(AssertionError, match="open to others"):
+    with pytest.raises(AssertionError, match="accessible to other users"):
         list(sources.read_files(tmp_path))
     (tmp_path / name).chmod(0o600)
     assert list(sources.read_files(tmp_path)) == []
@@ -176,7 +176,7 @@ async def test_secret_in_a_command_line_or_environment_is_found(tmp_path: Path) 
     assert list_leak_sources(build_secret_set(API_KEY), searched) == {
         "environment of tapgate.gateway"
     }
-    assert list_leak_sources(build_secret_set(JWT), searched) == set(), "that one is allowed"
+    assert list_leak_sources(build_secret_set(JWT), searched) == set(), "this variable is allowed"
 
 
 def build_echo_client(**text: str) -> httpx2.AsyncClient:
@@ -190,7 +190,7 @@ def build_echo_client(**text: str) -> httpx2.AsyncClient:
 
 
 def has_leak(recorder: TrafficRecorder) -> bool:
-    return bool(recorder.secrets.find_leaks("answers", b"\n".join(recorder.responses)))
+    return bool(recorder.secrets.find_leaks("responses", b"\n".join(recorder.responses)))
 
 
 @pytest.mark.parametrize("field", ["pin", "new_pin", "otp", "password", "refresh_token", "secret"])

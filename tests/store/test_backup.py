@@ -248,7 +248,7 @@ async def test_restore_cannot_be_canceled_after_the_commit(
 
 
 async def wait_until_idle(url: str) -> None:
-    """Wait until PostgreSQL has noticed that the clients disconnected."""
+    """Wait until PostgreSQL has detected that the clients disconnected."""
     while await fetch_rows(
         url,
         """SELECT FROM pg_stat_activity

@@ -1,4 +1,4 @@
-"""Embedded PostgreSQL: starts whatever state the last run left, and only its owner can use it."""
+"""Embedded PostgreSQL: starts from any state of the last run, and only its owner can use it."""
 
 import asyncio
 import os

@@ -111,7 +111,7 @@ async def fetch_rows(url: str, sql: str) -> list[tuple[object, ...]]:
         await connection.close()
 
 
-async def test_database_with_another_encoding_is_refused(postgres: str) -> None:
+async def test_database_with_another_encoding_is_rejected(postgres: str) -> None:
     connection = await asyncpg.connect(postgres)
     try:
         await connection.execute(

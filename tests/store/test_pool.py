@@ -120,7 +120,7 @@ async def test_slot_offered_to_a_canceled_task_goes_to_the_next_one(pool: Pool) 
         await gone
     for _ in range(4):
         await asyncio.sleep(0)
-    assert waiting.done(), "it waits although there is room"
+    assert waiting.done(), "still waiting although a slot is free"
     assert await waiting not in taken
 
 

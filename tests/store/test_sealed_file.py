@@ -1,4 +1,4 @@
-"""Sealed files: they open unaltered and with the key they were written with, or not at all."""
+"""Sealed files: a file opens only if it is unaltered and the key is the one it was written with."""
 
 import io
 from collections.abc import Callable

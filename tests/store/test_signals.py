@@ -1,4 +1,4 @@
-"""Signals: a change is known to all listeners once acknowledged, even around lost connections."""
+"""Signals: a change is known to all listeners once acknowledged, even if connections are lost."""
 
 import asyncio
 import contextlib
@@ -98,11 +98,11 @@ async def test_concurrent_changes_are_all_acknowledged(
     received: set[str] = set()
     other_signals.subscribe("keys", received.add)
 
-    async def change_and_look(payload: str) -> None:
+    async def publish_and_check(payload: str) -> None:
         await publish_change(database, signals, payload)
         assert payload in received
 
-    await asyncio.gather(*(change_and_look(str(number)) for number in range(50)))
+    await asyncio.gather(*(publish_and_check(str(number)) for number in range(50)))
 
 
 async def test_rolled_back_change_is_not_signaled(
@@ -153,7 +153,7 @@ async def test_acknowledgment_survives_a_connection_lost_while_waiting(
     await wait_until(lambda: signals.is_listening and other_signals.is_listening)
     received: list[str] = []
     other_signals.subscribe("keys", received.append)
-    async with asyncio.timeout(60):  # the last termination may not have been noticed yet
+    async with asyncio.timeout(60):  # the last termination may not have been detected yet
         for number in itertools.count():
             await publish_change(database, signals, f"afterwards {number}")
             if received:
@@ -164,7 +164,7 @@ async def test_acknowledgment_survives_a_connection_lost_while_waiting(
 async def test_stopping_during_acknowledgment_raises_no_unhandled_exception(
     database: Database, database_url: str
 ) -> None:
-    """The waiting task and the connection are gone, so the query's failure has no recipient."""
+    """The waiting task and the connection are gone, so nothing awaits the failed query."""
     gc.collect()  # exceptions of earlier tests must not count here
     unhandled: list[object] = []
     loop = asyncio.get_running_loop()

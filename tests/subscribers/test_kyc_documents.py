@@ -281,32 +281,32 @@ async def test_uploads_beyond_the_pending_limit_get_503(harness: Harness) -> Non
 
 INVALID_IMAGES: dict[str, str] = {
     "no data URI": base64.b64encode(PNG).decode(),
-    "an address": "https://example.com/image.png",
+    "a URL": "https://example.com/image.png",
     "another type": build_data_uri(encode_image(build_image(), "GIF"), "image/gif"),
-    "a page": build_data_uri(b"<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml"),
+    "an SVG image": build_data_uri(b"<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml"),
     "not base64": "data:image/png;base64,%%%%",
-    "base64 with other letters": "data:image/png;base64,é" + base64.b64encode(PNG).decode(),
-    "cut base64": build_data_uri(PNG)[:-3],
-    "no base64": "data:image/png," + PNG.hex(),
+    "base64 with non-ASCII characters": "data:image/png;base64,é" + base64.b64encode(PNG).decode(),
+    "truncated base64": build_data_uri(PNG)[:-3],
+    "not marked as base64": "data:image/png," + PNG.hex(),
     "empty": "data:image/png;base64,",
-    "announced as another": build_data_uri(PNG, "image/jpeg"),
-    "a JPEG announced as PNG": build_data_uri(encode_image(build_image(), "JPEG")),
-    "a GIF announced as PNG": build_data_uri(encode_image(build_image(), "GIF")),
+    "a PNG declared as JPEG": build_data_uri(PNG, "image/jpeg"),
+    "a JPEG declared as PNG": build_data_uri(encode_image(build_image(), "JPEG")),
+    "a GIF declared as PNG": build_data_uri(encode_image(build_image(), "GIF")),
     "truncated PNG": build_data_uri(PNG[: len(PNG) // 2]),
     "truncated JPEG": build_data_uri(encode_image(build_image(), "JPEG")[:-200], "image/jpeg"),
     "many scans": build_data_uri(build_jpeg_with_scans(60), "image/jpeg"),
-    "only a head": build_data_uri(PNG[:40]),
+    "only a header": build_data_uri(PNG[:40]),
     "only a signature": build_data_uri(PNG[:8]),
     "noise": build_data_uri(bytes(range(256)) * 10),
-    "changed": build_data_uri(PNG[:60] + b"\0\0\0\0\0" + PNG[65:]),
+    "corrupted": build_data_uri(PNG[:60] + b"\0\0\0\0\0" + PNG[65:]),
     "animated": build_data_uri(encode_image(build_image(), save_all=True,
                                append_images=[build_image((60, 40))] * 2,
                                duration=[10, 20, 30], default_image=True)),
     "too large": build_data_uri(build_png_of_size(8000, 6000)),
     "so large that the decoder warns": build_data_uri(build_png_of_size(10_000, 10_000)),
-    "so large that the decoder refuses": build_data_uri(build_png_of_size(60_000, 60_000)),
-    "without any height": build_data_uri(build_png_of_size(60, 0)),
-    "text that unpacks to much": build_data_uri(
+    "so large that the decoder raises": build_data_uri(build_png_of_size(60_000, 60_000)),
+    "zero height": build_data_uri(build_png_of_size(60, 0)),
+    "a text chunk that decompresses to 80 MB": build_data_uri(
         PNG[:33] + build_png_chunk(b"zTXt", b"k\0\0" + zlib.compress(bytes(80_000_000))) + PNG[33:]
     ),
 }  # fmt: skip
@@ -369,7 +369,7 @@ async def test_other_requests_are_served_while_an_image_is_decoded(
 
     def decode_slowly(image: str) -> images.EncodedImage:
         decoding.set()
-        assert other_request_served.wait(30), "nobody else is answered"
+        assert other_request_served.wait(30), "other requests are blocked"
         return decode_data_uri(image)
 
     monkeypatch.setattr(operations, "decode_data_uri", decode_slowly)

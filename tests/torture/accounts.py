@@ -103,7 +103,7 @@ async def reconcile_balances(
         if row["held"]:
             findings.add("balance", name, f"holds {row['held']} without a reason")
     if total:
-        findings.add("balance", "all accounts", f"sum up to {total}")
+        findings.add("balance", "all accounts", f"sum to {total}")
 
 
 def reconcile_running_balances(

@@ -68,12 +68,11 @@ async def reconcile_after_tampering(run: TortureRun, tampering: str, *values: ob
     try:
         async with database.connection() as connection:
             with contextlib.suppress(_RollbackError):
-                # Same isolation level as the reconciler's, which cannot start its own transaction
-                # inside.
+                # The reconciler cannot start its own transaction here, so use its isolation level.
                 async with connection.transaction(isolation="repeatable_read"):
                     await connection.execute("SET LOCAL session_replication_role = replica")
                     changed = await connection.execute(tampering, *values)
-                    assert not changed.endswith(" 0"), "nothing was tampered with"
+                    assert not changed.endswith(" 0"), "the statement changed no row"
                     within = cast(Database, _TransactionDatabase(connection))
                     await _reconcile(run, within, run.client_ledger, findings)
                     raise _RollbackError

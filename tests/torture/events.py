@@ -44,7 +44,7 @@ async def reconcile_events(
         """SELECT type, subject_id, count(*) AS events, sum(deliveries)::int AS deliveries FROM (
                SELECT type, subject_id, (
                    SELECT count(*) FROM deliveries WHERE event_id = events.id) AS deliveries
-               FROM events WHERE id > $1) AS told
+               FROM events WHERE id > $1) AS counted
            GROUP BY type, subject_id""",
         since,
     )

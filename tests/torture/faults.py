@@ -18,7 +18,7 @@ _POLL_TIMEOUT_SECONDS: Final = 0.5
 
 
 class FaultInjector:
-    """Injects planned faults; `lines` are the client connections that a fault can cut."""
+    """Injects planned faults; `connections` are the client connections that a fault can cut."""
 
     def __init__(self, installation: Installation, connections: Iterable[ClientConnection]) -> None:
         self._installation = installation

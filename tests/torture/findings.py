@@ -16,7 +16,7 @@ KINDS: Final = (
     "audit",
     "events",
     "rejection",  # rejected for an invalid reason
-    "failure",  # answered with an internal error
+    "failure",  # internal error response
     "unanswered",  # no response within a minute
     "start",  # did not become healthy again without intervention
 )
@@ -33,7 +33,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Findings:
-    """All findings of a run; `tell` receives each one immediately, in case the run crashes."""
+    """All findings of a run; `on_finding` receives each one immediately, in case of a crash."""
 
     def __init__(self, on_finding: Callable[[str], None] = lambda _: None) -> None:
         self.all: list[Finding] = []

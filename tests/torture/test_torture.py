@@ -63,7 +63,7 @@ TAMPERING_CASES = {
         "p2p",
         {"lost", "balance", "ledger"},
     ),
-    "a transaction is there twice": (
+    "a transaction is duplicated": (
         """INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency,
                from_account, to_account, scope, request_id, created_at)
            SELECT (SELECT max(id) FROM transactions) + 1, type, status, channel, amount, fee_amount,
@@ -72,11 +72,11 @@ TAMPERING_CASES = {
         "pos",
         {"duplicated", "balance", "ledger"},
     ),
-    "nobody asked for a transaction": (
+    "a transaction is added": (
         """INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency,
                from_account, to_account, scope, request_id, created_at)
            SELECT (SELECT max(id) FROM transactions) + 1, type, 'failed', channel, amount,
-               fee_amount, currency, from_account, to_account, scope, 'unheard of', created_at
+               fee_amount, currency, from_account, to_account, scope, 'unknown', created_at
            FROM transactions WHERE id = $1""",
         "pos",
         {"unexpected", "balance", "ledger"},
@@ -86,7 +86,7 @@ TAMPERING_CASES = {
         "cash_out",
         {"wrong values", "ledger"},
     ),
-    "a balance that was left behind is changed": (
+    "a recorded balance is changed": (
         "UPDATE transactions SET from_balance = from_balance - 1 WHERE id = $1",
         "pos_pin",
         {"wrong values", "balance"},
@@ -96,7 +96,7 @@ TAMPERING_CASES = {
         "top_up",
         {"wrong values", "balance", "ledger"},
     ),
-    "an entry goes to another, whose balance is raised": (
+    "an entry and its amount are moved to another account": (
         """WITH other AS (
                SELECT entry.ctid AS place, entry.amount, entry.credit_account AS was, account.id
                FROM entries entry, accounts account
@@ -116,13 +116,13 @@ TAMPERING_CASES = {
         "cash_in",
         {"balance", "ledger"},
     ),
-    "money is held for nothing": (
+    "funds are held without a review": (
         """UPDATE accounts SET held = 1
            WHERE id = (SELECT from_account FROM transactions WHERE id = $1)""",
         "p2p",
         {"balance", "ledger"},
     ),
-    "a refund is cut out of the audit log": (
+    "a refund is deleted from the audit log": (
         """DELETE FROM audit_entries WHERE id = (
                SELECT min(id) FROM audit_entries
                WHERE event = 'transaction.refunded' AND $1::bigint IS NOT NULL)""",
@@ -135,12 +135,12 @@ TAMPERING_CASES = {
         "refund",
         {"audit"},
     ),
-    "an event is not written": (
+    "an event is deleted": (
         "DELETE FROM events WHERE type = 'transaction.completed' AND subject_id = $1",
         "p2p",
         {"events"},
     ),
-    "an event is delivered to nobody": (
+    "a delivery is deleted": (
         """DELETE FROM deliveries WHERE event_id = (
                SELECT id FROM events WHERE type = 'transaction.completed' AND subject_id = $1)""",
         "p2p",

@@ -299,7 +299,7 @@ async def test_statement_with_10000_entries_uses_bounded_memory(
     drawn = extract_pages(file.content)
     assert drawn[-1][-1] == f"Page {len(drawn)} of {len(drawn)}"
     assert "10,000.00" in drawn[-1]
-    assert grown < 64 * 1024, "kibibytes more than before"
+    assert grown < 64 * 1024, "peak memory grew by 64 MiB or more"
 
 
 async def _insert_entries(harness: Harness, account_id: int) -> None:
