@@ -150,11 +150,11 @@ def _parse_access(callers: str) -> Access:
     )
 
 
-def is_same_access(declared: Access, written: Access) -> bool:
+def is_same_access(declared: Access, expected: Access) -> bool:
     return (
-        declared.public == written.public
-        and declared.scope == written.scope
-        and set(declared.roles) == set(written.roles)
-        and declared.service == written.service
-        and declared.hmac == written.hmac
+        declared.public == expected.public
+        and declared.scope == expected.scope
+        and set(declared.roles) == set(expected.roles)
+        and declared.service == expected.service
+        and declared.hmac == expected.hmac
     )

@@ -382,17 +382,17 @@ BuildRequestPair = Callable[[OwnershipFixtures], tuple[OwnershipRequest, Ownersh
 
 
 def _build_pair(
-    make: Callable[[OwnershipFixtures, str], OwnershipRequest],
+    build_request: Callable[[OwnershipFixtures, str], OwnershipRequest],
     foreign: Callable[[OwnershipFixtures], str],
     prefix: str,
 ) -> BuildRequestPair:
-    return lambda t: (make(t, foreign(t)), make(t, build_missing_id(prefix)))
+    return lambda t: (build_request(t, foreign(t)), build_request(t, build_missing_id(prefix)))
 
 
 def _build_terminal_pair(verb: str) -> BuildRequestPair:
     return _build_pair(
-        lambda t, it: OwnershipRequest(
-            "POST", f"{V1}/processors/{t.processor_id}/terminals/{it}/{verb}", {}
+        lambda t, object_id: OwnershipRequest(
+            "POST", f"{V1}/processors/{t.processor_id}/terminals/{object_id}/{verb}", {}
         ),
         lambda t: t.other_terminal,
         ids.TERMINAL,
@@ -405,35 +405,37 @@ NESTED_REQUESTS: dict[str, BuildRequestPair] = {
         "unblock"
     ),
     f"POST {V1}/processors/{{id}}/keys": _build_pair(
-        lambda t, it: OwnershipRequest(
-            "POST", f"{V1}/processors/{t.processor_id}/keys", {"terminal_id": it}
+        lambda t, object_id: OwnershipRequest(
+            "POST", f"{V1}/processors/{t.processor_id}/keys", {"terminal_id": object_id}
         ),
         lambda t: t.other_terminal,
         ids.TERMINAL,
     ),
     f"DELETE {V1}/processors/{{id}}/keys/{{api_key_id}}": _build_pair(
-        lambda t, it: OwnershipRequest("DELETE", f"{V1}/processors/{t.processor_id}/keys/{it}"),
+        lambda t, object_id: OwnershipRequest(
+            "DELETE", f"{V1}/processors/{t.processor_id}/keys/{object_id}"
+        ),
         lambda t: t.other_key,
         ids.KEY,
     ),
     f"DELETE {V1}/admin/partners/{{id}}/keys/{{api_key_id}}": _build_pair(
-        lambda t, it: OwnershipRequest(
-            "DELETE", f"{V1}/admin/partners/{t.partner_record['partner']['id']}/keys/{it}"
+        lambda t, object_id: OwnershipRequest(
+            "DELETE", f"{V1}/admin/partners/{t.partner_record['partner']['id']}/keys/{object_id}"
         ),
         lambda t: t.other_partner_record["api_key_id"],
         ids.KEY,
     ),
     f"GET {SUBSCRIBER_PATH}/kyc-documents/{{document_id}}": _build_pair(
-        lambda t, it: OwnershipRequest(
-            "GET", f"{V1}/subscribers/{t.subscriber.id}/kyc-documents/{it}"
+        lambda t, object_id: OwnershipRequest(
+            "GET", f"{V1}/subscribers/{t.subscriber.id}/kyc-documents/{object_id}"
         ),
         lambda t: t.other_subscriber.document_id,
         ids.DOCUMENT,
     ),
     f"POST {V1}/admin/webhook-endpoints/{{id}}/deliveries/{{delivery_id}}/redeliver": _build_pair(
-        lambda t, it: OwnershipRequest(
+        lambda t, object_id: OwnershipRequest(
             "POST",
-            f"{V1}/admin/webhook-endpoints/{t.webhook_endpoints[0]}/deliveries/{it}/redeliver",
+            f"{V1}/admin/webhook-endpoints/{t.webhook_endpoints[0]}/deliveries/{object_id}/redeliver",
         ),
         lambda t: t.delivery,
         ids.DELIVERY,
@@ -444,10 +446,14 @@ NESTED_REQUESTS: dict[str, BuildRequestPair] = {
 def _build_refund_pair(path: str) -> BuildRequestPair:
     """Refund by a processor that did not receive the payment."""
     return _build_pair(
-        lambda t, it: OwnershipRequest(
+        lambda t, object_id: OwnershipRequest(
             "POST",
             path,
-            {"request_id": new_request_id(), "original_transaction_id": it, "reason": "returned"},
+            {
+                "request_id": new_request_id(),
+                "original_transaction_id": object_id,
+                "reason": "returned",
+            },
         ),
         lambda t: t.subscriber.transaction_id,
         ids.TRANSACTION,
@@ -459,14 +465,14 @@ PROCESSOR_REQUESTS: dict[str, BuildRequestPair] = {
     f"POST {V1}/payment/refund": _build_refund_pair(f"{V1}/payment/refund"),
     "POST /payment/refund": _build_refund_pair("/payment/refund"),
     f"POST {V1}/pos/payment": _build_pair(
-        lambda t, it: OwnershipRequest(
+        lambda t, object_id: OwnershipRequest(
             "POST",
             f"{V1}/pos/payment",
             {
                 "request_id": new_request_id(),
                 "card_serial": t.subscriber.card,
                 "amount": "1",
-                "terminal_id": it,
+                "terminal_id": object_id,
             },
         ),
         lambda t: t.other_terminal,

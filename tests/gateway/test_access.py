@@ -42,23 +42,23 @@ async def access_fixtures(
 
 
 def test_declared_access_matches_the_specification() -> None:
-    written = parse_contract()
+    expected = parse_contract()
     declared = {endpoint.name: endpoint.access for endpoint in ENDPOINTS}
-    assert declared.keys() == written.keys()
-    wrong = [name for name in declared if not is_same_access(declared[name], written[name])]
-    assert not wrong
+    assert declared.keys() == expected.keys()
+    different = [name for name in declared if not is_same_access(declared[name], expected[name])]
+    assert not different
 
 
 def test_restricted_fields_are_limited_to_admin_and_compliance_roles() -> None:
-    guarded = {
+    restricted = {
         f"{endpoint.name} {field}": set(access.roles)
         for endpoint in ENDPOINTS
         for field, access in endpoint.field_access.items()
         if not (access.scope or access.service or access.hmac)
     }
-    put = "PUT /api/v1/subscribers/{id}"
-    assert guarded == {
-        f"{put} {field}": {"A", "C"} for field in ("kyc_level", "kyc_status", "restricted")
+    operation = "PUT /api/v1/subscribers/{id}"
+    assert restricted == {
+        f"{operation} {field}": {"A", "C"} for field in ("kyc_level", "kyc_status", "restricted")
     }
 
 
@@ -170,14 +170,14 @@ async def test_override_headers_do_not_bypass_authentication(
 
 
 async def test_undeclared_methods_return_405(access_fixtures: AccessFixtures) -> None:
-    taken: dict[str, set[str]] = {}
+    declared: dict[str, set[str]] = {}
     for endpoint in ENDPOINTS:
-        taken.setdefault(endpoint.path, set()).add(endpoint.method)
+        declared.setdefault(endpoint.path, set()).add(endpoint.method)
     admin = await access_fixtures.harness.create_admin()
     for endpoint in PROTECTED_ENDPOINTS:
         methods = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "HEAD"}
-        others = methods - taken[endpoint.path]
-        for method in others - ({"HEAD"} if "GET" in taken[endpoint.path] else set()):
+        others = methods - declared[endpoint.path]
+        for method in others - ({"HEAD"} if "GET" in declared[endpoint.path] else set()):
             response = await access_fixtures.client.request(
                 method, build_missing_path(endpoint), auth=admin
             )
@@ -255,7 +255,12 @@ async def test_failed_login_is_audited_without_revealing_whether_the_account_exi
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     email = "grace@example.com"
-    new = {"email": email, "password": "a right one, long", "name": "Grace", "role": "finance_user"}
+    new = {
+        "email": email,
+        "password": "a long enough password",
+        "name": "Grace",
+        "role": "finance_user",
+    }
     created = await client.post("/api/v1/admin/users", json=new, auth=await harness.create_admin())
     assert created.status_code == 201
     responses = [

@@ -29,46 +29,46 @@ def test_malformed_id_or_wrong_prefix_is_not_decoded() -> None:
 
 
 def test_generated_ids_increase() -> None:
-    make = ids.IdGenerator(3, lambda: NOW)
-    created = [make() for _ in range(10_000)]  # more than fit into a millisecond
+    generate = ids.IdGenerator(3, lambda: NOW)
+    created = [generate() for _ in range(10_000)]  # more than fit into a millisecond
     assert created == sorted(set(created))
 
 
 def test_clock_that_steps_back_causes_no_duplicates() -> None:
     times = iter([NOW, NOW + 5, NOW + 1, NOW + 2, NOW + 6])
-    make = ids.IdGenerator(3, lambda: next(times))
-    created = [make() for _ in range(5)]
+    generate = ids.IdGenerator(3, lambda: next(times))
+    created = [generate() for _ in range(5)]
     assert created == sorted(set(created))
 
 
 def test_clock_that_steps_back_far_requires_another_slot() -> None:
     clock = [NOW]
-    make = ids.IdGenerator(3, lambda: clock[0])
-    created = [make() for _ in range(3)]
+    generate = ids.IdGenerator(3, lambda: clock[0])
+    created = [generate() for _ in range(3)]
     clock[0] = NOW - 30 * 60_000
-    assert not make.is_ahead
+    assert not generate.is_ahead
     clock[0] -= 1
-    assert make.is_ahead
-    make.reset(4)
-    assert not make.is_ahead
-    created += [make() for _ in range(3)]
+    assert generate.is_ahead
+    generate.reset(4)
+    assert not generate.is_ahead
+    created += [generate() for _ in range(3)]
     clock[0] = NOW
-    created += [make() for _ in range(3)]
+    created += [generate() for _ in range(3)]
     assert len(set(created)) == 9
     assert created[3:6] == sorted(created[3:6])
     assert created[5] < created[0] < created[6]
 
 
 def test_ids_are_generated_when_the_clock_is_at_1970() -> None:
-    make = ids.IdGenerator(3, lambda: 0)
-    created = [make() for _ in range(10_000)]
+    generate = ids.IdGenerator(3, lambda: 0)
+    created = [generate() for _ in range(10_000)]
     assert created == sorted(set(created))
-    assert not make.is_ahead
+    assert not generate.is_ahead
 
 
 def test_processes_generate_different_ids_at_the_same_time() -> None:
-    sources = [ids.IdGenerator(slot, lambda: NOW) for slot in range(ids.SLOT_COUNT)]
-    created = {source() for source in sources for _ in range(3)}
+    generators = [ids.IdGenerator(slot, lambda: NOW) for slot in range(ids.SLOT_COUNT)]
+    created = {generate() for generate in generators for _ in range(3)}
     assert len(created) == 3 * ids.SLOT_COUNT
 
 

@@ -86,14 +86,14 @@ def build_rules() -> Rules:
         limits={
             level: AccountRule(
                 kyc_level=level,
-                max_balance=figures["max_balance"],
-                max_transaction=figures["transaction"],
-                daily_limit=figures["day"],
-                monthly_limit=figures["month"],
-                no_pin_limit=figures["no_pin"],
+                max_balance=limits["max_balance"],
+                max_transaction=limits["transaction"],
+                daily_limit=limits["day"],
+                monthly_limit=limits["month"],
+                no_pin_limit=limits["no_pin"],
                 requirements=[],
             )
-            for level, figures in reference_model.LIMITS.items()
+            for level, limits in reference_model.LIMITS.items()
         },
         fees={
             chart.TRANSFER_P2P: (FeeStep(up_to=None, rate=1_500, payer="sender"),),
@@ -337,15 +337,15 @@ def count_recent(model: ReferenceModel) -> dict[tuple[int, int], tuple[int, int]
     return counts
 
 
-async def create_economy(ledger: LedgerDriver) -> None:
+async def create_model_rules(ledger: LedgerDriver) -> None:
     """Create the model's rules in the database."""
     async with ledger.database.transaction() as tx:
-        for level, figures in reference_model.LIMITS.items():
+        for level, limits in reference_model.LIMITS.items():
             await tx.execute(
                 "UPDATE account_rules SET max_balance = $2, max_transaction = $3, daily_limit = $4,"
                 " monthly_limit = $5, no_pin_limit = $6 WHERE kyc_level = $1",
                 level,
-                *figures.values(),
+                *limits.values(),
             )
         await tx.execute("DELETE FROM fee_rules WHERE type = 'transfer_p2p' AND up_to IS NOT NULL")
         await tx.execute("UPDATE fee_rules SET rate = 1500 WHERE type = 'transfer_p2p'")
@@ -460,12 +460,12 @@ class DatabaseLedger:
 
 
 @pytest.fixture
-async def economy(database_url: str, database: Database) -> Any:
+async def model_ledger(database_url: str, database: Database) -> Any:
     # Allocate the slot like a process does: the ledger takes its next slot from this sequence when
     # the clock is set back.
     slot = await database.fetchval("SELECT nextval('process_slots')")
     ledger = await LedgerDriver.open(database_url, database, FakeClock(START), slot=slot)
-    await create_economy(ledger)
+    await create_model_rules(ledger)
     yield ledger
     await ledger.close()
 
@@ -485,12 +485,12 @@ def split_into_batches(sequence: list[Step], cuts: set[int]) -> list[list[Step]]
     return [batch for batch in batches if batch]
 
 
-async def test_any_batch_split_agrees_with_the_model(economy: LedgerDriver) -> None:
+async def test_any_batch_split_agrees_with_the_model(model_ledger: LedgerDriver) -> None:
     """One copy of the accounts gets the commands one by one, the other in batches."""
     for number in range(20):
         sequence, cuts = draw_sequence(number)
-        await compare_with_model(economy, sequence, cuts, number)
-    async with economy.database.connection() as connection:
+        await compare_with_model(model_ledger, sequence, cuts, number)
+    async with model_ledger.database.connection() as connection:
         proof = await verify(connection)
     assert proof.is_valid, [finding for finding in proof.findings if finding.broken]
 

@@ -23,9 +23,9 @@ async def set_account_status(ledger: LedgerDriver, owner_id: int, status: str) -
     )
 
 
-def build_p2p(sender: int, payee: Party, amount: int = 1_00, **more: object) -> Command:
+def build_p2p(sender: int, payee: Party, amount: int = 1_00, **fields: object) -> Command:
     return build_command(
-        chart.TRANSFER_P2P, commands.subscriber_party(sender), payee, amount, **more
+        chart.TRANSFER_P2P, commands.subscriber_party(sender), payee, amount, **fields
     )
 
 

@@ -15,7 +15,7 @@ from tapgate.ledger.commands import Command, ReviewDecision
 from tapgate.ledger.pin_attempts import PinState
 
 
-async def build_transfers(ledger: LedgerDriver, count: int, **more: Any) -> list[Command]:
+async def build_transfers(ledger: LedgerDriver, count: int, **fields: Any) -> list[Command]:
     """Build transfers between separate pairs of wallets."""
     return [
         build_command(
@@ -23,7 +23,7 @@ async def build_transfers(ledger: LedgerDriver, count: int, **more: Any) -> list
             commands.subscriber_party(await ledger.create_subscriber(10_00)),
             commands.subscriber_party(await ledger.create_subscriber()),
             1_00,
-            **more,
+            **fields,
         )
         for _ in range(count)
     ]

@@ -15,13 +15,13 @@ async def create_pair(ledger: LedgerDriver) -> tuple[int, int]:
     return await ledger.create_subscriber(100_00), await ledger.create_subscriber()
 
 
-def build_transfer(sender: int, receiver: int, amount: int = 10_00, **more: Any) -> Command:
+def build_transfer(sender: int, receiver: int, amount: int = 10_00, **fields: Any) -> Command:
     return build_command(
         chart.TRANSFER,
         commands.subscriber_party(sender),
         commands.subscriber_party(receiver),
         amount,
-        **more,
+        **fields,
     )
 
 
@@ -59,9 +59,9 @@ async def test_replayed_decline_stays_declined_after_a_deposit(ledger: LedgerDri
     assert again.details == {"available": 100.0, "required": 200.0}
 
 
-@pytest.mark.parametrize("refused", ["pin", "party", "pin missing"])
+@pytest.mark.parametrize("rejected_fields", ["pin", "party", "pin missing"])
 async def test_rejection_does_not_consume_the_idempotency_key(
-    ledger: LedgerDriver, refused: str
+    ledger: LedgerDriver, rejected_fields: str
 ) -> None:
     sender, receiver = await create_pair(ledger)
     wrong = {
@@ -72,7 +72,7 @@ async def test_rejection_does_not_consume_the_idempotency_key(
         "pin missing": build_transfer(
             sender, receiver, pin_policy="required", idempotency_key=build_request_key("one")
         ),
-    }[refused]
+    }[rejected_fields]
     assert (await ledger.submit(wrong)).code is not None
     right = await ledger.submit(
         build_transfer(sender, receiver, payer_pin=PIN, idempotency_key=build_request_key("one"))

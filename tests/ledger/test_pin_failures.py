@@ -45,8 +45,8 @@ async def list_alerts(ledger: LedgerDriver) -> list[Any]:
     return [tuple(row) for row in rows]
 
 
-def build_alert_details(figure: int, action: str = "alert", **more: str) -> dict[str, Any]:
-    return {"rule_type": "PIN_FAILURES", "action": action, "figure": figure, **more}
+def build_alert_details(figure: int, action: str = "alert", **fields: str) -> dict[str, Any]:
+    return {"rule_type": "PIN_FAILURES", "action": action, "figure": figure, **fields}
 
 
 async def test_wrong_pins_of_own_and_child_cards_are_counted_together(ledger: LedgerDriver) -> None:

@@ -69,9 +69,9 @@ async def test_only_subscribers_get_receipts(ledger: LedgerDriver) -> None:
     subscriber = commands.subscriber_party
 
     async def submit_and_list_receipts(
-        kind: str, payer: Party, payee: Party, **more: Any
+        kind: str, payer: Party, payee: Party, **fields: Any
     ) -> list[tuple[str, int]]:
-        number = await submit_and_get_id(ledger, build_command(kind, payer, payee, 10_00, **more))
+        number = await submit_and_get_id(ledger, build_command(kind, payer, payee, 10_00, **fields))
         return [
             (kind, recipient)
             for transaction, kind, recipient in await list_receipts(ledger)

@@ -43,7 +43,7 @@ async def test_replays_are_counted_but_first_requests_and_conflicts_are_not(
 ) -> None:
     paid, declined = await build_transfer(ledger, "one"), await build_transfer(ledger, "two", 99_00)
     once = await build_transfer(ledger, "three")
-    first, refused = await ledger.submit(paid), await ledger.submit(declined)
+    first, conflict = await ledger.submit(paid), await ledger.submit(declined)
     await ledger.submit(once)
     for _ in range(3):
         await ledger.submit(paid)
@@ -54,7 +54,7 @@ async def test_replays_are_counted_but_first_requests_and_conflicts_are_not(
     now = ledger.clock()
     assert await count_replays(ledger) == {
         get_transaction_id(first): (3, now),
-        get_transaction_id(refused): (1, now),
+        get_transaction_id(conflict): (1, now),
     }
 
 

@@ -14,7 +14,7 @@ from tapgate.ledger.commands import Outcome, ReviewDecision, TransactionResult
 HELD_AMOUNT = 600_000_00
 
 
-async def create_pair(ledger: LedgerDriver, **more: int) -> tuple[int, int]:
+async def create_pair(ledger: LedgerDriver) -> tuple[int, int]:
     await ledger.database.execute(
         """UPDATE account_rules SET max_transaction = 1000000000, daily_limit = 1000000000,
                                     monthly_limit = 1000000000, max_balance = 1000000000"""

@@ -38,17 +38,17 @@ ROLLUP_STATUSES = {"partially_refunded": "completed", "refunded": "completed"}
 async def processes(database_url: str, database: Database) -> AsyncIterator[list[LedgerDriver]]:
     """Three processes on the same database that share one clock."""
     clock = FakeClock()
-    opened = [
+    ledgers = [
         await LedgerDriver.open(database_url, database, clock, slot=slot) for slot in (1, 2, 3)
     ]
     try:
-        await remove_limits(opened[0])
-        for ledger in opened:
+        await remove_limits(ledgers[0])
+        for ledger in ledgers:
             ledger.ledger._invalidate_rules()
-        yield opened
+        yield ledgers
         await require_balanced_books(database)
     finally:
-        for ledger in opened:
+        for ledger in ledgers:
             await ledger.close()
 
 
@@ -95,28 +95,34 @@ class RandomCommands:
         )
 
     def build_command(self) -> LedgerCommand:
-        pick, some = self.random.choice, self.random.randrange(1, 500_00)
-        more: dict[str, Any] = {}
+        choose, amount = self.random.choice, self.random.randrange(1, 500_00)
+        fields: dict[str, Any] = {}
         if self.random.random() < 0.5:  # few keys, so some commands are replays and some conflicts
-            more["idempotency_key"] = build_request_key(f"request-{self.random.randrange(60)}")
-        kinds: list[Any] = [
-            lambda: build_payment(pick(self.wallets), self.merchant, some, **more),
-            lambda: build_p2p(pick(self.wallets), pick(self.wallets), some, **more),
-            lambda: build_p2p(pick(self.wallets), pick(self.wallets), HELD_AMOUNT + some, **more),
-            lambda: build_payment(
-                pick(self.wallets), self.merchant, some, payer_pin=pick([PIN, WRONG_PIN])
+            fields["idempotency_key"] = build_request_key(f"request-{self.random.randrange(60)}")
+        builders: list[Any] = [
+            lambda: build_payment(choose(self.wallets), self.merchant, amount, **fields),
+            lambda: build_p2p(choose(self.wallets), choose(self.wallets), amount, **fields),
+            lambda: build_p2p(
+                choose(self.wallets), choose(self.wallets), HELD_AMOUNT + amount, **fields
             ),
-            lambda: build_cash_in(self.agent, pick(self.wallets), some),
+            lambda: build_payment(
+                choose(self.wallets), self.merchant, amount, payer_pin=choose([PIN, WRONG_PIN])
+            ),
+            lambda: build_cash_in(self.agent, choose(self.wallets), amount),
         ]
         if self.transaction_ids:
-            old = pick(self.transaction_ids)
-            kinds += [
-                lambda: build_refund(self.merchant, old, pick([None, 1_00, some])),
-                lambda: ReviewDecision(transaction_id=old, release=pick([True, False])),
-                lambda: ReviewDecision(transaction_id=old, release=pick([True, False])),
+            transaction_id = choose(self.transaction_ids)
+            builders += [
+                lambda: build_refund(self.merchant, transaction_id, choose([None, 1_00, amount])),
+                lambda: ReviewDecision(
+                    transaction_id=transaction_id, release=choose([True, False])
+                ),
+                lambda: ReviewDecision(
+                    transaction_id=transaction_id, release=choose([True, False])
+                ),
             ]
-        found: LedgerCommand = pick(kinds)()
-        return found
+        command: LedgerCommand = choose(builders)()
+        return command
 
     async def submit(self, ledger: LedgerDriver) -> None:
         outcome = await ledger.submit(self.build_command())

@@ -335,11 +335,11 @@ class RunningEndpoint:
             await asyncio.gather(*(publish_event(self.services) for _ in range(5)))
             await asyncio.sleep(0.1)
 
-    async def wait_for_deliveries(self, more: int) -> None:
-        wanted = len(self.receiver.received) + more
+    async def wait_for_deliveries(self, count: int) -> None:
+        expected = len(self.receiver.received) + count
 
         async def has_enough() -> bool:
-            return len(self.receiver.received) >= wanted
+            return len(self.receiver.received) >= expected
 
         await wait_until_equal(has_enough, True)
 

@@ -71,10 +71,12 @@ async def test_update_changes_the_given_fields_and_keeps_the_rest(
     id = await endpoints_driver.create(f"{receiver.url}/old", "card.linked")
     before = await endpoints_driver.get(id)
     assert (await endpoints_driver.put(id)).json() == before
-    moved = await endpoints_driver.put(id, url=f"{receiver.url}/new?password=hunter2", status=None)
-    assert moved.json() == before | {"url": f"{receiver.url}/new?password=hunter2"}
+    updated = await endpoints_driver.put(
+        id, url=f"{receiver.url}/new?password=hunter2", status=None
+    )
+    assert updated.json() == before | {"url": f"{receiver.url}/new?password=hunter2"}
     changed = await endpoints_driver.put(id, events=["alert.created", "alert.created"])
-    assert changed.json() == moved.json() | {"events": ["alert.created"]}
+    assert changed.json() == updated.json() | {"events": ["alert.created"]}
     await publish_event(harness.services, "card.linked")
     await publish_event(harness.services, "alert.created")
     await deliver_due(harness.services)

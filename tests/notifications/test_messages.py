@@ -184,8 +184,8 @@ async def test_unreachable_messenger_is_probed_with_only_some_messages(
         await _enqueue_message(gateway)
     settings = msgspec.structs.replace(gateway.settings, messenger_url="http://127.0.0.1:9")
     await MessageSender(dataclasses.replace(gateway, settings=settings)).send_due(http)
-    tried = "SELECT count(*) FROM messages WHERE attempts > 0"
-    assert 0 < await gateway.database.fetchval(tried) < 50
+    attempted_sql = "SELECT count(*) FROM messages WHERE attempts > 0"
+    assert 0 < await gateway.database.fetchval(attempted_sql) < 50
     clock.advance(minutes=1)
     await MessageSender(gateway).send_due(http)
     assert len(messenger.received) == 50

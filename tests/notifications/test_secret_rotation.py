@@ -116,9 +116,9 @@ async def test_invalid_grace_period_is_rejected_and_changes_nothing(
     grace: Any,
     status: int,
 ) -> None:
-    refused = await rotating_endpoint.post({"grace_seconds": grace})
-    assert refused.status_code == status
-    assert list(refused.json()["details"]["fields"]) == ["grace_seconds"]
+    response = await rotating_endpoint.post({"grace_seconds": grace})
+    assert response.status_code == status
+    assert list(response.json()["details"]["fields"]) == ["grace_seconds"]
     assert rotating_endpoint.list_signing_secrets(await deliver_event(harness, receiver)) == [0]
 
 

@@ -165,10 +165,10 @@ async def test_slow_name_lookups_do_not_block_other_lookups(
     """A lookup by the system resolver occupies its thread until it ends, even after a timeout."""
     may_resolve, system_getaddrinfo = threading.Event(), socket.getaddrinfo
 
-    def resolve_slowly(host: str, *args: Any, **more: Any) -> Any:
+    def resolve_slowly(host: str, *arguments: Any, **options: Any) -> Any:
         if host == "slow.example.com":
             may_resolve.wait(timeout=60)
-        return system_getaddrinfo("127.0.0.1", *args, **more)
+        return system_getaddrinfo("127.0.0.1", *arguments, **options)
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve_slowly)
     waiting = [asyncio.create_task(resolve_with_system("slow.example.com")) for _ in range(100)]

@@ -110,20 +110,20 @@ async def test_failed_attempts_are_retried_on_schedule_until_the_delivery_fails(
     _, secret = await create_endpoint(services_with_fake_clock, receiver.url)
     receiver.enqueue_statuses(*[500, 404, 301, 199 + 200, 429, 503, 502, 400, 401, 500])
     await publish_event(services_with_fake_clock)
-    pauses = []
+    delays = []
     while (row := await get_only_delivery(services_with_fake_clock))["status"] == "pending":
-        pauses.append((row["next_attempt_at"] - fake_clock()).total_seconds())
-        fake_clock.advance(seconds=pauses[-1] - 0.001)
+        delays.append((row["next_attempt_at"] - fake_clock()).total_seconds())
+        fake_clock.advance(seconds=delays[-1] - 0.001)
         await deliver_due(services_with_fake_clock)
-        assert len(receiver.received) == len(pauses) - 1, "too early"
+        assert len(receiver.received) == len(delays) - 1, "too early"
         fake_clock.advance(seconds=0.001)
         await deliver_due(services_with_fake_clock)
     hour = 3600
     expected = [5, 300, 1800, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour]
-    assert pauses.pop(0) <= 0.001
-    assert len(pauses) == len(expected)
-    for pause, about in zip(pauses, expected, strict=True):
-        assert 0.9 * about <= pause <= 1.1 * about
+    assert delays.pop(0) <= 0.001
+    assert len(delays) == len(expected)
+    for delay, expected_delay in zip(delays, expected, strict=True):
+        assert 0.9 * expected_delay <= delay <= 1.1 * expected_delay
     assert (row["status"], row["attempts"], row["last_status"]) == ("failed", 10, 500)
     assert row["ended_at"] == fake_clock()
     assert len({(webhook.id, webhook.body) for webhook in receiver.received}) == 1

@@ -126,12 +126,12 @@ async def test_partner_balance_can_go_negative_down_to_its_overdraft(
     body = await _build_request(harness, new, amount="22")
     assert (await client.post(FUND_URL, json=body, auth=get_auth(new))).status_code == 200
     assert await get_balance(harness, new) == "-12.00"
-    more = body | {"amount": "38.01", "partner_reference": "INV-2"}
-    response = await client.post(FUND_URL, json=more, auth=get_auth(new))
+    next_body = body | {"amount": "38.01", "partner_reference": "INV-2"}
+    response = await client.post(FUND_URL, json=next_body, auth=get_auth(new))
     assert parse_error(response) == (402, "INSUFFICIENT_FUNDS")
     assert response.json()["details"] == {"available": 38.0, "required": 38.01}
     # The decline did not consume the reference.
-    response = await client.post(FUND_URL, json=more | {"amount": "38"}, auth=get_auth(new))
+    response = await client.post(FUND_URL, json=next_body | {"amount": "38"}, auth=get_auth(new))
     assert response.status_code == 200
     assert await get_balance(harness, new) == "-50.00"
 

@@ -298,7 +298,7 @@ async def test_losing_the_server_during_backup_or_restore_is_reported_in_one_lin
     """
     await save_backup(database_url, tmp_path / "backup")
 
-    async def end_all(name: str) -> None:
+    async def terminate_blocked_sessions(name: str) -> None:
         while not await fetch_rows(
             postgres,
             f"""SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -307,17 +307,21 @@ async def test_losing_the_server_during_backup_or_restore_is_reported_in_one_lin
             await asyncio.sleep(0.01)
 
     async with hold_lock(database_url, "DROP SEQUENCE process_slots"):
-        ending = asyncio.create_task(end_all(get_database_name(database_url)))
+        termination = asyncio.create_task(
+            terminate_blocked_sessions(get_database_name(database_url))
+        )
         with pytest.raises(StoreError, match="the database cannot be backed up: ") as raised:
             await save_backup(database_url, tmp_path / "other")
-        await ending
+        await termination
     assert "\n" not in str(raised.value)
     assert list_files(tmp_path) == ["backup"]
     async with hold_lock(empty_database_url, f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK_KEY})"):
-        ending = asyncio.create_task(end_all(get_database_name(empty_database_url)))
+        termination = asyncio.create_task(
+            terminate_blocked_sessions(get_database_name(empty_database_url))
+        )
         with pytest.raises(StoreError, match="nothing was restored: "):
             await restore_backup(empty_database_url, tmp_path / "backup")
-        await ending
+        await termination
     assert await is_empty(empty_database_url)
 
 

@@ -60,8 +60,8 @@ async def test_session_terminated_while_idle_is_replaced_or_503(database: Databa
             await killer.execute("SELECT pg_terminate_backend($1)", victim.get_server_pid())
         try:
             assert await database.fetchval("SELECT 1") == 1
-        except ApiError as refused:
-            assert refused.code == Code.SERVICE_UNAVAILABLE
+        except ApiError as error:
+            assert error.code == Code.SERVICE_UNAVAILABLE
 
 
 async def test_canceled_task_releases_its_connection(database_url: str) -> None:

@@ -111,13 +111,13 @@ async def test_connection_handed_to_a_canceled_task_returns_to_the_pool(pool: Po
 
 async def test_slot_offered_to_a_canceled_task_goes_to_the_next_one(pool: Pool) -> None:
     taken = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
-    gone, waiting = [asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS)) for _ in range(2)]
+    canceled, waiting = [asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS)) for _ in range(2)]
     await asyncio.sleep(0)
     taken[0].terminate()
     pool.release(taken[0])
-    gone.cancel()
+    canceled.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await gone
+        await canceled
     for _ in range(4):
         await asyncio.sleep(0)
     assert waiting.done(), "still waiting although a slot is free"
@@ -156,11 +156,11 @@ async def test_connection_opened_while_the_pool_closes_is_closed(
 
 
 async def test_close_waits_for_connections_in_use(pool: Pool, fake_server: FakeServer) -> None:
-    used, resting = (
+    used, idle = (
         await pool.acquire(LONG_TIMEOUT_SECONDS),
         await pool.acquire(LONG_TIMEOUT_SECONDS),
     )
-    pool.release(resting)
+    pool.release(idle)
     closing = asyncio.create_task(pool.close())
     await asyncio.sleep(0)
     assert not closing.done()
@@ -172,7 +172,9 @@ async def test_close_waits_for_connections_in_use(pool: Pool, fake_server: FakeS
 
 
 @settings(max_examples=200)
-@given(st.lists(st.sampled_from(["take", "give", "break", "cancel", "away", "back"]), max_size=60))
+@given(
+    st.lists(st.sampled_from(["acquire", "release", "break", "cancel", "down", "up"]), max_size=60)
+)
 def test_connections_are_never_lost_or_shared(steps: list[str]) -> None:
     asyncio.run(_run_steps(steps))
 
@@ -183,16 +185,16 @@ async def _run_steps(steps: list[str]) -> None:
     pending: list[asyncio.Task[Any]] = []
     held: list[Any] = []
     for step in steps:
-        if step == "take":
+        if step == "acquire":
             pending.append(asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS)))
-        elif step in ("give", "break") and held:
+        elif step in ("release", "break") and held:
             if step == "break":
                 held[0].terminate()
             pool.release(held.pop(0))
         elif step == "cancel" and pending:
             pending.pop().cancel()
-        elif step in ("away", "back"):
-            fake_server.is_down = step == "away"
+        elif step in ("down", "up"):
+            fake_server.is_down = step == "down"
         for _ in range(4):
             await asyncio.sleep(0)
         finished = [task for task in pending if task.done()]
@@ -206,5 +208,5 @@ async def _run_steps(steps: list[str]) -> None:
     await asyncio.gather(*pending, return_exceptions=True)
     for connection in held:
         pool.release(connection)
-    everything = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
-    assert len(set(everything)) == POOL_SIZE
+    connections = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
+    assert len(set(connections)) == POOL_SIZE

@@ -81,8 +81,8 @@ async def test_rate_limited_request_leaves_the_pending_code_valid(
 
 async def test_failed_request_does_not_count(harness: Harness, record: dict[str, Any]) -> None:
     key = await harness.create_api_key("subscribers:write")
-    refused = await harness.client.post(f"{URL}/{record['id']}/reset-pin", auth=key)
-    assert refused.status_code == 403
+    response = await harness.client.post(f"{URL}/{record['id']}/reset-pin", auth=key)
+    assert response.status_code == 403
     assert (await request_code(harness, record, "reset-pin")).status_code == 200
 
 

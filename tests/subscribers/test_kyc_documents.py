@@ -255,13 +255,13 @@ async def test_jpeg_of_padding_is_rejected(harness: Harness) -> None:
 def test_counting_scans_takes_time_linear_in_the_padding() -> None:
     """Measured in thread CPU time, which other load on the machine does not affect."""
 
-    def work(length: int) -> float:
+    def measure(length: int) -> float:
         content, started = build_padded_image(length), time.thread_time()
         assert images._count_jpeg_scans(content) == 1
         return time.thread_time() - started
 
-    little, much = (min(work(length) for _ in range(5)) for length in (10_000, 100_000))
-    assert much < 40 * little
+    short_time, long_time = (min(measure(length) for _ in range(5)) for length in (10_000, 100_000))
+    assert long_time < 40 * short_time
 
 
 async def test_uploads_beyond_the_pending_limit_get_503(harness: Harness) -> None:
@@ -270,12 +270,12 @@ async def test_uploads_beyond_the_pending_limit_get_503(harness: Harness) -> Non
     first = [asyncio.create_task(picture_threads.run(busy.wait)) for _ in range(2)]
     sent = [asyncio.create_task(upload_document(harness, record)) for record in records * 4]
     async with asyncio.timeout(30):
-        while len(refused := [task for task in sent if task.done()]) < len(first):
+        while len(rejected := [task for task in sent if task.done()]) < len(first):
             await asyncio.sleep(0.01)
     busy.set()
     await asyncio.gather(*first)
-    assert {task.result().status_code for task in refused} == {503}
-    others = [task for task in sent if task not in refused]
+    assert {task.result().status_code for task in rejected} == {503}
+    others = [task for task in sent if task not in rejected]
     assert {(await task).status_code for task in others} == {201}
 
 
@@ -373,13 +373,13 @@ async def test_other_requests_are_served_while_an_image_is_decoded(
         return decode_data_uri(image)
 
     monkeypatch.setattr(operations, "decode_data_uri", decode_slowly)
-    sending = asyncio.create_task(upload_document(harness, record))
+    upload = asyncio.create_task(upload_document(harness, record))
     while not decoding.is_set():
         await asyncio.sleep(0.002)
     assert await get_kyc_status(harness, record) == "NONE"
-    assert not sending.done()
+    assert not upload.done()
     other_request_served.set()
-    assert (await sending).status_code == 201
+    assert (await upload).status_code == 201
 
 
 async def test_decoding_a_large_image_does_not_block_the_event_loop(
@@ -398,14 +398,14 @@ async def test_decoding_a_large_image_does_not_block_the_event_loop(
     monkeypatch.setattr(operations, "decode_data_uri", decode_and_flag)
     large = build_data_uri(encode_image(Image.new("RGB", (4000, 4000), RED)))
     for _ in range(10):  # a busy machine may stall for an entire attempt
-        sending, turns = asyncio.create_task(upload_document(harness, record, large)), 0
-        while not sending.done():
+        upload, iterations = asyncio.create_task(upload_document(harness, record, large)), 0
+        while not upload.done():
             await asyncio.sleep(0.001)
-            turns += decoding.is_set()
-        assert (await sending).status_code == 201
-        if turns > 10:
+            iterations += decoding.is_set()
+        assert (await upload).status_code == 201
+        if iterations > 10:
             break
-    assert turns > 10
+    assert iterations > 10
 
 
 async def test_new_document_resets_the_kyc_status_and_publishes_only_changes(

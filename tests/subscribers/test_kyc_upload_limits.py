@@ -98,7 +98,7 @@ async def test_limit_reveals_nothing_about_a_restricted_subscriber(harness: Harn
     record = await harness.create_restricted_subscriber()
     for _ in range(4):
         assert (await upload_document(harness, record)).status_code == 201
-    refused = await upload_document(
+    response = await upload_document(
         harness, record, caller=await harness.create_api_key("subscribers:write")
     )
-    assert (refused.status_code, refused.json()["code"]) == (403, "OTP_REQUIRED")
+    assert (response.status_code, response.json()["code"]) == (403, "OTP_REQUIRED")

@@ -243,11 +243,11 @@ async def test_access_requests_and_grants_are_audited(harness: Harness) -> None:
     (requested,) = await harness.list_audit_entries(
         record["id"], "subscriber.restricted_access_requested"
     )
-    refused, granted = await harness.list_audit_entries(
+    rejected, granted = await harness.list_audit_entries(
         record["id"], "subscriber.restricted_access_granted"
     )
-    assert {entry["actor"]["id"] for entry in (requested, refused, granted)} == {admin.id}
-    assert (refused["result"], granted["result"]) == ("failure", "success")
+    assert {entry["actor"]["id"] for entry in (requested, rejected, granted)} == {admin.id}
+    assert (rejected["result"], granted["result"]) == ("failure", "success")
 
 
 async def test_malformed_code_is_rejected(harness: Harness) -> None:

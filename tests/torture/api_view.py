@@ -53,9 +53,11 @@ class ApiView:
                 detail = f"acknowledged {acknowledgment}, but the API lists it {len(listed)} times"
                 findings.add(kind, name, detail)
             for record in listed[: acknowledgment.is_recorded]:
-                wrong = describe_differences(build_expected_record(client_ledger, state), record)
-                if wrong:
-                    detail = f"acknowledged {acknowledgment}, but over the API {wrong}"
+                differences = describe_differences(
+                    build_expected_record(client_ledger, state), record
+                )
+                if differences:
+                    detail = f"acknowledged {acknowledgment}, but over the API {differences}"
                     findings.add("wrong values", name, detail)
         for name in records:
             findings.add("unexpected", name, "the API lists it, but no client requested it")

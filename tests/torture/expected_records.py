@@ -60,5 +60,5 @@ def build_expected_sides(state: OperationState) -> Expected:
 
 
 def describe_differences(expected: Expected, actual: Expected) -> str:
-    wrong = [name for name in expected if expected[name] != actual[name]]
-    return ", ".join(f"{name} is {actual[name]}, not {expected[name]}" for name in wrong)
+    differences = [name for name in expected if expected[name] != actual[name]]
+    return ", ".join(f"{name} is {actual[name]}, not {expected[name]}" for name in differences)

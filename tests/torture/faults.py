@@ -106,5 +106,5 @@ _INJECTORS: Final[dict[str, Callable[[FaultInjector, Fault], Awaitable[None]]]] 
 }
 
 
-def _pick(found: list[Any], choice: int) -> list[Any]:
-    return [found[choice % len(found)]] if found else []
+def _pick(candidates: list[Any], choice: int) -> list[Any]:
+    return [candidates[choice % len(candidates)]] if candidates else []

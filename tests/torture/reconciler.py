@@ -177,8 +177,8 @@ class Reconciler:
     ) -> None:
         expected = build_expected_record(self._client_ledger, state) | build_expected_sides(state)
         actual = _to_expected(row, names)
-        if wrong := describe_differences(expected, actual):
-            detail = f"acknowledged {state.acknowledgment}, but in the tables {wrong}"
+        if differences := describe_differences(expected, actual):
+            detail = f"acknowledged {state.acknowledgment}, but in the tables {differences}"
             self._findings.add("wrong values", state.operation.idempotency_key, detail)
 
     async def _reconcile_count(self) -> None:

@@ -18,19 +18,19 @@ def extract_pages(pdf: bytes) -> list[list[str]]:
         if (match := re.search(rb"/Name /(F\S+) .*?/ToUnicode (\d+) 0 R", content, re.DOTALL))
     }
     (kids,) = re.findall(rb"/Kids \[(.*?)\]", pdf, re.DOTALL)
-    found = []
+    pages = []
     for number in re.findall(rb"(\d+) 0 R", kids):
         contents = re.search(rb"/Contents (\d+) 0 R", objects[int(number)])
         assert contents is not None
-        drawn = _decode_stream(objects[int(contents[1])])
-        found.append([_decode_text(text, fonts[font]) for font, text in _TEXT.findall(drawn)])
-    return found
+        stream = _decode_stream(objects[int(contents[1])])
+        pages.append([_decode_text(text, fonts[font]) for font, text in _TEXT.findall(stream)])
+    return pages
 
 
 def _decode_stream(content: bytes) -> bytes:
-    found = re.search(rb"stream\n(.*?)endstream", content, re.DOTALL)
-    assert found is not None
-    data = found[1]
+    match = re.search(rb"stream\n(.*?)endstream", content, re.DOTALL)
+    assert match is not None
+    data = match[1]
     if b"/ASCII85Decode" in content:
         data = base64.a85decode(data.strip().removesuffix(b"~>"))
     return zlib.decompress(data)
@@ -42,7 +42,7 @@ def _parse_character_map(mapping: bytes) -> dict[int, str]:
 
 
 def _decode_text(text: bytes, letters: dict[int, str]) -> str:
-    plain = _ESCAPE.sub(
+    codes = _ESCAPE.sub(
         lambda match: bytes([int(match[1], 8)]) if match[1].isdigit() else match[1], text
     )
-    return "".join(letters[code] for code in plain)
+    return "".join(letters[code] for code in codes)

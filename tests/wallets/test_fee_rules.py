@@ -51,15 +51,15 @@ async def test_putting_the_default_rules_back_changes_nothing(harness: Harness) 
 
 
 async def test_put_replaces_all_fee_rules(harness: Harness) -> None:
-    wanted = [
+    new_rules = [
         build_step("agent_cashout", rate="0.125", payer="receiver"),
         build_step("transfer", up_to="10", rate="0"),
         build_step("transfer", up_to="20.5", rate="100.000"),
         build_step("transfer", rate="2.50"),
     ]
-    response = await put_rules(harness, *wanted)
+    response = await put_rules(harness, *new_rules)
     stored = [
-        wanted[0],
+        new_rules[0],
         build_step("transfer", up_to="10.00", rate="0"),
         build_step("transfer", up_to="20.50", rate="100"),
         build_step("transfer", rate="2.5"),
@@ -79,11 +79,11 @@ async def put_rules_of_type(harness: Harness, kind: str, *steps: dict[str, Any])
 
 async def test_put_by_type_replaces_only_the_rules_of_that_type(harness: Harness) -> None:
     others = [rule for rule in DEFAULT_RULES if rule["type"] != "transfer_p2p"]
-    wanted = build_step("transfer_p2p", rate="2")
-    response = await put_rules_of_type(harness, "transfer_p2p", wanted)
-    assert (response.status_code, response.json()) == (200, {"data": [*others, wanted]})
+    new_rules = build_step("transfer_p2p", rate="2")
+    response = await put_rules_of_type(harness, "transfer_p2p", new_rules)
+    assert (response.status_code, response.json()) == (200, {"data": [*others, new_rules]})
     (entry,) = await harness.list_audit_entries("fee_rules", "fee_rules.replaced")
-    assert entry["changes"] == {"data": [DEFAULT_RULES, [*others, wanted]]}
+    assert entry["changes"] == {"data": [DEFAULT_RULES, [*others, new_rules]]}
     assert (await put_rules_of_type(harness, "transfer_p2p")).json() == {"data": others}
     assert await get_rules(harness) == others
 
@@ -116,8 +116,8 @@ async def test_concurrent_updates_of_different_types_all_apply(harness: Harness)
 
 
 async def test_rules_of_different_types_can_be_sent_in_any_order(harness: Harness) -> None:
-    wanted = [build_step(up_to="5"), build_step("agent_transfer"), build_step()]
-    response = await put_rules(harness, *wanted)
+    new_rules = [build_step(up_to="5"), build_step("agent_transfer"), build_step()]
+    response = await put_rules(harness, *new_rules)
     assert [item["type"] for item in response.json()["data"]] == [
         "agent_transfer",
         "transfer",
@@ -172,12 +172,12 @@ async def test_value_of_the_wrong_json_type_is_rejected_with_its_field(harness: 
 
 
 async def test_concurrent_replacements_do_not_mix_rules(harness: Harness) -> None:
-    ladders = [
+    rule_sets = [
         [build_step(up_to=str(end), rate=str(number)) for end in range(1, 10)]
         + [build_step(rate=str(number))]
         for number in range(8)
     ]
-    responses = await asyncio.gather(*(put_rules(harness, *ladder) for ladder in ladders))
+    responses = await asyncio.gather(*(put_rules(harness, *rules) for rules in rule_sets))
     assert {response.status_code for response in responses} == {200}
     assert len({item["rate"] for item in await get_rules(harness)}) == 1
     assert len(await get_rules(harness)) == 10

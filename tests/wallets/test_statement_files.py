@@ -296,9 +296,9 @@ async def test_statement_with_10000_entries_uses_bounded_memory(
     response = await get_statement(harness, key, holder, format="pdf")
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     file = await fetch_statement(harness, response)
-    drawn = extract_pages(file.content)
-    assert drawn[-1][-1] == f"Page {len(drawn)} of {len(drawn)}"
-    assert "10,000.00" in drawn[-1]
+    pages = extract_pages(file.content)
+    assert pages[-1][-1] == f"Page {len(pages)} of {len(pages)}"
+    assert "10,000.00" in pages[-1]
     assert grown < 64 * 1024, "peak memory grew by 64 MiB or more"
 
 
@@ -335,14 +335,14 @@ async def _insert_entries(harness: Harness, account_id: int) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 22, 23, 24, 51, 52, 53, 54, 200])
 def test_every_pdf_page_has_column_headers_and_a_page_number(count: int) -> None:
-    drawn = extract_pages(pdf_file.render(build_statement(count)))
-    assert len(drawn) == pdf_file.count_pages(count)
-    for number, page in enumerate(drawn, 1):
+    pages = extract_pages(pdf_file.render(build_statement(count)))
+    assert len(pages) == pdf_file.count_pages(count)
+    for number, page in enumerate(pages, 1):
         assert {"Date", "Description", "Debit", "Credit", "Balance"} <= set(page)
-        assert page[-1] == f"Page {number} of {len(drawn)}"
-    displayed = [text for page in drawn for text in page if text.startswith("txn_")]
+        assert page[-1] == f"Page {number} of {len(pages)}"
+    displayed = [text for page in pages for text in page if text.startswith("txn_")]
     assert len(displayed) == count
-    assert len(drawn) == 1 or any(text.startswith("txn_") for text in drawn[-1])
+    assert len(pages) == 1 or any(text.startswith("txn_") for text in pages[-1])
 
 
 def test_pdf_rendering_is_deterministic() -> None:

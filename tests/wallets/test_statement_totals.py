@@ -112,11 +112,11 @@ class RandomHistory:
                 await end_review(self._harness, held, release=step == "release")
 
     async def _submit(
-        self, kind: str, payer: str, payee: str, minor: int, **more: Any
+        self, kind: str, payer: str, payee: str, minor: int, **fields: Any
     ) -> list[int]:
         """Submit a command and return its transaction id if it was accepted."""
         amount = f"{minor // 100}.{minor % 100:02d}"
-        outcome = await submit_command(self._harness, kind, payer, payee, amount, **more)
+        outcome = await submit_command(self._harness, kind, payer, payee, amount, **fields)
         return [outcome.result.transaction_id] if outcome.result and not outcome.code else []
 
 
