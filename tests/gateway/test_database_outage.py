@@ -48,9 +48,9 @@ def freeze_server(server: EmbeddedPostgres) -> Callable[[], object]:
     return thaw
 
 
-@pytest.mark.parametrize("take_away", [stop_server, freeze_server])
+@pytest.mark.parametrize("interrupt", [stop_server, freeze_server])
 async def test_gateway_recovers_from_a_database_outage_under_load(
-    public_tmp_path: Path, server: EmbeddedPostgres, take_away: Callable[..., Callable[[], object]]
+    public_tmp_path: Path, server: EmbeddedPostgres, interrupt: Callable[..., Callable[[], object]]
 ) -> None:
     async with (
         run_gateway(public_tmp_path, server.url, workers=2) as address,
@@ -60,13 +60,13 @@ async def test_gateway_recovers_from_a_database_outage_under_load(
         client.headers["Authorization"] = f"Bearer {login.json()['token']}"
         async with run_load(client) as statuses:
             await wait_until(lambda: statuses[201] > 50)
-            bring_back = take_away(server)
+            restore = interrupt(server)
             try:
                 statuses.clear()
                 await wait_until(lambda: statuses[503] >= 20)
                 assert (await client.get("/health")).json()["healthy"] is False
             finally:
-                bring_back()
+                restore()
             statuses.clear()
             await wait_until(lambda: statuses[201] > 50)
         assert set(statuses) <= {201, 503}

@@ -261,10 +261,10 @@ async def test_object_of_another_processor_looks_like_a_missing_object(
     ownership_fixtures: OwnershipFixtures, name: str
 ) -> None:
     foreign, unknown = ownership_requests.PROCESSOR_REQUESTS[name](ownership_fixtures)
-    pays = name.endswith("/pos/payment")
-    auth = ownership_fixtures.processor if pays else ownership_fixtures.other_processor
+    is_payment = name.endswith("/pos/payment")
+    auth = ownership_fixtures.processor if is_payment else ownership_fixtures.other_processor
     response = await assert_indistinguishable(ownership_fixtures, foreign, unknown, auth)
-    code = "TERMINAL_NOT_FOUND" if pays else "TRANSACTION_NOT_FOUND"
+    code = "TERMINAL_NOT_FOUND" if is_payment else "TRANSACTION_NOT_FOUND"
     assert get_status_and_code(response) == (404, code)
 
 
@@ -386,11 +386,11 @@ async def test_idempotency_keys_are_scoped_to_the_client(
         assert "Idempotent-Replayed" not in response.headers
         assert response.json()["transaction_id"] != first.json()["transaction_id"]
     top_up = {"reference": name, "card_serial": ownership_fixtures.subscriber.card, "amount": "1"}
-    ours, theirs = [
+    first_response, second_response = [
         await post_webhook(ownership_fixtures.client, item, top_up)
         for item in (ownership_fixtures.partner_record, ownership_fixtures.other_partner_record)
     ]
-    assert ours.json()["transaction_id"] != theirs.json()["transaction_id"]
+    assert first_response.json()["transaction_id"] != second_response.json()["transaction_id"]
 
 
 async def test_float_transfer_is_limited_to_the_agents_own_sub_agents(

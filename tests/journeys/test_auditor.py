@@ -72,13 +72,13 @@ async def test_audit_log_records_all_actions_and_detects_tampering(
     assert require_error(response) == (401, "UNAUTHORIZED")
 
     # Entries by actor, newest first.
-    done_by_sorie = await auditor.list_all("audit/logs", actor_id=sorie.id)
-    assert [(entry["event"], entry["result"]) for entry in done_by_sorie] == [
+    sorie_entries = await auditor.list_all("audit/logs", actor_id=sorie.id)
+    assert [(entry["event"], entry["result"]) for entry in sorie_entries] == [
         ("access.denied", "denied"),
         ("subscriber.blocked", "success"),
         ("admin.login", "success"),
     ]
-    blocked = done_by_sorie[1]
+    blocked = sorie_entries[1]
     assert blocked["actor"]["name"] == "Sorie"
     assert blocked["actor"]["role"] == "support_user"
     assert (blocked["reason"], blocked["request_id"]) == ("theft", "call-4711")
@@ -86,19 +86,19 @@ async def test_audit_log_records_all_actions_and_detects_tampering(
     assert blocked["ip"] == "127.0.0.1"
 
     # Entries by resource.
-    about_her = await auditor.list_all("audit/logs", resource_id=aminata.id)
-    assert [entry["event"] for entry in about_her] == [
+    subscriber_entries = await auditor.list_all("audit/logs", resource_id=aminata.id)
+    assert [entry["event"] for entry in subscriber_entries] == [
         "subscriber.pin_changed",
         "subscriber.updated",
         "subscriber.unblocked",
         "subscriber.blocked",
         "subscriber.created",
     ]
-    assert about_her[1]["changes"]["kyc_level"] == [1, 2]
-    assert about_her[0]["actor"]["type"] == "api_key"
-    assert all(PIN not in str(entry["changes"]) for entry in about_her)
-    about_cards = {"resource_type": "card", "event": "card.blocked"}
-    (card,) = await auditor.list_all("audit/logs", actor_id=app.id, **about_cards)
+    assert subscriber_entries[1]["changes"]["kyc_level"] == [1, 2]
+    assert subscriber_entries[0]["actor"]["type"] == "api_key"
+    assert all(PIN not in str(entry["changes"]) for entry in subscriber_entries)
+    card_entries = {"resource_type": "card", "event": "card.blocked"}
+    (card,) = await auditor.list_all("audit/logs", actor_id=app.id, **card_entries)
     assert card["resource_id"] == aminata.card
 
     # Entries by result and date.

@@ -148,10 +148,10 @@ async def test_family_with_child_cards(ada: Admin) -> None:
     # One wallet paid for everything: 60 + 40 + 100 + 25 + 30 + 10, with 25 and 30 refunded.
     assert await mother.get_balance() == "790.00"
     assert sum_history(await app.list_transactions(mother.id)) == Decimal("790.00")
-    his = await app.list_transactions(mother.id, card_serial="FAM-0002")
-    assert {line["from"]["card_serial"] for line in his if line["type"] == "pos_payment"} == {
-        "FAM-0002"
-    }
+    card_history = await app.list_transactions(mother.id, card_serial="FAM-0002")
+    assert {
+        line["from"]["card_serial"] for line in card_history if line["type"] == "pos_payment"
+    } == {"FAM-0002"}
 
 
 def _get_serial(card: Record) -> str:

@@ -93,7 +93,7 @@ class ReferenceModel:
             self.outcomes_by_request[step.request] = (content, result)
         return result
 
-    def _available(self, name: str) -> int:
+    def _get_available(self, name: str) -> int:
         overdraft = OVERDRAFT if name == "partner" else 0
         return self.balances[name] - self.held.get(name, 0) + overdraft
 
@@ -110,11 +110,15 @@ class ReferenceModel:
         error_code = self._check_limits(step, payer, card)
         error_code = error_code or self._check_compliance(step, payer)
         sender_fee = fee if step.kind == "transfer_p2p" else 0
-        if not error_code and payer != "cash" and self._available(payer) < step.amount + sender_fee:
+        if (
+            not error_code
+            and payer != "cash"
+            and self._get_available(payer) < step.amount + sender_fee
+        ):
             error_code = Code.INSUFFICIENT_FLOAT if payer == "agent" else Code.INSUFFICIENT_FUNDS
         if not error_code and payee in WALLETS:
-            room = LIMITS[WALLETS[payee]]["max_balance"] - self.balances[payee]
-            error_code = Code.MAX_BALANCE_EXCEEDED if step.amount > room else None
+            headroom = LIMITS[WALLETS[payee]]["max_balance"] - self.balances[payee]
+            error_code = Code.MAX_BALANCE_EXCEEDED if step.amount > headroom else None
         status = "failed" if error_code else "completed"
         if not error_code and step.kind in MONITORED_TYPES and step.amount > REVIEW_ABOVE:
             status = "under_review"
@@ -188,8 +192,8 @@ class ReferenceModel:
                 return None
             limit = LIMITS[WALLETS[payer]]["no_pin"]
             spent = self.spent_without_pin.get((card, self.now.date()), 0)
-            over = step.amount > limit or spent + step.amount > 5 * limit
-            return Code.PIN_REQUIRED if over else None
+            exceeds_limit = step.amount > limit or spent + step.amount > 5 * limit
+            return Code.PIN_REQUIRED if exceeds_limit else None
         holder = card if card == "k0" else payer
         if holder not in (*WALLETS, "k0", "agent"):
             return Code.INVALID_PIN
@@ -290,7 +294,7 @@ class ReferenceModel:
             "refund", "merchant", original.payer, None, amount, 0, "failed", self.now
         )
         self.transactions.append(refund)
-        if self._available("merchant") < amount - fee_back:
+        if self._get_available("merchant") < amount - fee_back:
             return Code.INSUFFICIENT_FUNDS, True
         refund.status = "completed"
         original.refunded += amount

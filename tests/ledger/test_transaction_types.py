@@ -113,8 +113,8 @@ async def test_cash_out_needs_both_pins(ledger: LedgerDriver) -> None:
     # The customer's PIN is checked first. Until it is correct, the agent's PIN is neither checked
     # nor counted.
     assert await cash_out("0000", "0000") == (wrong, {"attempts_remaining": 2})
-    agents_is_wrong = {"attempts_remaining": 2, "party": "receiver"}
-    assert await cash_out(PIN, "0000") == (wrong, agents_is_wrong)
+    agent_details = {"attempts_remaining": 2, "party": "receiver"}
+    assert await cash_out(PIN, "0000") == (wrong, agent_details)
     # The customer's PIN was correct, so its failure count was reset.
     assert await cash_out("0000", PIN) == (wrong, {"attempts_remaining": 2})
     assert await cash_out(PIN, PIN) == (None, None)

@@ -93,10 +93,10 @@ async def test_tls_certificate_is_verified_against_the_host_name(certificate: Pa
     server_names: list[str | None] = []
     context = build_ssl_context(certificate)
     context.sni_callback = lambda _socket, name, _context: server_names.append(name)
-    trust = ssl.create_default_context(cafile=str(certificate))
+    client_context = ssl.create_default_context(cafile=str(certificate))
     async with receiver.listen(context):
         sender = WebhookSender(
-            public_only=False, resolve=FakeResolver(*[["127.0.0.1"]] * 3), trust=trust
+            public_only=False, resolve=FakeResolver(*[["127.0.0.1"]] * 3), trust=client_context
         )
         assert (await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}")).status == 204
         assert (await sender.send(f"https://{HOST}.:{receiver.port}/", {}, b"{}")).status == 204
@@ -122,9 +122,11 @@ async def test_production_rejects_a_name_that_resolves_to_a_local_address(
     certificate: Path, address: str
 ) -> None:
     receiver = WebhookReceiver()
-    trust = ssl.create_default_context(cafile=str(certificate))
+    client_context = ssl.create_default_context(cafile=str(certificate))
     async with receiver.listen(build_ssl_context(certificate)):
-        sender = WebhookSender(public_only=True, resolve=FakeResolver([address]), trust=trust)
+        sender = WebhookSender(
+            public_only=True, resolve=FakeResolver([address]), trust=client_context
+        )
         with pytest.raises(NoResponseError, match="TargetRejectedError"):
             await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}")
     assert receiver.received == []
@@ -146,9 +148,9 @@ async def test_production_connects_to_the_address_that_was_checked(
     # No public address is reachable in a test, so loopback counts as public here.
     monkeypatch.setattr("tapgate.notifications.webhooks.target_urls._NON_PUBLIC_IPV4", ())
     receiver, names = WebhookReceiver(), FakeResolver(["127.0.0.1"], ["10.0.0.1"])
-    trust = ssl.create_default_context(cafile=str(certificate))
+    client_context = ssl.create_default_context(cafile=str(certificate))
     async with receiver.listen(build_ssl_context(certificate)):
-        sender = WebhookSender(public_only=True, resolve=names, trust=trust)
+        sender = WebhookSender(public_only=True, resolve=names, trust=client_context)
         assert (await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}")).status == 204
     assert names.queries == [HOST]
     assert len(receiver.received) == 1

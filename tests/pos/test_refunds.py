@@ -64,8 +64,8 @@ async def test_declined_payment_of_an_unlinked_card_is_not_refundable_after_link
     harness: Harness,
 ) -> None:
     pos = await PosDriver.create(harness)
-    not_linked = dict.fromkeys(("type", "account_id", "pin_holder_id", "linked_at"))
-    serial = await harness.create_card(pos.customer["id"], status="UNASSIGNED", **not_linked)
+    unlinked_columns = dict.fromkeys(("type", "account_id", "pin_holder_id", "linked_at"))
+    serial = await harness.create_card(pos.customer["id"], status="UNASSIGNED", **unlinked_columns)
     declined = await pos.pay("10", card_serial=serial, request_id="too early")
     assert parse_error(declined) == (403, "CARD_NOT_ACTIVE")
     failed = ids.encode(

@@ -167,22 +167,22 @@ async def test_restore_that_differs_from_the_manifest_is_rolled_back(
 
 async def test_backup_that_does_not_fit_the_settings_is_rejected(database_url: str) -> None:
     manifest, _ = await create_backup(database_url, io.BytesIO(), VAULT, ignore_progress)
-    fits = {"secret_fingerprint": "ab12", "currency": "SLE"}
+    configured = {"secret_fingerprint": "ab12", "currency": "SLE"}
     installed = msgspec.structs.replace(manifest, secret_fingerprint="ab12", currency="SLE")
-    restore.require_restorable(manifest, **fits)
-    restore.require_restorable(installed, **fits)
+    restore.require_restorable(manifest, **configured)
+    restore.require_restorable(installed, **configured)
     for value, error in [
-        (fits | {"secret_fingerprint": "cd34"}, "secret key 'ab12', but the configured key"),
-        (fits | {"currency": "EUR"}, "currency is 'SLE'"),
+        (configured | {"secret_fingerprint": "cd34"}, "secret key 'ab12', but the configured key"),
+        (configured | {"currency": "EUR"}, "currency is 'SLE'"),
     ]:
         with pytest.raises(StoreError, match=error):
             restore.require_restorable(installed, **value)
     newer = msgspec.structs.replace(manifest, migrations=manifest.migrations | {"9999.sql": "x"})
     with pytest.raises(StoreError, match=r"newer than this version of Tapgate: it has 9999\.sql"):
-        restore.require_restorable(newer, **fits)
+        restore.require_restorable(newer, **configured)
     with pytest.raises(StoreError, match="this machine's clock is behind"):
-        early = manifest.moment - timedelta(seconds=1)
-        restore.require_restorable(manifest, **fits, clock=lambda: early)
+        past = manifest.moment - timedelta(seconds=1)
+        restore.require_restorable(manifest, **configured, clock=lambda: past)
 
 
 async def test_canceled_restore_is_either_complete_or_leaves_nothing(

@@ -116,8 +116,8 @@ async def test_block_returns_the_full_record_after_a_verified_code(harness: Harn
     found = await block_subscriber(harness, record, admin)
     assert found.keys() == record.keys()
     assert (found["first_name"], found["balance"]) == ("Aminata", "12.00")
-    residents = await harness.create_subscriber()
-    assert (await block_subscriber(harness, residents, admin)).keys() == record.keys()
+    unrestricted = await harness.create_subscriber()
+    assert (await block_subscriber(harness, unrestricted, admin)).keys() == record.keys()
 
 
 async def test_update_that_restricts_discloses_nothing(harness: Harness) -> None:

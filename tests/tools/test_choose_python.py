@@ -31,21 +31,21 @@ def create_fake_python(folder: Path, name: str, output: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("usual", "other", "expected"),
+    ("default", "other", "expected"),
     [
         ("echo 0.020", "echo 0.010", "other"),
-        ("echo 0.020", "echo 0.019", "usual"),  # the gain is too small
-        ("echo 0.010", "echo 0.020", "usual"),
+        ("echo 0.020", "echo 0.019", "default"),  # the gain is too small
+        ("echo 0.010", "echo 0.020", "default"),
         (UNSUPPORTED_PYTHON, "echo 0.020", "other"),
-        ("echo 0.020", UNSUPPORTED_PYTHON, "usual"),
-        ("echo 0.020", "echo what", "usual"),
+        ("echo 0.020", UNSUPPORTED_PYTHON, "default"),
+        ("echo 0.020", "echo unknown", "default"),
     ],
 )
 def test_default_python_is_chosen_unless_another_is_clearly_faster(
-    tmp_path: Path, usual: str, other: str, expected: str
+    tmp_path: Path, default: str, other: str, expected: str
 ) -> None:
     created = {
-        "usual": create_fake_python(tmp_path / "first", "python3", usual),
+        "default": create_fake_python(tmp_path / "first", "python3", default),
         "other": create_fake_python(tmp_path / "second", "python3.12", other),
     }
     found = run_choose(tmp_path / "first", tmp_path / "second")

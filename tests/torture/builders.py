@@ -73,8 +73,8 @@ async def reconcile_after_tampering(run: TortureRun, tampering: str, *values: ob
                     await connection.execute("SET LOCAL session_replication_role = replica")
                     changed = await connection.execute(tampering, *values)
                     assert not changed.endswith(" 0"), "the statement changed no row"
-                    within = cast(Database, _TransactionDatabase(connection))
-                    await _reconcile(run, within, run.client_ledger, findings)
+                    transaction_database = cast(Database, _TransactionDatabase(connection))
+                    await _reconcile(run, transaction_database, run.client_ledger, findings)
                     raise _RollbackError
     finally:
         await database.close()

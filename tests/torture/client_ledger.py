@@ -137,14 +137,14 @@ class ClientLedger:
         """Apply an acknowledged operation; call once per operation."""
         assert state.acknowledgment is not None
         self.transaction_count += state.acknowledgment.is_recorded
-        for name, change in self.balance_changes(state).items():
+        for name, change in self.calculate_balance_changes(state).items():
             self.balances[name] += change
         if state.operation.kind == "refund" and state.acknowledgment.succeeded:
             self.refunded[state.operation.refunded_key] += state.acknowledgment.amounts["amount"]
         if state.operation.kind == "cash_out":
             self._cashed_out.add((state.operation.payer, state.operation.payee))
 
-    def balance_changes(self, state: OperationState) -> dict[str, int]:
+    def calculate_balance_changes(self, state: OperationState) -> dict[str, int]:
         """Return the balance changes by account name."""
         operation, acknowledgment = state.operation, state.acknowledgment
         if acknowledgment is None or not acknowledgment.succeeded:

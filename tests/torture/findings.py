@@ -46,5 +46,5 @@ class Findings:
         self.all.append(finding)
         self._on_finding(str(finding))
 
-    def by_kind(self) -> Counter[str]:
+    def count_by_kind(self) -> Counter[str]:
         return Counter(finding.kind for finding in self.all)

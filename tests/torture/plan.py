@@ -207,12 +207,12 @@ def _choose_parties(rng: random.Random, kind: Kind) -> tuple[str, str]:
 
 
 def _choose_payer(rng: random.Random, kind: Kind) -> str:
-    which = rng.random()
-    if which < 0.06:
+    draw = rng.random()
+    if draw < 0.06:
         return rng.choice(UNFUNDED_CUSTOMERS)
-    if which < 0.16:
+    if draw < 0.16:
         return rng.choice(LOW_BALANCE_CUSTOMERS)
-    if which < 0.18 and kind == "pos_pin":
+    if draw < 0.18 and kind == "pos_pin":
         return WRONG_PIN_CUSTOMER
     return rng.choice(FUNDED_CUSTOMERS)
 

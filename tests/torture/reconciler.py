@@ -162,7 +162,7 @@ class Reconciler:
         for row in rows[: acknowledgment.is_recorded]:
             self._reconcile_row(state, row, names)
             expected, entries = (
-                self._client_ledger.balance_changes(state),
+                self._client_ledger.calculate_balance_changes(state),
                 changes.get(row["id"], {}),
             )
             if expected != entries:

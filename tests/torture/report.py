@@ -48,7 +48,7 @@ class Report:
         self._totals["events"], self._totals["deliveries"] = event_count, deliveries
 
     def print_summary(self, findings: Findings, stored: Path) -> None:
-        sums, found = self._totals, findings.by_kind()
+        sums, found = self._totals, findings.count_by_kind()
         print_line("")
         _print_value("rounds", sums["rounds"])
         for kind, times in sorted(self._fault_counts.items()):

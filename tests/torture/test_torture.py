@@ -155,7 +155,7 @@ async def test_reconciler_detects_tampering_with_the_tables(
 ) -> None:
     sql, kind, expected = TAMPERING_CASES[description]
     findings = await builders.reconcile_after_tampering(run, sql, get_transaction_id(run, kind))
-    assert set(findings.by_kind()) == expected, [str(finding) for finding in findings.all]
+    assert set(findings.count_by_kind()) == expected, [str(finding) for finding in findings.all]
 
 
 async def test_reconciler_detects_an_acknowledged_operation_that_is_missing(
@@ -171,7 +171,7 @@ async def test_reconciler_detects_an_acknowledged_operation_that_is_missing(
     client_ledger.operations["never-sent"] = paid
     client_ledger.apply(paid)
     findings = await builders.reconcile_with(run, client_ledger)
-    assert set(findings.by_kind()) == {"lost", "balance", "events"}
+    assert set(findings.count_by_kind()) == {"lost", "balance", "events"}
     assert {finding.subject for finding in findings.all if finding.kind == "lost"} == {"never-sent"}
 
 
@@ -183,7 +183,7 @@ async def test_reconciler_detects_amounts_that_differ_from_the_acknowledgment(
     assert sent.acknowledgment is not None
     sent.acknowledgment.amounts["payer_balance"] += 1
     findings = await builders.reconcile_with(run, client_ledger)
-    assert set(findings.by_kind()) == {"wrong values"}
+    assert set(findings.count_by_kind()) == {"wrong values"}
     assert {finding.subject for finding in findings.all} == {sent.operation.idempotency_key}
 
 
@@ -192,7 +192,7 @@ async def test_reconciler_detects_a_transaction_unknown_to_the_clients(run: Tort
     removed = builders.find_succeeded(run, "cash_in").operation.idempotency_key
     del client_ledger.operations[removed]
     findings = await builders.reconcile_with(run, client_ledger)
-    assert set(findings.by_kind()) == {"unexpected", "events"}
+    assert set(findings.count_by_kind()) == {"unexpected", "events"}
 
 
 def build_response(status: int, body: dict[str, str]) -> Response:

@@ -103,8 +103,8 @@ class QueryExplainer:
 
 def walk_plan(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield plan
-    for below in plan.get("Plans", ()):
-        yield from walk_plan(below)
+    for child in plan.get("Plans", ()):
+        yield from walk_plan(child)
 
 
 def count_rows_read(plan: dict[str, Any], table: str = "transactions") -> int:

@@ -138,11 +138,11 @@ async def test_chain_links_a_payment_and_its_refunds(harness: Harness, admin: Be
     )
     card = await harness.create_card(payer["id"])
     paid = await submit_and_get_id(harness, chart.POS_PAYMENT, card, merchant, "100")
-    none = {"count": 0, "last_at": None}
+    no_replays = {"count": 0, "last_at": None}
     assert await get_transaction(harness, admin, paid, "chain") == {
         "original": None,
         "refunds": [],
-        "replays": none,
+        "replays": no_replays,
     }
     parts = [
         await submit_refund(harness, paid, merchant, "30"),
@@ -153,7 +153,7 @@ async def test_chain_links_a_payment_and_its_refunds(harness: Harness, admin: Be
     assert [item["id"] for item in chain["refunds"]] == parts
     assert chain["refunds"][0]["to"]["name"] == "Aminata Kamara"
     chain = await get_transaction(harness, admin, parts[0], "chain")
-    assert (chain["refunds"], chain["replays"]) == ([], none)
+    assert (chain["refunds"], chain["replays"]) == ([], no_replays)
     assert (chain["original"]["id"], chain["original"]["refunded_amount"]) == (paid, "50.00")
 
 

@@ -143,9 +143,9 @@ async def test_period_filter_is_exact_to_the_millisecond(harness: Harness, key: 
     newest, middle, oldest = (record["created_at"] for record in records)
 
     async def list_in_period(**period: str) -> list[str]:
-        theirs = await list_ids(harness, key, user_id=subscriber["id"], **period)
-        assert await list_ids(harness, key, **period) == theirs
-        return [record["created_at"] for record in records if record["id"] in theirs]
+        listed = await list_ids(harness, key, user_id=subscriber["id"], **period)
+        assert await list_ids(harness, key, **period) == listed
+        return [record["created_at"] for record in records if record["id"] in listed]
 
     assert await list_in_period(**{"from": middle}) == [newest, middle]
     assert await list_in_period(to=middle) == [middle, oldest]

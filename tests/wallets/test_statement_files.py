@@ -129,8 +129,8 @@ async def test_links_are_revoked_when_the_subscriber_becomes_restricted(
     others = await get_statement(harness, key, other, format=format)
     await set_restricted(harness, holder)
     gone = await fetch_statement(harness, response)
-    never = await harness.client.get("/api/v1/statements/unknown")
-    assert (gone.status_code, gone.json()) == (404, never.json())
+    unknown = await harness.client.get("/api/v1/statements/unknown")
+    assert (gone.status_code, gone.json()) == (404, unknown.json())
     assert (await fetch_statement(harness, others)).status_code == 200
     # The subscriber requests a statement in the chat: that link works.
     later = await get_statement(harness, harness.get_service_auth(), holder, format=format)

@@ -203,12 +203,12 @@ async def _assert_statements_add_up(
             int(found[name].replace(".", ""))
             for name in ("opening_balance", "closing_balance", "total_credits", "total_debits")
         )
-        within = [amount for day, amount in entries if begin <= day <= end]
+        period_amounts = [amount for day, amount in entries if begin <= day <= end]
         assert opening + credit - debit == closing
         assert opening == sum(amount for day, amount in entries if day < begin)
-        assert credit == sum(amount for amount in within if amount > 0)
-        assert debit == -sum(amount for amount in within if amount < 0)
-        assert len(found["entries"]) == len(within)
+        assert credit == sum(amount for amount in period_amounts if amount > 0)
+        assert debit == -sum(amount for amount in period_amounts if amount < 0)
+        assert len(found["entries"]) == len(period_amounts)
         start = datetime.combine(begin, datetime.min.time(), ZONE)
         assert opening == await _get_recorded_balance(harness, account_id, start)
         running = opening

@@ -191,8 +191,10 @@ async def test_statement_days_use_the_platform_timezone(harness: Harness, key: B
         found = await get_statement(harness, key, holder)
         assert [entry["date"] for entry in found["entries"]] == [day.isoformat()]
         for step, opening in ((-1, "0.00"), (1, "5.00")):
-            beside = (day + timedelta(days=step)).isoformat()
-            found = await get_statement(harness, key, holder, from_date=beside, to_date=beside)
+            adjacent_day = (day + timedelta(days=step)).isoformat()
+            found = await get_statement(
+                harness, key, holder, from_date=adjacent_day, to_date=adjacent_day
+            )
             assert (found["entries"], found["opening_balance"]) == ([], opening)
 
 
@@ -222,8 +224,8 @@ async def test_statement_can_cover_a_leap_year_and_future_dates(
     holder = await harness.create_subscriber(balance="5")
     leap_year = {"from_date": "2024-01-01", "to_date": "2024-12-31"}
     assert (await get_statement(harness, key, holder, **leap_year))["transaction_count"] == 0
-    far = {"from_date": "9998-01-01", "to_date": "9998-12-31"}
-    assert (await get_statement(harness, key, holder, **far))["opening_balance"] == "5.00"
+    future = {"from_date": "9998-01-01", "to_date": "9998-12-31"}
+    assert (await get_statement(harness, key, holder, **future))["opening_balance"] == "5.00"
 
 
 async def test_statement_of_an_unknown_subscriber_is_not_found(
