@@ -40,7 +40,7 @@ async def open_client_per_process(address: httpx2.URL) -> AsyncIterator[list[htt
         clients = []
         for process in processes:
             client = await stack.enter_async_context(
-                open_client(address, at_most=_CONNECTIONS_PER_PROCESS)
+                open_client(address, max_connections=_CONNECTIONS_PER_PROCESS)
             )
             clients.append(client)
             with _suspend(other for other in processes if other != process):

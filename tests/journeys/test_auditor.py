@@ -97,8 +97,8 @@ async def test_audit_log_records_all_actions_and_detects_tampering(
     assert subscriber_entries[1]["changes"]["kyc_level"] == [1, 2]
     assert subscriber_entries[0]["actor"]["type"] == "api_key"
     assert all(PIN not in str(entry["changes"]) for entry in subscriber_entries)
-    card_entries = {"resource_type": "card", "event": "card.blocked"}
-    (card,) = await auditor.list_all("audit/logs", actor_id=app.id, **card_entries)
+    query = {"resource_type": "card", "event": "card.blocked"}
+    (card,) = await auditor.list_all("audit/logs", actor_id=app.id, **query)
     assert card["resource_id"] == aminata.card
 
     # Entries by result and date.

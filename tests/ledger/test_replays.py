@@ -49,7 +49,7 @@ async def test_replays_are_counted_but_first_requests_and_conflicts_are_not(
         await ledger.submit(paid)
     await ledger.submit(declined)
     # The same key with different content is a conflict, not a replay.
-    await ledger.submit(await build_transfer(ledger, "three", what="other"))
+    await ledger.submit(await build_transfer(ledger, "three", content="other"))
     await ledger.ledger.replay_counter.flush(ledger.database)
     now = ledger.clock()
     assert await count_replays(ledger) == {
