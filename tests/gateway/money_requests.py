@@ -318,17 +318,17 @@ ROUTES = sorted(name for name in CASES if name.startswith("POST /api/v1/"))
 async def send_case(
     harness: Harness,
     case: MoneyCase,
-    name: str,
+    request_id: str,
     *,
     client: httpx2.AsyncClient | None = None,
     **fields: Any,
 ) -> httpx2.Response:
-    """Send the request with `name` as its idempotency key.
+    """Send the request with this idempotency key.
 
     `fields` override the body; `client` sends it to another process.
     """
     return await (client or harness.client).post(
-        case.path, json=case.body | {"request_id": name} | fields, auth=case.auth
+        case.path, json=case.body | {"request_id": request_id} | fields, auth=case.auth
     )
 
 
@@ -337,8 +337,8 @@ async def count_entries(harness: Harness) -> int:
     return count
 
 
-async def count_transactions(harness: Harness, name: str) -> int:
+async def count_transactions(harness: Harness, request_id: str) -> int:
     count: int = await harness.services.database.fetchval(
-        "SELECT count(*) FROM transactions WHERE request_id = $1", name
+        "SELECT count(*) FROM transactions WHERE request_id = $1", request_id
     )
     return count

@@ -1,4 +1,4 @@
-"""Operations on a restricted subscriber's transactions: masked for admins, closed to API keys."""
+"""Transactions of a restricted subscriber are masked for admins and hidden from API keys."""
 
 import json
 
@@ -16,7 +16,7 @@ from gateway.test_object_ownership import (
     send,
 )
 
-__all__ = ["ownership_fixtures"]  # the fixture
+__all__ = ["ownership_fixtures"]  # shared fixture
 
 
 @pytest.mark.parametrize("name", ownership_requests.MASKED_LIST_REQUESTS)
@@ -25,7 +25,7 @@ async def test_transactions_of_a_restricted_subscriber_are_listed_masked(
 ) -> None:
     person = await ownership_fixtures.create_subscriber(restricted=True)
     admin = await create_verified_admin(ownership_fixtures, person)
-    traces = (person.card, person.blocked_card, person.phone, "Aminata Kamara")
+    personal_values = (person.card, person.blocked_card, person.phone, "Aminata Kamara")
     for path in ownership_requests.MASKED_LIST_REQUESTS[name](ownership_fixtures, person):
         for caller in list_allowed_callers(ownership_fixtures, ACCESS[name], "api_key"):
             response = await ownership_fixtures.client.get(path, auth=caller.auth)
@@ -34,9 +34,9 @@ async def test_transactions_of_a_restricted_subscriber_are_listed_masked(
         for caller in list_allowed_callers(ownership_fixtures, ACCESS[name], "admin"):
             response = await ownership_fixtures.client.get(path, auth=caller.auth)
             assert response.status_code == 200, (caller.name, response.text)
-            (row,) = (line for line in _parse_rows(response) if person.transaction_id in line)
+            (row,) = (item for item in _parse_rows(response) if person.transaction_id in item)
             assert (person.id in row and "masked" in row) or row.endswith(",true"), row
-            assert not [item for item in traces if item in row], (caller.name, row)
+            assert not [item for item in personal_values if item in row], (caller.name, row)
         for auth in (
             admin,
             *(
@@ -45,7 +45,7 @@ async def test_transactions_of_a_restricted_subscriber_are_listed_masked(
             ),
         ):
             response = await ownership_fixtures.client.get(path, auth=auth)
-            (row,) = (line for line in _parse_rows(response) if person.transaction_id in line)
+            (row,) = (item for item in _parse_rows(response) if person.transaction_id in item)
             assert person.card in row and "masked" not in row and not row.endswith(",true"), row
 
 

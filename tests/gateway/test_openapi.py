@@ -163,7 +163,7 @@ def test_every_tag_is_described_and_the_introduction_covers_the_basics(
 
 
 def test_every_example_matches_its_schema(document: dict[str, Any]) -> None:
-    # One per schema: each converts all components, and most responses share few schemas.
+    # One validator per schema: each converts all components, and many responses share a schema.
     validators: dict[bytes, Draft202012Validator] = {}
     for name, location, media in list_media(document):
         examples = [item["value"] for item in media.get("examples", {}).values()]

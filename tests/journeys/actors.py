@@ -67,7 +67,7 @@ class Customer:
     async def get_balance(self) -> str:
         return await self.app.get_balance(self.id)
 
-    async def send_money(self, amount: str, friend: "Customer", **more: Any) -> httpx2.Response:
+    async def send_money(self, amount: str, friend: "Customer", **fields: Any) -> httpx2.Response:
         return await self.app.post(
             "wallet/transfer-p2p",
             **{
@@ -75,7 +75,7 @@ class Customer:
                 "recipient_card_serial": friend.card,
                 "amount": amount,
                 "pin": self.pin,
-                **more,
+                **fields,
             },
         )
 
@@ -88,24 +88,32 @@ class Agent(ApiCaller):
         self.id: str = record["id"]
         self.pin = AGENT_PIN
 
-    async def cash_in(self, amount: str, customer: Customer, **more: Any) -> httpx2.Response:
-        return await self._post_cash_operation(customer, "cashin", amount, **more)
+    async def cash_in(self, amount: str, customer: Customer, **fields: Any) -> httpx2.Response:
+        return await self._post_cash_operation(customer, "cashin", amount, **fields)
 
-    async def cash_out(self, amount: str, customer: Customer, **more: Any) -> httpx2.Response:
+    async def cash_out(self, amount: str, customer: Customer, **fields: Any) -> httpx2.Response:
         return await self._post_cash_operation(
-            customer, "cashout", amount, **{"pin": customer.pin, **more}
+            customer, "cashout", amount, **{"pin": customer.pin, **fields}
         )
 
     async def _post_cash_operation(
-        self, customer: Customer, verb: str, amount: str, **more: Any
+        self, customer: Customer, verb: str, amount: str, **fields: Any
     ) -> httpx2.Response:
         """Post a cash operation; the customer is identified by ID unless a card serial is given."""
-        named = {} if "card_serial" in more else {"subscriber_id": customer.id}
-        body = {"agent_id": self.id, "amount": amount, "agent_pin": self.pin, **named, **more}
+        identifier = {} if "card_serial" in fields else {"subscriber_id": customer.id}
+        body = {
+            "agent_id": self.id,
+            "amount": amount,
+            "agent_pin": self.pin,
+            **identifier,
+            **fields,
+        }
         return await self.post(f"agents/{verb}", **body)
 
-    async def transfer_float(self, amount: str, sub_agent: "Agent", **more: Any) -> httpx2.Response:
-        body = {"from_agent_id": self.id, "to_agent_id": sub_agent.id, "pin": self.pin, **more}
+    async def transfer_float(
+        self, amount: str, sub_agent: "Agent", **fields: Any
+    ) -> httpx2.Response:
+        body = {"from_agent_id": self.id, "to_agent_id": sub_agent.id, "pin": self.pin, **fields}
         return await self.post("agents/transfer", amount=amount, **body)
 
     async def get_balances(self) -> tuple[str, str]:
@@ -121,15 +129,15 @@ class Terminal(ApiCaller):
         super().__init__(client, HmacAuth(value["api_key_id"], value["hmac_secret"]))
 
     async def pay(
-        self, amount: str, card: str, pin: str | None = None, **more: Any
+        self, amount: str, card: str, pin: str | None = None, **fields: Any
     ) -> httpx2.Response:
         body = {"request_id": new_request_id(), "card_serial": card, "amount": amount, "pin": pin}
-        return await self.post("pos/payment", **{**body, **more})
+        return await self.post("pos/payment", **{**body, **fields})
 
-    async def pay_in_app(self, amount: str, card: str, **more: Any) -> httpx2.Response:
-        """Pay through the path without a version, which is equivalent."""
+    async def pay_in_app(self, amount: str, card: str, **fields: Any) -> httpx2.Response:
+        """Pay through the equivalent path without a version."""
         body = {"request_id": new_request_id(), "card_serial": card, "amount": amount}
-        return await self.client.post("/payment", json=body | more, auth=self.auth)
+        return await self.client.post("/payment", json=body | fields, auth=self.auth)
 
     async def pay_and_disconnect(self, amount: str, card: str, pin: str, request_id: str) -> None:
         """Send a payment and abort the connection before the response."""
@@ -145,7 +153,7 @@ class Terminal(ApiCaller):
         writer.transport.abort()
 
     async def refund(
-        self, transaction_id: str, amount: str | None = None, **more: Any
+        self, transaction_id: str, amount: str | None = None, **fields: Any
     ) -> httpx2.Response:
         body = {
             "request_id": new_request_id(),
@@ -153,7 +161,7 @@ class Terminal(ApiCaller):
             "amount": amount,
             "reason": "goods returned",
         }
-        return await self.post("pos/refund", **{**body, **more})
+        return await self.post("pos/refund", **{**body, **fields})
 
     async def verify_card(self, card: str, pin: str) -> httpx2.Response:
         return await self.post("pos/verify-card", card_serial=card, pin=pin)
@@ -177,17 +185,17 @@ class Partner(ApiCaller):
         self._webhook_secret: str = created["webhook_secret"]
 
     async def top_up(
-        self, amount: str, customer: Customer, reference: str, **more: Any
+        self, amount: str, customer: Customer, reference: str, **fields: Any
     ) -> httpx2.Response:
         body = {"subscriber_id": customer.id, "partner_reference": reference, "amount": amount}
-        return await self.post("wallet/fund-from-partner", **body, **more)
+        return await self.post("wallet/fund-from-partner", **body, **fields)
 
     async def send_webhook(
         self, amount: str, customer: Customer, reference: str
     ) -> httpx2.Response:
         """Send a top-up by webhook, signed over the exact bytes of the body."""
-        told = {"reference": reference, "phone_number": customer.phone, "amount": amount}
-        raw = json.dumps(told).encode()
+        body = {"reference": reference, "phone_number": customer.phone, "amount": amount}
+        raw = json.dumps(body).encode()
         signature = signing.webhook_signature(self._webhook_secret.encode(), raw)
         return await self.client.post(
             f"/api/v1/webhooks/partners/{self.id}",

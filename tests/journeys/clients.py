@@ -17,13 +17,13 @@ _CONNECTIONS_PER_PROCESS = 25
 _KEEPALIVE_SECONDS = 4
 
 
-def open_client(address: httpx2.URL | str, *, at_most: int = 100) -> httpx2.AsyncClient:
+def open_client(address: httpx2.URL | str, *, max_connections: int = 100) -> httpx2.AsyncClient:
     """Open a client that fails the test on any 5xx response."""
     return httpx2.AsyncClient(
         base_url=address,
         trust_env=False,
         timeout=60,
-        limits=httpx2.Limits(max_connections=at_most, keepalive_expiry=_KEEPALIVE_SECONDS),
+        limits=httpx2.Limits(max_connections=max_connections, keepalive_expiry=_KEEPALIVE_SECONDS),
         event_hooks={"response": [_require_no_failure]},
     )
 
@@ -40,10 +40,10 @@ async def open_client_per_process(address: httpx2.URL) -> AsyncIterator[list[htt
         clients = []
         for process in processes:
             client = await stack.enter_async_context(
-                open_client(address, at_most=_CONNECTIONS_PER_PROCESS)
+                open_client(address, max_connections=_CONNECTIONS_PER_PROCESS)
             )
             clients.append(client)
-            with _suspended(other for other in processes if other != process):
+            with _suspend(other for other in processes if other != process):
                 await asyncio.gather(
                     *(client.get("/health") for _ in range(_CONNECTIONS_PER_PROCESS))
                 )
@@ -51,7 +51,7 @@ async def open_client_per_process(address: httpx2.URL) -> AsyncIterator[list[htt
 
 
 @contextlib.contextmanager
-def _suspended(processes: Iterable[psutil.Process]) -> Iterator[None]:
+def _suspend(processes: Iterable[psutil.Process]) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for process in processes:
             process.suspend()

@@ -16,11 +16,11 @@ SendRequest = Callable[[Client], PendingResponse]
 
 
 async def send_round_robin(
-    lines: Sequence[Client], *requests: SendRequest
+    clients: Sequence[Client], *requests: SendRequest
 ) -> list[httpx2.Response]:
     """Send all requests concurrently, alternating between the clients."""
-    turns = zip(requests, itertools.cycle(lines), strict=False)
-    return await asyncio.gather(*(request(line) for request, line in turns))
+    assignments = zip(requests, itertools.cycle(clients), strict=False)
+    return await asyncio.gather(*(request(client) for request, client in assignments))
 
 
 def count_outcomes(responses: Sequence[httpx2.Response]) -> Counter[Any]:

@@ -27,29 +27,29 @@ async def module_deployment(
     """Run a gateway with two workers on a fresh database."""
     name = await scratch_databases.acquire()
     database_url = build_database_url(name, postgres).replace("@/", f":{_DATABASE_PASSWORD}@/")
-    with tempfile.TemporaryDirectory(prefix="tapgate-test-") as place:
-        folder = Path(place)
-        async with detect_leaks(database_url) as watch:
+    with tempfile.TemporaryDirectory(prefix="tapgate-test-") as directory:
+        folder = Path(directory)
+        async with detect_leaks(database_url) as leak_detector:
             async with (
                 run_gateway(folder, database_url, workers=2) as address,
                 open_client(address) as client,
             ):
-                platform = Deployment(client, folder, database_url)
-                watch.add_settings_secrets(platform.settings)
-                watch.add_secret("the database's password", _DATABASE_PASSWORD)
-                yield platform
-                watch.add_source("metrics", (await client.get("/metrics")).content)
-                watch.add_processes()
+                deployment = Deployment(client, folder, database_url)
+                leak_detector.add_settings_secrets(deployment.settings)
+                leak_detector.add_secret("the database's password", _DATABASE_PASSWORD)
+                yield deployment
+                leak_detector.add_source("metrics", (await client.get("/metrics")).content)
+                leak_detector.add_processes()
             log = (folder / "log").read_text()
-            watch.add_source("logs", log)
-            watch.add_folder(folder / "gateway")
+            leak_detector.add_source("logs", log)
+            leak_detector.add_folder(folder / "gateway")
         assert '"level":"error"' not in log
     await scratch_databases.release(name)
 
 
 @pytest.fixture
 async def deployment(module_deployment: Deployment) -> AsyncIterator[Deployment]:
-    """The only access to the gateway, so that the books are verified after every journey."""
+    """Yield the deployment, and verify the books after the journey."""
     yield module_deployment
     await module_deployment.require_balanced_books()
 

@@ -44,11 +44,11 @@ class Deployment:
         """Open a client for each of the gateway's processes."""
         return open_client_per_process(self.client.base_url)
 
-    async def run_command(self, *words: str) -> tuple[int, str]:
+    async def run_command(self, *arguments: str) -> tuple[int, str]:
         """Run a `tapgate` command and return its exit status and output."""
         process = await asyncio.create_subprocess_exec(
             TAPGATE_EXECUTABLE,
-            *words,
+            *arguments,
             env=os.environ | self._environ,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,

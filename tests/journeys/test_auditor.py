@@ -41,10 +41,10 @@ class EventSubscriber:
 async def wait_until_sealed(auditor: Admin) -> Record:
     """Wait until every audit entry is sealed, and return the verification result."""
 
-    async def waiting() -> int:
+    async def count_unsealed() -> int:
         return int(require_success(await auditor.get("audit/verify"))["unsealed"])
 
-    await wait_until_equal(waiting, 0)
+    await wait_until_equal(count_unsealed, 0)
     return require_success(await auditor.get("audit/verify"))
 
 
@@ -72,13 +72,13 @@ async def test_audit_log_records_all_actions_and_detects_tampering(
     assert require_error(response) == (401, "UNAUTHORIZED")
 
     # Entries by actor, newest first.
-    done_by_sorie = await auditor.list_all("audit/logs", actor_id=sorie.id)
-    assert [(entry["event"], entry["result"]) for entry in done_by_sorie] == [
+    sorie_entries = await auditor.list_all("audit/logs", actor_id=sorie.id)
+    assert [(entry["event"], entry["result"]) for entry in sorie_entries] == [
         ("access.denied", "denied"),
         ("subscriber.blocked", "success"),
         ("admin.login", "success"),
     ]
-    blocked = done_by_sorie[1]
+    blocked = sorie_entries[1]
     assert blocked["actor"]["name"] == "Sorie"
     assert blocked["actor"]["role"] == "support_user"
     assert (blocked["reason"], blocked["request_id"]) == ("theft", "call-4711")
@@ -86,19 +86,19 @@ async def test_audit_log_records_all_actions_and_detects_tampering(
     assert blocked["ip"] == "127.0.0.1"
 
     # Entries by resource.
-    about_her = await auditor.list_all("audit/logs", resource_id=aminata.id)
-    assert [entry["event"] for entry in about_her] == [
+    subscriber_entries = await auditor.list_all("audit/logs", resource_id=aminata.id)
+    assert [entry["event"] for entry in subscriber_entries] == [
         "subscriber.pin_changed",
         "subscriber.updated",
         "subscriber.unblocked",
         "subscriber.blocked",
         "subscriber.created",
     ]
-    assert about_her[1]["changes"]["kyc_level"] == [1, 2]
-    assert about_her[0]["actor"]["type"] == "api_key"
-    assert all(PIN not in str(entry["changes"]) for entry in about_her)
-    about_cards = {"resource_type": "card", "event": "card.blocked"}
-    (card,) = await auditor.list_all("audit/logs", actor_id=app.id, **about_cards)
+    assert subscriber_entries[1]["changes"]["kyc_level"] == [1, 2]
+    assert subscriber_entries[0]["actor"]["type"] == "api_key"
+    assert all(PIN not in str(entry["changes"]) for entry in subscriber_entries)
+    query = {"resource_type": "card", "event": "card.blocked"}
+    (card,) = await auditor.list_all("audit/logs", actor_id=app.id, **query)
     assert card["resource_id"] == aminata.card
 
     # Entries by result and date.
@@ -112,8 +112,8 @@ async def test_audit_log_records_all_actions_and_detects_tampering(
     assert require_error(await sorie.get("audit/logs")) == (403, "FORBIDDEN")
 
     # A disabled admin and a deleted API key are rejected by every process, but remain in the log.
-    async with deployment.open_client_per_process() as lines:
-        callers = [caller.with_client(line) for caller in (sorie, app) for line in lines]
+    async with deployment.open_client_per_process() as clients:
+        callers = [caller.with_client(client) for caller in (sorie, app) for client in clients]
         for caller in callers:
             require_success(await caller.get(url))
         require_success(await ada.post(f"admin/users/{sorie.id}/disable"))
@@ -121,8 +121,8 @@ async def test_audit_log_records_all_actions_and_detects_tampering(
         assert gone.status_code == 204
         for caller in callers:
             assert require_error(await caller.get(url)) == (401, "UNAUTHORIZED")
-    left = require_success(await auditor.get("audit/logs", actor_id=ada.id, limit=2))["data"]
-    assert [(entry["event"], entry["resource_id"]) for entry in left] == [
+    remaining = require_success(await auditor.get("audit/logs", actor_id=ada.id, limit=2))["data"]
+    assert [(entry["event"], entry["resource_id"]) for entry in remaining] == [
         ("api_key.deleted", app.id),
         ("admin.disabled", sorie.id),
     ]
@@ -178,7 +178,7 @@ async def test_statements_lists_balances_and_webhook_events_agree(ada: Admin) ->
         created = require_success(
             await ada.post("admin/webhook-endpoints", url=receiver.url, events=["*"])
         )
-        told = EventSubscriber(receiver, created["secret"])
+        subscriber = EventSubscriber(receiver, created["secret"])
 
         aminata = await ada.create_funded_customer("1000.00", app, "Aminata Kamara")
         mohamed = await ada.create_funded_customer("20.00", app, "Mohamed Sesay")
@@ -199,17 +199,17 @@ async def test_statements_lists_balances_and_webhook_events_agree(ada: Admin) ->
         require_success(await app.post(f"cards/{mohamed.card}/block", reason="lost"))
 
         # Statement, list, and balance agree.
-        paper = await get_statement(clerk, aminata, "json")
-        assert (paper["opening_balance"], paper["closing_balance"]) == ("0.00", "727.00")
-        assert (paper["total_credits"], paper["total_debits"]) == ("1030.00", "303.00")
-        assert [(line["type"], line["debit"], line["credit"]) for line in paper["entries"]] == [
+        statement = await get_statement(clerk, aminata, "json")
+        assert (statement["opening_balance"], statement["closing_balance"]) == ("0.00", "727.00")
+        assert (statement["total_credits"], statement["total_debits"]) == ("1030.00", "303.00")
+        assert [(line["type"], line["debit"], line["credit"]) for line in statement["entries"]] == [
             ("partner_fund", "0.00", "1000.00"),
             ("transfer_p2p", "200.00", "0.00"),
             ("fee", "3.00", "0.00"),
             ("pos_payment", "100.00", "0.00"),
             ("refund", "0.00", "30.00"),
         ]
-        assert paper["entries"][-1]["balance"] == "727.00" == await aminata.get_balance()
+        assert statement["entries"][-1]["balance"] == "727.00" == await aminata.get_balance()
         for customer in (aminata, mohamed):
             history = await clerk.list_transactions(customer.id)
             assert sum_history(history) == Decimal(await customer.get_balance())
@@ -220,20 +220,20 @@ async def test_statements_lists_balances_and_webhook_events_agree(ada: Admin) ->
         assert file.headers["Content-Type"].startswith("text/csv")
         rows = list(csv.DictReader(io.StringIO(file.text)))
         balances = [row["balance"] for row in rows if row.get("transaction_id")]
-        assert balances[-5:] == [line["balance"] for line in paper["entries"]]
+        assert balances[-5:] == [line["balance"] for line in statement["entries"]]
         link = (await get_statement(clerk, aminata, "pdf"))["statement_url"]
         file = await app.client.get(link)
         assert file.headers["Content-Type"] == "application/pdf"
-        words = " ".join(word for page in extract_pages(file.content) for word in page)
-        assert "727.00" in words
-        assert sent["transaction_id"] in words
+        text = " ".join(word for page in extract_pages(file.content) for word in page)
+        assert "727.00" in text
+        assert sent["transaction_id"] in text
         response = await app.client.get(link[:-1] + ("x" if link[-1] != "x" else "y"))
         assert require_error(response) == (404, "NOT_FOUND")
 
         # Every event is delivered once, is signed, and agrees with the records.
         deposits_and_top_ups = 4
         await wait_until_equal(
-            told.list_types,
+            subscriber.list_types,
             ["card.blocked"]
             + ["card.linked"] * 2
             + ["subscriber.created"] * 2
@@ -243,23 +243,23 @@ async def test_statements_lists_balances_and_webhook_events_agree(ada: Admin) ->
         # The last delivery may not be logged yet.
         path = f"admin/webhook-endpoints/{created['id']}/deliveries"
 
-        async def logged() -> set[tuple[str, int]]:
+        async def list_delivery_results() -> set[tuple[str, int]]:
             return {(item["status"], item["attempts"]) for item in await ada.list_all(path)}
 
-        await wait_until_equal(logged, {("delivered", 1)})
-    assert all(webhook.is_signed_with(told.secret) for webhook in receiver.received)
+        await wait_until_equal(list_delivery_results, {("delivered", 1)})
+    assert all(webhook.is_signed_with(subscriber.secret) for webhook in receiver.received)
     assert len({received.id for received in receiver.received}) == len(receiver.received)
-    (failed,) = told.list_records("transaction.failed")
+    (failed,) = subscriber.list_records("transaction.failed")
     assert (failed["amount"], failed["failure_code"]) == ("400.00", "INSUFFICIENT_FUNDS")
-    (blocked,) = told.list_records("card.blocked")
+    (blocked,) = subscriber.list_records("card.blocked")
     assert (blocked["serial"], blocked["status"]) == (mohamed.card, "LOST")
     (transfer,) = [
         entry
-        for entry in told.list_records("transaction.completed")
+        for entry in subscriber.list_records("transaction.completed")
         if entry["id"] == sent["transaction_id"]
     ]
     assert (transfer["amount"], transfer["fee_amount"]) == ("200.00", "3.00")
-    (refunded,) = told.list_records("transaction.refunded")
+    (refunded,) = subscriber.list_records("transaction.refunded")
     assert refunded["id"] == paid["transaction_id"]
     assert (refunded["status"], refunded["refunded_amount"]) == ("partially_refunded", "30.00")
     assert len(await ada.list_all(path)) == len(receiver.received)

@@ -111,7 +111,7 @@ async def test_family_with_child_cards(ada: Admin) -> None:
     # Blocking the parent's card affects neither the child cards nor the wallet.
     require_success(await app.post("cards/FAM-0001/block", reason="customer_request"))
     assert require_error(await terminal.pay("10", "FAM-0001", PIN)) == (403, "CARD_NOT_ACTIVE")
-    books = require_success(await terminal.pay("30.00", "FAM-0004", "4093"))
+    book_purchase = require_success(await terminal.pay("30.00", "FAM-0004", "4093"))
     require_success(await app.post("cards/FAM-0001/unblock"))
     require_success(await terminal.pay("10.00", "FAM-0001", PIN))
 
@@ -143,15 +143,15 @@ async def test_family_with_child_cards(ada: Admin) -> None:
         assert require_error(await terminal.pay("1", serial, pin)) == (403, "SUBSCRIBER_BLOCKED")
 
     # Refunds are still credited.
-    require_success(await terminal.refund(books["transaction_id"]))
+    require_success(await terminal.refund(book_purchase["transaction_id"]))
 
     # One wallet paid for everything: 60 + 40 + 100 + 25 + 30 + 10, with 25 and 30 refunded.
     assert await mother.get_balance() == "790.00"
     assert sum_history(await app.list_transactions(mother.id)) == Decimal("790.00")
-    his = await app.list_transactions(mother.id, card_serial="FAM-0002")
-    assert {line["from"]["card_serial"] for line in his if line["type"] == "pos_payment"} == {
-        "FAM-0002"
-    }
+    card_history = await app.list_transactions(mother.id, card_serial="FAM-0002")
+    assert {
+        line["from"]["card_serial"] for line in card_history if line["type"] == "pos_payment"
+    } == {"FAM-0002"}
 
 
 def _get_serial(card: Record) -> str:

@@ -27,10 +27,12 @@ async def merchant(ada: Admin) -> Merchant:
     return await ada.create_merchant()
 
 
-async def send_concurrently(platform: Deployment, *requests: SendRequest) -> list[httpx2.Response]:
-    async with platform.open_client_per_process() as lines:
-        assert len(lines) == 2
-        return await send_round_robin(lines, *requests)
+async def send_concurrently(
+    deployment: Deployment, *requests: SendRequest
+) -> list[httpx2.Response]:
+    async with deployment.open_client_per_process() as clients:
+        assert len(clients) == 2
+        return await send_round_robin(clients, *requests)
 
 
 async def create_customer(ada: Admin, balance: str) -> Customer:
@@ -42,20 +44,20 @@ async def test_concurrent_payments_cannot_overdraw_a_wallet(
 ) -> None:
     aminata = await create_customer(ada, "100.00")
 
-    def pay(line: Client) -> PendingResponse:
-        return merchant.server.with_client(line).pay("1.00", aminata.card)
+    def pay(client: Client) -> PendingResponse:
+        return merchant.server.with_client(client).pay("1.00", aminata.card)
 
     responses = await send_concurrently(deployment, *[pay] * 200)
     assert count_outcomes(responses) == {200: 100, (402, "INSUFFICIENT_FUNDS"): 100}
     assert await aminata.get_balance() == "0.00"
     assert await ada.get_balance(merchant.id) == "99.00"
     # Each payment saw a different balance.
-    left = {
+    balances = {
         require_success(response)["remaining_balance"]
         for response in responses
         if response.is_success
     }
-    assert left == {f"{number}.00 SLE" for number in range(100)}
+    assert balances == {f"{number}.00 SLE" for number in range(100)}
 
 
 async def test_concurrent_refunds_cannot_exceed_the_payment(
@@ -64,13 +66,13 @@ async def test_concurrent_refunds_cannot_exceed_the_payment(
     aminata, terminal = await create_customer(ada, "100.00"), merchant.server
     paid = require_success(await terminal.pay("100.00", aminata.card))["transaction_id"]
     responses = await send_concurrently(
-        deployment, *[lambda line: terminal.with_client(line).refund(paid, "7.00")] * 20
+        deployment, *[lambda client: terminal.with_client(client).refund(paid, "7.00")] * 20
     )
     assert count_outcomes(responses) == {200: 14, (422, "REFUND_EXCEEDS_REMAINING"): 6}
     assert await aminata.get_balance() == "98.00"
     # Concurrent refunds of the remaining amount succeed once.
     responses = await send_concurrently(
-        deployment, *[lambda line: terminal.with_client(line).refund(paid)] * 10
+        deployment, *[lambda client: terminal.with_client(client).refund(paid)] * 10
     )
     assert count_outcomes(responses) == {200: 1, (409, "ALREADY_REFUNDED"): 9}
     assert await aminata.get_balance() == "100.00"
@@ -83,11 +85,11 @@ async def test_concurrent_payments_cannot_exceed_the_daily_limit(
     aminata, mohamed = await create_customer(ada, "300000.00"), await create_customer(ada, "1.00")
     terminal = merchant.server
 
-    def pay(line: Client) -> PendingResponse:
-        return terminal.with_client(line).pay("15000", aminata.card, PIN)
+    def pay(client: Client) -> PendingResponse:
+        return terminal.with_client(client).pay("15000", aminata.card, PIN)
 
-    def send(line: Client) -> PendingResponse:
-        return aminata.with_client(line).send_money("15000", mohamed)
+    def send(client: Client) -> PendingResponse:
+        return aminata.with_client(client).send_money("15000", mohamed)
 
     responses = await send_concurrently(deployment, *[pay, pay, send, send] * 5)
     # KYC level 1 allows 100,000 per day.
@@ -103,19 +105,18 @@ async def test_concurrent_payments_cannot_exceed_the_daily_limit(
 async def test_concurrent_duplicates_of_one_request_pay_once(
     deployment: Deployment, ada: Admin, merchant: Merchant
 ) -> None:
-    aminata, name = await create_customer(ada, "100.00"), {"request_id": new_request_id()}
+    aminata, same_request_id = (
+        await create_customer(ada, "100.00"),
+        {"request_id": new_request_id()},
+    )
 
-    def pay(line: Client) -> PendingResponse:
-        return merchant.server.with_client(line).pay("10.00", aminata.card, **name)
+    def pay(client: Client) -> PendingResponse:
+        return merchant.server.with_client(client).pay("10.00", aminata.card, **same_request_id)
 
     responses = await send_concurrently(deployment, *[pay] * 50)
     assert count_outcomes(responses) == {200: 50}
     assert len({response.content for response in responses}) == 1
-    replayed = [
-        http_response
-        for http_response in responses
-        if "Idempotent-Replayed" in http_response.headers
-    ]
+    replayed = [response for response in responses if "Idempotent-Replayed" in response.headers]
     assert len(replayed) == 49
     assert await aminata.get_balance() == "90.00"
 
@@ -123,13 +124,16 @@ async def test_concurrent_duplicates_of_one_request_pay_once(
 async def test_concurrent_requests_with_one_idempotency_key_and_two_amounts_execute_one(
     deployment: Deployment, ada: Admin, merchant: Merchant
 ) -> None:
-    aminata, name = await create_customer(ada, "100.00"), {"request_id": new_request_id()}
+    aminata, same_request_id = (
+        await create_customer(ada, "100.00"),
+        {"request_id": new_request_id()},
+    )
 
-    def pay_twenty(line: Client) -> PendingResponse:
-        return merchant.server.with_client(line).pay("20.00", aminata.card, **name)
+    def pay_twenty(client: Client) -> PendingResponse:
+        return merchant.server.with_client(client).pay("20.00", aminata.card, **same_request_id)
 
-    def pay_thirty(line: Client) -> PendingResponse:
-        return merchant.server.with_client(line).pay("30.00", aminata.card, **name)
+    def pay_thirty(client: Client) -> PendingResponse:
+        return merchant.server.with_client(client).pay("30.00", aminata.card, **same_request_id)
 
     responses = await send_concurrently(deployment, *[pay_twenty, pay_thirty] * 20)
     assert count_outcomes(responses) == {200: 20, (409, "DUPLICATE_REQUEST"): 20}
@@ -145,13 +149,15 @@ async def test_concurrent_transfers_in_both_directions_all_succeed(
 ) -> None:
     aminata, mohamed = await create_customer(ada, "1000.00"), await create_customer(ada, "1000.00")
 
-    def there(line: Client) -> PendingResponse:
-        return aminata.with_client(line).send_money("1.00", mohamed)
+    def send_to_mohamed(client: Client) -> PendingResponse:
+        return aminata.with_client(client).send_money("1.00", mohamed)
 
-    def back(line: Client) -> PendingResponse:
-        return mohamed.with_client(line).send_money("1.00", aminata)
+    def send_to_aminata(client: Client) -> PendingResponse:
+        return mohamed.with_client(client).send_money("1.00", aminata)
 
-    responses = await send_concurrently(deployment, *[there, there, back, back] * 25)
+    responses = await send_concurrently(
+        deployment, *[send_to_mohamed, send_to_mohamed, send_to_aminata, send_to_aminata] * 25
+    )
     assert count_outcomes(responses) == {200: 100}
     # Fifty fees of two cents, rounded half up.
     assert [await aminata.get_balance(), await mohamed.get_balance()] == ["999.00", "999.00"]
@@ -164,11 +170,11 @@ async def test_concurrent_wrong_pins_share_three_attempts(
     terminal, url = merchant.server, f"subscribers/{aminata.id}/verify-pin"
     # POS, app, and P2P share one counter.
     tries: list[SendRequest] = [
-        lambda line: terminal.with_client(line).pay("1.00", aminata.card, WRONG_PIN),
-        lambda line: terminal.with_client(line).verify_card(aminata.card, WRONG_PIN),
-        lambda line: aminata.app.with_client(line).post(url, pin=WRONG_PIN),
-        lambda line: aminata.with_client(line).send_money("1.00", mohamed, pin=WRONG_PIN),
-        lambda line: terminal.with_client(line).verify_card(aminata.card, "0000"),
+        lambda client: terminal.with_client(client).pay("1.00", aminata.card, WRONG_PIN),
+        lambda client: terminal.with_client(client).verify_card(aminata.card, WRONG_PIN),
+        lambda client: aminata.app.with_client(client).post(url, pin=WRONG_PIN),
+        lambda client: aminata.with_client(client).send_money("1.00", mohamed, pin=WRONG_PIN),
+        lambda client: terminal.with_client(client).verify_card(aminata.card, "0000"),
     ]
     responses = await send_concurrently(deployment, *tries * 8)
     assert count_outcomes(responses) == {(400, "INVALID_PIN"): 3, (403, "ACCOUNT_LOCKED"): 37}
@@ -177,7 +183,9 @@ async def test_concurrent_wrong_pins_share_three_attempts(
     ]
     assert sorted(item["attempts_remaining"] for item in evaluated) == [0, 1, 2]
     locks = {
-        require_error_details(one)["locked_until"] for one in responses if one.status_code == 403
+        require_error_details(response)["locked_until"]
+        for response in responses
+        if response.status_code == 403
     }
     assert len(locks) == 1
     assert require_error(await terminal.pay("1.00", aminata.card, PIN)) == (403, "ACCOUNT_LOCKED")

@@ -93,14 +93,16 @@ async def test_merchant_day_from_first_payment_to_payout(
     assert require_error(response) == (404, "TRANSACTION_NOT_FOUND")
 
     # A suspension applies to all terminals and processes immediately, until activation.
-    async with deployment.open_client_per_process() as lines:
-        for line in lines:  # the key is cached in each process
-            require_success(await merchant.server.with_client(line).verify_card(aminata.card, PIN))
+    async with deployment.open_client_per_process() as clients:
+        for client in clients:  # the key is cached in each process
+            require_success(
+                await merchant.server.with_client(client).verify_card(aminata.card, PIN)
+            )
         response = await officer.post(f"processors/{merchant.id}/suspend", reason="many refunds")
         suspended = require_success(response)["processor"]
         for terminal in (front, back, merchant.server):
-            for line in lines:
-                response = await terminal.with_client(line).pay("1.00", aminata.card)
+            for client in clients:
+                response = await terminal.with_client(client).pay("1.00", aminata.card)
                 assert require_error(response) == (403, "PROCESSOR_SUSPENDED")
     assert (suspended["status"], suspended["suspend_reason"]) == ("suspended", "many refunds")
     response = await finance.post(

@@ -30,50 +30,50 @@ async def test_partner_top_ups_by_request_and_webhook_are_idempotent(
     assert again["transaction_id"] == receipt["transaction_id"]
 
     # One webhook is delivered five times concurrently.
-    async with deployment.open_client_per_process() as (one, other):
-        deliveries = [bank.with_client(line) for line in (one, other, one, other, one)]
+    async with deployment.open_client_per_process() as (first, second):
+        deliveries = [bank.with_client(client) for client in (first, second, first, second, first)]
         responses = await asyncio.gather(
             *(delivery.send_webhook("150.00", aminata, "SB-2") for delivery in deliveries)
         )
     assert {response.status_code for response in responses} == {200}
-    assert len({http_response.content for http_response in responses}) == 1
+    assert len({response.content for response in responses}) == 1
     assert await aminata.get_balance() == "450.00"
 
     # The same reference with another amount or recipient is rejected.
-    for answer in (
+    for response in (
         await bank.send_webhook("151.00", aminata, "SB-2"),
         await bank.send_webhook("150.00", mohamed, "SB-2"),
         await bank.top_up("150.00", mohamed, "SB-2"),
     ):
-        assert require_error(answer) == (409, "DUPLICATE_REFERENCE")
+        assert require_error(response) == (409, "DUPLICATE_REFERENCE")
 
-    # Another partner signs for this one with its own secret.
+    # A webhook signed with another partner's secret is rejected.
     thief = await ada.create_partner("Another Bank")
     thief.id = bank.id
-    answer = await thief.send_webhook("999.00", mohamed, "SB-3")
-    assert require_error(answer) == (401, "UNAUTHORIZED")
+    response = await thief.send_webhook("999.00", mohamed, "SB-3")
+    assert require_error(response) == (401, "UNAUTHORIZED")
     assert await mohamed.get_balance() == "0.00"
 
     # 550 remain, plus 200 overdraft. A declined reference may be retried.
-    answer = await bank.send_webhook("750.01", mohamed, "SB-4")
-    assert require_error(answer) == (402, "INSUFFICIENT_FUNDS")
-    assert require_error_details(answer) == {"available": 750.0, "required": 750.01}
+    response = await bank.send_webhook("750.01", mohamed, "SB-4")
+    assert require_error(response) == (402, "INSUFFICIENT_FUNDS")
+    assert require_error_details(response) == {"available": 750.0, "required": 750.01}
     require_success(await bank.send_webhook("700.00", mohamed, "SB-4"))
     assert await finance.get_balance(bank.id) == "-150.00"
     assert require_error(await bank.top_up("50.01", mohamed, "SB-5")) == (402, "INSUFFICIENT_FUNDS")
 
     # A suspended partner is rejected, even for replays.
-    async with deployment.open_client_per_process() as lines:
-        for line in lines:  # the key is cached in each process
-            require_success(await bank.with_client(line).top_up("300.00", aminata, "SB-1"))
+    async with deployment.open_client_per_process() as clients:
+        for client in clients:  # the key is cached in each process
+            require_success(await bank.with_client(client).top_up("300.00", aminata, "SB-1"))
         require_success(
             await ada.post(f"admin/partners/{bank.id}/suspend", reason="credit is overdue")
         )
-        for line in lines:
-            answer = await bank.with_client(line).top_up("1", mohamed, "SB-6")
-            assert require_error(answer) == (403, "PARTNER_SUSPENDED")
-            answer = await bank.with_client(line).send_webhook("150.00", aminata, "SB-2")
-            assert require_error(answer) == (403, "PARTNER_SUSPENDED")
+        for client in clients:
+            response = await bank.with_client(client).top_up("1", mohamed, "SB-6")
+            assert require_error(response) == (403, "PARTNER_SUSPENDED")
+            response = await bank.with_client(client).send_webhook("150.00", aminata, "SB-2")
+            assert require_error(response) == (403, "PARTNER_SUSPENDED")
     require_success(await ada.post(f"admin/partners/{bank.id}/activate", reason="paid"))
     await finance.fund_partner(bank, "150.00")
     assert require_error(await bank.top_up("200.01", mohamed, "SB-6")) == (

@@ -34,10 +34,10 @@ async def process_clients(
     deployment: Deployment, aminata: Customer, terminal: Terminal
 ) -> AsyncIterator[list[httpx2.AsyncClient]]:
     """Clients of processes that have both cached the rules by taking a payment."""
-    async with deployment.open_client_per_process() as lines:
-        for line in lines:
-            require_success(await terminal.with_client(line).pay("1.00", aminata.card))
-        yield lines
+    async with deployment.open_client_per_process() as clients:
+        for client in clients:
+            require_success(await terminal.with_client(client).pay("1.00", aminata.card))
+        yield clients
 
 
 async def test_compliance_rule_change_applies_in_every_process(
@@ -45,19 +45,19 @@ async def test_compliance_rule_change_applies_in_every_process(
 ) -> None:
     rules = require_success(await ada.get("compliance/rules"))["data"]
     (large,) = [rule["id"] for rule in rules if rule["name"] == "Large amount"]
-    for asked, threshold, status in (
+    for index, threshold, status in (
         (0, "100", "under_review"),
         (1, "500000", "completed"),
         (1, "100", "under_review"),
         (0, "500000", "completed"),
     ):
         require_success(
-            await ada.with_client(process_clients[asked]).put(
+            await ada.with_client(process_clients[index]).put(
                 f"compliance/rules/{large}", threshold=threshold
             )
         )
-        for line in process_clients:
-            paid = require_success(await terminal.with_client(line).pay("101.00", aminata.card))
+        for client in process_clients:
+            paid = require_success(await terminal.with_client(client).pay("101.00", aminata.card))
             assert paid["status"] == status
 
 
@@ -66,10 +66,10 @@ async def test_fee_change_applies_in_every_process(
 ) -> None:
     before = require_success(await ada.get("fee-rules"))["data"]
     doubled = [{**step, "rate": "2"} if step["type"] == "pos_payment" else step for step in before]
-    for asked, steps, fee in ((0, doubled, "2.00 SLE"), (1, before, "1.00 SLE")):
-        require_success(await ada.with_client(process_clients[asked]).put("fee-rules", data=steps))
-        for line in process_clients:
-            paid = require_success(await terminal.with_client(line).pay("100.00", aminata.card))
+    for index, steps, fee in ((0, doubled, "2.00 SLE"), (1, before, "1.00 SLE")):
+        require_success(await ada.with_client(process_clients[index]).put("fee-rules", data=steps))
+        for client in process_clients:
+            paid = require_success(await terminal.with_client(client).pay("100.00", aminata.card))
             assert paid["fee_amount"] == fee
 
 
@@ -79,14 +79,14 @@ async def test_limit_change_applies_in_every_process(
     require_success(
         await ada.with_client(process_clients[0]).put("account-rules/1", max_transaction="1000")
     )
-    for line in process_clients:
-        response = await terminal.with_client(line).pay("1000.01", aminata.card, PIN)
+    for client in process_clients:
+        response = await terminal.with_client(client).pay("1000.01", aminata.card, PIN)
         assert require_error(response) == (403, "TRANSACTION_LIMIT_EXCEEDED")
     require_success(
         await ada.with_client(process_clients[1]).put("account-rules/1", max_transaction="50000")
     )
-    for line in process_clients:
-        require_success(await terminal.with_client(line).pay("1000.01", aminata.card, PIN))
+    for client in process_clients:
+        require_success(await terminal.with_client(client).pay("1000.01", aminata.card, PIN))
 
 
 async def test_webhook_endpoint_change_applies_in_every_process(
@@ -94,26 +94,26 @@ async def test_webhook_endpoint_change_applies_in_every_process(
 ) -> None:
     receiver = WebhookReceiver()
 
-    async def told() -> set[str]:
+    async def list_received_ids() -> set[str]:
         return {webhook.content["data"]["id"] for webhook in receiver.received}
 
     async with receiver.listen():
-        wanted = {"url": receiver.url, "events": ["transaction.completed"]}
+        endpoint = {"url": receiver.url, "events": ["transaction.completed"]}
         created = require_success(
-            await ada.with_client(process_clients[0]).post("admin/webhook-endpoints", **wanted)
+            await ada.with_client(process_clients[0]).post("admin/webhook-endpoints", **endpoint)
         )
         paid = {
-            require_success(await terminal.with_client(line).pay("1.00", aminata.card))[
+            require_success(await terminal.with_client(client).pay("1.00", aminata.card))[
                 "transaction_id"
             ]
-            for line in process_clients
+            for client in process_clients
         }
-        await wait_until_equal(told, paid)
+        await wait_until_equal(list_received_ids, paid)
         url = f"/api/v1/admin/webhook-endpoints/{created['id']}"
         assert (await process_clients[1].delete(url, auth=ada.auth)).status_code == 204
-        for line in process_clients:
-            require_success(await terminal.with_client(line).pay("1.00", aminata.card))
-    assert await told() == paid
+        for client in process_clients:
+            require_success(await terminal.with_client(client).pay("1.00", aminata.card))
+    assert await list_received_ids() == paid
     assert len(receiver.received) == 2
 
 
@@ -123,17 +123,17 @@ async def test_blocked_terminal_and_deleted_key_are_rejected_by_every_process(
     merchant = await ada.create_merchant()
     pos_terminal, terminal = await ada.create_terminal(merchant, "Front")
     url = f"processors/{merchant.id}/terminals/{terminal['id']}"
-    for here, there in (process_clients, reversed(process_clients)):
-        require_success(await pos_terminal.with_client(there).pay("1.00", aminata.card))
-        require_success(await ada.with_client(here).post(f"{url}/block", reason="stolen"))
-        response = await pos_terminal.with_client(there).pay("1.00", aminata.card)
+    for client, other_client in (process_clients, reversed(process_clients)):
+        require_success(await pos_terminal.with_client(other_client).pay("1.00", aminata.card))
+        require_success(await ada.with_client(client).post(f"{url}/block", reason="stolen"))
+        response = await pos_terminal.with_client(other_client).pay("1.00", aminata.card)
         assert require_error(response) == (403, "TERMINAL_BLOCKED")
-        require_success(await ada.with_client(here).post(f"{url}/unblock"))
-        require_success(await pos_terminal.with_client(there).pay("1.00", aminata.card))
+        require_success(await ada.with_client(client).post(f"{url}/unblock"))
+        require_success(await pos_terminal.with_client(other_client).pay("1.00", aminata.card))
     key = f"/api/v1/processors/{merchant.id}/keys/{terminal['api_key_id']}"
     assert (await process_clients[0].delete(key, auth=ada.auth)).status_code == 204
-    for line in process_clients:
-        assert require_error(await pos_terminal.with_client(line).pay("1.00", aminata.card)) == (
+    for client in process_clients:
+        assert require_error(await pos_terminal.with_client(client).pay("1.00", aminata.card)) == (
             401,
             "UNAUTHORIZED",
         )

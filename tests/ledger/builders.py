@@ -92,7 +92,7 @@ class LedgerDriver:
         await self.ledger.stop()
         await self.signals.stop()
 
-    async def create_account(self, kind: str, owner_id: int, **more: Any) -> int:
+    async def create_account(self, kind: str, owner_id: int, **fields: Any) -> int:
         account_id = self.new_id()
         async with self.database.transaction() as tx:
             await open_account(
@@ -103,7 +103,7 @@ class LedgerDriver:
                 holder_name="Aminata Kamara",
                 public_name="Aminata K.",
                 currency=CURRENCY,
-                **more,
+                **fields,
             )
         return account_id
 
@@ -124,10 +124,10 @@ class LedgerDriver:
             await self.deposit(account_id, balance)
         return subscriber_id
 
-    async def create_card(self, subscriber_id: int | None, **more: Any) -> str:
+    async def create_card(self, subscriber_id: int | None, **fields: Any) -> str:
         serial = f"CARD-{next(_sequence)}"
         card_id = self.new_id()
-        is_child = "daily_limit" in more
+        is_child = "daily_limit" in fields
         account_id = subscriber_id and await self.get_account_id(subscriber_id)
         async with self.database.transaction() as tx:
             await tx.execute(
@@ -142,11 +142,11 @@ class LedgerDriver:
                 subscriber_id,
                 account_id,
                 card_id if is_child else subscriber_id,
-                more.get("daily_limit"),
-                more.get("expires_at"),
+                fields.get("daily_limit"),
+                fields.get("expires_at"),
             )
             if is_child:
-                await set_pin(tx, card_id, PlaintextPin(more["pin"].encode()))
+                await set_pin(tx, card_id, PlaintextPin(fields["pin"].encode()))
         return serial
 
     async def create_agent(
@@ -277,5 +277,5 @@ def build_request_key(name: str, content: str = "the same") -> ScopedIdempotency
     return ScopedIdempotencyKey("test", name, content.encode())
 
 
-def build_command(kind: str, payer: Any, payee: Any, amount: int | None, **more: Any) -> Command:
-    return Command(type=kind, channel="api", payer=payer, payee=payee, amount=amount, **more)
+def build_command(kind: str, payer: Any, payee: Any, amount: int | None, **fields: Any) -> Command:
+    return Command(type=kind, channel="api", payer=payer, payee=payee, amount=amount, **fields)

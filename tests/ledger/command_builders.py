@@ -7,23 +7,23 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 
 
-def build_p2p(sender: int, receiver: int, amount: int, **more: Any) -> Command:
+def build_p2p(sender: int, receiver: int, amount: int, **fields: Any) -> Command:
     return build_command(
         chart.TRANSFER_P2P,
         commands.subscriber_party(sender),
         commands.subscriber_party(receiver),
         amount,
-        **more,
+        **fields,
     )
 
 
-def build_payment(payer: int, processor: int, amount: int, **more: Any) -> Command:
+def build_payment(payer: int, processor: int, amount: int, **fields: Any) -> Command:
     return build_command(
         chart.POS_PAYMENT,
         commands.subscriber_party(payer),
         commands.processor_party(processor),
         amount,
-        **more,
+        **fields,
     )
 
 

@@ -27,7 +27,7 @@ async def submit_transfer(ledger: LedgerDriver, sender: int, receiver: int, amou
 
 
 async def submit_payment(
-    ledger: LedgerDriver, card: str, merchant: int, amount: int, **more: Any
+    ledger: LedgerDriver, card: str, merchant: int, amount: int, **fields: Any
 ) -> Outcome:
     return await ledger.submit(
         build_command(
@@ -35,7 +35,7 @@ async def submit_payment(
             commands.card_party(card),
             commands.processor_party(merchant),
             amount,
-            **more,
+            **fields,
         )
     )
 

@@ -42,31 +42,35 @@ class TrafficRecorder:
         for name in _AUTH_ATTRIBUTES:
             secret = getattr(auth, name, None)
             self.secrets.add("a credential", secret.decode() if _is_bytes(secret) else secret)
-        self.secrets.add("a bearer", request.headers.get("authorization", "").partition(" ")[2])
+        self.secrets.add(
+            "a bearer token", request.headers.get("authorization", "").partition(" ")[2]
+        )
         if "/statements/" in request.url.path:
-            self.secrets.add("a statement's token", request.url.path.rpartition("/")[2])
+            self.secrets.add("a statement token", request.url.path.rpartition("/")[2])
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, httpx2.RequestNotRead):
             self.record_secrets(msgspec.json.decode(request.content))
 
-    def record_secrets(self, value: Any, shown_by: str = "") -> Any:
+    def record_secrets(self, value: Any, endpoint_name: str = "") -> Any:
         """Record all secrets in the value and return it without those allowed there."""
         if isinstance(value, list):
-            return [self.record_secrets(item, shown_by) for item in value]
+            return [self.record_secrets(item, endpoint_name) for item in value]
         if not isinstance(value, dict):
             return value
-        return {name: self._record_field(name, member, shown_by) for name, member in value.items()}
+        return {
+            name: self._record_field(name, member, endpoint_name) for name, member in value.items()
+        }
 
-    def _record_field(self, name: str, value: Any, shown_by: str) -> Any:
+    def _record_field(self, name: str, value: Any, endpoint_name: str) -> Any:
         if not is_secret_field(name) or not isinstance(value, str):
-            return self.record_secrets(value, shown_by)
+            return self.record_secrets(value, endpoint_name)
         secret = value.rpartition("/")[2] if name == "statement_url" else value
         again = secret in self.secrets
         self.secrets.add(name, secret)
-        may_be = (shown_by, name) in allowlist.ALLOWED_IN_RESPONSES and not again
-        return _REDACTED if may_be else value
+        is_allowed = (endpoint_name, name) in allowlist.ALLOWED_IN_RESPONSES and not again
+        return _REDACTED if is_allowed else value
 
     def record_response(self, response: httpx2.Response) -> None:
-        name = _endpoint_name(response.request)
+        name = _get_endpoint_name(response.request)
         head = f"{name}: {response.status_code} {list(response.headers.items())}".encode()
         body = response.content
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
@@ -79,44 +83,44 @@ class TrafficRecorder:
 def record_traffic() -> Iterator[TrafficRecorder]:
     """Record everything that any HTTP client sends inside the block."""
     recorder = TrafficRecorder()
-    send, send_waiting = httpx2.AsyncClient.send, httpx2.Client.send
-    encrypted = FlowClient.encrypt
+    send, send_sync = httpx2.AsyncClient.send, httpx2.Client.send
+    encrypt = FlowClient.encrypt
 
-    async def heard(self: Any, request: httpx2.Request, **how: Any) -> httpx2.Response:
+    async def send_recorded(self: Any, request: httpx2.Request, **options: Any) -> httpx2.Response:
         try:
-            response = await send(self, request, **how)
+            response = await send(self, request, **options)
         finally:
-            recorder.record_request(request, how.get("auth"))
-        if not how.get("stream"):
+            recorder.record_request(request, options.get("auth"))
+        if not options.get("stream"):
             recorder.record_response(response)
         return response
 
-    def heard_waiting(self: Any, request: httpx2.Request, **how: Any) -> httpx2.Response:
+    def send_sync_recorded(self: Any, request: httpx2.Request, **options: Any) -> httpx2.Response:
         try:
-            http_response = send_waiting(self, request, **how)
+            response = send_sync(self, request, **options)
         finally:
-            recorder.record_request(request, how.get("auth"))
-        if not how.get("stream"):
-            recorder.record_response(http_response)
-        return http_response
+            recorder.record_request(request, options.get("auth"))
+        if not options.get("stream"):
+            recorder.record_response(response)
+        return response
 
-    def filled_in(self: FlowClient, content: dict[str, Any]) -> bytes:
+    def encrypt_recorded(self: FlowClient, content: dict[str, Any]) -> bytes:
         """Record form contents here, because forms are encrypted before any client sees them."""
         recorder.record_secrets(content)
-        return encrypted(self, content)
+        return encrypt(self, content)
 
     with contextlib.ExitStack() as stack:
         for owner, name, new in (
-            (httpx2.AsyncClient, "send", heard),
-            (httpx2.Client, "send", heard_waiting),
-            (FlowClient, "encrypt", filled_in),
+            (httpx2.AsyncClient, "send", send_recorded),
+            (httpx2.Client, "send", send_sync_recorded),
+            (FlowClient, "encrypt", encrypt_recorded),
         ):
             stack.callback(setattr, owner, name, getattr(owner, name))
             setattr(owner, name, new)
         yield recorder
 
 
-def _endpoint_name(request: httpx2.Request) -> str:
+def _get_endpoint_name(request: httpx2.Request) -> str:
     for method, path, name in _ENDPOINT_PATTERNS:
         if request.method == method and path.fullmatch(request.url.path):
             return name

@@ -1,4 +1,4 @@
-"""Leak detector: records the secrets of a test, then searches for them where none may be."""
+"""Leak detector: records the secrets of a test, then searches all sources for them."""
 
 import contextlib
 from collections.abc import AsyncIterator, Iterable
@@ -23,9 +23,9 @@ class LeakDetector:
     def secrets(self) -> SecretSet:
         return self._recorder.secrets
 
-    def add_secret(self, what: str, value: str | None) -> None:
+    def add_secret(self, kind: str, value: str | None) -> None:
         """Add a secret that no client sends, such as the installation's key."""
-        self.secrets.add(what, value)
+        self.secrets.add(kind, value)
 
     def add_settings_secrets(self, settings: Settings) -> None:
         """Add the installation's secrets."""
@@ -50,37 +50,41 @@ class LeakDetector:
         self._folders.append(folder)
 
     async def find_leaks(self) -> list[Leak]:
-        looked_at = [*self._sources, *await sources.read_database(self._database_url)]
-        looked_at.append(Source("answers", b"\n".join(self._recorder.responses)))
+        searched = [*self._sources, *await sources.read_database(self._database_url)]
+        searched.append(Source("responses", b"\n".join(self._recorder.responses)))
         for folder in self._folders:
-            looked_at += sources.read_files(folder)
-        return _search_sources(self.secrets, looked_at) + _search_sources(
+            searched += sources.read_files(folder)
+        return _search_sources(self.secrets, searched) + _search_sources(
             self.secrets.filter_by_suffix("pin"), self._pin_sources
         )
 
 
 @contextlib.asynccontextmanager
 async def detect_leaks(database_url: str) -> AsyncIterator[LeakDetector]:
-    """Fail if any secret recorded inside the block appears outside its allowed places."""
+    """Fail if any secret recorded inside the block appears where it is not allowed."""
     with record_traffic() as recorder:
-        watch = LeakDetector(recorder, database_url)
+        detector = LeakDetector(recorder, database_url)
         async with sources.log_all_statements(database_url) as log:
             start = log.stat().st_size
-            yield watch
-            found = await watch.find_leaks()
-        found += _search_sources(watch.secrets, [sources.read_log_since(log, start)])
+            yield detector
+            found = await detector.find_leaks()
+        found += _search_sources(detector.secrets, [sources.read_log_since(log, start)])
     assert not found, format_leaks(found)
 
 
-def _search_sources(register: SecretSet, looked_at: Iterable[Source]) -> list[Leak]:
+def _search_sources(secrets: SecretSet, searched: Iterable[Source]) -> list[Leak]:
     return [
         found
-        for place in looked_at
-        for found in register.find_leaks(place.name, place.data, digits=place.search_short_secrets)
+        for source in searched
+        for found in secrets.find_leaks(
+            source.name, source.data, digits=source.search_short_secrets
+        )
     ]
 
 
 def format_leaks(found: list[Leak]) -> str:
     """Return one line per source and kind of secret."""
     first = {(item.source, item.kind): item.context for item in reversed(found)}
-    return "\n".join(f"{what} in {place}: {around!r}" for (place, what), around in first.items())
+    return "\n".join(
+        f"{kind} in {source}: {context!r}" for (source, kind), context in first.items()
+    )

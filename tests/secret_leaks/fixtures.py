@@ -10,8 +10,8 @@ from tapgate.settings import Settings
 
 @pytest.fixture
 async def leak_detector(database_url: str) -> AsyncIterator[LeakDetector]:
-    async with detect_leaks(database_url) as watch:
-        yield watch
+    async with detect_leaks(database_url) as detector:
+        yield detector
 
 
 @pytest.fixture

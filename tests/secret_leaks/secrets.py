@@ -39,63 +39,62 @@ class SecretSet:
     def kinds(self) -> set[str]:
         return {*self._short.values(), *self._long.values()}
 
-    def add(self, what: str, value: object) -> None:
+    def add(self, kind: str, value: object) -> None:
         """Add a secret; ignore values that are not strings or too short to be distinctive."""
         if not isinstance(value, str) or len(value) < _MIN_SECRET_LENGTH or value in self:
             return
         if len(value) < _MIN_LONG_SECRET_LENGTH:
-            self._short[value] = what
+            self._short[value] = kind
             return
-        self._long[value] = what
-        for part in _identifying_parts(value):
-            self._encoded |= dict.fromkeys(encode_variants(part), what)
+        self._long[value] = kind
+        for part in _list_identifying_parts(value):
+            self._encoded |= dict.fromkeys(encode_variants(part), kind)
 
     def filter_by_suffix(self, word: str) -> "SecretSet":
         """Return the secrets whose kind ends with the word.
 
         Messages to subscribers may contain codes, but never a PIN.
         """
-        some = SecretSet()
-        for value, what in (self._short | self._long).items():
-            if what.endswith(word):
-                some.add(what, value)
-        return some
+        matching = SecretSet()
+        for value, kind in (self._short | self._long).items():
+            if kind.endswith(word):
+                matching.add(kind, value)
+        return matching
 
-    def find_leaks(self, place: str, data: bytes, *, digits: bool = True) -> list[Leak]:
+    def find_leaks(self, source: str, data: bytes, *, digits: bool = True) -> list[Leak]:
         """Search data for all secrets; set `digits` to False for random bytes."""
         spans = [
-            (what, start, start + len(needle))
-            for needle, what in self._encoded.items()
+            (kind, start, start + len(needle))
+            for needle, kind in self._encoded.items()
             for start in _find_all(data, needle)
         ]
         if digits:
             spans += self._find_short_secrets(data)
         return [
             Leak(
-                place,
-                what,
+                source,
+                kind,
                 data[max(0, start - _CONTEXT_BYTES) : end + _CONTEXT_BYTES].decode("latin-1"),
             )
-            for what, start, end in spans
+            for kind, start, end in spans
         ]
 
     def _find_short_secrets(self, data: bytes) -> Iterator[tuple[str, int, int]]:
-        drawn = {value for value in self._short if value.isdigit() and len(value) != _PIN_DIGITS}
-        for values, before in ((self._short.keys() - drawn, b""), (drawn, _NOT_JSON_NUMBER)):
+        codes = {value for value in self._short if value.isdigit() and len(value) != _PIN_DIGITS}
+        for values, prefix in ((self._short.keys() - codes, b""), (codes, _NOT_JSON_NUMBER)):
             if values:
-                pattern = before + _STANDALONE_PATTERN % b"|".join(
+                pattern = prefix + _STANDALONE_PATTERN % b"|".join(
                     re.escape(item.encode()) for item in values
                 )
                 for match in re.finditer(pattern, data):
                     yield self._short[match[0].decode()], match.start(), match.end()
 
 
-def _identifying_parts(value: str) -> list[str]:
+def _list_identifying_parts(value: str) -> list[str]:
     """Return the parts of a secret that each identify it.
 
     Header and claims of an access token are public, so only its signature counts. Each line of a
-    PEM
-    key is secret.
+    PEM key is secret.
     """
     if value.startswith("-----BEGIN"):
         return [
@@ -120,10 +119,10 @@ def encode_variants(value: str) -> set[bytes]:
     texts |= {raw.hex(), raw.hex().upper()}
     found = {text.encode() for text in texts}
     found |= {value.encode("utf-16-le"), value.encode("utf-16-be")}
-    return found | set(_base64_variants(raw))
+    return found | set(_list_base64_variants(raw))
 
 
-def _base64_variants(raw: bytes) -> Iterable[bytes]:
+def _list_base64_variants(raw: bytes) -> Iterable[bytes]:
     """Yield the base64 characters that do not depend on the bytes before and after the secret."""
     for shift in range(3):
         coded = base64.b64encode(bytes(shift) + raw)

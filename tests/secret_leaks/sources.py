@@ -76,18 +76,18 @@ async def read_database(url: str) -> list[Source]:
     """Read every row of every table, the schema, and the current statements."""
     connection = await asyncpg.connect(url)
     try:
-        places = []
+        sources = []
         for (name,) in await connection.fetch(_TABLES_SQL):
             rows = await connection.fetch(f"SELECT to_json(t) FROM {name} t")
-            places.append(Source(f"table {name}", _join_rows(rows)))
+            sources.append(Source(f"table {name}", _join_rows(rows)))
         for table, column in await connection.fetch(_BYTEA_COLUMNS_SQL):
             rows = await connection.fetch(
                 f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL"
             )
-            places += _split_text_and_binary(f"bytea {table}.{column}", [row[0] for row in rows])
-        places.append(Source("the schema", _join_rows(await connection.fetch(_SCHEMA_SQL))))
-        places.append(Source("statements", _join_rows(await connection.fetch(_ACTIVITY_SQL))))
-        return places
+            sources += _split_text_and_binary(f"bytea {table}.{column}", [row[0] for row in rows])
+        sources.append(Source("the schema", _join_rows(await connection.fetch(_SCHEMA_SQL))))
+        sources.append(Source("statements", _join_rows(await connection.fetch(_ACTIVITY_SQL))))
+        return sources
     finally:
         await connection.close()
 
@@ -124,23 +124,27 @@ def read_processes() -> Iterator[Source]:
     """Read the command lines and environments of all child processes."""
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
-            words, environ = process.cmdline(), process.environ()
-            if not words:
+            command_line, environ = process.cmdline(), process.environ()
+            if not command_line:
                 continue  # the process is exiting
-            yield Source(f"command line of {words[:3]}", " ".join(words).encode())
-            ran = words[2] if words[1:2] == ["-m"] else ""
-            if ran in allowlist.ALLOWED_IN_ENVIRONMENTS or "postgres" in words[0]:
-                allowed = allowlist.ALLOWED_IN_ENVIRONMENTS.get(ran, {})
+            yield Source(f"command line of {command_line[:3]}", " ".join(command_line).encode())
+            module_name = command_line[2] if command_line[1:2] == ["-m"] else ""
+            if module_name in allowlist.ALLOWED_IN_ENVIRONMENTS or "postgres" in command_line[0]:
+                allowed = allowlist.ALLOWED_IN_ENVIRONMENTS.get(module_name, {})
                 value = [f"{name}={text}" for name, text in environ.items() if name not in allowed]
-                yield Source(f"environment of {ran or 'PostgreSQL'}", "\n".join(value).encode())
+                yield Source(
+                    f"environment of {module_name or 'PostgreSQL'}", "\n".join(value).encode()
+                )
 
 
 def read_files(folder: Path) -> Iterator[Source]:
     """Read all files except PostgreSQL's data files, which are searched through SQL and its log."""
     for path in sorted(folder.rglob("*")):
-        inside = path.relative_to(folder)
-        if path.is_file() and "pgdata" not in inside.parts:
-            if str(inside) in allowlist.ALLOWED_IN_FILES:
-                assert path.stat().st_mode & 0o077 == 0, f"{inside} is open to others"
+        relative_path = path.relative_to(folder)
+        if path.is_file() and "pgdata" not in relative_path.parts:
+            if str(relative_path) in allowlist.ALLOWED_IN_FILES:
+                assert path.stat().st_mode & 0o077 == 0, (
+                    f"{relative_path} is accessible to other users"
+                )
             else:
-                yield Source(f"file {inside}", path.read_bytes())
+                yield Source(f"file {relative_path}", path.read_bytes())

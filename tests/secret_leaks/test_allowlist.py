@@ -25,14 +25,14 @@ def list_fields(kind: Any) -> Iterator[str]:
 
 
 def test_allowed_responses_match_the_endpoints_that_return_secrets() -> None:
-    showing = {
+    returned = {
         (endpoint.name, field)
         for noun in ENDPOINT_GROUPS
         for endpoint in noun
         for field in list_fields(endpoint.response_type)
         if is_secret_field(field)
     }
-    assert showing == set(allowlist.ALLOWED_IN_RESPONSES)
+    assert returned == set(allowlist.ALLOWED_IN_RESPONSES)
 
 
 def test_allowed_environment_variables_are_documented_settings() -> None:

@@ -29,7 +29,7 @@ def _detect_leaks(leak_detector: LeakDetector, log_capture: LogCapture) -> Itera
     leak_detector.add_secret("a PIN in the wrong place", MISPLACED_PIN)
     leak_detector.add_secret("a long one", MISPLACED_PIN * 2)
     yield
-    assert log_capture.text, "there is something to search"
+    assert log_capture.text, "no log output to search"
     leak_detector.add_source("logs", log_capture.text)
 
 
@@ -74,7 +74,7 @@ async def test_misplaced_secret_in_the_body_is_not_leaked(
     for endpoint in ENDPOINTS_WITH_SECRETS:
         path, auth = await build_path(harness, endpoint), await create_caller(harness, endpoint)
 
-        async def answered(
+        async def send_body(
             body: bytes, path: str = path, auth: Any = auth, method: str = endpoint.method
         ) -> httpx2.Response:
             response = await client.request(method, path, content=body, auth=auth)
@@ -84,15 +84,15 @@ async def test_misplaced_secret_in_the_body_is_not_leaked(
 
         for name in list_secret_fields(endpoint):
             for value in build_wrong_values():
-                http_response = await answered(msgspec.json.encode({name: value}))
-                assert http_response.status_code == 400, (path, value, http_response.text)
-                assert list(http_response.json()["details"]["fields"]) == [name], http_response.text
+                response = await send_body(msgspec.json.encode({name: value}))
+                assert response.status_code == 400, (path, value, response.text)
+                assert list(response.json()["details"]["fields"]) == [name], response.text
             for text in build_wrong_texts():
-                await answered(msgspec.json.encode({name: text}))
+                await send_body(msgspec.json.encode({name: text}))
             for body in build_broken_bodies(name):
-                await answered(body)
+                await send_body(body)
             # Under an undeclared field name.
-            await answered(json.dumps({name.upper(): MISPLACED_PIN}).encode())
+            await send_body(json.dumps({name.upper(): MISPLACED_PIN}).encode())
 
 
 async def test_misplaced_secret_in_query_path_or_headers_is_not_leaked(

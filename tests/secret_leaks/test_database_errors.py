@@ -19,11 +19,11 @@ FAILURE_SQL = {
 }
 
 
-async def make_writes_fail(database: Database, how: str) -> None:
+async def make_writes_fail(database: Database, failure: str) -> None:
     """Make every later write fail."""
     await database.execute(
         f"""CREATE FUNCTION failing() RETURNS trigger LANGUAGE plpgsql AS
-            $$ BEGIN {FAILURE_SQL[how]}; RETURN NEW; END $$"""
+            $$ BEGIN {FAILURE_SQL[failure]}; RETURN NEW; END $$"""
     )
     await database.execute(
         """DO $$
@@ -37,13 +37,13 @@ async def make_writes_fail(database: Database, how: str) -> None:
     )
 
 
-@pytest.mark.parametrize("how", FAILURE_SQL)
+@pytest.mark.parametrize("failure", FAILURE_SQL)
 async def test_failed_write_does_not_leak_secrets(
     client: httpx2.AsyncClient,
     harness: Harness,
     leak_detector: LeakDetector,
     log_capture: LogCapture,
-    how: str,
+    failure: str,
 ) -> None:
     subscriber = await harness.create_subscriber(balance="50.00")
     serial = await harness.create_card((await harness.create_subscriber())["id"])
@@ -54,19 +54,23 @@ async def test_failed_write_does_not_leak_secrets(
     )
     await client.post(f"/api/v1/subscribers/{subscriber['id']}/reset-pin", auth=service)
     code = await harness.get_pending_code(subscriber["phone_number"])
-    await make_writes_fail(harness.services.database, how)
+    await make_writes_fail(harness.services.database, failure)
 
-    who = {"phone_number": harness.new_phone_number(), "pin": PIN}
-    person = {**who, "first_name": "A", "last_name": "B"}
+    registration = {"phone_number": harness.new_phone_number(), "pin": PIN}
+    person = {**registration, "first_name": "A", "last_name": "B"}
     ada = {"email": "new@example.com", "password": PASSWORD, "name": "N", "role": "support_user"}
-    agent = {**who, "agent_type": "super_agent", "name": "Foday"}
+    agent = {**registration, "agent_type": "super_agent", "name": "Foday"}
     item = f"/api/v1/subscribers/{subscriber['id']}"
     send = {"sender_id": subscriber["id"], "recipient_card_serial": serial, "amount": "5.00"}
     pay = {"request_id": "a1", "card_serial": serial, "amount": "5.00", "pin": PIN}
     statement = {"subscriber_id": subscriber["id"], "format": "csv", "pin": PIN}
     statement |= {"from_date": "2026-01-01", "to_date": "2026-01-31"}
     hook = {"url": "http://127.0.0.1:9/hook", "events": ["card.blocked"]}
-    shop = {"name": "S", "phone_number": harness.new_phone_number(), "email": "shop@example.com"}
+    processor = {
+        "name": "S",
+        "phone_number": harness.new_phone_number(),
+        "email": "shop@example.com",
+    }
     scopes = {"name": "App", "scopes": ["balance:read"]}
     for url, body, auth in (
         ("/api/v1/subscribers", person, service),
@@ -82,11 +86,11 @@ async def test_failed_write_does_not_leak_secrets(
         ("/api/v1/admin/api-keys", scopes, admin),
         ("/api/v1/admin/partners", {"name": "Bank"}, admin),
         ("/api/v1/admin/webhook-endpoints", hook, admin),
-        ("/api/v1/processors", shop, admin),
+        ("/api/v1/processors", processor, admin),
     ):
         response = await client.post(url, json=body, auth=auth)
         assert response.status_code >= 500, (url, response.text)
-    if how == "error":
+    if failure == "error":
         assert "asyncpg.exceptions.RaiseError" in log_capture.text
     leak_detector.add_source("logs", log_capture.text)
 
@@ -94,6 +98,6 @@ async def test_failed_write_does_not_leak_secrets(
 async def test_database_connection_error_does_not_reveal_the_password() -> None:
     """The startup error is a single line that does not repeat the URL."""
     for rest in ("127.0.0.1:1/x", "[::1/x", "host.invalid:99999/x", "127.0.0.1:1/x?sslmode=wrong"):
-        with pytest.raises(StoreError) as told:
+        with pytest.raises(StoreError) as raised:
             await migrate(f"postgresql://ada:{PASSWORD}@{rest}")
-        assert PASSWORD not in str(told.value)
+        assert PASSWORD not in str(raised.value)

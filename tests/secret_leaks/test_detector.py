@@ -26,24 +26,24 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZG1fMSJ9.Qm9ndXMtc2lnbmF0dXJlLW9mLXRoZS1
 SECRETS = ["4826", "402917", 'Tr0ub4dor "&/33', API_KEY, JWT]
 
 ENCODINGS: dict[str, Any] = {
-    "as it is": str.encode,
+    "plain": str.encode,
     "in JSON": lambda secret: json.dumps(secret).encode(),
-    "in JSON in JSON": lambda secret: json.dumps(json.dumps({"a": secret})).encode(),
+    "in nested JSON": lambda secret: json.dumps(json.dumps({"a": secret})).encode(),
     "in a URL": lambda secret: quote(secret).encode(),
     "in hex": lambda secret: secret.encode().hex().encode(),
     "in base64": lambda secret: base64.b64encode(b"user:" + secret.encode()),
-    "in base64 for URLs": lambda secret: base64.urlsafe_b64encode(b"?" + secret.encode()),
+    "in URL-safe base64": lambda secret: base64.urlsafe_b64encode(b"?" + secret.encode()),
     "in UTF-16": lambda secret: secret.encode("utf-16"),
-    "backwards": lambda secret: secret[::-1].encode(),
-    "in small letters": lambda secret: secret.lower().encode(),
-    "as Python shows it": lambda secret: repr({"a": secret}).encode(),
+    "reversed": lambda secret: secret[::-1].encode(),
+    "in lowercase": lambda secret: secret.lower().encode(),
+    "as a Python repr": lambda secret: repr({"a": secret}).encode(),
 }
 
 
 def build_secret_set(secret: str) -> SecretSet:
-    register = SecretSet()
-    register.add("a secret", secret)
-    return register
+    secrets = SecretSet()
+    secrets.add("a secret", secret)
+    return secrets
 
 
 @pytest.mark.parametrize("form", ENCODINGS)
@@ -54,7 +54,7 @@ def test_long_secret_is_found_in_any_encoding(secret: str, form: str) -> None:
     )
 
 
-@pytest.mark.parametrize("form", ["as it is", "in JSON", "in a URL", "in hex", "in UTF-16"])
+@pytest.mark.parametrize("form", ["plain", "in JSON", "in a URL", "in hex", "in UTF-16"])
 def test_password_with_special_characters_is_found(form: str) -> None:
     assert build_secret_set(PASSWORD).find_leaks("here", ENCODINGS[form](PASSWORD))
 
@@ -105,11 +105,11 @@ async def test_secret_in_the_database_is_found(database_url: str) -> None:
                         await connection.execute(statement, secret)
                     written[statement] = sources.read_log_since(log, start)
                 assert all(
-                    list_leak_sources(build_secret_set(secret), [place])
-                    for place in written.values()
+                    list_leak_sources(build_secret_set(secret), [source])
+                    for source in written.values()
                 ), secret
-                looked_at = await sources.read_database(database_url)
-                assert list_leak_sources(build_secret_set(secret), looked_at) >= set(
+                searched = await sources.read_database(database_url)
+                assert list_leak_sources(build_secret_set(secret), searched) >= set(
                     PLANTING_STATEMENTS.values()
                 ) - {""}
             quoted = await connection.fetchval("SELECT quote_literal($1::text)", PASSWORD)
@@ -121,11 +121,13 @@ async def test_secret_in_the_database_is_found(database_url: str) -> None:
             await connection.close()
 
 
-def list_leak_sources(register: SecretSet, looked_at: list[Source]) -> set[str]:
+def list_leak_sources(secrets: SecretSet, searched: list[Source]) -> set[str]:
     return {
         found.source
-        for place in looked_at
-        for found in register.find_leaks(place.name, place.data, digits=place.search_short_secrets)
+        for source in searched
+        for found in secrets.find_leaks(
+            source.name, source.data, digits=source.search_short_secrets
+        )
     }
 
 
@@ -144,7 +146,7 @@ def test_file_with_allowed_secrets_must_be_readable_only_by_its_owner(
 ) -> None:
     (tmp_path / name).write_text(API_KEY)
     (tmp_path / name).chmod(0o640)
-    with pytest.raises(AssertionError, match="open to others"):
+    with pytest.raises(AssertionError, match="accessible to other users"):
         list(sources.read_files(tmp_path))
     (tmp_path / name).chmod(0o600)
     assert list(sources.read_files(tmp_path)) == []
@@ -165,30 +167,30 @@ async def test_secret_in_a_command_line_or_environment_is_found(tmp_path: Path) 
     try:
         assert process.stdout is not None
         assert await process.stdout.readline() == b"here\n"
-        looked_at = list(sources.read_processes())
+        searched = list(sources.read_processes())
     finally:
         process.kill()
         await process.communicate()
-    (place,) = list_leak_sources(build_secret_set(PASSWORD), looked_at)
-    assert place.startswith("command line of")
-    assert list_leak_sources(build_secret_set(API_KEY), looked_at) == {
+    (source,) = list_leak_sources(build_secret_set(PASSWORD), searched)
+    assert source.startswith("command line of")
+    assert list_leak_sources(build_secret_set(API_KEY), searched) == {
         "environment of tapgate.gateway"
     }
-    assert list_leak_sources(build_secret_set(JWT), looked_at) == set(), "that one is allowed"
+    assert list_leak_sources(build_secret_set(JWT), searched) == set(), "this variable is allowed"
 
 
 def build_echo_client(**text: str) -> httpx2.AsyncClient:
     """Return a client that always gets the same response body and header."""
 
-    def answer(request: httpx2.Request) -> httpx2.Response:
+    def respond(request: httpx2.Request) -> httpx2.Response:
         status = 422 if "wrong" in request.url.path else 200
         return httpx2.Response(status, json=text, headers={"X-Shown": text.get("header", "")})
 
-    return httpx2.AsyncClient(transport=httpx2.MockTransport(answer), base_url="http://gateway")
+    return httpx2.AsyncClient(transport=httpx2.MockTransport(respond), base_url="http://gateway")
 
 
 def has_leak(recorder: TrafficRecorder) -> bool:
-    return bool(recorder.secrets.find_leaks("answers", b"\n".join(recorder.responses)))
+    return bool(recorder.secrets.find_leaks("responses", b"\n".join(recorder.responses)))
 
 
 @pytest.mark.parametrize("field", ["pin", "new_pin", "otp", "password", "refresh_token", "secret"])
@@ -210,16 +212,16 @@ async def test_credential_echoed_in_a_response_is_found() -> None:
 
 
 async def test_secret_may_be_shown_only_once_and_only_by_its_endpoint() -> None:
-    async def shown(*paths: str) -> bool:
+    async def leaks_after(*paths: str) -> bool:
         with record_traffic() as recorder:
             async with build_echo_client(key=API_KEY) as client:
                 for path in paths:
                     await client.post(path, json={})
             return has_leak(recorder)
 
-    assert not await shown("/api/v1/admin/api-keys")
-    assert await shown("/api/v1/admin/api-keys", "/api/v1/admin/api-keys")
-    assert await shown("/api/v1/admin/users")
+    assert not await leaks_after("/api/v1/admin/api-keys")
+    assert await leaks_after("/api/v1/admin/api-keys", "/api/v1/admin/api-keys")
+    assert await leaks_after("/api/v1/admin/users")
 
 
 async def test_recording_stops_at_the_end_of_the_block() -> None:
@@ -231,11 +233,11 @@ async def test_recording_stops_at_the_end_of_the_block() -> None:
 
 async def test_detector_fails_when_it_finds_a_secret(database_url: str) -> None:
     with pytest.raises(AssertionError, match="a secret in logs"):
-        async with detect_leaks(database_url) as watch:
-            watch.add_secret("a secret", API_KEY)
-            watch.add_source("logs", f"key={API_KEY}")
+        async with detect_leaks(database_url) as detector:
+            detector.add_secret("a secret", API_KEY)
+            detector.add_source("logs", f"key={API_KEY}")
     with pytest.raises(AssertionError, match="a new_pin in replies"):
-        async with detect_leaks(database_url) as watch:
-            watch.add_secret("a new_pin", "4826")
-            watch.add_secret("a token", API_KEY)
-            watch.add_pin_source("replies", f"{API_KEY} 4826")
+        async with detect_leaks(database_url) as detector:
+            detector.add_secret("a new_pin", "4826")
+            detector.add_secret("a token", API_KEY)
+            detector.add_pin_source("replies", f"{API_KEY} 4826")

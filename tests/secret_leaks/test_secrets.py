@@ -6,9 +6,9 @@ from secret_leaks.secrets import SecretSet
 
 
 def build_secret_set(secret: str) -> SecretSet:
-    register = SecretSet()
-    register.add("a secret", secret)
-    return register
+    secrets = SecretSet()
+    secrets.add("a secret", secret)
+    return secrets
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,13 @@ import asyncpg
 from tapgate import ids
 from tapgate.store.database import Database
 from torture import plan
-from torture.client_ledger import CASH, COMMISSION_EXPENSE, FEES, ClientLedger, commission_account
+from torture.client_ledger import (
+    CASH,
+    COMMISSION_EXPENSE,
+    FEES,
+    ClientLedger,
+    get_commission_account,
+)
 from torture.findings import Findings
 from torture.participants import Participants
 
@@ -33,8 +39,8 @@ async def map_account_names(
         for name, public in participants.ids.items()
     }
     for agent in plan.AGENTS:
-        holders["commission", ids.decode(ids.AGENT, participants.ids[agent])] = commission_account(
-            agent
+        holders["commission", ids.decode(ids.AGENT, participants.ids[agent])] = (
+            get_commission_account(agent)
         )
     holders |= {(kind, None): kind for kind in (FEES, COMMISSION_EXPENSE, CASH)}
     names = {}
@@ -62,16 +68,16 @@ async def load_balance_changes(
            GROUP BY transaction_id, account""",
         transaction,
     )
-    moved: dict[int, dict[str, int]] = defaultdict(dict)
+    changes: dict[int, dict[str, int]] = defaultdict(dict)
     for row in rows:
         if row["amount"]:
             name = names.get(row["account"], f"account {row['account']}")
-            moved[row["transaction_id"]][name] = row["amount"]
-    return moved
+            changes[row["transaction_id"]][name] = row["amount"]
+    return changes
 
 
 async def reconcile_balances(
-    database: Database, book: ClientLedger, names: Mapping[int, str], findings: Findings
+    database: Database, client_ledger: ClientLedger, names: Mapping[int, str], findings: Findings
 ) -> None:
     """Reconcile every balance in the tables; no funds are held and all accounts sum to zero."""
     rows = await database.fetch(
@@ -88,24 +94,24 @@ async def reconcile_balances(
         name = names.get(row["id"], f"account {row['id']}")
         balance = row["balance"] if row["checked"] else row["entries"]
         total += balance
-        known = book.balances[name]
-        if balance != known or row["entries"] != known:
-            what = f"has {balance} (entries {row['entries']}), expected {known}"
-            findings.add("balance", name, what)
+        expected = client_ledger.balances[name]
+        if balance != expected or row["entries"] != expected:
+            detail = f"has {balance} (entries {row['entries']}), expected {expected}"
+            findings.add("balance", name, detail)
         if row["checked"] and balance < 0:
             findings.add("balance", name, f"is negative: {balance}")
         if row["held"]:
             findings.add("balance", name, f"holds {row['held']} without a reason")
     if total:
-        findings.add("balance", "all accounts", f"sum up to {total}")
+        findings.add("balance", "all accounts", f"sum to {total}")
 
 
 def reconcile_running_balances(
     rows: Iterable[asyncpg.Record],
-    moved: BalanceChanges,
+    changes: BalanceChanges,
     names: Mapping[int, str],
-    begun: Mapping[str, int],
-    ended: Mapping[str, int],
+    opening_balances: Mapping[str, int],
+    closing_balances: Mapping[str, int],
     findings: Findings,
 ) -> None:
     """Require that the recorded balances of each account form an unbroken sequence.
@@ -117,15 +123,15 @@ def reconcile_running_balances(
     afters: dict[str, Counter[int]] = defaultdict(Counter)
     for row in rows:
         for side in ("from", "to"):
-            name, left = names.get(row[f"{side}_account"], ""), row[f"{side}_balance"]
-            change = moved.get(row["id"], {}).get(name)
-            if left is not None and change is not None:
-                afters[name][left] += 1
-                befores[name][left - change] += 1
+            name, balance = names.get(row[f"{side}_account"], ""), row[f"{side}_balance"]
+            change = changes.get(row["id"], {}).get(name)
+            if balance is not None and change is not None:
+                afters[name][balance] += 1
+                befores[name][balance - change] += 1
     for name, after in afters.items():
         before = befores[name]
-        after[begun.get(name, 0)] += 1
-        before[ended[name]] += 1
+        after[opening_balances.get(name, 0)] += 1
+        before[closing_balances[name]] += 1
         if after != before:
             gaps = (after - before) + (before - after)
             findings.add("balance", name, f"running balances have gaps at {sorted(gaps)[:6]}")

@@ -12,7 +12,7 @@ from torture.client_connection import ClientConnection, ConnectFailedError, NoRe
 from torture.client_ledger import (
     ClientLedger,
     OperationState,
-    commission_account,
+    get_commission_account,
     parse_minor_units,
 )
 from torture.expected_records import build_expected_record, describe_differences
@@ -33,44 +33,48 @@ class ApiView:
 
     async def reconcile(
         self,
-        standings: Sequence[OperationState],
+        operations: Sequence[OperationState],
         since: int,
-        book: ClientLedger,
+        client_ledger: ClientLedger,
         findings: Findings,
     ) -> None:
         """Reconcile the operations since a transaction, and all balances."""
         records: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for record in await self._list_transactions(since):
             records[record["request_id"] or record["id"]].append(record)
-        for state in standings:
+        for state in operations:
             acknowledgment = state.acknowledgment
             if acknowledgment is None:
                 continue
             name = state.operation.idempotency_key
-            there = records.pop(name, None) or records.pop(acknowledgment.transaction_id, [])
-            if len(there) != acknowledgment.is_recorded:
-                kind = "lost" if acknowledgment.is_recorded and not there else "duplicated"
-                what = f"acknowledged {acknowledgment}, but the API lists it {len(there)} times"
-                findings.add(kind, name, what)
-            for record in there[: acknowledgment.is_recorded]:
-                wrong = describe_differences(build_expected_record(book, state), record)
-                if wrong:
-                    what = f"acknowledged {acknowledgment}, but over the API {wrong}"
-                    findings.add("wrong values", name, what)
+            listed = records.pop(name, None) or records.pop(acknowledgment.transaction_id, [])
+            if len(listed) != acknowledgment.is_recorded:
+                kind = "lost" if acknowledgment.is_recorded and not listed else "duplicated"
+                detail = f"acknowledged {acknowledgment}, but the API lists it {len(listed)} times"
+                findings.add(kind, name, detail)
+            for record in listed[: acknowledgment.is_recorded]:
+                differences = describe_differences(
+                    build_expected_record(client_ledger, state), record
+                )
+                if differences:
+                    detail = f"acknowledged {acknowledgment}, but over the API {differences}"
+                    findings.add("wrong values", name, detail)
         for name in records:
             findings.add("unexpected", name, "the API lists it, but no client requested it")
-        await self._reconcile_balances(book, findings)
+        await self._reconcile_balances(client_ledger, findings)
 
-    async def _reconcile_balances(self, book: ClientLedger, findings: Findings) -> None:
+    async def _reconcile_balances(self, client_ledger: ClientLedger, findings: Findings) -> None:
         for name, public_id in self._participants.ids.items():
-            there = await self._get(f"/api/v1/balance/{public_id}")
-            _compare_balance(findings, book, name, there["balance"])
-            if parse_minor_units(there["held"]):
-                findings.add("balance", name, f"holds {there['held']} without a reason")
+            record = await self._get(f"/api/v1/balance/{public_id}")
+            _compare_balance(findings, client_ledger, name, record["balance"])
+            if parse_minor_units(record["held"]):
+                findings.add("balance", name, f"holds {record['held']} without a reason")
         for name in plan.AGENTS:
-            there = await self._get(f"/api/v1/agents/{self._participants.ids[name]}/balance")
-            _compare_balance(findings, book, name, there["float_balance"])
-            _compare_balance(findings, book, commission_account(name), there["commission_balance"])
+            record = await self._get(f"/api/v1/agents/{self._participants.ids[name]}/balance")
+            _compare_balance(findings, client_ledger, name, record["float_balance"])
+            _compare_balance(
+                findings, client_ledger, get_commission_account(name), record["commission_balance"]
+            )
 
     async def _list_transactions(self, since: int) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
@@ -103,7 +107,7 @@ class ApiView:
             await asyncio.sleep(0.05)
 
 
-def _compare_balance(findings: Findings, book: ClientLedger, name: str, text: str) -> None:
-    if parse_minor_units(text) != book.balances[name]:
-        what = f"has {text} over the API, expected {book.balances[name]}"
-        findings.add("balance", name, what)
+def _compare_balance(findings: Findings, client_ledger: ClientLedger, name: str, text: str) -> None:
+    if parse_minor_units(text) != client_ledger.balances[name]:
+        detail = f"has {text} over the API, expected {client_ledger.balances[name]}"
+        findings.add("balance", name, detail)

@@ -24,11 +24,11 @@ async def run_two_rounds(run: TortureRun) -> None:
         (("kill a worker", "kill the postmaster"), ("kill everything",)), 1
     ):
         plan = build_round(_SEED, number, operations=_OPERATION_COUNT)
-        disasters = [
-            Fault(kind=kind, after_operations=25 + 30 * place, delay=0.003, choice=place)
-            for place, kind in enumerate(kinds)
+        planned_faults = [
+            Fault(kind=kind, after_operations=25 + 30 * index, delay=0.003, choice=index)
+            for index, kind in enumerate(kinds)
         ]
-        await run.run_round(msgspec.structs.replace(plan, faults=disasters))
+        await run.run_round(msgspec.structs.replace(plan, faults=planned_faults))
 
 
 def find_succeeded(run: TortureRun, kind: str) -> OperationState:
@@ -68,38 +68,37 @@ async def reconcile_after_tampering(run: TortureRun, tampering: str, *values: ob
     try:
         async with database.connection() as connection:
             with contextlib.suppress(_RollbackError):
-                # Same isolation level as the reconciler's, which cannot start its own transaction
-                # inside.
+                # The reconciler cannot start its own transaction here, so use its isolation level.
                 async with connection.transaction(isolation="repeatable_read"):
                     await connection.execute("SET LOCAL session_replication_role = replica")
                     changed = await connection.execute(tampering, *values)
-                    assert not changed.endswith(" 0"), "nothing was tampered with"
-                    within = cast(Database, _TransactionDatabase(connection))
-                    await _reconcile(run, within, run.client_ledger, findings)
+                    assert not changed.endswith(" 0"), "the statement changed no row"
+                    transaction_database = cast(Database, _TransactionDatabase(connection))
+                    await _reconcile(run, transaction_database, run.client_ledger, findings)
                     raise _RollbackError
     finally:
         await database.close()
     return findings
 
 
-async def reconcile_with(run: TortureRun, book: ClientLedger) -> Findings:
+async def reconcile_with(run: TortureRun, client_ledger: ClientLedger) -> Findings:
     """Return the findings for a different client ledger."""
     findings = Findings()
     database = await Database.connect(run.installation.database_url, size=1)
     try:
-        await _reconcile(run, database, book, findings)
+        await _reconcile(run, database, client_ledger, findings)
     finally:
         await database.close()
     return findings
 
 
 async def _reconcile(
-    run: TortureRun, database: Database, book: ClientLedger, findings: Findings
+    run: TortureRun, database: Database, client_ledger: ClientLedger, findings: Findings
 ) -> None:
-    interface = ApiView(run.installation.port, run.participants)
+    api_view = ApiView(run.installation.port, run.participants)
     try:
-        judge = Reconciler(database, interface, run.participants, book, findings)
-        await judge.reconcile(list(book.operations.values()), run.first_checkpoint)
-        await judge.verify_books()
+        reconciler = Reconciler(database, api_view, run.participants, client_ledger, findings)
+        await reconciler.reconcile(list(client_ledger.operations.values()), run.first_checkpoint)
+        await reconciler.verify_books()
     finally:
-        interface.close()
+        api_view.close()

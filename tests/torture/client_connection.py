@@ -60,11 +60,11 @@ class ClientConnection:
         """Send the request up to the cut point and disconnect."""
         _, writer = await self._open()
         body_at = request.index(_HEAD_END) + len(_HEAD_END)
-        ends = {"head": body_at // 2, "body": (body_at + len(request)) // 2, "answer": None}
+        ends = {"head": body_at // 2, "body": (body_at + len(request)) // 2, "response": None}
         try:
             writer.write(request[: ends[cut]])
             # The write is sent immediately; the delay lets the gateway start processing it.
-            await asyncio.sleep(0.002 if cut == "answer" else 0)
+            await asyncio.sleep(0.002 if cut == "response" else 0)
         finally:
             self.close()
 

@@ -100,7 +100,7 @@ def calculate_fee(operation: Operation, amount: int) -> int:
     return 0
 
 
-def allowed_error_codes(operation: Operation) -> frozenset[str]:
+def list_allowed_error_codes(operation: Operation) -> frozenset[str]:
     """Return the error codes that are valid responses to the operation."""
     if operation.wrong_pin:
         return _WRONG_PIN_CODES
@@ -137,14 +137,14 @@ class ClientLedger:
         """Apply an acknowledged operation; call once per operation."""
         assert state.acknowledgment is not None
         self.transaction_count += state.acknowledgment.is_recorded
-        for name, change in self.balance_changes(state).items():
+        for name, change in self.calculate_balance_changes(state).items():
             self.balances[name] += change
         if state.operation.kind == "refund" and state.acknowledgment.succeeded:
             self.refunded[state.operation.refunded_key] += state.acknowledgment.amounts["amount"]
         if state.operation.kind == "cash_out":
             self._cashed_out.add((state.operation.payer, state.operation.payee))
 
-    def balance_changes(self, state: OperationState) -> dict[str, int]:
+    def calculate_balance_changes(self, state: OperationState) -> dict[str, int]:
         """Return the balance changes by account name."""
         operation, acknowledgment = state.operation, state.acknowledgment
         if acknowledgment is None or not acknowledgment.succeeded:
@@ -152,17 +152,24 @@ class ClientLedger:
         amount = acknowledgment.amounts["amount"]
         fee = calculate_fee(operation, amount)
         if operation.kind in PAYMENTS:
-            moved = {operation.payer: -amount, operation.payee: amount - fee, FEES: fee}
+            changes = {operation.payer: -amount, operation.payee: amount - fee, FEES: fee}
         elif operation.kind == "refund":
-            back = self._get_refunded_fee(operation, acknowledgment)
-            moved = {operation.payer: back - amount, operation.payee: amount, FEES: -back}
+            refunded_fee = self._get_refunded_fee(operation, acknowledgment)
+            changes = {
+                operation.payer: refunded_fee - amount,
+                operation.payee: amount,
+                FEES: -refunded_fee,
+            }
         elif operation.kind == "cash_in":
-            earned = acknowledgment.amounts["commission"]
-            moved = {operation.payer: -amount, operation.payee: amount}
-            moved |= {commission_account(operation.payer): earned, COMMISSION_EXPENSE: -earned}
+            commission = acknowledgment.amounts["commission"]
+            changes = {operation.payer: -amount, operation.payee: amount}
+            changes |= {
+                get_commission_account(operation.payer): commission,
+                COMMISSION_EXPENSE: -commission,
+            }
         else:
-            moved = {operation.payer: -amount - fee, operation.payee: amount, FEES: fee}
-        return {name: change for name, change in moved.items() if change}
+            changes = {operation.payer: -amount - fee, operation.payee: amount, FEES: fee}
+        return {name: change for name, change in changes.items() if change}
 
     def _get_refunded_fee(self, operation: Operation, acknowledgment: Acknowledgment) -> int:
         """Return the fee, which only the refund of the last remaining amount returns."""
@@ -172,7 +179,7 @@ class ClientLedger:
         assert paid.amount is not None
         return calculate_fee(paid, paid.amount)
 
-    def expected_amounts(self, state: OperationState) -> dict[str, int]:
+    def predict_amounts(self, state: OperationState) -> dict[str, int]:
         """Return the receipt amounts that the clients can predict."""
         operation, acknowledgment = state.operation, state.acknowledgment
         assert acknowledgment is not None
@@ -192,6 +199,6 @@ class ClientLedger:
         return expected
 
 
-def commission_account(agent: str) -> str:
+def get_commission_account(agent: str) -> str:
     """Return the name of an agent's commission account."""
     return f"{agent} commission"

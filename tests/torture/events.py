@@ -26,9 +26,9 @@ _DELIVERY_TIMEOUT_SECONDS: Final = 90.0
 EventKey = tuple[str, str]
 
 
-def count_expected_events(standings: Iterable[OperationState]) -> Counter[EventKey]:
+def count_expected_events(operations: Iterable[OperationState]) -> Counter[EventKey]:
     expected: Counter[EventKey] = Counter()
-    for state in standings:
+    for state in operations:
         if state.acknowledgment is not None and state.acknowledgment.succeeded:
             expected[COMPLETED, state.acknowledgment.transaction_id] += 1
             if state.original_transaction_id:
@@ -37,25 +37,25 @@ def count_expected_events(standings: Iterable[OperationState]) -> Counter[EventK
 
 
 async def reconcile_events(
-    database: Database, standings: Sequence[OperationState], since: int, findings: Findings
+    database: Database, operations: Sequence[OperationState], since: int, findings: Findings
 ) -> None:
     """Reconcile the event tables: each expected event exists once, with one delivery."""
     rows = await database.fetch(
         """SELECT type, subject_id, count(*) AS events, sum(deliveries)::int AS deliveries FROM (
                SELECT type, subject_id, (
                    SELECT count(*) FROM deliveries WHERE event_id = events.id) AS deliveries
-               FROM events WHERE id > $1) AS told
+               FROM events WHERE id > $1) AS counted
            GROUP BY type, subject_id""",
         since,
     )
-    there: Counter[EventKey] = Counter()
+    stored: Counter[EventKey] = Counter()
     for row in rows:
         subject = row["type"], ids.encode(ids.TRANSACTION, row["subject_id"])
-        there[subject] = row["events"]
+        stored[subject] = row["events"]
         if row["deliveries"] != row["events"]:
-            what = f"{row['events']} events, {row['deliveries']} deliveries"
-            findings.add("events", " ".join(subject), what)
-    _report_differences(count_expected_events(standings), there, findings)
+            detail = f"{row['events']} events, {row['deliveries']} deliveries"
+            findings.add("events", " ".join(subject), detail)
+    _report_differences(count_expected_events(operations), stored, findings)
 
 
 class EventReceiver:
@@ -87,13 +87,13 @@ class EventReceiver:
 
     async def reconcile(
         self,
-        standings: Iterable[OperationState],
+        operations: Iterable[OperationState],
         findings: Findings,
         *,
         timeout_seconds: float = _DELIVERY_TIMEOUT_SECONDS,
     ) -> None:
         """Wait until every expected event arrives, at the latest after a killed process's lease."""
-        expected = count_expected_events(standings)
+        expected = count_expected_events(operations)
         deadline = time.monotonic() + timeout_seconds
         self.collect(findings)
         while self._count_received() != expected and time.monotonic() < deadline:
@@ -113,9 +113,9 @@ async def run_event_receiver() -> AsyncIterator[EventReceiver]:
 
 
 def _report_differences(
-    expected: Counter[EventKey], there: Counter[EventKey], findings: Findings
+    expected: Counter[EventKey], actual: Counter[EventKey], findings: Findings
 ) -> None:
-    for subject, times in (expected - there).items():
+    for subject, times in (expected - actual).items():
         findings.add("events", " ".join(subject), f"missing {times} times")
-    for subject, times in (there - expected).items():
+    for subject, times in (actual - expected).items():
         findings.add("events", " ".join(subject), f"received {times} times too often")

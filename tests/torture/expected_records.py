@@ -20,13 +20,13 @@ _TYPES: Final[dict[Kind, str]] = {
 _BALANCES: Final = {"payer_balance": "from_balance", "payee_balance": "to_balance"}
 
 
-def build_expected_record(book: ClientLedger, state: OperationState) -> Expected:
+def build_expected_record(client_ledger: ClientLedger, state: OperationState) -> Expected:
     operation, acknowledgment = state.operation, state.acknowledgment
     assert acknowledgment is not None
     expected: Expected = {"type": _TYPES[operation.kind]}
     if not acknowledgment.succeeded:
         return expected | {"status": "failed", "failure_code": acknowledgment.code}
-    figures = acknowledgment.amounts | book.expected_amounts(state)
+    figures = acknowledgment.amounts | client_ledger.predict_amounts(state)
     expected |= {
         "id": acknowledgment.transaction_id,
         "amount": figures["amount"],
@@ -36,8 +36,8 @@ def build_expected_record(book: ClientLedger, state: OperationState) -> Expected
         "refunded_amount": 0,
         "original_transaction_id": state.original_transaction_id or None,
     }
-    if operation.kind in PAYMENTS and book.refunded[operation.idempotency_key]:
-        refunded = book.refunded[operation.idempotency_key]
+    if operation.kind in PAYMENTS and client_ledger.refunded[operation.idempotency_key]:
+        refunded = client_ledger.refunded[operation.idempotency_key]
         whole = refunded == figures["amount"]
         expected["refunded_amount"] = refunded
         expected["status"] = "refunded" if whole else "partially_refunded"
@@ -59,6 +59,6 @@ def build_expected_sides(state: OperationState) -> Expected:
     return expected
 
 
-def describe_differences(expected: Expected, there: Expected) -> str:
-    wrong = [name for name in expected if expected[name] != there[name]]
-    return ", ".join(f"{name} is {there[name]}, not {expected[name]}" for name in wrong)
+def describe_differences(expected: Expected, actual: Expected) -> str:
+    differences = [name for name in expected if expected[name] != actual[name]]
+    return ", ".join(f"{name} is {actual[name]}, not {expected[name]}" for name in differences)

@@ -18,62 +18,62 @@ _POLL_TIMEOUT_SECONDS: Final = 0.5
 
 
 class FaultInjector:
-    """Injects planned faults; `lines` are the client connections that a fault can cut."""
+    """Injects planned faults; `connections` are the client connections that a fault can cut."""
 
-    def __init__(self, installation: Installation, lines: Iterable[ClientConnection]) -> None:
+    def __init__(self, installation: Installation, connections: Iterable[ClientConnection]) -> None:
         self._installation = installation
-        self._connections = lines
+        self._connections = connections
         self.needs_restart = False
 
-    async def inject(self, disaster: Fault) -> None:
-        await asyncio.sleep(disaster.delay)
-        await _INJECTORS[disaster.kind](self, disaster)
+    async def inject(self, fault: Fault) -> None:
+        await asyncio.sleep(fault.delay)
+        await _INJECTORS[fault.kind](self, fault)
 
-    async def kill_worker(self, disaster: Fault) -> None:
-        kill(_pick(self._installation.list_workers(), disaster.choice))
+    async def kill_worker(self, fault: Fault) -> None:
+        kill(_pick(self._installation.list_workers(), fault.choice))
 
-    async def kill_all_workers(self, disaster: Fault) -> None:
+    async def kill_all_workers(self, fault: Fault) -> None:
         kill(self._installation.list_workers())
 
-    async def kill_postmaster(self, disaster: Fault) -> None:
+    async def kill_postmaster(self, fault: Fault) -> None:
         postmaster = self._installation.find_postmaster()
         kill([] if postmaster is None else [postmaster])
 
-    async def kill_backend(self, disaster: Fault) -> None:
-        kill(_pick(self._installation.list_backends(), disaster.choice))
+    async def kill_backend(self, fault: Fault) -> None:
+        kill(_pick(self._installation.list_backends(), fault.choice))
 
-    async def kill_supervisor(self, disaster: Fault) -> None:
+    async def kill_supervisor(self, fault: Fault) -> None:
         """Kill the supervisor; its children must exit, and the next start cleans up after them."""
         kill([self._installation.supervisor])
         self.needs_restart = True
 
-    async def kill_all_processes(self, disaster: Fault) -> None:
+    async def kill_all_processes(self, fault: Fault) -> None:
         kill(self._installation.list_processes())
         self.needs_restart = True
 
-    async def kill_all_processes_twice(self, disaster: Fault) -> None:
+    async def kill_all_processes_twice(self, fault: Fault) -> None:
         """Kill everything again during startup, possibly during PostgreSQL crash recovery."""
         kill(self._installation.list_processes())
         self._installation.restart()
-        await asyncio.sleep(disaster.duration)
-        await self.kill_all_processes(disaster)
+        await asyncio.sleep(fault.duration)
+        await self.kill_all_processes(fault)
 
-    async def cut_connections(self, disaster: Fault) -> None:
+    async def cut_connections(self, fault: Fault) -> None:
         """Close all client connections, including those with a request in flight."""
-        for line in self._connections:
-            line.close()
+        for connection in self._connections:
+            connection.close()
 
-    async def suspend_worker(self, disaster: Fault) -> None:
+    async def suspend_worker(self, fault: Fault) -> None:
         """Stop a worker with locks held and responses unsent, then continue it."""
-        for worker in _pick(self._installation.list_workers(), disaster.choice):
+        for worker in _pick(self._installation.list_workers(), fault.choice):
             with contextlib.suppress(psutil.NoSuchProcess):
                 worker.send_signal(signal.SIGSTOP)
                 try:
-                    await asyncio.sleep(disaster.duration)
+                    await asyncio.sleep(fault.duration)
                 finally:
                     worker.send_signal(signal.SIGCONT)
 
-    async def terminate_ledger_session(self, disaster: Fault) -> None:
+    async def terminate_ledger_session(self, fault: Fault) -> None:
         """Terminate the sessions that are about to commit, if any appear before the timeout."""
         try:
             connection = await asyncpg.connect(self._installation.database_url, timeout=1)
@@ -106,5 +106,5 @@ _INJECTORS: Final[dict[str, Callable[[FaultInjector, Fault], Awaitable[None]]]] 
 }
 
 
-def _pick(found: list[Any], choice: int) -> list[Any]:
-    return [found[choice % len(found)]] if found else []
+def _pick(candidates: list[Any], choice: int) -> list[Any]:
+    return [candidates[choice % len(candidates)]] if candidates else []

@@ -16,7 +16,7 @@ KINDS: Final = (
     "audit",
     "events",
     "rejection",  # rejected for an invalid reason
-    "failure",  # answered with an internal error
+    "failure",  # internal error response
     "unanswered",  # no response within a minute
     "start",  # did not become healthy again without intervention
 )
@@ -33,18 +33,18 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Findings:
-    """All findings of a run; `tell` receives each one immediately, in case the run crashes."""
+    """All findings of a run; `on_finding` receives each one immediately, in case of a crash."""
 
-    def __init__(self, tell: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, on_finding: Callable[[str], None] = lambda _: None) -> None:
         self.all: list[Finding] = []
         self.round = 0
-        self._on_finding = tell
+        self._on_finding = on_finding
 
-    def add(self, kind: str, about: str, what: str) -> None:
+    def add(self, kind: str, subject: str, detail: str) -> None:
         assert kind in KINDS
-        found = Finding(self.round, kind, about, what)
-        self.all.append(found)
-        self._on_finding(str(found))
+        finding = Finding(self.round, kind, subject, detail)
+        self.all.append(finding)
+        self._on_finding(str(finding))
 
-    def by_kind(self) -> Counter[str]:
+    def count_by_kind(self) -> Counter[str]:
         return Counter(finding.kind for finding in self.all)

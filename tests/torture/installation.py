@@ -142,13 +142,13 @@ class Installation:
         return self._log_offset < 0
 
     async def _is_healthy(self) -> bool:
-        line = ClientConnection(self.port)
+        connection = ClientConnection(self.port)
         try:
-            return (await line.send(_HEALTH_REQUEST)).status == 200
+            return (await connection.send(_HEALTH_REQUEST)).status == 200
         except (ConnectFailedError, NoResponseError):
             return False
         finally:
-            line.close()
+            connection.close()
 
 
 def kill(processes: list[psutil.Process]) -> None:
@@ -159,8 +159,8 @@ def kill(processes: list[psutil.Process]) -> None:
 
 def _get_command(process: psutil.Process) -> list[str]:
     with contextlib.suppress(psutil.Error):
-        words: list[str] = process.cmdline()
-        return words
+        command_line: list[str] = process.cmdline()
+        return command_line
     return []
 
 

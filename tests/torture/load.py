@@ -14,7 +14,7 @@ from torture.client_connection import (
 from torture.client_ledger import (
     ClientLedger,
     OperationState,
-    allowed_error_codes,
+    list_allowed_error_codes,
     parse_acknowledgment,
 )
 from torture.faults import FaultInjector
@@ -38,8 +38,8 @@ class LoadClient:
         self.connections = [ClientConnection(port) for _ in range(1 + _MAX_DUPLICATES)]
 
     def close(self) -> None:
-        for line in self.connections:
-            line.close()
+        for connection in self.connections:
+            connection.close()
 
 
 class LoadRound:
@@ -47,18 +47,19 @@ class LoadRound:
         self,
         installation: Installation,
         participants: Participants,
-        book: ClientLedger,
+        client_ledger: ClientLedger,
         findings: Findings,
         plan: RoundPlan,
     ) -> None:
         self._installation = installation
         self._participants = participants
-        self._client_ledger = book
+        self._client_ledger = client_ledger
         self._findings = findings
         self._plan = plan
         self._clients = [LoadClient(installation.port) for _ in range(_CLIENT_COUNT)]
         self._fault_injector = FaultInjector(
-            installation, [line for client in self._clients for line in client.connections]
+            installation,
+            [connection for client in self._clients for connection in client.connections],
         )
         self._operations: list[OperationState] = []
         self._attempted: dict[str, asyncio.Event] = {}
@@ -89,23 +90,23 @@ class LoadRound:
             self._operations.append(state)
             self._client_ledger.operations[operation.idempotency_key] = state
             self._attempted[operation.idempotency_key] = asyncio.Event()
-        strikes = [self._inject(disaster) for disaster in self._plan.faults]
-        striking = [asyncio.create_task(strike) for strike in strikes]
+        injections = [self._inject(fault) for fault in self._plan.faults]
+        tasks = [asyncio.create_task(injection) for injection in injections]
         try:
             await self._distribute(self._operations, self._attempt_first)
-            for _, due in self._fault_triggers:
-                due.set()
-            await asyncio.gather(*striking)
+            for _, trigger in self._fault_triggers:
+                trigger.set()
+            await asyncio.gather(*tasks)
         finally:
-            for task in striking:
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*striking, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _inject(self, disaster: Fault) -> None:
-        due = asyncio.Event()
-        self._fault_triggers.append((disaster.after_operations, due))
-        await due.wait()
-        await self._fault_injector.inject(disaster)
+    async def _inject(self, fault: Fault) -> None:
+        trigger = asyncio.Event()
+        self._fault_triggers.append((fault.after_operations, trigger))
+        await trigger.wait()
+        await self._fault_injector.inject(fault)
         if self._fault_injector.needs_restart:
             self._fault_injector.needs_restart = False
             self._installation.restart()
@@ -115,18 +116,18 @@ class LoadRound:
 
     async def _distribute(
         self,
-        standings: Sequence[OperationState],
-        act: Callable[[LoadClient, OperationState], Coroutine[Any, Any, None]],
+        operations: Sequence[OperationState],
+        run_operation: Callable[[LoadClient, OperationState], Coroutine[Any, Any, None]],
     ) -> None:
         """Distribute the operations among the clients, which work concurrently."""
 
-        async def work(client: LoadClient, own: Sequence[OperationState]) -> None:
-            for state in own:
-                await act(client, state)
+        async def work(client: LoadClient, assigned: Sequence[OperationState]) -> None:
+            for state in assigned:
+                await run_operation(client, state)
 
         async with asyncio.TaskGroup() as group:
-            for place, client in enumerate(self._clients):
-                group.create_task(work(client, standings[place::_CLIENT_COUNT]))
+            for index, client in enumerate(self._clients):
+                group.create_task(work(client, operations[index::_CLIENT_COUNT]))
 
     async def _attempt_first(self, client: LoadClient, state: OperationState) -> None:
         operation = state.operation
@@ -144,10 +145,10 @@ class LoadRound:
 
     async def _can_refund(self, state: OperationState) -> bool:
         """Return whether the payment is known to have succeeded; otherwise defer the refund."""
-        of = state.operation.refunded_key
-        if of in self._attempted:
-            await self._attempted[of].wait()
-        paid = self._client_ledger.operations[of].acknowledgment
+        payment_key = state.operation.refunded_key
+        if payment_key in self._attempted:
+            await self._attempted[payment_key].wait()
+        paid = self._client_ledger.operations[payment_key].acknowledgment
         if paid is None or not paid.succeeded:
             return False
         state.original_transaction_id = paid.transaction_id
@@ -156,23 +157,27 @@ class LoadRound:
     async def _send_and_disconnect(self, client: LoadClient, state: OperationState) -> None:
         assert state.operation.cut_point is not None
         self._count_sent()
-        line = client.connections[0]
+        connection = client.connections[0]
         state.attempts += 1
         state.unanswered_attempts += 1
         try:
-            line.close()
-            await line.send_and_disconnect(self._build_request(state), state.operation.cut_point)
+            connection.close()
+            await connection.send_and_disconnect(
+                self._build_request(state), state.operation.cut_point
+            )
         except ConnectFailedError:
             await asyncio.sleep(_RETRY_DELAY_SECONDS)
 
     async def _send_with_duplicates(self, client: LoadClient, state: OperationState) -> None:
         """Send the request once, along with its concurrent duplicates."""
         self._count_sent()
-        twins = state.operation.duplicates
-        self.stats.twins += twins
+        duplicates = state.operation.duplicates
+        self.stats.duplicates += duplicates
         request = self._build_request(state)
-        lines = client.connections[: 1 + twins]
-        await asyncio.gather(*(self._attempt(line, state, request) for line in lines))
+        connections = client.connections[: 1 + duplicates]
+        await asyncio.gather(
+            *(self._attempt(connection, state, request) for connection in connections)
+        )
 
     async def _retry_until_acknowledged(self, client: LoadClient, state: OperationState) -> None:
         deadline = time.monotonic() + _RETRY_TIMEOUT_SECONDS
@@ -182,10 +187,12 @@ class LoadRound:
                 return
             await self._attempt(client.connections[0], state, self._build_request(state))
 
-    async def _attempt(self, line: ClientConnection, state: OperationState, request: bytes) -> None:
+    async def _attempt(
+        self, connection: ClientConnection, state: OperationState, request: bytes
+    ) -> None:
         state.attempts += 1
         try:
-            response = await line.send(request)
+            response = await connection.send(request)
         except ConnectFailedError:
             state.unanswered_attempts += 1
             await asyncio.sleep(_RETRY_DELAY_SECONDS)
@@ -197,42 +204,42 @@ class LoadRound:
                 await asyncio.sleep(_RETRY_DELAY_SECONDS)
 
     def _handle_response(self, state: OperationState, response: Response) -> None:
-        name = state.operation.idempotency_key
+        key = state.operation.idempotency_key
         if response.status == 503:
             state.unanswered_attempts += 1
             return
         if response.status >= 500:
             state.unanswered_attempts += 1
-            self._findings.add("failure", name, f"returned {response.status} {response.body}")
+            self._findings.add("failure", key, f"returned {response.status} {response.body}")
             return
         self._update_silence()
-        output = parse_acknowledgment(state.operation, response)
-        if output.code and output.code not in allowed_error_codes(state.operation):
-            self._findings.add("rejection", name, f"rejected: {response.status} {response.body}")
+        acknowledgment = parse_acknowledgment(state.operation, response)
+        if acknowledgment.code and acknowledgment.code not in list_allowed_error_codes(
+            state.operation
+        ):
+            self._findings.add("rejection", key, f"rejected: {response.status} {response.body}")
             if (
-                not output.is_recorded
-                or output.code in _CONFLICT_CODES
+                not acknowledgment.is_recorded
+                or acknowledgment.code in _CONFLICT_CODES
                 or response.status in (401, 404, 429)
             ):
                 state.unanswered_attempts += 1
                 return
-        before = state.acknowledgment
-        if before is None:
-            state.acknowledgment = output
+        previous = state.acknowledgment
+        if previous is None:
+            state.acknowledgment = acknowledgment
             state.succeeded_unacknowledged = response.replayed and state.unanswered_attempts > 0
-        elif output != before and (output.is_recorded or before.is_recorded):
-            self._findings.add("wrong values", name, f"acknowledged {before}, then {output}")
+        elif acknowledgment != previous and (acknowledgment.is_recorded or previous.is_recorded):
+            self._findings.add(
+                "wrong values", key, f"acknowledged {previous}, then {acknowledgment}"
+            )
 
     async def _retry_unacknowledged(self) -> None:
         """Retry all operations without a response, payments before their refunds."""
-        open_ones = [state for state in self._operations if state.acknowledgment is None]
-        refunds = [
-            operation_state
-            for operation_state in open_ones
-            if operation_state.operation.kind == "refund"
-        ]
+        unacknowledged = [state for state in self._operations if state.acknowledgment is None]
+        refunds = [state for state in unacknowledged if state.operation.kind == "refund"]
         await self._distribute(
-            [one for one in open_ones if one.operation.kind != "refund"],
+            [state for state in unacknowledged if state.operation.kind != "refund"],
             self._retry_until_acknowledged,
         )
         possible = []
@@ -246,25 +253,25 @@ class LoadRound:
     def _drop_refund(self, refund: OperationState) -> None:
         self._operations.remove(refund)
         del self._client_ledger.operations[refund.operation.idempotency_key]
-        self.stats.not_asked += 1
+        self.stats.skipped_refunds += 1
 
     async def _replay_some(self) -> None:
-        repeated = [
+        replayed = [
             state
             for state in self._operations
             if state.acknowledgment and state.operation.is_replayed
         ]
-        repeated += [self._client_ledger.operations[name] for name in self._plan.replayed_keys]
-        altered = [
-            operation_state
-            for operation_state in self._operations
-            if operation_state.operation.sends_conflict
-            and operation_state.acknowledgment is not None
-            and _binds_key(operation_state)
+        replayed += [self._client_ledger.operations[name] for name in self._plan.replayed_keys]
+        conflicting = [
+            state
+            for state in self._operations
+            if state.operation.sends_conflict
+            and state.acknowledgment is not None
+            and _binds_key(state)
         ]
-        self.stats.repeated, self.stats.altered = len(repeated), len(altered)
-        await self._distribute(repeated, self._replay)
-        await self._distribute(altered, self._send_conflicting)
+        self.stats.replays, self.stats.conflicts = len(replayed), len(conflicting)
+        await self._distribute(replayed, self._replay)
+        await self._distribute(conflicting, self._send_conflicting)
 
     async def _replay(self, client: LoadClient, state: OperationState) -> None:
         """Require the original response, marked as a replay."""
@@ -312,9 +319,9 @@ class LoadRound:
 
     def _count_sent(self) -> None:
         self._sent += 1
-        for after, due in self._fault_triggers:
+        for after, trigger in self._fault_triggers:
             if self._sent >= after:
-                due.set()
+                trigger.set()
 
     def _update_silence(self) -> None:
         now = time.monotonic()
@@ -324,17 +331,17 @@ class LoadRound:
         self._last_response_at = now
 
     def _update_stats(self) -> None:
-        tally = self.stats
+        stats = self.stats
         for state in self._operations:
-            tally.operations += 1
+            stats.operations += 1
             if state.acknowledgment is None:
                 continue
             if state.acknowledgment.succeeded:
-                tally.done += 1
+                stats.succeeded += 1
             else:
-                tally.declines[state.acknowledgment.code] += 1
-            tally.unanswered += state.unanswered_attempts > 0
-            tally.done_before += state.succeeded_unacknowledged
+                stats.declines[state.acknowledgment.code] += 1
+            stats.unanswered += state.unanswered_attempts > 0
+            stats.succeeded_unacknowledged += state.succeeded_unacknowledged
 
 
 def _binds_key(state: OperationState) -> bool:

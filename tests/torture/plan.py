@@ -11,7 +11,7 @@ import msgspec
 
 Kind = Literal["pos", "pos_pin", "in_app", "p2p", "cash_in", "cash_out", "top_up", "refund"]
 #: Part of a request that is sent before the connection is cut.
-CutPoint = Literal["head", "body", "answer"]
+CutPoint = Literal["head", "body", "response"]
 
 PAYMENTS: Final = frozenset({"pos", "pos_pin", "in_app"})
 
@@ -93,33 +93,35 @@ class RoundPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build_round(seed: int, number: int, *, operations: int | None = None) -> RoundPlan:
-    disasters = _build_faults(random.Random(f"{seed} disasters {number}"))
-    many_cuts = any(item.kind == "drop many connections" for item in disasters)
-    orders = _build_operations(
-        seed, number, cuts=0.3 if many_cuts else _DEFAULT_CUT_RATE, count=operations
+    faults = _build_faults(random.Random(f"{seed} disasters {number}"))
+    many_cuts = any(fault.kind == "drop many connections" for fault in faults)
+    planned = _build_operations(
+        seed, number, cut_rate=0.3 if many_cuts else _DEFAULT_CUT_RATE, count=operations
     )
     refunds = _build_refunds(
-        seed, number, [operation for operation in orders if operation.kind in PAYMENTS]
+        seed, number, [operation for operation in planned if operation.kind in PAYMENTS]
     )
-    again: list[str] = []
+    replayed_keys: list[str] = []
     if number > 1:
-        before = _build_operations(seed, number - 1, cuts=0, count=operations)
-        again = [
-            one.idempotency_key
-            for one in before[:: max(1, len(before) // _REPLAYS_OF_PREVIOUS_ROUND)]
+        previous = _build_operations(seed, number - 1, cut_rate=0, count=operations)
+        replayed_keys = [
+            operation.idempotency_key
+            for operation in previous[:: max(1, len(previous) // _REPLAYS_OF_PREVIOUS_ROUND)]
         ]
         refunds += _build_late_refunds(
-            seed, number, [one for one in before if one.kind in PAYMENTS]
+            seed, number, [operation for operation in previous if operation.kind in PAYMENTS]
         )
-    together = list(_interleave(random.Random(f"{seed} order {number}"), orders, refunds))
-    last = max(1, len(together) * 3 // 4)
+    interleaved = list(_interleave(random.Random(f"{seed} order {number}"), planned, refunds))
+    max_position = max(1, len(interleaved) * 3 // 4)
     return RoundPlan(
         number=number,
-        operations=together,
-        replayed_keys=again,
+        operations=interleaved,
+        replayed_keys=replayed_keys,
         faults=[
-            msgspec.structs.replace(entry, after_operations=1 + entry.after_operations % last)
-            for entry in disasters
+            msgspec.structs.replace(
+                fault, after_operations=1 + fault.after_operations % max_position
+            )
+            for fault in faults
         ],
     )
 
@@ -143,29 +145,31 @@ def _build_faults(rng: random.Random) -> list[Fault]:
     ]
 
 
-def _build_operations(seed: int, number: int, *, cuts: float, count: int | None) -> list[Operation]:
+def _build_operations(
+    seed: int, number: int, *, cut_rate: float, count: int | None
+) -> list[Operation]:
     """Build all operations except refunds, independent of the cut rate."""
     rng = random.Random(f"{seed} orders {number}")
-    cutting = random.Random(f"{seed} cuts {number}")
+    cut_rng = random.Random(f"{seed} cuts {number}")
     total = count if count is not None else rng.randrange(150, 260)
     created = []
-    for place in range(total):
-        operation = _build_operation(rng, f"{seed}-{number}-{place}")
-        if cutting.random() < cuts:
-            where: CutPoint = cutting.choice(("head", "body", "answer", "answer"))
-            operation = msgspec.structs.replace(operation, cut_point=where)
+    for index in range(total):
+        operation = _build_operation(rng, f"{seed}-{number}-{index}")
+        if cut_rng.random() < cut_rate:
+            cut_point: CutPoint = cut_rng.choice(("head", "body", "response", "response"))
+            operation = msgspec.structs.replace(operation, cut_point=cut_point)
         created.append(operation)
     return created
 
 
-def _build_operation(rng: random.Random, name: str) -> Operation:
+def _build_operation(rng: random.Random, key: str) -> Operation:
     (kind,) = rng.choices(list(_KIND_WEIGHTS), list(_KIND_WEIGHTS.values()))
     payer, payee = _choose_parties(rng, kind)
     amount = rng.randrange(1, _MAX_AMOUNT)
     if payer in UNFUNDED_CUSTOMERS:
         amount += UNAFFORDABLE_AMOUNT
     operation = Operation(
-        idempotency_key=name,
+        idempotency_key=key,
         kind=kind,
         payer=payer,
         payee=payee,
@@ -203,12 +207,12 @@ def _choose_parties(rng: random.Random, kind: Kind) -> tuple[str, str]:
 
 
 def _choose_payer(rng: random.Random, kind: Kind) -> str:
-    which = rng.random()
-    if which < 0.06:
+    draw = rng.random()
+    if draw < 0.06:
         return rng.choice(UNFUNDED_CUSTOMERS)
-    if which < 0.16:
+    if draw < 0.16:
         return rng.choice(LOW_BALANCE_CUSTOMERS)
-    if which < 0.18 and kind == "pos_pin":
+    if draw < 0.18 and kind == "pos_pin":
         return WRONG_PIN_CUSTOMER
     return rng.choice(FUNDED_CUSTOMERS)
 
@@ -220,8 +224,8 @@ def _build_refunds(seed: int, number: int, payments: Sequence[Operation]) -> lis
     for payment in payments:
         if rng.random() < 0.3:
             for share in rng.choice(_REFUND_SHARES):
-                name = f"{seed}-{number}-r{len(created)}"
-                created.append(_build_refund(rng, name, payment, share))
+                key = f"{seed}-{number}-r{len(created)}"
+                created.append(_build_refund(rng, key, payment, share))
     return created
 
 
@@ -230,8 +234,8 @@ def _build_late_refunds(seed: int, number: int, payments: Sequence[Operation]) -
     rng = random.Random(f"{seed} late refunds {number}")
     chosen = rng.sample(list(payments), min(5, len(payments)))
     return [
-        _build_refund(rng, f"{seed}-{number}-l{place}", payment, rng.choice((None, 0.4)))
-        for place, payment in enumerate(chosen)
+        _build_refund(rng, f"{seed}-{number}-l{index}", payment, rng.choice((None, 0.4)))
+        for index, payment in enumerate(chosen)
     ]
 
 
@@ -251,11 +255,11 @@ _REFUND_SHARES: Final[Sequence[Sequence[float | None]]] = (
 
 
 def _build_refund(
-    rng: random.Random, name: str, payment: Operation, share: float | None
+    rng: random.Random, key: str, payment: Operation, share: float | None
 ) -> Operation:
     assert payment.amount is not None
     refund = Operation(
-        idempotency_key=name,
+        idempotency_key=key,
         kind="refund",
         payer=payment.payee,
         payee=payment.payer,
@@ -266,17 +270,19 @@ def _build_refund(
 
 
 def _interleave(
-    rng: random.Random, orders: Sequence[Operation], refunds: Sequence[Operation]
+    rng: random.Random, operations: Sequence[Operation], refunds: Sequence[Operation]
 ) -> Iterator[Operation]:
     """Place refunds some time after their payment, and refunds of one payment close together."""
-    places = {operation.idempotency_key: place for place, operation in enumerate(orders)}
-    due: dict[int, list[Operation]] = {}
+    positions = {
+        operation.idempotency_key: position for position, operation in enumerate(operations)
+    }
+    due_refunds: dict[int, list[Operation]] = {}
     waits: dict[str, int] = {}
     for refund in refunds:
         wait = waits.setdefault(refund.refunded_key, rng.randrange(8, 60))
-        due.setdefault(places.get(refund.refunded_key, 0) + wait, []).append(refund)
-    for place, planned in enumerate(orders):
+        due_refunds.setdefault(positions.get(refund.refunded_key, 0) + wait, []).append(refund)
+    for position, planned in enumerate(operations):
         yield planned
-        yield from due.pop(place, ())
-    for late in sorted(due):
-        yield from due[late]
+        yield from due_refunds.pop(position, ())
+    for late in sorted(due_refunds):
+        yield from due_refunds[late]

@@ -54,8 +54,8 @@ async def provision(port: int, events_url: str) -> Participants:
         app = App(client, BearerAuth(key["key"], key["id"]), key["id"])
         await _create_merchants_and_agents(ada, app, participants)
         await _register_customers(ada, app, participants)
-        wanted = {"url": events_url, "events": [COMPLETED, REFUNDED]}
-        require_success(await ada.post("admin/webhook-endpoints", **wanted))
+        events = {"url": events_url, "events": [COMPLETED, REFUNDED]}
+        require_success(await ada.post("admin/webhook-endpoints", **events))
     return participants
 
 
@@ -87,10 +87,10 @@ async def _register_customers(ada: Admin, app: App, participants: Participants) 
     created = require_success(await ada.post("admin/partners", name="Sierra Bank"))
     bank = participants.ids[plan.BANK] = created["partner"]["id"]
     participants.webhook_secret = created["webhook_secret"].encode()
-    given = sum(OPENING_BALANCES[name] for name in CUSTOMERS)
-    deposit = _format_amount(OPENING_BALANCES[plan.BANK] + given)
+    customer_total = sum(OPENING_BALANCES[name] for name in CUSTOMERS)
+    deposit = _format_amount(OPENING_BALANCES[plan.BANK] + customer_total)
     require_success(await ada.post(f"admin/partners/{bank}/fund", amount=deposit))
-    cards = {name: f"TORTURE-{place:03d}" for place, name in enumerate(CUSTOMERS)}
+    cards = {name: f"TORTURE-{index:03d}" for index, name in enumerate(CUSTOMERS)}
     await ada.upload_cards(*cards.values())
     for name in CUSTOMERS:
         customer = await app.register_customer(f"{name.title()} Kamara")

@@ -43,42 +43,46 @@ class Checkpoint(msgspec.Struct, frozen=True):
     balances: dict[str, int]
 
 
-async def create_checkpoint(database: Database, book: ClientLedger) -> Checkpoint:
+async def create_checkpoint(database: Database, client_ledger: ClientLedger) -> Checkpoint:
     transaction = await database.fetchval("SELECT coalesce(max(id), 0) FROM transactions")
     audit = await database.fetchval("SELECT coalesce(max(sequence), 0) FROM audit_entries")
     event = await database.fetchval("SELECT coalesce(max(id), 0) FROM events")
-    return Checkpoint(transaction, audit, event, dict(book.balances))
+    return Checkpoint(transaction, audit, event, dict(client_ledger.balances))
 
 
 class Reconciler:
     def __init__(
         self,
         database: Database,
-        interface: ApiView,
+        api_view: ApiView,
         participants: Participants,
-        book: ClientLedger,
+        client_ledger: ClientLedger,
         findings: Findings,
     ) -> None:
         self._database = database
-        self._api_view = interface
+        self._api_view = api_view
         self._participants = participants
-        self._client_ledger = book
+        self._client_ledger = client_ledger
         self._findings = findings
 
-    async def reconcile(self, standings: Sequence[OperationState], since: Checkpoint) -> None:
+    async def reconcile(self, operations: Sequence[OperationState], since: Checkpoint) -> None:
         """Reconcile all operations since the checkpoint."""
-        database, book, findings = self._database, self._client_ledger, self._findings
+        database, client_ledger, findings = self._database, self._client_ledger, self._findings
         names = await map_account_names(database, self._participants, findings)
-        moved = await load_balance_changes(database, since.last_transaction_id, names)
-        rows = await self._load_rows(standings, since)
+        changes = await load_balance_changes(database, since.last_transaction_id, names)
+        rows = await self._load_rows(operations, since)
         new = [row for row in rows if row["id"] > since.last_transaction_id]
-        self._reconcile_operations(standings, rows, moved, names, since)
-        reconcile_running_balances(new, moved, names, since.balances, book.balances, findings)
-        await reconcile_balances(database, book, names, findings)
+        self._reconcile_operations(operations, rows, changes, names, since)
+        reconcile_running_balances(
+            new, changes, names, since.balances, client_ledger.balances, findings
+        )
+        await reconcile_balances(database, client_ledger, names, findings)
         await self._reconcile_count()
-        await self._reconcile_audit_log(standings, since)
-        await reconcile_events(database, standings, since.last_event_id, findings)
-        await self._api_view.reconcile(standings, since.last_transaction_id, book, findings)
+        await self._reconcile_audit_log(operations, since)
+        await reconcile_events(database, operations, since.last_event_id, findings)
+        await self._api_view.reconcile(
+            operations, since.last_transaction_id, client_ledger, findings
+        )
 
     async def verify_books(self) -> None:
         """Run the checks of `tapgate verify` and verify the audit chain."""
@@ -95,12 +99,12 @@ class Reconciler:
             self._findings.add("audit", "hash chain", f"broken at {audit.first_broken}")
 
     async def _load_rows(
-        self, standings: Sequence[OperationState], since: Checkpoint
+        self, operations: Sequence[OperationState], since: Checkpoint
     ) -> list[asyncpg.Record]:
         """Load the transactions since the checkpoint, and earlier ones refunded since."""
         refunded = {
             ids.decode(ids.TRANSACTION, state.original_transaction_id)
-            for state in standings
+            for state in operations
             if state.original_transaction_id
         }
         rows: list[asyncpg.Record] = await self._database.fetch(
@@ -115,35 +119,35 @@ class Reconciler:
 
     def _reconcile_operations(
         self,
-        standings: Sequence[OperationState],
+        operations: Sequence[OperationState],
         rows: Sequence[asyncpg.Record],
-        moved: BalanceChanges,
+        changes: BalanceChanges,
         names: Mapping[int, str],
         since: Checkpoint,
     ) -> None:
         found: dict[str, list[asyncpg.Record]] = defaultdict(list)
         for row in rows:
             found[str(row["name"])].append(row)
-        for state in standings:
+        for state in operations:
             if state.acknowledgment is not None:
-                there = found.pop(state.operation.idempotency_key, [])
-                self._reconcile_operation(state, there, moved, names)
-        for name, several in found.items():
+                matching = found.pop(state.operation.idempotency_key, [])
+                self._reconcile_operation(state, matching, changes, names)
+        for name, unmatched in found.items():
             earlier = self._client_ledger.operations.get(name)
-            for row in several:
+            for row in unmatched:
                 if earlier is None or row["id"] > since.last_transaction_id:
                     self._findings.add("unexpected", name, f"not requested: {_format_row(row)}")
                 else:  # a payment before the checkpoint that is refunded now
                     self._reconcile_row(earlier, row, names)
-        for transaction in moved.keys() - {row["id"] for row in rows}:
-            about = ids.encode(ids.TRANSACTION, transaction)
-            self._findings.add("unexpected", about, "has entries but no transaction")
+        for transaction in changes.keys() - {row["id"] for row in rows}:
+            subject = ids.encode(ids.TRANSACTION, transaction)
+            self._findings.add("unexpected", subject, "has entries but no transaction")
 
     def _reconcile_operation(
         self,
         state: OperationState,
         rows: Sequence[asyncpg.Record],
-        moved: BalanceChanges,
+        changes: BalanceChanges,
         names: Mapping[int, str],
     ) -> None:
         acknowledgment, name = state.acknowledgment, state.operation.idempotency_key
@@ -151,46 +155,46 @@ class Reconciler:
         if acknowledgment.is_recorded and not rows:
             self._findings.add("lost", name, f"acknowledged {acknowledgment}, but not stored")
         elif len(rows) > acknowledgment.is_recorded:
-            there = ", ".join(map(_format_row, rows))
+            stored = ", ".join(map(_format_row, rows))
             self._findings.add(
-                "duplicated", name, f"acknowledged {acknowledgment}, but stored {there}"
+                "duplicated", name, f"acknowledged {acknowledgment}, but stored {stored}"
             )
         for row in rows[: acknowledgment.is_recorded]:
             self._reconcile_row(state, row, names)
             expected, entries = (
-                self._client_ledger.balance_changes(state),
-                moved.get(row["id"], {}),
+                self._client_ledger.calculate_balance_changes(state),
+                changes.get(row["id"], {}),
             )
             if expected != entries:
-                what = (
+                detail = (
                     f"acknowledged {acknowledgment}, which moves {expected},"
                     f" but its entries move {entries}"
                 )
-                self._findings.add("wrong values", name, what)
+                self._findings.add("wrong values", name, detail)
 
     def _reconcile_row(
         self, state: OperationState, row: asyncpg.Record, names: Mapping[int, str]
     ) -> None:
         expected = build_expected_record(self._client_ledger, state) | build_expected_sides(state)
-        there = _to_expected(row, names)
-        if wrong := describe_differences(expected, there):
-            what = f"acknowledged {state.acknowledgment}, but in the tables {wrong}"
-            self._findings.add("wrong values", state.operation.idempotency_key, what)
+        actual = _to_expected(row, names)
+        if differences := describe_differences(expected, actual):
+            detail = f"acknowledged {state.acknowledgment}, but in the tables {differences}"
+            self._findings.add("wrong values", state.operation.idempotency_key, detail)
 
     async def _reconcile_count(self) -> None:
         expected = (
             provisioning.PROVISIONING_TRANSACTION_COUNT + self._client_ledger.transaction_count
         )
-        there = await self._database.fetchval("SELECT count(*) FROM transactions")
-        if there != expected:
-            self._findings.add("balance", "transactions", f"stored {there}, expected {expected}")
+        stored = await self._database.fetchval("SELECT count(*) FROM transactions")
+        if stored != expected:
+            self._findings.add("balance", "transactions", f"stored {stored}, expected {expected}")
 
     async def _reconcile_audit_log(
-        self, standings: Iterable[OperationState], since: Checkpoint
+        self, operations: Iterable[OperationState], since: Checkpoint
     ) -> None:
         """Require one audit entry per refund, with the refunded amount before and after it."""
         expected: Counter[tuple[str, int, int]] = Counter()
-        for state in standings:
+        for state in operations:
             acknowledgment = state.acknowledgment
             if (
                 state.operation.kind == "refund"
@@ -209,13 +213,13 @@ class Reconciler:
                FROM audit_entries WHERE event = 'transaction.refunded' AND sequence > $1""",
             since.last_audit_sequence,
         )
-        there = Counter(
+        recorded = Counter(
             (row["resource_id"], parse_minor_units(row["before"]), parse_minor_units(row["after"]))
             for row in rows
         )
-        for entry in (expected - there).elements():
+        for entry in (expected - recorded).elements():
             self._findings.add("audit", entry[0], f"refund {entry[1:]} is not recorded")
-        for entry in (there - expected).elements():
+        for entry in (recorded - expected).elements():
             self._findings.add("audit", entry[0], f"unexpected refund {entry[1:]} is recorded")
 
 

@@ -23,47 +23,47 @@ class Report:
         self._longest_silence_seconds = 0.0
         print_line(f"Seed {seed}. To repeat the plan: make torture ROUNDS={rounds} SEED={seed}")
 
-    def print_round(self, plan: RoundPlan, tally: RoundStats, found: int) -> None:
-        kinds = [disaster.kind for disaster in plan.faults]
+    def print_round(self, plan: RoundPlan, stats: RoundStats, finding_count: int) -> None:
+        kinds = [fault.kind for fault in plan.faults]
         self._fault_counts.update(kinds)
-        self._decline_counts.update(tally.declines)
+        self._decline_counts.update(stats.declines)
         self._longest_silence_seconds = max(
-            self._longest_silence_seconds, tally.longest_silence_seconds
+            self._longest_silence_seconds, stats.longest_silence_seconds
         )
-        for name in ("operations", "done", "unanswered", "done_before"):
-            self._totals[name] += getattr(tally, name)
-        for name in ("twins", "repeated", "altered", "not_asked"):
-            self._totals[name] += getattr(tally, name)
+        for name in ("operations", "succeeded", "unanswered", "succeeded_unacknowledged"):
+            self._totals[name] += getattr(stats, name)
+        for name in ("duplicates", "replays", "conflicts", "skipped_refunds"):
+            self._totals[name] += getattr(stats, name)
         self._totals["rounds"] += 1
         print_line(
-            f"round {plan.number:>3}  {tally.operations:>3} operations, "
-            f"{tally.done:>3} succeeded, {sum(tally.declines.values()):>2} declined, "
-            f"{tally.unanswered:>3} retried ({tally.done_before} had succeeded), "
-            f"no response for {tally.longest_silence_seconds:.1f} s,"
-            f" {tally.duration_seconds:.1f} s in total"
-            f"  {' + '.join(kinds)}" + (f"  {found} FINDINGS" if found else "")
+            f"round {plan.number:>3}  {stats.operations:>3} operations, "
+            f"{stats.succeeded:>3} succeeded, {sum(stats.declines.values()):>2} declined, "
+            f"{stats.unanswered:>3} retried ({stats.succeeded_unacknowledged} had succeeded), "
+            f"no response for {stats.longest_silence_seconds:.1f} s,"
+            f" {stats.duration_seconds:.1f} s in total"
+            f"  {' + '.join(kinds)}" + (f"  {finding_count} FINDINGS" if finding_count else "")
         )
 
-    def print_events(self, told: int, deliveries: int) -> None:
-        self._totals["events"], self._totals["deliveries"] = told, deliveries
+    def print_events(self, event_count: int, deliveries: int) -> None:
+        self._totals["events"], self._totals["deliveries"] = event_count, deliveries
 
     def print_summary(self, findings: Findings, stored: Path) -> None:
-        sums, found = self._totals, findings.by_kind()
+        sums, found = self._totals, findings.count_by_kind()
         print_line("")
         _print_value("rounds", sums["rounds"])
         for kind, times in sorted(self._fault_counts.items()):
             _print_value(f"  {kind}", times)
         _print_value("operations", sums["operations"])
-        _print_value("  acknowledged, succeeded", sums["done"])
+        _print_value("  acknowledged, succeeded", sums["succeeded"])
         _print_value("  acknowledged, declined", sum(self._decline_counts.values()))
         for code, times in sorted(self._decline_counts.items()):
             _print_value(f"    {code}", times)
         _print_value("  without a response at first, retried", sums["unanswered"])
-        _print_value("    of these, had succeeded", sums["done_before"])
-        _print_value("  refunds of declined payments, not sent", sums["not_asked"])
-        _print_value("concurrent duplicates", sums["twins"])
-        _print_value("replays with the original response", sums["repeated"])
-        _print_value("conflicting requests, rejected", sums["altered"])
+        _print_value("    of these, had succeeded", sums["succeeded_unacknowledged"])
+        _print_value("  refunds of declined payments, not sent", sums["skipped_refunds"])
+        _print_value("concurrent duplicates", sums["duplicates"])
+        _print_value("replays with the original response", sums["replays"])
+        _print_value("conflicting requests, rejected", sums["conflicts"])
         _print_value("events received", sums["events"])
         _print_value("  deliveries", sums["deliveries"])
         for kind in _REPORTED_KINDS:

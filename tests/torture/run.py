@@ -24,12 +24,12 @@ class TortureRun:
         self,
         installation: Installation,
         participants: Participants,
-        arrived: EventReceiver,
+        event_receiver: EventReceiver,
         findings: Findings,
     ) -> None:
         self.installation = installation
         self.participants = participants
-        self.event_receiver = arrived
+        self.event_receiver = event_receiver
         self.findings = findings
         self.client_ledger = ClientLedger(provisioning.OPENING_BALANCES)
         self.last_checkpoint = self.first_checkpoint = Checkpoint(0, 0, 0, {})
@@ -50,24 +50,24 @@ class TortureRun:
         load = LoadRound(
             self.installation, self.participants, self.client_ledger, self.findings, plan
         )
-        standings = await load.run()
-        await self.reconcile(standings)
+        operations = await load.run()
+        await self.reconcile(operations)
         load.stats.duration_seconds = time.monotonic() - began
         return load.stats
 
-    async def reconcile(self, standings: list[OperationState]) -> None:
+    async def reconcile(self, operations: list[OperationState]) -> None:
         """Reconcile these operations, and verify that earlier data is unchanged."""
-        interface = ApiView(self.installation.port, self.participants)
+        api_view = ApiView(self.installation.port, self.participants)
         try:
             async with self._connect() as database:
-                judge = Reconciler(
-                    database, interface, self.participants, self.client_ledger, self.findings
+                reconciler = Reconciler(
+                    database, api_view, self.participants, self.client_ledger, self.findings
                 )
-                await judge.reconcile(standings, self.last_checkpoint)
-                await judge.verify_books()
+                await reconciler.reconcile(operations, self.last_checkpoint)
+                await reconciler.verify_books()
                 self.last_checkpoint = await create_checkpoint(database, self.client_ledger)
         finally:
-            interface.close()
+            api_view.close()
         self.event_receiver.collect(self.findings)
 
     async def reconcile_all(self) -> None:
@@ -87,11 +87,11 @@ class TortureRun:
 @contextlib.asynccontextmanager
 async def start_run(installation: Installation, findings: Findings) -> AsyncIterator[TortureRun]:
     """Start the installation and a run on it; the caller stops the installation."""
-    async with run_event_receiver() as arrived:
+    async with run_event_receiver() as event_receiver:
         installation.start()
         await installation.wait_until_healthy(workers=WORKERS)
-        participants = await provisioning.provision(installation.port, arrived.url)
-        run = TortureRun(installation, participants, arrived, findings)
+        participants = await provisioning.provision(installation.port, event_receiver.url)
+        run = TortureRun(installation, participants, event_receiver, findings)
         await run.start()
         yield run
 
@@ -101,11 +101,11 @@ async def run_rounds(run: TortureRun, seed: int, rounds: int, report: Report) ->
     for number in range(1, rounds + 1):
         before, plan = len(run.findings.all), build_round(seed, number)
         try:
-            tally = await run.run_round(plan)
+            stats = await run.run_round(plan)
         except UnhealthyError as error:
             run.findings.add("start", "gateway", str(error))
             return
-        report.print_round(plan, tally, len(run.findings.all) - before)
+        report.print_round(plan, stats, len(run.findings.all) - before)
     await run.reconcile_all()
     await run.event_receiver.reconcile(run.client_ledger.operations.values(), run.findings)
     report.print_events(run.event_receiver.event_count, run.event_receiver.deliveries)

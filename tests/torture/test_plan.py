@@ -30,14 +30,14 @@ def test_refund_is_planned_after_its_payment() -> None:
 
 def test_many_rounds_cover_every_fault_and_operation_kind() -> None:
     rounds = [build_round(5, number) for number in range(1, 101)]
-    struck = Counter(disaster.kind for plan in rounds for disaster in plan.faults)
-    assert set(struck) == set(FAULT_KINDS)
-    assert all(times >= 5 for times in struck.values())
+    fault_counts = Counter(fault.kind for plan in rounds for fault in plan.faults)
+    assert set(fault_counts) == set(FAULT_KINDS)
+    assert all(times >= 5 for times in fault_counts.values())
     operations = [operation for plan in rounds for operation in plan.operations]
-    assert {operation.cut_point for operation in operations} == {None, "head", "body", "answer"}
+    assert {operation.cut_point for operation in operations} == {None, "head", "body", "response"}
     assert {operation.duplicates for operation in operations} == {0, 1, 2}
     assert any(operation.wrong_pin for operation in operations)
     assert len({operation.kind for operation in operations}) == 8
     for plan in rounds:
-        for disaster in plan.faults:
-            assert 1 <= disaster.after_operations <= len(plan.operations)
+        for fault in plan.faults:
+            assert 1 <= fault.after_operations <= len(plan.operations)

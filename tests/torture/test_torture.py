@@ -63,7 +63,7 @@ TAMPERING_CASES = {
         "p2p",
         {"lost", "balance", "ledger"},
     ),
-    "a transaction is there twice": (
+    "a transaction is duplicated": (
         """INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency,
                from_account, to_account, scope, request_id, created_at)
            SELECT (SELECT max(id) FROM transactions) + 1, type, status, channel, amount, fee_amount,
@@ -72,11 +72,11 @@ TAMPERING_CASES = {
         "pos",
         {"duplicated", "balance", "ledger"},
     ),
-    "nobody asked for a transaction": (
+    "a transaction is added": (
         """INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency,
                from_account, to_account, scope, request_id, created_at)
            SELECT (SELECT max(id) FROM transactions) + 1, type, 'failed', channel, amount,
-               fee_amount, currency, from_account, to_account, scope, 'unheard of', created_at
+               fee_amount, currency, from_account, to_account, scope, 'unknown', created_at
            FROM transactions WHERE id = $1""",
         "pos",
         {"unexpected", "balance", "ledger"},
@@ -86,7 +86,7 @@ TAMPERING_CASES = {
         "cash_out",
         {"wrong values", "ledger"},
     ),
-    "a balance that was left behind is changed": (
+    "a recorded balance is changed": (
         "UPDATE transactions SET from_balance = from_balance - 1 WHERE id = $1",
         "pos_pin",
         {"wrong values", "balance"},
@@ -96,7 +96,7 @@ TAMPERING_CASES = {
         "top_up",
         {"wrong values", "balance", "ledger"},
     ),
-    "an entry goes to another, whose balance is raised": (
+    "an entry and its amount are moved to another account": (
         """WITH other AS (
                SELECT entry.ctid AS place, entry.amount, entry.credit_account AS was, account.id
                FROM entries entry, accounts account
@@ -116,13 +116,13 @@ TAMPERING_CASES = {
         "cash_in",
         {"balance", "ledger"},
     ),
-    "money is held for nothing": (
+    "funds are held without a review": (
         """UPDATE accounts SET held = 1
            WHERE id = (SELECT from_account FROM transactions WHERE id = $1)""",
         "p2p",
         {"balance", "ledger"},
     ),
-    "a refund is cut out of the audit log": (
+    "a refund is deleted from the audit log": (
         """DELETE FROM audit_entries WHERE id = (
                SELECT min(id) FROM audit_entries
                WHERE event = 'transaction.refunded' AND $1::bigint IS NOT NULL)""",
@@ -135,12 +135,12 @@ TAMPERING_CASES = {
         "refund",
         {"audit"},
     ),
-    "an event is not written": (
+    "an event is deleted": (
         "DELETE FROM events WHERE type = 'transaction.completed' AND subject_id = $1",
         "p2p",
         {"events"},
     ),
-    "an event is delivered to nobody": (
+    "a delivery is deleted": (
         """DELETE FROM deliveries WHERE event_id = (
                SELECT id FROM events WHERE type = 'transaction.completed' AND subject_id = $1)""",
         "p2p",
@@ -149,48 +149,50 @@ TAMPERING_CASES = {
 }
 
 
-@pytest.mark.parametrize("what", TAMPERING_CASES)
-async def test_reconciler_detects_tampering_with_the_tables(run: TortureRun, what: str) -> None:
-    sql, kind, expected = TAMPERING_CASES[what]
+@pytest.mark.parametrize("description", TAMPERING_CASES)
+async def test_reconciler_detects_tampering_with_the_tables(
+    run: TortureRun, description: str
+) -> None:
+    sql, kind, expected = TAMPERING_CASES[description]
     findings = await builders.reconcile_after_tampering(run, sql, get_transaction_id(run, kind))
-    assert set(findings.by_kind()) == expected, [str(finding) for finding in findings.all]
+    assert set(findings.count_by_kind()) == expected, [str(finding) for finding in findings.all]
 
 
 async def test_reconciler_detects_an_acknowledged_operation_that_is_missing(
     run: TortureRun,
 ) -> None:
-    book = copy.deepcopy(run.client_ledger)
+    client_ledger = copy.deepcopy(run.client_ledger)
     paid = copy.deepcopy(builders.find_succeeded(run, "pos"))
     assert paid.acknowledgment is not None
     paid.operation = msgspec.structs.replace(paid.operation, idempotency_key="never-sent")
     paid.acknowledgment = msgspec.structs.replace(
         paid.acknowledgment, transaction_id=ids.encode(ids.TRANSACTION, 1)
     )
-    book.operations["never-sent"] = paid
-    book.apply(paid)
-    findings = await builders.reconcile_with(run, book)
-    assert set(findings.by_kind()) == {"lost", "balance", "events"}
+    client_ledger.operations["never-sent"] = paid
+    client_ledger.apply(paid)
+    findings = await builders.reconcile_with(run, client_ledger)
+    assert set(findings.count_by_kind()) == {"lost", "balance", "events"}
     assert {finding.subject for finding in findings.all if finding.kind == "lost"} == {"never-sent"}
 
 
 async def test_reconciler_detects_amounts_that_differ_from_the_acknowledgment(
     run: TortureRun,
 ) -> None:
-    book = copy.deepcopy(run.client_ledger)
-    sent = book.operations[builders.find_succeeded(run, "p2p").operation.idempotency_key]
+    client_ledger = copy.deepcopy(run.client_ledger)
+    sent = client_ledger.operations[builders.find_succeeded(run, "p2p").operation.idempotency_key]
     assert sent.acknowledgment is not None
     sent.acknowledgment.amounts["payer_balance"] += 1
-    findings = await builders.reconcile_with(run, book)
-    assert set(findings.by_kind()) == {"wrong values"}
+    findings = await builders.reconcile_with(run, client_ledger)
+    assert set(findings.count_by_kind()) == {"wrong values"}
     assert {finding.subject for finding in findings.all} == {sent.operation.idempotency_key}
 
 
 async def test_reconciler_detects_a_transaction_unknown_to_the_clients(run: TortureRun) -> None:
-    book = copy.deepcopy(run.client_ledger)
-    forgotten = builders.find_succeeded(run, "cash_in").operation.idempotency_key
-    del book.operations[forgotten]
-    findings = await builders.reconcile_with(run, book)
-    assert set(findings.by_kind()) == {"unexpected", "events"}
+    client_ledger = copy.deepcopy(run.client_ledger)
+    removed = builders.find_succeeded(run, "cash_in").operation.idempotency_key
+    del client_ledger.operations[removed]
+    findings = await builders.reconcile_with(run, client_ledger)
+    assert set(findings.count_by_kind()) == {"unexpected", "events"}
 
 
 def build_response(status: int, body: dict[str, str]) -> Response:
@@ -227,12 +229,12 @@ async def test_invalid_responses_are_reported_as_findings(run: TortureRun) -> No
         "wrong values",
         "failure",
     ]
-    assert {one.kind for one in findings.all[3:]} == {"rejection", "wrong values"}
+    assert {finding.kind for finding in findings.all[3:]} == {"rejection", "wrong values"}
 
 
 async def test_invalid_event_deliveries_are_reported_as_findings(run: TortureRun) -> None:
     findings, receiver = Findings(), WebhookReceiver()
-    arrived, sent = EventReceiver(receiver), builders.find_succeeded(run, "p2p")
+    event_receiver, sent = EventReceiver(receiver), builders.find_succeeded(run, "p2p")
     assert sent.acknowledgment is not None
     body = {"type": "transaction.completed", "data": {"id": sent.acknowledgment.transaction_id}}
     for webhook_id, extra in (("dlv_1", {}), ("dlv_1", {}), ("dlv_2", {}), ("dlv_1", {"x": 1})):
@@ -240,11 +242,11 @@ async def test_invalid_event_deliveries_are_reported_as_findings(run: TortureRun
         receiver.received.append(
             ReceivedWebhook("POST / HTTP/1.1", {"webhook-id": webhook_id}, raw)
         )
-    await arrived.reconcile([sent], findings, timeout_seconds=0)
+    await event_receiver.reconcile([sent], findings, timeout_seconds=0)
     assert [finding.subject for finding in findings.all] == [
         "dlv_1",
         f"transaction.completed {sent.acknowledgment.transaction_id}",
     ]
     findings = Findings()
     await EventReceiver(WebhookReceiver()).reconcile([sent], findings, timeout_seconds=0)
-    assert [one.detail for one in findings.all] == ["missing 1 times"]
+    assert [finding.detail for finding in findings.all] == ["missing 1 times"]

@@ -90,27 +90,27 @@ def build_party(public_id: str) -> Party:
 
 
 async def submit_command(
-    harness: Harness, kind: str, payer: str | Party, payee: str | Party, amount: str, **more: Any
+    harness: Harness, kind: str, payer: str | Party, payee: str | Party, amount: str, **fields: Any
 ) -> Outcome:
     """Submit a command to the ledger directly."""
     return await harness.services.ledger.submit(
         Command(
             type=kind,
-            channel=more.pop("channel", "api"),
+            channel=fields.pop("channel", "api"),
             payer=build_party(payer) if isinstance(payer, str) else payer,
             payee=build_party(payee) if isinstance(payee, str) else payee,
             amount=money.parse(amount, harness.services.settings.currency),
-            **more,
+            **fields,
         )
     )
 
 
 async def submit_and_get_id(
-    harness: Harness, kind: str, payer: str | Party, payee: str | Party, amount: str, **more: Any
+    harness: Harness, kind: str, payer: str | Party, payee: str | Party, amount: str, **fields: Any
 ) -> str:
     """Submit a command, require that it is accepted, and return the transaction ID."""
     return encode_transaction_id(
-        (await submit_command(harness, kind, payer, payee, amount, **more)).require_accepted()
+        (await submit_command(harness, kind, payer, payee, amount, **fields)).require_accepted()
     )
 
 
