@@ -27,9 +27,35 @@ PHRASES = re.compile(
 )
 RETIRED_CONSTANT = re.compile(r"_?(?:MOST|LONGEST|FEWEST)_|PATIENCE|_AT_ONCE$")
 RETIRED_NAMES = frozenset(
-    """open_case give_notice have_witnessed carry_out numbered made_anew AtOnce MOST_AT_ONCE
-    TryLater TooLittle ServerFailed SyncLine AsyncLine Pictured""".split()
+    """
+    Act Answer AsyncLine AtOnce Case Chose Entered Exchange Folding Fields Go Happening House Inside
+    Market Meaning Move No Patience Pictured Piece Platform Refused Said Scene ServerFailed
+    Settlement Shown SyncLine Taken TooLittle Town TryLater Visit Waiting Wire Witness
+    carry_out carried_one give_back give_notice have_witnessed hear in_one_go made_anew moved
+    nothing_said numbered of_refusal of_result on_the_line open_case require_a_name require_one_name
+    require_sound require_still shown write_down
+    """.split()
 )
+#: Modules and folders, without their suffix.
+RETIRED_FILES = frozenset(
+    """
+    acts asked case caution dealings figures founding made_secrets notices orders pieces remarks
+    scene seen showing speech stage taps tell untold visit wire
+    """.split()
+)
+#: Functions are named by a verb. These words are participles without the usual ending.
+IRREGULAR_PARTICIPLES = frozenset(
+    """
+    begun bound broken brought built caught chosen drawn driven forgotten found frozen given gone
+    heard held hidden kept known lost made meant paid seen sent shown spent spoken taken taught
+    thrown told understood withheld written
+    """.split()
+)
+#: Verbs that look like participles.
+VERBS = frozenset({"embed", "exceed", "feed", "need", "ping", "proceed", "seed"})
+#: Established names of values, kept although they start with a participle.
+NOUN_PHRASES = frozenset({"dedicated_connection", "keyed_hash", "signed_string"})
+PARTICIPLE = re.compile(r"[a-z]{2,}(?:ed|ing)")
 
 
 @cache
@@ -65,9 +91,41 @@ def test_prose_avoids_phrases_of_the_former_style(folder: str) -> None:
     assert len(found) * 1000 <= MAX_PER_THOUSAND * len(lines), found[:20]
 
 
+def test_documents_avoid_phrases_of_the_former_style() -> None:
+    text = "\n".join(path.read_text() for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+    lines = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL).splitlines()
+    found = [line for line in lines if PHRASES.search(line)]
+    assert len(found) * 1000 <= MAX_PER_THOUSAND * len(lines), found[:20]
+
+
 def test_retired_names_are_not_defined() -> None:
     names = {node.name for path in SOURCES for node in iter_definitions(parse(path))}
     assert names & RETIRED_NAMES == set()
+    files = {part for path in SOURCES for part in path.relative_to(ROOT).with_suffix("").parts}
+    assert files & RETIRED_FILES == set()
+
+
+def test_functions_are_named_by_a_verb() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {node.name}"
+        for path in SOURCES
+        for node in iter_definitions(parse(path))
+        if not isinstance(node, ast.ClassDef) and starts_with_participle(node)
+    ]
+    assert found == []
+
+
+def starts_with_participle(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether a function's name starts with a participle. Properties and fixtures may."""
+    if function.name in NOUN_PHRASES or any(
+        re.search("fixture|property|setter", ast.unparse(decorator))
+        for decorator in function.decorator_list
+    ):
+        return False
+    word = function.name.strip("_").partition("_")[0]
+    return word not in VERBS and (
+        word in IRREGULAR_PARTICIPLES or PARTICIPLE.fullmatch(word) is not None
+    )
 
 
 def test_limits_are_named_max_min_or_timeout() -> None:

@@ -42,7 +42,7 @@ class Caller(NamedTuple):
                 return access.service
         return access.hmac == self.kind
 
-    def expected_error(self, access: Access) -> tuple[int, str]:
+    def get_expected_error(self, access: Access) -> tuple[int, str]:
         """Return the expected status and error code, from the specification and not from the code.
 
         The wrong kind of credential, or a missing permission, is 403. A route that accepts only
@@ -53,7 +53,7 @@ class Caller(NamedTuple):
             return 401, "UNAUTHORIZED"
         return 403, "FORBIDDEN"
 
-    def expected_requirements(self, access: Access) -> list[str]:
+    def get_expected_requirements(self, access: Access) -> list[str]:
         """Return the expected `required` list.
 
         It names the requirement for the caller's own kind if the route accepts that kind, otherwise

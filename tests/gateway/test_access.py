@@ -77,14 +77,14 @@ async def test_only_declared_callers_can_call_the_endpoint(
         if caller.is_allowed(access):
             assert response.status_code in (200, 400, 404, 422), (caller.name, response.text)
             continue
-        assert get_status_and_code(response) == caller.expected_error(access), (
+        assert get_status_and_code(response) == caller.get_expected_error(access), (
             caller.name,
             response.text,
         )
         if response.status_code == 403:
             denials += 1
             assert response.json()["details"] == {
-                "required": caller.expected_requirements(access)
+                "required": caller.get_expected_requirements(access)
             }, caller.name
         else:
             assert response.headers["WWW-Authenticate"]

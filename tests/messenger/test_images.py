@@ -230,7 +230,7 @@ async def test_media_error_of_the_channel_is_propagated() -> None:
 async def test_full_image_queue_is_rejected_as_unavailable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    release, pool = threading.Event(), images.BoundedThreadPool("pictures", at_once=1, most=1)
+    release, pool = threading.Event(), images.BoundedThreadPool("images", threads=1, max_pending=1)
     monkeypatch.setattr(images, "image_threads", pool)
     first = asyncio.create_task(pool.run(release.wait))
     try:

@@ -69,7 +69,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
         """Return the serial with only its last four characters visible: `••••0001`."""
         return f"••••{self.serial[-4:]}"
 
-    def spent_on(self, today: date) -> int:
+    def get_spent_on(self, today: date) -> int:
         return self.day_spent if self.usage_day is not None and self.usage_day >= today else 0
 
 
@@ -155,7 +155,7 @@ def to_record(card: Card, context: RecordContext) -> CardRecord:
         daily_limit=None if limit is None else money.format_decimal(limit, currency),
         spent_today=None
         if limit is None
-        else money.format_decimal(card.spent_on(context.today), currency),
+        else money.format_decimal(card.get_spent_on(context.today), currency),
         currency=currency,
         expires_at=_format_time(card.expires_at),
         linked_at=_format_time(card.linked_at),

@@ -53,7 +53,7 @@ async def upload(
         upload_file.parse_upload, content_type, body, services.clock(), services.settings.timezone
     )
     total = len(rows) + len(errors)
-    async with _locked_transaction(services.database) as tx:
+    async with _acquire_upload_lock(services.database) as tx:
         created = await _insert_cards(tx, request, rows)
         remaining_rows = [row for row in rows if row.serial not in created]
         skipped = await _find_existing_serials(tx, [row.serial for row in remaining_rows])
@@ -82,7 +82,7 @@ async def upload(
 
 
 @asynccontextmanager
-async def _locked_transaction(database: Database) -> AsyncIterator[asyncpg.Connection]:
+async def _acquire_upload_lock(database: Database) -> AsyncIterator[asyncpg.Connection]:
     """Yield the database transaction of the single active upload.
 
     Other uploads poll for the lock. Waiting inside the database would occupy connections that

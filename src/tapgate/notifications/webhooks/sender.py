@@ -81,7 +81,7 @@ class WebhookSender:
                 addresses = await self._resolve_addresses(url, self._resolver)
                 return await self._send_to_first_reachable(addresses, request, deadline)
         except (TargetRejectedError, httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            raise NoResponseError(type(error).__name__, request.elapsed_ms()) from error
+            raise NoResponseError(type(error).__name__, request.get_elapsed_ms()) from error
 
     async def _send_to_first_reachable(
         self, addresses: list[str], request: "_Request", deadline: asyncio.Timeout
@@ -130,7 +130,7 @@ class WebhookSender:
             # The status alone decides whether the attempt succeeded, so a slow body must not hit
             # the response deadline.
             deadline.reschedule(asyncio.get_running_loop().time() + 2 * _BODY_TIMEOUT_SECONDS)
-            duration_ms = request.elapsed_ms()
+            duration_ms = request.get_elapsed_ms()
             return Response(
                 response.status_code,
                 duration_ms,
@@ -146,7 +146,7 @@ class _Request(NamedTuple):
     before_write: BeforeWrite
     started_at: float
 
-    def elapsed_ms(self) -> int:
+    def get_elapsed_ms(self) -> int:
         return round((time.monotonic() - self.started_at) * 1000)
 
     async def trace(self, event: str, _info: Mapping[str, Any]) -> None:
