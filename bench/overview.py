@@ -25,7 +25,7 @@ from tapgate.edge.services import Services
 from tapgate.gateway import create_app, open_services
 from tapgate.ledger.rules import insert_defaults
 from tapgate.ledger.verify import CLAIMS
-from tapgate.overview import rollups
+from tapgate.overview import rollup_cache
 from tapgate.service import logs
 from tapgate.settings import load_settings
 from tapgate.store.embedded import EmbeddedPostgres
@@ -132,7 +132,7 @@ async def _create_admin_token(services: Services, sessions: Sessions) -> str:
 
 async def measure_request(side: Side, period: str, *, uncached: bool) -> float:
     if uncached:
-        rollups._cache.clear()
+        rollup_cache._cache.clear()
     started = time.perf_counter()
     response = await side.client.get("/api/v1/overview", params={"period": period})
     seconds = time.perf_counter() - started

@@ -365,7 +365,7 @@ async def test_key_can_be_deleted_only_once_and_only_for_its_owner(
 async def test_key_is_checked_before_the_body_arrives(
     process: GatewayProcess, key: NewHmacKey, clock: FakeClock
 ) -> None:
-    check = process.authenticator.require_known_key
+    check = process.authenticator.signatures.require_known_key
     headers = sign_headers(key, clock)
     await check(headers)
     assert (

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Self, cast
 
 import httpx2
 import msgspec
@@ -85,6 +85,10 @@ class FakeAuthenticator:
 
     def authorize_api_key(self, principal: Principal, address: str) -> None:
         """Accept every address for every key."""
+
+    @property
+    def signatures(self) -> Self:
+        return self
 
     @staticmethod
     def has_body_signature(headers: Mapping[bytes, bytes]) -> bool:

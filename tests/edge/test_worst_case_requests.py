@@ -125,7 +125,7 @@ async def build_cases(
 ) -> AsyncIterator[BuildCases]:
     caller: Any = FixedAuthenticator()
     services.authenticator.authenticate = caller.authenticate  # type: ignore[method-assign]
-    services.authenticator.has_body_signature = caller.has_body_signature  # type: ignore[method-assign]
+    services.authenticator.signatures = caller
     endpoints = [
         endpoint
         if endpoint.access.public

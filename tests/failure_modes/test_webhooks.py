@@ -21,7 +21,7 @@ from notifications.webhook_receiver import WebhookReceiver
 from tapgate.clock import system_clock
 from tapgate.gateway import EVENT_RECORD_LOADERS
 from tapgate.notifications.webhooks import sender
-from tapgate.notifications.webhooks.model import RETRY_DELAYS_SECONDS
+from tapgate.notifications.webhooks.retry_schedule import RETRY_DELAYS_SECONDS
 from tapgate.notifications.webhooks.worker import WebhookWorker
 
 

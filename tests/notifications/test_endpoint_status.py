@@ -13,7 +13,7 @@ from notifications.webhook_receiver import WebhookReceiver
 from tapgate import ids
 from tapgate.edge.services import Services
 from tapgate.gateway import EVENT_RECORD_LOADERS
-from tapgate.notifications.webhooks import model, operations
+from tapgate.notifications.webhooks import model, operations, retry_schedule
 from tapgate.notifications.webhooks.model import StatusReason
 from tapgate.notifications.webhooks.retry_after import MAX_RETRY_AFTER
 from tapgate.vault import VaultError
@@ -325,7 +325,7 @@ async def test_failures_after_a_quiet_period_do_not_extend_earlier_ones(
     id = await endpoints_driver.create(receiver.url)
     receiver.enqueue_statuses(*[500] * 50)
     await publish_event(services)
-    for _ in range(len(model.RETRY_DELAYS_SECONDS) + 1):
+    for _ in range(len(retry_schedule.RETRY_DELAYS_SECONDS) + 1):
         await endpoints_driver.make_all_due()
         await deliver_due(services)
     assert [delivery["status"] for delivery in await endpoints_driver.list_deliveries(id)] == [
@@ -341,7 +341,7 @@ async def test_failures_after_a_quiet_period_do_not_extend_earlier_ones(
 
 
 def test_retries_of_one_delivery_count_as_continuous_failure() -> None:
-    max_length = timedelta(seconds=max(model.RETRY_DELAYS_SECONDS) * 1.1)
+    max_length = timedelta(seconds=max(retry_schedule.RETRY_DELAYS_SECONDS) * 1.1)
     assert max(max_length, MAX_RETRY_AFTER) < model.MAX_FAILURE_GAP
 
 

@@ -16,7 +16,7 @@ from tapgate import ids
 from tapgate.edge.services import Services
 from tapgate.ledger.rules import EVENT_TYPES
 from tapgate.notifications.events import WEBHOOK_EVENT_TYPES
-from tapgate.notifications.webhooks import model, operations
+from tapgate.notifications.webhooks import operations, retry_schedule
 from tapgate.notifications.webhooks.worker import WebhookWorker
 
 ENDPOINTS_URL = "/api/v1/admin/webhook-endpoints"
@@ -303,7 +303,7 @@ async def test_redelivery_of_a_failed_delivery_restarts_the_retry_schedule(
     row = await services.database.fetchrow("SELECT * FROM deliveries")
     assert row is not None
     assert (row["status"], row["attempts"], row["last_status"]) == ("pending", 11, 500)
-    first_delay = timedelta(seconds=model.RETRY_DELAYS_SECONDS[0])
+    first_delay = timedelta(seconds=retry_schedule.RETRY_DELAYS_SECONDS[0])
     assert before + 0.9 * first_delay <= row["next_attempt_at"] <= after + 1.1 * first_delay
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tapgate.notifications.webhooks import model
+from tapgate.notifications.webhooks import retry_schedule
 from tapgate.notifications.webhooks.retry_after import MAX_RETRY_AFTER, parse_retry_after
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -40,7 +40,9 @@ def test_invalid_value_is_ignored(value: str | None) -> None:
 
 def test_retry_after_extends_the_scheduled_delay_and_never_shortens_it() -> None:
     minute = timedelta(minutes=1)
-    assert model.get_retry_delay(1, minute) == minute
-    second = model.get_retry_delay(2, minute)
-    assert second is not None and second >= timedelta(seconds=0.9 * model.RETRY_DELAYS_SECONDS[1])
-    assert model.get_retry_delay(10, minute) is None
+    assert retry_schedule.get_retry_delay(1, minute) == minute
+    second = retry_schedule.get_retry_delay(2, minute)
+    assert second is not None and second >= timedelta(
+        seconds=0.9 * retry_schedule.RETRY_DELAYS_SECONDS[1]
+    )
+    assert retry_schedule.get_retry_delay(10, minute) is None

@@ -25,7 +25,7 @@ from tapgate.edge.services import Services
 from tapgate.errors import ApiError, Code
 from tapgate.notifications import work_queue
 from tapgate.notifications.events import publish
-from tapgate.notifications.webhooks import delivery_queue, model, worker
+from tapgate.notifications.webhooks import delivery_queue, retry_schedule, worker
 from tapgate.notifications.webhooks.model import AttemptResult
 from tapgate.notifications.webhooks.worker import WebhookWorker
 
@@ -132,8 +132,8 @@ async def test_failed_attempts_are_retried_on_schedule_until_the_delivery_fails(
 
 
 async def test_retry_delays_have_jitter() -> None:
-    assert len({model.get_retry_delay(9) for _ in range(20)}) > 1
-    assert model.get_retry_delay(10) is None
+    assert len({retry_schedule.get_retry_delay(9) for _ in range(20)}) > 1
+    assert retry_schedule.get_retry_delay(10) is None
 
 
 async def test_redirect_is_a_failure_and_not_followed(

@@ -12,7 +12,7 @@ import pytest
 from tapgate import signing
 from tapgate.notifications import retention
 from tapgate.notifications.events import WEBHOOK_EVENT_TYPES
-from tapgate.notifications.webhooks import model, sender
+from tapgate.notifications.webhooks import model, retry_schedule, sender
 from tapgate.notifications.webhooks.retry_after import MAX_RETRY_AFTER
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text()
@@ -78,7 +78,8 @@ def test_documented_retry_schedule_matches_the_code() -> None:
     message = DOCUMENT.partition("retried after about ")[2].partition(", with a")[0]
     delays = re.findall(r"(\d+) (\w+)", message)
     assert (
-        tuple(int(number) * seconds[unit] for number, unit in delays) == model.RETRY_DELAYS_SECONDS
+        tuple(int(number) * seconds[unit] for number, unit in delays)
+        == retry_schedule.RETRY_DELAYS_SECONDS
     )
 
 

@@ -250,9 +250,9 @@ class App(AsgiApp):
         charge = LookupCharge(request)
         is_charged = request.caller is not None
         try:
-            if not has_body and authenticator.has_body_signature(request.headers):
+            if not has_body and authenticator.signatures.has_body_signature(request.headers):
                 return route.get_rejection(
-                    await authenticator.require_known_key(request.headers, charge)
+                    await authenticator.signatures.require_known_key(request.headers, charge)
                 )
             principal = await authenticator.authenticate(
                 request.method, request.path, request.query, request.headers, request.body, charge

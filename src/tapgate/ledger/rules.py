@@ -11,6 +11,7 @@ import msgspec
 
 from tapgate import ids, money
 from tapgate.ledger import chart
+from tapgate.ledger.fees import FeeStep, calculate_fee
 
 #: Signal sent to every process when one of the tables below changes.
 RULES_CHANGED: Final = "ledger_rules"
@@ -47,12 +48,6 @@ class AccountRule(msgspec.Struct, frozen=True, kw_only=True):
     monthly_limit: int
     no_pin_limit: int
     requirements: list[str]
-
-
-class FeeStep(msgspec.Struct, frozen=True, kw_only=True):
-    up_to: int | None
-    rate: int  # thousandths of a percent
-    payer: str
 
 
 class CommissionRule(msgspec.Struct, frozen=True):
@@ -103,10 +98,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
     def calculate_fee(self, transaction_type: str, amount: int) -> tuple[int, str]:
         """Return the fee for an amount, and the side that pays it."""
-        for step in self.fees.get(transaction_type, ()):
-            if step.up_to is None or amount <= step.up_to:
-                return money.apply_rate(amount, step.rate), step.payer
-        return 0, "sender"
+        return calculate_fee(self.fees.get(transaction_type, ()), amount)
 
     def calculate_commission(
         self, transaction_type: str, tier: int, amount: int, commissionable: int

@@ -19,7 +19,7 @@ from tapgate.overview.model import (
     build_engine_stats,
     to_proof_record,
 )
-from tapgate.overview.rollups import load_rollups
+from tapgate.overview.rollup_cache import load_rollups
 from tapgate.overview.snapshot import get_snapshot
 from tapgate.store.database import Database
 from tapgate.store.exclusive_job import AlreadyRunningError, ExclusiveJob

@@ -9,7 +9,8 @@ from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
 from tapgate.edge.endpoint import Reply
 from tapgate.notifications.events import WEBHOOK_EVENT_TYPES
-from tapgate.notifications.webhooks.model import ALL_EVENTS, RETRY_DELAYS_SECONDS, EndpointStatus
+from tapgate.notifications.webhooks.model import ALL_EVENTS, EndpointStatus
+from tapgate.notifications.webhooks.retry_schedule import RETRY_DELAYS_SECONDS
 
 pages = Pages()
 

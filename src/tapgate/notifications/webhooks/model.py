@@ -11,7 +11,6 @@ import msgspec
 from tapgate import clock, ids, signing
 from tapgate.edge.fields import Choice, IntegerRange, ListLength
 from tapgate.errors import ApiError, Code
-from tapgate.notifications import work_queue
 from tapgate.notifications.events import WEBHOOK_EVENT_TYPES
 from tapgate.notifications.webhooks.target_urls import TargetUrlRule
 
@@ -25,20 +24,6 @@ DISABLE_AFTER: Final = timedelta(days=5)
 #: longest delay between two attempts of the same delivery.
 MAX_FAILURE_GAP: Final = timedelta(hours=36)
 MAX_GRACE_SECONDS: Final = 86_400
-
-_MINUTE, _HOUR = 60, 3_600
-#: Delays after the first, second, ... failed attempt. The attempt after the last delay is the last.
-RETRY_DELAYS_SECONDS: Final = (
-    5,
-    5 * _MINUTE,
-    30 * _MINUTE,
-    2 * _HOUR,
-    5 * _HOUR,
-    10 * _HOUR,
-    14 * _HOUR,
-    20 * _HOUR,
-    24 * _HOUR,
-)
 
 
 class EndpointStatus(StrEnum):
@@ -219,18 +204,6 @@ def to_delivery(row: Mapping[str, Any], *, hide_response: bool = False) -> Webho
 def build_secret_context(endpoint_id: int) -> bytes:
     """Return the vault context that binds sealed secrets to their endpoint."""
     return b"webhook endpoint %d" % endpoint_id
-
-
-def get_retry_delay(failures: int, retry_after: timedelta | None = None) -> timedelta | None:
-    """Return the delay after `failures` failed attempts; None if no attempt is left.
-
-    Retry-After can extend the scheduled delay but never shorten it. Otherwise an endpoint that
-    always requests one second would exhaust its attempts within seconds.
-    """
-    if failures > len(RETRY_DELAYS_SECONDS):
-        return None
-    delay = work_queue.add_jitter(RETRY_DELAYS_SECONDS[failures - 1], fraction=0.1)
-    return delay if retry_after is None else max(delay, retry_after)
 
 
 def encode_body(event: str, occurred_at: datetime, data: str) -> bytes:

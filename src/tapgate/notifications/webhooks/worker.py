@@ -25,6 +25,7 @@ from tapgate.notifications.webhooks.event_data import (
 )
 from tapgate.notifications.webhooks.model import AttemptResult, ClaimedDelivery, StatusReason
 from tapgate.notifications.webhooks.retry_after import parse_retry_after
+from tapgate.notifications.webhooks.retry_schedule import get_retry_delay
 from tapgate.notifications.webhooks.sender import NoResponseError, WebhookSender
 from tapgate.service.background import run_periodically
 
@@ -194,7 +195,7 @@ class WebhookWorker:
             delivery, StatusReason.GONE
         )
         failures = delivery.attempts - delivery.attempts_before
-        delay = None if is_disabled else model.get_retry_delay(failures, result.retry_after)
+        delay = None if is_disabled else get_retry_delay(failures, result.retry_after)
         _log.info(
             "webhooks.delivery_failed" if delay is None else "webhooks.retry_scheduled",
             delivery_id=ids.encode(ids.DELIVERY, delivery.id),
