@@ -20,7 +20,7 @@ _KEYS_PATH = f"{_ITEM_PATH}/keys"
 _RECENT_LIMIT = 10
 _PREVIEW_LIMIT = 20
 
-_REASON = Field("reason", "Reason", "long", hint="Recorded in the audit log")
+_REASON = Field("reason", "Reason", "long", hint="Saved in the audit log")
 _OPTIONAL_REASON = _REASON._replace(required=False)
 
 ACTIONS = (
