@@ -142,7 +142,7 @@ ACTIONS = (
         name="agent.change_pin",
         endpoint=f"POST {_ITEM_PATH}/change-pin",
         title="Change PIN",
-        description="Ask the agent to enter both PINs. The current PIN is required.",
+        description="Ask the agent to enter both PINs.",
         button="Change PIN",
         fields=(
             Field("old_pin", "Current PIN", "pin"),

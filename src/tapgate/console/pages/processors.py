@@ -67,7 +67,7 @@ ACTIONS = (
         "for example to the owner of the business.",
         button="Pay out",
         fields=(
-            Field("subscriber_id", "Customer ID", hint="Starts with sub_"),
+            Field("subscriber_id", "Customer", hint="Customer ID: sub_…"),
             Field("amount", "Amount", "money", hint="For example, 5000"),
             Field("description", "Description", required=False, hint="Saved with the transaction"),
         ),
