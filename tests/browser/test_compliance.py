@@ -78,7 +78,7 @@ async def test_officer_releases_one_held_payment_and_rejects_another(
 
     # A rejection returns the funds to the sender.
     await decide_alert(officer, "Reject payment", "There is no garden")
-    await expect(page.get_by_role("status")).to_contain_text("the transaction was rejected")
+    await expect(page.get_by_role("status")).to_contain_text("The transaction was rejected")
     assert await alusine.get_funds() == ("100.00", "0.00")
     assert (await kadiatu.get_funds())[1] == "603000.00"
 
@@ -87,7 +87,7 @@ async def test_officer_releases_one_held_payment_and_rejects_another(
     held = others.locator("tbody tr").filter(has_text="Open").filter(has_text="High")
     await held.get_by_role("link").click()
     await decide_alert(officer, "Release payment", "The deed is genuine")
-    await expect(page.get_by_role("status")).to_contain_text("the transaction was released")
+    await expect(page.get_by_role("status")).to_contain_text("The transaction was released")
     await expect(main).to_contain_text("Completed")
     assert await alusine.get_funds() == ("600100.00", "0.00")
     assert (await kadiatu.get_funds())[1] == "0.00"

@@ -47,7 +47,7 @@ async def test_invalid_filter_shows_an_error_and_keeps_the_list(tab: Tab) -> Non
     await page.get_by_label("Party ID").fill("nonsense")
     await page.get_by_label("Party ID").press("Enter")
     errors = page.locator("#filter-errors")
-    await expect(errors).to_contain_text("Party ID must be the id of a subscriber")
+    await expect(errors).to_contain_text("Party ID must be the ID of a customer")
     await expect(page.locator("#rows tr")).to_have_count(51)
     assert await tab.find_axe_violations() == []
     await page.get_by_label("Party ID").fill("")

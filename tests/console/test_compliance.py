@@ -112,7 +112,7 @@ async def test_failed_release_is_not_shown_as_released(
     await officer.submit_action(
         "alert.release", DECISION | {"transaction_decision": "release"}, id=alert
     )
-    assert "could not be released (SUBSCRIBER_BLOCKED)" in await officer.get_page_text(page)
+    assert "could not be released (customer not active)" in await officer.get_page_text(page)
 
 
 async def test_payment_of_a_restricted_payer_is_masked_and_can_be_released(
@@ -272,7 +272,7 @@ async def test_compliance_check_shows_the_expected_outcome(
     assert "Payment would be allowed" in response.text
     response = await officer.submit_action("compliance.check", payment | {"amount": "70000"})
     assert "Payment would be declined" in response.text
-    assert "TRANSACTION_LIMIT_EXCEEDED" in response.text
+    assert "Per-transaction limit exceeded." in response.text
     assert (
         'role="alert"'
         in (await officer.submit_action("compliance.check", payment | {"amount": "x"})).text

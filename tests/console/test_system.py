@@ -139,7 +139,7 @@ async def test_audit_log_shows_old_and_new_values(
     )
     address = f"/console/audit?resource_id={person['id']}&event=subscriber.blocked"
     response = await compliance.get(address)
-    assert "<del>ACTIVE</del>" in response.text and "<ins>BLOCKED</ins>" in response.text
+    assert "<del>Active</del>" in response.text and "<ins>Blocked</ins>" in response.text
     assert (
         _XSS_PAYLOAD not in response.text
         and f"/console/subscribers/{person['id']}" in response.text

@@ -8,6 +8,7 @@ import msgspec
 
 from tapgate.console import stale_check
 from tapgate.console.forms import FormData
+from tapgate.console.labels import use_console_terms
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.rendering import end_sentence
 from tapgate.console.site import Pages
@@ -174,7 +175,7 @@ def build_action_pages(actions: Iterable[Action]) -> Pages:
             path,
             action.success_message
             if action.message_field is None
-            else end_sentence(response[action.message_field]),
+            else end_sentence(use_console_terms(response[action.message_field])),
         )
 
     return pages

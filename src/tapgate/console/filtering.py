@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from tapgate.console.labels import use_console_terms
 from tapgate.console.page_request import PageRequest
 from tapgate.errors import ApiError, Code
 
@@ -31,7 +32,7 @@ async def get_filtered_list(
                 raise
         for name, message in invalid.items():
             del filters[name]
-            problems.append(f"{labels.get(name, name)} {message}.")
+            problems.append(f"{labels.get(name, name)} {use_console_terms(message)}.")
 
 
 def _get_invalid_filters(error: ApiError, filters: Mapping[str, str]) -> dict[str, str]:

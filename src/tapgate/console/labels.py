@@ -1,5 +1,6 @@
 """Labels for the API's values: transaction types, statuses, decline codes and roles."""
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -17,6 +18,9 @@ _LABELS: Final[Mapping[str, str]] = {
     chart.PARTNER_FUND: "Partner top-up",
     chart.PROCESSOR_TRANSFER: "Merchant payout",
     "in_app": "In-app",
+    "transaction.failed": "Transaction declined",
+    "PIN_FAILURES": "Wrong PINs",
+    "PARENT": "Primary",
     "DRIVERS_LICENSE": "Driver's license",
     "system_admin": "System admin",
     "compliance_user": "Compliance",
@@ -35,6 +39,15 @@ _WORDS: Final[Mapping[str, str]] = {
     "subscriber": "customer",
     "processor": "merchant",
 }
+
+#: Terms in the API's messages that the console calls differently.
+_TERMS: Final[Mapping[str, str]] = {
+    "subscriber": "customer",
+    "processor": "merchant",
+    "receiver": "recipient",
+}
+_TERM: Final = re.compile(rf"\b({'|'.join(_TERMS)})(?=s?\b)", re.IGNORECASE)
+_CODE: Final = re.compile(rf"\b({'|'.join(Code)})\b")
 
 _DECLINE_REASONS: Final[Mapping[str, str]] = {
     Code.SUBSCRIBER_BLOCKED: "Customer not active",
@@ -78,6 +91,17 @@ def humanize(name: str | None) -> str:
     words = (text.lower() if name.isupper() else text).split(" ")
     label = " ".join(_WORDS.get(word.lower(), word) for word in words)
     return label[0].upper() + label[1:]
+
+
+def use_console_terms(message: str) -> str:
+    """Replace terms such as `subscriber` and error codes in an API message with labels."""
+
+    def get_term(match: re.Match[str]) -> str:
+        term = _TERMS[match[0].lower()]
+        return term.capitalize() if match[0][0].isupper() else term
+
+    text = _CODE.sub(lambda match: get_decline_reason(match[0]).lower(), message)
+    return _TERM.sub(get_term, text)
 
 
 def get_transaction_status_label(status: str) -> str:

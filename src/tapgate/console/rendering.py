@@ -17,6 +17,7 @@ from tapgate.console.labels import (
     get_resource_label,
     get_transaction_status_label,
     humanize,
+    use_console_terms,
 )
 
 #: ID prefix -> (path of the page, endpoint that the page reads)
@@ -49,6 +50,7 @@ def build_environment(*packages: str) -> Environment:
         "resource_label": get_resource_label,
         "number": format_number,
         "age": format_age,
+        "console_terms": use_console_terms,
         "end_sentence": end_sentence,
     }
     return environment

@@ -10,8 +10,8 @@ from typing import Any, Final
 _TEMPLATE_TEXTS: Final[Mapping[str, str]] = {
     "one_time_code": "*{}* is your code. Don't share it with anyone.",
     "card_blocked": "Your card {} was blocked: {}.",
-    "money_received": "You received *{}* from {}.\nTransaction {}",
-    "payment_made": "You paid *{}* to {}.\nTransaction {}",
+    "money_received": "You received *{}* from {} (transaction {}).",
+    "payment_made": "You paid *{}* to {} (transaction {}).",
 }
 #: Template with a button that copies its first parameter.
 _OTP_TEMPLATE: Final = "one_time_code"

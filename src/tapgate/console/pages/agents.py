@@ -18,7 +18,7 @@ _TREES_PER_PAGE = 20  # each tree takes another request for its sub-agents
 _MAX_SUB_AGENTS = 100
 _RECENT_LIMIT = 10
 
-_REASON = Field("reason", "Reason", "long", hint="Recorded in the audit log")
+_REASON = Field("reason", "Reason", "long", hint="Saved in the audit log")
 _PROFILE = (
     Field("name", "Name", hint="Full name of the person at the counter"),
     Field(
@@ -38,7 +38,7 @@ _PROFILE = (
         hint="Sets the commission rate of the agent",
         value="1",
     ),
-    Field("pin", "PIN", "pin", hint="Four digits, entered by the agent. Required for cash-in."),
+    Field("pin", "PIN", "pin", hint="4 digits, entered by the agent. Required for cash-in."),
 )
 _AMOUNT = Field("amount", "Amount", "money", hint="For example, 5000")
 _MEMO = Field("description", "Description", required=False, hint="Saved with the transaction")
@@ -142,11 +142,11 @@ ACTIONS = (
         name="agent.change_pin",
         endpoint=f"POST {_ITEM_PATH}/change-pin",
         title="Change PIN",
-        description="Ask the agent to enter both PINs. The current PIN is required.",
+        description="Ask the agent to enter both PINs.",
         button="Change PIN",
         fields=(
             Field("old_pin", "Current PIN", "pin"),
-            Field("new_pin", "New PIN", "pin", hint="Four digits"),
+            Field("new_pin", "New PIN", "pin", hint="4 digits"),
         ),
         success_message="PIN changed.",
     ),

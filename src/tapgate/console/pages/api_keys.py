@@ -83,7 +83,7 @@ ACTIONS = (
         description="Creates a new key with the same settings. Choose how long the old key keeps "
         "working while you switch over. A key from an earlier rotation expires immediately.",
         button="Rotate",
-        fields=(GRACE_FIELD,),
+        fields=(GRACE_FIELD._replace(label="Old key expires"),),
         success_message="Key rotated",
         result_template="api_keys/secret.html",
     ),

@@ -50,7 +50,7 @@ def _build_level_action(level: str) -> Action:
         name=f"limits.level_{level}",
         endpoint=f"PUT {_LEVEL_PATH}",
         title=f"Edit level {level} limits",
-        description="Applies to the next payment of every customer on this level. Existing "
+        description="Applies to the next payment of every customer at this level. Existing "
         "balances don't change.",
         button="Save",
         fields=(

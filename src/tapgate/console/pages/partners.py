@@ -17,7 +17,7 @@ _ITEM_PATH = "/api/v1/admin/partners/{id}"
 _KEYS_PATH = f"{_ITEM_PATH}/keys"
 _RECENT_LIMIT = 20
 
-_REASON = Field("reason", "Reason", "long", hint="Recorded in the audit log", required=False)
+_REASON = Field("reason", "Reason", "long", hint="Saved in the audit log", required=False)
 
 ACTIONS = (
     Action(

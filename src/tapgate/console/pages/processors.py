@@ -20,7 +20,7 @@ _KEYS_PATH = f"{_ITEM_PATH}/keys"
 _RECENT_LIMIT = 10
 _PREVIEW_LIMIT = 20
 
-_REASON = Field("reason", "Reason", "long", hint="Recorded in the audit log")
+_REASON = Field("reason", "Reason", "long", hint="Saved in the audit log")
 _OPTIONAL_REASON = _REASON._replace(required=False)
 
 ACTIONS = (
@@ -67,7 +67,7 @@ ACTIONS = (
         "for example to the owner of the business.",
         button="Pay out",
         fields=(
-            Field("subscriber_id", "Customer ID", hint="Starts with sub_"),
+            Field("subscriber_id", "Customer", hint="Customer ID: sub_…"),
             Field("amount", "Amount", "money", hint="For example, 5000"),
             Field("description", "Description", required=False, hint="Saved with the transaction"),
         ),

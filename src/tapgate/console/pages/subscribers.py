@@ -38,7 +38,7 @@ ACTIONS = (
         name="subscriber.register",
         endpoint="POST /api/v1/subscribers",
         title="Add customer",
-        description="Creates an empty wallet on KYC level 1. Ask the customer to choose and "
+        description="Creates an empty wallet at KYC level 1. Ask the customer to choose and "
         "enter a PIN.",
         button="Add customer",
         fields=(*_PROFILE, Field("pin", "PIN", "pin", hint="4 digits")),
@@ -146,7 +146,10 @@ ACTIONS = (
         title="Change PIN",
         description="Ask the customer to enter both PINs.",
         button="Change PIN",
-        fields=(Field("old_pin", "Current PIN", "pin"), Field("new_pin", "New PIN", "pin")),
+        fields=(
+            Field("old_pin", "Current PIN", "pin"),
+            Field("new_pin", "New PIN", "pin", hint="4 digits"),
+        ),
         success_message="PIN changed.",
     ),
     Action(
@@ -174,7 +177,7 @@ ACTIONS = (
         button="Create alert",
         fields=(
             Field("subscriber_id", "Customer", "hidden"),
-            Field("alert_type", "Alert type", hint="For example: stolen phone"),
+            Field("alert_type", "Alert type", hint="For example, stolen phone"),
             Field("severity", "Severity", "choice", ("LOW", "MEDIUM", "HIGH", "CRITICAL")),
             Field("details.note", "Details", "long"),
         ),

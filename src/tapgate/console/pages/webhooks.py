@@ -100,12 +100,12 @@ ACTIONS = (
         fields=(
             Field(
                 "grace_seconds",
-                "Old secret",
+                "Old secret expires",
                 "whole_choice",
                 (
-                    ("0", "Expires now"),
-                    ("3600", "Valid for 1 more hour"),
-                    ("86400", "Valid for 24 more hours"),
+                    ("0", "Immediately"),
+                    ("3600", "In 1 hour"),
+                    ("86400", "In 24 hours"),
                 ),
                 value="86400",
             ),
@@ -117,8 +117,7 @@ ACTIONS = (
         name="webhook.test",
         endpoint=f"POST {_ITEM_PATH}/test",
         title="Send a test event?",
-        description="Sends a webhook.test event to this endpoint only. The result appears under "
-        "Deliveries.",
+        description="Sends a test event to this endpoint only. See the result under Deliveries.",
         button="Send test event",
         success_message="Test event queued.",
     ),

@@ -128,7 +128,7 @@ function startTerminal() {
     if (!result.ok && code === "PIN_REQUIRED") return askPin(describeError(result.body));
     if (!result.ok && code === "INVALID_PIN") return askPin(`Declined. ${describeError(result.body)} Try again or cancel.`, "bad");
     screen = "done";
-    if (!result.ok) return show("✕ Declined", code ?? String(result.status), describeError(result.body), "bad");
+    if (!result.ok) return show("✕ Declined", request.value.amount ? amounts.format(minor) : "–", describeError(result.body), "bad");
     request.onSuccess(result);
   }
 
@@ -148,7 +148,7 @@ function startTerminal() {
 
   function buildReceipt(kind, body, card) {
     const { id, merchant, name } = getTerminal();
-    const status = body.status.replaceAll("_", " ");
+    const status = { completed: "Completed", under_review: "Under review" }[body.status] ?? body.status.replaceAll("_", " ");
     return { kind, merchant, terminal: name, terminalId: id, when: Date.now(), card, amount: body.amount, status, transaction: body.transaction_id };
   }
 
@@ -189,7 +189,7 @@ function startTerminal() {
   }
 
   function showBalance({ body }) {
-    show(body.is_active ? "✓ Balance" : "✕ Not active", body.balance ?? "–", `${body.holder_name ?? "Unassigned"}. ${body.message}.`, body.is_active ? "good" : "bad");
+    show(body.is_active ? "✓ Balance" : "✕ Not active", body.balance ?? "–", `${body.holder_name ?? "Unassigned"} · ${body.message}.`, body.is_active ? "good" : "bad");
   }
 
   function showCard({ body }) {

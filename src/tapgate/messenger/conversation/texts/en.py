@@ -231,7 +231,7 @@ TEXTS: Final = {
     ),
     "send.pin": "Enter your PIN to send *{amount}* to *{name}* (total {total}).",
     "send.completed": (
-        "Done! ✅ You sent *{amount}* to {name}.\n\nFee: {fee}\nYour new balance: *{balance}*\n"
+        "Done! ✅ You sent {name} *{amount}*.\n\nFee: {fee}\nYour new balance: *{balance}*\n"
         "Transaction: {transaction}"
     ),
     "send.under_review": (
