@@ -1,5 +1,6 @@
 """Every search uses an index, regardless of the search text and the table size."""
 
+import re
 from typing import Any
 
 import httpx2
@@ -9,6 +10,7 @@ from harness import Harness
 from tapgate.store.database import Database
 
 ROW_COUNT = 2_500
+_FILLED_TABLES = {"accounts", "subscribers", "cards", "agents", "processors", "partners"}
 SEARCHES = {
     "/api/v1/subscribers": ("subscribers", "mary", "koroma 00042"),
     "/api/v1/cards": ("cards", "tap-0", "0042"),
@@ -82,15 +84,15 @@ async def test_searches_do_not_scan_tables(
         for statement in _INSERT_ROWS_SQL:
             await tx.execute(statement.replace("$1", str(ROW_COUNT)), timeout=120)
     async with database.connection() as connection:
-        for table in ("accounts", "subscribers", "cards", "agents", "processors", "partners"):
+        for table in _FILLED_TABLES:
             await connection.execute(f"VACUUM ANALYZE {table}", timeout=120)
     explainer = QueryExplainer(client, monkeypatch)
     for path, (table, frequent, rare) in SEARCHES.items():
         for search in (frequent, rare):
             plan = await explainer.explain(database, path, search, admin)
-            scanned = [line for line in plan.splitlines() if "Seq Scan on" in line]
-            # A scan of an empty table, such as pins here, costs nothing.
-            assert all("Seq Scan on pins" in line for line in scanned), (path, search, plan)
+            # The planner may scan the other tables, such as pins: they are empty here.
+            scanned = set(re.findall(r"Seq Scan on (\w+)", plan)) & _FILLED_TABLES
+            assert not scanned, (path, search, plan)
         assert f"{table}_search" in plan, plan
 
 
