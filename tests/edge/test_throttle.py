@@ -190,7 +190,7 @@ def test_unwritable_data_folder_falls_back_to_a_private_temporary_folder(
 
 @pytest.fixture
 def _raise_cache_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Raise the cache timeout, so that a slow machine does not fall back to node limits."""
+    """Raise the cache timeout, so that no cache request times out on a slow machine."""
     monkeypatch.setattr(cache_buckets, "_TIMEOUT_SECONDS", 30.0)
 
 
