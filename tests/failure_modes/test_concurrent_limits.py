@@ -49,7 +49,7 @@ async def test_daily_limit_is_shared_by_pos_in_app_p2p_cash_out_and_admin_transf
 async def test_daily_limit_is_shared_by_chat_and_pos(
     two_gateways: TwoGateways, database_url: str
 ) -> None:
-    """The chat must not have its own allowance."""
+    """The chat must not have a separate allowance."""
     await two_gateways.update_limits(daily_limit="100")
     aminata, mohamed = (
         await two_gateways.create_customer("1000"),
@@ -146,7 +146,7 @@ async def test_concurrent_payments_do_not_exceed_the_daily_limit_of_a_child_card
 async def test_concurrent_credits_do_not_exceed_the_maximum_balance(
     two_gateways: TwoGateways,
 ) -> None:
-    """Each credit fits on its own, but not all of them together."""
+    """Each credit is below the maximum balance, but their sum exceeds it."""
     await two_gateways.update_limits(max_balance="100")
     receiver, sender = (
         await two_gateways.create_customer(),

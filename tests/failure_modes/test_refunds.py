@@ -41,7 +41,7 @@ def _build_refund(
 async def test_concurrent_partial_refunds_cannot_exceed_the_payment(
     two_gateways: TwoGateways, seed: int
 ) -> None:
-    """Each refund fits on its own, but not all of them together."""
+    """Each refund is below the paid amount, but their sum exceeds it."""
     aminata, merchant, payment_id = await _create_payment(two_gateways)
     rng = random.Random(seed)
     parts = [Decimal(rng.randrange(1, 40_00)) / 100 for _ in range(16)]

@@ -14,7 +14,7 @@ from fuzz.openapi import AnyCase, Operation
 
 #: How many of ten cases conform to the schema.
 _POSITIVE_CASES = 7
-#: How often each case is sent, with the caller and values chosen anew. Generating a case
+#: How often each case is sent; caller and values are chosen each time. Generating a case
 #: takes longer than sending and checking it.
 _SENDS_PER_CASE = 2
 _HYPOTHESIS_SETTINGS = settings(

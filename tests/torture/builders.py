@@ -68,7 +68,7 @@ async def reconcile_after_tampering(run: TortureRun, tampering: str, *values: ob
     try:
         async with database.connection() as connection:
             with contextlib.suppress(_RollbackError):
-                # The reconciler cannot start its own transaction here, so use its isolation level.
+                # Verification nests a transaction in this one and requires its isolation level.
                 async with connection.transaction(isolation="repeatable_read"):
                     await connection.execute("SET LOCAL session_replication_role = replica")
                     changed = await connection.execute(tampering, *values)
