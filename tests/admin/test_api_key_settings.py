@@ -126,7 +126,7 @@ async def test_settings_are_changed_and_audited(
         ("expires_at", "tomorrow", "expires_at"),
     ],
 )
-async def test_invalid_settings_are_named(
+async def test_invalid_setting_is_rejected_with_its_field_name(
     client: httpx2.AsyncClient, ada: Headers, field: str, value: object, reported_field: str
 ) -> None:
     key = await create_key(client, ada)
@@ -204,7 +204,7 @@ async def test_concurrent_updates_of_different_fields_are_all_kept(
     assert record["allowed_ips"] == ["203.0.113.0/24"]
 
 
-async def test_key_is_rejected_from_other_addresses(
+async def test_key_is_rejected_from_addresses_that_are_not_allowed(
     client: httpx2.AsyncClient,
     client_at: ClientAtAddress,
     ada: Headers,

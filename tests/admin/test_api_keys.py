@@ -77,7 +77,7 @@ async def test_invalid_field_is_named(
 @pytest.mark.parametrize(
     "body", [{"name": "Shop"}, {"scopes": ["cards:read"]}, NEW_KEY | {"scopes": "cards:read"}]
 )
-async def test_malformed_body_is_400(
+async def test_malformed_key_body_returns_400(
     client: httpx2.AsyncClient, ada: Headers, body: dict[str, object]
 ) -> None:
     response = await client.post(KEYS_URL, json=body, headers=ada)
@@ -105,7 +105,7 @@ async def test_deleted_key_is_rejected_immediately_in_every_process(
 
 
 @pytest.mark.parametrize("text", [ids.encode(ids.KEY, 1), ids.encode(ids.ADMIN, 1), "shop"])
-async def test_unknown_key_is_not_found(
+async def test_unknown_key_cannot_be_deleted(
     client: httpx2.AsyncClient, ada: Headers, text: str
 ) -> None:
     response = await client.delete(f"{KEYS_URL}/{text}", headers=ada)

@@ -74,5 +74,8 @@ async def test_concurrent_operations_of_parents_and_sub_agents_do_not_deadlock(
     assert {response.status_code for response in responses} == {200, 409}
     assert await get_balances(harness, parent) == ("85.00", "0.00")
     for sub_agent in sub_agents:
-        assert await get_balances(harness, sub_agent) == ("15.00", "0.00")  # below the minimum
+        assert await get_balances(harness, sub_agent) == (
+            "15.00",
+            "0.00",
+        )  # below the minimum for commission
     assert await get_balance(harness, customer) == "100.00"

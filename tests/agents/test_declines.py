@@ -1,4 +1,4 @@
-"""Declines of agent operations: error codes and details."""
+"""Declines and rejections of agent operations: error codes and details."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ async def test_unknown_agents_customers_and_cards_are_not_found(harness: Harness
     )
     sub_agent = await create_sub_agent(harness, agent)
     unknown_agent: dict[str, Any] = {"id": ids.encode(ids.AGENT, 1)}
-    # The id of an existing subscriber is not a valid agent id.
+    # The ID of an existing subscriber is not a valid agent ID.
     for unknown in (unknown_agent, {"id": "agt_1"}, customer):
         for response in (
             await cash_in(harness, unknown, customer, "1"),

@@ -121,7 +121,7 @@ async def test_commission_belongs_to_the_executing_agent_and_is_paid_out_in_full
     }
     response = await pay_out_commission(harness, sub_agent, request_id="again")
     assert parse_error(response) == (402, "INSUFFICIENT_FUNDS")
-    # The rejection stored nothing under that request id.
+    # The rejection stored nothing under the idempotency key.
     await cash_in(harness, sub_agent, customer, "100")
     response = await pay_out_commission(harness, sub_agent, request_id="again")
     assert drop_transaction_id(response)["amount"] == "1.00 SLE"

@@ -103,7 +103,7 @@ async def test_cash_out_checks_the_customers_pin_first_and_counts_only_checked_p
         return details
 
     assert await try_pins(WRONG_PIN, WRONG_PIN) == {"attempts_remaining": 2}
-    # The agent's PIN was not checked before, and the customer's correct PIN resets its count.
+    # The agent's PIN was not checked before, and the customer's own count is reset.
     assert await try_pins(PIN, WRONG_PIN) == {"attempts_remaining": 2, "party": "receiver"}
     assert await try_pins(WRONG_PIN, AGENT_PIN) == {"attempts_remaining": 2}
     assert await try_pins(PIN, WRONG_PIN) == {"attempts_remaining": 1, "party": "receiver"}

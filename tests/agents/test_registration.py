@@ -126,7 +126,7 @@ async def test_public_name_is_the_business_name_or_the_abbreviated_name(
     assert {row["public_name"] for row in rows} == {public_name}
 
 
-async def test_agent_can_be_loaded_by_numeric_id(harness: Harness, services: Services) -> None:
+async def test_agent_can_be_loaded_by_internal_id(harness: Harness, services: Services) -> None:
     record = await create_agent(harness, balance="12")
     agent = await queries.get(services.database, ids.decode(ids.AGENT, record["id"]) or 0)
     assert model.to_record(agent).float_balance == "12.00"

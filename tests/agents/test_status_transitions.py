@@ -45,7 +45,7 @@ from tapgate.errors import ApiError, Code
         ("terminated", "terminate", "NOT_CLOSABLE"),
     ],
 )
-async def test_every_transition_from_every_status(
+async def test_transition_is_applied_or_rejected_depending_on_the_current_status(
     harness: Harness, status: str, verb: str, result: str
 ) -> None:
     agent = await create_agent_in_status(harness, status)
@@ -58,7 +58,7 @@ async def test_every_transition_from_every_status(
         assert parse_error(response) == (409, result)
 
 
-def test_transition_table_is_complete() -> None:
+def test_only_the_expected_transitions_are_allowed() -> None:
     transitions = (SUSPEND, ACTIVATE, TERMINATE)
     allowed = {
         (transition.event, *statuses)
@@ -202,7 +202,7 @@ async def test_concurrent_suspensions_apply_once(harness: Harness) -> None:
     assert len(await harness.list_audit_entries(agent["id"], "agent.suspended")) == 1
 
 
-async def test_concurrent_funding_and_termination_leave_no_float_on_a_terminated_agent(
+async def test_agent_funded_and_terminated_concurrently_is_never_left_terminated_with_float(
     harness: Harness,
 ) -> None:
     for _ in range(5):

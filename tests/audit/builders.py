@@ -17,10 +17,10 @@ ORIGIN = Origin(
 
 
 async def assert_seals(sealer: Sealer, count: int) -> None:
-    """Seal pending entries and assert that `count` of them get sealed.
+    """Seal pending entries for up to 30 seconds and assert that exactly `count` are sealed.
 
-    This may take several attempts: autovacuum, even in another test's database, is a running
-    transaction that sealing has to wait for.
+    Several attempts may be needed: sealing waits for all running transactions of the server,
+    such as autovacuum in another test's database.
     """
     sealed = 0
     async with asyncio.timeout(30):

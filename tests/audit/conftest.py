@@ -11,7 +11,7 @@ from tapgate.audit import trail
 
 @pytest.fixture
 def write_entry() -> WriteEntry:
-    """Return a function that adds an entry in a database transaction, with default values."""
+    """Return a function that adds an audit entry, with default values, in a given transaction."""
     services: Any = SimpleNamespace(
         new_id=ids.IdGenerator(ids.SLOT_COUNT - 1), clock=clock.system_clock
     )

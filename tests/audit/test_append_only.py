@@ -41,7 +41,7 @@ async def test_entry_is_rolled_back_with_its_change(
     "name",
     ["pin", "new_pin", "PASSWORD", "password_hash", "hmac_secret", "token", "otp", "api_key"],
 )
-async def test_value_named_like_a_secret_is_masked(
+async def test_value_of_a_field_named_like_a_secret_is_masked(
     database: Database, write_entry: WriteEntry, name: str
 ) -> None:
     async with database.transaction() as tx:
@@ -53,7 +53,7 @@ async def test_value_named_like_a_secret_is_masked(
 
 
 @pytest.mark.parametrize("name", ["key_id", "pin_locked_until", "no_pin_limit", "pinned", "prefix"])
-async def test_value_that_only_describes_a_secret_is_kept(
+async def test_value_of_a_field_that_only_refers_to_a_secret_is_kept(
     database: Database, write_entry: WriteEntry, name: str
 ) -> None:
     async with database.transaction() as tx:

@@ -1,4 +1,4 @@
-"""Hash chain: stays intact under concurrent writers and reveals any later change."""
+"""Hash chain: stays valid under concurrent writers and reveals any change of a sealed entry."""
 
 import asyncio
 import json
@@ -205,7 +205,7 @@ async def test_entry_inserted_below_the_head_is_detected_and_never_sealed(
     assert (result.valid, result.first_broken) == (False, ids.encode(ids.AUDIT_ENTRY, 1))
 
 
-async def test_chain_recomputed_after_a_change_does_not_match_the_head(
+async def test_chain_recomputed_after_a_change_is_detected_if_the_head_is_unchanged(
     database: Database, write_entry: WriteEntry
 ) -> None:
     await _create_sealed_entries(database, write_entry, 4)
@@ -244,7 +244,7 @@ async def test_entry_is_not_sealed_before_an_uncommitted_smaller_sequence_number
 async def test_entry_is_not_sealed_before_a_smaller_sequence_number_of_a_younger_transaction(
     database: Database, writer_connection: asyncpg.Connection, write_entry: WriteEntry
 ) -> None:
-    """The running transaction is younger than all completed ones, so no snapshot lists it."""
+    """The open transaction started after the completed one but has the smaller sequence number."""
     younger = writer_connection.transaction()
     async with database.transaction() as older:
         await older.fetchval("SELECT pg_current_xact_id()::text")

@@ -1,4 +1,4 @@
-"""Rejected requests are all counted in a bounded number of audit entries."""
+"""Rejected requests are counted in a bounded number of audit entries."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -138,7 +138,7 @@ async def test_entries_of_one_source_are_bounded_for_any_variation(
     assert ("192.0.2.1", None, 95) in summaries
 
 
-async def test_entries_of_all_sources_are_bounded(
+async def test_entries_of_all_anonymous_sources_together_are_bounded(
     rejection_log: RejectionLog, database: Database, clock: FakeClock
 ) -> None:
     for number in range(200):
@@ -173,7 +173,7 @@ async def test_anonymous_rejections_do_not_use_the_budget_of_authenticated_calle
     assert all(row["actor"] == ORIGIN.actor for row in rows)
 
 
-async def test_processes_share_the_bounds(
+async def test_two_processes_share_the_bound_of_one_source(
     rejection_log: RejectionLog,
     other_rejection_log: RejectionLog,
     database: Database,

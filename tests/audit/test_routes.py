@@ -26,7 +26,6 @@ async def reader(harness: Harness) -> BearerAuth:
 async def _list_resource_ids(
     client: httpx2.AsyncClient, reader: BearerAuth, **filters: Any
 ) -> list[str]:
-    """Return the resource IDs of the listed entries."""
     response = await client.get(LOGS_URL, params=filters, auth=reader)
     assert response.status_code == 200, response.text
     return [entry["resource_id"] for entry in response.json()["data"]]
@@ -84,15 +83,15 @@ async def test_log_is_filtered_by_time_and_by_day(
 ) -> None:
     async with services.database.transaction() as tx:
         await write_entry(tx)
-    moment = await services.database.fetchval("SELECT occurred_at FROM audit_entries")
-    at = clock.format_rfc3339(moment)
-    before = clock.format_rfc3339(moment - timedelta(milliseconds=1))
-    after = clock.format_rfc3339(moment + timedelta(milliseconds=1))
+    occurred_at = await services.database.fetchval("SELECT occurred_at FROM audit_entries")
+    at = clock.format_rfc3339(occurred_at)
+    before = clock.format_rfc3339(occurred_at - timedelta(milliseconds=1))
+    after = clock.format_rfc3339(occurred_at + timedelta(milliseconds=1))
     assert await _list_resource_ids(client, reader, **{"from": at, "to": at}) == ["TAP-1"]
     assert await _list_resource_ids(client, reader, **{"from": after}) == []
     assert await _list_resource_ids(client, reader, to=before) == []
 
-    day = moment.astimezone(UTC).date()
+    day = occurred_at.astimezone(UTC).date()
     assert await _list_resource_ids(client, reader, **{"from": day, "to": day}) == ["TAP-1"]
     assert await _list_resource_ids(client, reader, **{"from": day + timedelta(days=1)}) == []
     assert await _list_resource_ids(client, reader, to=day - timedelta(days=1)) == []
@@ -138,7 +137,7 @@ async def test_pages_neither_repeat_nor_skip_while_entries_are_added(
     assert page["next_cursor"] is None
 
 
-async def test_verify_reports_the_first_forged_entry(
+async def test_verify_endpoint_reports_a_forged_entry(
     client: httpx2.AsyncClient, database: Database, reader: BearerAuth, write_entry: WriteEntry
 ) -> None:
     async with database.transaction() as tx:

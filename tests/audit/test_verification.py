@@ -1,4 +1,4 @@
-"""Verification on request: incremental, authenticated, one at a time, and off the request pool."""
+"""Audit verification: incremental from a checkpoint, one at a time, on its own connection."""
 
 import asyncio
 from collections.abc import Callable
@@ -275,7 +275,7 @@ async def test_canceled_caller_does_not_end_the_verification_of_other_callers(
     assert (await second).valid
 
 
-async def test_verification_by_another_process_is_503_after_a_short_wait(
+async def test_request_gets_503_if_another_process_verifies_longer_than_the_wait_timeout(
     verifier: Verifier, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verification, "_WAIT_TIMEOUT_SECONDS", 0.05)
@@ -288,7 +288,7 @@ async def test_verification_by_another_process_is_503_after_a_short_wait(
     assert (await verifier.verify(full=False)).valid
 
 
-async def test_query_parameter_selects_a_full_verification(
+async def test_full_parameter_must_be_a_boolean(
     client: httpx2.AsyncClient, harness: Harness, services: Services
 ) -> None:
     admin = await harness.create_admin("C")

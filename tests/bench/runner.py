@@ -1,4 +1,4 @@
-"""Benchmark runner, and search for missing figures in the results."""
+"""Benchmark runner, and search for missing values in the results."""
 
 import asyncio
 import sys
@@ -22,15 +22,15 @@ async def run_benchmark(*arguments: str) -> str:
     return output.decode()
 
 
-def list_missing_figures(value: Any, path: str = "") -> Iterator[str]:
+def list_missing_values(value: Any, path: str = "") -> Iterator[str]:
     """Yield the paths of empty values in the results."""
     if isinstance(value, dict):
         for name, item in value.items():
-            yield from list_missing_figures(item, f"{path}.{name}")
+            yield from list_missing_values(item, f"{path}.{name}")
     elif isinstance(value, list):
         if not value:
             yield path
         for number, item in enumerate(value):
-            yield from list_missing_figures(item, f"{path}[{number}]")
+            yield from list_missing_values(item, f"{path}[{number}]")
     elif value is None or value == "":
         yield path

@@ -1,7 +1,7 @@
 """Growth benchmark at small scale.
 
-The generated history matches what the ledger would have written, every figure is present, and the
-ledgers of both installations are consistent.
+The generated history matches what the ledger would have written, every result is present, and the
+ledgers of both phases are consistent.
 """
 
 import json
@@ -16,7 +16,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from bench.runner import ROOT, list_missing_figures, run_benchmark
+from bench.runner import ROOT, list_missing_values, run_benchmark
 from harness import Harness
 from tapgate import ids
 from tapgate.clock import system_clock
@@ -98,7 +98,7 @@ async def test_generated_history_matches_what_the_ledger_would_have_written(
 
 
 async def assert_balances_match_entries(connection: asyncpg.Connection) -> None:
-    """Check every transaction, including the boundary between generated and real ones."""
+    """Compare the recorded balances of every transaction with the sum of its entries so far."""
     checked = {row["id"] for row in await connection.fetch("SELECT id FROM accounts WHERE checked")}
     entries_by_transaction = defaultdict(list)
     for entry in await connection.fetch("SELECT * FROM entries ORDER BY transaction_id, position"):
@@ -146,7 +146,7 @@ def list_filled_columns(row: asyncpg.Record) -> set[str]:
 
 
 async def assert_cardholder_can_pay(services: Services, connection: asyncpg.Connection) -> None:
-    """Pay as a generated cardholder, whose PIN was copied from a real one."""
+    """Pay with a generated card, whose PIN verifier was copied from a real card."""
     row = await connection.fetchrow(
         """SELECT cards.serial, pins.* FROM cards JOIN pins ON holder_id = pin_holder_id
            WHERE uid IS NOT NULL ORDER BY cards.id LIMIT 1"""
@@ -202,7 +202,7 @@ async def test_small_run_has_every_figure_and_a_consistent_ledger(public_tmp_pat
         ]
         assert ratio["cost"] == ratio["cost_of_best"] == round(costs[0] / costs[1], 2)
     allowed = (".declined", ".batches")
-    assert not [path for path in list_missing_figures(results) if not path.endswith(allowed)]
+    assert not [path for path in list_missing_values(results) if not path.endswith(allowed)]
 
     headline = f"**Cost ratio: {results['ratios'][0]['cost']:.2f} at 64"
     written = (public_tmp_path / "docs" / "benchmarks.md").read_text()

@@ -1,4 +1,4 @@
-"""Load client: retries rejected requests if configured and counts the responses."""
+"""Load client: counts responses, and retries rejected requests if configured."""
 
 import asyncio
 import sys
@@ -56,11 +56,11 @@ async def run_against_busy_server(
 
 
 @pytest.mark.parametrize("lead_in", [0.0, 30.0])
-async def test_persistent_client_gets_its_requests_accepted(lead_in: float) -> None:
+async def test_retrying_client_gets_its_requests_accepted(lead_in: float) -> None:
     result = await run_against_busy_server(50, 3, insists=True, lead_in=lead_in)
     assert result["sent"] == 50
-    # The run ends when no request is left, so the last one of the second connection may be
-    # abandoned.
+    # The run ends when no unsent request is left, so the last request of one of the two
+    # connections may still be without a 200.
     assert result["statuses"]["200"] in (49, 50)
     assert result["statuses"]["503"] in range(3 * 49 + 1, 3 * 50 + 1)
     assert len(array("d", result["first_refusals"])) == 50
@@ -76,8 +76,8 @@ async def test_client_without_retries_continues_with_the_next_request() -> None:
     assert result["first_refusals"] == b""
 
 
-async def test_run_continues_until_there_is_a_response_to_count() -> None:
-    """Otherwise a short stall of the machine would result in a throughput of zero."""
+async def test_run_continues_after_its_time_until_there_is_a_response_to_count() -> None:
+    """Otherwise a short stall of the machine would result in zero throughput."""
     result = await run_against_busy_server(10, 0, seconds=0.01, pause=0.2)
     assert result["statuses"] == {"200": 2}
     assert result["in_time"] == 1

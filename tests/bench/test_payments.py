@@ -1,10 +1,10 @@
-"""Payment benchmark at small scale: every figure is present and the ledger is consistent."""
+"""Payment benchmark at small scale: every result is present and the ledger is consistent."""
 
 import json
 import os
 from pathlib import Path
 
-from bench.runner import ROOT, list_missing_figures, run_benchmark
+from bench.runner import ROOT, list_missing_values, run_benchmark
 
 WORKLOADS = {"hot", "webhooks", "replays", "transfers", "balances"}
 
@@ -43,7 +43,7 @@ async def test_small_run_has_every_figure_and_a_consistent_ledger(public_tmp_pat
     assert results["ratio"]["ratio"] == round(best_payments / best_tpcb, 2)
     assert results["ratio"]["by_round"] == [results["ratio"]["ratio"]]  # there is one round
     allowed = (".declined", ".batches")
-    assert not [path for path in list_missing_figures(results) if not path.endswith(allowed)]
+    assert not [path for path in list_missing_values(results) if not path.endswith(allowed)]
 
     written = (public_tmp_path / "docs" / "benchmarks.md").read_text()
     assert f"**Ratio: {results['ratio']['ratio']:.2f}.**" in written

@@ -41,7 +41,7 @@ async def link_card(
     )
 
 
-def build_child_link(serial: str, subscriber_id: str, **fields: Any) -> dict[str, Any]:
+def build_child_link_request(serial: str, subscriber_id: str, **fields: Any) -> dict[str, Any]:
     return {
         "parent_subscriber_id": subscriber_id,
         "card_serial": serial,
@@ -58,7 +58,7 @@ async def link_child_card(
 ) -> httpx2.Response:
     return await harness.client.post(
         f"{CARDS_URL}/child",
-        json=build_child_link(serial, subscriber_id, **fields),
+        json=build_child_link_request(serial, subscriber_id, **fields),
         auth=caller or await harness.create_admin("S"),
     )
 
@@ -90,8 +90,8 @@ def parse_error(response: httpx2.Response) -> tuple[int, str]:
     return response.status_code, response.json()["code"]
 
 
-async def subscribe_to_events(harness: Harness) -> None:
-    """Create a webhook endpoint subscribed to all events."""
+async def create_webhook_endpoint(harness: Harness) -> None:
+    """Create a webhook endpoint for all events, so that events are stored."""
     await harness.services.database.execute(
         """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
            VALUES ($1, 'https://example.com', '{*}', '', now())""",
@@ -100,7 +100,7 @@ async def subscribe_to_events(harness: Harness) -> None:
 
 
 async def list_events(harness: Harness) -> list[tuple[str, Any]]:
-    """Return the published card and subscriber events in order."""
+    """Return type and data of all stored events except transaction events, in order."""
     rows = await harness.services.database.fetch(
         "SELECT type, data FROM events WHERE type NOT LIKE 'transaction.%' ORDER BY id"
     )

@@ -55,7 +55,7 @@ async def test_block_message_is_sent_for_every_kind_of_caller(harness: Harness) 
     assert len(await harness.list_pending_messages(holder["phone_number"], "card_blocked")) == 3
 
 
-async def test_block_message_for_a_child_card_goes_to_the_parent(harness: Harness) -> None:
+async def test_block_message_for_a_child_card_is_sent_to_the_parent(harness: Harness) -> None:
     parent = await harness.create_subscriber()
     serial = await create_card(harness)
     assert (await link_child_card(harness, serial, parent["id"])).status_code in (200, 201)
@@ -93,7 +93,7 @@ async def test_concurrent_blocks_send_one_message(harness: Harness) -> None:
     assert len(await harness.list_pending_messages(holder["phone_number"], "card_blocked")) == 1
 
 
-async def test_failed_block_sends_no_message(
+async def test_block_that_fails_to_save_sends_no_message(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     holder = await harness.create_subscriber()

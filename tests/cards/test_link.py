@@ -12,14 +12,14 @@ import pytest
 from cards.builders import (
     CARDS_URL,
     CHILD_PIN,
-    build_child_link,
+    build_child_link_request,
     create_card,
+    create_webhook_endpoint,
     get_card,
     link_card,
     link_child_card,
     list_events,
     parse_error,
-    subscribe_to_events,
 )
 from harness import PIN, WRONG_PIN, Harness
 from tapgate import ids, money
@@ -33,7 +33,7 @@ CARD_FIELDS = (
 
 
 async def pay_by_card(harness: Harness, serial: str, amount: str, pin: str) -> Outcome:
-    """Pay another subscriber with a card."""
+    """Transfer money from a card to a new subscriber, with a PIN."""
     receiver = ids.decode(ids.SUBSCRIBER, (await harness.create_subscriber())["id"]) or 0
     return await harness.services.ledger.submit(
         Command(
@@ -238,7 +238,9 @@ async def test_concurrent_links_of_one_card_succeed_once(harness: Harness) -> No
     }
 
 
-async def test_category_sets_the_maximum_number_of_child_cards(harness: Harness) -> None:
+async def test_subscriber_category_determines_the_maximum_number_of_child_cards(
+    harness: Harness,
+) -> None:
     admin = await harness.create_admin()
     for category, allowed in (("standard", 4), ("vip", 10), ("corporate", 12)):
         holder = await harness.create_subscriber(category=category)
@@ -313,7 +315,7 @@ async def test_invalid_fields_are_named(harness: Harness) -> None:
         ("parent_subscriber_id", None, 400),
     ]
     for field, value, status in invalid_fields:
-        body = build_child_link(serial, holder["id"], **{field: value})
+        body = build_child_link_request(serial, holder["id"], **{field: value})
         response = await harness.client.post(f"{CARDS_URL}/child", json=body, auth=admin)
         assert response.status_code == status, field
         assert list(response.json()["details"]["fields"]) == [field]
@@ -332,7 +334,7 @@ async def test_link_is_audited_and_published(harness: Harness) -> None:
         await create_card(harness),
         await harness.create_admin("S"),
     )
-    await subscribe_to_events(harness)
+    await create_webhook_endpoint(harness)
     first = (await link_card(harness, own_card, holder["id"], caller=admin)).json()["card"]
     second = (await link_child_card(harness, child_card, holder["id"], caller=admin)).json()["card"]
     assert await list_events(harness) == [("card.linked", first), ("card.linked", second)]
@@ -349,7 +351,9 @@ async def test_link_is_audited_and_published(harness: Harness) -> None:
     assert entry["changes"]["daily_limit"] == [None, "100.00"]
 
 
-async def test_linking_to_a_restricted_subscriber_requires_an_access_code(harness: Harness) -> None:
+async def test_only_a_service_can_link_a_card_to_a_restricted_subscriber_without_a_code(
+    harness: Harness,
+) -> None:
     holder, serial = await harness.create_restricted_subscriber(), await create_card(harness)
     for caller in (await harness.create_api_key("cards:write"), await harness.create_admin()):
         response: httpx2.Response = await link_card(harness, serial, holder["id"], caller=caller)

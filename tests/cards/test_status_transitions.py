@@ -10,11 +10,11 @@ from cards.builders import (
     CARDS_URL,
     block_card,
     create_card,
+    create_webhook_endpoint,
     get_card,
     link_child_card,
     list_events,
     parse_error,
-    subscribe_to_events,
     unblock_card,
 )
 from harness import PIN, Harness
@@ -155,7 +155,7 @@ async def transfer_to_card(harness: Harness, sender_id: str, serial: str) -> str
     return code
 
 
-async def test_block_and_unblock_affect_payments_immediately(harness: Harness) -> None:
+async def test_block_and_unblock_affect_transfers_to_the_card_immediately(harness: Harness) -> None:
     sender = await harness.create_subscriber(balance="100.00")
     serial = await create_linked_card(harness)
     assert await transfer_to_card(harness, sender["id"], serial) is None
@@ -165,7 +165,9 @@ async def test_block_and_unblock_affect_payments_immediately(harness: Harness) -
     assert await transfer_to_card(harness, sender["id"], serial) is None
 
 
-async def test_no_payment_succeeds_after_a_concurrent_block(harness: Harness) -> None:
+async def test_no_transfer_to_a_card_succeeds_after_it_was_blocked_concurrently(
+    harness: Harness,
+) -> None:
     sender = await harness.create_subscriber(balance="100.00")
     serial = await create_linked_card(harness)
     blocked = asyncio.Event()
@@ -194,7 +196,9 @@ async def test_concurrent_blocks_succeed_once(harness: Harness) -> None:
     assert len(await harness.list_audit_entries(serial, "card.blocked")) == 1
 
 
-async def test_child_card_still_works_when_the_parent_card_is_blocked(harness: Harness) -> None:
+async def test_child_card_can_receive_transfers_when_the_parent_card_is_blocked(
+    harness: Harness,
+) -> None:
     holder = await harness.create_subscriber()
     own_card, child_card = await harness.create_card(holder["id"]), await create_card(harness)
     await link_child_card(harness, child_card, holder["id"])
@@ -228,7 +232,7 @@ async def test_card_of_a_closed_subscriber_can_be_blocked_but_not_unblocked(
 async def test_status_changes_are_audited_and_published(harness: Harness) -> None:
     serial, admin = await create_linked_card(harness), await harness.create_admin("S")
     lost = await create_linked_card(harness, status="LOST")
-    await subscribe_to_events(harness)
+    await create_webhook_endpoint(harness)
     first = (await block_card(harness, serial, "fraud", caller=admin)).json()["card"]
     second = (await unblock_card(harness, serial, caller=admin)).json()["card"]
     await block_card(harness, lost)

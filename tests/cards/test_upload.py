@@ -104,7 +104,7 @@ async def test_malformed_multipart_upload_is_rejected(harness: Harness) -> None:
     assert (await harness.client.get(CARDS_URL, auth=admin)).json()["data"] == []
 
 
-async def test_header_is_required_and_parsed_leniently(harness: Harness) -> None:
+async def test_header_is_required_but_case_spaces_and_quotes_are_ignored(harness: Harness) -> None:
     for good in (
         "\ufeffSerial No.,MAC Address\n",
         " serial no. , MAC ADDRESS ,expiry date\r\n",
@@ -236,7 +236,9 @@ async def test_uid_is_parsed_in_every_notation() -> None:
         assert parse_uid(wrong) is None, wrong
 
 
-async def test_only_four_byte_uids_can_be_random(harness: Harness) -> None:
+async def test_only_four_byte_uids_that_start_with_08_are_rejected_as_random(
+    harness: Harness,
+) -> None:
     assert "random" in await upload_and_get_error(harness, "UP-1,08A1B2C3")
     assert (await upload_and_get_result(harness, f"{HEADER}UP-1,08A1B2C3D4E5F6\n"))["created"] == 1
     assert "bytes" in await upload_and_get_error(harness, "UP-2,08A1B2")
@@ -317,7 +319,7 @@ async def test_waiting_uploads_do_not_exhaust_the_connection_pool(harness: Harne
     assert [response.json()["created"] for response in await asyncio.gather(*uploads)] == [1] * 12
 
 
-async def test_upload_times_out_while_another_holds_the_lock(
+async def test_upload_gets_503_if_another_upload_holds_the_lock_too_long(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cards_upload, "UPLOAD_TIMEOUT_SECONDS", 0.3)

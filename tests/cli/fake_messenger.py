@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 PATH = "/api/v1/external/messaging"
-#: Closes the connection instead of responding.
+#: Response that closes the connection without sending anything.
 DROP_CONNECTION = (0, b"")
 FakeResponse = tuple[int, bytes]
 
@@ -22,7 +22,7 @@ def build_error(status: int, error: str, **more: Any) -> FakeResponse:
 
 
 class FakeMessenger:
-    """Returns the given responses in order and records the requests."""
+    """Responses to return in order, and the recorded requests."""
 
     def __init__(self, url: str, responses: tuple[FakeResponse, ...]) -> None:
         self.url = url

@@ -28,7 +28,7 @@ class TerminalSession:
         self.output = ""
 
     def wait_for(self, text: str) -> str:
-        """Wait for a text and return the output between the last read position and it."""
+        """Wait for a text and return the output that precedes it since the previous call."""
         deadline = time.monotonic() + _TIMEOUT_SECONDS
         while (found := self.output.find(text, self._read_position)) < 0:
             assert self._read(deadline), f"{text!r} was not printed: {self.output!r}"
@@ -42,10 +42,10 @@ class TerminalSession:
     def press_and_wait(self, key: str) -> int:
         """Press a key until the process ends and return its exit status.
 
-        The key is pressed repeatedly, because Python does not handle a signal that arrives just
-        before it blocks on input until the next key.
+        The key is pressed every few seconds: Python handles a signal that arrives just before it
+        blocks on input only after the next key.
         """
-        time.sleep(0.2)  # makes that race unlikely
+        time.sleep(0.2)  # make this race unlikely
         for _ in range(_TIMEOUT_SECONDS // _RETRY_SECONDS):
             self.type(key)
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -58,7 +58,7 @@ class TerminalSession:
         ready, _, _ = select.select([self._descriptor], [], [], max(0, deadline - time.monotonic()))
         try:
             new = os.read(self._descriptor, 65536) if ready else b""
-        except OSError:  # the process has closed its end
+        except OSError:  # the process has closed the terminal
             new = b""
         self.output += new.decode(errors="replace")
         return bool(new)

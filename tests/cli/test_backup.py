@@ -62,9 +62,9 @@ async def run_tapgate(
 
 @pytest.fixture
 def unprivileged_uid(public_tmp_path: Path, data_dir: Path) -> int | None:
-    """Return the ID of an unprivileged user that owns the folder.
+    """Give the folder to an unprivileged user and return the user ID.
 
-    None if the tests already run unprivileged.
+    Returns None and changes nothing if the tests already run unprivileged.
     """
     if os.geteuid() != 0:
         return None
@@ -101,7 +101,7 @@ async def test_unprivileged_user_backs_up_and_restores_a_stopped_installation(
 async def test_running_installation_is_backed_up_and_works_after_a_restore_elsewhere(
     public_tmp_path: Path, cluster: Path
 ) -> None:
-    """Back up while it runs and restore elsewhere, where its subscribers can still pay."""
+    """After the restore, a subscriber of the source installation can send money."""
     source_folder, target_folder = public_tmp_path / "source", public_tmp_path / "target"
     for folder in (source_folder, target_folder):
         folder.mkdir()
@@ -123,7 +123,8 @@ async def test_running_installation_is_backed_up_and_works_after_a_restore_elsew
         assert f"Store a copy of {secrets} separately.".encode() in output
         secret_values = re.findall(r'"(\w{40,})"', secrets.read_text())
         assert not any(secret.encode() in path.read_bytes() for secret in secret_values)
-        # Not over an existing file, not into a folder in use, and not without its secret key.
+        # A restore into a folder in use or without the secret key, and a backup to an existing
+        # file, are rejected.
         result = await run_tapgate(source_folder / "gateway", "restore", path)
         assert result[2].startswith("tapgate: another Tapgate is already running on ")
         result = await run_tapgate(source_folder / "gateway", "backup", path)
@@ -174,7 +175,7 @@ async def test_backup_to_standard_output_can_be_restored(
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGKILL])
-async def test_interrupted_backup_leaves_no_file(
+async def test_interrupted_backup_leaves_no_backup_file(
     signal_number: signal.Signals, services: Services, public_tmp_path: Path
 ) -> None:
     data, url = services.settings.data_dir, str(services.settings.database_url)
@@ -201,7 +202,7 @@ async def test_interrupted_backup_leaves_no_file(
         assert list_files(public_tmp_path) == []
 
 
-#: Makes CREATE INDEX wait for the holder of the lock once the tables are filled.
+#: Makes CREATE INDEX wait for an advisory lock, which the session takes, once `entries` has rows.
 _PAUSE_BEFORE_INDEXES_SQL = """
     CREATE SCHEMA held;
     CREATE FUNCTION held.wait() RETURNS event_trigger LANGUAGE plpgsql
@@ -254,7 +255,9 @@ async def test_killed_restore_leaves_nothing_and_can_be_repeated(
     assert b"Restored 1 transactions and 1 entries" in output
 
 
-async def test_full_disk_is_reported_in_one_line(services: Services, public_tmp_path: Path) -> None:
+async def test_write_error_of_a_backup_is_reported_in_one_line(
+    services: Services, public_tmp_path: Path
+) -> None:
     data, url = services.settings.data_dir, str(services.settings.database_url)
     path = public_tmp_path / "backup"
     status, _, error = await run_tapgate(data, "backup", path, url=url, max_file_bytes=2_000)

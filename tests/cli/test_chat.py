@@ -1,4 +1,4 @@
-"""`tapgate chat`: which messages it sends, what it displays and what it hides."""
+"""`tapgate chat`: the messages it sends, the output it prints, and the PINs it hides."""
 
 import base64
 import os
@@ -58,7 +58,7 @@ def build_text_body(text: str, phone: str = PHONE) -> dict[str, Any]:
     }
 
 
-def test_once_sends_a_single_message(environ: dict[str, str]) -> None:
+def test_once_option_sends_a_single_message(environ: dict[str, str]) -> None:
     with run_fake_messenger(build_reply("You have *5.00 SLE*.")) as messenger:
         options = ("--once", " balance ", "--phone", "+232 76 000-009")
         result = run_chat(environ, *options, "--url", f"{messenger.url}/")
@@ -143,7 +143,7 @@ def test_bridge_token_is_sent(environ: dict[str, str], value: str) -> None:
         ),
     ],
 )
-def test_failure_is_reported_in_one_line_and_ends_a_script(
+def test_failure_is_reported_in_one_line_and_no_further_line_is_sent(
     environ: dict[str, str], response: FakeResponse, line: str
 ) -> None:
     with run_fake_messenger(response, build_reply("never sent")) as messenger:
@@ -198,7 +198,7 @@ def test_invalid_option_or_command_is_not_sent(
 def test_image_is_sent_with_its_detected_type(
     environ: dict[str, str], tmp_path: Path, content: bytes, media_type: str
 ) -> None:
-    path = tmp_path / "my card.dat"  # the extension does not reveal the type
+    path = tmp_path / "my card.dat"  # the type is not detected from the extension
     path.write_bytes(content)
     with run_fake_messenger(build_reply("Thank you."), build_reply("Thanks.")) as messenger:
         lines = f"/image '{path}'\n/image '{path}' id_front\n"
@@ -314,7 +314,7 @@ def test_terminal_shows_formatted_replies_without_control_sequences(
     assert "Traceback" not in terminal.output
 
 
-def test_ctrl_c_ends_the_chat_also_at_a_pin_prompt(environ: dict[str, str]) -> None:
+def test_ctrl_c_at_a_pin_prompt_ends_the_chat(environ: dict[str, str]) -> None:
     with (
         run_fake_messenger(build_reply("Your PIN?")) as messenger,
         open_chat(environ, messenger.url) as terminal,
@@ -360,5 +360,5 @@ def test_pin_prompt_is_detected(reply: str) -> None:
         "Type the six digits of the code that you were sent.",
     ],
 )
-def test_reply_without_pin_prompt_is_not_mistaken_for_one(reply: str) -> None:
+def test_reply_without_a_pin_prompt_is_not_detected_as_one(reply: str) -> None:
     assert not asks_for_pin(reply)

@@ -1,4 +1,4 @@
-"""Typed text is hidden exactly when the messenger asks for a PIN."""
+"""Detection of PIN prompts in the messenger's texts, in every language."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def test_pin_prompts_of_the_messenger_are_detected(language: Language, key: str)
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("key", OTHER_TEXT_KEYS)
-def test_texts_that_mention_a_pin_are_not_prompts(language: Language, key: str) -> None:
+def test_texts_that_only_mention_a_pin_are_not_prompts(language: Language, key: str) -> None:
     assert not asks_for_pin(TEXTS[language][key])
 
 

@@ -1,4 +1,4 @@
-"""Commands that inspect or change an installation, run on the command line."""
+"""`tapgate verify`, `tapgate keys` and `tapgate sign`, run as subprocesses."""
 
 import asyncio
 import os
@@ -96,7 +96,7 @@ async def test_api_keys_are_created_listed_and_deleted(
         (("keys", "delete", "shop"), "tapgate: KEY_ID must be an ID"),
     ],
 )
-async def test_invalid_argument_is_reported_in_one_line(
+async def test_invalid_keys_argument_is_reported_in_one_line(
     services: Services, harness: Harness, arguments: tuple[str, ...], error: str
 ) -> None:
     await harness.create_admin()
@@ -107,13 +107,13 @@ async def test_invalid_argument_is_reported_in_one_line(
 
 
 def parse_curl_headers(output: str) -> dict[str, str]:
-    """Parse the options as curl would."""
+    """Return the headers of curl's `-H` options."""
     options = output.split()
     assert set(options[::2]) == {"-H"}
     return dict(header.split(":", 1) for header in options[1::2])  # type: ignore[misc]
 
 
-async def test_signed_service_request_is_accepted(
+async def test_signed_service_request_is_accepted_only_for_its_own_query(
     services: Services, client: httpx2.AsyncClient
 ) -> None:
     path = "/api/v1/subscribers?limit=1"
@@ -124,7 +124,7 @@ async def test_signed_service_request_is_accepted(
 
 
 @pytest.mark.parametrize("kind", ["pos", "partner"])
-async def test_signed_requests_are_authenticated(
+async def test_request_signed_for_pos_or_partner_is_authenticated(
     services: Services, harness: Harness, client: httpx2.AsyncClient, kind: str
 ) -> None:
     signer = await (harness.create_processor() if kind == "pos" else harness.create_partner())
@@ -138,7 +138,9 @@ async def test_signed_requests_are_authenticated(
     assert response.json()["code"] == "FORBIDDEN"  # authenticated, but without permission
 
 
-async def test_body_can_be_signed_from_a_file(services: Services, tmp_path: Path) -> None:
+async def test_body_from_a_file_is_signed_like_the_same_text(
+    services: Services, tmp_path: Path
+) -> None:
     body = tmp_path / "body.json"
     body.write_text('{"amount": "5.00"}')
     sign = ("sign", "pos", "POST", "/x", "--key-id", "key_1", "--secret", "s")

@@ -1,4 +1,4 @@
-"""The operator's name in the audit log, including processes of unnamed users."""
+"""Name of the operator in the audit log when the user of the process has no name."""
 
 import os
 

@@ -54,7 +54,7 @@ MESSENGER = Principal(kind="service", id="messenger", name="messenger")
 
 
 class FakeAuthenticator:
-    """Accepts the identity stated in the headers."""
+    """Authenticates by the ID in the headers, without verifying a signature or token."""
 
     bearers: Mapping[bytes, Principal] = {
         f"Bearer {principal.id}".encode(): principal
@@ -260,7 +260,7 @@ async def echo(request: RequestContext, body: bytes) -> Reply[bytes]:
 
 @things.post("/api/v1/large-body", access=Access(public=True), body_limit=512 * 1024)
 async def echo_large(request: RequestContext, body: bytes) -> Reply[bytes]:
-    """Return the request body, with a larger limit than the default."""
+    """Return the request body; the body limit is above the default."""
     return Reply(body)
 
 
@@ -330,7 +330,7 @@ async def run_edge_app(folder: Path, **environ: str) -> AsyncIterator[EdgeApp]:
     await services.throttle.close()
 
 
-#: A generated id is random hexadecimal: one in a few thousand contains the digits of a PIN.
+#: Fixed request ID, because a random hexadecimal ID may contain the digits of the PIN.
 TRACE_HEADERS = {"X-Request-ID": "traced"}
 
 

@@ -10,7 +10,7 @@ _ATTEMPTS = 3
 
 
 class FakeTransport:
-    """The transport of a connection whose client does not read its response."""
+    """Transport that records the status of the first response."""
 
     def __init__(self) -> None:
         self.status: int | None = None
@@ -62,7 +62,7 @@ class FakeConfig:
 
 
 async def send_request(protocol: Any, app: Any, reads: Sequence[bytes]) -> int | None:
-    """Send data until the response arrives; return its status, or None without a response."""
+    """Send data until a response starts or the data ends; return the status, or None."""
     transport = FakeTransport()
     connection = protocol(FakeConfig(app), FakeServerState(), {})
     connection.connection_made(transport)
@@ -77,7 +77,7 @@ async def send_request(protocol: Any, app: Any, reads: Sequence[bytes]) -> int |
         readable.cancel()
         responded.cancel()
     if not transport.responded.is_set():
-        # The request never ends, so only a timeout would close the connection.
+        # The response may still be pending. A request that never ends gets none.
         for _ in range(20):
             await asyncio.sleep(0)
     connection.connection_lost(None)
@@ -86,7 +86,7 @@ async def send_request(protocol: Any, app: Any, reads: Sequence[bytes]) -> int |
 
 
 async def measure_peak_memory(protocol: Any, app: Any, reads: Sequence[bytes]) -> int:
-    """Return the peak of additionally allocated bytes."""
+    """Return the peak number of bytes allocated while the request is processed."""
     tracemalloc.reset_peak()
     before, _ = tracemalloc.get_traced_memory()
     await send_request(protocol, app, reads)
@@ -97,9 +97,9 @@ async def measure_peak_memory(protocol: Any, app: Any, reads: Sequence[bytes]) -
 async def measure_cpu_seconds(
     protocol: Any, app: Any, reads: Sequence[bytes], target: float
 ) -> float:
-    """Return the lowest CPU time of a few attempts.
+    """Return the lowest CPU time of at most `_ATTEMPTS` attempts.
 
-    Stops after the first attempt that takes less than `target`.
+    Stops after the first attempt that takes less than `target` seconds.
     """
     lowest = float("inf")
     for _ in range(_ATTEMPTS):
@@ -112,7 +112,7 @@ async def measure_cpu_seconds(
 
 
 def calibrate_cpu() -> float:
-    """Return the CPU time of a fixed amount of interpreter work: about ten milliseconds."""
+    """Return the lowest of five CPU times of fixed interpreter work, about ten milliseconds."""
     attempts = []
     for _ in range(5):
         started = time.thread_time()

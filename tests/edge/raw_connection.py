@@ -94,7 +94,7 @@ class RawConnection:
             return await self._reader.read(1) == b""
 
     def send_eof(self) -> None:
-        """Close the sending side of the connection."""
+        """Half-close the connection: the client sends nothing more but can still receive."""
         self._writer.write_eof()
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class RawConnection:
 
 @asynccontextmanager
 async def open_connection(port: int, window: int | None = None) -> AsyncIterator[RawConnection]:
-    """Open a connection; `window` limits how much the client receives before it reads."""
+    """Open a connection; `window` limits the client's receive buffers, in bytes."""
     sock = socket.socket()
     if window is not None:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window)

@@ -121,7 +121,7 @@ class FakeServerState:
 
 
 class FakeConfig:
-    """An application that responds with the status in the path."""
+    """Server configuration whose application responds with the status in the path."""
 
     def __init__(self) -> None:
         self.loaded_app = self
@@ -147,6 +147,6 @@ def connect(loop: SimulatedLoop) -> SimulatedClient:
 
 
 async def drain_event_loop() -> None:
-    """Run the event loop until no task can make progress."""
+    """Run 100 iterations of the event loop, so that all ready tasks make progress."""
     for _ in range(100):
         await asyncio.sleep(0)

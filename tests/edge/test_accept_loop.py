@@ -25,7 +25,7 @@ def listener() -> Iterator[socket.socket]:
 
 @pytest.fixture
 async def server(gateway: EdgeApp, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[_Server]:
-    """A server that accepts only when the test calls it."""
+    """A server that accepts connections only when the test calls `_accept`."""
     monkeypatch.setattr(worker, "_ACCEPT_PAUSE_SECONDS", 3600.0)
     config = uvicorn.Config(
         cast(Any, gateway.app),
@@ -82,7 +82,7 @@ async def test_accept_batch_grows_while_connections_are_pending_and_then_resets(
     clients += await open_connections(listener, 3)
     assert await accept_connections(server, listener) == 2
     assert await accept_connections(server, listener) == 1
-    assert await accept_connections(server, listener) == 0  # another process was faster
+    assert await accept_connections(server, listener) == 0  # as after another process accepted them
     close_connections(clients)
 
 
@@ -102,8 +102,8 @@ async def test_too_many_open_files_leaves_connections_in_the_queue(
     close_connections(clients)
 
 
-async def test_lost_connection_is_closed(server: _Server) -> None:
-    lost = socket.socket()  # never connected, so every operation on it fails
+async def test_connection_lost_before_its_setup_is_not_registered(server: _Server) -> None:
+    lost = socket.socket()  # closed, so every operation on it fails
     lost.close()
     await server._connect(lost)
     assert server.server_state.connections == set()

@@ -1,4 +1,4 @@
-"""One request through the whole edge, and every way it can be rejected."""
+"""A request through the whole edge, and the ways in which it can be rejected."""
 
 import httpx2
 import pytest
@@ -149,7 +149,9 @@ async def test_literal_path_takes_precedence_over_a_template(gateway: EdgeApp) -
     assert response.json() == {"success": True}
 
 
-async def test_path_with_several_parameters_and_no_body(gateway: EdgeApp) -> None:
+async def test_path_with_several_parameters_is_matched_and_its_body_is_optional(
+    gateway: EdgeApp,
+) -> None:
     response = await gateway.client.post(
         "/api/v1/things/a/parts/b/use", headers=build_bearer_headers(WRITER)
     )

@@ -1,4 +1,4 @@
-"""Body limits: large enough for every acceptable value of the fields, and little more."""
+"""Body limits: large enough for every acceptable value, and at most 1 MiB for JSON."""
 
 from itertools import chain
 from typing import Annotated, Any, get_args, get_origin
@@ -13,7 +13,7 @@ from tapgate.edge.fields import FreeText, ListLength, Metadata, Text, TextRule
 from tapgate.edge.schemas import build_example
 from tapgate.gateway import ENDPOINT_GROUPS
 
-#: Files, and a token that is always short.
+#: Limits that are not computed from the fields: files, and a token that is always short.
 EXPLICIT_LIMITS = {
     "POST /api/v1/cards/upload-csv": 8 * MEBIBYTE,
     "POST /api/v1/subscribers/{id}/kyc-documents": 8 * MEBIBYTE,
@@ -25,7 +25,7 @@ ENDPOINTS = [
 
 
 def build_longest_value(kind: Any) -> Any:
-    """Return the value with the longest encoding if all its characters are escaped."""
+    """Return an acceptable value whose encoding is the longest when all characters are escaped."""
     rule, bare = get_rule_and_type(kind)
     if is_struct(bare):
         return {
@@ -42,7 +42,7 @@ def build_longest_value(kind: Any) -> Any:
 
 
 def encode_escaped(value: Any) -> bytes:
-    """Encode with every character escaped and indentation, as a client may."""
+    """Encode as indented JSON in which every character of a string value is escaped."""
     if isinstance(value, dict):
         members = [
             b'\n  "%b": %b' % (name.encode(), encode_escaped(item)) for name, item in value.items()

@@ -66,11 +66,11 @@ def test_total_limit_applies_to_all_addresses(tmp_path: Path) -> None:
 def test_trusted_proxy_has_no_address_limit_and_a_reserve(tmp_path: Path) -> None:
     connections = build_limit(tmp_path, 16, 2, "10.0.0.1")
     direct = admit_each(connections, *(f"192.0.2.{n}" for n in range(20)))
-    assert direct.count(True) == 14  # all but an eighth
+    assert direct.count(True) == 14  # one eighth is reserved for trusted proxies
     assert admit_each(connections, *["10.0.0.1"] * 3) == [True, True, False]
 
 
-async def test_worker_exempts_trusted_proxies_from_the_body_budget_share(
+async def test_worker_exempts_trusted_proxies_from_the_body_budget_per_address(
     gateway: EdgeApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     budget = BodyBudget(8_000)
@@ -122,7 +122,7 @@ async def test_excess_connection_gets_503_and_a_closed_connection_frees_its_slot
 async def serve(
     gateway: EdgeApp, protocol: Any, connections: ConnectionLimit
 ) -> AsyncIterator[int]:
-    """Run the application behind a worker's accept loop."""
+    """Run the application behind a worker's accept loop and yield the port."""
     config = uvicorn.Config(
         cast(Any, gateway.app),
         http=protocol,

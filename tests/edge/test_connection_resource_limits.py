@@ -23,7 +23,7 @@ HEALTH_REQUEST = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
 
 @pytest.fixture
 def body_budget(monkeypatch: pytest.MonkeyPatch) -> BodyBudget:
-    """A budget that one body of a few kibibytes above the free share exhausts."""
+    """A budget of 8 KiB that a single address may use completely."""
     budget = BodyBudget(8 * 1024, share=8 * 1024)
     monkeypatch.setattr(BoundedConnection, "body_budget", budget)
     return budget
@@ -214,7 +214,7 @@ async def test_credential_revoked_while_the_body_arrives_is_rejected(
     assert response.status_code == 401
 
 
-async def test_caller_is_charged_once_for_a_body_that_arrives_late(gateway: EdgeApp) -> None:
+async def test_caller_is_charged_once_for_a_request_with_a_body(gateway: EdgeApp) -> None:
     responses = [
         await gateway.client.post(
             "/api/v1/fund", content=b"{}", headers=build_bearer_headers(WRITER)
@@ -251,7 +251,7 @@ async def test_bodies_above_the_budget_get_503_and_small_ones_do_not(
             await asyncio.sleep(0.01)
 
 
-async def test_lost_connection_releases_its_share_of_the_budget(
+async def test_lost_connection_releases_its_bytes_of_the_body_budget(
     server: EdgeServer, body_budget: BodyBudget
 ) -> None:
     async with open_connection(server.port) as conn:
@@ -268,7 +268,7 @@ async def test_lost_connection_releases_its_share_of_the_budget(
 
 
 @pytest.mark.parametrize(("pause", "size"), [(10.0, 4), (1.0, 512)])
-async def test_body_below_the_minimum_rate_is_disconnected(
+async def test_client_that_sends_a_body_below_the_minimum_rate_is_disconnected(
     gateway: EdgeApp, pause: float, size: int
 ) -> None:
     """No single pause exceeds the stall timeout."""
@@ -319,7 +319,7 @@ async def test_client_that_reads_in_time_gets_its_pipelined_response() -> None:
     client.close()
 
 
-def test_one_address_holds_at_most_a_quarter_of_the_budget() -> None:
+def test_one_untrusted_address_holds_at_most_a_quarter_of_the_budget() -> None:
     budget = BodyBudget(8_000)
     budget.is_trusted = lambda address: address == "10.0.0.1"
     first, second, proxy = "2001:db8::1", "2001:db8::2", "10.0.0.1"
@@ -336,7 +336,7 @@ def test_one_address_holds_at_most_a_quarter_of_the_budget() -> None:
     assert (budget.used, budget._by_address) == (0, {})
 
 
-async def test_bodies_of_one_address_leave_room_for_others(
+async def test_bodies_of_one_address_above_a_quarter_of_the_budget_get_503(
     server: EdgeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     budget = BodyBudget(32 * 1024)
@@ -354,5 +354,5 @@ async def test_bodies_of_one_address_leave_room_for_others(
         assert (await first.read_response()).status_code == 200
 
 
-def test_both_services_share_one_budget() -> None:
+def test_gateway_protocol_uses_the_common_body_budget() -> None:
     assert HttpProtocol.body_budget is BoundedConnection.body_budget

@@ -1,4 +1,4 @@
-"""Decoding of bodies and queries: 400 for a wrong type, 422 for an unacceptable value."""
+"""Decoding of bodies and queries: 400 for malformed JSON or a wrong type, 422 for a bad value."""
 
 import json
 from typing import Annotated, Any
@@ -80,7 +80,7 @@ def get_validation_error(content: bytes, kind: type[msgspec.Struct] = Thing) -> 
         ),
     ],
 )
-def test_wrong_type_returns_400(content: bytes, fields: dict[str, str]) -> None:
+def test_malformed_json_or_wrong_type_returns_400(content: bytes, fields: dict[str, str]) -> None:
     assert get_validation_error(content) == (400, fields)
 
 
@@ -134,7 +134,7 @@ def test_metadata_values_are_kept_unchanged(value: Any) -> None:
     assert thing.metadata == {"a": value}
 
 
-def test_only_the_first_invalid_items_are_reported() -> None:
+def test_only_the_first_20_invalid_items_are_reported() -> None:
     status, fields = get_validation_error(build_body(parts=[{"label": ""}] * 1000))
     assert (status, len(fields)) == (422, 20)
 
@@ -239,7 +239,7 @@ def test_invalid_value_returns_400_where_the_endpoint_declares_it() -> None:
     }
 
 
-def test_type_without_rules_is_rejected_at_declaration() -> None:
+def test_unsupported_body_type_is_rejected_when_its_check_is_compiled() -> None:
     class Anything(msgspec.Struct):
         value: Any
 

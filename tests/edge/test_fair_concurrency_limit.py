@@ -78,11 +78,11 @@ async def test_new_group_displaces_the_newest_caller_of_the_longest_queue() -> N
     callers = ConcurrentCallers(build_limit(queue=3))
     await callers.start("a", "a", "a", "a", "b", "c", "d")
     await callers.finish(4)
-    # "d" finds three groups with one caller each, so no group can be displaced.
+    # "d" finds three groups with one caller each, so it displaces none of them.
     assert await callers.gather_statuses() == [200, 200, 503, 503, 200, 200, 503]
 
 
-async def test_group_is_limited_to_its_share_of_the_slots() -> None:
+async def test_group_is_limited_to_its_maximum_number_of_slots() -> None:
     callers = ConcurrentCallers(build_limit(slots=3, slots_per_group=2))
     await callers.start("a", "a", "a", "b")
     assert callers.run_order == ["a", "a", "b"]
@@ -113,12 +113,12 @@ async def test_canceled_callers_release_their_slots(callers: ConcurrentCallers) 
     assert callers.run_order == ["a", "c", "d"]
 
 
-async def test_caller_canceled_when_its_turn_comes_passes_the_slot_on(
+async def test_caller_canceled_when_it_gets_a_slot_passes_the_slot_on(
     callers: ConcurrentCallers,
 ) -> None:
     await callers.start("a", "b", "c")
     callers._gate.release()
-    await asyncio.sleep(0)  # "a" leaves and hands its slot to "b", which has not run yet
+    await asyncio.sleep(0)  # "a" leaves and passes its slot to "b", which has not run yet
     callers.tasks[1].cancel()
     for _ in range(10):
         await asyncio.sleep(0)
@@ -129,7 +129,7 @@ async def test_canceled_waiter_does_not_block_its_group(
     callers: ConcurrentCallers,
 ) -> None:
     await callers.start("a", "b", "b")
-    # In one step: the first "b" is canceled, and "a" leaves before "b" leaves the queue.
+    # The first "b" is canceled, and "a" releases its slot before "b" is removed from the queue.
     (canceled_waiter, _) = callers._limit._waiters["b"]
     canceled_waiter.cancel()
     callers._gate.release()

@@ -1,4 +1,4 @@
-"""Fuzzed requests never cause a 500, get a valid error body, and are never echoed."""
+"""Fuzzed requests never cause a 5xx, and their error bodies are valid and echo no input."""
 
 import json
 from collections.abc import AsyncIterator

@@ -21,7 +21,7 @@ def test_every_worker_lists_the_samples_of_all_workers(tmp_path: Path) -> None:
         }
         assert [sample.seconds for sample in worker.list_requests()] == [0.25]
     first.close()
-    assert len(second.list_batches()) == 2  # one worker has just exited
+    assert len(second.list_batches()) == 2  # samples of an exited worker are kept
     second.close()
 
 

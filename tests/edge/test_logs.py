@@ -1,4 +1,4 @@
-"""Request logs: what is written and what never is."""
+"""Logs of requests and errors, which contain no secrets or request values."""
 
 import asyncio
 import gc
@@ -184,7 +184,7 @@ REQUEST_LINE = logs.RequestLogLine(
 )
 
 
-def test_closed_log_does_not_block_requests(log_capture: LogCapture) -> None:
+def test_log_pipe_closed_by_its_reader_does_not_block_requests(log_capture: LogCapture) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     logs.configure(LogStream(writer))
@@ -198,7 +198,7 @@ def test_unread_log_does_not_block_requests_and_reports_missing_lines(
 ) -> None:
     reader, writer = os.pipe()
     logs.configure(LogStream(writer))
-    structlog.get_logger().info("long", words=["x" * 100] * 100)  # more than one write takes
+    structlog.get_logger().info("long", words=["x" * 100] * 100)  # longer than one write can take
     for _ in range(2_000):  # more than the pipe holds
         logs.write_request(REQUEST_LINE)
     written = os.read(reader, 1 << 20).count(b"\n")

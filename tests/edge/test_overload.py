@@ -21,7 +21,9 @@ def _lower_concurrency_limit(
     monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Iterator[None]:
     if "server" in request.fixturenames:
-        request.getfixturevalue("server")  # it must stop after the waits are released
+        request.getfixturevalue(
+            "server"
+        )  # set up first, so that it stops after the waits are released
     monkeypatch.setattr(overload, "MAX_CONCURRENT_REQUESTS", MAX_CONCURRENT)
     release_waits.clear()
     yield

@@ -16,7 +16,7 @@ def test_date_covers_the_whole_day_in_the_platform_time_zone() -> None:
     assert parse_period_end("2026-01-31", CAIRO) == datetime(2026, 1, 31, 22, tzinfo=UTC)
 
 
-def test_end_time_includes_its_last_millisecond() -> None:
+def test_period_end_includes_the_millisecond_of_the_given_time() -> None:
     bound = PeriodBoundRule().check("2026-01-31T12:00:00+01:00")
     assert parse_period_start(bound, CAIRO) == datetime(2026, 1, 31, 11, tzinfo=UTC)
     assert parse_period_end(bound, CAIRO) == datetime(2026, 1, 31, 11, 0, 0, 1000, tzinfo=UTC)

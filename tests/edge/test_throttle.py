@@ -35,7 +35,7 @@ print(sum(buckets.take("shared").is_allowed for _ in range(40_000)), flush=True)
 
 
 class FakeMonotonicClock:
-    """A manually advanced monotonic clock, so that no token is refilled while a test runs."""
+    """A monotonic clock that only the test advances, so that no token is refilled by chance."""
 
     def __init__(self) -> None:
         self.nanoseconds = 7_000_000_000
@@ -142,9 +142,7 @@ def test_killed_process_leaves_no_lock_behind(tmp_path: Path) -> None:
         buckets.close()
 
 
-def test_file_from_an_earlier_boot_rejects_no_request(
-    tmp_path: Path, clock: FakeMonotonicClock
-) -> None:
+def test_buckets_from_an_earlier_boot_start_full(tmp_path: Path, clock: FakeMonotonicClock) -> None:
     path = tmp_path / "buckets"
     clock.advance(3_600_000_000)
     before = NodeBuckets(path, RateLimit(1, 1))
@@ -192,7 +190,7 @@ def test_unwritable_data_folder_falls_back_to_a_private_temporary_folder(
 
 @pytest.fixture
 def _raise_cache_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Raise the cache timeout for slow machines."""
+    """Raise the cache timeout, so that no cache request times out on a slow machine."""
     monkeypatch.setattr(cache_buckets, "_TIMEOUT_SECONDS", 30.0)
 
 

@@ -45,7 +45,7 @@ from tapgate.messenger.routes.access import PUBLIC
 _MAX_STALL_FACTOR = 4.0
 _MAX_STALL_FACTOR_PER_MEBIBYTE = 12.0
 _MAX_MEMORY_BYTES = 3 * MEBIBYTE
-#: Bytes of memory per byte of the body: a copy or two. The messenger decodes its provider's
+#: Bytes of memory per byte of the body: a few copies. The messenger decodes its provider's
 #: requests without a schema and creates an object for each value.
 _GATEWAY_MEMORY_FACTOR = 4
 _MESSENGER_MEMORY_FACTOR = 40
@@ -167,9 +167,9 @@ MeasureCost = Callable[[AttackCase], Coroutine[Any, Any, float]]
 
 
 def skip_equivalent_routes(cases: Iterator[AttackCase]) -> Iterator[AttackCase]:
-    """Skip routes that are equivalent to an earlier one until the body is complete.
+    """Skip routes that process an incomplete body in the same way as an earlier route.
 
-    Equivalent means the same service, method, body limit and need for a credential.
+    These are routes with the same service, method, body limit and need for a credential.
     """
     seen: dict[Any, str] = {}
     for case in cases:
@@ -212,7 +212,7 @@ async def test_no_request_stalls_the_event_loop(build_cases: BuildCases) -> None
     )
 
 
-async def test_no_request_needs_much_memory(build_cases: BuildCases) -> None:
+async def test_no_request_exceeds_its_memory_limit(build_cases: BuildCases) -> None:
     async def measure_memory(case: AttackCase) -> float:
         target, attack, protocol, app, factor = case
         size = min(sum(map(len, attack.chunks)), target.body_limit)

@@ -17,21 +17,21 @@ _UNBOUNDED_BYTES = MEBIBYTE
 
 @dataclass(frozen=True)
 class Target:
-    """An endpoint of the gateway or the messenger, as known to a client."""
+    """An endpoint of the gateway or the messenger, as a client sees it."""
 
     name: str
     method: str
     path: str
     body_limit: int
     is_public: bool
-    example: dict[str, Any] | None  # a valid body, or None if it accepts no JSON
+    example: dict[str, Any] | None  # a valid body, or None if the endpoint accepts no JSON
     parameters: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class AttackRequest:
     name: str
-    chunks: list[bytes]  # as they arrive
+    chunks: list[bytes]  # one per read
     with_credential: bool = True
 
 
@@ -70,7 +70,7 @@ def _build_worst_bodies(example: dict[str, Any], size: int) -> Iterator[tuple[st
         "four-byte characters": b'"%b"' % ("\U0001f600" * (room // 4 - 9)).encode(),
         "bad UTF-8": b'"%b\xff"' % (b"\xc3\xa9" * (room // 2 - 20)),
     }
-    # A null makes the decoder run twice. The values are assigned to the fields in turn.
+    # A null makes the decoder run twice. Each value also replaces one field of the example.
     with_null = example | dict.fromkeys(list(example)[:1])
     for index, (label, value) in enumerate(values.items()):
         yield f"{label} beside null", _set_member(with_null, "unknown", value)

@@ -21,7 +21,7 @@ async def two_gateways(
 
 @pytest.fixture
 async def two_ledgers(database_url: str, database: Database) -> AsyncIterator[TwoLedgers]:
-    """Two ledger processes with separate clocks; the books must balance after each test."""
+    """Two ledgers with separate slots and clocks; the books must balance after each test."""
     async with TwoLedgers.open(database_url, database) as two_ledgers:
         yield two_ledgers
     await require_balanced_books(database)

@@ -23,7 +23,7 @@ EMAIL, PASSWORD = "eve@example.com", "correct horse battery"
 
 @pytest.fixture
 async def admin_id(harness: Harness) -> str:
-    """Create an admin who can log in, and return the ID."""
+    """Create an admin who can log in, and return the admin's ID."""
     new = {"email": EMAIL, "password": PASSWORD, "name": "Eve", "role": "system_admin"}
     response = await harness.client.post(ADMINS_URL, json=new, auth=await harness.create_admin())
     assert response.status_code == 201, response.text
@@ -55,10 +55,10 @@ async def valid_token(harness: Harness, admin_id: str) -> str:
     return str((await log_in(harness.client))["token"])
 
 
-async def test_token_without_a_signature_is_rejected(
+async def test_token_without_a_signature_or_a_valid_algorithm_is_rejected(
     client: httpx2.AsyncClient, valid_token: str
 ) -> None:
-    """`alg: none` in any spelling is the oldest way to forge a token."""
+    """Covers `alg: none` in several spellings, other invalid algorithms, and missing parts."""
     header, claims, signature = valid_token.split(".")
     assert await get_status(client, valid_token) == 200
     sid = jwt.get_unverified_header(valid_token)["sid"]
@@ -79,7 +79,7 @@ async def test_token_without_a_signature_is_rejected(
 async def test_token_signed_with_another_key_is_rejected(
     client: httpx2.AsyncClient, valid_token: str
 ) -> None:
-    """Covers keys embedded in or named by the token, guessed keys, and a public key as secret."""
+    """Covers keys embedded in or named by the token, guessed keys, and RSA keys."""
     sid = jwt.get_unverified_header(valid_token)["sid"]
     claims = jwt.decode(valid_token, options={"verify_signature": False})
     private = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -112,10 +112,10 @@ async def test_token_signed_with_another_key_is_rejected(
     assert await get_status(client, f"{signed}.{confused}") == 401
 
 
-async def test_claims_of_a_signed_token_do_not_override_its_session(
+async def test_validly_signed_token_with_changed_claims_gains_no_access(
     client: httpx2.AsyncClient, harness: Harness, admin_id: str
 ) -> None:
-    """The token has a valid signature but claims more rights, another admin, or other times."""
+    """Covers a higher role, another admin, invalid expiry and issue times, and an audience."""
     secret = harness.services.settings.jwt_secret
     support = await harness.create_admin("S")
     token = support._credential
@@ -146,10 +146,10 @@ async def test_claims_of_a_signed_token_do_not_override_its_session(
         assert (await client.get(ME_URL, auth=sign_token(**times))).status_code == 401, times
 
 
-async def test_truncated_or_padded_token_is_rejected(
+async def test_truncated_padded_or_altered_token_is_rejected(
     client: httpx2.AsyncClient, valid_token: str
 ) -> None:
-    """Lenient base64 decoders skip unknown characters, so two strings could be one token."""
+    """Lenient base64 decoders skip unknown characters, so several strings could be one token."""
     cuts = [valid_token[:length] for length in range(1, len(valid_token), 7)]
     padded = [valid_token + end for end in ("=", "==", "!", ".", "%20", " x", ",", valid_token)]
     altered = [
@@ -178,7 +178,7 @@ async def test_token_of_another_installation_is_rejected(
 async def test_token_types_are_not_interchangeable(
     client: httpx2.AsyncClient, harness: Harness, admin_id: str
 ) -> None:
-    """A refresh token accepted as an access token would stay valid for thirty days in logs."""
+    """A refresh token is valid for 30 days, so it must not be accepted as an access token."""
     tokens = await log_in(client)
     key = await harness.create_api_key("subscribers:read")
     assert await get_status(client, tokens["refresh_token"]) == 401
@@ -191,7 +191,7 @@ async def test_token_types_are_not_interchangeable(
 async def test_concurrent_use_of_one_refresh_token_ends_the_session(
     client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, admin_id: str
 ) -> None:
-    """Reuse means that the token was stolen, and thief and owner are indistinguishable."""
+    """Reuse indicates theft, and the gateway cannot distinguish the thief from the owner."""
     tokens = await log_in(client)
     responses = await asyncio.gather(
         *(
@@ -226,13 +226,13 @@ async def test_reuse_of_an_old_refresh_token_ends_the_session(
     assert (await refresh(client, newest["refresh_token"])).status_code == 401
 
 
-async def test_logout_and_disabling_an_admin_revoke_all_tokens(
+async def test_logout_and_disabling_an_admin_revoke_access_and_refresh_tokens(
     client: httpx2.AsyncClient,
     other_process_client: httpx2.AsyncClient,
     harness: Harness,
     admin_id: str,
 ) -> None:
-    """A logout that only deletes a cookie would leave the refresh token valid for a month."""
+    """Enabling the admin again does not make the revoked tokens valid."""
     tokens = await log_in(client)
     response = await client.post(LOGOUT_URL, headers={"Authorization": f"Bearer {tokens['token']}"})
     assert response.status_code == 204

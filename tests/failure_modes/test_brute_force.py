@@ -35,7 +35,7 @@ def count_codes(responses: Sequence[httpx2.Response]) -> Counter[str]:
 
 
 async def build_pin_attempts(harness: Harness) -> tuple[dict[str, Any], dict[str, TryPin]]:
-    """Return a subscriber and every request that verifies the subscriber's PIN."""
+    """Return a subscriber, and one request per endpoint that verifies the subscriber's PIN."""
     pos = await PosDriver.create(harness)
     holder, card = pos.customer, pos.card
     friend = await harness.create_subscriber()
@@ -114,8 +114,8 @@ async def test_all_endpoints_that_verify_a_pin_share_three_attempts(
 ) -> None:
     """Attempts are counted atomically and per subscriber.
 
-    A counter per endpoint would allow three attempts at each of them, and a counter that is read
-    before it is written would allow as many as run concurrently.
+    A counter per endpoint would allow three attempts at each endpoint. A counter that is read
+    before it is written would allow all attempts that run concurrently.
     """
     holder, attempts = await build_pin_attempts(harness)
     responses = await asyncio.gather(
@@ -209,7 +209,7 @@ async def create_unlinked_cards(harness: Harness, count: int) -> list[str]:
 async def test_all_endpoints_that_verify_an_agent_pin_share_three_attempts(
     harness: Harness, clients: Clients
 ) -> None:
-    """An agent's PIN authorizes moving other people's cash."""
+    """An agent's PIN authorizes cash-ins, cash-outs, and float transfers."""
     agent, customer = (
         await create_agent(harness, balance="100"),
         await harness.create_subscriber(balance="50"),
@@ -242,7 +242,7 @@ async def test_all_endpoints_that_verify_an_agent_pin_share_three_attempts(
 async def test_one_time_code_for_a_restricted_record_allows_three_attempts(
     harness: Harness, clients: Clients
 ) -> None:
-    """A million codes are few if concurrent attempts are not counted."""
+    """A six-digit code can be guessed if concurrent attempts are not all counted."""
     holder, admin = await harness.create_restricted_subscriber(), await harness.create_admin("S")
     url = f"{API_PREFIX}/subscribers/{holder['id']}/restricted-access"
     assert (await harness.client.post(url, auth=admin)).is_success
@@ -262,7 +262,7 @@ async def test_one_time_code_for_a_restricted_record_allows_three_attempts(
 
 
 @pytest.fixture
-def compared_passwords(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
+def compared_hashes(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
     """Stored hashes passed to the password check; None means that no such account exists."""
     hashes: list[str | None] = []
     matches = Passwords.matches
@@ -276,7 +276,7 @@ def compared_passwords(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
 
 
 async def test_password_comparisons_are_limited_across_spellings_addresses_and_processes(
-    harness: Harness, clients: Clients, compared_passwords: list[str | None]
+    harness: Harness, clients: Clients, compared_hashes: list[str | None]
 ) -> None:
     """Email spelling, a forged X-Forwarded-For, and another process grant no extra attempts."""
     email = "eve@example.com"
@@ -302,21 +302,21 @@ async def test_password_comparisons_are_limited_across_spellings_addresses_and_p
         "UNAUTHORIZED": max_failures,
         "RATE_LIMITED": 18 - max_failures,
     }
-    assert len(compared_passwords) == max_failures
+    assert len(compared_hashes) == max_failures
     credentials = {"email": email, "password": "correct horse battery"}
     for process_client in clients:
         assert count_codes([await process_client.post(LOGIN_URL, json=credentials)]) == {
             "RATE_LIMITED": 1
         }
-    assert len(compared_passwords) == max_failures
+    assert len(compared_hashes) == max_failures
 
 
 async def test_login_does_not_reveal_whether_an_admin_account_exists(
-    harness: Harness, compared_passwords: list[str | None]
+    harness: Harness, compared_hashes: list[str | None]
 ) -> None:
-    """Status, body, headers, and work done are the same for unknown emails.
+    """Status, body, header names, and password comparisons are the same for an unknown email.
 
-    The rate limit response after too many attempts is the same as well.
+    This includes the rate limit response after too many attempts.
     """
     known, unknown = "eve@example.com", "nobody@example.com"
     new = {"email": known, "password": "correct horse battery", "name": "E", "role": "finance_user"}
@@ -333,4 +333,4 @@ async def test_login_does_not_reveal_whether_an_admin_account_exists(
         return responses
 
     assert await list_responses(known) == await list_responses(unknown)
-    assert Counter(stored is None for stored in compared_passwords) == {False: 5, True: 5}
+    assert Counter(stored is None for stored in compared_hashes) == {False: 5, True: 5}

@@ -30,7 +30,7 @@ from tapgate.store.database import Database
 DAILY_LIMIT = 100
 HALF_AN_HOUR = timedelta(minutes=30)
 
-#: Time zone, a moment on the day before the change, and the length of the changed day in hours.
+#: Time zone, a time on the day before the change, and the length of the next local day in hours.
 DST_CHANGES = [
     ("Europe/London", datetime(2026, 3, 28, 12, tzinfo=UTC), 23),
     ("Europe/London", datetime(2026, 10, 24, 12, tzinfo=UTC), 25),
@@ -47,7 +47,7 @@ DST_CHANGES = [
 async def test_daily_limit_resets_once_at_local_midnight_when_clocks_change(
     database_url: str, database: Database, zone: str, start: datetime, hours: float
 ) -> None:
-    """Treating a 23- or 25-hour day as 24 hours would reset the limit an hour off, or twice."""
+    """Treating a 23- or 25-hour day as 24 hours would reset the limit too early, late, or twice."""
     async with TwoLedgers.open(database_url, database, zone) as ledgers:
         await ledgers.set_limits(daily_limit=DAILY_LIMIT)
         sender, receiver = await ledgers.create_pair(100_00)
@@ -63,17 +63,17 @@ async def test_daily_limit_resets_once_at_local_midnight_when_clocks_change(
             else:
                 assert outcome.code == Code.DAILY_LIMIT_EXCEEDED
             now += HALF_AN_HOUR
-    # Exactly one payment per day, in the first half hour of that day.
+    # Exactly one transfer per day; from the second day on, it is the first attempt of the day.
     assert set(spent.values()) == {DAILY_LIMIT}
-    assert all(_is_first_of_day(moment, zone) for moment in resets[1:])
+    assert all(_is_first_attempt_of_day(reset_at, zone) for reset_at in resets[1:])
     assert len(resets) >= 3
     assert resets[2] - resets[1] == timedelta(hours=hours)
     await require_balanced_books(database)
 
 
-def _is_first_of_day(moment: datetime, zone: str) -> bool:
+def _is_first_attempt_of_day(at: datetime, zone: str) -> bool:
     time_zone = ZoneInfo(zone)
-    return get_platform_day(moment - HALF_AN_HOUR, time_zone) < get_platform_day(moment, time_zone)
+    return get_platform_day(at - HALF_AN_HOUR, time_zone) < get_platform_day(at, time_zone)
 
 
 async def test_daily_limit_resets_once_when_midnight_occurs_twice(
@@ -107,7 +107,7 @@ async def test_daily_limit_resets_once_when_midnight_occurs_twice(
         (datetime(2026, 4, 30, tzinfo=UTC), datetime(2026, 5, 1, tzinfo=UTC)),
     ],
 )
-async def test_monthly_limit_ends_with_the_last_day_of_the_month(
+async def test_monthly_limit_resets_on_the_first_day_of_the_month(
     two_ledgers: TwoLedgers, last: datetime, first: datetime
 ) -> None:
     """Covers month lengths, the leap day, and the end of the year."""
@@ -134,13 +134,13 @@ async def test_monthly_limit_ends_with_the_last_day_of_the_month(
 async def test_clock_skew_around_midnight_does_not_grant_one_day_two_limits(
     two_ledgers: TwoLedgers,
 ) -> None:
-    """One process is a second behind, so the two processes disagree about the current day."""
+    """One clock is just before midnight and the other just after it."""
     await two_ledgers.set_limits(daily_limit=DAILY_LIMIT)
     sender, receiver = await two_ledgers.create_pair(100_00)
     midnight = datetime(2026, 3, 11, tzinfo=UTC)
     two_ledgers.first.clock.now = midnight + timedelta(seconds=1)
     two_ledgers.second.clock.now = midnight - timedelta(seconds=1)
-    # One process has already started the new day.
+    # The first process has already used part of the new day's limit.
     assert (await two_ledgers.submit_transfer(two_ledgers.first, sender, receiver, 10)).code is None
     codes = [
         (await two_ledgers.submit_transfer(two_ledgers.second, sender, receiver, 30)).code
@@ -149,17 +149,17 @@ async def test_clock_skew_around_midnight_does_not_grant_one_day_two_limits(
     assert codes == [None] * 3 + [Code.DAILY_LIMIT_EXCEEDED] * 2
 
 
-async def test_concurrent_payments_with_clock_skew_around_midnight_stay_within_two_daily_limits(
+async def test_concurrent_transfers_with_clock_skew_around_midnight_stay_within_two_daily_limits(
     two_ledgers: TwoLedgers,
 ) -> None:
-    """Concurrent variant of the previous test, with an undefined order of requests."""
+    """The order in which the two processes execute the transfers is undefined."""
     await two_ledgers.set_limits(daily_limit=DAILY_LIMIT)
     sender, receiver = await two_ledgers.create_pair(100_00)
     midnight = datetime(2026, 3, 11, tzinfo=UTC)
     two_ledgers.first.clock.now = midnight + timedelta(seconds=1)
     two_ledgers.second.clock.now = midnight - timedelta(seconds=1)
     codes = await two_ledgers.submit_concurrently(sender, receiver, 10, times=60)
-    # In any order: at most two daily limits in total, and the new day's limit at most once.
+    # In any order: at most two daily limits in total, and at most one per day.
     assert 10 <= codes[None] <= 20
     by_day = await two_ledgers.first.database.fetch(
         """SELECT usage_day, sum(amount)::bigint AS spent FROM transactions
@@ -190,7 +190,7 @@ steps = st.lists(
 async def test_clock_jumps_never_grant_a_day_two_limits(
     two_ledgers: TwoLedgers, plan: list[tuple[int, int, int, bool]]
 ) -> None:
-    """Clocks of either process jump back and forward by hours or days, with refunds in between."""
+    """Either clock jumps back or forward by one second to 35 days, with refunds in between."""
     ledgers = two_ledgers
     await ledgers.set_limits(daily_limit=DAILY_LIMIT, monthly_limit=3 * DAILY_LIMIT)
     start = datetime(2026, 3, 28, 23, 59, 59, tzinfo=UTC)
@@ -230,14 +230,16 @@ async def test_clock_jumps_never_grant_a_day_two_limits(
     for row in rows:
         by_day[row["usage_day"]] += row["spent"]
         by_month[row["usage_day"].year, row["usage_day"].month] += row["spent"]
-    # Usage is booked only on days and months that a clock showed, and never exceeds a limit.
+    # Usage is counted only on days and in months that a clock showed, and never exceeds a limit.
     assert set(by_day) <= days
     assert set(by_month) <= months
     assert all(spent <= DAILY_LIMIT for spent in by_day.values())
     assert all(spent <= 3 * DAILY_LIMIT for spent in by_month.values())
 
 
-async def test_ids_stay_unique_when_the_clock_goes_back(two_ledgers: TwoLedgers) -> None:
+async def test_ids_stay_unique_and_follow_the_clock_when_it_goes_back(
+    two_ledgers: TwoLedgers,
+) -> None:
     """Time-based IDs must neither repeat nor continue from the time before the jump."""
     sender, receiver = await two_ledgers.create_pair(100_00)
     created: list[int] = []
@@ -257,7 +259,7 @@ async def test_ids_stay_unique_when_the_clock_goes_back(two_ledgers: TwoLedgers)
     ]
 
 
-async def test_payment_after_the_clock_went_back_is_listed_on_its_own_day(
+async def test_transfer_after_the_clock_went_back_is_listed_on_its_own_day(
     settings: Settings, database_url: str, database: Database
 ) -> None:
     """Lists select a day by ID range, so IDs must follow the clock when it goes back."""
@@ -308,7 +310,7 @@ async def test_audit_chain_stays_valid_when_the_clock_goes_back(two_gateways: Tw
 async def test_clock_far_ahead_neither_loses_money_nor_grants_extra_allowance(
     two_ledgers: TwoLedgers,
 ) -> None:
-    """One process is briefly 700 days ahead; each of those days must not grant its own limit."""
+    """One clock is 700 days ahead; the days in between must not grant limits of their own."""
     await two_ledgers.set_limits(daily_limit=DAILY_LIMIT)
     sender, receiver = await two_ledgers.create_pair(100_00)
     ahead, correct = two_ledgers.ledgers

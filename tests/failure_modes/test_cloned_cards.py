@@ -66,7 +66,7 @@ async def test_blocked_card_uid_cannot_be_uploaded_under_a_new_serial(
     for client in two_gateways.clients:
         response = await terminal.with_client(client).pay("1", "REAL-1", PIN)
         assert require_error(response) == (403, "CARD_NOT_ACTIVE")
-    # It cannot be linked to another subscriber either.
+    # The blocked card cannot be linked to another subscriber.
     thief = await two_gateways.create_customer()
     linked = await two_gateways.app.post(
         "cards/link", subscriber_id=thief.id, card_serial="REAL-1", pin=PIN
@@ -115,7 +115,7 @@ async def test_card_linked_to_two_subscribers_concurrently_debits_only_one_walle
 
 
 async def test_no_payment_is_accepted_after_the_card_was_blocked(two_gateways: TwoGateways) -> None:
-    """The card is blocked through one process and tapped at both."""
+    """One process blocks the card while both processes receive payments with it."""
     aminata, terminal = (
         await two_gateways.create_customer("100"),
         (await two_gateways.create_merchant()).server,

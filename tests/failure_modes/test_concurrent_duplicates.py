@@ -11,10 +11,10 @@ from journeys.api_caller import require_success
 from journeys.concurrency import Client, PendingResponse, count_outcomes
 from tapgate import ids
 
-every_route = pytest.mark.parametrize("route", ROUTES)
+parametrize_routes = pytest.mark.parametrize("route", ROUTES)
 
 
-@every_route
+@parametrize_routes
 async def test_concurrent_duplicates_at_two_processes_move_the_money_once(
     two_gateways: TwoGateways, route: str
 ) -> None:
@@ -71,7 +71,7 @@ async def test_duplicate_of_a_request_whose_database_session_dies_moves_the_mone
 
 
 async def _wait_for_blocked_sessions(two_gateways: TwoGateways, count: int) -> None:
-    """Wait until exactly `count` sessions are blocked by a lock."""
+    """Wait up to 30 seconds until exactly `count` database sessions wait for a lock."""
     async with asyncio.timeout(30):
         while count != await two_gateways.harness.services.database.fetchval(
             """SELECT count(*) FROM pg_stat_activity

@@ -1,4 +1,4 @@
-"""Failure mode: concurrent requests, or a second channel, exceed a limit."""
+"""Failure mode: concurrent requests, or requests through several channels, exceed a limit."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ from tapgate.errors import Code
 DAILY_LIMIT_EXCEEDED = (403, "DAILY_LIMIT_EXCEEDED")
 
 
-async def test_daily_limit_is_shared_by_pos_in_app_p2p_and_cash_out(
+async def test_daily_limit_is_shared_by_pos_in_app_p2p_cash_out_and_admin_transfers(
     two_gateways: TwoGateways,
 ) -> None:
     """A limit counted per channel could be spent once per channel."""
@@ -49,7 +49,7 @@ async def test_daily_limit_is_shared_by_pos_in_app_p2p_and_cash_out(
 async def test_daily_limit_is_shared_by_chat_and_pos(
     two_gateways: TwoGateways, database_url: str
 ) -> None:
-    """The chat must not have its own allowance."""
+    """The chat must not have a separate allowance."""
     await two_gateways.update_limits(daily_limit="100")
     aminata, mohamed = (
         await two_gateways.create_customer("1000"),
@@ -70,12 +70,14 @@ async def test_daily_limit_is_shared_by_chat_and_pos(
         )
         await chat_payment
     pos_payment_count = sum(response.is_success for response in responses)
-    # Either 60 in chat and 30 once, or three times 30 and nothing in chat.
+    # Either the chat transfer of 60 and one payment of 30, or three payments of 30.
     assert (await mohamed.get_balance(), pos_payment_count) in {("60.00", 1), ("0.00", 3)}
 
 
-async def test_concurrent_payments_do_not_exceed_the_monthly_limit(two_ledgers: TwoLedgers) -> None:
-    """The month must be counted under the same lock as the day."""
+async def test_concurrent_transfers_do_not_exceed_the_monthly_limit(
+    two_ledgers: TwoLedgers,
+) -> None:
+    """Monthly usage must be counted under the same lock as daily usage."""
     sender, receiver = await two_ledgers.create_pair(10_00)
     await two_ledgers.set_limits(daily_limit=100, monthly_limit=150)
     assert await two_ledgers.submit_concurrently(sender, receiver, 10, times=20) == {
@@ -92,7 +94,7 @@ async def test_concurrent_payments_do_not_exceed_the_monthly_limit(two_ledgers: 
 async def test_payment_over_the_transaction_limit_is_rejected_by_every_process(
     two_gateways: TwoGateways,
 ) -> None:
-    """A process with a stale cache of the old limit would accept it."""
+    """A process with a stale cache of the old limit would accept the payment."""
     aminata, terminal = (
         await two_gateways.create_customer("1000"),
         (await two_gateways.create_merchant()).server,
@@ -126,7 +128,7 @@ async def test_concurrent_payments_do_not_exceed_the_allowance_without_a_pin(
 async def test_concurrent_payments_do_not_exceed_the_daily_limit_of_a_child_card(
     two_gateways: TwoGateways,
 ) -> None:
-    """The child card is used at two terminals at the same moment."""
+    """Both processes receive payments with the child card concurrently."""
     parent, terminal = (
         await two_gateways.create_customer("1000"),
         (await two_gateways.create_merchant()).server,
@@ -144,7 +146,7 @@ async def test_concurrent_payments_do_not_exceed_the_daily_limit_of_a_child_card
 async def test_concurrent_credits_do_not_exceed_the_maximum_balance(
     two_gateways: TwoGateways,
 ) -> None:
-    """Each credit fits on its own, but not all of them together."""
+    """Each credit is below the maximum balance, but their sum exceeds it."""
     await two_gateways.update_limits(max_balance="100")
     receiver, sender = (
         await two_gateways.create_customer(),

@@ -16,7 +16,7 @@ from partners.builders import (
     parse_error,
     post_webhook,
 )
-from partners.builders import get_auth as partner_key
+from partners.builders import get_auth as get_partner_auth
 from pos.builders import REFUND_URL, PosDriver, new_request_id
 from processors.builders import create_processor as new_processor
 from processors.builders import get_auth
@@ -57,7 +57,7 @@ async def test_payments_and_terminals_of_another_merchant_appear_not_to_exist(
 
 
 async def test_neighboring_transaction_ids_cannot_be_refunded(harness: Harness) -> None:
-    """Sequential IDs can be enumerated."""
+    """Transaction IDs are nearly sequential, so an attacker can enumerate them."""
     ours, theirs = await PosDriver.create(harness), await PosDriver.create(harness)
     await theirs.pay("100")
     own_id = ids.decode(ids.TRANSACTION, (await ours.pay("1")).json()["transaction_id"]) or 0
@@ -82,7 +82,7 @@ async def test_terminal_key_is_valid_only_for_its_own_terminal(harness: Harness)
     terminal_auth = get_auth(terminals[0])
     for other in terminals[1:]:
         response = await pos.pay("1", auth=terminal_auth, terminal_id=other["terminal"]["id"])
-        if response.is_success:  # the key's terminal wins over the one in the body
+        if response.is_success:  # the key's terminal takes precedence over the body's
             url = f"{API_PREFIX}/transactions/{response.json()['transaction_id']}"
             transaction = (await harness.client.get(url, auth=await harness.create_admin())).json()
             assert transaction["terminal_id"] == terminals[0]["terminal"]["id"]
@@ -100,9 +100,9 @@ async def test_partner_cannot_spend_from_or_learn_about_another_partner(harness:
     customer = await harness.create_subscriber()
     payload = {"subscriber_id": customer["id"], "partner_reference": "A-1", "amount": "30"}
 
-    async def fund(new: dict[str, Any], **fields: Any) -> httpx2.Response:
+    async def fund(partner: dict[str, Any], **fields: Any) -> httpx2.Response:
         return await harness.client.post(
-            FUND_URL, json={**payload, **fields}, auth=partner_key(new)
+            FUND_URL, json={**payload, **fields}, auth=get_partner_auth(partner)
         )
 
     assert (await fund(theirs)).is_success
@@ -113,7 +113,7 @@ async def test_partner_cannot_spend_from_or_learn_about_another_partner(harness:
     # A duplicate-reference error or a replay of their response would be a leak.
     response = await fund(ours, amount="20")
     assert (response.status_code, response.json()["amount"]) == (200, "20.00 SLE")
-    disguised = partner_key({**ours, "partner": theirs["partner"]})
+    disguised = get_partner_auth({**ours, "partner": theirs["partner"]})
     response = await harness.client.post(FUND_URL, json=payload, auth=disguised)
     assert parse_error(response) == (401, "UNAUTHORIZED")
     forged = {**ours, "partner": theirs["partner"]}
@@ -206,7 +206,7 @@ async def test_restricted_record_appears_in_no_list_for_any_cursor_or_filter(
 
 
 async def test_payer_is_masked_in_merchant_history_and_refunds(harness: Harness) -> None:
-    """A merchant's history would otherwise reveal its customers' movements."""
+    """A merchant's history must not reveal the full name or phone number of its customers."""
     pos = await PosDriver.create(harness)
     paid = (await pos.pay("10", pin=PIN)).json()
     processor_id = await harness.get_processor_id(pos.merchant_auth)

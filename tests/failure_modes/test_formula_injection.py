@@ -85,7 +85,7 @@ def test_formula_in_a_memo_is_escaped_and_amounts_stay_numeric(payload: str) -> 
 
 
 async def test_sender_memo_is_harmless_in_the_recipient_csv_statement(harness: Harness) -> None:
-    """End to end, from the payment to the downloaded file."""
+    """End to end, from the transfer to the downloaded file."""
     sender, receiver = (
         await harness.create_subscriber(balance="100"),
         await harness.create_subscriber(),
@@ -141,7 +141,7 @@ def test_name_and_memo_are_rendered_literally_in_the_pdf(text: str) -> None:
 
 
 def test_csv_and_pdf_files_are_written_only_in_the_tested_modules() -> None:
-    """A second module that writes files would bypass the tests above."""
+    """The tests above do not cover files that another module writes."""
     root = Path(tapgate.__file__).parent
     sources = {file.relative_to(root).as_posix(): file.read_text() for file in root.rglob("*.py")}
     csv_pattern = re.compile(r"csv\.(Dict)?[wW]riter|from csv import")

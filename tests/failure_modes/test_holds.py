@@ -30,8 +30,8 @@ class HeldPayment:
         self.friend: Customer
         self.alert_id = ""
 
-    def spend_requests(self, amount: str) -> dict[str, Callable[[Client], PendingResponse]]:
-        """Return one request per way to spend."""
+    def build_spend_requests(self, amount: str) -> dict[str, Callable[[Client], PendingResponse]]:
+        """Return one request per endpoint that debits the customer."""
         customer, terminal = self.customer, self.merchant.server
         accounts = {
             "from_account_id": customer.account_id,
@@ -76,7 +76,7 @@ async def held_payment(two_gateways: TwoGateways) -> HeldPayment:
 
 async def test_held_funds_cannot_be_spent_through_any_endpoint(held_payment: HeldPayment) -> None:
     """Every endpoint must check the available balance, not the total balance."""
-    for name, spend in held_payment.spend_requests("20.01").items():
+    for name, spend in held_payment.build_spend_requests("20.01").items():
         for client in held_payment.gateways.clients:
             response = await spend(client)
             assert require_error(response) == INSUFFICIENT_FUNDS, name
@@ -87,7 +87,7 @@ async def test_held_funds_cannot_be_spent_through_any_endpoint(held_payment: Hel
 async def test_held_funds_cannot_be_spent_in_a_chat(
     held_payment: HeldPayment, database_url: str
 ) -> None:
-    """The chat must show the available balance."""
+    """The chat shows the available balance, and a transfer above it moves no money."""
     services_driver = ServicesDriver(held_payment.gateways.harness, database_url)
     async with services_driver.run_messenger() as messenger:
         phone = messenger.create_phone(held_payment.customer.phone)
@@ -99,7 +99,7 @@ async def test_held_funds_cannot_be_spent_in_a_chat(
 
 
 async def test_wallet_with_held_funds_cannot_be_closed(held_payment: HeldPayment) -> None:
-    """A rejected hold would otherwise return the money to a closed wallet."""
+    """Rejecting the held payment would otherwise return the money to a closed wallet."""
     require_success(await held_payment.agent.cash_out("20", held_payment.customer))
     response = await held_payment.gateways.admin.post(
         f"subscribers/{held_payment.customer.id}/close", reason="asked"
@@ -111,8 +111,8 @@ async def test_wallet_with_held_funds_cannot_be_closed(held_payment: HeldPayment
 async def test_review_decision_concurrent_with_spending_does_not_spend_funds_twice(
     held_payment: HeldPayment, decision: str
 ) -> None:
-    """Funds released to the merchant must never be spendable at the same moment."""
-    requests = held_payment.spend_requests("10").values()
+    """Held funds must not be both released to the merchant and spent by the customer."""
+    requests = held_payment.build_spend_requests("10").values()
     spends = [spend(client) for client in held_payment.gateways.clients for spend in requests]
     half = len(spends) // 2
     *first, _ = await asyncio.gather(*spends[:half], held_payment.resolve(decision))
@@ -120,7 +120,7 @@ async def test_review_decision_concurrent_with_spending_does_not_spend_funds_twi
     responses = [*first, *rest]
     spent = sum(response.is_success for response in responses)
     assert set(count_outcomes(responses)) <= {200, INSUFFICIENT_FUNDS}
-    # Upper bound for payments of 10, because a P2P transfer costs a fee on top.
+    # 20 covers two requests of 10. 100 covers nine if one of them is a P2P transfer with its fee.
     assert spent <= (2 if decision == "release" else 9)
     available, still_held = await held_payment.customer.get_funds()
     assert still_held == "0.00"

@@ -9,12 +9,12 @@ from journeys.api_caller import require_success
 from journeys.concurrency import Client, PendingResponse, SendRequest, count_outcomes
 
 
-def _calculate_share(amount: int, percent: str) -> Decimal:
+def _calculate_percentage(amount: int, percent: str) -> Decimal:
     return (amount * Decimal(percent) / 100).quantize(Decimal("0.01"), ROUND_HALF_UP)
 
 
 def _has_no_retried_batch(two_gateways: TwoGateways) -> bool:
-    """Return whether no batch was retried because of a conflict."""
+    """Return whether the first process retried no batch because of a conflict."""
     return two_gateways.harness.services.ledger.batch_stats.retries == 0
 
 
@@ -48,7 +48,12 @@ async def test_concurrent_payments_refunds_and_payouts_of_one_merchant_all_succe
     shuffled = [requests[number * 97 % len(requests)] for number in range(len(requests))]
     responses = await two_gateways.run_concurrently(*shuffled)
     assert count_outcomes(responses) == {200: 240}
-    income = 6 * (10 - _calculate_share(10, "1")) + 180 * (3 - _calculate_share(3, "1")) - 30 - 30
+    income = (
+        6 * (10 - _calculate_percentage(10, "1"))
+        + 180 * (3 - _calculate_percentage(3, "1"))
+        - 30
+        - 30
+    )
     assert Decimal(await two_gateways.admin.get_balance(merchant.id)) == income
     assert await owner.get_balance() == "30.00"
     assert {await payer.get_balance() for payer in customers} == {"905.00"}
@@ -58,7 +63,7 @@ async def test_concurrent_payments_refunds_and_payouts_of_one_merchant_all_succe
 async def test_concurrent_cash_ins_and_cash_outs_of_one_agent_all_succeed(
     two_gateways: TwoGateways,
 ) -> None:
-    """Float, commission, and wallet accounts are locked in varying order."""
+    """Cash-ins and cash-outs move money between the same accounts in opposite directions."""
     agent = await two_gateways.create_agent("1000")
     customers = [await two_gateways.create_customer("100") for _ in range(6)]
 
@@ -107,5 +112,5 @@ async def test_concurrent_debits_and_credits_of_one_wallet_all_succeed(
     responses = await two_gateways.run_concurrently(*requests)
     assert count_outcomes(responses) == {200: 180}
     # 45 credits by friends, 45 by the partner, 45 card payments, 45 P2P transfers with a fee.
-    assert Decimal(await hot.get_balance()) == 500 - 45 * _calculate_share(1, "1.5")
+    assert Decimal(await hot.get_balance()) == 500 - 45 * _calculate_percentage(1, "1.5")
     assert _has_no_retried_batch(two_gateways)

@@ -1,4 +1,4 @@
-"""Failure mode: an idempotency key reused with another body is replayed or executed again."""
+"""Failure mode: a request that reuses an idempotency key for another body is not rejected."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ from harness import PIN, WRONG_PIN, HmacAuth
 from journeys.actors import new_request_id
 from journeys.api_caller import require_error, require_error_details, require_success
 
-every_route = pytest.mark.parametrize("route", ROUTES)
+parametrize_routes = pytest.mark.parametrize("route", ROUTES)
 
 #: PINs are not compared, so a client may correct a mistyped PIN.
 UNCOMPARED_FIELDS = ("pin", "agent_pin")
@@ -22,8 +22,8 @@ def _change_value(name: str, value: str) -> str:
     return CHANGED_VALUES.get(name) or value[:-1] + ("1" if value[-1] != "1" else "2")
 
 
-@every_route
-async def test_idempotency_key_with_any_changed_field_is_rejected(
+@parametrize_routes
+async def test_idempotency_key_reused_with_any_changed_field_is_rejected(
     two_gateways: TwoGateways, route: str
 ) -> None:
     """Comparing only the amount would accept another card, payee, or reference as a replay."""
@@ -73,7 +73,7 @@ def _list_equivalent_amounts(amount: str | None) -> list[str]:
     return [] if amount is None else [f"{amount}.00", f"{amount}.0", f"00{amount}"]
 
 
-@every_route
+@parametrize_routes
 async def test_equivalent_encodings_of_a_request_are_replays(
     two_gateways: TwoGateways, route: str
 ) -> None:
@@ -91,7 +91,7 @@ async def test_equivalent_encodings_of_a_request_are_replays(
 async def test_numeric_amount_is_rejected_without_consuming_the_idempotency_key(
     two_gateways: TwoGateways,
 ) -> None:
-    """A JSON number would be parsed as a float and compared with the string of the first try."""
+    """A client that sends the amount as a number can correct it and reuse the key."""
     aminata, terminal = (
         await two_gateways.create_customer("100"),
         (await two_gateways.create_merchant()).server,
@@ -145,7 +145,7 @@ async def test_wrong_pin_in_a_replayed_request_does_not_count_as_an_attempt(
 
 
 async def test_idempotency_keys_are_scoped_to_the_caller(two_gateways: TwoGateways) -> None:
-    """Merchants that number requests from 1 must not receive each other's payments."""
+    """Merchants that number requests from 1 must not receive each other's responses."""
     aminata = await two_gateways.create_customer("100")
     terminals = [(await two_gateways.create_merchant()).server for _ in range(3)]
     responses = [await terminal.pay("10", aminata.card, request_id="1") for terminal in terminals]
@@ -154,7 +154,7 @@ async def test_idempotency_keys_are_scoped_to_the_caller(two_gateways: TwoGatewa
 
 
 async def test_conflicting_keys_in_body_and_header_are_rejected(two_gateways: TwoGateways) -> None:
-    """A proxy that adds its own key would give each retry a different one."""
+    """A proxy that adds its own key could give each retry a different key."""
     aminata, terminal = (
         await two_gateways.create_customer("100"),
         (await two_gateways.create_merchant()).server,

@@ -1,4 +1,4 @@
-"""Mass assignment: an endpoint accepts the fields it declares and no other field of a record."""
+"""Mass assignment: an endpoint uses only the fields it declares and ignores all others."""
 
 import json
 from typing import Any
@@ -58,7 +58,7 @@ def list_wire_names(kind: Any) -> set[str]:
 def test_request_bodies_ignore_undeclared_fields() -> None:
     """A body copied into a record would set any column that its sender can name.
 
-    The handler receives only declared fields. Generated from all endpoint declarations.
+    The handler receives only declared fields. Covers all declared request bodies.
     """
     assert len(ENDPOINTS_WITH_STRUCT) > 45
     for endpoint in ENDPOINTS_WITH_STRUCT:
@@ -83,7 +83,7 @@ NON_STRING_VALUES: list[Any] = [[], {}, [[]], {"$ne": ""}, ["4071"], 1, 10**400,
 def test_string_fields_reject_values_of_other_types() -> None:
     """Guards against `{"email": {"$ne": ""}}` and `{"pin": [..]}`.
 
-    Covers every string field of every body, generated from all endpoint declarations.
+    Covers every declared body field whose example is a string, except `threshold`.
     """
     checked_count = 0
     for endpoint in ENDPOINTS_WITH_STRUCT:
@@ -172,7 +172,7 @@ async def test_new_record_ignores_undeclared_fields_sent_by_the_caller(
         )
 
 
-#: Values placed beside a protected field that one JSON parser accepts and another rejects.
+#: Values of an extra field beside a protected one, which JSON parsers may treat differently.
 INVALID_EXTRA_VALUES = [
     b"1e999",
     b"[1e999]",
@@ -193,9 +193,9 @@ PROTECTED_FIELDS = [
 async def test_protected_fields_cannot_be_set_through_parser_differences(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    """Field access is checked by one JSON parser and the value is used by another.
+    """One JSON parser checks field access, and another decodes the values that are used.
 
-    A body that only the second parser can read would bypass the check.
+    Without a second check, a body that only the second parser can read would bypass the first.
     """
     holder = await harness.create_subscriber()
     url = f"/api/v1/subscribers/{holder['id']}"
@@ -227,7 +227,7 @@ async def _get_record(harness: Harness, holder: dict[str, Any]) -> dict[str, Any
 async def test_immutable_fields_of_rules_are_ignored_on_update(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    """PUT silently ignores these fields and accepts all others."""
+    """Covers the ID and type of a compliance rule, and the KYC level of an account rule."""
     admin = await harness.create_admin()
     (rule, *_) = (await client.get("/api/v1/compliance/rules", auth=admin)).json()["data"]
     changed = {**rule, "id": "rul_0000000000001", "type": "PIN_FAILURES", "name": "Other"}
@@ -239,8 +239,8 @@ async def test_immutable_fields_of_rules_are_ignored_on_update(
     assert response.json() == {**level, "no_pin_limit": "1.00"}
 
 
-def test_protected_fields_default_to_absent() -> None:
-    """Access is checked by presence after decoding; a field with a default is always present."""
+def test_protected_fields_default_to_none() -> None:
+    """The access check treats None as absent, so any other default would need access."""
     guarded = [e for e in ENDPOINTS_WITH_BODY if e.field_access]
     assert guarded
     for endpoint in guarded:

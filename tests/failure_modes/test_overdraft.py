@@ -52,7 +52,7 @@ async def test_concurrent_spending_through_all_channels_does_not_overdraw_a_wall
 
 
 async def test_child_cards_do_not_overdraw_the_shared_wallet(two_gateways: TwoGateways) -> None:
-    """Each card stays within its own limit, but all of them share one wallet."""
+    """Each child card stays within its own limit, but all cards debit one wallet."""
     parent, terminal = (
         await two_gateways.create_customer("100"),
         (await two_gateways.create_merchant()).server,
@@ -109,7 +109,7 @@ async def test_concurrent_cash_ins_and_float_transfers_do_not_overdraw_the_float
 async def test_concurrent_top_ups_and_webhooks_do_not_overdraw_a_partner(
     two_gateways: TwoGateways,
 ) -> None:
-    """Both endpoints must share the check of the overdraft limit."""
+    """Both endpoints must enforce the same overdraft limit."""
     bank = await two_gateways.create_bank("50", overdraft_limit="30")
     customer = await two_gateways.create_customer()
 

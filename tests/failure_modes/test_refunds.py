@@ -29,10 +29,10 @@ async def _create_payment(
 
 
 def _build_refund(
-    terminal: Terminal, payment_id: str, amount: str | None = None, **more: str
+    terminal: Terminal, payment_id: str, amount: str | None = None, **fields: str
 ) -> SendRequest:
     def send(client: Client) -> PendingResponse:
-        return terminal.with_client(client).refund(payment_id, amount, **more)
+        return terminal.with_client(client).refund(payment_id, amount, **fields)
 
     return send
 
@@ -41,7 +41,7 @@ def _build_refund(
 async def test_concurrent_partial_refunds_cannot_exceed_the_payment(
     two_gateways: TwoGateways, seed: int
 ) -> None:
-    """Each refund fits on its own, but not all of them together."""
+    """Each refund is below the paid amount, but their sum exceeds it."""
     aminata, merchant, payment_id = await _create_payment(two_gateways)
     rng = random.Random(seed)
     parts = [Decimal(rng.randrange(1, 40_00)) / 100 for _ in range(16)]
@@ -54,7 +54,7 @@ async def test_concurrent_partial_refunds_cannot_exceed_the_payment(
     )
     assert 0 < refunded <= 100
     assert Decimal(await aminata.get_balance()) == refunded
-    # The remainder is refunded once, including the fee.
+    # The remainder is refunded once, and the merchant's fee is returned with it.
     rest = await two_gateways.run_concurrently(*[_build_refund(merchant.server, payment_id)] * 4)
     assert count_outcomes(rest) == (
         {200: 1, ALREADY_REFUNDED: 3} if refunded < 100 else {ALREADY_REFUNDED: 4}
@@ -95,7 +95,7 @@ async def test_refund_replayed_at_two_processes_is_executed_once(two_gateways: T
 
 
 async def test_refund_cannot_be_refunded(two_gateways: TwoGateways) -> None:
-    """A chain of refunds of refunds would credit an account each time."""
+    """Otherwise refunds of refunds could move money without a payment."""
     aminata, merchant, payment_id = await _create_payment(two_gateways)
     refund = require_success(await merchant.server.refund(payment_id, "40"))["transaction_id"]
     responses = await two_gateways.run_concurrently(*[_build_refund(merchant.server, refund)] * 4)
@@ -153,10 +153,10 @@ async def test_concurrent_refunds_and_payouts_do_not_overdraw_the_merchant(
     assert await two_gateways.admin.get_balance(merchant.id) == "19.00"
 
 
-async def test_refund_concurrent_with_closing_the_wallet_is_not_lost(
+async def test_refund_concurrent_with_closing_the_wallet_never_credits_a_closed_wallet(
     two_gateways: TwoGateways,
 ) -> None:
-    """The money must not be returned to a closed wallet."""
+    """Either the wallet is closed and the refund rejected, or the refund prevents the closing."""
     aminata, merchant, payment_id = await _create_payment(two_gateways)
     closed, refunded = await asyncio.gather(
         two_gateways.admin.with_client(two_gateways.clients[1]).post(

@@ -1,4 +1,4 @@
-"""Request smuggling: two programs that disagree on where a request ends or what it is."""
+"""Request smuggling: a proxy and the gateway interpret the same bytes as different requests."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from tapgate.service.client_addresses import ClientAddresses
 from tapgate.service.http import Request, Response
 from wallets.test_statements import get_statement
 
-#: If this request gets a response, it was smuggled past the proxy.
+#: A valid request. If it gets a response after an ambiguous request, it was smuggled.
 SMUGGLED_REQUEST = b"GET /api/v1/open HTTP/1.1\r\nHost: x\r\n\r\n"
 POST_HEAD = b"POST /api/v1/echoes HTTP/1.1\r\nHost: x\r\n"
 CHUNKED_HEAD = POST_HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -110,7 +110,7 @@ async def send_and_read_all(port: int, data: bytes) -> list[httpx2.Response]:
         return await read_all_responses(raw)
 
 
-async def test_ambiguous_request_is_rejected_and_the_connection_closed(
+async def test_ambiguous_or_malformed_request_is_rejected_and_the_connection_closed(
     port: int,
 ) -> None:
     """If a proxy and a server disagree on a body's end, one client can inject requests."""
@@ -137,7 +137,7 @@ async def test_request_body_is_never_parsed_as_a_request(port: int) -> None:
 
 
 async def test_http_1_0_connection_is_closed_after_a_chunked_request(port: int) -> None:
-    """HTTP/1.0 has no chunked encoding, so an old proxy may forward it in any way."""
+    """HTTP/1.0 has no chunked encoding, so an old proxy may see a different end of the body."""
     old = b"POST /api/v1/echoes HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n" + LAST_CHUNK
     assert len(await send_and_read_all(port, old + SMUGGLED_REQUEST)) == 1
 
@@ -163,7 +163,7 @@ async def test_path_has_exactly_one_spelling(port: int) -> None:
 
 
 async def test_headers_do_not_override_method_path_or_client_address(port: int) -> None:
-    """Trusting such headers would bypass the checks of a proxy."""
+    """Honoring these headers would bypass the checks of a proxy."""
     lines = b"".join(
         b"%b: %b\r\n" % header
         for header in (
@@ -202,7 +202,7 @@ async def test_request_with_two_authorization_headers_is_rejected(port: int) -> 
 async def test_all_x_forwarded_for_lines_are_evaluated() -> None:
     """Some proxies add their own header line.
 
-    Reading a single line would return a proxy's address or trust the one the client sent.
+    Reading a single line would return a proxy's address or trust the address that the client sent.
     """
     addresses: list[str] = []
     client_addresses = ClientAddresses([ip_network("10.0.0.0/8")])
@@ -224,7 +224,7 @@ async def test_all_x_forwarded_for_lines_are_evaluated() -> None:
     assert addresses == ["203.0.113.7"] * 3
 
 
-async def test_request_id_cannot_inject_a_response_header(port: int) -> None:
+async def test_invalid_request_id_is_not_echoed_in_a_response_header(port: int) -> None:
     """Echoing an unvalidated value into the response head allows response splitting."""
     for request_id in (
         b"a%0d%0aSet-Cookie: b",
@@ -274,7 +274,7 @@ async def test_thousands_of_pipelined_upgrade_offers_do_not_grow_the_stack(
 async def test_signed_path_is_the_path_that_is_served(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    """Verifying the decoded path but routing the raw one makes a signature valid for two paths."""
+    """Verifying the decoded path but routing the raw one would make one signature fit two paths."""
     terminal_auth = await harness.create_processor()
     body = json.dumps({"card_identifier": "TAP-1"}).encode()
     served = "/api/v1/pos/lookup-card"

@@ -31,12 +31,12 @@ from tapgate.gateway import create_app
 from tapgate.ledger.commands import LedgerCommand, Outcome
 from tapgate.ledger.engine import Ledger
 
-every_route = pytest.mark.parametrize("route", ROUTES)
+parametrize_routes = pytest.mark.parametrize("route", ROUTES)
 
 
-@every_route
+@parametrize_routes
 async def test_retry_moves_the_money_once(two_gateways: TwoGateways, route: str) -> None:
-    """The key must be known to all processes, and longer than a day."""
+    """Every process must recognize the idempotency key, even after 32 days."""
     case = await CASES[route](two_gateways.harness)
     first = await send_case(two_gateways.harness, case, "one")
     assert first.status_code == 200, first.text
@@ -53,7 +53,7 @@ async def test_retry_moves_the_money_once(two_gateways: TwoGateways, route: str)
 
 
 async def _renew_session(two_gateways: TwoGateways, auth: Any) -> Any:
-    """Return new credentials for the same admin, since the old session has expired."""
+    """Return a new session if the caller is an admin, because the old session has expired."""
     admin_id = ids.decode(ids.ADMIN, auth.id)
     if admin_id is None:
         return auth
@@ -159,7 +159,7 @@ async def test_retry_of_a_decline_returns_the_same_decline(two_gateways: TwoGate
 
 @pytest.fixture
 async def flaky_server(two_gateways: TwoGateways) -> AsyncIterator[FlakyServer]:
-    """Serve the gateway over a connection that drops responses."""
+    """Flaky server in front of the gateway."""
     transport = httpx2.ASGITransport(create_app(two_gateways.harness.services))
     async with FlakyServer(transport).listen() as server:
         yield server
@@ -207,7 +207,7 @@ async def test_retries_by_the_client_library_move_the_money_once(
 
 
 class ResponseDroppingTransport(httpx2.AsyncBaseTransport):
-    """Transport between messenger and gateway that drops the first transfer responses."""
+    """Transport from messenger to gateway that drops the first `drop_count` transfer responses."""
 
     def __init__(self, transport: httpx2.AsyncBaseTransport, drop_count: int) -> None:
         self._transport = transport
@@ -223,7 +223,7 @@ class ResponseDroppingTransport(httpx2.AsyncBaseTransport):
 
 
 @pytest.mark.parametrize("drop_count", [1, 2])
-async def test_chat_payment_with_a_lost_response_moves_the_money_once(
+async def test_chat_transfer_with_a_lost_response_moves_the_money_once(
     two_gateways: TwoGateways, database_url: str, drop_count: int
 ) -> None:
     """The messenger does not know the outcome, and the user confirms again."""

@@ -27,8 +27,8 @@ from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings
 from tapgate.store.database import Database
 
-#: JSON numbers are never amounts, so a client's float cannot get in.
-JSON_NUMBERS = [
+#: Amounts are JSON strings. All other JSON types are rejected, so a client cannot send a float.
+NON_STRING_AMOUNTS = [
     *("10", "10.00", "0.1", "0.30000000000000004", "1e2", "1E400", "-0", "-1", "0"),
     *("9007199254740993", "1" * 400, "true", "[]", "{}", '["10"]'),
 ]
@@ -47,8 +47,10 @@ def _build_body_start(amount: str) -> bytes:
 
 
 @pytest.mark.parametrize("channel", ["pos", "webhook"])
-async def test_inexact_amounts_are_rejected(two_gateways: TwoGateways, channel: str) -> None:
-    """A float or lenient parser would turn them into a different amount."""
+async def test_malformed_and_inexact_amounts_are_rejected(
+    two_gateways: TwoGateways, channel: str
+) -> None:
+    """A lenient parser would accept some of them as a different amount."""
     aminata, terminal = (
         await two_gateways.create_customer("100"),
         (await two_gateways.create_merchant()).server,
@@ -68,7 +70,7 @@ async def test_inexact_amounts_are_rejected(two_gateways: TwoGateways, channel: 
             auth=terminal.auth,
         )
 
-    for amount in [*JSON_NUMBERS, *INVALID_JSON_NUMBERS]:
+    for amount in [*NON_STRING_AMOUNTS, *INVALID_JSON_NUMBERS]:
         assert require_error(await send(amount)) == (400, "INVALID_REQUEST"), amount
     for amount in INVALID_AMOUNT_STRINGS:
         assert require_error(await send(json.dumps(amount))) == (422, "VALIDATION_FAILED"), amount
@@ -109,17 +111,17 @@ rates = st.integers(0, 100_000)
 
 
 @given(amounts, rates)
-def test_fee_is_the_exact_share_rounded_half_up(amount: int, rate: int) -> None:
-    """Not rounded down, to even, or twice."""
+def test_fee_is_the_exact_percentage_rounded_half_up(amount: int, rate: int) -> None:
+    """The fee is not rounded down, rounded to even, or rounded twice."""
     exact = Decimal(amount) * rate / 100_000
     assert money.apply_rate(amount, rate) == int(exact.quantize(Decimal(1), ROUND_HALF_UP))
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=50), rates)
-def test_fees_of_split_payments_deviate_by_at_most_half_a_cent_each(
+def test_fees_of_split_payments_deviate_by_at_most_half_a_minor_unit_each(
     parts: list[int], rate: int
 ) -> None:
-    """Splitting a payment must not make the fee disappear or grow."""
+    """Splitting a payment changes the total fee only by the rounding of each part."""
     fees = [money.apply_rate(part, rate) for part in parts]
     assert all(0 <= fee <= part for fee, part in zip(fees, parts, strict=True))
     exact = Fraction(sum(parts) * rate, 100_000)
@@ -139,7 +141,7 @@ def test_formatted_amount_parses_back_to_the_same_value(minor: int, currency: st
 async def test_entries_of_odd_amounts_balance_to_the_last_cent(
     database_url: str, database: Database
 ) -> None:
-    """Fees, merchant shares, and partial refunds must add up to the amount paid."""
+    """Fees, merchant credits, and partial refunds must add up to the amount paid."""
     ledger = await LedgerDriver.open(database_url, database)
     try:
         await database.execute("UPDATE compliance_rules SET status = 'inactive'")
@@ -190,7 +192,7 @@ def _round_half_up(amount: int, percent: str) -> int:
 async def _run_in_currency(
     currency: str, settings: Settings, url: str
 ) -> AsyncIterator[TwoGateways]:
-    """Run a gateway in another currency."""
+    """Run one gateway process that uses the given currency."""
     currency_settings = msgspec.structs.replace(settings, currency=currency)
     async with open_services(currency_settings, url) as services:
         async with services.database.transaction() as tx:
@@ -202,7 +204,7 @@ async def _run_in_currency(
 
 
 CURRENCIES: list[tuple[str, dict[str, Any]]] = [
-    # 1% of 250 is 2.5, rounded to 3 without decimals; 1% of 0.250 is 0.0025, rounded to 0.003.
+    # JPY has no decimals: 1% of 250 is 2.5, rounded to 3. KWD has three: 0.0025 becomes 0.003.
     (
         "JPY",
         {

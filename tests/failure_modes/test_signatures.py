@@ -1,4 +1,4 @@
-"""Request signatures: they cover the raw bytes of one request within a time window."""
+"""Signatures over the raw bytes of a request and, except for webhooks, its timestamp."""
 
 import asyncio
 import json
@@ -19,14 +19,14 @@ from partners.builders import (
     parse_error,
     post_webhook,
 )
-from partners.builders import get_auth as partner_key
+from partners.builders import get_auth as get_partner_auth
 from pos.builders import LOOKUP_URL, PAY_URL, VERIFY_URL, PosDriver, new_request_id
 from tapgate import signing
 from tapgate.clock import format_rfc3339, system_clock
 
 UNAUTHORIZED = (401, "UNAUTHORIZED")
 
-#: Re-encodings of a body by an intermediary. Almost all of them keep its meaning.
+#: Changes that an intermediary may make to a body. Most of them keep its meaning.
 REENCODINGS: dict[str, Callable[[bytes], bytes]] = {
     "reordered fields": lambda raw: _encode_json(dict(reversed(json.loads(raw).items()))),
     "no spaces": lambda raw: json.dumps(json.loads(raw), separators=(",", ":")).encode(),
@@ -49,15 +49,15 @@ def _encode_json(value: Any) -> bytes:
 
 
 def _sign_headers(
-    key: HmacAuth, body: bytes, path: str, timestamp: str | None = None
+    auth: HmacAuth, body: bytes, path: str, timestamp: str | None = None
 ) -> dict[str, str]:
     signed_timestamp = format_rfc3339(system_clock()) if timestamp is None else timestamp
-    partner = {} if key.partner_id is None else {"X-Partner-ID": key.partner_id}
+    partner_header = {} if auth.partner_id is None else {"X-Partner-ID": auth.partner_id}
     return {
-        "X-API-Key-ID": key.id,
+        "X-API-Key-ID": auth.id,
         "X-Timestamp": signed_timestamp,
-        "X-Signature": signing.sign(key.secret.encode(), "POST", path, signed_timestamp, body),
-        **partner,
+        "X-Signature": signing.sign(auth.secret.encode(), "POST", path, signed_timestamp, body),
+        **partner_header,
     }
 
 
@@ -74,7 +74,7 @@ async def merchant(harness: Harness) -> PosDriver:
 
 
 async def test_signed_payment_with_a_reencoded_body_is_rejected(merchant: PosDriver) -> None:
-    """Signing the parsed object instead of its bytes would accept any re-encoding."""
+    """A signature over the parsed object instead of the raw bytes would match any re-encoding."""
     raw = _encode_json(
         {
             "request_id": new_request_id(),
@@ -99,22 +99,25 @@ async def test_signed_payment_with_a_reencoded_body_is_rejected(merchant: PosDri
 
 async def test_signed_partner_top_up_with_a_reencoded_body_is_rejected(harness: Harness) -> None:
     """Covers the partner's signed request and its webhook."""
-    new, customer = await create_partner(harness, balance="1000"), await harness.create_subscriber()
+    partner, customer = (
+        await create_partner(harness, balance="1000"),
+        await harness.create_subscriber(),
+    )
     body = {"amount": "5", "note": "Cafe\u0301 a/b", "metadata": {"n": 1}}
     request = _encode_json({"subscriber_id": customer["id"], "partner_reference": "A", **body})
     webhook = _encode_json({"phone_number": customer["phone_number"], "reference": "B", **body})
-    headers = _sign_headers(partner_key(new), request, FUND_URL)
-    signature = signing.webhook_signature(new["webhook_secret"].encode(), webhook)
+    headers = _sign_headers(get_partner_auth(partner), request, FUND_URL)
+    signature = signing.webhook_signature(partner["webhook_secret"].encode(), webhook)
     for reencoding, reencode in REENCODINGS.items():
         response = await harness.client.post(FUND_URL, content=reencode(request), headers=headers)
         assert parse_error(response) == UNAUTHORIZED, reencoding
         response = await post_webhook(
-            harness.client, new, reencode(webhook), **{"X-Webhook-Signature": signature}
+            harness.client, partner, reencode(webhook), **{"X-Webhook-Signature": signature}
         )
         assert parse_error(response) == UNAUTHORIZED, reencoding
     assert await count_transactions(harness) == 0
     assert (await harness.client.post(FUND_URL, content=request, headers=headers)).is_success
-    assert (await post_webhook(harness.client, new, webhook)).is_success
+    assert (await post_webhook(harness.client, partner, webhook)).is_success
     assert await get_wallet_balance(harness, customer) == "10.00"
 
 
@@ -132,12 +135,12 @@ async def test_duplicate_json_key_is_validated_and_executed_with_the_same_value(
     )
     assert (response.status_code, response.json()["amount"]) == (200, "700.00 SLE")
     assert await merchant.get_balance() == 300_00
-    # A replay compares the same value: neither a new payment nor the first amount.
+    # The idempotency check also uses the last amount: 700 is a replay, 1 is a conflict.
     replayed = await merchant.pay("700", request_id=request_id, pin=PIN)
     assert replayed.headers["Idempotent-Replayed"] == "true"
     other = await merchant.pay("1", request_id=request_id, pin=PIN)
     assert parse_error(other) == (409, "DUPLICATE_REQUEST")
-    # The last value exceeds the limit for payments without a PIN.
+    # The last amount exceeds the limit for payments without a PIN.
     body_without_pin = body.replace(f'"pin": "{PIN}"'.encode(), b'"pin": null').replace(
         b"700", b"501"
     )
@@ -150,7 +153,7 @@ async def test_duplicate_json_key_is_validated_and_executed_with_the_same_value(
     assert parse_error(response) == (403, "PIN_REQUIRED")
 
 
-TIMESTAMP_FORMATS = [
+INVALID_TIMESTAMP_TEMPLATES = [
     "",
     " ",
     "0",
@@ -167,28 +170,28 @@ TIMESTAMP_FORMATS = [
     "{seconds},{seconds}",
     "٠١٢٣٤٥٦٧٨٩",
     "{day}",
-    "{day}T{hour}",
-    "{day} {hour}Z",
-    "{day}T{hour}+01:00",
-    "{day}T{hour}-00:00",
-    "{day}T{hour}z+00:00",
-    "{day}T{hour},5Z",
-    "{day}T{hour}.Z",
-    "+{day}T{hour}Z",
-    "-{day}T{hour}Z",
+    "{day}T{time}",
+    "{day} {time}Z",
+    "{day}T{time}+01:00",
+    "{day}T{time}-00:00",
+    "{day}T{time}z+00:00",
+    "{day}T{time},5Z",
+    "{day}T{time}.Z",
+    "+{day}T{time}Z",
+    "-{day}T{time}Z",
     "{day}T24:00:00Z",
-    "{day}T{hour}Z Z",
+    "{day}T{time}Z Z",
     "9999-12-31T23:59:59Z",
     "0001-01-01T00:00:00Z",
     "0000-00-00T00:00:00Z",
 ]
 
 
-def build_odd_timestamps() -> list[str]:
-    """Return spellings of the current time, and other times, that a lenient parser might accept."""
+def build_invalid_timestamps() -> list[str]:
+    """Return malformed and outdated timestamps that a lenient parser might accept."""
     now = system_clock()
-    parts = {"seconds": int(now.timestamp()), "day": f"{now:%Y-%m-%d}", "hour": f"{now:%H:%M:%S}"}
-    return [text.format(**parts) for text in TIMESTAMP_FORMATS]
+    parts = {"seconds": int(now.timestamp()), "day": f"{now:%Y-%m-%d}", "time": f"{now:%H:%M:%S}"}
+    return [text.format(**parts) for text in INVALID_TIMESTAMP_TEMPLATES]
 
 
 async def test_signed_timestamp_in_a_nonstandard_format_is_rejected(
@@ -197,9 +200,9 @@ async def test_signed_timestamp_in_a_nonstandard_format_is_rejected(
     """A lenient parser could read milliseconds as a far-future year, so requests never expire."""
     terminal_auth, service = await harness.create_processor(), harness.get_service_auth()
     body = b'{"card_identifier": "TAP-1"}'
-    path, users = LOOKUP_URL, "/api/v1/subscribers"
+    path, subscribers_path = LOOKUP_URL, "/api/v1/subscribers"
     secret = harness.services.settings.service_secrets[service.id].encode()
-    for signed_timestamp in build_odd_timestamps():
+    for signed_timestamp in build_invalid_timestamps():
         raw = signed_timestamp.encode()
         headers = {
             name: value.encode() for name, value in _sign_headers(terminal_auth, body, path).items()
@@ -215,9 +218,11 @@ async def test_signed_timestamp_in_a_nonstandard_format_is_rejected(
         headers = {
             "X-Service-Name": service.id.encode(),
             "X-Service-Timestamp": raw,
-            "X-Service-Signature": signing.sign_service(secret, "GET", users, b"", text).encode(),
+            "X-Service-Signature": signing.sign_service(
+                secret, "GET", subscribers_path, b"", text
+            ).encode(),
         }
-        response = await client.get(users, headers=headers)
+        response = await client.get(subscribers_path, headers=headers)
         assert parse_error(response) == UNAUTHORIZED, signed_timestamp
         assert "X-Service-Timestamp" in response.json()["message"], signed_timestamp
 
@@ -225,7 +230,7 @@ async def test_signed_timestamp_in_a_nonstandard_format_is_rejected(
 async def test_signed_timestamp_more_than_five_minutes_off_is_rejected(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    """Future timestamps matter too: a request signed for tomorrow would be valid all day."""
+    """A request signed with tomorrow's timestamp would otherwise stay valid until tomorrow."""
     terminal_auth, body, path = (
         await harness.create_processor(),
         b'{"card_identifier": "TAP-1"}',
@@ -248,7 +253,7 @@ async def test_signed_timestamp_more_than_five_minutes_off_is_rejected(
         assert (response.status_code != 401) == is_valid, seconds
 
 
-async def test_replay_attack_with_a_recorded_payment_moves_no_money(
+async def test_replay_attack_with_a_recorded_payment_moves_money_only_once(
     merchant: PosDriver, other_process_client: httpx2.AsyncClient
 ) -> None:
     """A recorded request can be resent while its timestamp is valid.
@@ -276,7 +281,7 @@ async def test_replay_attack_with_a_recorded_payment_moves_no_money(
         400,
         "INVALID_REQUEST",
     )
-    # An expired timestamp is rejected without a replay.
+    # A request with an expired timestamp is rejected, not replayed.
     expired_headers = _sign_headers(
         merchant.merchant_auth, raw, PAY_URL, format_rfc3339(system_clock() - timedelta(minutes=6))
     )
@@ -286,21 +291,24 @@ async def test_replay_attack_with_a_recorded_payment_moves_no_money(
     )
 
 
-async def test_replay_attack_with_a_recorded_top_up_moves_no_money(
+async def test_replay_attack_with_a_recorded_top_up_moves_money_only_once(
     harness: Harness, other_process_client: httpx2.AsyncClient
 ) -> None:
     """Top-ups have no idempotency key, and webhooks no timestamp.
 
     The partner's own reference makes them unique.
     """
-    new, customer = await create_partner(harness, balance="1000"), await harness.create_subscriber()
+    partner, customer = (
+        await create_partner(harness, balance="1000"),
+        await harness.create_subscriber(),
+    )
     request = _encode_json(
         {"subscriber_id": customer["id"], "partner_reference": "A", "amount": "5"}
     )
     webhook = _encode_json(
         {"phone_number": customer["phone_number"], "reference": "B", "amount": "5"}
     )
-    headers = _sign_headers(partner_key(new), request, FUND_URL)
+    headers = _sign_headers(get_partner_auth(partner), request, FUND_URL)
     responses = await asyncio.gather(
         *(
             attempt
@@ -308,7 +316,7 @@ async def test_replay_attack_with_a_recorded_top_up_moves_no_money(
             for _ in range(4)
             for attempt in (
                 client.post(FUND_URL, content=request, headers=headers),
-                post_webhook(client, new, webhook),
+                post_webhook(client, partner, webhook),
             )
         )
     )
@@ -319,7 +327,7 @@ async def test_replay_attack_with_a_recorded_top_up_moves_no_money(
 async def test_replay_attack_with_a_recorded_pin_check_counts_as_failed_attempts(
     merchant: PosDriver,
 ) -> None:
-    """Read-only requests can be resent, so each wrong PIN must count as an attempt."""
+    """A PIN check has no idempotency key, so each resent request must count as an attempt."""
     harness = merchant.harness
     raw = _encode_json({"card_serial": merchant.card, "pin": WRONG_PIN})
     headers = _sign_headers(merchant.merchant_auth, raw, VERIFY_URL)

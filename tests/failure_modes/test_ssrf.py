@@ -1,4 +1,4 @@
-"""SSRF: targets that the platform can be made to call, for webhooks and media downloads."""
+"""SSRF: webhook and media URLs that would make the platform call internal addresses."""
 
 import ast
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -28,7 +28,9 @@ PRIVATE_ADDRESSES = st.sampled_from(_NON_PUBLIC_IPV4).flatmap(
 
 
 @given(PRIVATE_ADDRESSES)
-def test_private_address_is_recognized_in_every_ipv6_form(address: IPv4Address) -> None:
+def test_non_public_ipv4_address_is_recognized_in_every_ipv6_embedding(
+    address: IPv4Address,
+) -> None:
     """IPv6 has several ways to embed an IPv4 address, and a network may route any of them."""
     inner = int(address)
     embeddings = [
@@ -63,7 +65,7 @@ async def test_dns_rebinding_between_check_and_use_is_rejected() -> None:
     assert await require_public(url, resolver) == ["93.184.215.14"]
     with pytest.raises(TargetRejectedError):
         await require_public(url, resolver)
-    # Each delivery resolves once and connects to that address, so nothing can change in between.
+    # Each delivery resolves the name once and connects only to an address that it has checked.
     resolver.call_count = 1
     sender = WebhookSender(public_only=True, resolve=resolver)
     with pytest.raises(NoResponseError, match="TargetRejectedError"):
@@ -82,7 +84,7 @@ async def fake_graph_server() -> AsyncIterator[FakeGraphServer]:
     "media_id",
     ["..", ".", "../me", "1/../2", "1?a=b", "1#a", "//evil.example/1", "1\r\nX: y", "", "%2e"],
 )
-async def test_media_id_cannot_contain_a_path(
+async def test_media_id_with_url_syntax_is_rejected_without_a_request(
     fake_graph_server: FakeGraphServer, media_id: str
 ) -> None:
     """The ID comes from a message and is put into a URL that receives the access token."""
@@ -139,7 +141,7 @@ def list_http_clients() -> Iterator[tuple[str, dict[str, object]]]:
 def test_no_http_client_follows_redirects_or_uses_environment_proxies() -> None:
     """Following redirects would bypass every target check.
 
-    Generated from the source, so new clients are covered automatically.
+    The clients are found in the source, so new clients are covered automatically.
     """
     clients = dict(list_http_clients())
     assert {"notifications/webhooks/sender.py", "messenger/channel/graph.py"} <= clients.keys()

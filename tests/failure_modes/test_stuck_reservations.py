@@ -24,7 +24,7 @@ from tapgate.store.database import Database
 async def _require_no_locks_or_holds(database: Database) -> None:
     """Assert that no funds are held and no advisory locks (idempotency keys) remain.
 
-    A terminated session releases its locks shortly after its client is notified, hence the polling.
+    Polls for up to 30 seconds, because a terminated session releases its locks with a delay.
     """
     assert await database.fetchval("SELECT sum(held) FROM accounts") == 0
     async with asyncio.timeout(30):
@@ -72,17 +72,17 @@ async def test_client_disconnect_leaves_no_funds_reserved(two_gateways: TwoGatew
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    # Each payment was executed completely or not at all, and its retry has the same outcome.
+    # Each payment was executed completely or not at all, and its retry causes no second debit.
     responses = [
         await terminal.pay("5", aminata.card, request_id=request_id) for request_id in request_ids
     ]
-    assert all(tasks.is_success for tasks in responses)
+    assert all(response.is_success for response in responses)
     assert await aminata.get_funds() == ("50.00", "0.00")
     await _require_no_locks_or_holds(database)
 
 
 async def test_killed_database_session_leaves_no_funds_reserved(two_gateways: TwoGateways) -> None:
-    """The session dies between the debit and the credit."""
+    """The session is terminated while its payment waits for the lock on the wallet."""
     aminata, terminal = (
         await two_gateways.create_customer("100"),
         (await two_gateways.create_merchant()).server,
@@ -110,10 +110,10 @@ async def test_killed_database_session_leaves_no_funds_reserved(two_gateways: Tw
     assert await aminata.get_funds() == ("40.00", "0.00")
 
 
-async def test_killed_worker_leaves_no_funds_reserved(
+async def test_killed_ledger_process_leaves_no_funds_reserved(
     two_ledgers: TwoLedgers, database_url: str
 ) -> None:
-    """A `kill -9` in the middle of a batch must not leave locks, holds, or half a payment."""
+    """A `kill -9` under load must not leave locks, holds, or partial transactions."""
     ledger, database = two_ledgers.first, two_ledgers.first.database
     await two_ledgers.set_limits(daily_limit=10**9, monthly_limit=10**9)
     wallets = [await ledger.create_subscriber(1_000_00) for _ in range(3)]
@@ -141,15 +141,17 @@ async def test_killed_worker_leaves_no_funds_reserved(
         await process.stdout.readline()
     process.kill()
     await process.communicate()
-    # The same wallets can be locked immediately.
+    # The wallets of the killed process can be used again.
     async with asyncio.timeout(30):
         codes = await two_ledgers.submit_concurrently(wallets[0], wallets[1], 1, times=10)
     assert codes == {None: 10}
     await _require_no_locks_or_holds(database)
 
 
-async def test_stalled_worker_does_not_block_a_wallet_forever(two_gateways: TwoGateways) -> None:
-    """A process is suspended while it holds a row lock on a wallet."""
+async def test_stalled_database_session_blocks_a_wallet_only_until_its_idle_timeout(
+    two_gateways: TwoGateways,
+) -> None:
+    """The session holds a row lock on the wallet, as if its process were suspended."""
     setting = "idle_in_transaction_session_timeout"
     value = await two_gateways.harness.services.database.fetchval(f"SHOW {setting}")
     assert value == "30s"
@@ -171,7 +173,7 @@ async def test_stalled_worker_does_not_block_a_wallet_forever(two_gateways: TwoG
 async def test_undecided_review_keeps_the_funds_on_hold(
     two_ledgers: TwoLedgers,
 ) -> None:
-    """The hold must neither lose the money nor expire and make it spendable."""
+    """A hold must neither lose the money nor expire and make the money spendable."""
     ledger = two_ledgers.first
     await _set_review_threshold(two_ledgers, 50_00)
     sender, receiver = await two_ledgers.create_pair(100_00)
@@ -191,10 +193,10 @@ async def test_undecided_review_keeps_the_funds_on_hold(
 
 
 @pytest.mark.parametrize("decision", ["release", "reject"])
-async def test_old_payment_under_review_is_listed_and_can_be_decided(
+async def test_payment_under_review_is_listed_and_can_be_decided(
     two_gateways: TwoGateways, decision: str
 ) -> None:
-    """Every payment under review must appear in a list."""
+    """A payment that no list shows could stay on hold indefinitely."""
     await update_rule(two_gateways.harness, "Large amount", threshold="50", status="active")
     aminata, terminal = (
         await two_gateways.create_customer("100"),
@@ -215,7 +217,7 @@ async def test_old_payment_under_review_is_listed_and_can_be_decided(
 async def test_rejected_payment_restores_the_limits_it_had_used(
     two_ledgers: TwoLedgers,
 ) -> None:
-    """Returning the money without the allowance would leave the daily limit used up."""
+    """Returning the money without the allowance would leave the limits used up."""
     ledger = two_ledgers.first
     await _set_review_threshold(two_ledgers, 50_00)
     await two_ledgers.set_limits(daily_limit=100_00, monthly_limit=100_00)
@@ -229,8 +231,8 @@ async def test_rejected_payment_restores_the_limits_it_had_used(
         payer_pin="1234",
     )
     held = (await ledger.submit(command)).require_accepted()
-    again = await two_ledgers.second.submit(command)
-    assert again.code == Code.DAILY_LIMIT_EXCEEDED
+    exceeding = await two_ledgers.second.submit(command)
+    assert exceeding.code == Code.DAILY_LIMIT_EXCEEDED
     await two_ledgers.second.submit(
         ReviewDecision(transaction_id=held.transaction_id, release=False)
     )

@@ -68,7 +68,7 @@ async def test_duplicated_and_reordered_partner_webhooks_credit_each_reference_o
 
 
 class WebhookDriver:
-    """Subscriber to payment events and two webhook workers with a controllable clock."""
+    """A webhook endpoint and two webhook workers with a controllable clock."""
 
     def __init__(self, two_gateways: TwoGateways, receiver: WebhookReceiver) -> None:
         self.gateways = two_gateways
@@ -79,7 +79,7 @@ class WebhookDriver:
         )
 
     async def subscribe(self, path: str = "") -> str:
-        """Subscribe to the events of a funded customer's payments and return the endpoint ID."""
+        """Create payer, merchant and an endpoint for completed transactions; return its ID."""
         self._payer, self._merchant = (
             await self.gateways.create_customer("100"),
             await self.gateways.create_merchant(),
@@ -93,7 +93,7 @@ class WebhookDriver:
         return str(require_success(paid)["transaction_id"])
 
     async def deliver(self) -> None:
-        """Deliver everything that is due, with two workers running concurrently."""
+        """Attempt all due deliveries with two concurrent workers."""
         workers = [WebhookWorker(self.services, EVENT_RECORD_LOADERS) for _ in range(2)]
         await asyncio.gather(*(worker.start_due_attempts() for worker in workers))
         await asyncio.gather(*(worker.wait_until_idle() for worker in workers))
@@ -113,7 +113,7 @@ async def webhook_driver(
         yield WebhookDriver(two_gateways, receiver)
 
 
-async def test_event_is_redelivered_with_the_same_id_and_body_when_the_response_is_lost(
+async def test_event_is_redelivered_with_the_same_id_and_body_until_an_attempt_succeeds(
     webhook_driver: WebhookDriver,
 ) -> None:
     """Redelivery under a new event ID would make the receiver book the payment twice."""
@@ -183,10 +183,10 @@ async def test_receiver_that_was_down_for_days_gets_the_same_event_on_manual_red
     assert len({(webhook.id, webhook.body) for webhook in webhook_driver.receiver.received}) == 1
 
 
-async def test_chat_messages_delivered_twice_to_two_processes_pay_once(
+async def test_chat_messages_delivered_repeatedly_to_two_processes_pay_once(
     two_gateways: TwoGateways, database_url: str
 ) -> None:
-    """The provider delivers every message twice, and the PIN form is also submitted twice."""
+    """The provider delivers each message three times, and the PIN form is submitted six times."""
     aminata, mohamed = (
         await two_gateways.create_customer("100"),
         await two_gateways.create_customer(),

@@ -22,7 +22,7 @@ class TwoGateways:
 
     @classmethod
     async def open(cls, harness: Harness, *clients: Client) -> "TwoGateways":
-        """Open both gateways with compliance rules disabled, so payments are not limited."""
+        """Create an admin and an app, and disable compliance rules so that none holds a payment."""
         await harness.disable_compliance_rules()
         admin, key = await harness.create_admin(), await harness.create_api_key(*_SCOPES)
         system_admin = Admin(harness.client, admin._credential, {"id": admin.id})
@@ -32,7 +32,7 @@ class TwoGateways:
         return await send_round_robin(self.clients, *requests)
 
     async def create_customer(self, balance: str = "0", **fields: Any) -> Customer:
-        """Create a subscriber with a linked card."""
+        """Create a subscriber with the given balance and a linked card."""
         record = await self.harness.create_subscriber(balance=balance, **fields)
         customer = Customer(self.app, record)
         customer.card = await self.harness.create_card(customer.id)

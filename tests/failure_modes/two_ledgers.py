@@ -1,4 +1,4 @@
-"""Two ledger processes on one database, each with its own controllable clock."""
+"""Two ledgers on one database, as in two processes, each with its own controllable clock."""
 
 import asyncio
 import contextlib
@@ -44,11 +44,10 @@ class TwoLedgers:
             ledger.ledger._invalidate_rules()
 
     async def create_pair(self, balance: int) -> tuple[int, int]:
-        """Return a subscriber with the given balance and one without funds."""
+        """Create a subscriber with the given balance and one without funds; return their IDs."""
         return await self.first.create_subscriber(balance), await self.first.create_subscriber()
 
     def advance_clocks(self, **time: float) -> None:
-        """Advance both clocks."""
         for ledger in self.ledgers:
             ledger.clock.now += timedelta(**time)
 

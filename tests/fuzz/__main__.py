@@ -48,7 +48,7 @@ async def run_all(count: int, seed: int) -> Results:
 
 
 async def run_forgeries(fixtures: FuzzFixtures) -> list[Finding]:
-    """Send each kind of signed request with every mutation of every byte."""
+    """Send every mutation of each kind of signed request; return a finding per accepted one."""
     installation = fixtures.installation
     url = installation.deployment.database_url
     findings: list[Finding] = []

@@ -87,7 +87,7 @@ _CALLERS_BY_SCHEME = {
 
 
 async def create_callers(installation: Installation, ada: Admin) -> Callers:
-    """Create callers for fuzzing only; the fixtures never use them, so no request disables them."""
+    """Create callers with records of their own, which fuzzed requests do not disable."""
     created = [ANONYMOUS, *await _create_api_key_callers(ada), *await _create_admin_callers(ada)]
     created += [*await _create_merchant_callers(ada), *await _create_partner_callers(ada)]
     secrets = installation.settings.service_secrets

@@ -1,4 +1,4 @@
-"""Raw connections that send requests byte by byte, without normalization by an HTTP client."""
+"""Raw connections that send the exact bytes, without normalization by an HTTP client."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Executes one planned request: fills in existing records, signs, sends, and checks it."""
+"""Executes a planned request: fills in records, signs, sends, and checks the response."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -77,7 +77,7 @@ class Executor:
         operation, rng = planned.operation, planned.rng
         allowed = self._fixtures.callers.list_allowed(operation.spec, operation.path)
         caller = rng.choice(allowed if rng.random() < 0.75 else self._fixtures.callers.all)
-        # As generated, with existing records, or with everything that success requires.
+        # 0: as generated, 0.7: with some existing records, 1: with all that success requires.
         chance = rng.random()
         fill_probability = (
             0.0 if chance < 0.1 else 1.0 if chance > 0.55 and planned.positive else 0.7
@@ -124,7 +124,7 @@ class Executor:
             return Prerequisites()
 
     def _replace_needed_caller(self, operation: Operation, caller: Caller) -> Caller:
-        """Replace admins that are still needed, so that they are not logged out."""
+        """Replace a shared admin with the anonymous caller if the operation would log it out."""
         is_logout = operation.path == "/api/v1/admin/logout" and caller.name in _ADMIN_CALLERS
         return self._fixtures.callers.by_name["anonymous"] if is_logout else caller
 

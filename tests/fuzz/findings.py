@@ -148,7 +148,7 @@ def find_undocumented_codes(
 def _check_accepted_body(
     operation: Operation, request: httpx2.Request, response: httpx2.Response
 ) -> Iterator[str]:
-    """Yield bodies accepted against the schema, and valid bodies rejected as malformed."""
+    """Yield a problem if an invalid body was accepted or a valid one rejected as malformed."""
     media = request.headers.get("content-type", "")
     if operation.body_validator is None or media != "application/json":
         return

@@ -27,7 +27,7 @@ _MAX_USES_PER_CUSTOMER = 12
 
 @dataclass
 class AgentPair:
-    """A super agent with float and commission, and its sub-agent."""
+    """A super-agent with a float, and its sub-agent."""
 
     super_agent: str
     sub_agent: str
@@ -94,7 +94,7 @@ class FuzzFixtures:
         )
 
     async def retry_with_restored_rules(self, create: Callable[[], Awaitable[T]]) -> T:
-        """Create a record, restoring the rules if a concurrent request has just changed them."""
+        """Create a record; after a failure, restore the rules and retry, at most 20 times."""
         for _ in range(20):
             try:
                 return await create()
@@ -145,7 +145,7 @@ class FuzzFixtures:
         return str(require_success(await self.admin.post("compliance/alerts", **body))["alert_id"])
 
     async def wait_for_code(self, customer: Customer) -> str:
-        """Wait for a one-time code in the outbox, because codes are sent in the background."""
+        """Poll the outbox for a one-time code, which is sent in the background."""
         for _ in range(100):
             response = await self.installation.messenger.get(
                 "/api/v1/messages/outbox",

@@ -42,7 +42,7 @@ def build_forgeries(signed: SignedRequest) -> Iterator[Forgery]:
 
 
 def explain_no_op(signed: SignedRequest, part: str, mutant: bytes) -> str | None:
-    """Return why a mutation changes nothing, or None if it does."""
+    """Return why the mutated request is equivalent to the original, or None if it is not."""
     original = signed.parts[part]
     if part not in ("method", "target", "body") and mutant.strip(b" \t") == original:
         return "HTTP strips white space around a header value"
@@ -91,7 +91,10 @@ async def send_and_get_status(data: bytes, pool: ConnectionPool) -> int | None:
 
 
 async def wait_until_idle(database_url: str) -> dict[str, str]:
-    """Wait until messages are sent and audit entries sealed, then return the table digests."""
+    """Wait up to 50 seconds until no table changes and all audit entries are sealed.
+
+    Returns the table digests.
+    """
     digests = await digest_tables(database_url)
     for _ in range(100):
         await asyncio.sleep(0.5)

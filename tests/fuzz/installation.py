@@ -26,8 +26,8 @@ from tapgate.store.embedded import EmbeddedPostgres
 
 BRIDGE_TOKEN = "the token of the bridge"
 APP_SECRET = GRAPH_APP_SECRET
-#: Rate limits high enough never to be reached.
-_NO_RATE_LIMITS = {
+#: Rate limits that are never reached, and the token of the bridge.
+_SETTINGS = {
     "TAPGATE_RATE_LIMIT": "1000000",
     "TAPGATE_RATE_BURST": "1000000",
     "TAPGATE_MESSENGER_RATE": "1000000",
@@ -73,7 +73,7 @@ async def run_installation(folder: Path, database_url: str) -> AsyncIterator[Ins
             database_url,
             messenger_port=port,
             graph_url=graph_url,
-            more=_NO_RATE_LIMITS | {"TAPGATE_DATA_DIR": str(folder / "gateway")},
+            more=_SETTINGS | {"TAPGATE_DATA_DIR": str(folder / "gateway")},
         ) as running,
         open_client(running.gateway) as client,
         open_client(running.messenger) as messenger,

@@ -16,7 +16,7 @@ Document = dict[str, Any]
 AnyCase = Case[Any]
 
 _SCHEMAS = "#/components/schemas/"
-_CLOSED_SUFFIX = "Closed"
+_CLOSED_PREFIX = "Closed"
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def prepare_document(document: Document) -> Document:
     prepared = copy.deepcopy(document)
     schemas = prepared["components"]["schemas"]
     schemas |= {
-        f"{_CLOSED_SUFFIX}{name}": _close_schemas(schema) for name, schema in schemas.items()
+        f"{_CLOSED_PREFIX}{name}": _close_schemas(schema) for name, schema in schemas.items()
     }
     for item in prepared["paths"].values():
         for operation in item.values():
@@ -100,7 +100,7 @@ def _close_schemas(part: Any) -> Any:
     closed = {name: _close_schemas(value) for name, value in part.items()}
     reference = part.get("$ref")
     if isinstance(reference, str) and reference.startswith(_SCHEMAS):
-        closed["$ref"] = reference.replace(_SCHEMAS, _SCHEMAS + _CLOSED_SUFFIX)
+        closed["$ref"] = reference.replace(_SCHEMAS, _SCHEMAS + _CLOSED_PREFIX)
     if part.get("type") == "object" and "properties" in part:
         closed.setdefault("additionalProperties", False)
     return closed

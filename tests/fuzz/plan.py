@@ -14,7 +14,7 @@ from fuzz.openapi import AnyCase, Operation
 
 #: How many of ten cases conform to the schema.
 _POSITIVE_CASES = 7
-#: How often each case is sent, each time with another caller and other values. Generating a case
+#: How often each case is sent; caller and values are chosen each time. Generating a case
 #: takes longer than sending and checking it.
 _SENDS_PER_CASE = 2
 _HYPOTHESIS_SETTINGS = settings(
@@ -27,7 +27,7 @@ _HYPOTHESIS_SETTINGS = settings(
 
 @dataclass
 class PlannedRequest:
-    """A request to send, with the random generator for everything left open in it."""
+    """A generated request, and the random generator that chooses its caller and values."""
 
     operation: Operation
     case: AnyCase
@@ -60,9 +60,9 @@ def _plan_round(operations: Sequence[Operation], size: int, seed: int) -> list[P
     rng = Random(seed)
     planned: list[PlannedRequest] = []
     for index, operation in enumerate(operations):
-        share = size * (index + 1) // len(operations) - size * index // len(operations)
-        positive = -(-share * _POSITIVE_CASES // 10)
-        for mode, number in ((True, positive), (False, share - positive)):
+        request_count = size * (index + 1) // len(operations) - size * index // len(operations)
+        positive = -(-request_count * _POSITIVE_CASES // 10)
+        for mode, number in ((True, positive), (False, request_count - positive)):
             cases = generate_cases(operation, number, seed + index, positive=mode)
             planned += [
                 PlannedRequest(operation, case, mode, Random(rng.getrandbits(64))) for case in cases
@@ -72,7 +72,7 @@ def _plan_round(operations: Sequence[Operation], size: int, seed: int) -> list[P
 
 
 def generate_cases(operation: Operation, count: int, seed: int, *, positive: bool) -> list[AnyCase]:
-    """Generate cases and repeat them up to `count`; return none if the schema is unsatisfiable."""
+    """Generate cases and repeat them up to `count`; return [] if the schema is unsatisfiable."""
     mode = GenerationMode.POSITIVE if positive else GenerationMode.NEGATIVE
     if count == 0:
         return []

@@ -1,4 +1,4 @@
-"""Statistics of requests and responses."""
+"""Statistics of requests and responses, and the findings."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ class Results:
         self._unprepared.setdefault(operation, []).append(reason)
 
     def add_finding(self, finding: Finding) -> None:
-        """Add a finding; only three of each kind are kept."""
+        """Count a finding, and keep the first three per operation and problem."""
         kind = (finding.operation, finding.problem[:60])
         self._finding_counts[kind] += 1
         if self._finding_counts[kind] <= 3:
@@ -41,7 +41,7 @@ class Results:
         return sum(self._finding_counts.values())
 
     def list_never_succeeded(self) -> list[str]:
-        """Return the operations that never succeeded."""
+        """Return the operations without any 2xx response."""
         return [
             name
             for name, counts in self.statuses.items()

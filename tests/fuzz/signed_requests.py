@@ -30,7 +30,7 @@ class SignedRequest:
         return replace(self, parts={**self.parts, name: value})
 
     def encode(self) -> bytes:
-        """Encode the request with a matching Content-Length, so the server never waits."""
+        """Encode the request with a matching Content-Length, so the server never waits for data."""
         parts = dict(self.parts)
         method, target, body = parts.pop("method"), parts.pop("target"), parts.pop("body")
         lines = [b"%b %b HTTP/1.1" % (method, target), b"Host: tapgate"]

@@ -1,4 +1,4 @@
-"""Tests of the response checks: wrong responses are found, correct ones are not reported."""
+"""Tests of the response checks: invalid responses are reported, valid ones are not."""
 
 import json
 from typing import Any
@@ -64,7 +64,7 @@ def test_documented_error_is_not_a_finding(operation: Operation) -> None:
         (200, {}, "Response violates schema"),
     ],
 )
-def test_wrong_response_is_a_finding(
+def test_invalid_response_is_a_finding(
     operation: Operation, status: int, response: Any, problem: str
 ) -> None:
     assert any(problem in item for item in list_problems(operation, status, response))
@@ -101,6 +101,6 @@ def test_finding_contains_a_reproducible_curl_command() -> None:
     assert "http://gateway/x?y=1" in str(Finding("POST /x", "anonymous", "bad", line, "200"))
 
 
-def test_allowed_callers_follow_from_the_openapi_security() -> None:
+def test_operation_without_security_allows_only_the_anonymous_caller() -> None:
     callers = Callers([ANONYMOUS])
     assert callers.list_allowed({"security": []}, "/health") == [ANONYMOUS]

@@ -3,7 +3,7 @@
 from fuzz import mutations
 
 
-def test_every_byte_is_mutated_in_every_way() -> None:
+def test_mutations_are_distinct_and_include_every_bit_flip() -> None:
     mutants = [mutant for _, mutant in mutations.mutate(b"abc")]
     assert len(mutants) == len(set(mutants)) and b"abc" not in mutants
     for index in range(3):

@@ -56,7 +56,7 @@ async def test_fuzzed_requests_get_documented_responses(fuzz_fixtures: FuzzFixtu
     assert len(results.list_never_succeeded()) < 10, list(results.format_table())
 
 
-async def test_unsupported_method_returns_405(
+async def test_unsupported_method_returns_405_with_the_supported_methods(
     installation: Installation, connections: dict[str, ConnectionPool]
 ) -> None:
     documents = await fetch_openapi_documents(installation)

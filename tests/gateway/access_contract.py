@@ -107,14 +107,14 @@ SYSTEM_ACCESS = {
 #: Additions that the specification does not list.
 ADDED_ACCESS = {
     "GET /docs/{file}": "public",  # assets of the /docs page
-    "GET /api/v1/admin/partners/{id}": "A",  # every other record has one too
+    "GET /api/v1/admin/partners/{id}": "A",  # as for other records
     "GET /api/v1/admin/api-keys/{id}": "A",
     "GET /api/v1/admin/webhook-endpoints/{id}": "A",
     "POST /api/v1/admin/webhook-endpoints/{id}/test": "A",  # sends a test event
     "GET /api/v1/subscribers/{id}/limits": "all · svc",  # the limits that declines refer to
     "GET /api/v1/subscribers/{id}/messages": "all",  # delivery status of messages
     "POST /api/v1/messages/statuses": "svc",  # status reports of the messenger
-    "GET /api/v1/compliance/rules/{id}": "A C",  # every other record has one too
+    "GET /api/v1/compliance/rules/{id}": "A C",  # as for other records
     "PUT /api/v1/fee-rules/{type}": "A",  # changes one type and keeps the rest
     "GET /api/v1/transactions/export": "payments:read · all",  # the list as a file
     # For investigating a transaction.

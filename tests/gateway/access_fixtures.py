@@ -46,7 +46,7 @@ class Caller(NamedTuple):
         """Return the expected status and error code, from the specification and not from the code.
 
         The wrong kind of credential, or a missing permission, is 403. A route that accepts only
-        client signatures returns 401 when there is none.
+        client signatures returns 401 for a request without one.
         """
         only_signed = access.hmac and not (access.scope or access.roles or access.service)
         if only_signed and self.kind not in ("pos", "partner"):
@@ -111,7 +111,7 @@ class AccessFixtures:
         ]
 
     def list_callers(self, access: Access) -> list[Caller]:
-        """Return the callers, except keys that only lack a scope the endpoint does not require."""
+        """Return the callers, except keys that lack one scope but have the required one."""
         return [
             caller
             for caller in self.callers
@@ -126,7 +126,7 @@ class AccessFixtures:
         return count
 
     async def snapshot_tables(self, *excluded: str) -> Mapping[str, Any]:
-        """Return the rows of every table, except `excluded` and the audit log."""
+        """Return the rows of all tables but `excluded`, the audit log, signals and migrations."""
         database = self.harness.services.database
         tables = await database.fetch(
             """SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN

@@ -19,7 +19,7 @@ ChangeRequest = Callable[[httpx2.Request], None]
 
 
 class TamperedAuth(httpx2.Auth):
-    """A credential that is modified after it was added to the request."""
+    """Adds a credential, if any, to the request and then changes the request."""
 
     requires_request_body = True
 
@@ -62,7 +62,7 @@ def duplicate_header(name: str, other: str | None = None) -> ChangeRequest:
 
 
 def sign_differently(key: HmacAuth, **parts: Any) -> ChangeRequest:
-    """Sign something other than the request that is sent."""
+    """Sign another method, path, body or time than that of the request."""
 
     def change(request: httpx2.Request) -> None:
         timestamp = format_rfc3339(system_clock() + parts.get("off", timedelta()))
@@ -260,7 +260,7 @@ async def _list_bad_signatures(
 
 
 async def _list_suspended_keys(harness: Harness) -> Sequence[BadCredential]:
-    """List suspended and blocked owners: 403 with a valid signature, 401 with an invalid one."""
+    """List keys of suspended owners and a blocked terminal: 403, or 401 if wrongly signed."""
     terminal_auth, other_processor_auth, partner = (
         await harness.create_processor(),
         await harness.create_processor(),
@@ -318,8 +318,8 @@ async def _list_multiple_credentials(
 ) -> Sequence[BadCredential]:
     """List requests with several credentials.
 
-    The first kind decides: a valid credential of a later kind is ignored. A duplicated credential
-    is rejected.
+    The kind with the highest precedence decides, and valid credentials of other kinds are ignored.
+    A duplicated credential header is rejected.
     """
     admin, key, service = (
         await harness.create_admin(),

@@ -1,4 +1,4 @@
-"""A ready-to-send request for every route that moves money."""
+"""A ready-to-send request for every route that moves money, except partner webhooks."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
@@ -11,8 +11,8 @@ from harness import PIN, Harness
 class MoneyCase(NamedTuple):
     """A ready-to-send request.
 
-    `changed_fields` or `changed_path` turn it into a different request. `declined_fields` make the
-    ledger decline it, after `before_decline` has run.
+    `changed_fields` or `changed_path` turn it into a different request. The ledger declines it with
+    `declined_fields`, or after `before_decline` has run.
     """
 
     path: str
@@ -325,7 +325,7 @@ async def send_case(
 ) -> httpx2.Response:
     """Send the request with this idempotency key.
 
-    `fields` override the body; `client` sends it to another process.
+    `fields` override the body; `client` selects another process.
     """
     return await (client or harness.client).post(
         case.path, json=case.body | {"request_id": request_id} | fields, auth=case.auth

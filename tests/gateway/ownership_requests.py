@@ -29,7 +29,7 @@ class OwnershipRequest(NamedTuple):
 
 
 class SubscriberFixture:
-    """A subscriber with one of every object a subscriber can own."""
+    """A subscriber with two cards, one of them blocked, a transaction and a KYC document."""
 
     def __init__(self, record: dict[str, Any], pin: str) -> None:
         self.record = record
@@ -41,7 +41,7 @@ class SubscriberFixture:
 
 
 class OwnershipFixtures:
-    """Two owners of every kind, so that each can try to access objects of its counterpart."""
+    """Two owners of every kind, so that one can request objects of the other."""
 
     def __init__(self, access_fixtures: AccessFixtures) -> None:
         self.access_fixtures = access_fixtures
@@ -145,7 +145,7 @@ def build_missing_id(prefix: str) -> str:
     return ids.encode(prefix, 2**60)
 
 
-# Requests about a subscriber. Lists omit a restricted subscriber; all other operations reject.
+# Requests about a subscriber. Lists omit a restricted subscriber; other requests are rejected.
 BuildSubscriberRequest = Callable[[OwnershipFixtures, SubscriberFixture, str], OwnershipRequest]
 LIST_REQUESTS: dict[str, Callable[[OwnershipFixtures, SubscriberFixture], list[str]]] = {
     f"GET {V1}/subscribers": lambda t, p: [
@@ -160,7 +160,7 @@ LIST_REQUESTS: dict[str, Callable[[OwnershipFixtures, SubscriberFixture], list[s
     ],
 }
 
-# Transaction lists include a restricted subscriber's transactions for admins, masked.
+# In these lists, admins see the transactions of a restricted subscriber masked.
 MASKED_LIST_REQUESTS: dict[str, Callable[[OwnershipFixtures, SubscriberFixture], list[str]]] = {
     f"GET {V1}/transactions": lambda t, p: [
         f"{V1}/transactions",
@@ -292,7 +292,7 @@ MASKED_REQUESTS: dict[str, BuildSubscriberRequest] = {
     for part in ("", "/entries", "/chain")
 }
 
-# Requests on behalf of a subscriber whose PIN the caller does not know.
+# Requests on behalf of a subscriber or agent whose PIN the caller does not know.
 PIN_REQUESTS: dict[
     str, Callable[[OwnershipFixtures, SubscriberFixture, str, str], OwnershipRequest]
 ] = {
@@ -381,7 +381,7 @@ PIN_REQUESTS: dict[
     ),
 }
 
-# The caller's own path with another owner's object, and with an object that does not exist.
+# Two requests each: for another owner's object, and for an object that does not exist.
 BuildRequestPair = Callable[[OwnershipFixtures], tuple[OwnershipRequest, OwnershipRequest]]
 
 
@@ -446,7 +446,7 @@ NESTED_REQUESTS: dict[str, BuildRequestPair] = {
 
 
 def _build_refund_pair(path: str) -> BuildRequestPair:
-    """Refund by a processor that did not receive the payment."""
+    """Build refunds by a processor that did not receive the payment."""
     return _build_pair(
         lambda t, it: OwnershipRequest(
             "POST",

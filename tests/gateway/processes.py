@@ -25,7 +25,7 @@ _reserved_ports: list[socket.socket] = []
 def free_port() -> int:
     """Return a TCP port that no other caller gets while this process runs.
 
-    It is below the ephemeral range, so an outgoing connection cannot take it.
+    The port is below the ephemeral range, so an outgoing connection cannot take it.
     """
     while True:
         port = 10_000 + secrets.randbelow(20_000)
@@ -75,7 +75,7 @@ class RunningGateway(NamedTuple):
 
 @contextlib.asynccontextmanager
 async def run_gateway(folder: Path, url: str, *, workers: int) -> AsyncIterator[str]:
-    """Run a gateway and yield its address; it must shut down gracefully at the end."""
+    """Run a gateway and yield its address; require a graceful shutdown at the end."""
     async with start_tapgate(folder, url, workers=workers, demo="off") as running:
         yield running.address
 

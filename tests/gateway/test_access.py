@@ -70,7 +70,7 @@ async def test_only_declared_callers_can_call_the_endpoint(
     denials, before = 0, await access_fixtures.count_denials()
     for caller in access_fixtures.list_callers(access):
         if endpoint.name == LOGOUT_ENDPOINT and caller.kind == "admin":
-            continue  # would end the session that other tests use; see below
+            continue  # would end the session of a shared caller; tested below
         response = await access_fixtures.client.request(
             endpoint.method, path, content=b"{}", auth=caller.auth
         )

@@ -1,4 +1,4 @@
-"""Invalid credentials are rejected by every endpoint with the same error."""
+"""Every protected endpoint rejects an invalid credential with the same error."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -40,7 +40,7 @@ async def bad_credential_fixtures(
 
 
 @pytest.mark.parametrize("endpoint", PROTECTED_ENDPOINTS, ids=lambda endpoint: endpoint.name)
-async def test_bad_credentials_are_rejected(
+async def test_invalid_credentials_are_rejected_and_not_audited_as_denials(
     bad_credential_fixtures: BadCredentialFixtures, endpoint: Endpoint
 ) -> None:
     client, path, before = (

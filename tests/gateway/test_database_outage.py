@@ -72,7 +72,7 @@ async def test_gateway_recovers_from_a_database_outage_under_load(
             statuses.clear()
             await wait_until(lambda: statuses[201] > 50)
         assert set(statuses) <= {201, 503}
-        async with asyncio.timeout(60):  # another worker may recover a moment later
+        async with asyncio.timeout(60):  # the other worker may recover later
             while (await client.get("/health")).json()["healthy"] is not True:
                 await asyncio.sleep(0.05)
 

@@ -41,9 +41,9 @@ PROFILE = {
     "id_number": "XK-5550199",
     "date_of_birth": "1987-11-23",
 }
-#: It ends the caller's own session.
+#: Excluded because it would end the caller's session.
 EXCLUDED_ENDPOINT = f"POST {V1}/admin/logout"
-#: For terminals, which the restriction does not affect.
+#: Endpoints for terminals, which the restriction does not affect.
 POS_PATHS = (f"{V1}/pos/", f"{V1}/payment", "/payment")
 ENDPOINTS = {
     endpoint.name: endpoint
@@ -73,7 +73,7 @@ class RestrictedSubscriber(SubscriberFixture):
 
 @pytest.fixture(scope="module")
 async def observed(ownership_fixtures: OwnershipFixtures) -> RestrictedSubscriber:
-    """A restricted subscriber for all tests that only read."""
+    """The restricted subscriber that all read-only cases share."""
     return await create_restricted_subscriber(ownership_fixtures)
 
 
@@ -172,7 +172,7 @@ async def list_personal_values(
 def build_body_fields(
     ownership_fixtures: OwnershipFixtures, person: RestrictedSubscriber, name: str
 ) -> dict[str, Any]:
-    """Return the body and query fields that refer to the person or are needed to reach them."""
+    """Return values of body fields that refer to the person or must accompany such a field."""
     agent = ownership_fixtures.agents[1]["id"]
     return {
         "subscriber_id": person.id,
@@ -254,7 +254,7 @@ def list_queries(
 def list_bodies(
     endpoint: Endpoint, ownership_fixtures: OwnershipFixtures, person: RestrictedSubscriber
 ) -> Iterator[Any]:
-    """Yield example bodies that refer to the person, or an empty body if no field does."""
+    """Yield bodies that refer to the person, {} if no field does, or None without a JSON body."""
     kind = endpoint.body_struct
     if kind is None:
         yield None
@@ -277,7 +277,7 @@ def list_bodies(
     if {"subscriber_id", "card_serial"} <= names and "pin" not in names:
         body.pop("card_serial")
     if endpoint.path.endswith("/cashout"):
-        body["pin"] = "0000"  # with the right PIN it is the subscriber's own transaction
+        body["pin"] = "0000"  # with the correct PIN, the transaction is the subscriber's own
     yield body
     if endpoint.path.endswith("/alerts"):
         yield body | {"details": {"note": NAME, "phone": person.phone}}
@@ -298,7 +298,7 @@ def list_callers(ownership_fixtures: OwnershipFixtures) -> list[Caller]:
 
 
 async def undo_block(ownership_fixtures: OwnershipFixtures, person: RestrictedSubscriber) -> None:
-    """Undo a block, so that the next caller can block too."""
+    """Activate the person's accounts and cards, so that the next caller can block them too."""
     database, number = (
         ownership_fixtures.harness.services.database,
         ids.decode(ids.SUBSCRIBER, person.id),

@@ -47,7 +47,7 @@ async def blocking_reads(
     reads.resume.set()
 
 
-async def test_caller_is_limited_to_its_share_of_the_heavy_read_slots(
+async def test_caller_is_limited_to_two_heavy_read_slots_and_eight_queued_reads(
     client: httpx2.AsyncClient, harness: Harness, blocking_reads: BlockingReads
 ) -> None:
     subscriber = await harness.create_subscriber()
@@ -65,7 +65,7 @@ async def test_caller_is_limited_to_its_share_of_the_heavy_read_slots(
     await blocking_reads.wait_for_running(2)
     other_task = request_statement(other)
     await blocking_reads.wait_for_running(3)
-    # Two run, eight are queued, the rest are rejected immediately.
+    # Of the greedy caller's reads, two run, eight are queued, and twenty are rejected immediately.
     async with asyncio.timeout(30):
         while sum(task.done() for task in flood) < 20:
             await asyncio.sleep(0.01)

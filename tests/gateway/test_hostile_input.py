@@ -1,4 +1,4 @@
-"""Hostile input to every endpoint never causes a 500 and is never echoed."""
+"""Hostile input never causes a server error at any endpoint, and no error echoes it."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Filters by id: a malformed id is a validation error, an unknown id finds nothing."""
+"""Filters by ID: a malformed ID is a validation error, and an unknown ID finds nothing."""
 
 import httpx2
 import pytest

@@ -20,10 +20,10 @@ def test_every_money_route_has_a_case() -> None:
     assert set(CASES) | ROUTES_KEYED_BY_REFERENCE == MONEY_ROUTES | ROUTES_KEYED_BY_REFERENCE
 
 
-every_route = pytest.mark.parametrize("route", sorted(CASES))
+parametrize_routes = pytest.mark.parametrize("route", sorted(CASES))
 
 
-@every_route
+@parametrize_routes
 async def test_replayed_request_returns_the_original_response_and_moves_no_money(
     harness: Harness, route: str
 ) -> None:
@@ -32,41 +32,41 @@ async def test_replayed_request_returns_the_original_response_and_moves_no_money
     assert first.status_code == 200, first.text
     assert {"success", "message", "transaction_id", "status"} <= set(first.json())
     entry_count = await count_entries(harness)
-    again = await send_case(harness, case, "one")
-    assert (again.status_code, again.json()) == (200, first.json())
-    assert again.headers["Idempotent-Replayed"] == "true"
+    replay = await send_case(harness, case, "one")
+    assert (replay.status_code, replay.json()) == (200, first.json())
+    assert replay.headers["Idempotent-Replayed"] == "true"
     assert "Idempotent-Replayed" not in first.headers
     assert await count_entries(harness) == entry_count
 
 
-@every_route
-async def test_reused_idempotency_key_with_another_request_is_rejected(
+@parametrize_routes
+async def test_idempotency_key_reused_with_a_different_request_is_rejected(
     harness: Harness, route: str
 ) -> None:
     case = await CASES[route](harness)
     assert (await send_case(harness, case, "one")).status_code == 200
     entry_count = await count_entries(harness)
-    another = case._replace(path=case.changed_path or case.path)
-    other = await send_case(harness, another, "one", **case.changed_fields)
-    assert (other.status_code, other.json()["code"]) == (409, "DUPLICATE_REQUEST")
+    changed_case = case._replace(path=case.changed_path or case.path)
+    response = await send_case(harness, changed_case, "one", **case.changed_fields)
+    assert (response.status_code, response.json()["code"]) == (409, "DUPLICATE_REQUEST")
     assert await count_entries(harness) == entry_count
 
 
-@every_route
-async def test_other_currency_is_rejected_and_explicit_default_currency_is_a_replay(
+@parametrize_routes
+async def test_unsupported_currency_is_rejected_and_omitted_currency_means_the_default(
     harness: Harness, route: str
 ) -> None:
     case = await CASES[route](harness)
     entry_count = await count_entries(harness)
-    other = await send_case(harness, case, "one", currency="USD")
-    assert (other.status_code, other.json()["code"]) == (422, "CURRENCY_NOT_SUPPORTED")
+    rejected = await send_case(harness, case, "one", currency="USD")
+    assert (rejected.status_code, rejected.json()["code"]) == (422, "CURRENCY_NOT_SUPPORTED")
     assert await count_entries(harness) == entry_count
     first = await send_case(harness, case, "one")
-    again = await send_case(harness, case, "one", currency="SLE")
-    assert (again.status_code, again.json()) == (200, first.json())
+    replay = await send_case(harness, case, "one", currency="SLE")
+    assert (replay.status_code, replay.json()) == (200, first.json())
 
 
-@every_route
+@parametrize_routes
 async def test_conflicting_idempotency_keys_are_reported_before_invalid_fields(
     harness: Harness, route: str
 ) -> None:
@@ -80,7 +80,7 @@ async def test_conflicting_idempotency_keys_are_reported_before_invalid_fields(
     assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST")
 
 
-@every_route
+@parametrize_routes
 async def test_concurrent_duplicates_move_money_once(harness: Harness, route: str) -> None:
     case = await CASES[route](harness)
     responses = await asyncio.gather(*(send_case(harness, case, "one") for _ in range(10)))
@@ -91,7 +91,7 @@ async def test_concurrent_duplicates_move_money_once(harness: Harness, route: st
     assert await count_transactions(harness, "one") == 1
 
 
-@every_route
+@parametrize_routes
 async def test_decline_is_stored_once_and_replayed(harness: Harness, route: str) -> None:
     case = await CASES[route](harness)
     if case.before_decline is not None:
@@ -99,9 +99,9 @@ async def test_decline_is_stored_once_and_replayed(harness: Harness, route: str)
     first = await send_case(harness, case, "one", **case.declined_fields)
     assert first.status_code in (402, 403), first.text
     entry_count = await count_entries(harness)
-    again = await send_case(harness, case, "one", **case.declined_fields)
-    assert (again.status_code, again.json()) == (first.status_code, first.json())
-    assert again.headers["Idempotent-Replayed"] == "true"
+    replay = await send_case(harness, case, "one", **case.declined_fields)
+    assert (replay.status_code, replay.json()) == (first.status_code, first.json())
+    assert replay.headers["Idempotent-Replayed"] == "true"
     assert await count_entries(harness) == entry_count
     status = await harness.services.database.fetchval(
         "SELECT status FROM transactions WHERE request_id = 'one'"

@@ -40,7 +40,7 @@ VERIFY_ACCESS_OPERATION = f"POST {V1}/subscribers/{{id}}/restricted-access/verif
 SELF_OPERATIONS = {f"POST {V1}/admin/logout", f"GET {V1}/admin/me", f"POST {V1}/admin/refresh"}
 STATEMENT_OPERATION = f"GET {V1}/statements/{{token}}"
 
-#: Changed by a failed PIN attempt.
+#: Tables that a failed PIN attempt changes.
 PIN_TABLES = ("pins", "pin_failures")
 
 #: Operations covered here, by kind of ownership check. An operation added to
@@ -115,7 +115,7 @@ async def send(
 def list_allowed_callers(
     ownership_fixtures: OwnershipFixtures, access: Access, *kinds: str
 ) -> list[Caller]:
-    """Return the allowed callers of these kinds: one API key and every role."""
+    """Return the allowed callers of these kinds, with only one of the API keys."""
     return [
         caller
         for caller in ownership_fixtures.access_fixtures.callers
@@ -128,7 +128,7 @@ def list_allowed_callers(
 async def create_verified_admin(
     ownership_fixtures: OwnershipFixtures, person: SubscriberFixture
 ) -> Any:
-    """Return an admin with a verified code from the phone of the person."""
+    """Return an admin who has verified a one-time code sent to the person's phone."""
     admin = await ownership_fixtures.harness.create_admin()
     url = f"{V1}/subscribers/{person.id}/restricted-access"
     assert (await ownership_fixtures.client.post(url, auth=admin)).status_code == 200
@@ -340,7 +340,7 @@ async def test_partner_cannot_fund_a_wallet_from_another_partner(
 async def test_partner_webhook_rejects_the_secret_of_another_partner(
     ownership_fixtures: OwnershipFixtures,
 ) -> None:
-    """Signed with the sender's own secret, sent to another partner's path."""
+    """The sender signs with its own secret but sends to another partner's path."""
     body = {
         "reference": "stranger",
         "card_serial": ownership_fixtures.subscriber.card,

@@ -1,4 +1,4 @@
-"""Every search uses an index, regardless of the search text and the table size."""
+"""Searches use an index for frequent and rare texts, and require a word of three characters."""
 
 import re
 from typing import Any
@@ -52,7 +52,7 @@ _INSERT_ROWS_SQL = (
 
 
 class QueryExplainer:
-    """Sends requests and explains the SQL of their list queries."""
+    """Sends search requests and explains the SQL of their queries."""
 
     def __init__(self, client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
         self._client = client
@@ -120,7 +120,7 @@ async def test_separators_do_not_count_toward_the_search_length(
 
 
 async def test_renamed_account_updates_the_search_text(harness: Harness) -> None:
-    """Applies to agents, processors and partners; a database trigger updates the text."""
+    """A database trigger updates the search text of the account's owner."""
     database = harness.services.database
     processor = await harness.create_processor()
     await database.execute(

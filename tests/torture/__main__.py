@@ -20,7 +20,7 @@ from torture.report import Report, print_line
 from torture.run import run_rounds, start_run
 
 _EPILOG = """
-Each round plans about 200 operations and one or two faults. The plan depends only on the seed and
+Each round plans about 270 operations and one or two faults. The plan depends only on the seed and
 the round number, so the same seed repeats it exactly, except for the machine's timing. If there are
 findings, the exit status is 1, and the data folder and the logs are kept.
 """

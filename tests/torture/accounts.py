@@ -58,7 +58,7 @@ async def map_account_names(
 async def load_balance_changes(
     database: Database, transaction: int, names: Mapping[int, str]
 ) -> dict[int, dict[str, int]]:
-    """Return the balance changes of each later transaction, computed from its entries."""
+    """Return the balance changes of each transaction after the given one, from its entries."""
     rows = await database.fetch(
         """SELECT transaction_id, account, sum(amount)::bigint AS amount FROM (
                SELECT transaction_id, debit_account AS account, -amount AS amount FROM entries
@@ -79,7 +79,7 @@ async def load_balance_changes(
 async def reconcile_balances(
     database: Database, client_ledger: ClientLedger, names: Mapping[int, str], findings: Findings
 ) -> None:
-    """Reconcile every balance in the tables; no funds are held and all accounts sum to zero."""
+    """Report differing or negative balances, held funds, and accounts that do not sum to zero."""
     rows = await database.fetch(
         """WITH sums AS (
                SELECT account_id, sum(amount)::bigint AS amount FROM (
@@ -114,10 +114,10 @@ def reconcile_running_balances(
     closing_balances: Mapping[str, int],
     findings: Findings,
 ) -> None:
-    """Require that the recorded balances of each account form an unbroken sequence.
+    """Report accounts whose recorded balances do not form an unbroken sequence.
 
-    Each balance after a transaction is the balance before the next one. Together they lead from the
-    opening to the closing balance, so no two transactions used the same money.
+    Each balance after a transaction must be the balance before another one, from the opening to the
+    closing balance. Two transactions that started from the same balance would leave a gap.
     """
     befores: dict[str, Counter[int]] = defaultdict(Counter)
     afters: dict[str, Counter[int]] = defaultdict(Counter)

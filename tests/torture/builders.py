@@ -32,7 +32,7 @@ async def run_two_rounds(run: TortureRun) -> None:
 
 
 def find_succeeded(run: TortureRun, kind: str) -> OperationState:
-    """Return a successful operation of a kind that was not refunded."""
+    """Return the first operation of a kind that succeeded and was not refunded."""
     return next(
         state
         for state in run.client_ledger.operations.values()
@@ -68,7 +68,7 @@ async def reconcile_after_tampering(run: TortureRun, tampering: str, *values: ob
     try:
         async with database.connection() as connection:
             with contextlib.suppress(_RollbackError):
-                # The reconciler cannot start its own transaction here, so use its isolation level.
+                # Verification nests a transaction in this one and requires its isolation level.
                 async with connection.transaction(isolation="repeatable_read"):
                     await connection.execute("SET LOCAL session_replication_role = replica")
                     changed = await connection.execute(tampering, *values)
@@ -82,7 +82,7 @@ async def reconcile_after_tampering(run: TortureRun, tampering: str, *values: ob
 
 
 async def reconcile_with(run: TortureRun, client_ledger: ClientLedger) -> Findings:
-    """Return the findings for a different client ledger."""
+    """Return the findings for the given client ledger."""
     findings = Findings()
     database = await Database.connect(run.installation.database_url, size=1)
     try:

@@ -7,7 +7,7 @@ import msgspec
 
 from torture.plan import CutPoint
 
-#: Response timeout of a client.
+#: Timeout for connecting, and default timeout for a response.
 RESPONSE_TIMEOUT_SECONDS: Final = 1.0
 _HEAD_END: Final = b"\r\n\r\n"
 _REPLAYED_HEADER: Final = b"\r\nidempotent-replayed: true"

@@ -75,11 +75,11 @@ def parse_acknowledgment(operation: Operation, response: Response) -> Acknowledg
     if response.status >= 300:
         return Acknowledgment(response.code)
     body = response.body
-    figures = {
+    amounts = {
         name: parse_minor_units(body[field])
         for field, name in RECEIPT_FIELDS[operation.kind].items()
     }
-    return Acknowledgment("", body["transaction_id"], body["status"], figures)
+    return Acknowledgment("", body["transaction_id"], body["status"], amounts)
 
 
 def parse_minor_units(text: str) -> int:
@@ -87,16 +87,16 @@ def parse_minor_units(text: str) -> int:
     return int(text.removesuffix(" SLE").replace(",", "").replace(".", ""))
 
 
-def calculate_share(amount: int, hundredths_of_percent: int) -> int:
-    """Return the share of an amount, rounded half up."""
+def calculate_percentage(amount: int, hundredths_of_percent: int) -> int:
+    """Return the percentage of an amount, rounded half up."""
     return (amount * hundredths_of_percent + 5_000) // 10_000
 
 
 def calculate_fee(operation: Operation, amount: int) -> int:
     if operation.kind in PAYMENTS:
-        return calculate_share(amount, 100)
+        return calculate_percentage(amount, 100)
     if operation.kind == "p2p":
-        return calculate_share(amount, 150)
+        return calculate_percentage(amount, 150)
     return 0
 
 
@@ -172,7 +172,7 @@ class ClientLedger:
         return {name: change for name, change in changes.items() if change}
 
     def _get_refunded_fee(self, operation: Operation, acknowledgment: Acknowledgment) -> int:
-        """Return the fee, which only the refund of the last remaining amount returns."""
+        """Return the refunded fee: the full fee with the last remaining amount, otherwise 0."""
         if acknowledgment.amounts["refundable"]:
             return 0
         paid = self.operations[operation.refunded_key].operation

@@ -59,7 +59,7 @@ async def reconcile_events(
 
 
 class EventReceiver:
-    """Received event ids by event key."""
+    """Collects the IDs of received webhooks by event key."""
 
     def __init__(self, receiver: WebhookReceiver) -> None:
         self._receiver = receiver
@@ -92,7 +92,7 @@ class EventReceiver:
         *,
         timeout_seconds: float = _DELIVERY_TIMEOUT_SECONDS,
     ) -> None:
-        """Wait until every expected event arrives, at the latest after a killed process's lease."""
+        """Wait until the received events are the expected ones, or report the differences."""
         expected = count_expected_events(operations)
         deadline = time.monotonic() + timeout_seconds
         self.collect(findings)

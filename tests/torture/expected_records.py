@@ -26,11 +26,11 @@ def build_expected_record(client_ledger: ClientLedger, state: OperationState) ->
     expected: Expected = {"type": _TYPES[operation.kind]}
     if not acknowledgment.succeeded:
         return expected | {"status": "failed", "failure_code": acknowledgment.code}
-    figures = acknowledgment.amounts | client_ledger.predict_amounts(state)
+    amounts = acknowledgment.amounts | client_ledger.predict_amounts(state)
     expected |= {
         "id": acknowledgment.transaction_id,
-        "amount": figures["amount"],
-        "fee_amount": figures.get("fee", 0),
+        "amount": amounts["amount"],
+        "fee_amount": amounts.get("fee", 0),
         "failure_code": None,
         "status": acknowledgment.status,
         "refunded_amount": 0,
@@ -38,23 +38,23 @@ def build_expected_record(client_ledger: ClientLedger, state: OperationState) ->
     }
     if operation.kind in PAYMENTS and client_ledger.refunded[operation.idempotency_key]:
         refunded = client_ledger.refunded[operation.idempotency_key]
-        whole = refunded == figures["amount"]
+        whole = refunded == amounts["amount"]
         expected["refunded_amount"] = refunded
         expected["status"] = "refunded" if whole else "partially_refunded"
     return expected
 
 
-def build_expected_sides(state: OperationState) -> Expected:
-    """Return the expected accounts and balances, which only the tables contain."""
+def build_expected_accounts(state: OperationState) -> Expected:
+    """Return the expected accounts, balances and hold, which only the tables contain."""
     operation, acknowledgment = state.operation, state.acknowledgment
     assert acknowledgment is not None
     expected: Expected = {"held": 0}
     if acknowledgment.succeeded:
         expected |= {"from_account": operation.payer, "to_account": operation.payee}
         expected |= {
-            column: acknowledgment.amounts[figure]
-            for figure, column in _BALANCES.items()
-            if figure in acknowledgment.amounts
+            column: acknowledgment.amounts[name]
+            for name, column in _BALANCES.items()
+            if name in acknowledgment.amounts
         }
     return expected
 

@@ -64,7 +64,7 @@ class FaultInjector:
             connection.close()
 
     async def suspend_worker(self, fault: Fault) -> None:
-        """Stop a worker with locks held and responses unsent, then continue it."""
+        """Suspend a worker, which may hold locks and unsent responses, and then resume it."""
         for worker in _pick(self._installation.list_workers(), fault.choice):
             with contextlib.suppress(psutil.NoSuchProcess):
                 worker.send_signal(signal.SIGSTOP)
@@ -74,7 +74,7 @@ class FaultInjector:
                     worker.send_signal(signal.SIGCONT)
 
     async def terminate_ledger_session(self, fault: Fault) -> None:
-        """Terminate the sessions that are about to commit, if any appear before the timeout."""
+        """Terminate sessions with an open write transaction, if any appear before the timeout."""
         try:
             connection = await asyncpg.connect(self._installation.database_url, timeout=1)
         except (OSError, TimeoutError, asyncpg.PostgresError):

@@ -15,7 +15,7 @@ KINDS: Final = (
     "ledger",  # a claim of `tapgate verify` is broken
     "audit",
     "events",
-    "rejection",  # rejected for an invalid reason
+    "rejection",  # rejected with an error code that the operation does not allow
     "failure",  # internal error response
     "unanswered",  # no response within a minute
     "start",  # did not become healthy again without intervention

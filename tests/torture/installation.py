@@ -62,7 +62,7 @@ class Installation:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,  # keep Ctrl-C away: it is stopped gracefully
+                start_new_session=True,  # Ctrl-C does not reach it; `stop` ends it
             )
 
     def stop(self) -> None:
@@ -82,7 +82,7 @@ class Installation:
         return psutil.Process(self._supervisor.pid)
 
     def list_processes(self) -> list[psutil.Process]:
-        """Return all processes, the supervisor first."""
+        """Return all processes, the supervisor first, or none if the supervisor has exited."""
         with contextlib.suppress(psutil.NoSuchProcess):
             found = [self.supervisor, *self.supervisor.children(recursive=True)]
             self._seen_processes |= {item.pid: item for item in found}
@@ -120,7 +120,7 @@ class Installation:
         self.start()
 
     async def wait_until_healthy(self, *, workers: int = 1) -> None:
-        """Wait until the gateway listens and enough workers are running."""
+        """Wait for a healthy gateway with enough workers; raise UnhealthyError on timeout."""
         deadline = time.monotonic() + _HEALTHY_TIMEOUT_SECONDS
         while time.monotonic() < deadline:
             if (

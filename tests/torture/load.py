@@ -69,7 +69,7 @@ class LoadRound:
         self.stats = RoundStats()
 
     async def run(self) -> list[OperationState]:
-        """Run the round and return its operations, each acknowledged."""
+        """Run the round and return its operations; each unacknowledged one is a finding."""
         try:
             await self._run_with_faults()
             await self._wait_until_healthy()
@@ -144,7 +144,7 @@ class LoadRound:
             self._attempted[operation.idempotency_key].set()
 
     async def _can_refund(self, state: OperationState) -> bool:
-        """Return whether the payment is known to have succeeded; otherwise defer the refund."""
+        """Wait for the payment's first attempt; return whether it is acknowledged as successful."""
         payment_key = state.operation.refunded_key
         if payment_key in self._attempted:
             await self._attempted[payment_key].wait()

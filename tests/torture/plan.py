@@ -10,18 +10,18 @@ from typing import Final, Literal
 import msgspec
 
 Kind = Literal["pos", "pos_pin", "in_app", "p2p", "cash_in", "cash_out", "top_up", "refund"]
-#: Part of a request that is sent before the connection is cut.
+#: Where the connection is cut: in the head, in the body, or before the response.
 CutPoint = Literal["head", "body", "response"]
 
 PAYMENTS: Final = frozenset({"pos", "pos_pin", "in_app"})
 
-#: Have more than they can spend.
+#: Customers who have more than they can spend.
 FUNDED_CUSTOMERS: Final = [f"customer-{number}" for number in range(12)]
-#: Can afford only some of their payments.
+#: Customers who can afford only some of their payments.
 LOW_BALANCE_CUSTOMERS: Final = ["tight-0", "tight-1"]
-#: Cannot afford any of their payments.
+#: Customers who cannot afford any of their payments.
 UNFUNDED_CUSTOMERS: Final = ["poor-0", "poor-1"]
-#: Always sends a wrong PIN.
+#: A customer who always sends a wrong PIN.
 WRONG_PIN_CUSTOMER: Final = "guessing"
 MERCHANTS: Final = ["merchant-0", "merchant-1"]
 AGENTS: Final = ["agent-0", "agent-1"]
@@ -148,7 +148,7 @@ def _build_faults(rng: random.Random) -> list[Fault]:
 def _build_operations(
     seed: int, number: int, *, cut_rate: float, count: int | None
 ) -> list[Operation]:
-    """Build all operations except refunds, independent of the cut rate."""
+    """Build all operations except refunds; the cut rate affects only their cut points."""
     rng = random.Random(f"{seed} orders {number}")
     cut_rng = random.Random(f"{seed} cuts {number}")
     total = count if count is not None else rng.randrange(150, 260)
@@ -223,9 +223,9 @@ def _build_refunds(seed: int, number: int, payments: Sequence[Operation]) -> lis
     created: list[Operation] = []
     for payment in payments:
         if rng.random() < 0.3:
-            for share in rng.choice(_REFUND_SHARES):
+            for fraction in rng.choice(_REFUND_FRACTIONS):
                 key = f"{seed}-{number}-r{len(created)}"
-                created.append(_build_refund(rng, key, payment, share))
+                created.append(_build_refund(rng, key, payment, fraction))
     return created
 
 
@@ -239,8 +239,8 @@ def _build_late_refunds(seed: int, number: int, payments: Sequence[Operation]) -
     ]
 
 
-#: Refunded shares of a payment; None is the remaining amount.
-_REFUND_SHARES: Final[Sequence[Sequence[float | None]]] = (
+#: Refunded fractions of a payment; None is the remaining amount.
+_REFUND_FRACTIONS: Final[Sequence[Sequence[float | None]]] = (
     [None],
     [None],
     [0.5],
@@ -255,7 +255,7 @@ _REFUND_SHARES: Final[Sequence[Sequence[float | None]]] = (
 
 
 def _build_refund(
-    rng: random.Random, key: str, payment: Operation, share: float | None
+    rng: random.Random, key: str, payment: Operation, fraction: float | None
 ) -> Operation:
     assert payment.amount is not None
     refund = Operation(
@@ -263,7 +263,7 @@ def _build_refund(
         kind="refund",
         payer=payment.payee,
         payee=payment.payer,
-        amount=None if share is None else max(1, int(payment.amount * share)),
+        amount=None if fraction is None else max(1, int(payment.amount * fraction)),
         refunded_key=payment.idempotency_key,
     )
     return _add_delivery_options(rng, refund)

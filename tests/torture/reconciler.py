@@ -26,8 +26,8 @@ from torture.client_ledger import ClientLedger, OperationState, parse_minor_unit
 from torture.events import reconcile_events
 from torture.expected_records import (
     Expected,
+    build_expected_accounts,
     build_expected_record,
-    build_expected_sides,
     describe_differences,
 )
 from torture.findings import Findings
@@ -175,7 +175,9 @@ class Reconciler:
     def _reconcile_row(
         self, state: OperationState, row: asyncpg.Record, names: Mapping[int, str]
     ) -> None:
-        expected = build_expected_record(self._client_ledger, state) | build_expected_sides(state)
+        expected = build_expected_record(self._client_ledger, state) | build_expected_accounts(
+            state
+        )
         actual = _to_expected(row, names)
         if differences := describe_differences(expected, actual):
             detail = f"acknowledged {state.acknowledgment}, but in the tables {differences}"

@@ -8,12 +8,12 @@ import msgspec
 class RoundStats(msgspec.Struct, kw_only=True):
     operations: int = 0
     succeeded: int = 0
-    unanswered: int = 0  # operations without a response to their first attempt
-    succeeded_unacknowledged: int = 0  # how many of them had been executed anyway
+    unanswered: int = 0  # operations with an attempt that got no final response
+    succeeded_unacknowledged: int = 0  # how many of them such an attempt had executed
     duplicates: int = 0
     replays: int = 0
     conflicts: int = 0
-    skipped_refunds: int = 0  # refunds of payments that were declined
+    skipped_refunds: int = 0  # refunds of payments that did not succeed
     declines: Counter[str] = msgspec.field(default_factory=Counter)
     longest_silence_seconds: float = 0.0  # longest time without any response
     duration_seconds: float = 0.0

@@ -14,7 +14,7 @@ V1 = "/api/v1"
 
 @dataclass
 class Prerequisites:
-    """Values that are always set, even where no field of that name was generated."""
+    """Values that replace generated values and can add fields to the body."""
 
     path: Values = field(default_factory=dict)
     body: Values = field(default_factory=dict)
