@@ -15,7 +15,7 @@ from tapgate.errors import ApiError, Code
 PartnerStatus = Literal["active", "suspended"]
 PublicStatus = Annotated[str, Choice(*get_args(PartnerStatus), name="PartnerStatus")]
 
-#: Partner status -> status stored on its account.
+#: Partner status -> status stored on the partner's account.
 ACCOUNT_STATUSES: Final[Mapping[str, str]] = {"active": "active", "suspended": "blocked"}
 
 
