@@ -15,7 +15,7 @@ from tapgate.errors import ApiError, Code
 ProcessorStatus = Literal["active", "suspended"]
 PublicStatus = Annotated[str, Choice(*get_args(ProcessorStatus), name="ProcessorStatus")]
 
-#: Processor status -> status stored on its account.
+#: Processor status -> status stored on the processor's account.
 ACCOUNT_STATUSES: Final[Mapping[str, str]] = {"active": "active", "suspended": "blocked"}
 
 
@@ -36,7 +36,7 @@ class Processor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProcessorRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Processor as returned by the API. Every field is always present; unknown values are null."""
+    """Processor as returned by the API. All fields are present; those without a value are null."""
 
     id: str
     name: str

@@ -20,13 +20,13 @@ class Terminal(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     created_at: datetime
     status: TerminalStatus = "active"
-    #: Newest key that is not deleted.
+    #: The newest key that is not deleted; None if all are deleted.
     key_id: int | None = None
     last_seen_at: datetime | None = None
 
 
 class TerminalRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Terminal as returned by the API. Every field is always present; unknown values are null."""
+    """Terminal as returned by the API. All fields are present; those without a value are null."""
 
     id: str
     processor_id: str
