@@ -59,8 +59,8 @@ class WebhookWorker:
         self._attempts_per_endpoint: Counter[int] = Counter()
         self._has_more_due = False
         self._capacity_available = asyncio.Event()
-        #: Incremented at every endpoint change and whenever signals reconnect. A delivery claimed in
-        #: an earlier generation is not sent.
+        #: Incremented at every endpoint change and whenever signals reconnect. A delivery claimed
+        #: in an earlier generation is not sent.
         self._generation = 0
         services.signals.subscribe(
             operations.ENDPOINTS_CHANGED, lambda _: self._advance_generation()
