@@ -77,7 +77,7 @@ async def has_system_admin(source: Database | asyncpg.Connection) -> bool:
 async def get_first_system_admin(source: Database | asyncpg.Connection) -> int | None:
     """Return the id of the oldest active `system_admin`, or None if there is none.
 
-    The command line creates API keys in the name of this admin.
+    The command line and the demo create API keys in the name of this admin.
     """
     admin_id: int | None = await source.fetchval(
         "SELECT id FROM admins WHERE role = $1 AND status = 'active' ORDER BY id LIMIT 1",
