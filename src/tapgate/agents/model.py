@@ -247,7 +247,7 @@ def not_found() -> ApiError:
 
 
 def decode_agent_id(public_id: str) -> int:
-    """Return the numeric id behind a public agent id, or raise `AGENT_NOT_FOUND`."""
+    """Decode a public agent id, or raise `AGENT_NOT_FOUND` if it is malformed."""
     agent_id = ids.decode(ids.AGENT, public_id)
     if agent_id is None:
         raise not_found()

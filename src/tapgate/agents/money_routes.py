@@ -104,7 +104,7 @@ class PayoutReceipt(Receipt, kw_only=True):
 async def fund_agent(request: RequestContext, id: str, body: FloatFunding) -> Reply[FundingReceipt]:
     """Fund an agent's float.
 
-    Records cash that the platform received from the agent, and credits it to the float.
+    Records cash received by the platform, and credits the amount to the agent's float.
     """
 
     def build_receipt(receipt_fields: ReceiptFields) -> FundingReceipt:

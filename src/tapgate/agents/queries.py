@@ -1,7 +1,7 @@
 """SQL queries for agents.
 
-Name, status and money are stored on the rows of the agent's two accounts. The locks on those rows
-also guard the agent's row.
+Name, status and balances are stored on the rows of the agent's two accounts. The locks on those
+rows also guard the agent's row.
 """
 
 import asyncpg
