@@ -1,7 +1,7 @@
 """SQL queries for partners.
 
-Status, name, money and overdraft are stored on the account row. The lock on that row guards both
-the account and the partner row.
+Status, name, balance and overdraft are stored on the account row. The lock on the account row also
+guards the partner row.
 """
 
 from datetime import datetime
