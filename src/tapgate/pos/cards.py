@@ -49,7 +49,7 @@ async def verify_with_pin(request: RequestContext, serial: str, pin: str) -> Ver
     """Verify a card and its PIN.
 
     The PIN is checked under the account lock that payments also take. The failure count is
-    committed before an error is raised. An unlinked card has no PIN, so its PIN is not checked.
+    committed before an error is raised. For an unlinked card, which has no PIN, none is checked.
     """
     _touch_terminal(request)
     services = request.services
