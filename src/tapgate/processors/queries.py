@@ -1,7 +1,7 @@
 """SQL queries for processors.
 
-Status, name and money are stored on the account row. The lock on that row guards both the account
-and the processor row.
+Status, name and balance are stored on the account row. The lock on the account row also guards the
+processor row.
 """
 
 import asyncpg

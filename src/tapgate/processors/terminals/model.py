@@ -63,7 +63,7 @@ UNBLOCK: Final[Transition[TerminalStatus]] = Transition(
 
 
 def apply_transition(terminal: Terminal, transition: Transition[TerminalStatus]) -> Terminal:
-    """Return the terminal with its next status, or raise the error code of the transition."""
+    """Return the terminal with its next status; raise if the transition is not allowed."""
     status = transition.apply(terminal.status)
     return msgspec.structs.replace(terminal, status=status)
 
