@@ -326,7 +326,7 @@ def not_found() -> ApiError:
 
 
 def decode_subscriber_id(public_id: str) -> int:
-    """Return the numeric id behind a public subscriber id, or raise `SUBSCRIBER_NOT_FOUND`."""
+    """Decode a public subscriber id, or raise `SUBSCRIBER_NOT_FOUND` if it is malformed."""
     subscriber_id = ids.decode(ids.SUBSCRIBER, public_id)
     if subscriber_id is None:
         raise not_found()

@@ -1,7 +1,7 @@
 """SQL queries for subscribers.
 
-Status, name, KYC level and money are stored on the account row. The lock on that row guards both
-the account and the subscriber row.
+Status, KYC level and balance are stored on the account row, with a copy of the name. The lock on
+the account row also guards the subscriber row.
 """
 
 from collections.abc import Iterator
