@@ -1,4 +1,4 @@
-"""Operations on webhook endpoints. Each change and its audit entry share a transaction."""
+"""Operations on webhook endpoints. A change and its audit entry share a database transaction."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ from tapgate.notifications.webhooks.target_urls import (
 )
 from tapgate.store.signals import Ticket
 
-#: Signal: an endpoint's URL, secret or status changed, or it was deleted.
+#: Signal that an endpoint was created, changed or deleted, or that its secret was rotated.
 ENDPOINTS_CHANGED = "webhook_endpoints"
 
 _RESOURCE_TYPE = "webhook_endpoint"

@@ -109,7 +109,7 @@ def parse_url(url: str) -> SplitResult:
 async def require_public(url: str, resolve: Resolver) -> list[str]:
     """Return the addresses of a URL's host; reject the URL unless all addresses are public.
 
-    URLs without HTTPS and with local host names are rejected too. Raises OSError if the host name
+    A URL without HTTPS or with a local host name is rejected too. Raises OSError if the host name
     does not resolve.
     """
     parts = parse_url(url)

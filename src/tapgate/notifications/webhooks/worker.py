@@ -1,9 +1,10 @@
 """Background worker that delivers events to subscribed endpoints, with retries.
 
 Any number of processes may run a worker, because a delivery is leased to one process at a time. The
-number of concurrent attempts per endpoint is limited, so that a slow endpoint delays only its own
-deliveries. After a process has acknowledged a change to an endpoint, it starts no request with the
-old settings: it releases deliveries claimed before the change whose requests are not yet sent.
+number of concurrent attempts per endpoint is limited, so that one slow endpoint cannot delay the
+deliveries to others. After a process has acknowledged a change to an endpoint, it starts no request
+with the old settings: it releases deliveries claimed before the change whose requests are not yet
+sent.
 """
 
 import asyncio
