@@ -25,7 +25,7 @@ endpoints = Endpoints("Audit")
 
 _ACCESS = Access(roles="AC")
 
-#: Maximum difference between chain order and time order. With synchronized clocks it is seconds.
+#: Assumed maximum by which timestamps are out of chain order. Synchronized clocks differ far less.
 _MAX_CLOCK_SKEW = timedelta(hours=1)
 _SEQUENCE_AFTER_SQL = """sequence > coalesce((
                            SELECT sequence FROM audit_entries WHERE occurred_at < {}
@@ -57,11 +57,11 @@ async def list_audit_entries(request: RequestContext, query: AuditLogQuery) -> P
     platform's time zone. `changes` contains the old and new value of each field, with secrets
     masked.
 
-    Entries about a restricted subscriber, or the subscriber's cards, transactions and alerts, also
-    have their values and reason masked until this admin verifies a one-time code.
+    In entries about a restricted subscriber, or about the subscriber's cards, transactions and
+    alerts, all values and the reason are masked, unless this admin has verified a one-time code.
 
-    `hash` and `previous_hash` are null until the entry is sealed into the chain, which takes at
-    most a few seconds.
+    `hash` and `previous_hash` are null until the entry is sealed into the chain, normally within a
+    few seconds.
     """
     sql, values = build_page_query(query, request.services.settings.timezone)
     rows = await request.services.database.fetch(sql, *values)
@@ -83,17 +83,18 @@ async def list_audit_entries(request: RequestContext, query: AuditLogQuery) -> P
 async def verify_audit_chain(request: RequestContext, query: VerifyQuery) -> Verification:
     """Verify the audit log.
 
-    Recomputes the hash chain over the entries sealed since an earlier verification, and always over
-    at least the newest 10,000 entries. With `full=true`, it covers the entire log. `entries` counts
-    the entire log in both cases.
+    Recomputes the hash chain from the checkpoint of an earlier verification, and always over at
+    least the newest 10,000 sealed entries. With `full=true`, recomputes the entire chain. `entries`
+    is the number of entries in the entire log in both cases.
 
-    `unsealed` entries are not yet in the chain. `first_broken` is the first entry that was changed,
-    moved or inserted, or that follows a removed entry. If the end of the sealed chain is missing,
-    it is the sequence number of that end.
+    `unsealed` is the number of entries that are not yet in the chain. `first_broken` is the ID of
+    the first entry that was changed, moved or inserted, or that follows a removed entry. If the
+    last sealed entry is missing, `first_broken` is its sequence number.
 
-    Only one verification runs at a time. Requests that arrive while it runs share its result. The
-    request fails with 503 and `Retry-After` while a longer verification runs in another process, or
-    if too many requests are waiting.
+    Only one verification runs at a time. Requests that arrive while it runs in the same process
+    share its result, unless they ask for a full verification and it is partial. The request fails
+    with 503 and `Retry-After` if another process does not finish its verification within 3 seconds,
+    or if too many requests are waiting.
     """
     return await _get_verifier(request.services).verify(full=query.full)
 
@@ -102,7 +103,7 @@ _verifiers: WeakKeyDictionary[Database, Verifier] = WeakKeyDictionary()
 
 
 def _get_verifier(services: Services) -> Verifier:
-    """Return the verifier shared by all requests of this process."""
+    """Return the verifier that all requests of this process share for the database."""
     verifier = _verifiers.get(services.database)
     if verifier is None:
         verifier = Verifier(services.database, services.vault, services.clock)
@@ -126,8 +127,8 @@ def build_page_query(query: AuditLogQuery, zone: ZoneInfo) -> tuple[str, list[ob
     start, end = parse_period_start(query.from_, zone), parse_period_end(query.to, zone)
     conditions.where("occurred_at >= {}", start)
     conditions.where("occurred_at < {}", end)
-    # Repeat the period filter approximately on `sequence`, the sort key. Without it, PostgreSQL
-    # reads all later entries.
+    # Repeat the period filter approximately on `sequence`, the sort key. Otherwise PostgreSQL would
+    # also read all entries after the period.
     conditions.where(_SEQUENCE_AFTER_SQL, start and start - _MAX_CLOCK_SKEW)
     conditions.where(_SEQUENCE_BEFORE_SQL, end and end + _MAX_CLOCK_SKEW)
     sql = f"""SELECT {entry.COLUMNS} FROM audit_entries WHERE {conditions}

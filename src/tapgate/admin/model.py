@@ -15,7 +15,6 @@ SYSTEM_ADMIN = ROLES_BY_LETTER["A"]
 AdminRole = Annotated[str, Choice(*ROLES_BY_LETTER.values(), name="AdminRole")]
 AdminStatus = Annotated[str, Choice("active", "disabled", name="AdminStatus")]
 
-#: Scopes that an API key can have.
 SCOPES = (
     "payments:read",
     "payments:write",
@@ -33,7 +32,7 @@ class Login(msgspec.Struct, kw_only=True):
 
 
 class Refresh(msgspec.Struct, kw_only=True):
-    refresh_token: Annotated[str, TextRule(4096)]  # only issued tokens are accepted
+    refresh_token: Annotated[str, TextRule(4096)]  # longer than any issued token
 
 
 class NewAdmin(msgspec.Struct, kw_only=True):
@@ -57,10 +56,9 @@ class Admin(Me, frozen=True, kw_only=True):
 
 
 def require_strong_password(new: NewAdmin, *, strict: bool) -> None:
-    """Reject a password that equals the admin's name or email address.
+    """Reject a password that equals the admin's name or email address, ignoring case.
 
-    With `strict`, also reject easily guessed passwords. In development, any password that meets the
-    length rule is accepted.
+    With `strict`, as in staging and production, also reject passwords that are easy to guess.
     """
     personal = (new.email, new.name)
     if new.password.casefold() in [text.casefold() for text in personal]:

@@ -21,10 +21,11 @@ _FIRST_ADMIN_NAME = "Administrator"
 
 
 async def log_in(services: Services, origin: Origin, email: str, password: str) -> Tokens:
-    """Log an admin in and return the tokens.
+    """Log an admin in, record the login in the audit log, and return the tokens.
 
-    Failed logins are also recorded, without the password. An email that belongs to no admin is
-    recorded as a hash, because it may be a password typed into the wrong field.
+    Failed and rate-limited logins are also recorded, without the password; a 503 is not. An email
+    that belongs to no admin is recorded as a hash, because it may be a password typed into the
+    wrong field.
     """
     try:
         address = origin.ip or ""
@@ -86,12 +87,15 @@ async def create(services: Services, origin: Origin, new: NewAdmin) -> asyncpg.R
 
 
 async def create_first_admin(services: Services, *, email: str, password: str) -> bool:
-    """Create the first `system_admin` if none exists. Concurrent calls are safe."""
+    """Create a `system_admin` if none exists, and return whether it was created.
+
+    Concurrent calls create at most one.
+    """
     if await queries.has_system_admin(services.database):
         return False
     password_hash = await services.authenticator.passwords.hash(password)
     async with services.database.transaction() as tx:
-        # A concurrent process waits for this lock and then finds the admin.
+        # A concurrent call waits for this lock and then finds the admin.
         await tx.execute("LOCK TABLE admins IN SHARE ROW EXCLUSIVE MODE")
         if await queries.has_system_admin(tx):
             return False
@@ -108,13 +112,14 @@ async def create_first_admin(services: Services, *, email: str, password: str) -
 
 
 async def disable(services: Services, origin: Origin, admin_id: int, *, by: int) -> asyncpg.Record:
-    """Disable an admin and end all of the admin's sessions immediately.
+    """Disable an admin and end all of the admin's sessions.
 
-    Admins cannot disable themselves, and the last active `system_admin` cannot be disabled.
+    Admins cannot disable themselves, and the last active `system_admin` cannot be disabled. Waits
+    up to one second for every process to apply the change.
     """
     async with services.database.transaction() as tx:
         system_admins = await queries.lock_active_system_admins(tx)
-        before = await queries.get(tx, admin_id, locked=True)
+        before = await queries.get(tx, admin_id, for_update=True)
         if admin_id == by:
             raise _build_forbidden_error("You can't disable your own account.")
         if before["status"] == "disabled":
@@ -133,7 +138,7 @@ def _build_forbidden_error(message: str) -> ApiError:
 
 async def enable(services: Services, origin: Origin, admin_id: int) -> asyncpg.Record:
     async with services.database.transaction() as tx:
-        before = await queries.get(tx, admin_id, locked=True)
+        before = await queries.get(tx, admin_id, for_update=True)
         if before["status"] == "active":
             raise ApiError(Code.NOT_BLOCKED, "This admin is not disabled.")
         return await _change_status(tx, services, origin, before, "active")

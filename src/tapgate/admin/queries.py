@@ -1,4 +1,4 @@
-"""SQL queries for admins. Sessions, passwords and keys belong to `credentials`."""
+"""SQL queries for admins. `credentials` manages their sessions and checks their passwords."""
 
 from datetime import datetime
 
@@ -11,9 +11,9 @@ _COLUMNS = "id, email, name, role, status, created_at, last_login_at"
 
 
 async def get(
-    source: Database | asyncpg.Connection, admin_id: int, *, locked: bool = False
+    source: Database | asyncpg.Connection, admin_id: int, *, for_update: bool = False
 ) -> asyncpg.Record:
-    lock = "FOR NO KEY UPDATE" if locked else ""
+    lock = "FOR NO KEY UPDATE" if for_update else ""
     row = await source.fetchrow(f"SELECT {_COLUMNS} FROM admins WHERE id = $1 {lock}", admin_id)
     if row is None:
         raise admin_not_found()
@@ -36,7 +36,7 @@ async def insert(
     password_hash: str,
     now: datetime,
 ) -> asyncpg.Record | None:
-    """Insert an admin and return it, or None if the email is taken."""
+    """Insert an admin and return the row, or return None if the email is already in use."""
     return await tx.fetchrow(
         f"""INSERT INTO admins (id, email, name, role, password_hash, created_at)
             VALUES ($1, $2, $3, $4, $5, $6)
@@ -59,7 +59,7 @@ async def set_status(tx: asyncpg.Connection, admin_id: int, status: str) -> asyn
 
 
 async def lock_active_system_admins(tx: asyncpg.Connection) -> set[int]:
-    """Return the active system admins, locked so that none is disabled concurrently."""
+    """Lock the active system admins against concurrent disabling and return their ids."""
     rows = await tx.fetch(
         """SELECT id FROM admins WHERE role = $1 AND status = 'active'
            ORDER BY id FOR NO KEY UPDATE""",
@@ -75,7 +75,10 @@ async def has_system_admin(source: Database | asyncpg.Connection) -> bool:
 
 
 async def get_first_system_admin(source: Database | asyncpg.Connection) -> int | None:
-    """Return the oldest active `system_admin`, on whose behalf the command line acts."""
+    """Return the id of the oldest active `system_admin`, or None if there is none.
+
+    The command line and the demo create API keys in the name of this admin.
+    """
     admin_id: int | None = await source.fetchval(
         "SELECT id FROM admins WHERE role = $1 AND status = 'active' ORDER BY id LIMIT 1",
         SYSTEM_ADMIN,

@@ -21,15 +21,16 @@ _SYSTEM_ADMIN = Access(roles="A")
 async def log_in(request: RequestContext, body: Login) -> Tokens:
     """Log in with email and password.
 
-    `token` is the bearer token for all other requests and is valid for `expires_in` seconds. Use
-    `refresh_token` to obtain the next one.
+    `token` is the bearer token for other requests and is valid for `expires_in` seconds. Use
+    `refresh_token` to obtain new tokens.
 
     After five failures for one email from one IP address within 15 minutes, further attempts get
-    429, even with the correct password. Failures for any email from one IP address are limited to
-    one per second, with a burst of 30, and also get 429.
+    429, even with the correct password. Failures from one IP address for all emails together are
+    limited to one per second, with a burst of 30; further attempts get 429. An IPv6 /64 network
+    counts as one address.
 
-    Both responses include `Retry-After`, as does the 503 returned while too many passwords are
-    being verified.
+    While too many passwords are being verified, the response is 503. All 429 and 503 responses
+    include `Retry-After`.
     """
     return await operations.log_in(request.services, request.origin, body.email, body.password)
 
@@ -43,9 +44,9 @@ async def log_in(request: RequestContext, body: Login) -> Tokens:
 async def refresh_token(request: RequestContext, body: Refresh) -> Tokens:
     """Exchange a refresh token for new tokens.
 
-    A refresh token can be used once. Reuse is treated as theft and ends the session, including its
-    access tokens. A refresh token is valid for 30 days, and a session cannot be refreshed later
-    than 90 days after login.
+    A refresh token can be used once. Reuse is treated as theft and ends the session, which also
+    invalidates its access tokens. A refresh token is valid for 30 days. A session cannot be
+    refreshed later than 90 days after login or more than 10,000 times.
     """
     return await operations.refresh(request.services, request.origin, body.refresh_token)
 
@@ -54,7 +55,8 @@ async def refresh_token(request: RequestContext, body: Refresh) -> Tokens:
 async def log_out(request: RequestContext) -> None:
     """Log out.
 
-    Ends the session. Its access token and refresh token are rejected immediately by every process.
+    Ends the session. Every process rejects its access and refresh tokens, normally before the
+    response is sent.
     """
     admin_id, session_id = _get_admin_and_session_ids(request)
     await operations.log_out(
@@ -76,8 +78,8 @@ async def create_admin(request: RequestContext, body: NewAdmin) -> Admin:
     """Create an admin.
 
     The password must have 12 to 255 characters of any kind and must not be the email address or the
-    name. In staging and production it must also be hard to guess. Common passwords, names, dates,
-    repetitions and keyboard patterns are rejected, while several unrelated words are accepted.
+    name. In staging and production it must also be hard to guess: common passwords, names, dates,
+    repetitions and keyboard patterns are rejected, and several unrelated words are accepted.
 
     The role determines what the admin may do. `system_admin` has full access. `compliance_user`
     covers alerts, rules and blocking. `support_user` covers read access and basic support.
@@ -106,8 +108,9 @@ async def list_admins(request: RequestContext, query: PageQuery) -> Page[Admin]:
 async def disable_admin(request: RequestContext, id: str) -> Admin:
     """Disable an admin.
 
-    The admin's sessions end immediately, and the admin can no longer log in. Disabling yourself or
-    the last active `system_admin` fails with 403.
+    The admin can no longer log in. All sessions of the admin end, in every process and normally
+    before the response is sent. Disabling yourself or the last active `system_admin` fails with
+    403.
     """
     own_id, _ = _get_admin_and_session_ids(request)
     return model.to_record(

@@ -1,1 +1,1 @@
-"""Agents: people who exchange cash for electronic money, backed by a float."""
+"""Agents: people and businesses that exchange cash for wallet money, from a prepaid float."""

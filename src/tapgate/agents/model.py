@@ -76,7 +76,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Agent as returned by the API. Every field is always present; unknown values are null."""
+    """Agent as returned by the API. All fields are present; those without a value are null."""
 
     id: str
     agent_type: AgentType
@@ -190,7 +190,10 @@ def build_agent(
 
 
 def decode_parent_id(registration: AgentRegistration) -> int | None:
-    """Return the id of the parent agent of a registration, or None for a super agent."""
+    """Return the id of the parent agent, or None if the registration has none.
+
+    A parent is rejected for a super-agent.
+    """
     if registration.parent_agent_id is None:
         return None
     if registration.agent_type == "super_agent":
@@ -219,16 +222,22 @@ TERMINATE: Final[Transition[AccountStatus]] = Transition(
 def apply_transition(
     agent: Agent, transition: Transition[AccountStatus], reason: str | None
 ) -> Agent:
-    """Return the agent with its next status, or raise the error code of the transition."""
+    """Return the agent with its next status; raise an error if the transition is not allowed.
+
+    Termination requires zero balances and no funds on hold.
+    """
     require_not_terminated(agent)
     status = transition.apply(agent.status)
     if status == "closed" and (agent.float_balance or agent.commission_balance or agent.held):
-        raise ApiError(Code.NOT_CLOSABLE, "The agent's float and commission balances must be zero.")
+        raise ApiError(
+            Code.NOT_CLOSABLE,
+            "The agent's float and commission balances must be zero, with no funds on hold.",
+        )
     return msgspec.structs.replace(agent, status=status, status_reason=reason)
 
 
 def require_not_terminated(agent: Agent) -> None:
-    """Reject changes to a terminated agent. The status is final."""
+    """Reject changes to a terminated agent. The status `terminated` is final."""
     if agent.status == "closed":
         raise ApiError(Code.NOT_CLOSABLE, "The agent is terminated.")
 
@@ -238,7 +247,7 @@ def not_found() -> ApiError:
 
 
 def decode_agent_id(public_id: str) -> int:
-    """Return the numeric id behind a public agent id, or raise `AGENT_NOT_FOUND`."""
+    """Decode a public agent id, or raise `AGENT_NOT_FOUND` if it is malformed."""
     agent_id = ids.decode(ids.AGENT, public_id)
     if agent_id is None:
         raise not_found()

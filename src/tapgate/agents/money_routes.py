@@ -77,8 +77,8 @@ class FundingReceipt(Receipt, kw_only=True):
 class CashReceipt(Receipt, kw_only=True):
     """Receipt for a cash-in or cash-out.
 
-    `commission_earned` is zero while the transaction is under review. `subscriber_balance` is null
-    if the subscriber becomes restricted during the request.
+    `commission_earned` is zero while the transaction is under review. After a cash-in,
+    `subscriber_balance` is null if the subscriber became restricted during the request.
     """
 
     amount: str
@@ -104,7 +104,7 @@ class PayoutReceipt(Receipt, kw_only=True):
 async def fund_agent(request: RequestContext, id: str, body: FloatFunding) -> Reply[FundingReceipt]:
     """Fund an agent's float.
 
-    Records cash received by the platform as float.
+    Records cash received by the platform, and credits the amount to the agent's float.
     """
 
     def build_receipt(receipt_fields: ReceiptFields) -> FundingReceipt:
@@ -144,9 +144,9 @@ async def fund_agent(request: RequestContext, id: str, body: FloatFunding) -> Re
 async def cash_in(request: RequestContext, body: CashIn) -> Reply[CashReceipt]:
     """Cash in to a customer's wallet.
 
-    The agent takes cash, and the amount moves from the agent's float to the wallet. The platform
-    pays the agent a commission according to the commission rules. Identify the customer by
-    `subscriber_id` or `card_serial`.
+    The customer hands cash to the agent, and the amount moves from the agent's float to the wallet.
+    The platform pays the agent a commission according to the commission rules. Identify the
+    customer by either `subscriber_id` or `card_serial`.
     """
 
     def build_receipt(receipt_fields: ReceiptFields) -> CashReceipt:
@@ -189,9 +189,10 @@ async def cash_in(request: RequestContext, body: CashIn) -> Reply[CashReceipt]:
 async def cash_out(request: RequestContext, body: CashOut) -> Reply[CashReceipt]:
     """Cash out from a customer's wallet.
 
-    The amount moves from the wallet to the agent's float, and the agent hands out cash. The
-    customer's PIN is verified first, then the agent's. If the agent's PIN is wrong or locked,
-    `details.party` is `receiver`.
+    The amount moves from the wallet to the agent's float, and the agent hands cash to the customer.
+    The platform pays the agent a commission according to the commission rules. The customer's PIN
+    is verified first, then the agent's PIN. If the agent's PIN is wrong or locked, `details.party`
+    is `receiver`.
     """
 
     def build_receipt(receipt_fields: ReceiptFields) -> CashReceipt:

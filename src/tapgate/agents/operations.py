@@ -18,7 +18,7 @@ from tapgate.subscribers.pins import require_strong_pin
 
 _trail = AuditTrail("agent")
 
-#: The audit log records that a PIN changed, never its value.
+#: The audit log records that a PIN was changed, but not the PIN.
 _MASKED_CHANGES = {"pin": (MASK, MASK)}
 
 
@@ -45,7 +45,7 @@ async def register(request: RequestContext, registration: AgentRegistration) -> 
 
 
 async def _lock_parent(tx: asyncpg.Connection, parent_id: int) -> Agent:
-    """Lock and return the parent, so that it cannot be terminated while it gains a sub-agent."""
+    """Lock and return the parent, so that it cannot be terminated during the registration."""
     parent = await queries.lock(tx, parent_id)
     model.require_valid_parent(parent)
     return parent
@@ -78,7 +78,8 @@ async def activate(request: RequestContext, agent_id: int, reason: str | None) -
 async def terminate(request: RequestContext, agent_id: int, reason: str) -> Agent:
     """Terminate an agent permanently.
 
-    The float and commission balances must be zero. Sub-agents are not affected.
+    The float and commission balances must be zero, with no funds on hold. Sub-agents are not
+    affected.
     """
     return await _change_status(request, agent_id, model.TERMINATE, reason)
 
@@ -104,7 +105,7 @@ async def _change_status(
 
 async def change_pin(request: RequestContext, agent_id: int, old_pin: str, new_pin: str) -> None:
     services = request.services
-    # This endpoint responds with 400 to every unacceptable new PIN.
+    # This endpoint returns 400 for a weak PIN, as for a malformed one, instead of 422.
     require_strong_pin(request, "new_pin", new_pin, error=Code.INVALID_REQUEST)
     is_same = new_pin == old_pin
     async with services.database.transaction() as tx:
@@ -113,7 +114,7 @@ async def change_pin(request: RequestContext, agent_id: int, old_pin: str, new_p
         verdict = await check_pin(
             tx, agent.id, old_pin, services.pin_verifier.matches, services.clock(), services.new_id
         )
-        # A wrong PIN does not raise inside the transaction, so that the failure count is committed.
+        # Raise for a wrong PIN only after the commit, so that the failure count is stored.
         if verdict.code is not None:
             await _trail.record(
                 tx, request, agent.public_id, "pin_changed", result="failure", reason=verdict.code

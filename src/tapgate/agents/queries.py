@@ -1,7 +1,7 @@
 """SQL queries for agents.
 
-Name, status and money are stored on the rows of the agent's two accounts. The locks on those rows
-also guard the agent's row.
+Name, status and balances are stored on the rows of the agent's two accounts. The locks on those
+rows also guard the agent's row.
 """
 
 import asyncpg
@@ -46,7 +46,7 @@ async def get(reader: Database | asyncpg.Connection, agent_id: int) -> Agent:
 
 
 async def get_record(services: Services, agent_id: int) -> AgentRecord:
-    """Return an agent in its public representation, for event payloads."""
+    """Return an agent as returned by the API, for event data."""
     return to_record(await get(services.database, agent_id))
 
 
@@ -64,7 +64,7 @@ async def lock(tx: asyncpg.Connection, agent_id: int) -> Agent:
     # Lock in the same order as the ledger, to prevent deadlocks.
     for account_id in sorted(accounts):
         await lock_account(tx, account_id)
-    # Read after locking: a concurrent transaction may have changed the row before the lock was
+    # Read after locking: another database transaction may have changed the row before the lock was
     # granted.
     return await get(tx, agent_id)
 
@@ -116,7 +116,7 @@ async def add(tx: asyncpg.Connection, agent: Agent) -> None:
 
 
 async def save_state(tx: asyncpg.Connection, agent: Agent) -> None:
-    """Store the status on both accounts. The caller has locked the agent."""
+    """Store the status on both accounts. The caller must hold the agent's lock."""
     await tx.execute(
         """UPDATE accounts SET status = $3, status_reason = $4, updated_at = $5
            WHERE id IN ($1, $2)""",

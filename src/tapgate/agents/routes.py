@@ -117,7 +117,8 @@ async def activate_agent(request: RequestContext, id: str, body: OptionalReason)
 async def terminate_agent(request: RequestContext, id: str, body: Reason) -> AgentResponse:
     """Terminate an agent permanently.
 
-    The float and commission balances must be zero. Sub-agents are not affected.
+    The float and commission balances must be zero, with no funds on hold. Sub-agents are not
+    affected.
     """
     agent = await operations.terminate(request, decode_agent_id(id), body.reason)
     return AgentResponse(message="Agent terminated", agent=to_record(agent))

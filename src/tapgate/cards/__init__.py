@@ -1,1 +1,1 @@
-"""Payment cards of subscribers and their children."""
+"""Payment cards: a subscriber's own cards and child cards."""

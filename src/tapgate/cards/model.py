@@ -74,7 +74,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CardRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Card as returned by the API. Every field is always present; unknown values are null."""
+    """Card as returned by the API. All fields are present; those without a value are null."""
 
     serial: str
     mac_address: str | None
@@ -96,8 +96,8 @@ class CardRecord(msgspec.Struct, frozen=True, kw_only=True):
 class DisclosedCard(msgspec.Struct, frozen=True, kw_only=True):
     """Card with the fields that the caller may see.
 
-    For a restricted subscriber's card, only `serial`, `status`, `status_reason`, `subscriber_id`
-    and `restricted` (true) are present, unless the caller has verified a one-time code.
+    If the card's subscriber is restricted and hidden from the caller, only `serial`, `status`,
+    `status_reason`, `subscriber_id` and `restricted` (true) are present.
     """
 
     serial: str
@@ -168,8 +168,8 @@ def _encode_subscriber_id(subscriber_id: int) -> str:
     return ids.encode(ids.SUBSCRIBER, subscriber_id)
 
 
-def _format_time(moment: datetime | None) -> str | None:
-    return None if moment is None else clock.format_rfc3339(moment)
+def _format_time(time: datetime | None) -> str | None:
+    return None if time is None else clock.format_rfc3339(time)
 
 
 class CardLink(msgspec.Struct, kw_only=True):
@@ -201,7 +201,7 @@ class CardFilters(PageQuery, kw_only=True):
 StatusTransitions = Mapping[CardStatus, StoredCardStatus]
 
 _BLOCK_TRANSITIONS: Final[StatusTransitions] = {"ACTIVE": "BLOCKED"}
-#: A blocked card can still be reported lost.
+#: A blocked card can still be reported lost, stolen or damaged.
 _LOST_TRANSITIONS: Final[StatusTransitions] = {"ACTIVE": "LOST", "BLOCKED": "LOST"}
 _UNBLOCK_TRANSITIONS: Final[StatusTransitions] = {"BLOCKED": "ACTIVE"}
 
@@ -214,7 +214,7 @@ _TRANSITIONS_BY_REASON: Final[Mapping[str, StatusTransitions]] = {
     "compliance": _BLOCK_TRANSITIONS,
 }
 
-#: Reason texts used in the message to the cardholder.
+#: Texts for the reasons, used in the message to the subscriber.
 BLOCK_REASON_TEXTS: Final[Mapping[str, str]] = {
     "lost": "it was reported lost",
     "stolen": "it was reported stolen",
@@ -232,7 +232,7 @@ class CardBlock(msgspec.Struct, kw_only=True):
 
 
 def block(card: Card, reason: str, now: datetime) -> Card:
-    """Block the card, or mark it as permanently lost, depending on the reason."""
+    """Return the card with status `BLOCKED` or `LOST`, depending on the reason."""
     status = card.status_at(now)
     if status == "UNASSIGNED":
         raise ApiError(Code.CARD_NOT_LINKED)
@@ -255,9 +255,9 @@ def unblock(card: Card, reason: str | None, now: datetime) -> Card:
 
 
 def get_link_error(card: Card, holder: Subscriber, now: datetime) -> ApiError | None:
-    """Return the error that prevents linking a card, or None.
+    """Return the error if the card cannot be linked, otherwise None.
 
-    The error is returned, not raised, so that the preceding PIN attempt is committed.
+    The error is returned, not raised, so that the result of the PIN check is committed.
     """
     match card.status_at(now):
         case "ACTIVE" | "BLOCKED":
@@ -280,7 +280,7 @@ def get_child_card_error(holder: Subscriber, child_card_count: int) -> ApiError 
 
 
 def link(card: Card, holder: Subscriber, now: datetime) -> Card:
-    """Link a card as one of the subscriber's own cards, which use the subscriber's PIN."""
+    """Return the card linked as the subscriber's own card, which uses the subscriber's PIN."""
     return msgspec.structs.replace(
         card,
         type="PARENT",
@@ -297,7 +297,7 @@ def link(card: Card, holder: Subscriber, now: datetime) -> Card:
 def link_to_child(
     card: Card, holder: Subscriber, child: NewChildCard, currency: str, now: datetime
 ) -> Card:
-    """Link a card as a child card: same wallet, but its own PIN and daily limit."""
+    """Return the card linked as a child card: same wallet, own PIN and daily limit."""
     return msgspec.structs.replace(
         link(card, holder, now),
         type="CHILD",

@@ -23,7 +23,8 @@ from tapgate.subscribers.restriction import require_editable, require_subscriber
 _trail = AuditTrail("card")
 
 _BLOCKED_TEMPLATE: Final = "card_blocked"
-#: Undelivered messages expire after this time. By then, using the card reveals that it is blocked.
+#: A message that is undelivered after this time expires: the cardholder has probably noticed the
+#: block.
 _NOTIFICATION_LIFETIME: Final = timedelta(hours=24)
 
 
@@ -68,7 +69,7 @@ async def link_to_child(request: RequestContext, child: NewChildCard) -> Card:
 async def block(request: RequestContext, serial: str, reason: str) -> Card:
     """Block a card.
 
-    Blocking protects the cardholder, so it skips the check for restricted subscribers.
+    Blocking protects the cardholder, so a restricted subscriber's card needs no one-time code.
     """
     async with request.services.database.transaction() as tx:
         before = await queries.lock(tx, serial)

@@ -1,4 +1,4 @@
-"""SQL queries for cards. The account's lock also guards the rows of the cards linked to it."""
+"""SQL queries for cards. The lock on a wallet's account also guards the rows of its cards."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -47,7 +47,7 @@ async def find(reader: Database | asyncpg.Connection, identifier: str) -> Card |
 async def lock(tx: asyncpg.Connection, serial: str) -> Card:
     """Lock a card's account and return the card. Payments with the card wait for the lock.
 
-    An unlinked card has no account to lock, and only linking can change it concurrently.
+    An unlinked card has no account to lock. Only linking changes an unlinked card.
     """
     card = await get(tx, serial)
     if card.account_id is None:
@@ -59,16 +59,16 @@ async def lock(tx: asyncpg.Connection, serial: str) -> Card:
 async def lock_for_linking(tx: asyncpg.Connection, serial: str) -> Card:
     """Lock a card's row, so that concurrent attempts to link it are serialized.
 
-    Lock order: the caller has already locked the wallet's account.
+    To keep the lock order, the caller must already hold the lock on the wallet's account.
     """
     await tx.execute("SELECT FROM cards WHERE serial = $1 FOR NO KEY UPDATE", serial)
     return await get(tx, serial)
 
 
 async def count_child_cards(tx: asyncpg.Connection, subscriber_id: int, now: datetime) -> int:
-    """Count the child cards that are neither lost nor expired.
+    """Count the child cards of a subscriber that are neither lost nor expired.
 
-    The caller has locked the subscriber.
+    The caller must hold the subscriber's lock.
     """
     count: int = await tx.fetchval(
         """SELECT count(*) FROM cards
@@ -118,7 +118,7 @@ def _list_spellings(word: str) -> Iterable[str]:
 
 
 async def save(tx: asyncpg.Connection, card: Card) -> None:
-    """Store all mutable fields except spending. The caller has locked the card."""
+    """Store all mutable fields except spending. The caller must hold the card's lock."""
     await tx.execute(
         """UPDATE cards
            SET type = $2, status = $3, status_reason = $4, subscriber_id = $5, account_id = $6,

@@ -93,7 +93,7 @@ async def list_cards(request: RequestContext, query: CardFilters) -> Page[CardRe
 
     `search` is a list of words. Each word must occur, ignoring case, in the serial or the NFC UID.
     At least one word must have 3 or more characters, not counting separators. Cards of restricted
-    subscribers that the caller may not access are omitted.
+    subscribers are omitted if the caller may not access the subscriber.
     """
     services, context = request.services, get_record_context(request)
     rows = await queries.list_page(services.database, query, request.principal, context.now)
@@ -126,11 +126,13 @@ async def block_card(
 ) -> DisclosedCardResponse:
     """Block a card.
 
-    Payments with the card are declined immediately. The reasons `lost`, `stolen` and `damaged` are
-    permanent, and can also be given for a card that is already blocked.
+    All later payments with the card are declined, and the subscriber is notified. With the reason
+    `lost`, `stolen` or `damaged`, the status becomes `LOST`, which is permanent. These reasons are
+    also accepted for a card that is already `BLOCKED`.
 
-    A restricted subscriber's card can be blocked without a one-time code. The response then
-    contains only `serial`, `status`, `status_reason`, `subscriber_id` and `restricted`.
+    A restricted subscriber's card can be blocked without a one-time code. If the caller may not
+    access the subscriber, the response contains only `serial`, `status`, `status_reason`,
+    `subscriber_id` and `restricted`.
     """
     card = await operations.block(request, serial, body.reason)
     hidden = await find_accounts_hidden_from(request.services.database, request, [card.account_id])
@@ -174,7 +176,7 @@ async def upload_cards(request: RequestContext, body: bytes) -> UploadCardsRespo
     Send the file as the request body, or as `file` in a multipart form. The header is `Serial
     No.,MAC Address`, optionally followed by `,Expiry Date`. A file has at most 10,000 rows.
 
-    Existing cards are skipped, and valid rows are stored even if other rows fail. `row` is the line
-    number in the file, where the header is line 1.
+    Rows with the serial of an existing card are skipped, and valid rows are stored even if other
+    rows fail. `row` is the number of the line on which the row begins; the header is line 1.
     """
     return await upload(request, request.get_header(b"content-type"), body)

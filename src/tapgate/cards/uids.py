@@ -8,12 +8,12 @@ _UID_LENGTHS: Final = frozenset({4, 6, 7, 10})
 _MAX_LENGTH: Final = len("00:" * 10) - 1
 _UID_PATTERN: Final = re.compile(r"[0-9a-f]{2}([:-]?)[0-9a-f]{2}(?:\1[0-9a-f]{2})*", re.I | re.A)
 
-#: First byte of a 4-byte random UID, which the chip regenerates whenever it is read.
+#: First byte of a 4-byte random UID, which the chip regenerates at every tap.
 _RANDOM_UID_PREFIX: Final = "08"
 
 
 def parse_uid(text: str) -> str | None:
-    """Normalize a UID, or return None if it is invalid.
+    """Normalize a UID or MAC address, or return None if it is invalid.
 
     `04-a2-b3-c4` and `04a2b3c4` become `04:A2:B3:C4`.
     """
@@ -24,5 +24,5 @@ def parse_uid(text: str) -> str | None:
 
 
 def is_random_uid(uid: str) -> bool:
-    """Return whether a UID is random. It changes with every tap, so it cannot identify a card."""
+    """Return whether a UID is random: it changes at every tap and cannot identify a card."""
     return uid.count(":") == 3 and uid.startswith(_RANDOM_UID_PREFIX)

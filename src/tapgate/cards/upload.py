@@ -18,11 +18,12 @@ from tapgate.store.database import Database
 
 _trail = AuditTrail("card")
 
-#: Advisory lock held by the single active upload. Two files that list the same cards in a different
-#: order would otherwise deadlock.
+#: Advisory lock held by the single active upload. Without it, two uploads of the same cards in
+#: different orders could deadlock.
 LOCK_KEY: Final = 0x63_6172_6473  # "cards" in ASCII
 
-#: Exceeds the usual statement timeout, because inserting and indexing 10,000 cards takes longer.
+#: Statement timeout of the insert, and maximum wait for the lock. The usual statement timeout is
+#: too short to insert and index 10,000 cards.
 UPLOAD_TIMEOUT_SECONDS: Final = 30.0
 _LOCK_RETRY_SECONDS: Final = 0.1
 
@@ -45,7 +46,7 @@ async def upload(
 ) -> UploadCardsResponse:
     """Upload cards from a file. Valid rows are stored even if other rows fail.
 
-    Uploading the same file again changes nothing.
+    Uploading the same file again creates no duplicates.
     """
     services = request.services
     # Parse in a thread, so that thousands of rows do not block the event loop.
@@ -85,8 +86,8 @@ async def upload(
 async def _acquire_upload_lock(database: Database) -> AsyncIterator[asyncpg.Connection]:
     """Yield the database transaction of the single active upload.
 
-    Other uploads poll for the lock. Waiting inside the database would occupy connections that
-    payments need.
+    Other uploads poll for the lock, and fail with 503 after a timeout. Waiting inside the database
+    would occupy connections that payments need.
     """
     deadline = monotonic() + UPLOAD_TIMEOUT_SECONDS
     while True:
@@ -102,7 +103,7 @@ async def _acquire_upload_lock(database: Database) -> AsyncIterator[asyncpg.Conn
 async def _insert_cards(
     tx: asyncpg.Connection, request: RequestContext, rows: Sequence[CardRow]
 ) -> set[str]:
-    """Insert the new cards and return their serials."""
+    """Insert the cards whose serial and UID are new, and return their serials."""
     now = request.services.clock()
     inserted = await tx.fetch(
         """INSERT INTO cards (id, serial, uid, status, expires_at, created_at, updated_at)

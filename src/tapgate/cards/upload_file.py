@@ -17,12 +17,12 @@ from tapgate.edge.fields import CardSerialRule, DateRule, InvalidValueError
 from tapgate.errors import ApiError, Code, invalid_field
 
 MAX_ROWS: Final = 10_000
-#: Blank lines do not count as rows. Spreadsheet exports contain some, but never this many.
+#: Includes blank lines, which do not count as rows. Spreadsheet exports contain far fewer.
 MAX_LINES: Final = 10 * MAX_ROWS
 #: Allows for the empty columns that spreadsheets add. A line with many columns is parsed into a
 #: list that takes up to thirty times the line's size.
 MAX_LINE_LENGTH: Final = 64 * 1024
-#: Ordinary forms have only a few parts.
+#: Far above the few parts of an ordinary form.
 MAX_PARTS: Final = 100
 
 _ACCEPTED_HEADERS: Final = (
@@ -58,7 +58,7 @@ UPLOAD_MEDIA_TYPES: Final = {
         "encoding": {"file": {"contentType": "text/csv"}},
     },
 }
-#: Leaves room for time zone conversion before the maximum date, in year 9999.
+#: In 9999, the last year that Python supports, converting a time to UTC could overflow.
 _MAX_EXPIRY_YEAR: Final = 9998
 _END_OF_DAY: Final = time(23, 59, 59, 999_000)
 _MAX_SERIAL_LENGTH: Final = 32
@@ -77,7 +77,7 @@ class CardRow(NamedTuple):
 
 
 class RowError(msgspec.Struct, frozen=True):
-    """Row of an upload file that was rejected, with the reason."""
+    """Rejected row of an upload file, with the reason."""
 
     row: int
     serial: str
@@ -207,7 +207,7 @@ def _read_lines(text: str) -> Iterator[str]:
 
 
 def _fit_to_header(fields: list[str], columns: int) -> list[str]:
-    """Match the number of fields to the header. Spreadsheets omit or add empty trailing fields."""
+    """Remove or add empty trailing fields to match the header, as spreadsheet exports vary."""
     while len(fields) > columns and not fields[-1]:
         fields.pop()
     return fields + [""] * (columns - len(fields))
@@ -264,7 +264,7 @@ def _parse_uid_field(text: str) -> str | None:
 
 
 def _parse_expiry(text: str, today: date, zone: ZoneInfo) -> datetime | None:
-    """Parse an expiry date. The card remains valid until the end of that day."""
+    """Return the end of the expiry date, until which the card is valid, or None if empty."""
     if not text:
         return None
     try:

@@ -33,7 +33,7 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VerifiedToken(msgspec.Struct, frozen=True):
-    """Content of a validly signed token. `Sessions` checks whether its session is active."""
+    """Content of a token with a valid signature. `Sessions` checks that the session is active."""
 
     session_id: int
     admin_id: int
@@ -43,7 +43,7 @@ class VerifiedToken(msgspec.Struct, frozen=True):
 class AccessTokens:
     def __init__(self, secret: str) -> None:
         self._secret = secret
-        # A valid signature stays valid, and a dashboard sends its token with every request.
+        # Whether a signature is valid never changes, and a client sends the same token repeatedly.
         self._verify_cached = lru_cache(maxsize=1000)(self._verify)
 
     def issue(self, *, session_id: int, admin_id: int, email: str, role: str, now: datetime) -> str:
@@ -63,7 +63,7 @@ class AccessTokens:
         )
 
     def verify(self, text: str, now: datetime) -> VerifiedToken:
-        """Return the content of a token that has a valid signature and has not expired."""
+        """Return the content of a token; raise 401 if it is invalid or expired."""
         token = self._verify_cached(text)
         if token.expires_at <= now.timestamp():
             raise ApiError(Code.UNAUTHORIZED, "The access token has expired.")

@@ -1,4 +1,4 @@
-"""API keys of third parties: shown once, stored as a keyed hash."""
+"""API keys of third parties: returned once, stored as keyed hashes."""
 
 import secrets
 from collections.abc import Collection
@@ -37,7 +37,7 @@ _SELECT_KEY = """
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
-    """Stored record of an API key, without the key itself."""
+    """API key as stored, without the key itself."""
 
     id: int
     prefix: str
@@ -141,8 +141,8 @@ class ApiKeys:
     ) -> tuple[ApiKey, str, Ticket]:
         """Replace the secret of a key that `tx` has locked.
 
-        The previous secret stays valid until the grace period ends; older secrets stop working
-        immediately. Pass the ticket to `Signals.wait_for_acks` after the commit.
+        The previous secret stays valid until the grace period ends or the key expires; older
+        secrets become invalid. Pass the ticket to `Signals.wait_for_acks` after the commit.
         """
         secret, prefix = self._generate_secret()
         await tx.execute(
@@ -157,7 +157,7 @@ class ApiKeys:
         return msgspec.structs.replace(key, prefix=prefix), secret, ticket
 
     async def delete(self, tx: asyncpg.Connection, key_id: int) -> Ticket | None:
-        """Delete a key; return None if it does not exist.
+        """Delete a key and return a ticket, or return None if the key does not exist.
 
         Pass the ticket to `Signals.wait_for_acks` after the commit.
         """
@@ -177,7 +177,7 @@ class ApiKeys:
         return None if row is None else ApiKey(**row)
 
     async def list_page(self, *, before: int | None, limit: int) -> list[ApiKey]:
-        """List active keys with an id below `before`, newest first."""
+        """Return keys that are not deleted, newest first; only ids below `before` if it is set."""
         rows = await self._database.fetch(
             f"SELECT {_COLUMNS} FROM api_keys WHERE deleted_at IS NULL "
             "AND ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2",
@@ -191,10 +191,12 @@ class ApiKeys:
             raise ApiError(
                 Code.UNAUTHORIZED, f"API keys start with {self._prefix} in this environment."
             )
-        known = await self._cache.get(self._hash(key), charge)
-        if known is None or (known.valid_until is not None and known.valid_until <= self._clock()):
+        cached = await self._cache.get(self._hash(key), charge)
+        if cached is None or (
+            cached.valid_until is not None and cached.valid_until <= self._clock()
+        ):
             raise ApiError(Code.UNAUTHORIZED, "The API key is unknown, expired or deleted.")
-        return known.principal
+        return cached.principal
 
     async def _load(self, key_hash: bytes) -> _CachedKey | None:
         row = await self._database.fetchrow(_SELECT_KEY, key_hash)
@@ -213,7 +215,7 @@ class ApiKeys:
         return _CachedKey(principal, row["valid_until"])
 
     def _generate_secret(self) -> tuple[str, str]:
-        """Return a new key and its prefix, which remains visible after creation."""
+        """Return a new key and its prefix, which is stored in plain text to identify the key."""
         key = self._prefix + secrets.token_urlsafe(_RANDOM_BYTES)
         return key, key[: len(self._prefix) + _VISIBLE_CHARACTERS]
 

@@ -1,7 +1,7 @@
-"""Request authentication: selects one of five kinds of credential by the request headers.
+"""Request authentication. The request headers determine the kind of credential.
 
-If a request carries several credentials, HMAC headers take precedence, then service headers, then
-Authorization: a proof of possession is preferred to a secret sent over the network.
+If a request carries several credentials, HMAC headers take precedence over service headers, and
+service headers over `Authorization`: a signature is preferred to a secret sent over the network.
 """
 
 from tapgate.clock import Clock
@@ -27,7 +27,7 @@ from tapgate.vault import Vault
 
 
 class Authenticator:
-    """Authenticates requests. Credentials are cached in the process and invalidated by signals."""
+    """Authenticates requests. Each process caches credentials; signals invalidate the caches."""
 
     def __init__(
         self,
@@ -61,11 +61,11 @@ class Authenticator:
         body: bytes,
         charge: Charge = NO_CHARGE,
     ) -> Principal | None:
-        """Return the principal, or None if the request has no credential; raise if it is invalid.
+        """Return the principal, None without a credential, or raise if the credential is invalid.
 
-        The path is as requested, still percent-encoded and without the query. Header names are
-        lowercase. `charge` pays for the database lookup of a credential that is not cached in this
-        process.
+        `path` is percent-encoded, as in the request, and excludes the query. Header names are
+        lowercase. `charge` is taken before the database lookup of a credential that this process
+        has not found valid before, and refunded if the lookup finds the credential.
         """
         if self.signatures.has_body_signature(headers):
             return await self.signatures.authenticate(method, path, headers, body, charge)
@@ -79,7 +79,7 @@ class Authenticator:
         )
 
     def authorize_api_key(self, principal: Principal, address: str) -> None:
-        """Reject an address that the API key does not allow, and record the use of the key."""
+        """Raise 403 if the API key is not allowed from the address; otherwise record its use."""
         if principal.allowed_ips and not is_within(address, principal.allowed_ips):
             raise ApiError(
                 Code.FORBIDDEN,

@@ -14,12 +14,12 @@ T = TypeVar("T")
 class Cache(Generic[K, V]):
     """Credential cache that every signal of its topic clears completely.
 
-    Changes are rare, and evicting too few entries would let a revoked credential through.
+    Changes are rare, and evicting too few entries would leave a revoked credential valid.
 
-    Unknown keys are not cached, so guesses cannot fill the cache; their lookups are charged to the
-    caller. Keys that were valid at their last lookup are reloaded without a charge. After a signal,
-    legitimate callers are therefore admitted even if others have exhausted the rate limit of their
-    address.
+    Keys that are not found are not cached, so guesses cannot fill the cache. The lookup of such a
+    key is charged to the caller's address. Keys that were found at their last lookup are reloaded
+    without a charge. After a signal, legitimate callers are therefore accepted even if other
+    callers have exhausted the rate limit of the same address.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Cache(Generic[K, V]):
         self._load = load
         self._size = size
         self._values: dict[K, V] = {}
-        #: Keys that were valid at their last lookup.
+        #: Keys that were found at their last lookup.
         self._known_keys: dict[K, None] = {}
         self._generation = 0
         signals.subscribe(topic, lambda _: self._invalidate())
@@ -46,7 +46,7 @@ class Cache(Generic[K, V]):
                 return value
         generation = self._generation
         value = await self._load_charged(key, charge)
-        # A concurrent change may or may not be included in the value, so do not cache it.
+        # Do not cache a value loaded during a change: it may be from before the change.
         if value is not None and self._signals.is_listening and generation == self._generation:
             self._store(self._values, key, value)
         return value

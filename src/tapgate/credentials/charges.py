@@ -5,10 +5,10 @@ from typing import Protocol
 
 class Charge(Protocol):
     async def charge(self) -> None:
-        """Charge for the work, or raise 429 if the caller's rate limit is exhausted."""
+        """Take a token for the work, or raise 429 if the rate limit is exhausted."""
 
     async def refund(self) -> None:
-        """Refund the charge, because the caller is legitimate or the work was not done."""
+        """Return the token, because the caller is legitimate or the work was not done."""
 
 
 class _NoCharge:
@@ -19,5 +19,5 @@ class _NoCharge:
         pass
 
 
-#: For work on behalf of the platform itself.
+#: For work that is not charged to a client address.
 NO_CHARGE: Charge = _NoCharge()

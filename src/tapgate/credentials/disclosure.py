@@ -1,8 +1,9 @@
 """Disclosure rules for the personal data of restricted subscribers.
 
-Responses, events, messages, files, and the console all apply these rules. Services and POS
-terminals receive everything. An admin receives the data after verifying a code sent to the
-subscriber's phone. API keys, partners, and audiences without a principal never receive it.
+Responses, events, messages, files, and the console all apply these rules. Internal services and
+processors, including their terminals, receive the personal data. An admin receives it for a limited
+time after verifying a code sent to the subscriber's phone. API keys, partners, and audiences
+without a principal never receive it.
 """
 
 from collections.abc import Collection
@@ -23,7 +24,7 @@ Reader: TypeAlias = Database | asyncpg.Connection
 
 _UNRESTRICTED_KINDS: Final = ("service", "processor")
 
-#: Accounts behind each subject of an event, an alert, or an audit entry.
+#: Accounts of the subscribers that each subject concerns.
 _SUBJECT_ACCOUNTS: Final = """
     SELECT 'subscriber' AS kind, id, NULL AS serial, account_id FROM subscribers
     WHERE id = ANY ({subscriber}::bigint[])
@@ -49,9 +50,10 @@ _ID_PREFIXES: Final = {
 
 
 class Subject(NamedTuple):
-    """Subject of an output: a subscriber, card, transaction, or alert.
+    """Resource that an event or audit entry is about.
 
-    `public_id` is the serial number if the subject is a card.
+    Only subscribers, cards, transactions, and alerts can be hidden. `public_id` is the serial if
+    the subject is a card.
     """
 
     kind: str
@@ -64,9 +66,9 @@ def has_full_disclosure(audience: Audience) -> bool:
 
 
 def build_hidden_condition(conditions: Conditions, audience: Audience, now: datetime) -> str | None:
-    """Return the SQL condition that hides personal data of `subscribers s` from an audience.
+    """Return the SQL condition under which a row of `subscribers s` is hidden from an audience.
 
-    None means the audience receives everything.
+    Returns None if no subscriber is hidden from the audience.
     """
     if has_full_disclosure(audience):
         return None
@@ -96,7 +98,7 @@ async def is_hidden(reader: Reader, audience: Audience, now: datetime, subscribe
 async def find_hidden_accounts(
     reader: Reader, audience: Audience, now: datetime, account_ids: Collection[int | None]
 ) -> set[int]:
-    """Return the accounts whose holders are hidden from the audience."""
+    """Return the ids of the accounts whose holders are hidden from the audience."""
     conditions = Conditions()
     hidden = build_hidden_condition(conditions, audience, now)
     if hidden is None or not account_ids:

@@ -1,7 +1,7 @@
 """Signing keys of processors, terminals, and partners.
 
-The server needs the secret to verify a signature, so the vault seals secrets instead of hashing
-them.
+Verifying a signature requires the secret itself, so secrets are stored sealed by the vault instead
+of hashed.
 """
 
 import secrets
@@ -20,7 +20,8 @@ from tapgate.store.database import Database
 from tapgate.store.signals import Signals, Ticket
 from tapgate.vault import Vault
 
-#: Published when a signing key, its owner, or a terminal changes.
+#: Published when a signing key is deleted, or when the status of a processor, partner, or terminal
+#: changes.
 HMAC_KEYS_TOPIC = "hmac_keys"
 _RANDOM_BYTES = 32
 _SELECT_KEY = """
@@ -45,14 +46,14 @@ _SELECT_KEY = """
 
 
 class NewHmacKey(msgspec.Struct, frozen=True):
-    """New signing key. `secret` is shown once; its UTF-8 bytes are the HMAC key."""
+    """New signing key. `secret` is returned once; its UTF-8 bytes are the HMAC key."""
 
     id: int
     secret: str
 
 
 class SigningKey(msgspec.Struct, frozen=True, kw_only=True):
-    """Stored record of a key, without its secret."""
+    """Signing key as stored, without its secret."""
 
     id: int
     terminal_id: int | None
@@ -64,7 +65,7 @@ class HmacKey(msgspec.Struct, frozen=True):
     principal: Principal
     #: Required value of `X-Partner-ID`: the partner's id, or None if the header must be absent.
     partner_header: bytes | None
-    #: Error code for requests with a valid signature, if the owner or the terminal is not active.
+    #: Error code for requests with a valid signature; None if owner and terminal are active.
     rejection_code: Code | None
 
 
@@ -82,7 +83,7 @@ class HmacKeys:
         self._vault = vault
         self._clock = clock
         self._new_id = new_id
-        # Keyed by the raw header bytes, so a payment request need not decode the id.
+        # Keyed by the raw header bytes, so that requests with a cached key need not decode the id.
         self._cache: Cache[bytes, HmacKey] = Cache(signals, HMAC_KEYS_TOPIC, self._load)
 
     async def create_for_processor(
@@ -97,7 +98,7 @@ class HmacKeys:
         return await self._create(tx, processor_id=None, terminal_id=None, partner_id=partner_id)
 
     async def delete(self, tx: asyncpg.Connection, key_id: int, *, owner_id: int) -> Ticket | None:
-        """Delete a key; return None if the processor or partner has no such key.
+        """Delete a key and return a ticket, or return None if the owner has no such key.
 
         Pass the ticket to `Signals.wait_for_acks` after the commit.
         """
@@ -113,11 +114,14 @@ class HmacKeys:
         return await self.publish_owner_change(tx)
 
     async def publish_owner_change(self, tx: asyncpg.Connection) -> Ticket:
-        """Invalidate cached keys after a status change of a processor, partner, or terminal."""
+        """Invalidate cached keys and terminals after a change to a key, its owner, or a terminal.
+
+        Pass the ticket to `Signals.wait_for_acks` after the commit.
+        """
         return await self._signals.publish(tx, HMAC_KEYS_TOPIC, "")
 
     async def list_page(self, owner_id: int, *, before: int, limit: int) -> list[SigningKey]:
-        """List the keys of a partner, or of a processor and its terminals, newest first."""
+        """Return the keys of a partner, or of a processor and its terminals, newest first."""
         rows = await self._database.fetch(
             "SELECT id, terminal_id, created_at FROM hmac_keys "
             "WHERE (processor_id = $1 OR partner_id = $1) AND deleted_at IS NULL AND id < $2 "

@@ -16,7 +16,7 @@ _LAST_FLUSH_TIMEOUT = 1.0
 class LastSeen:
     """Last-used timestamps for the rows of one table, buffered until the next flush.
 
-    If the process is killed, the timestamps of the last few seconds are lost.
+    If the process is killed, timestamps that are not yet flushed are lost.
     """
 
     def __init__(self, database: Database, clock: Clock, table: str, column: str) -> None:

@@ -1,7 +1,8 @@
 """Limit on failed logins: five per email and address within 15 minutes.
 
-An attempt counts as a failure before its password is checked, and is released if it succeeds.
-Concurrent attempts, in any number of processes, therefore cannot exceed the limit.
+An attempt is counted as a failure before its password is checked. The failure is removed if the
+password is correct or cannot be checked. Concurrent attempts, in any number of processes, therefore
+cannot exceed the limit.
 """
 
 import math
@@ -45,7 +46,7 @@ async def reserve(database: Database, source: LoginSource, now: datetime) -> Non
 
 
 async def release(database: Database, source: LoginSource) -> None:
-    """Remove the most recent failure, because the attempt did not fail. Earlier ones remain."""
+    """Remove the most recent failure, because the attempt did not fail. Earlier failures remain."""
     await database.execute(
         "UPDATE login_failures SET failed_at = trim_array(failed_at, 1) "
         "WHERE email = $1 AND address = $2 AND failed_at <> '{}'",
@@ -62,7 +63,7 @@ async def _build_rate_limit_error(
         *source,
         now - FAILURE_WINDOW,
     )
-    # None: the failures were released concurrently.
+    # `oldest` is None if the failures were released concurrently.
     seconds = 1 if oldest is None else math.ceil((oldest + FAILURE_WINDOW - now).total_seconds())
     return ApiError(
         Code.RATE_LIMITED,
@@ -72,7 +73,7 @@ async def _build_rate_limit_error(
 
 
 async def _delete_expired(database: Database, since: datetime) -> None:
-    """Delete a few expired rows at every attempt, which keeps the table small."""
+    """Delete up to ten expired rows. Each attempt calls this, which keeps the table small."""
     await database.execute(
         """DELETE FROM login_failures WHERE (email, address) IN (
                SELECT email, address FROM login_failures

@@ -27,14 +27,14 @@ class Logins:
     async def authenticate(
         self, email: str, password: str, address: str, charge: Charge = NO_CHARGE
     ) -> int:
-        """Return the id of the active admin with this password; raise 401, or 429 over the limit.
+        """Return the id of the active admin with this email and password.
 
-        `charge` pays for a wrong password. It is refunded if the login succeeds or if the attempt
-        is rejected before the password is checked.
+        Raises 401 if there is none, 429 over a limit, and 503 if too many passwords are being
+        verified. `charge` is taken for every attempt and refunded unless the response is 401.
         """
         source = LoginSource(self._hash_email(email), get_address_key(address))
-        # Serialize attempts from one source: each one reserves a failure, so concurrent logins with
-        # the right password could otherwise exhaust the limit.
+        # Serialize the attempts from one source in this process: each attempt reserves a failure,
+        # so concurrent logins with the correct password could otherwise exhaust the limit.
         async with self._source_locks.setdefault(source, asyncio.Lock()):
             await charge.charge()
             try:
@@ -48,7 +48,7 @@ class Logins:
             return admin_id
 
     async def _check_and_count(self, source: LoginSource, email: str, password: str) -> int | None:
-        """Check the password; a wrong one remains counted against the source."""
+        """Return the admin's id, or None and count a failure if the login fails."""
         await login_failures.reserve(self._database, source, self._clock())
         try:
             admin_id = await self._find_admin(email, password, source.address)
@@ -73,7 +73,10 @@ class Logins:
         return self._vault.keyed_hash("login", email.lower().encode()).hex()
 
     async def _find_admin(self, email: str, password: str, address: str) -> int | None:
-        """Return the admin's id if the password is right. An unknown email takes equally long."""
+        """Return the id of the active admin with this password, or None.
+
+        For an unknown email, the check takes equally long.
+        """
         admin = await self._database.fetchrow(
             "SELECT id, password_hash, status FROM admins WHERE email = $1", email
         )

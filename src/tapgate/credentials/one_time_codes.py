@@ -1,9 +1,10 @@
 """One-time codes: six digits, valid for five minutes and three attempts.
 
-At most one code is open per purpose, subscriber, and requester. After fifteen wrong codes in a day
-no further code is issued that day; otherwise a caller that may request codes could guess one within
-hours. A phone number receives at most one code per minute and five per hour, across all routes
-(`store/code_send_limit.py`).
+At most one code is valid per purpose, subscriber, and requester. After 15 wrong codes, no further
+code is issued until 24 hours after the first of them; a correct code resets the count. A phone
+number receives at most one code per minute and five per hour, across all routes
+(`store/code_send_limit.py`). The limit on wrong codes allows about 15 guesses per day; the limit on
+sent codes alone would allow 15 per hour.
 """
 
 import hmac
@@ -42,7 +43,10 @@ async def issue(
     phone_number: str,
     now: datetime,
 ) -> str:
-    """Issue a code to be sent to this phone number. It replaces the previous one."""
+    """Return a new code to be sent to this phone number. It replaces the previous code.
+
+    Raises 429 if too many codes were sent to the number or too many wrong codes were entered.
+    """
     wait = await code_send_limit.reserve(tx, phone_number, now)
     if wait is not None:
         raise ApiError(
@@ -91,8 +95,8 @@ async def redeem(
 ) -> AsyncIterator[asyncpg.Connection]:
     """Open a database transaction for the action that the code authorizes, and consume the code.
 
-    A wrong code never enters the block; the failed attempt is committed before INVALID_OTP is
-    raised. If the block fails, the code is not consumed.
+    If the code is invalid, the block is not entered: the failed attempt is committed, and
+    `INVALID_OTP` is raised. If the block raises, the code is not consumed.
     """
     async with database.transaction() as tx:
         remaining = await _attempt(tx, vault, code_request, code, now)
@@ -105,8 +109,11 @@ async def redeem(
 async def _attempt(
     tx: asyncpg.Connection, vault: Vault, code_request: CodeRequest, code: str, now: datetime
 ) -> int | None:
-    """Consume the code and return None if it is right, otherwise the attempts remaining."""
-    # The row lock serializes concurrent attempts, so each one sees the count of the previous one.
+    """Consume the code and return None if it is correct; otherwise return the remaining attempts.
+
+    Returns 0 if there is no valid code.
+    """
+    # The row lock serializes concurrent attempts, so that each sees the failures counted before.
     stored = await tx.fetchrow(
         "SELECT code_hash, failures, expires_at FROM one_time_codes "
         "WHERE purpose = $1 AND subscriber_id = $2 AND asker = $3 FOR UPDATE",

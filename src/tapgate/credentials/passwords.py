@@ -1,4 +1,4 @@
-"""Admin passwords: Argon2id in a small thread pool, shared fairly between client addresses."""
+"""Hashing of admin passwords: Argon2id in a thread pool, shared fairly between addresses."""
 
 import asyncio
 import base64
@@ -24,9 +24,9 @@ OWASP_PARAMETERS = argon2.Parameters(
     hash_len=32,
 )
 
-#: Half of the CPUs, so a flood of logins leaves the rest to payments.
+#: Per process: half of the CPUs, so that a flood of logins leaves CPUs for payments.
 _MAX_THREADS = max(1, (os.cpu_count() or 1) // 2)
-#: About two seconds of work for one thread.
+#: Password checks that wait for a thread. 64 take one thread about two seconds.
 _MAX_WAITING = 64
 _MAX_WAITING_PER_ADDRESS = 8
 _TIMEOUT_SECONDS = 10.0
@@ -77,7 +77,7 @@ class Passwords:
 
 
 def _build_dummy_hash(parameters: argon2.Parameters) -> str:
-    """Return a hash that takes the usual time to verify and that no password matches."""
+    """Return a hash that takes the usual time to verify and whose password is not known."""
     p = parameters
     salt, digest = (_encode_base64(bytes(length)) for length in (p.salt_len, p.hash_len))
     costs = f"m={p.memory_cost},t={p.time_cost},p={p.parallelism}"

@@ -1,7 +1,7 @@
 """Storage of PINs as salted keyed hashes.
 
-A four-digit PIN can be brute-forced from any hash, however slow. The protection is a key that is
-not in the database.
+Any unkeyed hash of a four-digit PIN, however slow, can be brute-forced. The hashes are protected by
+a key that is not in the database.
 """
 
 import hmac
@@ -16,7 +16,7 @@ _SALT_BYTES = 16
 
 _DIGIT_SEQUENCES = "0123456789", "9876543210", "02468", "86420", "13579", "97531"
 _BIRTH_CENTURIES = "19", "20"
-#: Very common PINs that match no pattern: a keypad column, LOVE in letters, 007.
+#: Common PINs that match no other rule, such as a keypad column (2580) and LOVE on a keypad (5683).
 _COMMON_PINS = frozenset({"0007", "0852", "1004", "1230", "1236", "1342", "2580", "5683", "7890"})
 
 
@@ -35,8 +35,8 @@ class PinVerifier:
         return StoredPin(self._vault.key_id, salt, self._compute_verifier(salt, pin))
 
     def matches(self, stored: PinHash, pin: str) -> bool:
-        # With a different secret key every PIN would be wrong and all cardholders would be locked
-        # out.
+        # Raise if the PIN was hashed with another secret key. Otherwise every PIN would count as
+        # wrong, and all PINs would be locked.
         self._vault.require_key(stored.key_id)
         return hmac.compare_digest(stored.verifier, self._compute_verifier(stored.salt, pin))
 

@@ -12,8 +12,8 @@ PrincipalKind = Literal["api_key", "admin", "processor", "partner", "service"]
 class Principal(msgspec.Struct, frozen=True, kw_only=True):
     """Authenticated caller. Only the numeric ids that apply to its kind are set.
 
-    `id` is the public id of the credential: `key_...` for an API key and for the signing key of a
-    processor or partner, `adm_...` for an admin, and the name for a service.
+    `id` is `key_...` for an API key and for the signing key of a processor, terminal, or partner,
+    `adm_...` for an admin, and the name for an internal service.
     """
 
     kind: PrincipalKind
@@ -35,15 +35,15 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     #: Rate limit of an API key; None for the platform's default.
     rate_limit: int | None = None
     burst: int | None = None
-    #: Networks an API key may be used from; empty for any address.
+    #: Networks from which an API key may be used; empty for any address.
     allowed_ips: tuple[Network, ...] = ()
 
     @property
     def idempotency_scope(self) -> str:
-        """Scope of the caller's idempotency keys: the owner of the credential."""
+        """Scope of the caller's idempotency keys: a signing key's owner, or else the caller."""
         return self.owner_scope or self.rate_limit_key
 
     @property
     def rate_limit_key(self) -> str:
-        """Key of the caller's rate limit bucket, one per credential."""
+        """Key of the caller's rate limit bucket: one per key, admin, or service."""
         return f"service:{self.id}" if self.kind == "service" else self.id

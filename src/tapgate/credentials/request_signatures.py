@@ -1,4 +1,4 @@
-"""Check of signed requests: HMAC signatures of processors, terminals and partners, and services."""
+"""Authentication of requests signed by processors, terminals, partners and internal services."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -14,7 +14,8 @@ from tapgate.errors import ApiError, Code
 
 Headers = Mapping[bytes, bytes]
 
-#: Used to verify signatures of unknown keys, so timing does not reveal whether a key exists.
+#: Used to verify signatures of unknown keys and services, so that timing does not reveal whether
+#: they exist.
 _DUMMY_SECRET = bytes(32)
 _INVALID_SIGNATURE_MESSAGE = "The key is unknown or inactive, or the signature is invalid."
 
@@ -39,13 +40,14 @@ class RequestSignatures:
 
     @staticmethod
     def has_body_signature(headers: Headers) -> bool:
-        """Return whether the credential is a signature over the body."""
+        """Return whether the request has headers of a signature that covers the body."""
         return b"x-api-key-id" in headers or b"x-signature" in headers
 
     async def require_known_key(self, headers: Headers, charge: Charge = NO_CHARGE) -> Principal:
-        """Reject a signed request with an unknown key or stale timestamp before reading its body.
+        """Return the principal of the key that a signed request names, before its body is read.
 
-        Return the key's owner. The caller is not yet authenticated as that owner.
+        Raises 401 if a header is missing, the timestamp is malformed or too far from the server's
+        time, or the key is unknown. The signature is not verified yet.
         """
         key_id, _, _ = self._parse_signature_headers(headers)
         key = await self._hmac_keys.find(key_id, charge)
@@ -54,7 +56,7 @@ class RequestSignatures:
         return key.principal
 
     def _parse_signature_headers(self, headers: Headers) -> tuple[bytes, str, str]:
-        """Return the key id, timestamp, and signature of a signed request."""
+        """Return the key id, timestamp, and signature; raise 401 unless the timestamp is recent."""
         try:
             key_id = headers[b"x-api-key-id"]
             timestamp = headers[b"x-timestamp"].decode("latin-1")

@@ -18,13 +18,14 @@ from tapgate.store.signals import Signals, Ticket
 from tapgate.vault import Vault
 
 REFRESH_LIFETIME = timedelta(days=30)
-#: Maximum age of a session, regardless of refreshes. The admin then has to log in again.
+#: Age after which a session cannot be refreshed. Its last access token can be valid for another
+#: day.
 SESSION_LIFETIME = timedelta(days=90)
 
-#: Per admin. A further login deletes the oldest session.
+#: Per admin. A login beyond the limit deletes the oldest session.
 MAX_SESSIONS = 100
-#: Per session. Used tokens are kept to detect reuse, so their number must be bounded. A session
-#: that reaches the limit ends.
+#: Per session. Used tokens are kept to detect reuse, so their number must be bounded. A further
+#: refresh ends the session.
 MAX_REFRESHES = 10_000
 
 _TOPIC = "sessions"
@@ -40,7 +41,7 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TokenReuseError(ApiError):
-    """Refresh token reuse: assume theft and end the session."""
+    """A refresh token was reused. This is treated as theft, so the session has been ended."""
 
     def __init__(self, admin_id: int, session_id: int) -> None:
         super().__init__(
@@ -92,10 +93,10 @@ class Sessions:
         return await self._issue_tokens(tx, session_id, admin, now)
 
     async def refresh(self, refresh_token: str) -> Tokens:
-        """Exchange a refresh token for new tokens. Reuse ends the session in all processes.
+        """Exchange a refresh token for new tokens. Token reuse ends the session.
 
-        Runs in its own database transaction: the end of a session must be committed although the
-        request is rejected.
+        Runs in its own database transaction, because the end of a session must be committed
+        although the request is rejected. Waits up to one second for every process to apply it.
         """
         now = self._clock()
         async with self._database.transaction() as tx:
@@ -120,7 +121,7 @@ class Sessions:
         )
 
     async def end(self, tx: asyncpg.Connection, session_id: int) -> Ticket:
-        """Log out of a session. Pass the ticket to `Signals.wait_for_acks` after the commit."""
+        """End a session. Pass the ticket to `Signals.wait_for_acks` after the commit."""
         await tx.execute(
             "UPDATE sessions SET ended_at = $2 WHERE id = $1 AND ended_at IS NULL",
             session_id,
@@ -141,9 +142,9 @@ class Sessions:
         return await self._signals.publish(tx, _TOPIC, "")
 
     async def authenticate(self, access_token: str, charge: Charge = NO_CHARGE) -> Principal:
-        """Return the principal of an active session.
+        """Return the principal of an access token; raise 401 if token or session is not valid.
 
-        Role and name come from the database, not from the token, which may be outdated.
+        Role and name come from the database, because those in the token may be outdated.
         """
         token = self._access_tokens.verify(access_token, self._clock())
         principal = await self._cache.get(token.session_id, charge)
@@ -185,7 +186,7 @@ class Sessions:
     ) -> asyncpg.Record | None:
         """Load a refresh token and lock its row.
 
-        The lock makes the second of two concurrent uses see the first.
+        Because of the lock, the second of two concurrent uses finds the token used.
         """
         return await tx.fetchrow(
             """SELECT token_hash, expires_at, used_at, session_id, ended_at,
@@ -252,9 +253,9 @@ async def _count_used_tokens(tx: asyncpg.Connection, session_id: int) -> int:
 
 
 async def _delete_expired(tx: asyncpg.Connection, admin_id: int, now: datetime) -> None:
-    """Delete the admin's sessions whose refresh tokens have all expired, and their tokens.
+    """Delete the admin's sessions whose refresh tokens all expired more than a day ago.
 
-    Sessions are kept for one more day, so none is deleted while its last token is in use.
+    The margin of one day keeps a session whose last refresh token is being exchanged concurrently.
     """
     await tx.execute(
         """DELETE FROM sessions WHERE admin_id = $1 AND NOT EXISTS (

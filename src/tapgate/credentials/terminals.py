@@ -24,7 +24,7 @@ class Terminals:
         self.touch, self.flush_last_seen, self.run = last_seen.touch, last_seen.flush, last_seen.run
 
     async def rejection(self, terminal_id: int, *, processor_id: int) -> Code | None:
-        """Return why a processor cannot accept a payment at this terminal, or None if it can."""
+        """Return the error code if the processor cannot use this terminal, otherwise None."""
         terminal = await self._cache.get(terminal_id)
         if terminal is None or terminal.processor_id != processor_id:
             return Code.TERMINAL_NOT_FOUND

@@ -1,4 +1,4 @@
-"""Secrets that partners sign their webhooks with: shown once, stored sealed by the vault."""
+"""Secrets with which partners sign their webhooks: returned once, stored sealed by the vault."""
 
 import secrets
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ from tapgate.vault import Vault
 
 _RANDOM_BYTES = 32
 _DUMMY_PARTNER_ID = 0
-#: The current secret, and the previous one during its grace period.
+#: The current secret, and the previous secret during its grace period.
 _MAX_VALID_SECRETS = 2
 
 
 class NewWebhookSecret(msgspec.Struct, frozen=True):
-    """New secret, shown once; its UTF-8 bytes are the HMAC key. `sealed` is stored."""
+    """New secret, returned once; its UTF-8 bytes are the HMAC key. `sealed` is stored."""
 
     secret: str
     sealed: bytes
@@ -37,8 +37,9 @@ class WebhookSecrets:
     ) -> bool:
         """Return whether the signature was made with one of the partner's valid secrets.
 
-        An unknown partner has none. The list is padded with dummy secrets, so timing reveals
-        neither whether a partner exists nor whether its secret was rotated.
+        For an unknown partner, `sealed` is empty. A fixed number of secrets is always checked, with
+        dummy secrets added, so that timing reveals neither whether a partner exists nor whether
+        its secret was rotated.
         """
         candidates = [(partner_id, sealed_secret) for sealed_secret in sealed]
         candidates += [(_DUMMY_PARTNER_ID, self._dummy_sealed_secret)] * (

@@ -1,6 +1,6 @@
 """Webhook event catalog and publishing.
 
-An event is written in the database transaction of its change and delivered later.
+An event is written in the database transaction of the change that it reports, and delivered later.
 """
 
 from typing import Any, Final
@@ -24,21 +24,23 @@ class EventType(msgspec.Struct, frozen=True):
 
 ENDPOINT_DISABLED: Final = "webhook_endpoint.disabled"
 
-#: Every event type, in the order of the documentation. The OpenAPI document and the console list
-#: them from here.
+#: All event types that endpoints can subscribe to, in the order in which the documentation and the
+#: console list them.
 WEBHOOK_EVENT_CATALOG: Final = (
     EventType("transaction.completed", "Money moved, possibly after a review."),
     EventType("transaction.failed", "A transaction was declined, possibly after a review."),
     EventType("transaction.under_review", "Funds are on hold until a review decision."),
     EventType("transaction.refunded", "A payment was refunded in part or in full."),
     EventType("card.linked", "A card was linked to a subscriber."),
-    EventType("card.blocked", "A card was blocked."),
+    EventType("card.blocked", "A card was blocked or marked as lost."),
     EventType("card.unblocked", "A card was unblocked."),
     EventType("subscriber.created", "A subscriber registered."),
     EventType("subscriber.blocked", "A subscriber was blocked."),
     EventType("subscriber.unblocked", "A subscriber was unblocked."),
     EventType("subscriber.kyc_changed", "A subscriber's KYC level or status changed."),
-    EventType("alert.created", "A compliance alert was raised. Repeats send no event."),
+    EventType(
+        "alert.created", "A compliance alert was created. Repeats of an open alert send no event."
+    ),
     EventType("alert.resolved", "A compliance alert was resolved."),
     EventType("agent.float_low", "An agent's float fell below TAPGATE_FLOAT_LOW."),
     EventType("processor.suspended", "A processor was suspended."),
@@ -65,9 +67,10 @@ def get_resource_type(event_type: str) -> str:
 
 
 async def publish(tx: Any, services: Services, event_type: str, record: msgspec.Struct) -> None:
-    """Write an event, with the current record, in the database transaction of its change.
+    """Write an event, with this record as data, and a delivery for each subscribed endpoint.
 
-    Nothing is written if no endpoint subscribes to the event type.
+    `tx` is the database transaction of the change. Nothing is written if no active or paused
+    endpoint subscribes to the event type.
     """
     assert event_type in WEBHOOK_EVENT_TYPES
     data = msgspec.to_builtins(record)

@@ -14,7 +14,8 @@ from tapgate.store.database import Database
 
 endpoints = Endpoints("Messages")
 
-#: A status replaces only earlier ones, because reports are repeated and arrive in any order.
+#: In ascending rank. A report overwrites only a lower-ranked status, because reports may be
+#: duplicated or out of order.
 STATUS_ORDER: Final = ("sent", "failed", "delivered", "read")
 MAX_REPORTS: Final = 100
 
@@ -45,9 +46,9 @@ async def report_message_statuses(
 ) -> ReportStatusesResponse:
     """Report the delivery statuses of messages.
 
-    The messenger reports on the messages that it received from the gateway. A status only moves
-    forward: `sent`, `failed`, `delivered`, `read`. Unknown messages are skipped. `updated` is the
-    number of messages whose status changed.
+    The messenger reports on the messages that it received from the gateway. A status is replaced
+    only by a later one in the order `sent`, `failed`, `delivered`, `read`. Unknown messages are
+    skipped. `updated` is the number of messages whose status changed.
     """
     async with request.services.database.transaction() as tx:
         changed = await _store_reports(tx, request, body.data)
@@ -59,7 +60,7 @@ async def report_message_statuses(
 async def _store_reports(
     tx: asyncpg.Connection, request: RequestContext, reports: list[StatusReport]
 ) -> list[str]:
-    """Store the most advanced report per message; return the new status of each changed message."""
+    """Store the highest-ranked report per message; return the statuses that changed."""
     latest: dict[int, StatusReport] = {}
     for report in sorted(reports, key=lambda report: STATUS_ORDER.index(report.status)):
         message_id = ids.decode(ids.MESSAGE, report.message_id)
@@ -94,7 +95,10 @@ async def list_page(
     before: int,
     limit: int,
 ) -> list[asyncpg.Record]:
-    """Return messages to a phone number, newest first, without their parameters."""
+    """Return the messages created for a phone number since a time, newest first.
+
+    Parameters are not included. Only messages with an id below `before` are returned.
+    """
     rows: list[asyncpg.Record] = await database.fetch(
         f"""SELECT m.id, m.template, m.language, {_STATUS_SQL} AS status,
                    {_ERROR_CODE_SQL} AS error_code,

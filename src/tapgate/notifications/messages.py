@@ -1,9 +1,10 @@
 """Outbox of messages to phones, sent through the messenger.
 
-A message is a row written in the database transaction of the change it reports. The sender posts
-it at least once, with its id as the idempotency key, so the messenger can drop duplicates.
-Parameters may contain one-time codes. They are sealed while the message is pending, removed when
-it is delivered or expires, and never logged.
+A message is a row written in the database transaction of the change that it reports. The sender
+posts a message until the messenger accepts it or it expires. The message id is the idempotency key,
+with which the messenger discards duplicates. Parameters may contain one-time codes. They are sealed
+while the message is pending, removed when the messenger accepts the message or it expires, and
+never logged.
 """
 
 import asyncio
@@ -47,12 +48,12 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: datetime
 
     def __repr__(self) -> str:
-        """Return a representation without parameters, which may be secret."""
+        """Return a representation without recipient and parameters, which may be secret."""
         return f"Message(template={self.template!r})"
 
 
 class PendingMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """Undelivered message with its parameters decrypted."""
+    """Message that the messenger has not yet accepted, with its parameters decrypted."""
 
     message_id: str
     template: str
@@ -82,7 +83,7 @@ async def enqueue_message(
     language: str = "en",
     expires_at: datetime,
 ) -> None:
-    """Enqueue a message that is sent after `tx` commits, without waiting for the messenger."""
+    """Enqueue a message. The message sender sends it after `tx` commits."""
     message = Message(
         to=to, template=template, parameters=parameters, language=language, expires_at=expires_at
     )
@@ -115,7 +116,7 @@ async def enqueue_messages(
 async def list_pending(database: Database, vault: Vault, to: str) -> list[PendingMessage]:
     """Return the pending messages of a phone number, newest first.
 
-    Developers use it to read one-time codes without running a messenger.
+    Developers can thus read one-time codes without running a messenger.
     """
     rows = await database.fetch(
         """SELECT id, template, language, parameters, created_at FROM messages
@@ -135,9 +136,9 @@ async def list_pending(database: Database, vault: Vault, to: str) -> list[Pendin
 
 
 class MessageSender:
-    """Background worker that delivers messages.
+    """Background worker that passes enqueued messages to the messenger.
 
-    Any number of instances may run: a message is leased to one at a time.
+    Any number of instances may run, because a message is leased to one of them at a time.
     """
 
     def __init__(self, services: Services) -> None:
@@ -148,7 +149,7 @@ class MessageSender:
         self._secret = services.settings.service_secrets.get(SERVICE_NAME)
 
     async def run(self) -> NoReturn:
-        """Deliver until cancelled. Resume after outages of the database or the messenger."""
+        """Send messages until canceled. Continue after outages of the database or messenger."""
         if self._secret is None:
             _log.warning("messages.sender_disabled", missing_service_secret=SERVICE_NAME)
         async with httpx2.AsyncClient(timeout=_REQUEST_TIMEOUT_SECONDS, trust_env=False) as client:
@@ -157,13 +158,16 @@ class MessageSender:
             )
 
     async def send_due(self, client: httpx2.AsyncClient) -> None:
-        """Attempt every due message, and expire messages past their deadline."""
+        """Expire messages past their deadline, then send due messages in batches.
+
+        Stops after a batch in which every message fails. Without a service secret, nothing is sent.
+        """
         await self._expire()
         while self._secret is not None:
             claimed = await self._claim()
             delivered = await asyncio.gather(*(self._deliver(client, claim) for claim in claimed))
             if len(claimed) < _BATCH_SIZE or not any(delivered):
-                return  # a batch without any success: the messenger is down, so skip the rest
+                return  # no more due messages, or the messenger is probably down
 
     async def _expire(self) -> None:
         await self._database.execute(
@@ -194,8 +198,8 @@ class MessageSender:
             attempts=claim.attempts,
             problem=problem,
         )
-        # If the lease expired and another process claimed the message, `attempts` no longer
-        # matches and its schedule is left alone.
+        # If the lease has expired and another process has claimed the message, `attempts` differs,
+        # and the schedule of the message stays unchanged.
         await self._database.execute(
             """UPDATE messages SET next_attempt_at = $3
                WHERE id = $1 AND attempts = $2 AND status = 'pending'""",
@@ -206,7 +210,7 @@ class MessageSender:
         return False
 
     async def _post(self, client: httpx2.AsyncClient, claim: _ClaimedMessage) -> str | None:
-        """Post the message; return the kind of error, or None on success."""
+        """Post the message; return None on success, else the exception's name or the status."""
         try:
             body = self._encode_body(claim)
             async with asyncio.timeout(_REQUEST_TIMEOUT_SECONDS):
@@ -241,7 +245,7 @@ class MessageSender:
 
 
 def _get_backoff(attempts: int) -> timedelta:
-    """Return an exponential backoff with jitter: about 1, 2, 4, ... seconds, up to a minute."""
+    """Return an exponential backoff with jitter: about 1, 2, 4, ... seconds, up to 60."""
     seconds = min(_MAX_BACKOFF_SECONDS, 2.0 ** min(attempts - 1, 10))
     return work_queue.add_jitter(seconds, fraction=0.25)
 

@@ -1,8 +1,8 @@
 """Worker that enqueues a receipt message for each notice of the ledger.
 
-The ledger inserts a notice for each receipt due. It is deleted in the database transaction that
-writes the message, so each message is enqueued exactly once, even if the process is killed. Any
-number of processes may run the worker, because locked notices are skipped.
+The ledger inserts a notice for each receipt to send. The worker deletes the notice in the database
+transaction that writes the message, so each message is enqueued exactly once, even if the process
+is killed. Any number of processes may run the worker, because locked notices are skipped.
 """
 
 from collections.abc import Mapping, Set
@@ -19,8 +19,8 @@ from tapgate.settings import ALL_RECEIPTS, NO_RECEIPTS, RECEIVED_RECEIPTS
 
 POLL_INTERVAL_SECONDS: Final = 0.5
 BATCH_SIZE: Final = 200
-#: Counted from the completion of the transaction. Subscribers who are offline for longer find the
-#: transaction in their history.
+#: Counted from the completion of the transaction. A subscriber who is offline for longer finds the
+#: transaction in the transaction history.
 MESSAGE_LIFETIME: Final = timedelta(hours=24)
 
 #: Receipt kinds sent under each value of the setting. A kind is also the name of its template.
@@ -72,7 +72,7 @@ class ReceiptWorker:
             pass
 
     async def _enqueue_batch(self) -> bool:
-        """Enqueue one batch; return whether there may be more."""
+        """Enqueue one batch of receipts; return whether more may be due."""
         async with self._services.database.transaction() as tx:
             rows = await tx.fetch(_DEQUEUE_SQL, BATCH_SIZE)
             hidden = await find_hidden_accounts(
@@ -87,7 +87,7 @@ class ReceiptWorker:
 def _build_message(row: Mapping[str, Any], hidden: Set[int]) -> Message:
     """Build the message of a notice.
 
-    `hidden` contains accounts of restricted subscribers, whose counterparties see only their id.
+    `hidden` contains the accounts of restricted subscribers, who are named only by subscriber id.
     """
     counterparty = " ".join(row["counterparty"].split())  # templates allow no line breaks
     if row["other_account"] in hidden:

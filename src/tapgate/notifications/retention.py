@@ -1,4 +1,4 @@
-"""Retention of webhook events, deliveries and messages."""
+"""Removal of old webhook events, deliveries and messages, and of deleted webhook endpoints."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final, NoReturn
@@ -11,13 +11,14 @@ from tapgate.store.database import Database
 RETENTION_PERIOD: Final = timedelta(days=30)
 BATCH_SIZE: Final = 1_000
 _INTERVAL_SECONDS: Final = 600.0
-#: One process at a time: an event is removed with its last delivery. Two concurrent transactions
-#: that each remove one delivery would not see each other, and would leave the event behind.
+#: Advisory lock held by the one process that removes rows. An event is removed with its last
+#: delivery. Two concurrent database transactions that each remove one of its last two deliveries
+#: would both still see the other delivery, and neither would remove the event.
 _LOCK_KEY: Final = 0x7467_6B65  # "tgke"
 
 
 class RetentionWorker:
-    """Background worker that removes expired rows in bounded batches, so locks are short."""
+    """Background worker that removes old rows in bounded batches, so that locks are short."""
 
     def __init__(self, services: Services) -> None:
         self._database: Database = services.database
@@ -35,7 +36,10 @@ class RetentionWorker:
         await _remove_expired_secrets(self._database, now)
 
     async def _remove_batch(self, before: datetime) -> bool:
-        """Remove one batch; return whether there may be more."""
+        """Remove one batch of each kind; return whether more rows may be left.
+
+        Returns False if another process holds the lock.
+        """
         async with self._database.transaction() as tx:
             if not await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", _LOCK_KEY):
                 return False
@@ -52,8 +56,8 @@ _ENDED_DELIVERIES_SQL: Final = """
     SELECT id FROM deliveries WHERE status <> 'pending' AND ended_at < $1
     ORDER BY ended_at LIMIT {limit} FOR UPDATE SKIP LOCKED"""
 
-#: Due for the whole retention period and not attempted: the backlog of an endpoint that is paused,
-#: disabled or too slow for its events.
+#: Deliveries that have been due for the whole retention period: the backlog of an endpoint that is
+#: paused, disabled or too slow for its events.
 _UNSENT_DELIVERIES_SQL: Final = """
     SELECT waiting.id FROM webhook_endpoints endpoint, LATERAL (
         SELECT id FROM deliveries
@@ -78,7 +82,7 @@ async def _remove_deliveries(tx: Any, select_sql: str, before: datetime) -> int:
 
 
 async def _remove_expired_secrets(database: Database, now: datetime) -> None:
-    """Remove previous secrets whose grace period has ended."""
+    """Remove the previous secrets of webhook endpoints after their grace period."""
     await database.execute(
         """UPDATE webhook_endpoints
            SET previous_secret = NULL, previous_secret_expires_at = NULL
@@ -100,7 +104,7 @@ async def _remove_endpoints(tx: Any, before: datetime) -> int:
 
 
 async def _remove_messages(tx: Any, before: datetime) -> int:
-    """Remove finished messages by `expires_at`, the latest time at which they can finish."""
+    """Remove messages that expired before this time and are no longer pending."""
     rows = await tx.fetch(
         f"""DELETE FROM messages WHERE id = ANY (ARRAY(
                 SELECT id FROM messages WHERE status <> 'pending' AND expires_at < $1

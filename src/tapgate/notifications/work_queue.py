@@ -1,8 +1,9 @@
 """Durable work queue in a table, with leases and retries.
 
 The table has `id, status ('pending', ...), attempts, next_attempt_at`. A claim leases due rows by
-moving their `next_attempt_at` to the end of the lease. The claim is one short statement, and the
-work happens outside of it. If the process is killed, the row is due again when the lease expires.
+moving their `next_attempt_at` to the end of the lease. A claim is one short statement, and no
+database transaction is open during the work. If the process is killed, the row is due again when
+the lease expires.
 """
 
 import random
@@ -13,8 +14,8 @@ import asyncpg
 
 from tapgate.store.database import Database
 
-#: Longer than any attempt takes. A process that has not reported by then is presumed dead, and
-#: another process claims the row.
+#: Longer than the timeout of an attempt. If a process has recorded no result by then, any process
+#: may claim the row.
 LEASE_DURATION = timedelta(seconds=30)
 
 _random = random.SystemRandom()
@@ -30,11 +31,11 @@ async def claim(
     condition: str = "true",
     values: Sequence[object] = (),
 ) -> list[asyncpg.Record]:
-    """Lease due rows and return them; the longest due are claimed first.
+    """Lease up to `limit` due rows, those due longest first, and return their `columns`.
 
-    `condition` is an additional SQL condition; its parameters start at `$4`.
+    `condition` is an additional SQL condition, whose parameters `values` start at `$4`.
     """
-    # MATERIALIZED: a plan that evaluates the CTE twice would claim more rows than `limit`.
+    # MATERIALIZED, because a plan that evaluates the CTE twice would claim more rows than `limit`.
     return await source.fetch(
         f"""WITH due AS MATERIALIZED (
                 SELECT id AS due_id FROM {table}

@@ -1,1 +1,1 @@
-"""Partners: companies that fund wallets from outside the platform."""
+"""Partners: companies that fund subscribers' wallets from a clearing account."""

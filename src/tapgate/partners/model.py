@@ -15,7 +15,7 @@ from tapgate.errors import ApiError, Code
 PartnerStatus = Literal["active", "suspended"]
 PublicStatus = Annotated[str, Choice(*get_args(PartnerStatus), name="PartnerStatus")]
 
-#: Partner status -> status stored on its account.
+#: Partner status -> status stored on the partner's account.
 ACCOUNT_STATUSES: Final[Mapping[str, str]] = {"active": "active", "suspended": "blocked"}
 
 
@@ -79,7 +79,7 @@ ACTIVATE: Final[Transition[PartnerStatus]] = Transition(
 
 
 def apply_transition(partner: Partner, transition: Transition[PartnerStatus]) -> Partner:
-    """Return the partner with its next status, or raise the error code of the transition."""
+    """Return the partner with its next status; raise if the transition is not allowed."""
     status = transition.apply(partner.status)
     return msgspec.structs.replace(partner, status=status)
 
@@ -89,7 +89,7 @@ def not_found() -> ApiError:
 
 
 def decode_partner_id(public_id: str) -> int:
-    """Return the numeric id behind a public partner id, or raise `PARTNER_NOT_FOUND`."""
+    """Decode a public partner id, or raise `PARTNER_NOT_FOUND` if it is malformed."""
     partner_id = ids.decode(ids.PARTNER, public_id)
     if partner_id is None:
         raise not_found()

@@ -65,7 +65,10 @@ async def create(request: RequestContext, new: NewPartner) -> CreatedPartner:
 
 
 async def suspend(request: RequestContext, partner_id: int, reason: str | None) -> Partner:
-    """Suspend a partner. When this returns, no process accepts its keys or webhooks."""
+    """Suspend a partner: its keys and webhooks are rejected.
+
+    Waits up to one second for every process to apply the change.
+    """
     return await _change_status(request, partner_id, model.SUSPEND, reason)
 
 
@@ -76,7 +79,7 @@ async def activate(request: RequestContext, partner_id: int, reason: str | None)
 async def rotate_webhook_secret(
     request: RequestContext, partner_id: int, grace_seconds: int
 ) -> str:
-    """Return a new webhook secret. The previous one stays valid until the grace period ends."""
+    """Return a new webhook secret. The previous secret stays valid until the grace period ends."""
     services = request.services
     new = services.authenticator.webhook_secrets.create(partner_id)
     previous_until = services.clock() + timedelta(seconds=grace_seconds) if grace_seconds else None

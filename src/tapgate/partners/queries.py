@@ -1,7 +1,7 @@
 """SQL queries for partners.
 
-Status, name, money and overdraft are stored on the account row. The lock on that row guards both
-the account and the partner row.
+Status, name, balance and overdraft are stored on the account row. The lock on the account row also
+guards the partner row.
 """
 
 from datetime import datetime
@@ -38,7 +38,7 @@ async def lock(tx: asyncpg.Connection, partner_id: int) -> Partner:
     if account_id is None:
         raise not_found()
     await lock_account(tx, account_id)
-    # Read after locking: a concurrent transaction may have changed the row before the lock was
+    # Read after locking: another database transaction may have changed the row before the lock was
     # granted.
     return await get(tx, partner_id)
 
@@ -72,8 +72,8 @@ async def rotate_webhook_secret(
 ) -> bool:
     """Store a new sealed secret, and return whether the partner exists.
 
-    The current secret becomes the previous one and is kept if `previous_until` is set. Any older
-    secret is discarded.
+    If `previous_until` is set, the current secret is kept as the previous secret until then. Older
+    secrets are deleted.
     """
     updated = await tx.fetchval(
         """UPDATE partners SET webhook_secret = $2,
@@ -90,7 +90,7 @@ async def rotate_webhook_secret(
 async def save_state(
     tx: asyncpg.Connection, partner: Partner, reason: str | None, now: datetime
 ) -> None:
-    """Store the status. The caller has locked the partner."""
+    """Store the status. The caller must hold the partner's lock."""
     await tx.execute(
         "UPDATE accounts SET status = $2, status_reason = $3, updated_at = $4 WHERE id = $1",
         partner.account_id,

@@ -141,7 +141,7 @@ async def suspend_partner(
 ) -> PartnerResponse:
     """Suspend a partner.
 
-    Its keys and webhooks are rejected immediately.
+    Every process rejects its keys and webhooks, normally before the response is sent.
     """
     partner = await operations.suspend(request, decode_partner_id(id), body.reason)
     return PartnerResponse(message="Partner suspended", partner=to_record(partner))
@@ -171,8 +171,8 @@ async def rotate_partner_webhook_secret(
     """Rotate a partner's webhook secret.
 
     `webhook_secret` is the new secret and is returned only in this response. The previous secret
-    remains valid for `grace_seconds` (0 to 86,400, default 0). Another rotation discards the older
-    secret immediately.
+    remains valid for `grace_seconds` (0 to 86,400, default 0). Another rotation invalidates the
+    previous secret immediately.
     """
     secret = await operations.rotate_webhook_secret(
         request, decode_partner_id(id), body.grace_seconds or 0

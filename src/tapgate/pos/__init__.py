@@ -1,1 +1,1 @@
-"""Point of sale: payments, refunds and card lookups for terminals and apps."""
+"""Card payments at terminals and in apps, with refunds, card verification and card lookup."""

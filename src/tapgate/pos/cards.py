@@ -1,4 +1,4 @@
-"""Card information that a terminal or an app may see before a payment."""
+"""Verification and lookup of cards by terminals and apps before a payment."""
 
 from typing import NamedTuple
 
@@ -24,7 +24,10 @@ class Wallet(NamedTuple):
 
 
 class VerifyCardResponse(msgspec.Struct, kw_only=True):
-    """Result of a card verification. The balance is omitted for a card that cannot pay."""
+    """Result of a card verification.
+
+    `balance` is present only for an active card that was verified with its PIN.
+    """
 
     success: bool = True
     message: str
@@ -45,8 +48,8 @@ class LookupCardResponse(msgspec.Struct, kw_only=True):
 async def verify_with_pin(request: RequestContext, serial: str, pin: str) -> VerifyCardResponse:
     """Verify a card and its PIN.
 
-    The PIN is checked under the lock that every payment takes. The failure count is committed
-    before an error is raised.
+    The PIN is checked under the account lock that payments also take. The failure count is
+    committed before an error is raised. For an unlinked card, which has no PIN, none is checked.
     """
     _touch_terminal(request)
     services = request.services
@@ -118,7 +121,7 @@ def _build_verify_response(
 
 
 def _get_display_name(card: Card, wallet: Wallet | None) -> str | None:
-    """Return the part of the holder's name that a merchant may see."""
+    """Return the holder's name as disclosed to merchants, or None for an unlinked card."""
     if card.child_name is not None:
         return mask_name(card.child_name)
     return None if wallet is None else wallet.public_name

@@ -70,9 +70,10 @@ async def pay_at_terminal(
 ) -> Reply[PaymentReceipt]:
     """Take a payment by card.
 
-    Requires a `request_id`. Above the no-PIN limit of the cardholder's KYC level, the PIN is
-    required. The terminal is determined by the key, or by `terminal_id` if the key belongs to the
-    processor.
+    Requires a `request_id`. The PIN is required above the no-PIN limit of the cardholder's KYC
+    level, and when the card's payments without a PIN would exceed five times this limit in a day.
+    If the key belongs to a terminal, the payment is made at this terminal, otherwise at
+    `terminal_id`.
     """
     return await payments.pay_at_terminal(request, body)
 
@@ -85,7 +86,7 @@ async def verify_terminal_card(
 ) -> VerifyCardResponse:
     """Verify a card and its PIN before a payment.
 
-    For a card that cannot be used, the response has `is_active: false` and no balance.
+    If the card or its wallet is not active, the response has `is_active: false` and no balance.
     """
     return await cards.verify_with_pin(request, body.card_serial, body.pin)
 
@@ -110,12 +111,12 @@ async def refund_terminal_payment(
 ) -> Reply[RefundReceipt]:
     """Refund a payment in full or in part.
 
-    Requires a `request_id`. If `amount` is omitted, the entire remaining amount is refunded.
+    Requires a `request_id`. If `amount` is omitted, the entire refundable amount is refunded.
     """
     return await payments.refund(request, body, channel="pos")
 
 
-#: The short paths are aliases. Operation IDs are unique per path.
+#: The paths without `/api/v1` are aliases. The suffix keeps their operation IDs unique.
 _PREFIXES = (("/api/v1/payment", ""), ("/payment", "_alias"))
 
 for _prefix, _suffix in _PREFIXES:
@@ -174,6 +175,6 @@ for _prefix, _suffix in _PREFIXES:
     ) -> Reply[RefundReceipt]:
         """Refund an in-app payment in full or in part.
 
-        Requires a `request_id`. If `amount` is omitted, the entire remaining amount is refunded.
+        Requires a `request_id`. If `amount` is omitted, the entire refundable amount is refunded.
         """
         return await payments.refund(request, body, channel="in_app")

@@ -1,1 +1,1 @@
-"""Processors: merchants, with their terminals and signing keys."""
+"""Processors: merchants and payment companies, with their terminals and signing keys."""

@@ -15,7 +15,7 @@ from tapgate.errors import ApiError, Code
 ProcessorStatus = Literal["active", "suspended"]
 PublicStatus = Annotated[str, Choice(*get_args(ProcessorStatus), name="ProcessorStatus")]
 
-#: Processor status -> status stored on its account.
+#: Processor status -> status stored on the processor's account.
 ACCOUNT_STATUSES: Final[Mapping[str, str]] = {"active": "active", "suspended": "blocked"}
 
 
@@ -36,7 +36,7 @@ class Processor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProcessorRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Processor as returned by the API. Every field is always present; unknown values are null."""
+    """Processor as returned by the API. All fields are present; those without a value are null."""
 
     id: str
     name: str
@@ -91,7 +91,7 @@ ACTIVATE: Final[Transition[ProcessorStatus]] = Transition(
 def apply_transition(
     processor: Processor, transition: Transition[ProcessorStatus], reason: str | None
 ) -> Processor:
-    """Return the processor with its next status, or raise the error code of the transition."""
+    """Return the processor with its next status; raise if the transition is not allowed."""
     status = transition.apply(processor.status)
     suspend_reason = reason if status == "suspended" else None
     return msgspec.structs.replace(processor, status=status, suspend_reason=suspend_reason)
@@ -102,7 +102,7 @@ def not_found() -> ApiError:
 
 
 def decode_processor_id(public_id: str) -> int:
-    """Return the numeric id behind a public processor id, or raise `PROCESSOR_NOT_FOUND`."""
+    """Decode a public processor id, or raise `PROCESSOR_NOT_FOUND` if it is malformed."""
     processor_id = ids.decode(ids.PROCESSOR, public_id)
     if processor_id is None:
         raise not_found()

@@ -64,7 +64,10 @@ async def create(request: RequestContext, new: NewProcessor) -> CreatedProcessor
 
 
 async def suspend(request: RequestContext, processor_id: int, reason: str) -> Processor:
-    """Suspend a processor. When this returns, no process accepts its keys."""
+    """Suspend a processor: all of its keys are rejected.
+
+    Waits up to one second for every process to apply the change.
+    """
     return await _change_status(request, processor_id, model.SUSPEND, reason)
 
 

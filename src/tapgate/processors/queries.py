@@ -1,7 +1,7 @@
 """SQL queries for processors.
 
-Status, name and money are stored on the account row. The lock on that row guards both the account
-and the processor row.
+Status, name and balance are stored on the account row. The lock on the account row also guards the
+processor row.
 """
 
 import asyncpg
@@ -45,7 +45,7 @@ async def lock(tx: asyncpg.Connection, processor_id: int) -> Processor:
     if account_id is None:
         raise not_found()
     await lock_account(tx, account_id)
-    # Read after locking: a concurrent transaction may have changed the row before the lock was
+    # Read after locking: another database transaction may have changed the row before the lock was
     # granted.
     return await get(tx, processor_id)
 
@@ -78,7 +78,7 @@ async def add(tx: asyncpg.Connection, processor: Processor) -> None:
 
 
 async def save_state(tx: asyncpg.Connection, processor: Processor) -> None:
-    """Store the status. The caller has locked the processor."""
+    """Store the status. The caller must hold the processor's lock."""
     await tx.execute(
         "UPDATE processors SET updated_at = $2 WHERE id = $1", processor.id, processor.updated_at
     )

@@ -109,7 +109,8 @@ async def get_processor(request: RequestContext, id: str) -> ProcessorRecord:
 async def suspend_processor(request: RequestContext, id: str, body: Reason) -> ProcessorResponse:
     """Suspend a processor.
 
-    All of its keys are rejected immediately.
+    Every process rejects all keys of the processor and its terminals, normally before the response
+    is sent.
     """
     processor = await operations.suspend(request, decode_processor_id(id), body.reason)
     return ProcessorResponse(message="Processor suspended", processor=to_record(processor))

@@ -1,1 +1,1 @@
-"""Subscribers: people who have a wallet, a PIN and optional cards."""
+"""Subscribers: people with a wallet, a PIN and any number of cards."""

@@ -42,7 +42,8 @@ async def redeem(
 ) -> AsyncIterator[asyncpg.Connection]:
     """Redeem a code and yield the database transaction for the action that it authorizes.
 
-    A wrong code raises before the body runs, and the failure is recorded in the audit log.
+    An invalid code raises `INVALID_OTP` before the block runs, and the failure is recorded in the
+    audit log.
     """
     services = request.services
     try:

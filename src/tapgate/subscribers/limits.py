@@ -10,7 +10,7 @@ from tapgate.ledger.allowance import Allowance
 
 
 class LimitUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """Usage of one period's limit. `remaining` is zero if the limit was lowered below `used`."""
+    """Usage of a daily or monthly limit. `remaining` is zero if `used` exceeds the limit."""
 
     limit: str
     used: str

@@ -47,13 +47,13 @@ async def list_subscriber_messages(
 ) -> Page[MessageRecord]:
     """List the messages sent to a subscriber.
 
-    Newest first, without their text. Messages sent before the subscriber acquired the phone number
-    belong to its previous owner and are not listed.
+    Newest first, without their text. Messages from before the phone number was assigned to the
+    subscriber are not listed, because they may be for a previous owner of the number.
 
-    `status` is `queued`, `sent`, `delivered`, `read` or `failed`. `error_code` is the provider's
-    error code, or `expired` for a message that never reached the provider. For a restricted
-    subscriber that the caller may not access, only one-time codes are listed, so that staff can see
-    whether a code arrived.
+    `status` is `queued`, `sent`, `delivered`, `read` or `failed`. If it is `failed`, `error_code`
+    is the provider's or messenger's error code, or `expired` for a message not sent in time. If
+    the subscriber is restricted and the caller may not access the subscriber, only one-time codes
+    are listed, so that staff can see whether a code arrived.
     """
     subscriber = await queries.get(request.services.database, decode_subscriber_id(id))
     template = query.template

@@ -34,7 +34,6 @@ AccountStatus = Literal["active", "blocked", "closed"]
 #: None means unlimited.
 MAX_CHILD_CARDS: Final[Mapping[str, int | None]] = {"standard": 4, "vip": 10, "corporate": None}
 
-#: Earlier dates are rejected as implausible.
 _MIN_BIRTH_DATE: Final = date(1900, 1, 1)
 
 
@@ -80,7 +79,7 @@ class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubscriberRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Subscriber as returned by the API. Every field is always present; unknown values are null."""
+    """Subscriber as returned by the API. All fields are present; those without a value are null."""
 
     id: str
     phone_number: str
@@ -110,8 +109,8 @@ class SubscriberRecord(msgspec.Struct, frozen=True, kw_only=True):
 class DisclosedSubscriber(msgspec.Struct, frozen=True, kw_only=True):
     """Subscriber with the fields that the caller may see.
 
-    For a restricted subscriber, only `id`, `restricted`, `status` and `status_reason` are present,
-    unless the caller has verified a one-time code.
+    For a restricted subscriber hidden from the caller, only `id`, `restricted`, `status` and
+    `status_reason` are present.
     """
 
     id: str
@@ -197,7 +196,7 @@ class Registration(msgspec.Struct, kw_only=True):
 
 
 class SubscriberUpdate(msgspec.Struct, kw_only=True):
-    """Fields to change. Omitted fields keep their value."""
+    """Fields to change. Omitted fields keep their values."""
 
     phone_number: Phone | None = None
     first_name: PersonName | None = None
@@ -246,7 +245,10 @@ def build_subscriber(
 
 
 def is_kyc_decision(before: Subscriber, update: SubscriberUpdate) -> bool:
-    """Return whether an update is a KYC decision on the documents uploaded so far."""
+    """Return whether an update decides on the KYC documents uploaded so far.
+
+    It does if it sets the KYC status to `VERIFIED` or `REJECTED`, or changes the KYC level.
+    """
     return update.kyc_status in ("VERIFIED", "REJECTED") or (
         update.kyc_level is not None and update.kyc_level != before.kyc_level
     )
@@ -266,9 +268,9 @@ def _get_given_fields(body: Registration | SubscriberUpdate) -> dict[str, Any]:
 
 
 def require_plausible_birth_date(subscriber: Subscriber, today: date) -> None:
-    """Require a date of birth between 1900 and today.
+    """Require that the date of birth, if given, is between 1900 and today.
 
-    Field rules cannot check this, because it depends on the current date.
+    A field rule cannot check this, because it does not know the current date.
     """
     birth_date = subscriber.date_of_birth
     if birth_date is not None and not _MIN_BIRTH_DATE <= birth_date <= today:
@@ -289,7 +291,10 @@ CLOSE: Final[Transition[AccountStatus]] = Transition(
 def apply_transition(
     subscriber: Subscriber, transition: Transition[AccountStatus], reason: str | None
 ) -> Subscriber:
-    """Return the subscriber with its next status, or raise the error code of the transition."""
+    """Return the subscriber with the next status; raise if the transition is not allowed.
+
+    Closing requires an empty wallet without funds on hold.
+    """
     require_not_closed(subscriber)
     status = transition.apply(subscriber.status)
     if status == "closed" and (subscriber.balance or subscriber.held):
@@ -301,7 +306,7 @@ _STATUS_EVENTS: Final = {"blocked": "subscriber.blocked", "active": "subscriber.
 
 
 def list_events(before: Subscriber, after: Subscriber) -> list[str]:
-    """Return the events that a change publishes. Closing a subscriber publishes no status event."""
+    """Return the types of the events that a change publishes. Closing publishes no event."""
     events = []
     if after.status != before.status and after.status in _STATUS_EVENTS:
         events.append(_STATUS_EVENTS[after.status])
@@ -321,7 +326,7 @@ def not_found() -> ApiError:
 
 
 def decode_subscriber_id(public_id: str) -> int:
-    """Return the numeric id behind a public subscriber id, or raise `SUBSCRIBER_NOT_FOUND`."""
+    """Decode a public subscriber id, or raise `SUBSCRIBER_NOT_FOUND` if it is malformed."""
     subscriber_id = ids.decode(ids.SUBSCRIBER, public_id)
     if subscriber_id is None:
         raise not_found()

@@ -56,7 +56,10 @@ async def register(request: RequestContext, registration: Registration) -> Subsc
 async def update(
     request: RequestContext, subscriber_id: int, update: SubscriberUpdate
 ) -> Subscriber:
-    """Update a subscriber. If no value changes, the subscriber record is not written."""
+    """Update a subscriber. If no value changes, no audit entry or event is written.
+
+    A KYC decision marks the documents uploaded so far as decided, even if no value changes.
+    """
     async with request.services.database.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
         await require_editable(tx, request, before)
@@ -72,7 +75,7 @@ async def update(
 async def block(request: RequestContext, subscriber_id: int, reason: str) -> Subscriber:
     """Block a subscriber.
 
-    Blocking protects the subscriber, so it skips the check for restricted subscribers.
+    Blocking protects the subscriber, so a restricted subscriber needs no one-time code.
     """
     async with request.services.database.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
@@ -87,7 +90,7 @@ async def unblock(request: RequestContext, subscriber_id: int, reason: str | Non
 
 
 async def close(request: RequestContext, subscriber_id: int, reason: str) -> Subscriber:
-    """Close a subscriber permanently. The wallet must be empty."""
+    """Close a subscriber permanently. The wallet must be empty, with no funds on hold."""
     async with request.services.database.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
         await require_editable(tx, request, before)
@@ -114,7 +117,10 @@ async def save(
     action: str,
     reason: str | None = None,
 ) -> Subscriber:
-    """Store a change with its audit entry and events."""
+    """Store a change with its audit entry and events, and return the updated subscriber.
+
+    If the subscriber becomes restricted, the subscriber's statement links are deleted.
+    """
     now = request.services.clock()
     after = msgspec.structs.replace(after, updated_at=now)
     await queries.save(tx, after)

@@ -14,7 +14,7 @@ from tapgate.subscribers.audit_trail import record_audit_entry
 from tapgate.subscribers.model import Subscriber
 from tapgate.subscribers.restriction import require_editable
 
-#: The audit log records that a PIN changed, never its value.
+#: The audit log records that a PIN was changed, but not the PIN.
 _MASKED_CHANGES = {"pin": (MASK, MASK)}
 
 
@@ -28,7 +28,7 @@ async def verify_pin(request: RequestContext, subscriber_id: int, pin: str) -> N
 async def change_pin(
     request: RequestContext, subscriber_id: int, old_pin: str, new_pin: str
 ) -> None:
-    # This endpoint responds with 400 to every unacceptable new PIN.
+    # This endpoint returns 400 for a weak PIN, as for a malformed one, instead of 422.
     require_strong_pin(request, "new_pin", new_pin, error=Code.INVALID_REQUEST)
     is_same = new_pin == old_pin
     async with request.services.database.transaction() as tx:
@@ -46,8 +46,8 @@ async def change_pin(
 
 async def request_pin_reset(request: RequestContext, subscriber_id: int) -> None:
     async with request.services.database.transaction() as tx:
-        # Do not lock the account here: redeeming a code locks the code first and then the account,
-        # so the opposite order could deadlock.
+        # Do not lock the account: `reset_pin` locks the code before the account, and the opposite
+        # order could deadlock.
         subscriber = await queries.get(tx, subscriber_id)
         await require_editable(tx, request, subscriber)
         await codes.send(tx, request, subscriber, _build_reset_code_request(subscriber.id))
@@ -55,7 +55,7 @@ async def request_pin_reset(request: RequestContext, subscriber_id: int) -> None
 
 
 async def reset_pin(request: RequestContext, subscriber_id: int, code: str, new_pin: str) -> None:
-    """Set a new PIN with a one-time code. This resets the failure count and ends a lock."""
+    """Set a new PIN with a one-time code. This resets the failure count and unlocks the PIN."""
     require_strong_pin(request, "new_pin", new_pin)
     database = request.services.database
     await require_editable(database, request, await queries.get(database, subscriber_id))
@@ -70,7 +70,7 @@ async def reset_pin(request: RequestContext, subscriber_id: int, code: str, new_
 def require_strong_pin(
     request: RequestContext, field: str, pin: str, *, error: Code = Code.VALIDATION_FAILED
 ) -> None:
-    """Reject easily guessed PINs if the platform is configured to refuse them."""
+    """Reject a PIN that is easy to guess, if the setting `refuse_weak_pins` is on."""
     if request.services.settings.refuse_weak_pins and is_weak_pin(pin):
         message = "is too easy to guess"
         raise ApiError(error, f"{field} {message}", details={"fields": {field: message}})
@@ -79,7 +79,10 @@ def require_strong_pin(
 async def _lock_subscriber(
     tx: asyncpg.Connection, request: RequestContext, subscriber_id: int
 ) -> Subscriber:
-    """Lock the subscriber, so that concurrent PIN attempts from any channel are serialized."""
+    """Lock the subscriber and require that the caller may make changes.
+
+    The lock serializes PIN attempts from all channels.
+    """
     subscriber = await queries.lock(tx, subscriber_id)
     await require_editable(tx, request, subscriber)
     return subscriber
@@ -88,9 +91,10 @@ async def _lock_subscriber(
 async def check_subscriber_pin(
     tx: asyncpg.Connection, request: RequestContext, subscriber: Subscriber, pin: str, action: str
 ) -> PinVerdict:
-    """Check a PIN attempt for a subscriber that the caller has locked.
+    """Check the PIN of a subscriber that the caller has locked.
 
-    A wrong PIN does not raise here, so that the failure count is always committed.
+    A failure is recorded in the audit log and returned, not raised, so that the failure count is
+    committed.
     """
     services = request.services
     verdict = await check_pin(
@@ -116,7 +120,7 @@ def _require_correct(verdict: PinVerdict) -> None:
 def _build_reset_code_request(subscriber_id: int) -> CodeRequest:
     """Build the code request for a PIN reset.
 
-    All callers share one code per subscriber, because it proves possession of the phone and does
-    not identify the caller.
+    All callers share one code per subscriber, because the code proves possession of the phone and
+    does not identify the caller.
     """
     return CodeRequest("reset_pin", subscriber_id, requester="subscriber")

@@ -1,7 +1,7 @@
 """SQL queries for subscribers.
 
-Status, name, KYC level and money are stored on the account row. The lock on that row guards both
-the account and the subscriber row.
+Status, KYC level and balance are stored on the account row, with a copy of the name. The lock on
+the account row also guards the subscriber row.
 """
 
 from collections.abc import Iterator
@@ -43,8 +43,8 @@ async def get(reader: Database | asyncpg.Connection, subscriber_id: int) -> Subs
 async def lock(tx: asyncpg.Connection, subscriber_id: int) -> Subscriber:
     """Lock a subscriber's account and return the subscriber.
 
-    The lock serializes changes to the profile, status and PIN, and blocks payments until the
-    database transaction ends.
+    The lock serializes changes to the profile, status and PIN, and blocks all transactions of the
+    wallet until the database transaction ends.
     """
     account_id = await tx.fetchval(
         "SELECT account_id FROM subscribers WHERE id = $1", subscriber_id
@@ -52,7 +52,7 @@ async def lock(tx: asyncpg.Connection, subscriber_id: int) -> Subscriber:
     if account_id is None:
         raise not_found()
     await lock_account(tx, account_id)
-    # Read after locking: a concurrent transaction may have changed the row before the lock was
+    # Read after locking: another database transaction may have changed the row before the lock was
     # granted.
     return await get(tx, subscriber_id)
 
@@ -84,7 +84,7 @@ async def list_page(
 
 
 async def add(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
-    """Insert a subscriber. Its account must already be open."""
+    """Insert a subscriber. The wallet's account must already be open."""
     with _map_unique_violations():
         await tx.execute(
             """INSERT INTO subscribers
@@ -99,7 +99,7 @@ async def add(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
 
 
 async def save(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
-    """Store all mutable fields except money. The caller has locked the subscriber."""
+    """Store all mutable fields except money. The caller must hold the subscriber's lock."""
     with _map_unique_violations():
         await tx.execute(
             """UPDATE subscribers
@@ -129,17 +129,17 @@ async def save(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
 async def delete_statement_links(tx: asyncpg.Connection, subscriber_id: int) -> None:
     """Delete the statement files of a subscriber who becomes restricted.
 
-    Statement links work without credentials. The caller has already saved the restriction, so a
-    concurrent `lock_restriction` waits for this database transaction.
+    Statement links work without credentials. The caller must already have saved the restriction, so
+    that a concurrent `lock_restriction` waits for this database transaction.
     """
     await tx.execute("DELETE FROM statements WHERE subscriber_id = $1", subscriber_id)
 
 
 async def lock_restriction(tx: asyncpg.Connection, subscriber_id: int) -> bool:
-    """Lock a subscriber's row for the database transaction; return whether it is restricted.
+    """Lock a subscriber's row; return whether the subscriber is restricted.
 
-    The lock is exclusive: with a shared lock, two transactions that both upgrade to a stronger lock
-    on the row would deadlock.
+    The lock is exclusive: with a shared lock, two database transactions that both upgrade to a
+    stronger lock on the row would deadlock.
     """
     restricted: bool = await tx.fetchval(
         "SELECT restricted FROM subscribers WHERE id = $1 FOR NO KEY UPDATE", subscriber_id
@@ -167,11 +167,11 @@ def _to_columns(subscriber: Subscriber) -> tuple[object, ...]:
 
 @contextmanager
 def _map_unique_violations() -> Iterator[None]:
-    """Map violations of the unique phone number and identity document constraints to API errors."""
+    """Map duplicate phone and document numbers, and deadlocks, to API errors."""
     try:
         yield
     except asyncpg.UniqueViolationError as error:
         raise ApiError(_UNIQUE_VIOLATION_CODES[error.constraint_name]) from None
     except asyncpg.DeadlockDetectedError:
-        # Two concurrent updates were swapping phone numbers or document numbers.
+        # For example, two concurrent updates swap phone numbers.
         raise unavailable("The update conflicted with another one. Try again.") from None

@@ -1,4 +1,4 @@
-"""Admin access to restricted subscribers, granted by a code sent to the subscriber's phone."""
+"""Admin access to restricted subscribers, granted with a code sent to the subscriber's phone."""
 
 from datetime import datetime, timedelta
 
@@ -18,7 +18,7 @@ async def request_access(request: RequestContext, subscriber_id: int) -> None:
 
 
 async def grant_access(request: RequestContext, subscriber_id: int, code: str) -> datetime:
-    """Grant this admin access to the subscriber, and return when the access expires."""
+    """Redeem the code, grant this admin access to the subscriber, and return its expiry time."""
     await queries.get(request.services.database, subscriber_id)
     code_request = _build_code_request(request, subscriber_id)
     async with codes.redeem(request, code_request, code, "restricted_access_granted") as tx:

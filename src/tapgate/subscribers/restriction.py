@@ -1,8 +1,8 @@
 """Access checks for restricted subscribers, on single requests and in lists.
 
-Built on the disclosure rule in `credentials.disclosure`. Requests from API keys, and from admins
-who have not verified a code, get 403 `OTP_REQUIRED`. Partners can still fund a restricted
-subscriber; only the receipt omits personal data.
+The rules in `credentials.disclosure` decide from whom a subscriber is hidden. Requests from API
+keys, and from admins who have not verified a code, get 403 `OTP_REQUIRED`. Partners can fund a
+restricted subscriber, but the receipt omits personal data.
 """
 
 from collections.abc import Collection
@@ -30,7 +30,7 @@ _REJECTION_MESSAGES: Final = {
 async def require_subscriber_access(
     reader: Reader, request: RequestContext, subscriber_id: int, *, restricted: bool
 ) -> None:
-    """Raise `OTP_REQUIRED` if the subscriber is hidden from the caller."""
+    """Raise `OTP_REQUIRED` if the subscriber is hidden from the caller, an API key or admin."""
     reason = _REJECTION_MESSAGES.get(request.principal.kind)
     if restricted and reason is not None and await is_hidden_from(reader, request, subscriber_id):
         raise ApiError(Code.OTP_REQUIRED, reason)
@@ -39,7 +39,7 @@ async def require_subscriber_access(
 async def require_account_access(
     reader: Reader, request: RequestContext, account_ids: Collection[int | None]
 ) -> None:
-    """Raise `OTP_REQUIRED` if the holder of any of these accounts is hidden from the caller."""
+    """Raise `OTP_REQUIRED` if a holder of these accounts is hidden from an API key or admin."""
     reason = _REJECTION_MESSAGES.get(request.principal.kind)
     if reason is not None and await find_accounts_hidden_from(reader, request, account_ids):
         raise ApiError(Code.OTP_REQUIRED, reason)
@@ -53,7 +53,7 @@ async def is_hidden_from(reader: Reader, request: RequestContext, subscriber_id:
 async def find_accounts_hidden_from(
     reader: Reader, request: RequestContext, account_ids: Collection[int | None]
 ) -> set[int]:
-    """Return the subset of accounts whose holders are hidden from the caller."""
+    """Return the ids of the accounts whose holders are hidden from the caller."""
     return await find_hidden_accounts(reader, request.caller, request.services.clock(), account_ids)
 
 
@@ -78,11 +78,11 @@ def exclude_hidden(conditions: Conditions, caller: Principal, now: datetime) -> 
 def exclude_hidden_accounts(
     conditions: Conditions, caller: Principal, now: datetime, *columns: str
 ) -> None:
-    """Exclude rows in which one of these columns is the account of a hidden subscriber."""
+    """Exclude rows in which a column holds the account of a subscriber hidden from the caller."""
     hidden = build_hidden_condition(conditions, caller, now)
     if hidden is not None:
         for column in columns:
-            # Avoid NOT EXISTS: PostgreSQL would turn it into a join and read the whole list for the
+            # Avoid NOT EXISTS: PostgreSQL would plan an anti-join and read all rows to return the
             # first page.
             conditions.add_unselective(
                 f"""(SELECT true FROM subscribers s

@@ -91,7 +91,7 @@ def _to_record(request: RequestContext, subscriber: Subscriber) -> SubscriberRec
 async def _to_disclosed_record(
     request: RequestContext, subscriber: Subscriber
 ) -> DisclosedSubscriber:
-    """Render the response to a change that may apply to a subscriber hidden from the caller."""
+    """Return the record of a changed subscriber, who may be hidden from the caller."""
     hidden = await is_hidden_from(request.services.database, request, subscriber.id)
     return to_disclosed_record(_to_record(request, subscriber), hidden=hidden)
 
@@ -121,8 +121,8 @@ async def list_subscribers(
 
     Newest first. `search` is either a complete subscriber ID or a list of words. Each word must
     occur, ignoring case, in the name, phone number or identity document number, and at least one
-    word must have 3 or more characters. Restricted subscribers that the caller may not access are
-    omitted.
+    word must have 3 or more characters. Restricted subscribers are omitted if the caller may not
+    access them.
     """
     services = request.services
     rows = await queries.list_page(services.database, query, request.principal, services.clock())
@@ -135,8 +135,8 @@ async def list_subscribers(
 async def get_subscriber(request: RequestContext, id: str) -> SubscriberRecord:
     """Get a subscriber.
 
-    API keys cannot access a restricted subscriber. Admins must first verify the one-time code of
-    `restricted-access`. Otherwise the request fails with `OTP_REQUIRED`.
+    API keys cannot access a restricted subscriber. Admins must first request and verify a one-time
+    code with `restricted-access`. Otherwise the request fails with `OTP_REQUIRED`.
     """
     database = request.services.database
     subscriber = await queries.get(database, decode_subscriber_id(id))
@@ -155,7 +155,8 @@ async def get_limits(request: RequestContext, id: str) -> Limits:
     """Get a subscriber's spending and balance limits, with current usage.
 
     Usage is what the ledger currently counts against the daily and monthly limits. Days and months
-    follow the platform's time zone. Refunded amounts and payments rejected in review do not count.
+    follow the platform's time zone. Refunded amounts and transactions rejected in review do not
+    count.
     """
     services = request.services
     subscriber = await queries.get(services.database, decode_subscriber_id(id))
@@ -178,8 +179,8 @@ async def update_subscriber(
 ) -> DisclosedSubscriber:
     """Update a subscriber.
 
-    Fields that are absent or null keep their value. A higher `kyc_level` raises the limits, as
-    defined by the account rules. A closed subscriber cannot be changed.
+    Fields that are absent or null keep their values. `kyc_level` selects the limits, which the
+    account rules define. A closed subscriber cannot be changed.
 
     Setting `restricted` to true invalidates the subscriber's statement links. It also hides the
     record from API keys, and from admins who have not verified a one-time code sent to the
@@ -201,10 +202,10 @@ async def block_subscriber(
 ) -> DisclosedSubscriberResponse:
     """Block a subscriber.
 
-    All payments from and to the wallet are declined immediately, with any card. The cards keep
-    their own status, and refunds are still credited. A restricted subscriber can be blocked without
-    a one-time code; the response then contains only `id`, `restricted`, `status` and
-    `status_reason`.
+    All later transactions from and to the wallet are declined, except refunds to the wallet, which
+    are still credited. The cards keep their own status. A restricted subscriber can be blocked
+    without a one-time code. If the caller may not access the subscriber, the response contains only
+    `id`, `restricted`, `status` and `status_reason`.
     """
     subscriber = await operations.block(request, decode_subscriber_id(id), body.reason)
     return DisclosedSubscriberResponse(subscriber=await _to_disclosed_record(request, subscriber))
@@ -220,7 +221,7 @@ async def unblock_subscriber(
 ) -> SubscriberResponse:
     """Unblock a subscriber.
 
-    Cards that were active work again. Cards that were blocked individually stay blocked.
+    Active cards can be used again. Cards that were blocked individually stay blocked.
     """
     subscriber = await operations.unblock(request, decode_subscriber_id(id), body.reason)
     return SubscriberResponse(
@@ -245,8 +246,8 @@ async def close_subscriber(request: RequestContext, id: str, body: Reason) -> Su
 async def verify_pin(request: RequestContext, id: str, body: PinVerification) -> PinVerified:
     """Verify the PIN.
 
-    Wrong PINs count together with wrong PINs at terminals. The third consecutive failure locks the
-    PIN for 30 minutes, and a correct PIN resets the count.
+    Wrong PINs are counted across all channels, including terminals. The third consecutive wrong PIN
+    locks the PIN for 30 minutes, and a correct PIN resets the count.
     """
     await pins.verify_pin(request, decode_subscriber_id(id), body.pin)
     return PinVerified()
@@ -261,8 +262,8 @@ async def verify_pin(request: RequestContext, id: str, body: PinVerification) ->
 async def change_pin(request: RequestContext, id: str, body: PinChange) -> SuccessResponse:
     """Change the PIN.
 
-    A wrong old PIN counts as a failure, as in `verify-pin`. A malformed or unacceptable PIN returns
-    400. `SAME_PIN` is returned only if the old PIN is correct.
+    A wrong old PIN counts as a wrong PIN, as in `verify-pin`. A malformed PIN, or a new PIN that is
+    too easy to guess, returns 400. `SAME_PIN` is returned only if the old PIN is correct.
     """
     await pins.change_pin(request, decode_subscriber_id(id), body.old_pin, body.new_pin)
     return SuccessResponse(message="PIN changed")
@@ -274,7 +275,8 @@ async def request_pin_reset(request: RequestContext, id: str) -> SuccessResponse
 
     Sends a 6-digit one-time code to the subscriber's phone. The code is valid for 5 minutes and 3
     attempts, and replaces any previous code. A phone number receives at most 1 code per minute and
-    5 per hour across all endpoints. Further requests get 429 with `Retry-After`.
+    5 per hour across all endpoints. After 15 wrong codes within 24 hours, no code is sent until
+    this period ends. Requests over a limit get 429 with `Retry-After`.
     """
     await pins.request_pin_reset(request, decode_subscriber_id(id))
     return SuccessResponse(message="A one-time code was sent to the subscriber's phone")
@@ -288,8 +290,8 @@ async def request_pin_reset(request: RequestContext, id: str) -> SuccessResponse
 async def reset_pin(request: RequestContext, id: str, body: PinReset) -> SuccessResponse:
     """Set a new PIN with the one-time code.
 
-    The old PIN is not required, and a PIN lock ends. A code is invalid after three wrong attempts,
-    after it expires, or once it is used. Request a new code in that case.
+    The old PIN is not required, and a locked PIN is unlocked. A code becomes invalid after three
+    wrong attempts, when it expires, when it is used, or when a new code is requested.
     """
     await pins.reset_pin(request, decode_subscriber_id(id), body.otp, body.new_pin)
     return SuccessResponse(message="PIN reset")
@@ -303,9 +305,10 @@ async def reset_pin(request: RequestContext, id: str, body: PinReset) -> Success
 async def request_restricted_access(request: RequestContext, id: str) -> SuccessResponse:
     """Request access to a restricted subscriber.
 
-    Sends a one-time code to the subscriber's phone that only this admin can use. The code is valid
-    for 5 minutes and 3 attempts. A phone number receives at most 1 code per minute and 5 per hour
-    across all endpoints. Further requests get 429 with `Retry-After`.
+    Sends a one-time code, which only this admin can use, to the subscriber's phone. The code is
+    valid for 5 minutes and 3 attempts. A phone number receives at most 1 code per minute and 5 per
+    hour across all endpoints. After 15 wrong codes from this admin within 24 hours, no code is sent
+    until this period ends. Requests over a limit get 429 with `Retry-After`.
     """
     await restricted_access.request_access(request, decode_subscriber_id(id))
     return SuccessResponse(message="A one-time code was sent to the subscriber's phone")

@@ -25,7 +25,7 @@ _MAX_NETWORKS: Final = 100
 
 
 class NotEmptyRule(Rule):
-    """List with at least one item. Duplicates are removed."""
+    """List of at least one scope. Duplicates are removed."""
 
     example = ("payments:read", "balance:read")
 
@@ -76,7 +76,7 @@ class OrEmptyRule(Rule):
         return self._rule.check(value)
 
     def to_json_schema(self) -> dict[str, Any]:
-        description = {"description": "An empty string resets it to the default."}
+        description = {"description": "An empty string resets the field to its default."}
         if isinstance(self._rule, IntegerRange):
             return self._rule.to_json_schema() | {"pattern": "^$"} | description
         return description
@@ -99,7 +99,7 @@ class NewApiKey(msgspec.Struct, kw_only=True):
 
 
 class ApiKeyChanges(msgspec.Struct, kw_only=True):
-    """Fields to change. Omitted fields keep their value."""
+    """Fields to change. Omitted fields keep their values."""
 
     name: Text | None = None
     scopes: Scopes | None = None

@@ -47,7 +47,10 @@ async def create(
 
 
 async def update(services: Services, origin: Origin, key_id: int, changes: ApiKeyChanges) -> ApiKey:
-    """Update the given settings. When this returns, every process applies them."""
+    """Update the given settings.
+
+    Waits up to one second for every process to apply the change.
+    """
     async with services.database.transaction() as tx:
         before = await _lock_key(tx, services, key_id)
         after = msgspec.structs.replace(before, **_get_changed_settings(services, before, changes))
@@ -63,7 +66,10 @@ async def update(services: Services, origin: Origin, key_id: int, changes: ApiKe
 async def rotate(
     services: Services, origin: Origin, key_id: int, grace_seconds: int
 ) -> tuple[ApiKey, str]:
-    """Replace the secret. When this returns, no process accepts an expired secret."""
+    """Replace the secret, and return the updated record and the new secret.
+
+    Waits up to one second for every process to apply the change.
+    """
     async with services.database.transaction() as tx:
         before = await _lock_key(tx, services, key_id)
         after, secret, ticket = await services.authenticator.api_keys.rotate(
@@ -79,7 +85,7 @@ async def rotate(
 
 
 async def delete(services: Services, origin: Origin, key_id: int) -> None:
-    """Delete a key. When this returns, no process accepts it."""
+    """Delete a key. Waits up to one second for every process to apply the change."""
     async with services.database.transaction() as tx:
         ticket = await services.authenticator.api_keys.delete(tx, key_id)
         if ticket is None:
@@ -118,9 +124,9 @@ def _parse_expiry(services: Services, expires_at: str) -> datetime | None:
 
 
 def _is_same_time(stored: datetime | None, value: str) -> bool:
-    """Return whether the given time is the stored one as shown in responses.
+    """Return whether the given time equals the stored time, at the precision of responses.
 
-    The stored time may be in the past, and resubmitting it unchanged is allowed.
+    A client may send the stored time back unchanged, even if it is in the past.
     """
     if stored is None or not value:
         return False

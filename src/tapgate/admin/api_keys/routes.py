@@ -18,9 +18,9 @@ _ACCESS = Access(roles="A")
 async def create_api_key(request: RequestContext, body: NewApiKey) -> ApiKeyWithSecret:
     """Create an API key.
 
-    `key` is returned only in this response. Later responses contain only its `prefix`. It starts
-    with `svc_live_` in production and with `svc_test_` elsewhere, and works only in the environment
-    in which it was created.
+    `key` is returned only in this response. Later responses contain only its `prefix`. The key
+    starts with `svc_live_` in production and with `svc_test_` elsewhere, and is valid only in the
+    installation in which it was created.
 
     `rate_limit` (requests per second) and `burst` default to the platform's values. If
     `allowed_ips` (networks in CIDR notation) is set, requests from other addresses get 403
@@ -60,9 +60,9 @@ async def get_api_key(request: RequestContext, id: str) -> ApiKeyRecord:
 async def update_api_key(request: RequestContext, id: str, body: ApiKeyChanges) -> ApiKeyRecord:
     """Update an API key.
 
-    Omitted fields keep their value. An empty string resets `rate_limit`, `burst` and `expires_at`
-    to their defaults, and an empty list removes the `allowed_ips` restriction. The change takes
-    effect immediately in every process.
+    Omitted fields keep their values. An empty string resets `rate_limit`, `burst` or `expires_at`
+    to its default, and an empty list removes the `allowed_ips` restriction. The change takes effect
+    in every process, normally before the response is sent.
     """
     key = await operations.update(request.services, request.origin, model.decode_id(id), body)
     return model.to_record(key)
@@ -73,8 +73,8 @@ async def rotate_api_key(request: RequestContext, id: str, body: Rotation) -> Ap
     """Rotate an API key.
 
     `key` is the new key and is returned only in this response. The ID, settings and idempotency
-    keys stay the same. The old key remains valid for `grace_seconds` (0 to 86,400, default 0).
-    Another rotation invalidates it immediately.
+    keys stay the same. The old key remains valid for `grace_seconds` (0 to 86,400, default 0), but
+    not beyond `expires_at`. Another rotation invalidates the old key immediately.
     """
     key, secret = await operations.rotate(
         request.services, request.origin, model.decode_id(id), body.grace_seconds or 0
@@ -86,6 +86,6 @@ async def rotate_api_key(request: RequestContext, id: str, body: Rotation) -> Ap
 async def delete_api_key(request: RequestContext, id: str) -> None:
     """Delete an API key.
 
-    Every process rejects the key immediately.
+    Every process rejects the key, normally before the response is sent.
     """
     await operations.delete(request.services, request.origin, model.decode_id(id))

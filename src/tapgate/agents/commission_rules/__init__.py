@@ -1,1 +1,1 @@
-"""Commission rules: what agents earn on cash-in and cash-out."""
+"""Commission rules: what agents earn on cash-ins and cash-outs."""

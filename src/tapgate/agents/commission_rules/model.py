@@ -18,7 +18,7 @@ _MAX_RULES: Final = 6  # two types, three tiers
 
 
 class CommissionRule(msgspec.Struct, kw_only=True):
-    """Commission of agents in one tier. Amounts below the minimum earn nothing."""
+    """Commission for one transaction type and tier. Amounts below the minimum earn nothing."""
 
     type: Annotated[str, Choice(chart.AGENT_CASHIN, chart.AGENT_CASHOUT, name="CommissionType")]
     tier: CommissionTier
@@ -52,7 +52,7 @@ def to_record(rules: list[StoredRule], currency: str) -> CommissionRules:
 
 
 def from_request(rules: CommissionRules, currency: str) -> list[StoredRule]:
-    """Return the rules to store. Reject duplicate rules for the same type and tier."""
+    """Return the rules to store. Reject more than one rule for the same type and tier."""
     seen: set[tuple[str, int]] = set()
     problems: dict[str, str] = {}
     for index, rule in enumerate(rules.data):

@@ -10,7 +10,7 @@ from tapgate.ledger import rules
 
 
 async def replace(request: RequestContext, new_rules: CommissionRules) -> CommissionRules:
-    """Replace all rules. When this returns, every process applies the new ones."""
+    """Replace all rules. Waits up to one second for every process to apply the change."""
     services = request.services
     currency = services.settings.currency
     stored = model.from_request(new_rules, currency)

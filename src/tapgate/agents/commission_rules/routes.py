@@ -21,13 +21,15 @@ async def replace_commission_rules(
 ) -> CommissionRules:
     """Replace the commission rules.
 
-    The request contains the complete set of rules, in the format in which they are returned. A tier
-    without a rule earns nothing, and neither does an amount below `minimum_amount`.
+    The request contains the complete set of rules, in the format in which they are returned.
+    Without a rule for the transaction type and the agent's tier, no commission is earned. An amount
+    below `minimum_amount` earns no commission either.
 
-    A cash-in earns nothing on the part that the same subscriber cashed out at the same agent within
-    the last 24 hours. A cash-out earns nothing when that part of the cash-in is paid out again.
+    A cash-in earns no commission on the part of its amount that the same subscriber cashed out at
+    the same agent within the last 24 hours. If the subscriber cashes this part out again within 24
+    hours, the cash-out earns no commission on it either.
 
     Commission is rounded half up, and the rounding error is carried over to the agent's next
-    commission. Splitting an amount therefore earns nothing extra.
+    commission, so splitting an amount does not increase the commission.
     """
     return await operations.replace(request, body)

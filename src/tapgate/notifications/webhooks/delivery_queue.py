@@ -1,4 +1,4 @@
-"""SQL of the delivery queue: claims of due deliveries and results of attempts."""
+"""SQL queries for the delivery queue: claims of due deliveries and results of attempts."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,10 +13,10 @@ _IS_ACTIVE = "deleted_at IS NULL AND status = 'active'"
 
 
 async def fail_for_deleted_endpoints(source: Database | asyncpg.Connection, now: datetime) -> None:
-    """Fail the pending deliveries of deleted endpoints, including any added during the deletion.
+    """Mark the pending deliveries of deleted endpoints as failed.
 
-    Each call fails a bounded number and skips rows locked by other processes. The next call
-    handles the rest.
+    They include deliveries added concurrently with the deletion. Each call updates at most 1,000
+    rows and skips rows locked by other processes. Later calls update the rest.
     """
     await source.execute(
         """UPDATE deliveries SET status = 'failed', next_attempt_at = NULL, ended_at = $1
@@ -31,7 +31,7 @@ async def fail_for_deleted_endpoints(source: Database | asyncpg.Connection, now:
 
 
 async def list_due_endpoints(database: Database, now: datetime) -> list[int]:
-    """Return the active endpoints with due deliveries, longest due first."""
+    """Return the ids of active endpoints with due deliveries, longest due first."""
     rows = await database.fetch(
         f"""SELECT endpoint.id FROM webhook_endpoints endpoint, LATERAL (
                 SELECT next_attempt_at FROM deliveries
@@ -58,7 +58,8 @@ async def claim(
     )
     if not claimed:
         return []
-    # As text: client metadata may be JSON that Python cannot decode, such as very long numbers.
+    # Read `data` as text: metadata may contain JSON that Python cannot decode, such as very long
+    # numbers.
     event_rows = await database.fetch(
         """SELECT id AS event_id, type AS event, subject_id, data::text, occurred_at FROM events
            WHERE id = ANY ($1::bigint[])""",
@@ -75,7 +76,7 @@ async def claim(
 
 
 async def is_endpoint_unchanged(database: Database, delivery: ClaimedDelivery) -> bool:
-    """Return whether the endpoint is unchanged since the delivery was claimed."""
+    """Return whether the endpoint is active, with URL, status and secret as of the claim."""
     is_unchanged: bool = await database.fetchval(
         f"""SELECT EXISTS (SELECT FROM webhook_endpoints
                            WHERE {_SAME_ENDPOINT} AND secret = $4)""",
@@ -86,7 +87,7 @@ async def is_endpoint_unchanged(database: Database, delivery: ClaimedDelivery) -
 
 
 async def release(database: Database, delivery: ClaimedDelivery, now: datetime) -> None:
-    """Undo a claim when nothing was sent."""
+    """Undo a claim of which nothing was sent: the delivery is due again."""
     await database.execute(
         f"""UPDATE deliveries SET attempts = attempts - 1, next_attempt_at = $4
             WHERE {_STILL_CLAIMED}""",
@@ -96,7 +97,7 @@ async def release(database: Database, delivery: ClaimedDelivery, now: datetime) 
 
 
 async def store_event_data(database: Database, event_id: int, data: dict[str, Any]) -> str:
-    """Store the event's data unless another process already has; return the stored data."""
+    """Store the event's data if it has none yet; return the stored data."""
     stored: str = await database.fetchval(
         """UPDATE events SET data = coalesce(data, $2) WHERE id = $1 RETURNING data::text""",
         event_id,
@@ -129,9 +130,9 @@ async def record_failed_attempt(
     now: datetime,
     retry_at: datetime | None,
 ) -> None:
-    """Record a failed attempt and schedule the retry; with None, the delivery fails.
+    """Record a failed attempt and schedule the next attempt at `retry_at`.
 
-    A redelivery requested during the attempt stays due.
+    If `retry_at` is None, the delivery fails. A redelivery requested during the attempt stays due.
     """
     await database.execute(
         f"""UPDATE deliveries
@@ -151,10 +152,10 @@ async def record_failed_attempt(
 async def mark_endpoint_failing(
     database: Database, delivery: ClaimedDelivery, now: datetime, *, max_gap: timedelta
 ) -> datetime | None:
-    """Record a failed attempt; return the start of the endpoint's current failure streak.
+    """Record a failure of the endpoint; return the start of its current failure streak.
 
     A success, or a gap between failures longer than `max_gap`, ends a streak. Returns None if the
-    endpoint has changed since the claim.
+    URL or status of the endpoint has changed since the claim.
     """
     since: datetime | None = await database.fetchval(
         f"""UPDATE webhook_endpoints
@@ -177,7 +178,11 @@ async def disable_endpoint(
     *,
     if_failing_since: datetime | None,
 ) -> asyncpg.Record | None:
-    """Disable the endpoint; return None if it has changed since the claim or had a success."""
+    """Disable the endpoint and return its row.
+
+    Returns None if its URL or status has changed since the claim, or if its failure streak did not
+    start at `if_failing_since`, unless that is None.
+    """
     return await tx.fetchrow(
         f"""UPDATE webhook_endpoints
             SET status = 'disabled', status_reason = $4, status_changed_at = $5,
@@ -191,13 +196,13 @@ async def disable_endpoint(
     )
 
 
-#: False once another process has claimed the delivery.
+#: False once the delivery has been claimed again or has ended.
 _LATEST_ATTEMPT = "id = $1 AND attempts = $2 AND status = 'pending'"
-#: False once an administrator has requested a redelivery.
+#: False once an admin has requested a redelivery.
 _SAME_LEASE = "next_attempt_at = $3"
 _STILL_CLAIMED = f"{_LATEST_ATTEMPT} AND {_SAME_LEASE}"
 
-#: False once the URL or the status of the endpoint has changed since the claim.
+#: False once the URL or status of the endpoint has changed, or the endpoint is deleted.
 _SAME_ENDPOINT = f"id = $1 AND url = $2 AND status_changed_at = $3 AND {_IS_ACTIVE}"
 
 

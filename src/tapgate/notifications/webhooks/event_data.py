@@ -1,7 +1,7 @@
 """Data of webhook events: loading and redaction.
 
-The record of a ledger event is loaded for its first delivery. Every delivery omits the personal
-data of subscribers who are restricted at the time of sending.
+The ledger writes events without data. The first attempt to deliver such an event loads and stores
+the record. Every attempt omits the personal data of subscribers who are restricted at that time.
 """
 
 import json
@@ -21,7 +21,7 @@ from tapgate.notifications.events import get_resource_type
 RecordLoader = Callable[[Services, int], Awaitable[msgspec.Struct]]
 RecordLoaders = Mapping[str, RecordLoader]
 
-#: Fields of the transaction as of the event; the transaction may have changed since.
+#: Values of transaction fields at the time of the event. The transaction may have changed since.
 _FIELDS_AT_EVENT: Final[Mapping[str, dict[str, Any]]] = {
     rules.TRANSACTION_COMPLETED: {"status": "completed"},
     rules.TRANSACTION_FAILED: {"status": "failed"},
@@ -35,25 +35,26 @@ _FIELDS_AT_EVENT: Final[Mapping[str, dict[str, Any]]] = {
 
 
 def build_event_data(event: str, record: msgspec.Struct) -> dict[str, Any]:
-    """Return the record as data, with a transaction's state as of the event."""
+    """Return the record as event data, with a transaction's state at the time of the event."""
     data: dict[str, Any] = msgspec.to_builtins(record)
     fields = _FIELDS_AT_EVENT.get(event)
     if fields is None:
         return data
-    # Refunds happen after these events and have their own, `transaction.refunded`.
+    # Refunds happen after these events and have their own event, `transaction.refunded`.
     not_refunded = {"refunded_amount": money.format_decimal(0, data["currency"])}
     return data | not_refunded | fields
 
 
 async def redact_event_data(services: Services, event: str, data: str) -> str:
-    """Return the stored data of an event, redacted if its subject is restricted now.
+    """Return the stored data of an event, redacted if it concerns a restricted subscriber.
 
-    The subject may have become restricted after the data was stored.
+    The subscriber may have become restricted after the data was stored.
     """
     kind = get_resource_type(event)
     if kind not in REDACTORS:
         return data
-    # Metadata may contain numbers that Python cannot represent. A redacted record has no metadata.
+    # Metadata may contain numbers that Python cannot represent, so long numbers are read as text.
+    # This does not change redacted data, which has no metadata.
     record = json.loads(data, parse_int=_parse_int, parse_float=str)
     public_id = record.get("serial" if kind == "card" else "id")
     subjects = [] if public_id is None else [Subject(kind, public_id)]
@@ -66,7 +67,7 @@ async def find_hidden_responses(
 ) -> set[int]:
     """Return the ids of deliveries whose response is hidden from the audience.
 
-    The endpoint's response may repeat personal data of a now restricted subscriber.
+    The endpoint's response may repeat personal data of a subscriber who is now restricted.
     """
     subjects = {
         row["id"]: Subject(kind, row["subject"])
@@ -106,7 +107,7 @@ def _redact_alert(record: dict[str, Any]) -> dict[str, Any]:
     return record | {"details": details, "resolution_notes": None, "masked": True}
 
 
-#: Redaction by resource type. The remaining fields are the same as in API responses.
+#: Redaction functions by resource type. They keep the fields that API responses also disclose.
 REDACTORS: Final[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
     "subscriber": _redact_subscriber,
     "card": _redact_card,

@@ -1,4 +1,4 @@
-"""Webhook endpoints and deliveries: request and response records, signing, retry schedule."""
+"""Webhook endpoints and deliveries: request bodies, records, event encoding and signing."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -15,13 +15,13 @@ from tapgate.notifications.events import WEBHOOK_EVENT_TYPES
 from tapgate.notifications.webhooks.target_urls import TargetUrlRule
 
 ALL_EVENTS: Final = "*"
-#: Sent to one endpoint on request. Endpoints cannot subscribe to it.
+#: Type of a test event, sent to one endpoint on request. Endpoints cannot subscribe to it.
 TEST_EVENT: Final = "webhook.test"
 
-#: An endpoint that fails continuously for this long is disabled.
+#: An endpoint whose failure streak reaches this duration is disabled.
 DISABLE_AFTER: Final = timedelta(days=5)
-#: A longer gap between failures restarts the period of continuous failure. The value exceeds the
-#: longest delay between two attempts of the same delivery.
+#: After a longer gap without a failed attempt, the next failure starts a new failure streak. The
+#: value exceeds the longest scheduled delay between two attempts of a delivery.
 MAX_FAILURE_GAP: Final = timedelta(hours=36)
 MAX_GRACE_SECONDS: Final = 86_400
 
@@ -30,8 +30,8 @@ class EndpointStatus(StrEnum):
     """Status of a webhook endpoint. Events are sent only to active endpoints."""
 
     ACTIVE = "active"
-    PAUSED = "paused"  # by an administrator; events are queued
-    DISABLED = "disabled"  # by the gateway; events are not queued
+    PAUSED = "paused"  # by an admin; new events are queued
+    DISABLED = "disabled"  # by the gateway; new events are not queued
 
 
 class StatusReason(StrEnum):
@@ -61,7 +61,7 @@ class NewWebhookEndpoint(msgspec.Struct, kw_only=True):
 
 
 class WebhookEndpointUpdate(msgspec.Struct, kw_only=True):
-    """Fields to change. Absent fields keep their value."""
+    """Fields to change. Absent fields keep their values."""
 
     url: EndpointUrl | None = None
     events: EventFilters | None = None
@@ -90,7 +90,7 @@ class WebhookEndpointWithSecret(WebhookEndpointRecord, frozen=True, kw_only=True
 class DisabledEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     """`data` of `webhook_endpoint.disabled`.
 
-    It omits the URL, because other integrators receive the event too.
+    The URL is omitted, because endpoints of other integrators can receive the event too.
     """
 
     id: str
@@ -117,7 +117,7 @@ class WebhookDelivery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClaimedDelivery(msgspec.Struct, frozen=True, kw_only=True):
-    """Delivery claimed by this process, with its event and its endpoint as of the claim."""
+    """Delivery leased to this process, with its event and the endpoint as loaded at the claim."""
 
     id: int
     endpoint_id: int
@@ -139,7 +139,7 @@ class ClaimedDelivery(msgspec.Struct, frozen=True, kw_only=True):
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     """Result of one delivery attempt."""
 
-    problem: str | None  # None: delivered
+    problem: str | None  # None if the attempt succeeded
     status: int | None = None
     duration_ms: int | None = None
     response: str | None = None
@@ -164,7 +164,7 @@ def to_record_with_secret(row: Mapping[str, Any], secret: str) -> WebhookEndpoin
 
 
 def to_audit_record(row: Mapping[str, Any]) -> WebhookEndpointRecord:
-    """Return the record for the audit log, without the URL's query, which may contain a secret."""
+    """Return the record for the audit log. The URL's query, which may be secret, is removed."""
     return msgspec.structs.replace(to_record(row), url=strip_query(row["url"]))
 
 
@@ -207,7 +207,10 @@ def build_secret_context(endpoint_id: int) -> bytes:
 
 
 def encode_body(event: str, occurred_at: datetime, data: str) -> bytes:
-    """Return the request body. `data` is stored text, so unredacted retries are byte-identical."""
+    """Return the request body. `data` is the stored JSON text or its redacted form.
+
+    Retries are byte-identical unless the redaction changes between them.
+    """
     return msgspec.json.encode(
         {
             "type": event,

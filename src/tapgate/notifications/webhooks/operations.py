@@ -1,4 +1,4 @@
-"""Operations on webhook endpoints, each in one database transaction with its audit entry."""
+"""Operations on webhook endpoints. A change and its audit entry share a database transaction."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ from tapgate.notifications.webhooks.target_urls import (
 )
 from tapgate.store.signals import Ticket
 
-#: Signal: an endpoint's URL, secret or status changed, or it was deleted.
+#: Signal that an endpoint was created, changed or deleted, or that its secret was rotated.
 ENDPOINTS_CHANGED = "webhook_endpoints"
 
 _RESOURCE_TYPE = "webhook_endpoint"
@@ -62,7 +62,7 @@ async def create(request: RequestContext, new: NewWebhookEndpoint) -> WebhookEnd
             {"url": (None, model.strip_query(row["url"])), "events": (None, row["events"])},
         )
         ticket = await _signal_change(tx, services)
-    # Respond only after every process publishes to the new endpoint.
+    # Wait up to one second for every process to publish events to the new endpoint.
     await services.signals.wait_for_acks(ticket)
     return model.to_record_with_secret(row, secret)
 
@@ -70,7 +70,7 @@ async def create(request: RequestContext, new: NewWebhookEndpoint) -> WebhookEnd
 async def update(
     request: RequestContext, endpoint_id: int, update: WebhookEndpointUpdate
 ) -> WebhookEndpointRecord:
-    """Update the endpoint; return once every process uses the new settings."""
+    """Update the endpoint. Waits up to one second for every process to apply the change."""
     services = request.services
     if update.url is not None and services.settings.is_production:
         await _require_public_url(update.url)
@@ -101,10 +101,10 @@ async def update(
 async def rotate_secret(
     request: RequestContext, endpoint_id: int, grace_seconds: int
 ) -> WebhookEndpointWithSecret:
-    """Replace the secret.
+    """Replace the secret and return the endpoint with the new secret.
 
-    Until the grace period ends, requests are signed with the old and the new secret. A secret from
-    an earlier rotation stops signing immediately.
+    Until the grace period ends, requests are signed with both the new and the previous secret.
+    Older secrets are no longer used. Waits up to one second for every process to apply the change.
     """
     services = request.services
     secret, now = signing.new_standard_secret(), services.clock()
@@ -129,7 +129,11 @@ async def disable(
     *,
     if_failing_since: datetime | None = None,
 ) -> bool:
-    """Disable the endpoint of a failed attempt, unless it has changed since the attempt."""
+    """Disable the endpoint of a failed attempt, and return whether it was disabled.
+
+    An endpoint that has changed since the claim, or whose failure streak did not start at
+    `if_failing_since`, is not disabled.
+    """
     async with services.database.transaction() as tx:
         row = await delivery_queue.disable_endpoint(
             tx, delivery, reason, services.clock(), if_failing_since=if_failing_since
@@ -188,7 +192,7 @@ async def send_test_event(request: RequestContext, endpoint_id: int) -> asyncpg.
 
 
 async def redeliver(request: RequestContext, endpoint_id: int, delivery_id: int) -> asyncpg.Record:
-    """Make a delivery due now, with the same id and a fresh retry schedule."""
+    """Make a delivery due now, with the same id and a restarted retry schedule."""
     services = request.services
     async with services.database.transaction() as tx:
         await queries.get(tx, endpoint_id)
@@ -205,15 +209,15 @@ async def redeliver(request: RequestContext, endpoint_id: int, delivery_id: int)
 
 
 async def _signal_change(tx: asyncpg.Connection, services: Services) -> Ticket:
-    """Signal the change to the webhook workers and to the ledger, which publishes events."""
+    """Signal the change to webhook workers and to the ledger, which caches subscriptions."""
     await services.signals.publish(tx, ENDPOINTS_CHANGED, "")
     return await services.signals.publish(tx, rules.RULES_CHANGED, "")
 
 
 async def _require_public_url(url: str) -> None:
-    """Reject a URL that resolves to a non-public address.
+    """Reject a URL without HTTPS, or whose host is local or resolves to a non-public address.
 
-    A host name that does not resolve yet is accepted, because every attempt resolves it again.
+    A host name that does not resolve in time is accepted, because every attempt resolves it again.
     """
     try:
         async with asyncio.timeout(_LOOKUP_TIMEOUT_SECONDS):

@@ -1,4 +1,4 @@
-"""SQL of webhook endpoints, and of deliveries in the admin API."""
+"""SQL queries for webhook endpoints, and for deliveries in the admin API."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -70,7 +70,7 @@ async def save(
     reason: str | None,
     now: datetime,
 ) -> asyncpg.Record:
-    """Update the endpoint. A new URL or status resets the period of continuous failure."""
+    """Update the endpoint. A new URL or status ends the endpoint's failure streak."""
     return await tx.fetchrow(
         f"""UPDATE webhook_endpoints
             SET url = $2, events = $3, status = $4, status_reason = $5,
@@ -137,7 +137,7 @@ async def insert_event(
     data: Mapping[str, str],
     now: datetime,
 ) -> asyncpg.Record:
-    """Insert an event for this endpoint only; return its delivery."""
+    """Insert an event with a delivery to this endpoint only; return the delivery."""
     return await tx.fetchrow(
         """WITH event AS (
                INSERT INTO events (id, type, data, occurred_at) VALUES ($1, $2, $3, $4)

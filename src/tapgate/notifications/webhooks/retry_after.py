@@ -4,12 +4,16 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-#: Longer delays are capped at this value, the longest delay of the retry schedule.
+#: Longer delays are reduced to this value, the longest delay of the retry schedule without jitter.
 MAX_RETRY_AFTER: Final = timedelta(hours=24)
 
 
 def parse_retry_after(value: str | None, now: datetime) -> timedelta | None:
-    """Return the requested delay from seconds or an HTTP date; None if absent or malformed."""
+    """Return the delay that the header requests, in seconds or as an HTTP date.
+
+    The delay is at least 0 and at most `MAX_RETRY_AFTER`. Returns None if the header is absent or
+    malformed.
+    """
     if value is None:
         return None
     value = value.strip()

@@ -6,7 +6,7 @@ from typing import Final
 from tapgate.notifications import work_queue
 
 _MINUTE, _HOUR = 60, 3_600
-#: Delays after the first, second, ... failed attempt. The attempt after the last delay is the last.
+#: Delays after the first, second, ... failed attempt. The attempt after the last delay is final.
 RETRY_DELAYS_SECONDS: Final = (
     5,
     5 * _MINUTE,
@@ -21,10 +21,10 @@ RETRY_DELAYS_SECONDS: Final = (
 
 
 def get_retry_delay(failures: int, retry_after: timedelta | None = None) -> timedelta | None:
-    """Return the delay after `failures` failed attempts; None if no attempt is left.
+    """Return the delay after `failures` failed attempts, or None if no attempts are left.
 
-    Retry-After can extend the scheduled delay but never shorten it. Otherwise an endpoint that
-    always requests one second would exhaust its attempts within seconds.
+    `Retry-After` can extend the scheduled delay but not shorten it. Otherwise an endpoint that
+    always requests a delay of one second would exhaust its attempts within seconds.
     """
     if failures > len(RETRY_DELAYS_SECONDS):
         return None

@@ -28,7 +28,8 @@ async def create_webhook_endpoint(
     """Create a webhook endpoint.
 
     The response contains the signing secret, which cannot be retrieved later. `*` subscribes to
-    all events. In production, the URL must begin with https:// and resolve to public addresses.
+    all events. In production, the URL must begin with https:// and its host must not resolve to a
+    private address.
     """
     return await operations.create(request, body)
 
@@ -56,9 +57,9 @@ async def update_webhook_endpoint(
 ) -> WebhookEndpointRecord:
     """Update, pause or reactivate a webhook endpoint.
 
-    Absent fields keep their value. While the status is `paused`, events are queued and not sent.
-    Setting it to `active` resumes a paused endpoint and re-enables a disabled one. After the
-    response, only requests already in flight still use the old settings.
+    Absent fields keep their values. While the status is `paused`, events are queued and not sent.
+    Setting the status to `active` resumes a paused endpoint and re-enables a disabled one. After
+    the response, normally only requests already in flight still use the old settings.
     """
     return await operations.update(request, _decode_endpoint_id(id), body)
 
@@ -74,8 +75,8 @@ async def rotate_webhook_secret(
     """Rotate the secret of a webhook endpoint.
 
     The response contains the new secret, which cannot be retrieved later. For `grace_seconds`,
-    each request is signed with both the new and the old secret. Another rotation during this
-    period ends the older secret immediately.
+    each request is signed with both the new and the old secret. After another rotation during this
+    period, the older secret is no longer used.
     """
     return await operations.rotate_secret(request, _decode_endpoint_id(id), body.grace_seconds)
 
@@ -114,7 +115,7 @@ async def list_deliveries(
 ) -> Page[WebhookDelivery]:
     """List the deliveries to a webhook endpoint, newest first.
 
-    `response` is null if the event concerns a restricted subscriber hidden from the caller.
+    `response` is also null if the event concerns a restricted subscriber hidden from the caller.
     """
     endpoint_id, database = _decode_endpoint_id(id), request.services.database
     await queries.get(database, endpoint_id)
@@ -136,7 +137,7 @@ async def list_deliveries(
     errors=(Code.NOT_FOUND,),
 )
 async def redeliver_event(request: RequestContext, id: str, delivery_id: str) -> WebhookDelivery:
-    """Redeliver an event under the same ID, regardless of its delivery status.
+    """Redeliver an event under the same delivery ID, regardless of the delivery status.
 
     If the endpoint is paused or disabled, the delivery stays queued until the endpoint is active.
     """

@@ -1,4 +1,4 @@
-"""HTTP client for webhooks, which connects only to validated addresses."""
+"""HTTP client for webhooks. In production, it connects only to public addresses."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ from tapgate.notifications.webhooks.target_urls import (
 
 #: Timeout until the response status, including name resolution and connecting.
 RESPONSE_TIMEOUT_SECONDS: Final = 10.0
-#: Timeout for the part of the response body that is stored, counted from the status.
+#: Timeout for reading the stored part of the response body, counted from the status.
 _BODY_TIMEOUT_SECONDS: Final = 2.0
 #: Timeout for connecting to one address.
 _CONNECT_TIMEOUT_SECONDS: Final = 3.0
@@ -29,8 +29,8 @@ MAX_RESPONSE_BYTES: Final = 1024
 
 _BEFORE_WRITE_EVENT: Final = "http11.send_request_headers.started"
 
-#: Called when a connection is open and nothing has been written to it. An exception cancels the
-#: request.
+#: Called when a connection is open, before the request is written to it. If it raises, the request
+#: is not sent.
 BeforeWrite = Callable[[], Awaitable[None]]
 
 
@@ -42,7 +42,10 @@ class Response(NamedTuple):
 
 
 class NoResponseError(Exception):
-    """The endpoint sent no HTTP response. The message is the name of the underlying error."""
+    """No HTTP response was received. The message is the class name of the underlying error.
+
+    The request may not have been sent at all, for example because the URL was rejected.
+    """
 
     def __init__(self, problem: str, duration_ms: int) -> None:
         super().__init__(problem)
@@ -74,7 +77,7 @@ class WebhookSender:
         body: bytes,
         before_write: BeforeWrite = _do_nothing,
     ) -> Response:
-        """Send a POST request; return the status and the start of the response body."""
+        """Send a POST request and return the response; raise `NoResponseError` without one."""
         request = _Request(url, headers, body, before_write, time.monotonic())
         try:
             async with asyncio.timeout(RESPONSE_TIMEOUT_SECONDS) as deadline:
@@ -86,7 +89,7 @@ class WebhookSender:
     async def _send_to_first_reachable(
         self, addresses: list[str], request: "_Request", deadline: asyncio.Timeout
     ) -> Response:
-        """Send to the first address that accepts a connection.
+        """Send to the first address that accepts a connection, trying up to four.
 
         The next address is tried only if connecting failed, because then nothing was sent.
         """
@@ -155,7 +158,7 @@ class _Request(NamedTuple):
 
 
 async def _read_body_prefix(response: httpx2.Response) -> str | None:
-    """Return up to MAX_RESPONSE_BYTES of the body, or what arrives before the timeout."""
+    """Return the start of the body: at most MAX_RESPONSE_BYTES, received before the timeout."""
     prefix = bytearray()
     with contextlib.suppress(TimeoutError, httpx2.HTTPError):
         async with asyncio.timeout(_BODY_TIMEOUT_SECONDS):
@@ -167,7 +170,7 @@ async def _read_body_prefix(response: httpx2.Response) -> str | None:
 
 
 def decode_body_prefix(body: bytes | bytearray) -> str | None:
-    """Return text that PostgreSQL can store, of at most MAX_RESPONSE_BYTES in UTF-8."""
+    """Return text that PostgreSQL can store, at most MAX_RESPONSE_BYTES in UTF-8; None if empty."""
     text = body.decode(errors="replace").replace("\0", "")
     # A replacement character is longer than the byte it replaces.
     return text.encode()[:MAX_RESPONSE_BYTES].decode(errors="ignore") or None

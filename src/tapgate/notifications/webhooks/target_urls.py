@@ -1,7 +1,8 @@
 """Validation of webhook URLs and of the addresses they resolve to.
 
-The syntax of a URL is checked on input. In production, the host name is also resolved, on input
-and again before every attempt, because its owner can point it to a private address in between.
+The syntax of a URL is checked when an endpoint is created or updated. In production, the host name
+is also resolved then, and again at every attempt, because its owner can later point the name to a
+private address.
 """
 
 import asyncio
@@ -29,7 +30,7 @@ _SCHEMES: Final = ("https", "http")
 #: Characters allowed in a URL. All others must be percent-encoded.
 _URL_CHARACTERS: Final = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+")
 _HOST_LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE)
-#: A last label that some resolvers parse as part of an IPv4 address: 127.1, 0x7f.1, 017700.
+#: Last label of a host that some resolvers parse as an IPv4 address: 127.1, 0x7f.1, 017700.
 _NUMERIC_LABEL: Final = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
 _MAX_HOST_NAME_LENGTH: Final = 253
 _LOCAL_SUFFIXES: Final = (".localhost", ".local", ".internal", ".home.arpa")
@@ -58,8 +59,8 @@ _NON_PUBLIC_IPV4: Final = tuple(
 _GLOBAL_UNICAST_IPV6: Final = ip_network("2000::/3")
 _NON_PUBLIC_IPV6: Final = tuple(
     IPv6Network(network)
-    # Special purposes such as tunnels, documentation (two ranges), and 6to4, which can embed any
-    # IPv4 address.
+    # In this order: special purposes such as tunnels, documentation, 6to4, which can embed any IPv4
+    # address, and documentation again.
     for network in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 )
 _NAT64: Final = IPv6Network("64:ff9b::/96")
@@ -70,7 +71,7 @@ class TargetRejectedError(Exception):
 
 
 class TargetUrlRule(Rule):
-    """Syntax of a webhook URL. Whether it must be public depends on the settings."""
+    """Syntax of a webhook URL. In production, `require_public` also checks the host."""
 
     example = "https://shop.example.com/tapgate"
     max_json_bytes = TEXT_RULE.max_json_bytes
@@ -88,7 +89,7 @@ class TargetUrlRule(Rule):
 
 
 def parse_url(url: str) -> SplitResult:
-    """Split a webhook URL; reject ambiguous ones, such as user info or nonstandard IP notation."""
+    """Split a webhook URL; reject invalid URLs, user info and nonstandard IP notation."""
     if _URL_CHARACTERS.fullmatch(url) is None:
         raise TargetRejectedError("must be a URL in ASCII")
     try:
@@ -106,7 +107,11 @@ def parse_url(url: str) -> SplitResult:
 
 
 async def require_public(url: str, resolve: Resolver) -> list[str]:
-    """Return the addresses of a URL's host; reject the URL unless all of them are public."""
+    """Return the addresses of a URL's host; reject the URL unless all addresses are public.
+
+    A URL without HTTPS or with a local host name is rejected too. Raises OSError if the host name
+    does not resolve.
+    """
     parts = parse_url(url)
     if parts.scheme != "https":
         raise TargetRejectedError("must start with https://")
@@ -122,7 +127,7 @@ async def require_public(url: str, resolve: Resolver) -> list[str]:
 
 
 async def resolve_addresses(url: str, resolve: Resolver) -> list[str]:
-    """Return the addresses of a URL's host; raise OSError if there are none."""
+    """Return the distinct addresses of a URL's host; raise OSError if there are none."""
     host = parse_url(url).hostname or ""
     addresses = [host] if _parse_ip_literal(host) else list(dict.fromkeys(await resolve(host)))
     if not addresses:
@@ -133,8 +138,8 @@ async def resolve_addresses(url: str, resolve: Resolver) -> list[str]:
 async def resolve_with_system(host: str) -> Sequence[str]:
     """Resolve a host name with the system resolver.
 
-    Concurrent lookups of one name share a thread, because the system resolver keeps retrying an
-    unresponsive name long after its callers have timed out.
+    Concurrent lookups of one name share a thread, because the system resolver can keep retrying a
+    name long after the callers have timed out.
     """
     lookup = _pending_lookups.get(host)
     if lookup is None:

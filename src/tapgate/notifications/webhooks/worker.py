@@ -1,9 +1,10 @@
 """Background worker that delivers events to subscribed endpoints, with retries.
 
-Any number of processes may run a worker: a delivery is claimed by one process at a time. Concurrent
-attempts per endpoint are bounded, so that a slow endpoint delays only its own deliveries. Once a
-process has acknowledged a change to an endpoint, it sends nothing with the old settings: it
-releases earlier claims unless their requests are already in flight.
+Any number of processes may run a worker, because a delivery is leased to one process at a time. The
+number of concurrent attempts per endpoint is limited, so that one slow endpoint cannot delay the
+deliveries to others. After a process has acknowledged a change to an endpoint, it starts no request
+with the old settings: it releases deliveries claimed before the change whose requests are not yet
+sent.
 """
 
 import asyncio
@@ -40,7 +41,7 @@ _log = structlog.get_logger()
 
 
 class RecordUnavailableError(Exception):
-    """The record of an event cannot be loaded."""
+    """The record for the data of an event cannot be loaded."""
 
 
 class _EndpointChangedError(Exception):
@@ -59,8 +60,8 @@ class WebhookWorker:
         self._attempts_per_endpoint: Counter[int] = Counter()
         self._has_more_due = False
         self._capacity_available = asyncio.Event()
-        #: Number of endpoint changes seen by this process. A claim made before the latest one is
-        #: not sent.
+        #: Incremented at every endpoint change and whenever signals reconnect. A delivery claimed
+        #: in an earlier generation is not sent.
         self._generation = 0
         services.signals.subscribe(
             operations.ENDPOINTS_CHANGED, lambda _: self._advance_generation()
@@ -71,7 +72,7 @@ class WebhookWorker:
         self._generation += 1
 
     async def run(self) -> NoReturn:
-        """Deliver until cancelled, then give attempts in progress a few seconds to finish."""
+        """Deliver events until canceled, then wait a few seconds for attempts in progress."""
         try:
             await run_periodically(
                 self.start_due_attempts,
@@ -83,7 +84,7 @@ class WebhookWorker:
             await self._shut_down(within=_SHUTDOWN_TIMEOUT_SECONDS)
 
     async def start_due_attempts(self) -> None:
-        """Start an attempt for every due delivery, within the concurrency limits."""
+        """Claim due deliveries and start their attempts, up to the concurrency limits."""
         now = self._services.clock()
         generation = self._generation
         await delivery_queue.fail_for_deleted_endpoints(self._database, now)
@@ -164,7 +165,7 @@ class WebhookWorker:
         except NoResponseError as error:
             return AttemptResult(problem=str(error), duration_ms=error.duration_ms)
         except Exception as error:
-            # An internal error is retried on schedule, but not counted against the endpoint.
+            # The attempt is retried on schedule, but the endpoint did not cause the failure.
             return AttemptResult(problem=type(error).__name__, is_internal=True)
         return AttemptResult(
             problem=None if 200 <= response.status < 300 else f"status {response.status}",
@@ -181,7 +182,7 @@ class WebhookWorker:
     async def _require_unchanged(self, delivery: ClaimedDelivery, generation: int) -> None:
         if self._services.signals.is_listening:
             is_unchanged = generation == self._generation
-        else:  # changes are not signaled to this process
+        else:  # this process receives no signals at present
             is_unchanged = await delivery_queue.is_endpoint_unchanged(self._database, delivery)
         if not is_unchanged:
             raise _EndpointChangedError
@@ -208,7 +209,7 @@ class WebhookWorker:
             await self._record_failure(delivery, now)
 
     async def _record_failure(self, delivery: ClaimedDelivery, now: datetime) -> None:
-        """Disable an endpoint that has failed for too long."""
+        """Record a failure of the endpoint; disable it if its failure streak is too long."""
         since = await delivery_queue.mark_endpoint_failing(
             self._database, delivery, now, max_gap=model.MAX_FAILURE_GAP
         )
@@ -248,7 +249,7 @@ class WebhookWorker:
         )
 
     def _open_secrets(self, delivery: ClaimedDelivery, now: datetime) -> list[str]:
-        """Return the endpoint's secret, and the previous one during its grace period."""
+        """Return the endpoint's secret, followed by the previous secret during its grace period."""
         sealed = [delivery.secret]
         if delivery.previous_secret is not None and delivery.previous_secret_expires_at is not None:
             sealed += (

@@ -21,7 +21,10 @@ async def create(request: RequestContext, partner_id: int) -> NewHmacKey:
 
 
 async def delete(request: RequestContext, partner_id: int, key_id: int) -> None:
-    """Delete a key, even the last one. When this returns, no process accepts it."""
+    """Delete a key, even the partner's last key.
+
+    Waits up to one second for every process to apply the change.
+    """
     services = request.services
     async with services.database.transaction() as tx:
         await partners.require_exists(tx, partner_id)

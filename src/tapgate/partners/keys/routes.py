@@ -61,6 +61,7 @@ async def list_partner_keys(
 async def delete_partner_key(request: RequestContext, id: str, api_key_id: str) -> None:
     """Delete a partner's signing key.
 
-    Every process rejects the key immediately, even if it is the last one.
+    Every process rejects the key, normally before the response is sent. The partner's last key can
+    be deleted too.
     """
     await operations.delete(request, decode_partner_id(id), decode_id(ids.KEY, api_key_id))

@@ -1,1 +1,1 @@
-"""Top-ups: a partner funds a subscriber through its webhook or through an API request."""
+"""Top-ups: a partner funds a subscriber's wallet, by signed webhook or by API request."""

@@ -12,7 +12,7 @@ from tapgate.transactions.submit import Receipt, ReceiptFields
 
 
 class WebhookTopUp(msgspec.Struct, kw_only=True):
-    """Top-up sent by webhook. Identifies the subscriber by card or by phone number."""
+    """Top-up sent by webhook. Either the card or the phone number identifies the subscriber."""
 
     OMITTED_IN_EXAMPLES: ClassVar = ("card_serial",)
 
@@ -26,7 +26,7 @@ class WebhookTopUp(msgspec.Struct, kw_only=True):
         if self.card_serial is None and self.phone_number is None:
             raise build_missing_field_error("card_serial")
         if self.card_serial is not None and self.phone_number is not None:
-            # The two could identify different subscribers.
+            # The two fields could identify different subscribers.
             raise invalid_field("card_serial", "must not be combined with phone_number")
 
 
@@ -39,7 +39,8 @@ class FundFromPartner(CustomerMoneyRequest, kw_only=True):
 class TopUpReceipt(Receipt, kw_only=True):
     """Receipt for a top-up.
 
-    `new_balance` is null for a restricted subscriber, unless an admin has verified a one-time code.
+    `new_balance` is null if the subscriber is restricted and hidden from the caller, as from a
+    partner.
     """
 
     amount: str

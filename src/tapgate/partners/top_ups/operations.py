@@ -87,21 +87,21 @@ async def _require_valid_signature(
 ) -> None:
     """Require a valid webhook signature.
 
-    An unknown partner and a wrong signature cause the same work and the same response, so that
-    partner ids cannot be probed.
+    An unknown partner and an invalid signature cost the same work and get the same response, so
+    that partner ids cannot be probed.
     """
     services = request.services
-    source = await queries.get_webhook_source(services.database, partner_id)
-    sealed = [] if source is None else source.get_valid_secrets(services.clock())
+    partner = await queries.get_webhook_source(services.database, partner_id)
+    sealed_secrets = [] if partner is None else partner.get_valid_secrets(services.clock())
     is_valid = services.authenticator.webhook_secrets.is_valid_signature(
-        partner_id, sealed, request.get_header(_SIGNATURE_HEADER.lower().encode()), raw_body
+        partner_id, sealed_secrets, request.get_header(_SIGNATURE_HEADER.lower().encode()), raw_body
     )
-    if source is None or not is_valid:
+    if partner is None or not is_valid:
         raise ApiError(
             Code.UNAUTHORIZED,
             f"The partner is unknown, or {_SIGNATURE_HEADER} is missing or invalid.",
         )
-    if source.is_suspended:
+    if partner.is_suspended:
         raise ApiError(Code.PARTNER_SUSPENDED)
 
 
@@ -121,7 +121,7 @@ async def _resolve_payee(request: RequestContext, body: WebhookTopUp) -> Party:
 
 
 def require_partner(request: RequestContext, body: FundFromPartner) -> None:
-    """Require `partner_id` unless the request is signed by a partner, who then pays."""
+    """Require `partner_id`, unless a partner signed the request and is therefore the payer."""
     if request.principal.partner_id is None and body.partner_id is None:
         raise ApiError(
             Code.INVALID_REQUEST,
@@ -133,5 +133,5 @@ def require_partner(request: RequestContext, body: FundFromPartner) -> None:
 def _get_paying_partner_id(request: RequestContext, body: FundFromPartner) -> int:
     own_id, requested_id = request.principal.partner_id, decode_id(ids.PARTNER, body.partner_id)
     if own_id is not None and body.partner_id is not None and requested_id != own_id:
-        raise invalid_field("partner_id", "must be the partner that signs the request")
+        raise invalid_field("partner_id", "must match the partner that signed the request")
     return requested_id if own_id is None else own_id

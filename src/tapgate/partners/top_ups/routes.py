@@ -34,8 +34,9 @@ async def fund_from_partner(request: RequestContext, body: FundFromPartner) -> R
     Provide either `subscriber_id` or `card_serial`. `partner_id` is required unless the partner
     itself signs the request.
 
-    A `partner_reference` identifies one top-up, whether it is sent by request or by webhook.
-    Repeating the same top-up returns the original response.
+    A `partner_reference` identifies one top-up of a partner, whether by API request or by webhook.
+    Repeating it with the same subscriber and amount returns the original response. With another
+    subscriber or amount, the request fails with `DUPLICATE_REFERENCE`.
     """
     return await operations.fund_by_request(request, body)
 
@@ -55,7 +56,8 @@ async def receive_partner_webhook(
     partner's webhook secret, optionally prefixed with `sha256=`. Provide either `card_serial` or
     `phone_number`.
 
-    A `reference` identifies one top-up. A repeated delivery returns the original response and moves
-    no money.
+    A `reference` identifies one top-up of the partner. Repeating it with the same subscriber and
+    amount returns the original response and moves no money. With another subscriber or amount, the
+    request fails with `DUPLICATE_REFERENCE`.
     """
     return await operations.fund_by_webhook(request, partner_id, body)

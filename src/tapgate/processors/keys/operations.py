@@ -31,7 +31,10 @@ async def create(request: RequestContext, processor_id: int, terminal_id: int | 
 
 
 async def delete(request: RequestContext, processor_id: int, key_id: int) -> None:
-    """Delete a key, even the last one. When this returns, no process accepts it."""
+    """Delete a key, even the processor's last key.
+
+    Waits up to one second for every process to apply the change.
+    """
     services = request.services
     async with services.database.transaction() as tx:
         await processors.require_exists(tx, processor_id)

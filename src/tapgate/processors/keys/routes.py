@@ -52,8 +52,8 @@ async def create_signing_key(
 ) -> SigningKeyCreated:
     """Create an additional signing key.
 
-    The key belongs to the processor or to one of its terminals. Existing keys remain valid until
-    they are deleted. All keys of a terminal share its idempotency keys, as do all keys of the
+    The key belongs to the processor, or to the terminal `terminal_id`. Existing keys remain valid
+    until they are deleted. All keys of a terminal share its idempotency keys, as do all keys of the
     processor itself. The secret is returned only in this response.
     """
     requested_id = body.terminal_id
@@ -86,7 +86,8 @@ async def list_signing_keys(
 async def delete_signing_key(request: RequestContext, id: str, api_key_id: str) -> None:
     """Delete a signing key.
 
-    It is rejected immediately, even if it is the last one.
+    Every process rejects the key, normally before the response is sent. The processor's last key
+    can be deleted too.
     """
     await operations.delete(
         request, processors.decode_processor_id(id), decode_id(ids.KEY, api_key_id)

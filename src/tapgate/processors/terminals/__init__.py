@@ -1,1 +1,1 @@
-"""Terminals: point-of-sale devices of a processor, each with its own signing key."""
+"""Terminals: point-of-sale devices of a processor, each with its own signing keys."""

@@ -20,13 +20,13 @@ class Terminal(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     created_at: datetime
     status: TerminalStatus = "active"
-    #: Newest key that is not deleted.
+    #: The newest key that is not deleted; None if all are deleted.
     key_id: int | None = None
     last_seen_at: datetime | None = None
 
 
 class TerminalRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Terminal as returned by the API. Every field is always present; unknown values are null."""
+    """Terminal as returned by the API. All fields are present; those without a value are null."""
 
     id: str
     processor_id: str
@@ -63,7 +63,7 @@ UNBLOCK: Final[Transition[TerminalStatus]] = Transition(
 
 
 def apply_transition(terminal: Terminal, transition: Transition[TerminalStatus]) -> Terminal:
-    """Return the terminal with its next status, or raise the error code of the transition."""
+    """Return the terminal with its next status; raise if the transition is not allowed."""
     status = transition.apply(terminal.status)
     return msgspec.structs.replace(terminal, status=status)
 

@@ -50,7 +50,10 @@ async def add(request: RequestContext, processor_id: int, new: NewTerminal) -> A
 async def block(
     request: RequestContext, processor_id: int, terminal_id: int, reason: str | None
 ) -> Terminal:
-    """Block a terminal. When this returns, no process accepts its keys."""
+    """Block a terminal: its keys are rejected, and so are payments that name it.
+
+    Waits up to one second for every process to apply the change.
+    """
     return await _change_status(request, processor_id, terminal_id, model.BLOCK, reason)
 
 

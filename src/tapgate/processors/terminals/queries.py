@@ -1,4 +1,4 @@
-"""SQL queries for terminals. Their keys belong to `credentials`."""
+"""SQL queries for terminals. `credentials` manages their signing keys."""
 
 import asyncpg
 
@@ -49,5 +49,5 @@ async def add(tx: asyncpg.Connection, terminal: Terminal) -> None:
 
 
 async def save_state(tx: asyncpg.Connection, terminal: Terminal) -> None:
-    """Store the status. The caller has locked the terminal."""
+    """Store the status. The caller must hold the terminal's lock."""
     await tx.execute("UPDATE terminals SET status = $2 WHERE id = $1", terminal.id, terminal.status)

@@ -1,4 +1,4 @@
-"""Upload limits for KYC documents: undecided documents per type, and documents per day."""
+"""Upload limits for KYC documents: undecided documents per type, and documents per 24 hours."""
 
 import math
 from datetime import datetime, timedelta
@@ -28,7 +28,7 @@ async def get_limit_error(
     """
     undecided = await queries.count_undecided(reader, subscriber_id, document_type)
     if undecided >= MAX_UNDECIDED_PER_TYPE:
-        # A KYC decision resets the count, and it has no fixed deadline.
+        # A KYC decision resets the count. Its time is unknown, so `Retry-After` is one day.
         return _build_limit_error("undecided_per_type", MAX_UNDECIDED_PER_TYPE, _DAY)
     oldest = await queries.get_nth_newest_upload_time(reader, subscriber_id, MAX_PER_DAY)
     if oldest is not None and oldest + _DAY > now:

@@ -18,8 +18,8 @@ DocumentType = Annotated[
 class ImageRule(Rule):
     """Data URI of a JPEG or PNG image.
 
-    Only the media type is checked here. The image is decoded later, in a worker thread, so that it
-    does not block the event loop.
+    Only the media type is checked here. The image is decoded later, in a thread pool, because
+    decoding would block the event loop.
     """
 
     example = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="  # noqa: E501

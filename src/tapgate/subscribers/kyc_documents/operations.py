@@ -23,15 +23,15 @@ from tapgate.subscribers.operations import save
 from tapgate.subscribers.restriction import require_editable, require_subscriber_access
 
 MAX_PENDING_IMAGES: Final = 16
-#: At most two concurrently: a large image needs about 300 MB while it is processed, and about 16 MB
-#: while it is queued.
+#: Two threads only: a large image takes about 300 MB of memory while it is processed, and about
+#: 16 MB while it is queued.
 image_threads: Final = BoundedThreadPool("images", threads=2, max_pending=MAX_PENDING_IMAGES)
 
 
 async def add(
     request: RequestContext, subscriber_id: int, new: NewDocument
 ) -> tuple[Document, Subscriber]:
-    """Store a document and set the KYC status to pending, because it requires a KYC decision."""
+    """Store a document, set the KYC status to `PENDING`, and return document and subscriber."""
     services = request.services
     await _precheck_limits(request, subscriber_id, new.document_type)
     document = Document(services.new_id(), new.document_type, services.clock())
@@ -52,9 +52,9 @@ async def add(
 
 
 async def _precheck_limits(request: RequestContext, subscriber_id: int, document_type: str) -> None:
-    """Reject uploads over a limit before the expensive decoding.
+    """Reject an upload over a limit before the image is decoded, which is expensive.
 
-    The limits are checked again under the lock.
+    `add` checks the limits again under the subscriber's lock.
     """
     database = request.services.database
     error = await limits.get_limit_error(

@@ -42,9 +42,9 @@ async def add_kyc_document(request: RequestContext, id: str, body: NewDocument) 
     """Add a KYC document.
 
     The image is decoded, rotated upright and encoded again without metadata. The subscriber's KYC
-    status becomes `PENDING`. At most 4 documents per type can await a KYC decision, and at most 20
-    documents are accepted in 24 hours. Over a limit, the request fails with 429, and
-    `details.limit` is `undecided_per_type` or `per_day`.
+    status becomes `PENDING`. For each subscriber, at most 4 documents of a type can await a KYC
+    decision, and at most 20 documents are accepted in 24 hours. Over a limit, the request fails
+    with 429, and `details.limit` is `undecided_per_type` or `per_day`.
     """
     document, subscriber = await operations.add(request, decode_subscriber_id(id), body)
     return DocumentAdded(
@@ -80,7 +80,10 @@ async def list_kyc_documents(
 async def get_kyc_document_image(
     request: RequestContext, id: str, document_id: str
 ) -> Reply[bytes]:
-    """Get the image of a KYC document."""
+    """Get the image of a KYC document.
+
+    Each access is recorded in the audit log.
+    """
     subscriber_id = decode_subscriber_id(id)
     internal_id = decode_document_id(document_id)
     image = await operations.view_image(request, subscriber_id, internal_id)
