@@ -25,7 +25,7 @@ _DEFAULT_MAX_ITEMS: Final = 100
 
 
 def compute_body_limit(kind: Any) -> int:
-    """Return the limit in bytes: the default, or a multiple that fits all fields of a struct."""
+    """Return a multiple of the default limit that fits the type, at most `MAX_JSON_BYTES`."""
     if not is_struct(kind):
         return DEFAULT_BODY_BYTES
     multiple = -(-(_compute_max_json_bytes(kind) + _SLACK_BYTES) // DEFAULT_BODY_BYTES)

@@ -12,7 +12,7 @@ from tapgate.edge.fields import Choice, Rule
 from tapgate.service import json_schema
 from tapgate.service.json_schema import Schema, build_reference, get_component_name
 
-#: Formats of response fields by name. Names that end in `_at` or `_until` are times too.
+#: Formats of response fields by name. Names that end in `_at` or `_until` are `date-time` too.
 _RESPONSE_FORMATS: Final = {
     "as_of": "date-time",
     "date": "date",
@@ -116,7 +116,7 @@ def _infer_format(name: str) -> Schema:
 
 
 def _iter_union_members(kind: Any) -> Iterator[Any]:
-    """Yield the members of a union except None and `UnsetType`, or a type that is no union."""
+    """Yield the members of a union except None and `UnsetType`; yield any other type itself."""
     origin = get_origin(kind)
     if origin is None or origin in (Annotated, list, dict) or json_schema.get_struct(kind):
         yield kind

@@ -43,7 +43,8 @@ _log = structlog.get_logger()
 #: Maximum framing overhead: the head, blank lines before the head, chunk sizes and extensions, and
 #: trailers. Each byte of body received allows one further byte of overhead.
 _MAX_OVERHEAD_BYTES = MAX_HEAD_BYTES
-_MAX_UNWANTED_BODY_BYTES = 64 * 1024
+#: Reading pauses after this many body bytes until the application starts to read the body.
+_MAX_UNREAD_BODY_BYTES = 64 * 1024
 _MAX_PIPELINED_REQUESTS = 16
 
 _HEAD_TIMEOUT_SECONDS = 30.0
@@ -216,7 +217,7 @@ class HttpProtocol(BoundedConnection):
             return
         if self._held_bytes > FREE_BODY_BYTES and not self._charge_budget():
             request.reject_overloaded()
-        if request.received_bytes > _MAX_UNWANTED_BODY_BYTES and not request.is_reading_body:
+        if request.received_bytes > _MAX_UNREAD_BODY_BYTES and not request.is_reading_body:
             self._pause_reading()
 
     def on_message_complete(self) -> None:
@@ -254,9 +255,10 @@ class HttpProtocol(BoundedConnection):
         self._pause_reading()
 
     def _reject_malformed(self, message: str | None = None) -> None:
-        """Send 400 and close. After a complete request in progress, close without a 400.
+        """Send 400 and close.
 
-        Complete requests that were received before still get their responses.
+        If a complete request is in progress, send no 400. The connection then closes after the
+        responses to that request and to the pipelined requests.
         """
         self._is_draining = True
         current = self._current

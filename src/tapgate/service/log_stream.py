@@ -1,4 +1,4 @@
-"""Log output that does not block the event loop if the reader of the pipe stalls.
+"""Log output that blocks the event loop only briefly if the reader of the pipe stalls.
 
 The lines of one event loop iteration are written together. If the pipe is full, or does not drain
 within `_CHUNK_TIMEOUT_MS`, the remaining lines are dropped and counted. The next write starts with

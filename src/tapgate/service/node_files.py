@@ -21,7 +21,7 @@ def get_shared_folder(data_dir: Path) -> Path:
     """Return the folder for shared files, created if necessary.
 
     It is in the data folder, or in the system's temporary folder if the data folder is not
-    writable. Raise PermissionError if other users own or can access the latter.
+    writable. Raise PermissionError if other users can access the folder there.
     """
     folder = data_dir / "shared"
     try:

@@ -7,7 +7,7 @@ from typing import Final
 
 from tapgate.errors import ApiError, Code
 
-#: High enough to fill the ledger's batches, low enough to keep the latency at the limit short.
+#: High enough to fill the ledger's batches, low enough to keep latency short under overload.
 MAX_CONCURRENT_REQUESTS: Final = 1_000
 
 #: Value of Retry-After. For the same time, the server does not read from the connection; see

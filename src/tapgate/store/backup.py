@@ -17,7 +17,7 @@ from tapgate.store.migrate import open_checked_connection, summarize_error
 from tapgate.store.schema import Schema, read_schema
 from tapgate.vault import Vault
 
-#: Label to table and query. A restore compares these totals, in addition to row counts.
+#: Label to table and query. A restore compares the totals of existing tables, like row counts.
 CONTROL_TOTALS = {
     "entries: sum of amounts": ("entries", "SELECT sum(amount)::text FROM entries"),
     "accounts: sum of balances": ("accounts", "SELECT sum(balance)::text FROM accounts"),

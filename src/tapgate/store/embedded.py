@@ -356,7 +356,7 @@ def _build_server_settings() -> dict[str, str]:
         "jit": "off",
         "timezone": "UTC",
         "log_timezone": "UTC",
-        # Statement errors may contain personal data. The gateway receives them anyway.
+        # Do not log statement errors, which may contain personal data: the gateway receives them.
         "log_min_messages": "log",
         "log_error_verbosity": "terse",
         "log_checkpoints": "off",

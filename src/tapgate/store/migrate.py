@@ -61,7 +61,7 @@ def _load_migrations(folder: Path) -> list[Migration]:
 
 
 def find_pending(migrations: Sequence[Migration], applied: Mapping[str, str]) -> list[Migration]:
-    """Return the pending migrations in order; raise StoreError if `applied` is inconsistent."""
+    """Return the pending migrations in order; raise StoreError if they cannot be applied."""
     known = {migration.name for migration in migrations}
     if newer := sorted(applied.keys() - known):
         raise StoreError(

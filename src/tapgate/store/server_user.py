@@ -55,7 +55,7 @@ class ServerUser(NamedTuple):
         return self.can_search(target.parent) and self._has_access(target)
 
     def _has_access(self, path: Path, *, search_only: bool = False) -> bool:
-        """Return whether the mode bits grant access. The server runs without further groups."""
+        """Return whether the mode bits grant access. The server has no supplementary groups."""
         status = path.stat()
         mode = status.st_mode
         shift = 6 if status.st_uid == self.uid else 3 if status.st_gid == self.gid else 0
