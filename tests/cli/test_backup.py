@@ -131,7 +131,7 @@ async def test_running_installation_is_backed_up_and_works_after_a_restore_elsew
         assert result[2] == f"tapgate: {path} already exists. Use --force to replace it\n"
         result = await run_tapgate(target_folder / "gateway", "restore", path)
         assert result[0] == 1
-        assert "copy its secrets.json to the data folder" in result[2]
+        assert "copy the original secrets.json to the data folder" in result[2]
     shutil.copy(secrets, target_folder / "gateway" / "secrets.json")
     status, output, error = await run_tapgate(target_folder / "gateway", "restore", path)
     assert (status, error) == (0, "")

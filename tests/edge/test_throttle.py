@@ -161,7 +161,7 @@ def test_buckets_from_an_earlier_boot_start_full(tmp_path: Path, clock: FakeMono
 def test_full_table_never_rejects_a_new_key(
     buckets: NodeBuckets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(NodeBuckets, "_SETS", 2)
+    monkeypatch.setattr(NodeBuckets, "_SET_COUNT", 2)
     for _ in range(SLOW_RATE.burst):
         assert buckets.take("busy").is_allowed
     assert not buckets.take("busy").is_allowed
@@ -348,7 +348,7 @@ async def test_failed_authentication_takes_a_token_from_the_address(tmp_path: Pa
 def test_buckets_in_one_table_have_independent_rates(
     buckets: NodeBuckets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(NodeBuckets, "_SETS", 1)
+    monkeypatch.setattr(NodeBuckets, "_SET_COUNT", 1)
     slow, fast = RateLimit(1, 2), RateLimit(1000, 1)
     results = [buckets.take("slow", slow) for _ in range(3)]
     assert [result.is_allowed for result in results] == [True, True, False]

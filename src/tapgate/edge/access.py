@@ -8,7 +8,7 @@ _HMAC_BY_KIND = {"processor": "pos", "partner": "partner"}
 
 
 class Guard:
-    """Access check of one endpoint, precomputed because it runs on every request."""
+    """Access check of an endpoint or field, precomputed because it runs on every request."""
 
     def __init__(self, access: Access) -> None:
         self._scope = access.scope
@@ -46,7 +46,8 @@ class Guard:
     def _list_required_access(self, principal: Principal) -> list[str]:
         """Return the scopes, roles and signatures that would each grant access.
 
-        For an API key or an admin, only that kind is listed if the endpoint accepts it.
+        For an API key, only the scope is listed if there is one. For an admin, only the roles are
+        listed if there are any.
         """
         if principal.kind == "api_key" and self._scope is not None:
             return [self._scope]

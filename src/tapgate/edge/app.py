@@ -1,12 +1,13 @@
 """The gateway's request pipeline: routing, authentication, rate limits, handlers, metrics and logs.
 
 The order of checks is part of the public API: 404 and 405, then 503 if too many requests are in
-progress, then 413, 401, 429, 403, 400, 422, then the handler. The credential is checked before the
-gateway waits for the rest of a body. 413 therefore precedes 401 only if Content-Length, or the part
-of the body received so far, exceeds the limit.
+progress, then 413, 401, 429, 403, 400, 422, then the handler. The address restriction of an API key
+(403) is checked before its rate limit (429). The credential is checked before the gateway waits for
+the rest of a body. 413 therefore precedes 401 only if Content-Length, or the part of the body
+received so far, exceeds the limit.
 
-Sites serve HTML pages beside the endpoints. A site calls the endpoints as an API client would, but
-in process.
+Sites serve HTML pages on the same server. A site calls the endpoints like an API client, but in
+process.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -89,7 +90,7 @@ class App(AsgiApp):
 
     @cached_property
     def openapi_document(self) -> bytes:
-        """The OpenAPI document, rendered on first use: most processes never serve it."""
+        """The OpenAPI document, rendered on first use because most processes never serve it."""
         return render_openapi_document(
             self._endpoints, self._services.settings.currency, self._events
         )
@@ -160,7 +161,7 @@ class App(AsgiApp):
             was_complete = request.is_complete
             context.body = await request.read_body(await site.authorize(self, context))
             if context.caller is not None and not was_complete:
-                # The session may have ended while the body arrived.
+                # The session may have ended while the body was being received.
                 limit = await site.authorize(self, context)
                 if len(context.body) > limit:
                     raise ApiError(Code.PAYLOAD_TOO_LARGE)
@@ -182,7 +183,7 @@ class App(AsgiApp):
         )
 
     def _add_common_headers(self, request: RequestContext, response: Response) -> Response:
-        """Add the headers of every response: the request id and the caller's rate limit."""
+        """Add the request ID and, if a rate limit was checked, the rate limit headers."""
         status, head, body, pause = response
         rate_head = (
             b""
@@ -214,10 +215,10 @@ class App(AsgiApp):
     async def _receive_small_body(
         self, context: RequestContext, request: Request, rejection: ApiError
     ) -> bytes:
-        """Receive a body only to verify its signature, on a route that does not accept the signer.
+        """Receive a body only to verify its signature, on a route that rejects the signer.
 
-        A body above the default limit is not received: the address is charged as for a failed
-        authentication, and the rejection is raised without verifying the signature.
+        If the body exceeds the default limit, charge the address as for a failed authentication and
+        raise the rejection without verifying the signature.
         """
         try:
             return await request.read_body(DEFAULT_BODY_BYTES)
@@ -241,10 +242,11 @@ class App(AsgiApp):
     ) -> ApiError | None:
         """Authenticate the caller, charge its rate limit and check its access.
 
-        Called without the body first, then again once the body has arrived, because the credential
-        may have been revoked in between. The caller is charged only once.
+        If the body is incomplete, this is called without the body first and again with it, because
+        the credential may have been revoked in between. The caller is charged only once.
 
-        Return the route's rejection of a signer whose signature cannot be verified yet, or None.
+        Return the route's rejection of a signer whose signature cannot be verified without the
+        body, or None. Raise any other rejection.
         """
         authenticator = self._services.authenticator
         charge = LookupCharge(request)
@@ -292,7 +294,7 @@ class App(AsgiApp):
         self, route: Route | None, request: RequestContext, error: ApiError
     ) -> None:
         if route is None or (request.caller is None and not route.is_public):
-            return  # the caller is not authenticated
+            return  # no endpoint matches, or the caller is not authenticated
         if error.code is Code.FORBIDDEN:
             try:
                 await self._services.on_denied(request.origin, route.endpoint.name, error)

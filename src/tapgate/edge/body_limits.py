@@ -1,8 +1,8 @@
 """Request body size limits, computed from the declared fields of each endpoint.
 
-Bodies are parsed on the event loop, so a limit above what the fields can need only helps an
-attacker. JSON can escape any character in 6 bytes, or in 12 bytes beyond U+FFFF. Limits allow for
-fully escaped text.
+Bodies are parsed on the event loop, so a limit above the maximum size of the fields only helps an
+attacker. Limits allow for fully escaped text: in JSON, an escaped character takes 6 bytes, or 12
+bytes if it is beyond U+FFFF.
 """
 
 from typing import Any, Final, get_args, get_origin
@@ -12,11 +12,11 @@ import msgspec
 from tapgate.edge.checks import get_rule_and_type, is_struct
 
 KIBIBYTE: Final = 1024
-#: The limit of most endpoints. Larger limits are multiples of it.
+#: The limit of most endpoints. Larger computed limits are multiples of it.
 DEFAULT_BODY_BYTES: Final = 16 * KIBIBYTE
 MAX_JSON_BYTES: Final = 1024 * KIBIBYTE
 
-#: Allowance for whitespace and unknown fields, which are ignored.
+#: Allowance for whitespace and for unknown fields, which the decoder ignores.
 _SLACK_BYTES: Final = 2 * KIBIBYTE
 _FIELD_OVERHEAD_BYTES: Final = 16  # quotes, colon, comma and indentation
 _MAX_NUMBER_BYTES: Final = 32
@@ -25,11 +25,11 @@ _DEFAULT_MAX_ITEMS: Final = 100
 
 
 def compute_body_limit(kind: Any) -> int:
-    """Return the body limit in bytes for a body type."""
+    """Return a multiple of the default limit that fits the type, at most `MAX_JSON_BYTES`."""
     if not is_struct(kind):
         return DEFAULT_BODY_BYTES
-    steps = -(-(_compute_max_json_bytes(kind) + _SLACK_BYTES) // DEFAULT_BODY_BYTES)
-    return min(steps * DEFAULT_BODY_BYTES, MAX_JSON_BYTES)
+    multiple = -(-(_compute_max_json_bytes(kind) + _SLACK_BYTES) // DEFAULT_BODY_BYTES)
+    return min(multiple * DEFAULT_BODY_BYTES, MAX_JSON_BYTES)
 
 
 def _compute_max_json_bytes(kind: Any) -> int:

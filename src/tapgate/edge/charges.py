@@ -6,7 +6,7 @@ from tapgate.service.client_addresses import get_address_key
 from tapgate.service.throttle import Throttle
 from tapgate.service.token_buckets import MICROSECONDS_PER_SECOND, RateLimit, RateLimitResult
 
-#: Failed logins per address: one per second. The burst absorbs typing errors in a shared office.
+#: Failed logins per address: one per second. The burst allows for offices that share an address.
 LOGIN_RATE_LIMIT = RateLimit(1, 30)
 
 
@@ -18,8 +18,8 @@ def build_rate_limit_error(result: RateLimitResult, message: str | None = None) 
 class LookupCharge:
     """Charge to the client address for a credential lookup or a failed authentication.
 
-    Both together cost one token. The address's rate limit thus bounds credential probing and the
-    database load of unknown credentials.
+    A request is charged at most one token. This rate limits credential probing and the database
+    load caused by unknown credentials.
     """
 
     __slots__ = ("_context", "_is_charged")
@@ -48,7 +48,7 @@ class LookupCharge:
 
 
 class LoginCharge:
-    """Charge to the client address for a password check."""
+    """Charge to the client address for a failed login, reserved before the password check."""
 
     def __init__(self, throttle: Throttle, address: str) -> None:
         self._throttle = throttle

@@ -9,10 +9,11 @@ import msgspec
 
 from tapgate.edge.fields import INTEGER_RULE, OBJECT_RULE, TEXT_RULE, InvalidValueError, Rule
 
-#: Returns the normalized value, or raises InvalidValueError with all problems found.
+#: Returns the normalized value. Raises InvalidValueError with the problems found.
 Check = Callable[[Any], Any]
 
-#: Problems reported per list. A body of empty strings must not cause a response of megabytes.
+#: The check of a list stops at this many problems, so that a list of invalid items cannot cause a
+#: response of megabytes.
 _MAX_PROBLEMS = 20
 
 _DEFAULT_RULES: dict[Any, Rule] = {str: TEXT_RULE, int: INTEGER_RULE, dict: OBJECT_RULE}
@@ -20,7 +21,10 @@ _UNCHECKED_TYPES = frozenset({bool, float})
 
 
 def get_rule_and_type(kind: Any) -> tuple[Rule | None, Any]:
-    """Return the rule and X of a type such as `Annotated[X, rule] | None`."""
+    """Return the rule and X of a type such as `Annotated[X, rule] | None`.
+
+    Without an annotated rule, return the default rule of X, or None if X has none.
+    """
     rule: Rule | None = None
     while True:
         origin = get_origin(kind)
@@ -43,7 +47,7 @@ def is_struct(kind: Any) -> bool:
 
 
 def compile_check(kind: Any, currency: str) -> Check | None:
-    """Return the check of a type, or None if there is nothing to check beyond the type."""
+    """Return the check of a type, or None if every value of the type is valid."""
     rule, bare = get_rule_and_type(kind)
     own_check = None if rule is None else rule.for_currency(currency).check
     if is_struct(bare):
@@ -92,7 +96,7 @@ def _compile_struct_check(kind: type[msgspec.Struct], currency: str) -> Check:
 def _compile_list_check(item_check: Check | None, length_check: Check | None) -> Check:
     def check_list(items: list[Any]) -> list[Any]:
         if length_check is not None:
-            items = length_check(items)  # first the length: there may be too many items to check
+            items = length_check(items)  # first, because there may be too many items to check
         problems: dict[str, str] = {}
         if item_check is not None:
             for position, item in enumerate(items):

@@ -1,9 +1,11 @@
-"""Decoding and validation of request bodies and queries: types first (400), then values (422).
+"""Decoding and validation of request bodies and queries.
 
-Errors never repeat submitted values. The compiled decoder handles nearly every request. It does not
-implement two rules of the API: null means the same as an absent field, and a lone surrogate is an
-invalid value rather than malformed JSON. If one of them may explain a failure, the body is decoded
-a second time. Both decoders build only declared fields, so their cost is bounded by the body size.
+In a body, types are checked first (400), then values (422). Errors never repeat submitted values.
+
+msgspec's decoder for the body type handles nearly every request. It does not implement two rules of
+the API: null means the same as an absent field, and a lone surrogate is an invalid value rather
+than malformed JSON. If a failure may be due to one of these rules, the body is decoded again with
+nullable fields. Both passes build only declared fields, so the cost is bounded by the body size.
 """
 
 import re
@@ -27,14 +29,14 @@ _TYPE_NAMES = {
     "array": "an array",
 }
 
-#: Above this size a lone surrogate is malformed JSON: the search costs a function call per escape.
+#: In a larger body, a lone surrogate is malformed JSON: replacement costs a call per escape.
 _MAX_REPAIRED_BYTES: Final = 16 * 1024
-#: One JSON escape. Group 1 matches an escape to keep: a surrogate pair or a non-Unicode escape.
+#: Matches lone surrogates. Group 1 matches escapes to keep: surrogate pairs, and all but `\\u`.
 _SURROGATE_PATTERN: Final = re.compile(
     rb"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\[^u])"
     rb"|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
-#: Replaces a lone surrogate. Every rule rejects NUL with a message that also names surrogates.
+#: Replaces a lone surrogate, because every rule for strings rejects NUL.
 _NUL: Final = b"\\u0000"
 
 _MAX_PARAMETERS: Final = 100
@@ -55,8 +57,8 @@ class BodyDecoder:
     def decode(self, body: bytes, require: Callable[[Any], None] | None = None) -> Any:
         """Decode and validate a body.
 
-        `require` runs once all types are valid and before any value is checked. It raises if
-        required input is missing.
+        `require` runs once all types are valid and before any value is checked. It raises if input
+        is missing or inconsistent.
         """
         try:
             decoded = self._decode(body)
@@ -86,7 +88,7 @@ class BodyDecoder:
                 raise
         if b"\\u" in body and len(body) <= _MAX_REPAIRED_BYTES:
             body = _SURROGATE_PATTERN.sub(lambda match: match[1] or _NUL, body)
-        # Null fields are omitted from the converted fields, so they get their defaults.
+        # `to_builtins` omits null fields, so `convert` uses their defaults.
         fields = msgspec.to_builtins(msgspec.json.decode(body, type=_make_nullable(self._kind)))
         return msgspec.convert(fields, self._kind)
 

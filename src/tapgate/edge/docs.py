@@ -4,7 +4,7 @@ from typing import Final
 
 from tapgate.edge.packaged_files import PackagedFiles
 
-#: Allow scripts, styles and requests from the page's own origin only.
+#: Allow scripts, styles, images and requests only from the page's own origin, and `data:` images.
 _CONTENT_SECURITY_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -1,7 +1,7 @@
 """Endpoint declarations.
 
-Routing, decoding, access checks, rate limits, the OpenAPI document and the access tests are all
-derived from them.
+Routing, decoding, access checks, body limits, the OpenAPI document and the access tests are derived
+from these declarations.
 """
 
 import inspect
@@ -41,7 +41,10 @@ ROLES_BY_LETTER: Mapping[str, str] = {
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
-    """The credentials that an endpoint accepts. Any one of them grants access."""
+    """The credentials that an endpoint or field accepts, any one of which grants access.
+
+    A public endpoint requires no credential.
+    """
 
     public: bool = False
     scope: str | None = None
@@ -124,14 +127,14 @@ class EndpointOptions(TypedDict, total=False):
     - `media`: The content types of the response.
     - `body_limit`: The maximum body size in bytes. Default: computed from the body's fields.
     - `body_media`, `body_schema`: Description of a body that the handler receives as bytes.
-    - `operation_id`: Replaces the handler's name if one handler serves several paths.
+    - `operation_id`: The OpenAPI operation ID. Default: the handler's name.
     - `invalid_is_400`: Return 400 for an invalid value in the body, instead of 422.
-    - `field_access`: Body fields that require further access.
-    - `moves_money`: The endpoint accepts an idempotency key.
-    - `requires`: Checks for missing input. They run once all types are valid and before any value
-      is checked.
-    - `heavy`: Requests wait for a slot for expensive reads. True applies to all requests, a string
-      to requests with that query parameter.
+    - `field_access`: The access required to send a body field, in addition to `access`.
+    - `moves_money`: The endpoint moves money and accepts an idempotency key.
+    - `requires`: Checks for missing or inconsistent input. They run once all types are valid and
+      before any value is checked.
+    - `heavy`: Requests need a slot of the limit on expensive reads. True applies to all requests, a
+      string to requests with that query parameter.
     """
 
     access: Required[Access]

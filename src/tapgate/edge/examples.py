@@ -8,7 +8,7 @@ from tapgate import ids
 from tapgate.edge.checks import get_rule_and_type, is_struct
 from tapgate.edge.fields import IdempotencyKeyRule, TextRule
 
-#: Examples of text by field name. A text rule does not know the meaning of the text.
+#: Examples of text by field name, because a text rule has only a generic example.
 _TEXT_EXAMPLES: Final = {
     "address": "12 Siaka Stevens Street, Freetown",
     "alert_type": "UNUSUAL_AMOUNT",
@@ -97,13 +97,13 @@ def build_example(kind: Any, name: str = "") -> Any:
 
 
 def get_path_example(path: str, name: str) -> str:
-    """Return an example value for the path parameter `{name}`."""
+    """Return an example of the path parameter `{name}`, by default the name."""
     segment = path.partition(f"/{{{name}}}")[0].rpartition("/")[2]
     return _PATH_EXAMPLES.get(segment, name)
 
 
 def _get_declared_example(kind: Any) -> Any:
-    """Return the example in the declaration itself, `msgspec.Meta(examples=[...])`."""
+    """Return the first example in a type's `msgspec.Meta(examples=[...])`, or None."""
     if get_origin(kind) is Annotated:
         notes = get_args(kind)[1:]
         metas = [note for note in notes if isinstance(note, msgspec.Meta) and note.examples]

@@ -16,7 +16,10 @@ from tapgate.errors import ApiError, Code
 
 
 class InvalidValueError(Exception):
-    """Value of the right type that violates a rule. `problems` maps paths below it to messages."""
+    """Value of the right type that violates a rule.
+
+    `problems` maps paths, relative to the value, to messages.
+    """
 
     def __init__(self, problems: str | dict[str, str]) -> None:
         super().__init__()
@@ -46,7 +49,7 @@ class Rule(ABC):
         """Return the JSON Schema keywords of the rule."""
 
     def for_currency(self, currency: str) -> "Rule":
-        """Return the rule for a platform with this currency."""
+        """Return the rule for this platform currency."""
         del currency
         return self
 
@@ -189,13 +192,14 @@ class PhoneRule(Rule):
         return normalized
 
     def to_json_schema(self) -> dict[str, Any]:
-        return {"maxLength": 32, "description": "E.164 format. Spaces and dashes are removed."}
+        return {"maxLength": 32, "description": "E.164 format. Spaces and punctuation are removed."}
 
 
 class EmailRule(Rule):
     """Email address.
 
-    The check only catches typing errors. Only a delivered message proves that an address exists.
+    The check catches typing errors. Only a delivered message proves that an address exists. The
+    address is normalized to lowercase.
     """
 
     example = "aminata@example.com"
@@ -247,7 +251,7 @@ class AmountRule(Rule):
 
 
 class IdRule(Rule):
-    """Id of one kind of record, for fields where a malformed id is invalid, not just unknown."""
+    """ID of one record type, for fields where a malformed ID is an invalid value."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
@@ -265,7 +269,7 @@ class IdRule(Rule):
 class CurrencyRule(Rule):
     """The platform's currency.
 
-    A request in another currency is rejected: its amount means a different sum of money.
+    A request in another currency is rejected, because its amount has a different value.
     """
 
     def __init__(self, currency: str = "SLE") -> None:
@@ -307,10 +311,10 @@ class TimestampRule(Rule):
 
     def check(self, value: str) -> str:
         try:
-            moment = datetime.fromisoformat(value)
-            if moment.tzinfo is None or len(value) > 40:
+            parsed = datetime.fromisoformat(value)
+            if parsed.tzinfo is None or len(value) > 40:
                 raise ValueError
-            return clock.format_rfc3339(moment.astimezone(UTC))
+            return clock.format_rfc3339(parsed.astimezone(UTC))
         except (ValueError, OverflowError):
             raise InvalidValueError("must be a time such as 2026-01-31T12:00:00Z") from None
 

@@ -1,4 +1,4 @@
-"""Limits on stored free-form JSON objects: size, depth and what PostgreSQL accepts as jsonb."""
+"""Limits on stored free-form JSON objects: size, depth, numbers and characters."""
 
 from decimal import Decimal
 from typing import Any, Final
@@ -17,7 +17,7 @@ _NUMBER_TOO_LARGE: Final = "must not contain integers beyond 2^53 or numbers bey
 def find_problem(value: dict[str, Any]) -> str | None:
     """Return why an object cannot be stored, or None.
 
-    The size is checked before the object is traversed.
+    The encoded size is checked before the object is traversed, and the size in jsonb afterwards.
     """
     try:
         size = len(msgspec.json.encode(value))
@@ -55,7 +55,7 @@ def _find_item_problem(item: Any) -> str | None:
 
 
 def _count_extra_characters(number: float) -> int:
-    """Return how many more characters a number takes in jsonb than in the request.
+    """Return how many more characters a number takes in jsonb than in encoded JSON.
 
     jsonb has no exponents: PostgreSQL expands `1e-300` to 302 characters.
     """

@@ -1,4 +1,4 @@
-"""Idempotency keys of requests that move money: `request_id` in the body, or a header."""
+"""Idempotency keys of requests that move money, from the body or the header."""
 
 from typing import Any, Final
 

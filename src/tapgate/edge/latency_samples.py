@@ -1,6 +1,6 @@
 """Latency samples of recent ledger batches and money requests, from all workers of the node.
 
-Samples older than `RECENT_SECONDS` are ignored, including those left by a dead worker.
+Samples older than `RECENT_SECONDS` are ignored. Newer samples of dead workers are included.
 """
 
 import time
@@ -25,7 +25,7 @@ class Sample(NamedTuple):
 
 
 class _RingBuffer:
-    """Region of the file in which a new sample overwrites the oldest one."""
+    """Region of the file whose samples are overwritten in turn."""
 
     def __init__(self, first: int, capacity: int) -> None:
         self.cells = range(first, first + capacity * _CELLS_PER_SAMPLE, _CELLS_PER_SAMPLE)

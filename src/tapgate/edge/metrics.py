@@ -1,7 +1,7 @@
 """Prometheus metrics, summed over all workers of the node.
 
-Each worker counts in its own file. A new worker continues the file of a dead one, so counters never
-decrease when a worker is killed and replaced.
+Each worker keeps its counters in its own file. A replacement worker takes over the file of a dead
+worker, so counters decrease only when an upgrade changes the layout of the file.
 """
 
 import zlib
@@ -18,10 +18,10 @@ from tapgate.service.node_files import WorkerFile
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-#: Index of the last row, which counts requests that match no endpoint.
+#: Index of the last row, which counts requests that match neither an endpoint nor a site.
 UNMATCHED_ROW = -1
 
-#: Status recorded when the client disconnects before the response.
+#: Status recorded when the client disconnects before its request is complete.
 CLIENT_CLOSED_REQUEST = 499
 
 _STATUSES = sorted(
@@ -40,7 +40,10 @@ MESSAGE_STATUSES = ("sent", "delivered", "read", "failed")
 
 
 class Metrics:
-    """Request counts and durations, with one row per endpoint (method and path template)."""
+    """Request counts and durations per endpoint or site, and counts of message statuses.
+
+    Each of `rows` is the method and path template of an endpoint, or the path prefix of a site.
+    """
 
     def __init__(self, folder: Path, rows: Sequence[tuple[str, str]]) -> None:
         self._rows = [*rows, ("", "unmatched")]
@@ -55,10 +58,10 @@ class Metrics:
         self.registry.register(self)
 
     def count_request(self, row: int, status: int, seconds: float) -> None:
-        cells, first = self._cells, (row % len(self._rows)) * _CELLS_PER_ROW
-        cells[first + _STATUS_CELLS.get(status, _OTHER_STATUS_CELL)] += 1
-        cells[first + _FIRST_BUCKET_CELL + bisect_left(_BUCKET_BOUNDS, seconds)] += 1
-        cells[first + _SUM_CELL] += seconds
+        cells, row_start = self._cells, (row % len(self._rows)) * _CELLS_PER_ROW
+        cells[row_start + _STATUS_CELLS.get(status, _OTHER_STATUS_CELL)] += 1
+        cells[row_start + _FIRST_BUCKET_CELL + bisect_left(_BUCKET_BOUNDS, seconds)] += 1
+        cells[row_start + _SUM_CELL] += seconds
 
     def count_message_status(self, status: str) -> None:
         """Count a message that reached this delivery status."""
@@ -71,23 +74,23 @@ class Metrics:
         cells = self._sum_workers()
         requests = CounterMetricFamily(
             "tapgate_http_requests",
-            "Completed HTTP requests",
+            "HTTP requests by status; 499 if the client disconnected",
             labels=["method", "endpoint", "status"],
         )
         durations = HistogramMetricFamily(
             "tapgate_http_request_seconds",
-            "Time from headers to response",
+            "Time from receiving the request headers to the response",
             labels=["method", "endpoint"],
         )
-        for number, labels in enumerate(self._rows):
-            row = cells[number * _CELLS_PER_ROW : (number + 1) * _CELLS_PER_ROW]
+        for index, labels in enumerate(self._rows):
+            row = cells[index * _CELLS_PER_ROW : (index + 1) * _CELLS_PER_ROW]
             if any(row):
                 _add_row(requests, durations, list(labels), row)
         messages = CounterMetricFamily(
-            "tapgate_message_statuses", "Messages by delivery status reached", labels=["status"]
+            "tapgate_message_statuses", "Messages by delivery status", labels=["status"]
         )
-        for number, status in enumerate(MESSAGE_STATUSES, self._first_message_cell):
-            messages.add_metric([status], cells[number])
+        for cell, status in enumerate(MESSAGE_STATUSES, self._first_message_cell):
+            messages.add_metric([status], cells[cell])
         return [requests, durations, messages]
 
     def close(self) -> None:

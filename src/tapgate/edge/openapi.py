@@ -109,7 +109,7 @@ def _require_unique_ids(endpoints: Sequence[Endpoint]) -> None:
 
 
 class _OperationBuilder:
-    """Builder of operation objects. `queries` has the parameters of each query struct."""
+    """Builder of operation objects. `queries` maps query structs to their parameters."""
 
     def __init__(self, schemas: Schemas, queries: dict[Any, dict[str, Schema]]) -> None:
         self._schemas = schemas
@@ -153,7 +153,7 @@ class _OperationBuilder:
             file = {"required": True, "content": dict.fromkeys(endpoint.body_media, content)}
             return limit | file
         required = any(field.required for field in msgspec.structs.fields(kind))
-        # Omit fields that require further access, so that every caller may send the example.
+        # Omit fields with their own access rules, so that every caller may send the example.
         limited = endpoint.field_access
         value = {name: item for name, item in build_example(kind).items() if name not in limited}
         content = {"schema": self._schemas.get(kind), "example": value}
@@ -202,7 +202,7 @@ class _OperationBuilder:
 
 
 def _build_file_schema(media: str) -> Schema:
-    """Return the schema of a body that is sent as bytes, by its media type."""
+    """Return the schema of a body that handlers receive or return as bytes."""
     if media == _JSON:
         return {"type": "object"}
     return {"type": "string"} if media.startswith("text/") else _BINARY_SCHEMA
@@ -279,7 +279,9 @@ def _build_security_schemes() -> dict[str, Any]:
     signature = "Hex HMAC-SHA-256 of method, path, timestamp and raw body, joined by newlines"
     return {
         "apiKey": build_bearer("`svc_live_...` or `svc_test_...`"),
-        "adminToken": build_bearer("From `POST /api/v1/admin/login`", bearerFormat="JWT"),
+        "adminToken": build_bearer(
+            "From `POST /api/v1/admin/login` or `/refresh`", bearerFormat="JWT"
+        ),
         "signingKey": build_header("X-API-Key-ID", "ID of the signing key"),
         "signingTime": build_header(
             "X-Timestamp", "RFC 3339 in UTC, within 5 minutes of the server's clock"
@@ -301,7 +303,7 @@ def _build_request_id_parameter() -> dict[str, Any]:
     return {
         "name": "X-Request-ID",
         "in": "header",
-        "description": "Tracing ID, returned in the response. Generated if absent.",
+        "description": "Tracing ID, returned in the response. Generated if absent or invalid.",
         "schema": {
             "type": "string",
             "pattern": "^[A-Za-z0-9._-]{1,128}$",
@@ -334,9 +336,12 @@ def _build_response_headers() -> dict[str, Any]:
             "description": "Rate limit in requests per second",
             "schema": integer,
         },
-        "X-RateLimit-Remaining": {"description": "Requests remaining", "schema": integer},
+        "X-RateLimit-Remaining": {
+            "description": "Requests left in the burst",
+            "schema": integer,
+        },
         "X-RateLimit-Reset": {
-            "description": "Unix time in seconds when all requests are available again",
+            "description": "Unix time in seconds when the full burst is available again",
             "schema": integer,
         },
     }

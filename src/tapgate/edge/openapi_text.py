@@ -40,32 +40,34 @@ and lists contain decimal strings (`"1234.50"`) and a `currency` field.
 Operations that move money accept an idempotency key of 1 to 64 characters, as `request_id` in \
 the body or in the `Idempotency-Key` header. If both are sent, they must be equal. A request with \
 the key, path and values of an earlier one returns the original response with \
-`Idempotent-Replayed: true`, and no money moves. The same key with different values returns 409 \
-`DUPLICATE_REQUEST`. After a timeout, send the same request again.
+`Idempotent-Replayed: true`, and no money moves. The same key with another path or other values \
+returns 409 `DUPLICATE_REQUEST`. After a timeout, send the same request again.
 
 ## Pagination
 
-Lists are sorted newest first. `limit` is the page size (1 to 100, default 50). While `has_more` \
-is true, send `next_cursor` as `cursor` to get the next page.
+Paginated lists are sorted newest first. `limit` is the page size (1 to 100, default 50). While \
+`has_more` is true, send `next_cursor` as `cursor` to get the next page.
 
 ## Errors
 
 All errors have the same format: `{"error": ..., "code": ..., "message": ..., "details": ...}`. \
-`code` is stable: branch on it. `error` and `message` are for people. Malformed JSON, a missing \
-field or a wrong type returns 400. An invalid value returns 422, with a message per field in \
-`details.fields`. Responses never repeat submitted values.
+`code` is stable: branch on it. `error` and `message` are for people. In a body, malformed JSON, a \
+missing field or a wrong type returns 400, and an invalid value 422 unless the operation states \
+400. An invalid query parameter returns 422. `details.fields` has a message per field. Errors \
+never repeat submitted values.
 
 ## Rate limits
 
-Every response has `X-RateLimit-Limit` (requests per second), `X-RateLimit-Remaining` and \
-`X-RateLimit-Reset` (Unix time in seconds). Requests over the limit get 429 `RATE_LIMITED` \
-with `Retry-After` in seconds. An overloaded gateway responds with 503 and `Retry-After`.
+Responses have `X-RateLimit-Limit` (requests per second), `X-RateLimit-Remaining` and \
+`X-RateLimit-Reset` (Unix time in seconds), unless the request is rejected before its rate limit \
+is checked, as with 404, 405 and 413. Requests over the limit get 429 `RATE_LIMITED` with \
+`Retry-After` in seconds. An overloaded gateway responds with 503 and `Retry-After`.
 
 ## Request IDs
 
 `X-Request-ID` (1 to 128 letters, digits, `.`, `_` or `-`) is returned in the response and \
-written to the logs and the audit log. The gateway generates one if it is absent. It is for \
-tracing only and is not the idempotency key.
+written to the logs and the audit log. The gateway generates one if it is absent or invalid. It is \
+for tracing only and is not the idempotency key.
 """
 
 TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {

@@ -1,4 +1,4 @@
-"""Origin of an action: the actor, its address and the request."""
+"""Origin of an action: the actor, the client address and the request ID."""
 
 import msgspec
 
@@ -14,7 +14,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str | None = None
 
 
-#: Origin of background work of the platform.
+#: Origin of actions that the platform performs in the background.
 SYSTEM_ORIGIN = Origin(actor={"type": "system", "id": "system"}, actor_id="system")
 
 

@@ -31,7 +31,7 @@ class _PackagedFile(msgspec.Struct, frozen=True):
 class PackagedFiles:
     """Static files of one package folder.
 
-    Files without a known content type, such as licenses, are not served.
+    Files whose extension is not in `_CONTENT_TYPES`, such as licenses, are not served.
     """
 
     def __init__(self, package: str, folder: str, headers: Mapping[str, str]) -> None:
@@ -59,7 +59,8 @@ class PackagedFiles:
     def _build_file(self, content: bytes, content_type: str) -> _PackagedFile:
         headers = {
             "ETag": f'"{sha256(content).hexdigest()[:32]}"',
-            "Cache-Control": "no-cache",  # revalidated, so that an upgrade shows immediately
+            # Browsers must revalidate, so that an upgrade takes effect immediately.
+            "Cache-Control": "no-cache",
             "Referrer-Policy": "no-referrer",
         }
         return _PackagedFile(content, content_type, headers | dict(self._headers))

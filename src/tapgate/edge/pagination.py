@@ -1,7 +1,7 @@
 """Cursor pagination of lists, newest first.
 
-The cursor encodes the id of the last row of a page, so rows added between two requests neither
-repeat nor hide a row.
+The cursor encodes the ID of the last row of a page, so that rows added between two requests cause
+neither duplicates nor gaps.
 """
 
 from collections.abc import Callable, Sequence

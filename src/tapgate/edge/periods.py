@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from tapgate.edge.fields import DateRule, InvalidValueError, Rule, TimestampRule
 
 _DATE_LENGTH = len("2026-01-31")
-#: Leaves a margin on both sides, so that no time zone moves a bound out of the supported range.
+#: Narrower than datetime's range, so that no time zone moves a bound out of that range.
 _ALLOWED_YEARS = range(1000, 9999)
 
 
@@ -32,14 +32,14 @@ class PeriodBoundRule(Rule):
         return normalized
 
     def to_json_schema(self) -> dict[str, Any]:
-        return {"description": "RFC 3339 time or date, inclusive"}
+        return {"description": "RFC 3339 time, or date in the platform's time zone; inclusive"}
 
 
 PeriodBound = Annotated[str, PeriodBoundRule()]
 
 
 def parse_period_start(bound: str | None, zone: ZoneInfo) -> datetime | None:
-    """Return the first moment of a period that starts at this bound, or None without a bound."""
+    """Return the inclusive start of a period with this bound, or None without a bound."""
     if bound is None:
         return None
     if len(bound) == _DATE_LENGTH:
@@ -48,7 +48,7 @@ def parse_period_start(bound: str | None, zone: ZoneInfo) -> datetime | None:
 
 
 def parse_period_end(bound: str | None, zone: ZoneInfo) -> datetime | None:
-    """Return the first moment after a period that ends at this bound, or None without a bound."""
+    """Return the exclusive end of a period with this bound, or None without a bound."""
     if bound is None:
         return None
     if len(bound) == _DATE_LENGTH:

@@ -20,12 +20,12 @@ class RequestContext(msgspec.Struct, kw_only=True):
     request_id: str
     body: bytes = b""
     caller: Principal | None = None
-    #: Result of the rate limit check, once it has run.
+    #: Result of the latest rate limit check, or None before the first.
     rate_limit_result: RateLimitResult | None = None
 
     @property
     def principal(self) -> Principal:
-        """The authenticated caller. Raises RuntimeError on a public endpoint, which has none."""
+        """The authenticated caller. Raises RuntimeError if there is none."""
         if self.caller is None:
             raise RuntimeError("a public endpoint has no principal")
         return self.caller
@@ -40,6 +40,6 @@ class RequestContext(msgspec.Struct, kw_only=True):
         return Origin(actor=actor, actor_id=actor["id"], ip=self.ip, request_id=self.request_id)
 
     def get_header(self, name: bytes) -> str | None:
-        """Return a header by its lower-case name, or None."""
+        """Return a header by its lowercase name, or None."""
         value = self.headers.get(name)
         return None if value is None else value.decode("latin-1")

@@ -30,10 +30,10 @@ class RouteLabel(NamedTuple):
 
 
 class Route:
-    """An endpoint bound to its path.
+    """Endpoint with its prepared decoders and access checks.
 
-    `row` is its row in the metrics. A route with `ignores_overload` is also served under overload,
-    when operators need it most.
+    `row` is the row of the endpoint in the metrics. A route with `ignores_overload` is also served
+    under overload, when operators need health checks and metrics most.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Route:
         if self._decode_body is not None:
             arguments["body"] = body = self._decode_body(request)
             if self._field_guards:
-                # Check the decoded body too: the decoder accepts JSON that `_peek_fields` cannot.
+                # Check the decoded body too: its decoder accepts JSON that `_peek_fields` rejects.
                 self._require_field_access(request, msgspec.structs.asdict(body))
         if self._decode_query is not None:
             arguments["query"] = self._decode_query(request.query)
@@ -101,10 +101,10 @@ class Route:
 
 
 def _peek_fields(body: bytes) -> Mapping[str, Any]:
-    """Return the fields of a body before validation, or nothing if it is not a JSON object.
+    """Return the fields of a body before validation, or {} if it is not a JSON object.
 
-    Field access is checked on them first, so that a caller without access to a field learns nothing
-    about its valid values.
+    Field access is checked on these fields first, so that a caller without access to a field learns
+    nothing about its valid values.
     """
     try:
         fields = msgspec.json.decode(body)

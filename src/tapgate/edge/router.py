@@ -9,7 +9,7 @@ R = TypeVar("R")
 
 #: Maximum length of a decoded path segment. No identifier is longer.
 _MAX_SEGMENT_LENGTH = 255
-#: The same percent-encoded: up to 4 bytes of UTF-8 per character, 3 characters per byte.
+#: A character takes up to 4 bytes in UTF-8, and each byte 3 characters when percent-encoded.
 _MAX_ENCODED_SEGMENT_LENGTH = 12 * _MAX_SEGMENT_LENGTH
 
 

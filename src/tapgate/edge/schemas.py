@@ -12,7 +12,7 @@ from tapgate.edge.fields import Choice, Rule
 from tapgate.service import json_schema
 from tapgate.service.json_schema import Schema, build_reference, get_component_name
 
-#: Formats of response fields by name. Times end in `_at` or `_until`.
+#: Formats of response fields by name. Names that end in `_at` or `_until` are `date-time` too.
 _RESPONSE_FORMATS: Final = {
     "as_of": "date-time",
     "date": "date",
@@ -116,7 +116,7 @@ def _infer_format(name: str) -> Schema:
 
 
 def _iter_union_members(kind: Any) -> Iterator[Any]:
-    """Yield the members of a union except null and `UnsetType`, or the type if it is no union."""
+    """Yield the members of a union except None and `UnsetType`; yield any other type itself."""
     origin = get_origin(kind)
     if origin is None or origin in (Annotated, list, dict) or json_schema.get_struct(kind):
         yield kind
@@ -141,7 +141,7 @@ def _get_item_type(kind: Any) -> Any:
 
 
 def _iter_structs(kind: Any) -> Iterator[Any]:
-    """Yield a struct and all structs nested in it."""
+    """Yield all structs in a type, including nested structs."""
     for member in _iter_union_members(kind):
         bare = get_args(member)[0] if get_origin(member) is Annotated else member
         if json_schema.get_struct(bare):

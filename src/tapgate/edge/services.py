@@ -25,14 +25,16 @@ if TYPE_CHECKING:
     from tapgate.store.signals import Signals
     from tapgate.vault import Vault
 
-    #: Called on every 403 FORBIDDEN with the origin, the endpoint's name and the error.
+    #: Called when a request to a public endpoint or of an authenticated caller gets FORBIDDEN, with
+    #: the origin, the endpoint's name and the error.
     DenialHook = Callable[[Origin, str, ApiError], Awaitable[None]]
 
 
 def create_heavy_read_limit() -> FairLimit:
     """Return the concurrency limit for expensive reads.
 
-    It has fewer slots than the connection pool has connections, and one caller cannot use them all.
+    It has fewer slots than the connection pool has connections, and a single caller can use only
+    half of the slots.
     """
     return FairLimit(
         "Too many large requests are in progress. Try again shortly.",
@@ -56,7 +58,7 @@ class RejectedRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 class RejectionLog(Protocol):
     async def record(self, origin: Origin, rejection: RejectedRequest) -> None:
-        """Add an entry, or only count the rejection if there are too many of its kind."""
+        """Add an entry, or only count the rejection once the limits on entries are reached."""
 
     async def run(self) -> NoReturn:
         """Store the counts periodically until canceled."""
@@ -67,7 +69,7 @@ async def _ignore_denial(origin: Origin, endpoint: str, error: ApiError) -> None
 
 
 def _ignore_message_status(status: str) -> None:
-    """Do nothing: the default until the application sets a hook."""
+    """Do nothing: the default until the application sets the counter."""
 
 
 class _NullRejectionLog:

@@ -16,13 +16,13 @@ class OptionalReason(msgspec.Struct, kw_only=True):
 
 
 class Rotation(msgspec.Struct, kw_only=True):
-    """How long the previous secret remains valid."""
+    """Rotation of a secret. The previous secret remains valid for `grace_seconds`."""
 
     grace_seconds: Annotated[int, IntegerRange(0, 86_400)] | None = None
 
 
 class SigningKeyCreated(msgspec.Struct, kw_only=True):
-    """The only response that contains the secret."""
+    """A new signing key. No other response contains its secret."""
 
     api_key_id: str
     hmac_secret: str
@@ -36,6 +36,6 @@ class SuccessResponse(msgspec.Struct, kw_only=True):
 def build_missing_field_error(field: str) -> ValueError:
     """Return an error for the `__post_init__` of a body that requires one of several fields.
 
-    It is reported like a missing field, before any value is checked.
+    The client receives it as a missing field (400), before any value is checked.
     """
     return ValueError(f"Object missing required field `{field}`")

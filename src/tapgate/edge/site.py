@@ -1,6 +1,6 @@
 """Interfaces between the application and sites, which serve HTML pages on the same server.
 
-A site uses only the operations of the API and nothing beneath them.
+A site calls the endpoints of the API and uses no layer below them.
 """
 
 from typing import Any, Protocol
@@ -12,13 +12,16 @@ from tapgate.errors import ApiError
 
 
 class InternalApi(Protocol):
-    """The application, as a site uses it on behalf of an admin that the site has authenticated."""
+    """The application's interface for a site that acts on behalf of an authenticated admin."""
 
     async def dispatch(self, request: RequestContext) -> Any:
-        """Run the endpoint of the request context with its principal and return the result."""
+        """Run the endpoint of the request as its principal, without a rate limit charge.
+
+        Return the handler's result, or raise the ApiError of a check or of the handler.
+        """
 
     def can_call(self, principal: Principal, endpoint: str, field: str | None = None) -> bool:
-        """Return whether a principal may call an endpoint, or send a field with restricted access.
+        """Return whether a principal may call an endpoint and, if given, send a restricted field.
 
         `endpoint` is a method and path template, such as `POST /api/v1/agents/{id}/fund`.
         """
@@ -26,7 +29,7 @@ class InternalApi(Protocol):
     async def require_access(
         self, request: RequestContext, endpoint: str, field: str | None, message: str
     ) -> None:
-        """Raise and record a denial, with this message, if `can_call` is false."""
+        """Record and raise a denial with this message if the principal lacks access."""
 
     async def enforce_rate_limit(self, request: RequestContext, key: str) -> None:
         """Take a token from a bucket, or raise 429 if none is left."""
@@ -39,13 +42,14 @@ class Site(Protocol):
     async def authorize(self, api: InternalApi, request: RequestContext) -> int:
         """Authenticate the caller, charge its rate limit and return the body limit in bytes.
 
-        Called again, without a second charge, if the body of an authenticated caller arrives later.
+        For an authenticated caller whose body was incomplete, this is called again once the body
+        has arrived, and must not charge again.
         """
 
     async def respond(self, api: InternalApi, request: RequestContext) -> Reply[bytes]:
-        """Return the page for a request, including pages that report an error to the user."""
+        """Return the page for a request. Errors are reported as pages too."""
 
     def render_error(
         self, api: InternalApi, request: RequestContext, error: ApiError
     ) -> Reply[bytes]:
-        """Return the page for a request that is rejected before `respond` is called."""
+        """Return the error page for a request that is rejected before `respond` is called."""

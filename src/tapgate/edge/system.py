@@ -42,7 +42,7 @@ def build_system_endpoints(app: SystemSource) -> Endpoints:
     async def get_health(request: RequestContext) -> Reply[Health]:
         """Get the health of the gateway and its ledger.
 
-        Returns 503 with the same body while the ledger or its database is unreachable.
+        Returns 503 with `healthy: false` while the database is unreachable.
         """
         healthy = await request.services.ledger.check_health()
         body = Health("tapgate", VERSION, healthy, WalletCore(healthy, VERSION))

@@ -9,7 +9,7 @@ S = TypeVar("S", bound=str)
 
 
 class Transition(NamedTuple, Generic[S]):
-    """Status change of a record.
+    """Allowed status change of a record.
 
     `allowed` maps each valid current status to the new one. From any other status, `apply` raises
     `error_code`.

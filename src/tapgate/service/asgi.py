@@ -22,7 +22,7 @@ Send = Callable[[Message], Awaitable[None]]
 class AsgiApp:
     @abstractmethod
     async def respond(self, request: Request) -> Response:
-        """Return the response. Raise ClientDisconnectedError if the client has disconnected."""
+        """Return the response. Raise ClientDisconnectedError if the body stays incomplete."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":

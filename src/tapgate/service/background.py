@@ -26,7 +26,7 @@ async def run_background_tasks(*coroutines: Coroutine[Any, Any, NoReturn]) -> As
 
 
 def _start_task(coroutine: Coroutine[Any, Any, NoReturn]) -> asyncio.Task[NoReturn]:
-    """Start a task and log its failure, which would otherwise go unnoticed."""
+    """Start a task whose failure is logged. asyncio would report it only on garbage collection."""
 
     def log_failure(task: asyncio.Task[NoReturn]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
@@ -46,8 +46,9 @@ async def run_periodically(
 ) -> NoReturn:
     """Run the work repeatedly until canceled, with a pause of `every` seconds between runs.
 
-    `wake` ends a pause early. The first of consecutive failures and the recovery are logged. Only
-    the error's name is logged, because the text of an exception may repeat processed data.
+    Setting `wake` ends a pause early. Of consecutive failures, only the first is logged, and then
+    the recovery. A failure is logged with its error code or exception class only, because the text
+    of an exception may contain processed data.
     """
     failing = False
     while True:

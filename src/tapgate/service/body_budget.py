@@ -5,13 +5,14 @@ from typing import Final
 
 from tapgate.service.client_addresses import get_address_key
 
-#: Bytes that a connection may hold without charging the budget. Nearly every body is smaller, so
-#: payments continue when large bodies exhaust the budget.
+#: Body bytes that a connection may hold without a charge to the budget. Nearly every body is
+#: smaller, so payments continue when large bodies exhaust the budget.
 FREE_BODY_BYTES: Final = 16 * 1024
 MAX_PENDING_BODY_BYTES: Final = 64 * 1024 * 1024
 
 
-#: The connections of one address may hold at most this fraction (1/n) of the budget.
+#: The connections of one address can be charged at most 1/n of the budget. Trusted proxies are
+#: exempt.
 _ADDRESS_SHARE_DIVISOR: Final = 4
 
 
@@ -31,7 +32,8 @@ class BodyBudget:
     def resize(self, address: str, charged: int, held: int) -> int | None:
         """Replace a connection's previous charge with the charge for the bytes it holds now.
 
-        Return the new charge, or None if it exceeds the budget or the address's share.
+        Return the new charge. If it would exceed the budget or the limit per address, return None
+        and keep the previous charge.
         """
         charge = max(0, held - FREE_BODY_BYTES)
         growth = charge - charged

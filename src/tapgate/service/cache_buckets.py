@@ -24,7 +24,7 @@ redis.call('SET', KEYS[1], string.format('%.0f', after), 'PX', math.ceil((after 
 return {1, after - now}
 """
 
-#: A bucket without a stored time is full.
+#: Does nothing if no time is stored, because the bucket is full.
 _REFUND_SCRIPT = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return end
 local full_at = tonumber(redis.call('GET', KEYS[1])) - tonumber(ARGV[1])
@@ -49,7 +49,7 @@ class CacheBuckets:
         return rate.build_result(bool(allowed), int(full_in))
 
     async def refund(self, key: str, rate: RateLimit | None = None) -> None:
-        """Return a token that was taken."""
+        """Put a taken token back into its bucket."""
         await self._run_script(self._refund_script, key, (rate or self._default_limit).period_us)
 
     async def _run_script(self, script: AsyncScript, key: str, *arguments: int) -> Any:

@@ -1,4 +1,4 @@
-"""Client addresses behind trusted proxies, and the keys of limits per address."""
+"""Client addresses behind trusted proxies, and the keys of per-address limits."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,9 @@ _log = structlog.get_logger()
 
 Network = IPv4Network | IPv6Network
 
-#: Providers assign at least a /64 to each customer, so limits treat it as one client.
+#: Providers assign at least a /64 to each customer, so limits treat a /64 as one client.
 _IPV6_PREFIX_BITS: Final = 64
-#: RFC 6052: NAT64 maps all IPv4 clients into this network, so they must not share one limit.
+#: NAT64 (RFC 6052) maps all IPv4 addresses into this network, so each address has its own limit.
 _NAT64_NETWORK: Final = IPv6Network("64:ff9b::/96")
 
 #: Bytes of X-Forwarded-For to read, from its end. Clients can forge its beginning.
@@ -43,7 +43,7 @@ class ClientAddresses:
         return is_within(address, self._trusted_proxies)
 
     def _warn_untrusted_proxy(self, peer: str) -> None:
-        """Warn once per process that clients behind an untrusted proxy share one set of limits."""
+        """Warn that X-Forwarded-For is ignored, so all clients behind a proxy share its limits."""
         self._has_warned = True
         _log.warning(
             "addresses.untrusted_proxy",
@@ -52,9 +52,10 @@ class ClientAddresses:
         )
 
     def _resolve_forwarded(self, peer: str, forwarded: bytes) -> str:
-        """Return the last address that is not a trusted proxy.
+        """Return the nearest address, counted from the server, that is not a trusted proxy.
 
-        A client can forge all addresses before it.
+        If all hops are trusted proxies, return the farthest one. If a hop is invalid, return the
+        trusted proxy that reported it. Farther hops may be forged.
         """
         address = peer
         hops = [hop.strip() for hop in forwarded.decode("latin-1").split(",")]
@@ -71,7 +72,11 @@ class ClientAddresses:
 
 @lru_cache(maxsize=4096)
 def get_address_key(address: str) -> str:
-    """Return the key of an address for rate and connection limits: the /64 network for IPv6."""
+    """Return the key of an address in per-address limits.
+
+    The key is the /64 network of an IPv6 address. For IPv4, IPv4-mapped and NAT64 addresses, it is
+    the address.
+    """
     if ":" not in address:
         return address
     parsed = _parse_address(address)
@@ -95,7 +100,7 @@ def _strip_port(hop: str) -> str:
 
 
 def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """Parse an address without its zone, which can be any text. Return None if invalid."""
+    """Parse an address, ignoring its zone. Return None if the address is invalid."""
     try:
         return ip_address(text.partition("%")[0])
     except ValueError:

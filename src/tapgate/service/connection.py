@@ -1,4 +1,4 @@
-"""Accepted connection below HTTP: deadlines, flow control and the memory of request bodies."""
+"""Accepted connection, below HTTP: deadlines, flow control and the body memory budget."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -7,15 +7,16 @@ from typing import Any, ClassVar, Protocol, cast
 
 from tapgate.service.body_budget import BodyBudget
 
-#: Bytes parsed per iteration of the event loop. One read can contain ten thousand pipelined
+#: Maximum bytes parsed per event loop iteration. One read can contain ten thousand pipelined
 #: requests, which must not block the loop.
 _SLICE_BYTES = 16 * 1024
 
 IDLE_TIMEOUT_SECONDS = 75.0
 _MAX_DEADLINE_CHECK_SECONDS = 5.0  # maximum delay in noticing a missed deadline
 
-#: After an early response, this much of the rest of a body is read and discarded, for this long.
-#: A client that is still sending can then read the response before the connection closes.
+#: After an early response, up to `LINGER_BYTES` of further data are read and discarded, for at most
+#: `LINGER_SECONDS`. A client that is still sending can then read the response before the connection
+#: closes.
 LINGER_BYTES = 16 * 1024 * 1024
 LINGER_SECONDS = 5.0
 
@@ -23,7 +24,7 @@ NO_DEADLINE = float("inf")
 
 
 class ServerState(Protocol):
-    """Connection state of uvicorn's server."""
+    """The part of uvicorn's server state that connections use."""
 
     connections: set[Any]
     tasks: set[asyncio.Task[None]]
@@ -31,7 +32,7 @@ class ServerState(Protocol):
 
 
 class BoundedConnection(ABC, asyncio.Protocol):
-    """Connection that parses received data in slices and pauses reading while slices are left."""
+    """Connection that parses data in slices and pauses reading while unparsed data is left."""
 
     #: Shared by all connections of the process.
     body_budget: ClassVar = BodyBudget()
@@ -57,11 +58,11 @@ class BoundedConnection(ABC, asyncio.Protocol):
 
     @abstractmethod
     def _parse(self, data: bytes | memoryview) -> None:
-        """Parse received data."""
+        """Parse at most `_SLICE_BYTES` of received data."""
 
     @abstractmethod
     def _continue_reading(self) -> None:
-        """Continue after a pause."""
+        """Resume reading and request handling. Called when a timed pause ends."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -85,7 +86,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
             self.on_lost = None
 
     def _close(self) -> None:
-        """Close after pending data is written, or abort when the deadline passes."""
+        """Close once pending data is written. Abort after `IDLE_TIMEOUT_SECONDS`."""
         self._deadline = self._loop.time() + IDLE_TIMEOUT_SECONDS
         self._cancel_pause()
         self._transport.close()
@@ -136,7 +137,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
                 self._loop.call_soon(self._parse_backlog)
 
     def _update_flow_control(self) -> None:
-        """Let the transport read only while reading is enabled and no backlog is left."""
+        """Let the transport read only while reading is enabled and the backlog is empty."""
         should_read = self._is_reading and not self._backlog
         if should_read != self._is_transport_reading and not self._transport.is_closing():
             self._is_transport_reading = should_read
@@ -160,7 +161,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
             self._pause_timer = None
 
     def _charge_budget(self) -> bool:
-        """Charge the budget for the bytes held. Return False if the budget is exhausted."""
+        """Update the charge to the bytes held. Return False if the budget rejects it."""
         charge = self.body_budget.resize(self._peer, self._charged_bytes, self._held_bytes)
         if charge is not None:
             self._charged_bytes = charge

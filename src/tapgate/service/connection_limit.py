@@ -7,8 +7,8 @@ from tapgate.service.client_addresses import ClientAddresses, get_address_key
 from tapgate.service.open_files import get_max_connections
 from tapgate.settings import Settings
 
-#: This fraction (1/n) of the connections is reserved for trusted proxies, so that direct clients
-#: cannot lock out a load balancer and its health checks.
+#: If trusted proxies are configured, 1/n of the connections is reserved for them, so that direct
+#: clients cannot lock out a load balancer and its health checks.
 _RESERVED_SHARE_DIVISOR = 8
 
 

@@ -11,12 +11,13 @@ _Waiter = asyncio.Future[None]
 
 
 class FairLimit:
-    """Concurrency limit with `slots` running and `queue` waiting callers.
+    """Concurrency limit with at most `slots` running and `queue` waiting callers.
 
-    Further callers get 503 with Retry-After. Free slots go to the waiting groups in round-robin
-    order. A group runs at most `slots_per_group` and queues at most `queue_per_group` callers. If
-    the queue is full, a caller of a group with fewer waiting callers displaces the newest caller of
-    the group with the most.
+    Free slots go to the waiting groups in round-robin order. A group runs at most `slots_per_group`
+    and queues at most `queue_per_group` callers. If the queue is full, a new caller displaces the
+    newest caller of the group with the longest queue, if that queue is longer than the new caller's
+    own queue would become. Callers get 503 with Retry-After if they cannot be queued, are
+    displaced, or wait longer than `timeout` seconds.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class FairLimit:
 
     @contextlib.asynccontextmanager
     async def slot(self, group: Hashable) -> AsyncIterator[None]:
-        """Hold a slot for the context. Wait for a free one up to the timeout."""
+        """Hold a slot for the context. Wait for a free slot, or raise 503."""
         if self._can_run(group) and group not in self._waiters:
             self._acquire(group)
         else:
@@ -74,7 +75,7 @@ class FairLimit:
                 await waiter
         except BaseException as error:
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
-                self._release(group)  # the slot was granted just as the wait ended
+                self._release(group)  # the slot was granted just before the timeout or cancellation
             else:
                 self._remove_waiter(group, waiter)
             if isinstance(error, TimeoutError):
@@ -92,7 +93,7 @@ class FairLimit:
             raise unavailable(self._busy_message)
         displaced = self._waiters[longest_group][-1]
         self._remove_waiter(longest_group, displaced)
-        if not displaced.done():  # a done waiter has just timed out
+        if not displaced.done():  # a done waiter has just timed out or been canceled
             displaced.set_exception(unavailable(self._busy_message))
 
     def _remove_waiter(self, group: Hashable, waiter: _Waiter) -> None:
@@ -107,11 +108,11 @@ class FairLimit:
             if not self._can_run(group):
                 continue
             queue = self._waiters.pop(group)
-            while queue and queue[0].done():  # timed out but not yet removed
+            while queue and queue[0].done():  # timed out or canceled, but not yet removed
                 queue.popleft()
             if not queue:
                 continue
             self._acquire(group)
             queue.popleft().set_result(None)
             if queue:
-                self._waiters[group] = queue  # moved to the end of the order
+                self._waiters[group] = queue  # moved to the end of the round-robin order

@@ -5,8 +5,9 @@ Separate from the worker module, so that the supervisor and the CLI do not impor
 
 from typing import Final
 
-#: Inherited file descriptors: the listening socket, and one end of a socket pair shared with the
-#: supervisor. The worker sends READY_BYTE. End of file means that the supervisor has died.
+#: Environment variables with the numbers of inherited file descriptors: the listening socket, and
+#: the lifeline, one end of a socket pair shared with the supervisor. On the lifeline, the worker
+#: sends READY_BYTE once it is ready. End of file means that the supervisor has died.
 LISTENER_FD_VARIABLE: Final = "TAPGATE_LISTENER_FD"
 LIFELINE_FD_VARIABLE: Final = "TAPGATE_LIFELINE_FD"
 READY_BYTE: Final = b"1"

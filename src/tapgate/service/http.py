@@ -5,8 +5,8 @@ from typing import Final, NamedTuple, Protocol
 
 from tapgate.errors import ApiError, Code
 
-#: Headers of every response. Browsers must not sniff its type, load resources from it or show it in
-#: a frame.
+#: Default headers of every response. Browsers must not guess the content type, load resources for
+#: the page or show it in a frame.
 SECURITY_HEADERS: Final[Mapping[str, str]] = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
@@ -19,8 +19,7 @@ _MAX_LENGTH_DIGITS: Final = 20
 class Request(Protocol):
     """HTTP request.
 
-    The path is still percent-encoded, as sent and as signed by the client. Header names are in
-    lower case.
+    The path is still percent-encoded, as the client sent and signed it. Header names are lowercase.
     """
 
     method: str
@@ -28,7 +27,7 @@ class Request(Protocol):
     query: bytes
     headers: dict[bytes, bytes]
     peer: str
-    #: Whether the whole body has been received.
+    #: False if part of the body may not have been received yet.
     is_complete: bool
 
     def check_content_length(self, limit: int) -> None:
@@ -38,8 +37,8 @@ class Request(Protocol):
     async def read_body(self, limit: int) -> bytes:
         """Return the whole body.
 
-        Raises 413 if it exceeds the limit, 503 if the process has no memory left for it, and
-        ClientDisconnectedError if the client disconnects before its end.
+        Raises 413 if the body exceeds the limit, 503 if the body memory budget is exhausted, and
+        ClientDisconnectedError if the client disconnects before the end of the body.
         """
         ...
 
@@ -57,7 +56,7 @@ class ClientDisconnectedError(Exception):
 
 
 def add_header(headers: dict[bytes, bytes], name: bytes, value: bytes) -> None:
-    """Add a header, joining the values of a repeated one with commas (RFC 9110, 5.3).
+    """Add a header. The values of repeated headers are joined with commas (RFC 9110, 5.3).
 
     If only one value were used, a proxy that inspects a different one could be bypassed.
     """
@@ -66,14 +65,14 @@ def add_header(headers: dict[bytes, bytes], name: bytes, value: bytes) -> None:
 
 
 def check_content_length(headers: Mapping[bytes, bytes], limit: int) -> None:
-    """Raise 413 if Content-Length exceeds a limit."""
+    """Raise 413 if Content-Length is a number above the limit."""
     declared = headers.get(b"content-length")
     if declared and declared.isdigit() and int(declared[:_MAX_LENGTH_DIGITS]) > limit:
         raise ApiError(Code.PAYLOAD_TOO_LARGE)
 
 
 def encode_header(name: str, value: str) -> bytes:
-    """Encode one header line of a response."""
+    """Encode one header line. Raise ValueError for line breaks and non-Latin-1 characters."""
     line = f"{name.lower()}: {value}".encode("latin-1")
     if b"\n" in line or b"\r" in line:
         raise ValueError("a header must not contain line breaks")
@@ -81,5 +80,4 @@ def encode_header(name: str, value: str) -> bytes:
 
 
 def encode_headers(headers: Mapping[str, str]) -> bytes:
-    """Encode the header lines of a response."""
     return b"".join([encode_header(name, value) for name, value in headers.items()])

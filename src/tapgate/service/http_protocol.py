@@ -3,12 +3,13 @@
 Pass a subclass of `HttpProtocol` that renders errors in its service's format to
 `uvicorn.Config(app, http=...)`.
 
-The protocol supports only what this application needs, at half the cost of a general one. A request
-arrives in parts, and its response is sent in one write. httptools does the parsing.
+The protocol supports only what Tapgate's services need, at half the cost of a general
+implementation. It parses with httptools and sends each response in one write.
 
-Everything that a client can make the server hold or do is bounded: the head, framing overhead, the
-body, pipelined requests, the time and rate of receiving, and the data read after an early response.
-After a 503, reading pauses until Retry-After has passed, so a tight retry loop cannot burn CPU.
+All resources that a client can consume are bounded: the head, framing overhead, the body, pipelined
+requests, the time and rate of receiving, and the data read after an early response. After a
+response with `Response.pause`, such as 503 under overload, reading pauses, so a tight retry loop
+cannot burn CPU.
 """
 
 import asyncio
@@ -39,16 +40,17 @@ from tapgate.service.response_encoding import encode_response
 
 _log = structlog.get_logger()
 
-#: Maximum framing overhead: the head, blank lines before it, chunk sizes and extensions, trailers.
-#: In addition, each byte of a body allows one byte of overhead.
+#: Maximum framing overhead: the head, blank lines before the head, chunk sizes and extensions, and
+#: trailers. Each byte of body received allows one further byte of overhead.
 _MAX_OVERHEAD_BYTES = MAX_HEAD_BYTES
-_MAX_UNWANTED_BODY_BYTES = 64 * 1024
+#: Reading pauses after this many body bytes until the application starts to read the body.
+_MAX_UNREAD_BODY_BYTES = 64 * 1024
 _MAX_PIPELINED_REQUESTS = 16
 
 _HEAD_TIMEOUT_SECONDS = 30.0
 #: A body must arrive within `_RECEIVE_TIMEOUT_SECONDS`, without a pause of
-#: `_STALL_TIMEOUT_SECONDS`. After `_MIN_RATE_GRACE_SECONDS`, its average rate must be at least
-#: `_MIN_BYTES_PER_SECOND`.
+#: `_STALL_TIMEOUT_SECONDS`. It may take `_MIN_RATE_GRACE_SECONDS`, plus one second per
+#: `_MIN_BYTES_PER_SECOND` bytes received.
 _RECEIVE_TIMEOUT_SECONDS = 120.0
 _STALL_TIMEOUT_SECONDS = 15.0
 _MIN_RATE_GRACE_SECONDS = 20.0
@@ -76,12 +78,12 @@ class HttpProtocol(BoundedConnection):
         self._overhead_bytes = 0  # framing overhead, see `_MAX_OVERHEAD_BYTES`
         self._incoming: HttpRequest | None = None  # the request being received
         self._current: HttpRequest | None = (
-            None  # in progress, or with a response sent before it was complete
+            None  # in progress, or still being received after an early response
         )
         self._pipelined: deque[HttpRequest] = deque()
-        self._is_http_1_0: bool | None = None  # HTTP/1.0 closes after every response
+        self._is_http_1_0: bool | None = None  # from the first request; 1.0 closes after a response
         self._can_write = True
-        self._is_draining = False  # close after the requests already received
+        self._is_draining = False  # close after responding to the requests received so far
 
     @staticmethod
     @abstractmethod
@@ -114,7 +116,7 @@ class HttpProtocol(BoundedConnection):
         self._start_next()
 
     def shutdown(self) -> None:
-        """Close gracefully, after the requests already received."""
+        """Close after responding to the requests already received."""
         self._is_draining = True
         if self._current is None:
             self._close()
@@ -136,7 +138,7 @@ class HttpProtocol(BoundedConnection):
             self._deadline = min(receive_by, self._loop.time() + _STALL_TIMEOUT_SECONDS)
 
     def _feed_parser(self, data: bytes | memoryview) -> bytes | memoryview:
-        """Parse data. Return the unparsed rest after a request with an ignored protocol upgrade."""
+        """Parse data. Return the data after a head with an ignored protocol upgrade, or b''."""
         self._has_begun = False
         self._body_bytes = 0
         rest = None
@@ -177,7 +179,7 @@ class HttpProtocol(BoundedConnection):
         self._head_size += len(name) + len(value) + FIELD_OVERHEAD_BYTES
         if self._head_size > MAX_HEAD_BYTES:
             raise InvalidHeadError("The request headers are too large.")
-        if self._incoming is None:  # trailers are counted and ignored
+        if self._incoming is None:  # otherwise a trailer, which only counts toward the size
             add_header(self._headers, name.lower(), value)
 
     def on_headers_complete(self) -> None:
@@ -215,7 +217,7 @@ class HttpProtocol(BoundedConnection):
             return
         if self._held_bytes > FREE_BODY_BYTES and not self._charge_budget():
             request.reject_overloaded()
-        if request.received_bytes > _MAX_UNWANTED_BODY_BYTES and not request.is_body_wanted:
+        if request.received_bytes > _MAX_UNREAD_BODY_BYTES and not request.is_reading_body:
             self._pause_reading()
 
     def on_message_complete(self) -> None:
@@ -227,15 +229,16 @@ class HttpProtocol(BoundedConnection):
         if request.has_responded:
             self._close()
         elif request is self._current:
-            # Only a request in progress has no deadline. A request that is queued until the client
-            # reads earlier responses keeps its deadline.
+            # Only a connection with a request in progress has no deadline. The deadline remains
+            # while requests are queued because the client does not read earlier responses.
             self._deadline = NO_DEADLINE
 
     def _ignore_upgrade(self, rest: memoryview) -> bytes | memoryview:
         """Ignore a protocol upgrade, such as the `h2c` that Java's HTTP client offers.
 
-        The head is parsed again without the offer. The rest is returned for the caller to parse
-        rather than parsed recursively, because thousands of such requests may be pipelined.
+        The head is parsed again without the upgrade. The data after the head is returned for the
+        caller to parse rather than parsed recursively, because thousands of such requests may be
+        pipelined. After CONNECT, all further data is ignored.
         """
         method = self._parser.get_method()
         if method == b"CONNECT":
@@ -252,7 +255,11 @@ class HttpProtocol(BoundedConnection):
         self._pause_reading()
 
     def _reject_malformed(self, message: str | None = None) -> None:
-        """Send 400 and close. Earlier requests still get their responses."""
+        """Send 400 and close.
+
+        If a complete request is in progress, send no 400. The connection then closes after the
+        responses to that request and to the pipelined requests.
+        """
         self._is_draining = True
         current = self._current
         if current is not None and current.is_complete:
@@ -277,10 +284,10 @@ class HttpProtocol(BoundedConnection):
 
     # Sending
 
-    def continue_body(self, request: HttpRequest) -> None:
-        """Receive more of the body, which the application is waiting for."""
-        if not request.has_sent_continue:
-            request.has_sent_continue = True
+    def resume_body(self, request: HttpRequest) -> None:
+        """Receive more of the body. Send 100 Continue first if the client expects it."""
+        if not request.has_requested_body:
+            request.has_requested_body = True
             self._set_receive_deadline(request)
             if b"expect" in request.headers:
                 self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -317,7 +324,7 @@ class HttpProtocol(BoundedConnection):
 
     def _continue_reading(self) -> None:
         if not self._is_draining:
-            self._resume_reading()  # a large body may have paused it
+            self._resume_reading()  # a large body or many pipelined requests may have paused it
         self._start_next()
 
     @property

@@ -9,11 +9,11 @@ from tapgate.service.overload import OverloadError
 
 
 class BodySource(Protocol):
-    """Connection that the request arrived on."""
+    """The connection that receives the request."""
 
     is_closed: bool
 
-    def continue_body(self, request: "HttpRequest") -> None:
+    def resume_body(self, request: "HttpRequest") -> None:
         """Receive more of the request's body."""
 
 
@@ -26,8 +26,8 @@ class HttpRequest:
         "_is_discarded",
         "_limit",
         "_waiter",
+        "has_requested_body",
         "has_responded",
-        "has_sent_continue",
         "headers",
         "held_bytes",
         "is_complete",
@@ -62,16 +62,16 @@ class HttpRequest:
         self.headers = headers
         self.peer = peer
         self.keep_alive = keep_alive
-        self.has_sent_continue = False
+        self.has_requested_body = False
         self.received_bytes = 0  # body bytes received so far
         self.held_bytes = 0  # body bytes held in memory until the response
         self.is_complete = False
         self.has_responded = False
-        self.is_overloaded = False  # the process has no memory left for this body
+        self.is_overloaded = False  # the body memory budget is exhausted
         self.task: asyncio.Task[None]
 
     @property
-    def is_body_wanted(self) -> bool:
+    def is_reading_body(self) -> bool:
         """Whether the application has started to read the body."""
         return self._limit is not None
 
@@ -94,34 +94,34 @@ class HttpRequest:
         while not (self.is_complete or self.is_overloaded or self.received_bytes > limit):
             if self._connection.is_closed:
                 raise ClientDisconnectedError
-            self._connection.continue_body(self)
+            self._connection.resume_body(self)
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
 
-    def append_body(self, part: bytes) -> None:
-        """Append a part of the body to one buffer, because parts may be small and numerous."""
-        self.received_bytes += len(part)
+    def append_body(self, chunk: bytes) -> None:
+        """Append a chunk of the body to a single buffer: chunks may be small and numerous."""
+        self.received_bytes += len(chunk)
         if self._is_discarded:
             return
-        self.held_bytes += len(part)
+        self.held_bytes += len(chunk)
         if not self._buffer:
-            self._buffer = part
+            self._buffer = chunk
         elif type(self._buffer) is bytearray:
-            self._buffer += part
+            self._buffer += chunk
         else:
             self._buffer = bytearray(self._buffer)
-            self._buffer += part
+            self._buffer += chunk
         if self._limit is not None and self.received_bytes > self._limit:
             self.discard_body()
             self.wake_reader()
 
     def discard_body(self) -> None:
-        """Free the buffer and discard the rest of the body, which nothing will read."""
+        """Free the buffer and ignore the rest of the body."""
         self._is_discarded = True
         self._buffer = b""
 
     def reject_overloaded(self) -> None:
-        """Reject the request with 503 because no memory is left for its body."""
+        """Make `read_body` raise 503, because the body memory budget is exhausted."""
         self.is_overloaded = True
         self.discard_body()
         self.wake_reader()

@@ -14,7 +14,7 @@ _PAGE_NAME: Final = re.compile(r"Page_(\w+?)(?:Record)?_")
 
 
 def get_struct(kind: Any) -> type[msgspec.Struct] | None:
-    """Return the struct class of a type such as `Record` or `Page[Record]`."""
+    """Return the struct class of a type such as `Record` or `Page[Record]`, or None."""
     struct = get_origin(kind) or kind
     return struct if isinstance(struct, type) and issubclass(struct, msgspec.Struct) else None
 
@@ -24,7 +24,7 @@ def build_reference(name: str) -> Schema:
 
 
 def get_component_name(schema: Schema) -> str:
-    """Return the component that a reference names."""
+    """Return the name of the component that a reference points to."""
     return str(schema["$ref"].rpartition("/")[2])
 
 
@@ -46,14 +46,14 @@ def build_components(kinds: Sequence[Any]) -> tuple[dict[Any, Schema], dict[str,
 
 
 def require_unique_names(names: Iterable[str]) -> None:
-    """Raise TypeError if components share a class name: generators need unique plain names."""
+    """Raise TypeError for names qualified with a module: generators need plain names."""
     qualified = [name for name in names if "." in name]
     if qualified:
         raise TypeError(f"classes that share a name: {', '.join(qualified)}")
 
 
 def tidy_request(component: Schema) -> None:
-    """Remove null defaults: null means the same as an absent field."""
+    """Remove null defaults, since null means the same as absent, and simplify nullable types."""
     for name, schema in component["properties"].items():
         if schema.get("default", ...) is None:
             del schema["default"]
@@ -61,12 +61,12 @@ def tidy_request(component: Schema) -> None:
 
 
 def tidy_query(properties: dict[str, Schema]) -> dict[str, Schema]:
-    """Return the parameters of a query, which may be absent but not null."""
+    """Return the parameters of a query without null, which a query cannot express."""
     return {name: _remove_null(schema) for name, schema in properties.items()}
 
 
 def tidy_response(component: Schema, kind: Any) -> None:
-    """Require every field that is always present, and allow null only where it is sent."""
+    """Remove defaults, require the fields that are always sent, and allow null only if sent."""
     struct = get_struct(kind)
     assert struct is not None
     omits_defaults = struct.__struct_config__.omit_defaults
@@ -94,7 +94,7 @@ def _remove_null(schema: Schema) -> Schema:
 
 
 def _use_type_list(schema: Schema) -> Schema:
-    """Write `X or null` as `type: [X, "null"]` unless X is a reference or an enum."""
+    """Write `X or null` as `type: [X, "null"]` unless X is a union, reference or enum."""
     if _NULL_SCHEMA not in schema.get("anyOf", []):
         return schema
     plain = _remove_null(schema)

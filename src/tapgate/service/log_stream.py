@@ -1,7 +1,8 @@
-"""Log output that never blocks a request, even if nothing reads it.
+"""Log output that blocks the event loop only briefly if the reader of the pipe stalls.
 
-The lines of one event loop iteration are written together. Lines that cannot be written
-immediately are dropped and counted. The next successful write starts with the number dropped.
+The lines of one event loop iteration are written together. If the pipe is full, or does not drain
+within `_CHUNK_TIMEOUT_MS`, the remaining lines are dropped and counted. The next write starts with
+the number of dropped lines. Lines written after the reader has exited are not counted.
 """
 
 import asyncio
@@ -9,7 +10,7 @@ import contextlib
 import os
 import select
 
-#: A writable pipe accepts this much without blocking.
+#: A pipe that polls as writable accepts this many bytes without blocking.
 _CHUNK_BYTES = 4096
 _CHUNK_TIMEOUT_MS = 20
 
@@ -40,7 +41,7 @@ class LogStream:
         if self._dropped_lines:
             lines.insert(0, b'{"event":"log.missing","lines":%d}\n' % self._dropped_lines)
             self._dropped_lines = 0
-        with contextlib.suppress(OSError):  # the reader is gone
+        with contextlib.suppress(OSError):  # the reader has exited
             self._write_all(b"".join(lines))
 
     def _write_all(self, text: bytes) -> None:
@@ -48,5 +49,5 @@ class LogStream:
             written = os.write(self._descriptor, text[:_CHUNK_BYTES])
             text = text[written:]
             if text and not self._poll.poll(_CHUNK_TIMEOUT_MS):
-                self._dropped_lines += text.count(b"\n")  # the first of them is truncated
+                self._dropped_lines += text.count(b"\n")  # the first of them may be truncated
                 return

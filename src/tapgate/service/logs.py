@@ -32,7 +32,7 @@ _stream: "Stream | None" = None
 class RequestLogLine(msgspec.Struct, tag_field="event", tag="request", kw_only=True):
     """Log line of one request.
 
-    It has a fixed shape and bypasses structlog, which would cost more than the rest of the edge.
+    It has fixed fields and bypasses structlog, which would cost more than the rest of the pipeline.
     """
 
     time: str
@@ -71,7 +71,7 @@ def configure(stream: Stream | None = None) -> None:
 
 
 def install_exception_hooks() -> None:
-    """Log uncaught exceptions. By default Python prints them with their text."""
+    """Log uncaught exceptions without their text, which Python would print by default."""
 
     def log_failure(error: BaseException | None) -> None:
         structlog.get_logger().error("process.failed", exc_info=error)
@@ -105,7 +105,7 @@ def _format_second(seconds: int) -> str:
 
 
 def describe_exception(error: BaseException) -> dict[str, Any]:
-    """Return the loggable parts of an exception: its types, root cause first, and its frames."""
+    """Return the types and stack frames of an exception and its causes, root cause first."""
     chain: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause not in chain:
@@ -122,7 +122,7 @@ def describe_exception(error: BaseException) -> dict[str, Any]:
 
 
 class _StructlogHandler(logging.Handler):
-    """Handler that forwards standard library logging, without the arguments of the messages."""
+    """Handler that forwards standard library log records without their message arguments."""
 
     def emit(self, record: logging.LogRecord) -> None:
         log = structlog.get_logger()
@@ -133,8 +133,8 @@ class _StructlogHandler(logging.Handler):
 def _get_message(record: logging.LogRecord) -> str:
     """Return the unformatted message of a record.
 
-    asyncio formats values into its messages: the failing context below the first line, and the
-    arguments of a callback after its name. Both are removed.
+    asyncio formats values into its messages: the context of a failure after the first line, and a
+    callback with its arguments after the word "callback". Both are removed.
     """
     if record.name == "asyncio":
         return _CALLBACK_PATTERN.sub(r"\1", str(record.msg).partition("\n")[0])

@@ -1,4 +1,4 @@
-"""Files for counters shared by the processes of one node."""
+"""Memory-mapped files with numbers shared by the processes of one node."""
 
 import mmap
 import os
@@ -21,7 +21,7 @@ def get_shared_folder(data_dir: Path) -> Path:
     """Return the folder for shared files, created if necessary.
 
     It is in the data folder, or in the system's temporary folder if the data folder is not
-    writable.
+    writable. Raise PermissionError if other users can access the folder there.
     """
     folder = data_dir / "shared"
     try:
@@ -40,9 +40,9 @@ def get_shared_folder(data_dir: Path) -> Path:
 
 
 def allocate(file: int, size: int) -> None:
-    """Allocate the whole file now if the system supports it.
+    """Allocate disk space for the whole file if the system supports it, or else only extend it.
 
-    If the disk filled up later, a write to mapped memory would kill the process.
+    Without allocated space, a write to mapped memory would kill the process when the disk is full.
     """
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file, 0, size)
@@ -53,9 +53,9 @@ def allocate(file: int, size: int) -> None:
 class WorkerFile:
     """Memory-mapped numbers that one worker writes and every worker of the node reads.
 
-    The worker locks the file once, so a write needs no lock and no system call. A new worker
-    continues the file of a dead one, so there are never more files than workers. The first number
-    identifies the layout of the rest.
+    The worker locks the file while it runs, so a write needs no further lock and no system call. A
+    new worker takes over the file of a dead worker, so the number of files does not grow with
+    restarts. The first number in the file identifies the layout of the others.
     """
 
     def __init__(self, folder: Path, layout: float, numbers: int) -> None:
@@ -66,11 +66,11 @@ class WorkerFile:
         self._lock = self._claim()
         self._map = mmap.mmap(self._lock.fileno(), self._size)
         self._cells = memoryview(self._map).cast("d")
-        #: The numbers of this worker.
+        #: The numbers of this worker, without the layout.
         self.values = self._cells[1:]
 
     def read_all(self) -> Iterator[Sequence[float]]:
-        """Yield the numbers of every worker, including dead ones."""
+        """Yield the numbers of each file with the same layout, including files of dead workers."""
         for path in self._folder.glob("*.counts"):
             cells = self._read_file(path)
             if cells is not None:
@@ -83,7 +83,7 @@ class WorkerFile:
         self._lock.release()
 
     def _claim(self) -> FileLock:
-        """Lock the first file not in use by a live worker, and reset it if its layout differs."""
+        """Lock the first file that no live worker uses. Reset it if its layout differs."""
         for number in range(_MAX_WORKERS):
             path = self._folder / f"{number}.counts"
             lock = FileLock(path)

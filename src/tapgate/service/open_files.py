@@ -1,4 +1,4 @@
-"""Limit of open files, and thus of connections, of a process."""
+"""Open file limit of a process, and the number of connections it allows."""
 
 import contextlib
 import resource
@@ -10,19 +10,19 @@ _RESERVED_FILES: Final = 256
 
 
 def raise_open_file_limit() -> None:
-    """Raise the soft limit of open files to the hard limit.
+    """Raise the soft open file limit to the hard limit.
 
     A thousand clients would exhaust the usual default. A process that cannot accept a connection
     cannot reject it with an error either.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # Some systems report a hard limit that they do not grant. Keep the soft limit there.
+    # Some systems do not grant the hard limit that they report. Keep the soft limit there.
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def get_max_connections() -> int:
-    """Return how many accepted connections the limit of open files allows."""
+    """Return how many accepted connections the soft open file limit allows."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return 1_000_000

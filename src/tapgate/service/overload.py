@@ -1,17 +1,16 @@
 """Limit on concurrent requests per process. Further requests get 503 with Retry-After.
 
-Rejecting a request costs almost nothing. Accepted requests finish in time, because the process does
-not start work that it cannot complete soon.
+Rejecting a request costs almost nothing, and the limit keeps the latency of accepted requests low.
 """
 
 from typing import Final
 
 from tapgate.errors import ApiError, Code
 
-#: High enough to fill the ledger's batches, low enough to keep the latency of the last one short.
+#: High enough to fill the ledger's batches, low enough to keep latency short under overload.
 MAX_CONCURRENT_REQUESTS: Final = 1_000
 
-#: Value of Retry-After. Until then, the server does not read from the connection; see
+#: Value of Retry-After. For the same time, the server does not read from the connection; see
 #: `Response.pause`.
 RETRY_AFTER_SECONDS: Final = 1
 
@@ -37,8 +36,8 @@ class ConcurrencyLimit:
     def require_capacity(self) -> None:
         """Raise OverloadError at the limit, without taking a slot.
 
-        Call before waiting for a body. A slot taken this early would let slow or stalled clients
-        lock out the rest.
+        Call before waiting for a body. If slots were taken this early, slow or stalled clients
+        could lock out all others.
         """
         if self._count >= MAX_CONCURRENT_REQUESTS:
             raise OverloadError

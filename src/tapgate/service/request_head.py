@@ -6,10 +6,10 @@ from typing import Final
 import httptools
 
 MAX_HEAD_BYTES: Final = 64 * 1024
-#: No valid path or query is longer, and both are decoded byte by byte.
+#: No valid request target is longer. Decoding is costly: it proceeds byte by byte.
 MAX_TARGET_BYTES: Final = 16 * 1024
 #: Added to the size of each field line, as in HTTP/2 (RFC 9113, 6.5.2). A line costs more than its
-#: bytes: thousands of lines with the same name are joined one by one.
+#: bytes: lines with the same name are joined one by one.
 FIELD_OVERHEAD_BYTES: Final = 32
 
 _HOST_CHARACTERS: Final = (
@@ -22,7 +22,7 @@ class InvalidHeadError(ValueError):
 
 
 def split_target(target: bytes) -> tuple[str, bytes]:
-    """Return the path, still percent-encoded, and the query of a request target."""
+    """Return the percent-encoded path of a request target, or `*` if it has none, and its query."""
     if target.startswith(b"/"):
         path, _, query = target.partition(b"?")
     else:
@@ -46,7 +46,7 @@ def require_host(host: bytes | None, *, is_http_1_0: bool) -> None:
 def encode_without_upgrade(
     method: bytes, target: bytes, version: bytes, headers: Mapping[bytes, bytes]
 ) -> bytes:
-    """Encode a request head without its Upgrade offer."""
+    """Encode a request head without its protocol upgrade."""
     lines = [b"%b %b HTTP/%b" % (method, target, version)]
     for name, value in headers.items():
         if name == b"connection":

@@ -11,10 +11,12 @@ T = TypeVar("T")
 
 
 class BoundedThreadPool:
-    """Thread pool with a bounded queue. Further calls get 503 with Retry-After."""
+    """Thread pool with at most `max_pending` pending calls. Others get 503 with Retry-After.
+
+    A call is pending while its caller waits, whether it is queued or running.
+    """
 
     def __init__(self, name: str, *, threads: int, max_pending: int) -> None:
-        """Allow at most `max_pending` running and queued calls."""
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
         self._busy_message = f"Too many {name} are in progress. Try again shortly."
         self._max_pending = max_pending

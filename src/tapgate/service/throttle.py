@@ -1,6 +1,6 @@
 """Rate limits per credential or address.
 
-All processes of a node share them, and so do all nodes with a common cache.
+All processes of a node share the limits. Nodes that use a common cache share them too.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ class RateLimitedCaller(Protocol):
 
 
 class Throttle:
-    """Rate limiter that uses the cache if configured, and the node's buckets while it is down."""
+    """Rate limiter that uses the cache, or the node's buckets without a reachable cache."""
 
     def __init__(self, settings: Settings) -> None:
         self.default_limit = RateLimit(settings.rate_limit, settings.rate_burst)
@@ -50,7 +50,7 @@ class Throttle:
         self._get_custom_limit = lru_cache(maxsize=1024)(RateLimit)
 
     def get_limit(self, caller: RateLimitedCaller) -> RateLimit:
-        """Return the rate limit of a caller: custom values, or the platform's defaults."""
+        """Return the rate limit of a caller. Values that are not set default to the platform's."""
         if caller.rate_limit is None and caller.burst is None:
             return self.default_limit
         return self._get_custom_limit(
@@ -59,7 +59,7 @@ class Throttle:
         )
 
     async def take(self, key: str, rate: RateLimit | None = None) -> RateLimitResult:
-        """Take one token from a bucket. Default rate: the platform's."""
+        """Try to take one token from a bucket. `rate` defaults to the platform's rate limit."""
         if self._cache_buckets is None or self._is_cache_unavailable():
             return self._node_buckets.take(key, rate)
         try:
@@ -75,7 +75,7 @@ class Throttle:
         return result
 
     async def refund(self, key: str, rate: RateLimit | None = None) -> None:
-        """Return a token. It is lost if the cache became unavailable after it was taken."""
+        """Put a taken token back. It is lost if the cache became unavailable or recovered since."""
         if self._cache_buckets is None or self._is_cache_unavailable():
             self._node_buckets.refund(key, rate)
             return
@@ -83,7 +83,7 @@ class Throttle:
             await self._cache_buckets.refund(key, rate)
 
     async def list_warnings(self) -> list[str]:
-        """Return startup warnings for the operator: whether the cache is unreachable."""
+        """Return a startup warning for the operator if the cache is unreachable."""
         if self._cache_buckets is None:
             return []
         try:
@@ -98,7 +98,7 @@ class Throttle:
     def _create_cache_buckets(self, url: str | None) -> "CacheBuckets | None":
         if url is None:
             return None
-        # Imported here: the import is slow, and most processes use no cache.
+        # Imported here: the import is slow, and most installations use no cache.
         from tapgate.service.cache_buckets import CacheBuckets  # noqa: PLC0415
 
         return CacheBuckets(url, self.default_limit)

@@ -1,4 +1,4 @@
-"""Request ids for tracing: the client's `X-Request-ID`, or a generated one."""
+"""Request IDs for tracing: the client's `X-Request-ID` if valid, otherwise a generated one."""
 
 import secrets
 from collections.abc import Mapping

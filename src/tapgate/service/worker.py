@@ -47,8 +47,8 @@ _ACCEPT_PAUSE_SECONDS = 0.001
 _REJECTED_READ_BYTES = 64 * 1024
 _REJECTION_LOG_SECONDS = 60.0
 
-#: New objects that trigger a garbage collection. Reference counting frees what requests
-#: leave behind. At the usual 700, each collection would scan hundreds of live requests.
+#: Net new objects that trigger a garbage collection. Reference counting frees the objects of
+#: completed requests. With the default of 700, collections would constantly scan live requests.
 _GC_THRESHOLD = 50_000
 
 _log = structlog.get_logger()
@@ -57,7 +57,7 @@ App = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 def run(main: Callable[[], Any]) -> None:
-    """Run a service's main coroutine. Errors that an operator can fix are printed in one line."""
+    """Run a service's main coroutine. Exit with one line for errors that an operator can fix."""
     open_files.raise_open_file_limit()
     try:
         uvloop.run(main())
@@ -77,7 +77,7 @@ async def serve(
 ) -> None:
     """Serve until a stop signal arrives or the supervisor dies.
 
-    `limit` requires a `protocol` that is an `HttpProtocol`.
+    `limit` requires a `protocol` that is a subclass of `HttpProtocol`.
     """
     config = uvicorn.Config(
         app,
@@ -133,14 +133,14 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for listener in sockets or []:
             asyncio.get_running_loop().remove_reader(listener)
-        await asyncio.gather(*self._connecting)  # so that shutdown reaches them too
+        await asyncio.gather(*self._connecting)  # `super().shutdown` must see them
         await super().shutdown(sockets)
 
     def _accept(self, listener: socket.socket) -> None:
         """Accept a batch of connections, then pause so that other workers can accept some.
 
-        Without the pause, the fastest worker would accept and keep all of them. The batch grows
-        while more connections are waiting.
+        Without the pause, the fastest worker would accept most connections and keep them. The batch
+        grows while more connections are waiting, and is reset when none is.
         """
         for accepted in range(self._accept_batch):
             try:
@@ -226,8 +226,8 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Stop serving on SIGINT, SIGTERM or the death of the supervisor.
 
-        Unlike uvicorn's implementation, it does not raise the signal again, which would end the
-        process before its cleanup.
+        Unlike uvicorn's implementation, this one does not raise the signal again, which would end
+        the process before its cleanup.
         """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -244,7 +244,7 @@ class _Server(uvicorn.Server):
 
 
 def _freeze_startup_objects() -> None:
-    """Freeze startup objects, so that the garbage collector never scans them again."""
+    """Exclude startup objects from garbage collection, and collect less often."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_GC_THRESHOLD)

@@ -2,7 +2,7 @@
 
 
 class StoreError(Exception):
-    """The store cannot be used. The message is one line for the operator."""
+    """A database, its URL or a backup cannot be used. The message is one line for the operator."""
 
 
 class FolderInUseError(StoreError):

@@ -17,7 +17,7 @@ from tapgate.store.migrate import open_checked_connection, summarize_error
 from tapgate.store.schema import Schema, read_schema
 from tapgate.vault import Vault
 
-#: Verified after a restore, in addition to row counts, if the table exists.
+#: Label to table and query. A restore compares the totals of existing tables, like row counts.
 CONTROL_TOTALS = {
     "entries: sum of amounts": ("entries", "SELECT sum(amount)::text FROM entries"),
     "accounts: sum of balances": ("accounts", "SELECT sum(balance)::text FROM accounts"),
@@ -30,7 +30,8 @@ CONTROL_TOTALS = {
 }
 NO_VALUE = "none"
 
-#: Values are written and read in fixed formats, whatever the defaults of the role or database.
+#: Disable timeouts, use fixed value formats, and fail instead of omitting rows under row security,
+#: whatever the defaults of the role or database.
 COPY_SETTINGS = """
     SET statement_timeout = 0;
     SET idle_in_transaction_session_timeout = 0;
@@ -39,16 +40,16 @@ COPY_SETTINGS = """
     SET extra_float_digits = 3;
     SET row_security = off"""
 
-#: Receives the number of bytes written so far and the current table.
+#: Receives the bytes written to the file so far and the name of the current table.
 ProgressCallback = Callable[[int, str], None]
 
 
 async def create_backup(
     url: str, file: BinaryIO, vault: Vault, report: ProgressCallback
 ) -> tuple[Manifest, int]:
-    """Write a backup of the whole database, sealed with the secret key of its installation.
+    """Write a backup of the gateway's and messenger's schemas, sealed with the secret key.
 
-    Return its manifest and its size in bytes.
+    Return the manifest and the size of the backup in bytes.
     """
     try:
         async with _open_snapshot(url) as connection:

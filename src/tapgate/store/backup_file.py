@@ -1,8 +1,8 @@
 """Backup file format: the manifest, followed by the rows of every table in COPY format.
 
-The content is a compressed stream of records in a sealed file. A record is a four-byte length
-followed by its content. The first record is the manifest. Each table is a record with its name and
-columns, then records of rows, then an empty record.
+A sealed file contains a compressed stream of records. A record is a four-byte length followed by
+that many bytes. The first record is the manifest. Each table is a record with its name and columns,
+then records of COPY data, then an empty record.
 """
 
 import contextlib
@@ -34,8 +34,8 @@ ProgressCallback = Callable[[int], None]
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """Description of a backup, used to verify a restore.
 
-    Tables in the gateway's schema have their plain name, and tables of the messenger are
-    `messenger.name`. The gateway's schema may have another name in the database restored to.
+    Tables in the gateway's schema have their plain name, because that schema may have another name
+    in the target database. Tables of the messenger are named `messenger.name`.
     """
 
     tapgate: str
@@ -44,12 +44,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     moment: datetime
     #: Migration name to checksum.
     migrations: dict[str, str]
-    #: None if no gateway has ever been started on this database.
+    #: Currency and key fingerprint are None if no gateway has ever started on this database.
     currency: str | None
     secret_fingerprint: str | None
     #: Table to number of rows.
     tables: dict[str, int]
-    #: Control total of the ledger or the audit log to its value.
+    #: Label of a control total, such as the sum of all balances, to its value.
     figures: dict[str, str]
     #: Sequence to its last value and whether that value has been used (`is_called`).
     sequences: dict[str, tuple[int, bool]] = {}
@@ -88,7 +88,7 @@ class BackupWriter:
         self._write_record(msgspec.json.encode(TableHeader(table, columns)))
 
     def write_rows(self, data: bytes) -> None:
-        """Append COPY data, split at any point."""
+        """Append COPY data. A call may end within a row."""
         self._rows += data
         while len(self._rows) >= _ROWS_RECORD_BYTES:
             self._write_record(bytes(self._rows[:_ROWS_RECORD_BYTES]))
@@ -106,7 +106,7 @@ class BackupWriter:
 
     def _write_record(self, content: bytes) -> None:
         if len(content) > _MAX_RECORD_BYTES:
-            raise StoreError("the description of a table is too long for a backup")
+            raise StoreError("the manifest or a table header is too long for a backup")
         header = len(content).to_bytes(_LENGTH_BYTES, "big")
         self._sealed.write(self._compressor.compress(header + content))
 
@@ -114,8 +114,8 @@ class BackupWriter:
 class BackupReader:
     """Reader of a backup file.
 
-    It reads the file twice: first to authenticate all of it before parsing anything, then to use
-    it. The second pass authenticates every chunk again, because the file may have been replaced.
+    The file is read twice: first to authenticate all of it before anything is parsed, then to parse
+    it. The second pass authenticates every chunk again, because the file may have changed.
     """
 
     def __init__(self, file: BinaryIO, vault: Vault, report: ProgressCallback) -> None:
@@ -162,7 +162,7 @@ def build_unreadable_error() -> StoreError:
 
 
 class _RecordReader:
-    """Reader of the records in a compressed stream. Holds at most a few chunks in memory."""
+    """Reader of the records in a compressed stream, in bounded memory."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
@@ -205,7 +205,7 @@ class _RecordReader:
 
 @contextlib.contextmanager
 def open_new_file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
-    """Open a file, readable only by its owner, that gets its name once fully written to disk."""
+    """Open a file, private to its owner, that gets its name only once it is complete on disk."""
     if not replace and path.exists():
         raise _build_file_exists_error(path)
     try:

@@ -15,7 +15,7 @@ MAX_PER_HOUR: Final = 5
 
 _MINUTE: Final = timedelta(minutes=1)
 _HOUR: Final = timedelta(hours=1)
-#: Expired rows deleted per call, so the table holds little more than the last hour.
+#: Maximum expired rows deleted per counted code, so the table holds little more than the last hour.
 _PURGE_LIMIT: Final = 10
 
 
@@ -27,8 +27,8 @@ async def reserve(tx: asyncpg.Connection, phone_number: str, now: datetime) -> i
            RETURNING sent_at""",
         phone_number,
     )
-    # Timestamps far in the future were recorded before the clock was set back.
-    recent = sorted(moment for moment in row["sent_at"] if now - _HOUR < moment < now + _HOUR)
+    # A time more than an hour ahead was recorded before the clock was set back.
+    recent = sorted(time for time in row["sent_at"] if now - _HOUR < time < now + _HOUR)
     wait = _compute_wait(recent, now)
     if wait is None:
         await tx.execute(

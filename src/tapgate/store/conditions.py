@@ -36,10 +36,10 @@ class Conditions:
             self.add(condition.format(self.bind(value)))
 
     def where_word(self, column: str, word: str | None) -> None:
-        """Compare a column with a word of a fixed set, which is inlined in the statement.
+        """Require that a column equals a word of a fixed set, unless the word is None.
 
-        PostgreSQL then plans for the frequency of that word and can use a partial index for it,
-        even with a cached plan.
+        The word is inlined in the statement. PostgreSQL then plans for the frequency of that word
+        and can use a partial index for it, even with a cached plan.
         """
         if word is not None:
             assert _WORD.fullmatch(word), "not a word of a fixed set"
@@ -48,9 +48,9 @@ class Conditions:
     def add_unselective(self, condition: str) -> None:
         """Add a condition that PostgreSQL estimates to match 199 of 200 rows.
 
-        Without this, a condition that has no statistics or that is correlated with another makes
-        the planner expect almost no rows. It then reads and sorts all rows instead of stopping when
-        a page is full.
+        For a condition that has no statistics or that is correlated with another, the planner would
+        expect almost no rows. It would then read and sort all matching rows instead of stopping
+        when a page is full.
         """
         self.add(f"nullif({condition}, false) IS NOT NULL")
 
@@ -64,11 +64,12 @@ class Conditions:
         fold: str = "lower",
         spellings: Callable[[str], Iterable[str]] = lambda word: (word,),
     ) -> None:
-        """Match a whole identifier, or words that all occur in the column.
+        """Require that the ID equals the text, or that each word of the text occurs in the column.
 
-        `fold` normalizes the case of each word. Words of three or more characters use the column's
-        trigram index. At least one such word is required, because otherwise every row would be
-        read. A word matches in any of its spellings.
+        The ID is compared if `id_column` is given and the text is an ID with `prefix`. A word
+        occurs if any of its `spellings` does. `fold` is the SQL function that normalizes case. A
+        word whose spellings all have at least three characters uses the column's trigram index. A
+        text without such a word is rejected, because every row would be read.
         """
         if text is None:
             return
@@ -89,7 +90,7 @@ class Conditions:
 
     def _build_match(self, text: str, column: str, indexed: bool) -> str:
         occurs = f"strpos({column}, {text}) > 0"
-        # The index knows which trigrams occur, but not where.
+        # The index finds rows with all trigrams; `strpos` checks that they are adjacent.
         return f"{occurs} AND trigrams({column}) @> trigrams({text})" if indexed else occurs
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Connections to the database of a URL, directly or through PgBouncer in session mode.
+"""Connections to a database, directly or through PgBouncer in session mode.
 
 Session settings are applied after connecting, because PgBouncer rejects most of them as startup
 parameters.
@@ -15,8 +15,8 @@ import asyncpg
 from tapgate.store import StoreError
 from tapgate.store.url import DatabaseUrl, parse_url
 
-#: How long the probe waits for a second connection. A pooler in session mode whose pool is
-#: exhausted does not serve it, which is the expected behavior of that mode.
+#: How long the probe waits for a server process for its second connection. A pooler in session mode
+#: provides none while its pool is exhausted, so a timeout is not an error.
 _PROBE_TIMEOUT_SECONDS = 2.0
 _PROBE_ROUNDS = 3
 _APPLICATION_NAME = "application_name"
@@ -28,7 +28,7 @@ _APPLY_SETTINGS = """
 
 #: Failures after which the next host of the URL is tried.
 _FAILOVER_ERRORS = (OSError, asyncpg.CannotConnectNowError, asyncpg.TargetServerAttributeNotMatched)
-#: Prepared statements fail when clients share a connection between transactions.
+#: Errors of prepared statements if a pooler shares server connections between transactions.
 _SHARED_CONNECTION_ERRORS = (
     asyncpg.DuplicatePreparedStatementError,
     asyncpg.InvalidSQLStatementNameError,
@@ -40,7 +40,7 @@ _NOT_SESSION_MODE = (
     " pool_mode = session (PgBouncer), or connect to PostgreSQL directly"
 )
 
-#: URLs behind a pooler that is known to run in session mode.
+#: URLs whose pooler has passed the session mode check.
 _session_pooled_urls: set[str] = set()
 
 
@@ -53,7 +53,8 @@ async def open_connection(
 ) -> asyncpg.Connection:
     """Connect to the first available host of the URL.
 
-    `settings` override the settings of the URL, except for the application name.
+    `settings` override the settings of the URL, except for the application name. Raise StoreError
+    if a pooler does not run in session mode.
     """
     target = parse_url(url)
     session = {**target.settings, **(settings or {})}
@@ -80,7 +81,7 @@ async def open_connection(
 
 
 def _get_timeout(target: DatabaseUrl, default: float) -> float:
-    """Return the timeout per host, so an unresponsive host leaves time for the next one."""
+    """Return the timeout per host: `connect_timeout`, or the default divided among the hosts."""
     seconds = target.numeric_parameters.get("connect_timeout", 0)
     return float(seconds) if seconds > 0 else default / len(target.hosts)
 
@@ -135,11 +136,11 @@ def _set_keepalives(connection: asyncpg.Connection, numbers: Mapping[str, int]) 
 async def _require_session_mode(
     connection: asyncpg.Connection, pid: int, target: DatabaseUrl, seconds: float
 ) -> None:
-    """Require that the connection keeps its PostgreSQL process.
+    """Require that the connection keeps its PostgreSQL server process.
 
-    Raise a StoreError or one of `_SHARED_CONNECTION_ERRORS` if it does not. A pooler in transaction
-    mode serves the second client from the process that the first one used, or serves the first one
-    from several processes in turn.
+    Raise StoreError or one of `_SHARED_CONNECTION_ERRORS` if it does not. A pooler in transaction
+    mode assigns the same process to a second connection, or several processes in turn to the first
+    connection.
     """
     pids = set()
     other = await _connect(target, seconds, None)

@@ -15,7 +15,7 @@ from tapgate.store.url import parse_url
 
 T = TypeVar("T")
 
-#: Timeout for a statement, and for acquiring a connection.
+#: Timeout of a statement, of connecting, and of waiting for a pooled connection.
 DATABASE_TIMEOUT_SECONDS = 4.0
 
 _SESSION_SETTINGS = {
@@ -111,9 +111,9 @@ class Database:
 
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[asyncpg.Connection]:
-        """Open a database transaction.
+        """Open a database transaction that commits on exit and rolls back on an exception.
 
-        If the connection is lost during the commit, the outcome is unknown.
+        If the connection is lost during the commit, raise 503: the outcome is unknown.
         """
         async with self.connection() as tx:
             transaction = tx.transaction()
@@ -139,7 +139,7 @@ class Database:
         return await self._execute(lambda connection: connection.execute(sql, *arguments))
 
     async def _execute(self, statement: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
-        """Run one statement on a pooled connection, which is all that most requests need."""
+        """Run one statement on a pooled connection."""
         connection = await self._acquire()
         try:
             return await statement(connection)
@@ -183,7 +183,7 @@ def _is_connection_loss(error: BaseException, connection: Any) -> bool:
 
 
 def _terminate(connection: Any) -> None:
-    """Terminate without a graceful close: the server is not responding."""
+    """Terminate without a graceful close, which could block."""
     if not connection.is_closed():
         connection.terminate()
 

@@ -1,7 +1,7 @@
 """Embedded PostgreSQL: a regular server in the data folder, owned by this process.
 
-It has no TCP port. Access is controlled by the socket's folder, which is accessible only to its
-owner: only the server's user and root can connect.
+The server has no TCP port. Its socket is in a folder that is accessible only to the folder's owner,
+so only the server's user and root can connect.
 """
 
 import contextlib
@@ -49,8 +49,8 @@ def _find_package_folder() -> Path:
 
 
 PROGRAMS_DIR = _find_package_folder() / "pginstall18" / "bin"
-#: Copies of the programs, for installations that the server's user cannot read. Not in the data
-#: folder, which is closed to other users.
+#: Copies of the programs, for packages that the server's user cannot read. Not in the data folder,
+#: which other users cannot access.
 PROGRAM_COPIES_DIR = Path("/var/lib/tapgate-programs")
 
 
@@ -61,7 +61,7 @@ class EmbeddedPostgres:
         self.data_dir = data_dir.resolve()
         self._pgdata = self.data_dir / "pgdata"
         self._owner_lock = FileLock(self.data_dir / "lock")
-        # Inherited by all server processes, so it is held until the last of them exits.
+        # All server processes inherit this lock, so it is held until the last of them exits.
         self._server_lock = FileLock(self.data_dir / "pgdata.lock")
         self._server: subprocess.Popen[bytes] | None = None
         self._socket_dir = self._choose_socket_dir()
@@ -77,9 +77,10 @@ class EmbeddedPostgres:
         return self._server is not None and self._server.poll() is None
 
     def start(self) -> str:
-        """Start the server and return the URL of the database, which is ready for connections.
+        """Start the server, create the database if necessary, and return its URL.
 
-        Can be called again after the server has died.
+        Can be called again after the server has died. Raise FolderInUseError if another process
+        holds the data folder, or StoreError if the server does not start.
         """
         if self.is_alive:
             return self.url
@@ -97,7 +98,7 @@ class EmbeddedPostgres:
         return self.url
 
     def stop(self) -> None:
-        """Shut down the server gracefully and release the data folder."""
+        """Shut down the server, by force after a timeout, and release the data folder."""
         if self._server is not None:
             if self._server.poll() is None:
                 self._server.send_signal(signal.SIGINT)  # fast shutdown
@@ -134,7 +135,7 @@ class EmbeddedPostgres:
         _run_program(create_database, stdin=_CREATE_DATABASE)
 
     def _stop_previous_server(self) -> None:
-        """Stop the server of a killed Tapgate process and remove its stale files."""
+        """Stop the server of a killed Tapgate process and remove its stale PID file."""
         self._server_lock.release()
         deadline = time.monotonic() + _STOP_TIMEOUT_SECONDS
         is_signaled = False
@@ -180,7 +181,7 @@ class EmbeddedPostgres:
         unfinished.rename(self._pgdata)
 
     def _choose_socket_dir(self) -> Path:
-        """Return the cluster's folder, or a folder with a shorter path if that one is unusable."""
+        """Return the cluster's folder, or a temporary one if the path is too long or has commas."""
         path = str(self._pgdata)
         if "," not in path and len(os.fsencode(path)) + len(_SOCKET_NAME) < _SOCKET_PATH_LIMIT:
             return self._pgdata
@@ -251,11 +252,11 @@ def _open_private(path: str, flags: int) -> int:
 
 @contextlib.contextmanager
 def _open_reachable_path(folder: Path, user: ServerUser) -> Iterator[tuple[Path, tuple[int, ...]]]:
-    """Yield a path to `folder` that works for `user`, and the descriptors it depends on.
+    """Yield a path to `folder` that `user` can access, and the descriptors to pass with it.
 
-    Root's folders are often closed to other users (`/root` has mode 0700). Changing their mode
-    would expose their other contents, so the server gets an open descriptor of its folder instead.
-    Linux resolves `/proc/self/fd/N` without searching the parent folders.
+    Other users often cannot access root's folders (`/root` has mode 0700). Changing the mode of
+    such a folder would expose its other contents, so the server inherits an open descriptor of
+    `folder` instead. Linux resolves `/proc/self/fd/N` without searching the parent folders.
     """
     if user.can_search(folder):
         yield folder, ()
@@ -276,7 +277,7 @@ def _open_reachable_path(folder: Path, user: ServerUser) -> Iterator[tuple[Path,
 def prepare_programs(user: ServerUser) -> Path:
     """Return the folder of PostgreSQL programs that `user` can run, copying them if necessary.
 
-    A package in a private folder stays private: its programs are copied, once per version, to a
+    If the package is in a private folder, its programs are copied, once per installed version, to a
     folder that root owns and all users can read.
     """
     libraries = PROGRAMS_DIR.parents[2] / f"{_POSTGRES_PACKAGE}.libs"
@@ -315,7 +316,7 @@ def prepare_programs(user: ServerUser) -> Path:
 
 
 def _copy_readable(source: Path, target: Path) -> None:
-    """Copy a folder, following symbolic links, and make it readable for all users."""
+    """Copy a folder, following symbolic links, and make the copy readable for all users."""
     shutil.copytree(source, target, ignore_dangling_symlinks=True)
     for path in (target, *target.rglob("*")):
         path.chmod(0o755 if path.stat().st_mode & stat.S_IXUSR else 0o644)
@@ -340,7 +341,7 @@ def _run_program(command: Sequence[str | Path], *, stdin: str = "", **options: A
 
 
 def _build_server_settings() -> dict[str, str]:
-    """Return settings sized to the machine. Durability stays at PostgreSQL's default: on."""
+    """Return settings sized to the machine. The durability settings keep their defaults (on)."""
     memory_mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     return {
         "listen_addresses": "",
@@ -355,7 +356,7 @@ def _build_server_settings() -> dict[str, str]:
         "jit": "off",
         "timezone": "UTC",
         "log_timezone": "UTC",
-        # The gateway receives statement errors. Logging them would store personal data.
+        # Do not log statement errors, which may contain personal data: the gateway receives them.
         "log_min_messages": "log",
         "log_error_verbosity": "terse",
         "log_checkpoints": "off",

@@ -16,8 +16,8 @@ class AlreadyRunningError(Exception):
 class ExclusiveJob:
     """Advisory lock that is held while a job runs.
 
-    A process opens at most one connection per job: while the job runs in this process, further
-    callers are rejected before a connection is opened.
+    A process opens at most one connection per job and database: while the job runs in this process,
+    further callers are rejected before a connection is opened.
     """
 
     def __init__(self, lock_key: int) -> None:
@@ -28,7 +28,11 @@ class ExclusiveJob:
     async def acquire_connection(
         self, database: Database, *, wait_seconds: float = 0
     ) -> AsyncIterator[asyncpg.Connection]:
-        """Yield the job's connection; wait up to `wait_seconds` for another process to finish."""
+        """Hold the lock for the context and yield the job's connection.
+
+        Raise AlreadyRunningError if the job runs in this process, or still runs in another process
+        after `wait_seconds`.
+        """
         if database in self._running:
             raise AlreadyRunningError
         self._running.add(database)

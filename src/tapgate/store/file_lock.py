@@ -1,4 +1,4 @@
-"""File lock that is released when the processes holding it exit, even after a crash."""
+"""File lock that is released when the last process holding it exits, even after a crash."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""Settings that are fixed when a database is created."""
+"""Settings that cannot change after the first start on a database."""
 
 from tapgate.settings import SettingsError
 from tapgate.store.database import Database
@@ -7,8 +7,8 @@ from tapgate.store.database import Database
 async def check_installation(database: Database, *, secret_fingerprint: str, currency: str) -> None:
     """Store the secret key's fingerprint and the currency on first start; later require the same.
 
-    With another secret key, no PIN would match and no sealed value could be opened. With another
-    currency, every amount in the ledger would change its meaning.
+    Raise SettingsError if one of them differs. With another secret key, no PIN would match and no
+    sealed value could be opened. With another currency, every amount would change its meaning.
     """
     await _require_unchanged(
         database,
@@ -25,12 +25,12 @@ async def check_installation(database: Database, *, secret_fingerprint: str, cur
 
 
 async def _require_unchanged(database: Database, name: str, value: str, reason: str) -> None:
-    first = await database.fetchval(
+    stored = await database.fetchval(
         """INSERT INTO installation (name, value) VALUES ($1, $2)
            ON CONFLICT (name) DO UPDATE SET value = installation.value
            RETURNING value""",
         name,
         value,
     )
-    if first != value:
+    if stored != value:
         raise SettingsError(reason)

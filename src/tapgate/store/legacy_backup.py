@@ -1,8 +1,8 @@
 """Reader for backups of format 1: a `pg_dump` archive, a manifest, and a checksum.
 
 These files are not authenticated, so their content is untrusted. `pg_restore` converts the archive
-to a script without a database. Only table names, rows, and sequence values are taken from that
-script, as data. None of its statements is executed.
+to a script without a database. Only table and column names, rows, and sequence values are taken
+from that script, as data. None of its statements is executed.
 """
 
 import asyncio
@@ -95,7 +95,7 @@ def _strip_main_schema(name: str) -> str:
 
 
 def _read_manifest(file: BinaryIO, report: ProgressCallback) -> Manifest:
-    """Read the manifest, and verify the checksum of the whole file to detect damage."""
+    """Verify the checksum of the whole file and return the manifest."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _LAST_LINE_BYTES - _MAX_MANIFEST_BYTES))
     end = file.read()
@@ -130,7 +130,7 @@ async def _start_pg_restore(file: BinaryIO) -> asyncio.subprocess.Process:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
         env={"PATH": os.defpath, "LC_ALL": "C"},
-        start_new_session=True,  # Ctrl-C must reach only Tapgate, which ends it
+        start_new_session=True,  # Ctrl-C must reach only Tapgate, which kills pg_restore
     )
 
 
@@ -151,7 +151,7 @@ class _ScriptReader:
         return line
 
     async def iter_rows(self) -> AsyncIterator[bytes]:
-        """Yield rows up to the line that ends them, which may be the first."""
+        """Yield COPY data up to the end marker, in parts that may end within a row."""
         self._buffer = b"\n" + self._buffer
         is_first = True
         while (end := self._buffer.find(_END_OF_ROWS)) < 0:

@@ -39,9 +39,9 @@ async def migrate(url: str, folder: Path = _MIGRATIONS_DIR) -> list[str]:
     migrations = _load_migrations(folder)
     connection = await open_checked_connection(url)
     try:
-        # A timeout in the database URL is intended for requests.
+        # A statement timeout in the database URL is meant for requests, not for migrations.
         await connection.execute("SET statement_timeout = 0")
-        # The session holds the lock and releases it when it ends. A second process waits, then
+        # The lock is released when the session ends. A concurrent process waits for it and then
         # finds nothing pending.
         await connection.execute("SELECT pg_advisory_lock($1)", MIGRATION_LOCK_KEY)
         await connection.execute(_CREATE_TABLE)
@@ -61,7 +61,7 @@ def _load_migrations(folder: Path) -> list[Migration]:
 
 
 def find_pending(migrations: Sequence[Migration], applied: Mapping[str, str]) -> list[Migration]:
-    """Return the pending migrations in order; raise if they cannot be applied."""
+    """Return the pending migrations in order; raise StoreError if they cannot be applied."""
     known = {migration.name for migration in migrations}
     if newer := sorted(applied.keys() - known):
         raise StoreError(
@@ -77,12 +77,12 @@ def find_pending(migrations: Sequence[Migration], applied: Mapping[str, str]) ->
 
 
 def require_known_migrations(applied: Mapping[str, str]) -> None:
-    """Require that this version can bring a database with these migrations up to date."""
+    """Raise StoreError if this version cannot upgrade a database with these migrations."""
     find_pending(_load_migrations(_MIGRATIONS_DIR), applied)
 
 
 async def create_schema(connection: asyncpg.Connection, applied: Mapping[str, str]) -> None:
-    """Create the schema of these migrations in an empty database, within this transaction.
+    """Run the migrations in `applied` on an empty database, in the current database transaction.
 
     The migrations must have passed `require_known_migrations`. The caller fills schema_migrations.
     """

@@ -29,7 +29,10 @@ class Pool:
         self._all_released = asyncio.Event()
 
     async def acquire(self, timeout_seconds: float) -> asyncpg.Connection:
-        """Return a connection; raise TimeoutError if none becomes available in time."""
+        """Return a connection. Raise TimeoutError if none becomes available in time.
+
+        Raise InterfaceError if the pool is closing.
+        """
         self._require_open()
         connection = self._pop_idle()
         if connection is None:
@@ -51,14 +54,14 @@ class Pool:
         self._in_use.discard(connection)
         if connection.is_closed():
             self._open_count -= 1
-            self._hand_to_waiter(None)
-        elif not self._hand_to_waiter(connection):
+            self._give_to_waiter(None)
+        elif not self._give_to_waiter(connection):
             self._idle.append((connection, asyncio.get_running_loop().time()))
         if self._is_closing and not self._in_use:
             self._all_released.set()
 
     async def close(self) -> None:
-        """Close the pool after waiting for connections in use."""
+        """Wait until no connection is in use, then close all connections."""
         self._is_closing = True
         if self._in_use:
             await self._all_released.wait()
@@ -95,11 +98,11 @@ class Pool:
         try:
             return await waiter
         except BaseException:
-            if not waiter.cancelled():  # handed over after this caller gave up
+            if not waiter.cancelled():  # a result was set after the timeout or cancellation
                 if (connection := waiter.result()) is not None:
                     self.release(connection)
                 else:
-                    self._hand_to_waiter(None)
+                    self._give_to_waiter(None)
             raise
 
     async def _open_connection(self) -> asyncpg.Connection:
@@ -108,11 +111,14 @@ class Pool:
             return await self._connect()
         except BaseException:
             self._open_count -= 1
-            self._hand_to_waiter(None)
+            self._give_to_waiter(None)
             raise
 
-    def _hand_to_waiter(self, connection: asyncpg.Connection | None) -> bool:
-        """Hand a connection to the next waiter; return whether there was one."""
+    def _give_to_waiter(self, connection: asyncpg.Connection | None) -> bool:
+        """Give a connection, or the right to open one, to the next waiter, if any.
+
+        Return whether there was a waiter.
+        """
         while self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():

@@ -2,8 +2,8 @@
 
 One database transaction checks that the database is empty, creates the schema from the migrations
 of this version, loads the rows, compares them with the manifest, revokes sessions and one-time
-codes, and commits. Nothing from the file is executed: its names are looked up in that schema, and
-its rows are COPY data.
+codes, and commits. Nothing from the backup is executed: its names are looked up in the new schema,
+and its rows are COPY data.
 """
 
 import asyncio
@@ -46,7 +46,8 @@ _SELECT_OBJECTS = """
                         AND d.deptype IN ('e', 'i', 'a'))
     ORDER BY c.relname"""
 
-#: Credentials that may have been revoked after the backup. Their owners can obtain new ones.
+#: Table to statement. These credentials may have been revoked after the backup. Their owners can
+#: obtain new ones.
 _REVOKE_STATEMENTS = {
     "sessions": "UPDATE sessions SET ended_at = now() WHERE ended_at IS NULL",
     "refresh_tokens": "DELETE FROM refresh_tokens",
@@ -62,7 +63,7 @@ _ADVANCE_DELIVERY_SEQUENCE = """
 
 
 class BackupSource(Protocol):
-    """Opened backup."""
+    """Backup file that is open for reading."""
 
     @property
     def manifest(self) -> Manifest: ...
@@ -73,7 +74,7 @@ class BackupSource(Protocol):
 
     @property
     def sequences(self) -> Mapping[str, tuple[int, bool]]:
-        """Available after all tables have been read."""
+        """Last value and `is_called` by sequence, complete once all tables have been read."""
         ...
 
     @property
@@ -82,19 +83,19 @@ class BackupSource(Protocol):
         ...
 
 
-#: Receives a description of the progress.
+#: Receives a text that describes the progress.
 ProgressCallback = Callable[[str], None]
 
 
 def require_restorable(
     manifest: Manifest, *, secret_fingerprint: str, currency: str, clock: Clock = system_clock
 ) -> None:
-    """Reject a backup that could not run with these settings or would reuse identifiers."""
+    """Raise StoreError if the backup does not match the settings or IDs could be reused."""
     require_known_migrations(manifest.migrations)
     if manifest.secret_fingerprint not in (None, secret_fingerprint):
         raise StoreError(
             f"the backup uses secret key {manifest.secret_fingerprint!a}, but the configured key is"
-            f" {secret_fingerprint}. Set TAPGATE_SECRET_KEY to the key of the backup, or copy its"
+            f" {secret_fingerprint}. Set TAPGATE_SECRET_KEY to its key, or copy the original"
             " secrets.json to the data folder"
         )
     if manifest.currency not in (None, currency):
@@ -108,9 +109,9 @@ def require_restorable(
 async def restore_backup(
     url: str, source: BackupSource, report: ProgressCallback, clock: Clock = system_clock
 ) -> list[str]:
-    """Fill the database, which must be empty.
+    """Restore a backup into the database, which must be empty.
 
-    Return the names of tables in the backup that are not Tapgate's and were not restored.
+    Return the names of the tables in the backup that Tapgate does not define, which are skipped.
     """
     connection = await open_checked_connection(url)
     try:
@@ -133,7 +134,7 @@ async def restore_backup(
 async def _commit(
     transaction: asyncpg.transaction.Transaction, connection: asyncpg.Connection, url: str, tx: str
 ) -> None:
-    """Commit; if the connection is lost, find out whether the commit succeeded."""
+    """Commit. After a lost connection or cancellation, find out whether the commit succeeded."""
     try:
         await transaction.commit()
     except (asyncio.CancelledError, *DATABASE_ERRORS) as error:
@@ -146,11 +147,11 @@ async def _commit(
 
 
 async def _is_committed(url: str, tx: str) -> bool:
-    """Return whether the database recorded the transaction as committed."""
+    """Return whether the database transaction is committed. Raise StoreError if unknown."""
     try:
         connection = await open_checked_connection(url)
         try:
-            # The first session holds this lock until its transaction has ended.
+            # The restoring session holds this lock until its database transaction has ended.
             await connection.execute("SELECT pg_advisory_lock($1)", MIGRATION_LOCK_KEY)
             status = await connection.fetchval("SELECT pg_xact_status($1::text::xid8)", tx)
         finally:

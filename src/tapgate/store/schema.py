@@ -1,7 +1,7 @@
 """Tables of an installation as found in the database catalog, and their preparation for loading.
 
-Names in statements come only from the database's own catalog. A name from any other source is
-looked up here first and never becomes part of a statement.
+Names in statements come only from the database's own catalog. A name from any other source, such as
+a backup, is looked up in the catalog and never becomes part of a statement.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ import asyncpg
 
 from tapgate.store import StoreError
 
-#: The schema that migrations name. All other tables are in the first schema of the search path.
+#: The only schema that migrations name. Other tables are in the first schema of the search path.
 MESSENGER_SCHEMA = "messenger"
 
 _SELECT_TABLES = """
@@ -37,7 +37,7 @@ _SELECT_FOREIGN_KEYS = """
     ORDER BY conrelid::regclass::text, conname"""
 
 #: Excludes indexes that back constraints: rows are loaded roughly in primary key order, so these
-#: are cheap to maintain.
+#: indexes are cheap to maintain during loading.
 _SELECT_INDEXES = """
     SELECT format('DROP INDEX %s', indexrelid::regclass) AS remove,
            pg_get_indexdef(indexrelid) AS restore
@@ -94,8 +94,8 @@ async def prepare_for_loading(
 ) -> Sequence[tuple[str, str]]:
     """Empty all tables, disable triggers, and drop indexes and foreign keys.
 
-    Indexes and foreign keys are faster to build after loading. Return the steps that restore
-    everything, each as a label and a statement.
+    Indexes and foreign keys are faster to build after loading. Return the steps that rebuild them
+    and enable the triggers, each as a label and a statement.
     """
     tables = [table.quoted for table in schema.tables.values()]
     foreign_keys, indexes = [

@@ -1,10 +1,10 @@
 """File stream that is encrypted and authenticated with a key derived from the secret key.
 
 After a header (magic, the secret key's fingerprint, a random salt) the file is a sequence of
-AES-256-GCM chunks. The nonce of a chunk is its number and whether it is the last one, and the
-header is its associated data. A chunk that was changed, moved, repeated, dropped, or appended
-therefore fails to decrypt, as does anything after the last chunk. All chunks but the last have the
-same size, so no length is read from the file before it is authenticated.
+AES-256-GCM chunks. A chunk's nonce encodes its index and a last-chunk flag, and the header is its
+associated data. Decryption therefore fails if a chunk was changed, moved, repeated, dropped or
+appended. All chunks but the last have the same size, so the file contains no lengths that would be
+used before they are authenticated.
 """
 
 import os
@@ -19,7 +19,7 @@ from tapgate.vault import Vault
 
 MAGIC: Final = b"tapgate-backup 2\n"
 CHUNK_BYTES: Final = 1 << 20
-_PURPOSE = "backup"
+_KEY_PURPOSE = "backup"
 _KEY_ID_BYTES = 4
 _SALT_BYTES = 32
 _TAG_BYTES = 16
@@ -38,7 +38,7 @@ class SealedWriter:
 
     def write(self, data: bytes) -> None:
         self._buffer += data
-        # Keep a full buffer, because its chunk may turn out to be the last one.
+        # Keep up to one full chunk in the buffer, because it may be the last one.
         while len(self._buffer) > CHUNK_BYTES:
             self._write_chunk(bytes(self._buffer[:CHUNK_BYTES]), is_last=False)
             del self._buffer[:CHUNK_BYTES]
@@ -59,7 +59,10 @@ def is_sealed(file: BinaryIO) -> bool:
 
 
 def read_sealed(file: BinaryIO, vault: Vault) -> Iterator[bytes]:
-    """Yield the authenticated chunks of a file; the last one only if the file ends there."""
+    """Yield the decrypted chunks; raise `StoreError` if the file is altered or truncated.
+
+    Also raise `StoreError` if the file was sealed with another secret key.
+    """
     file.seek(0)
     header = file.read(_HEADER_BYTES)
     if len(header) < _HEADER_BYTES or not header.startswith(MAGIC):
@@ -68,28 +71,28 @@ def read_sealed(file: BinaryIO, vault: Vault) -> Iterator[bytes]:
     if key_id != vault.key_id:
         raise StoreError(
             f"it was created with secret key {key_id}, but the configured key is {vault.key_id}."
-            " Set TAPGATE_SECRET_KEY to the key of the backup, or copy its secrets.json to the data"
+            " Set TAPGATE_SECRET_KEY to its key, or copy the original secrets.json to the data"
             " folder"
         )
     cipher = _create_cipher(vault, salt)
     chunk, number = file.read(CHUNK_BYTES + _TAG_BYTES), 0
     while True:
-        following = file.read(CHUNK_BYTES + _TAG_BYTES)
+        next_chunk = file.read(CHUNK_BYTES + _TAG_BYTES)
         try:
-            yield cipher.decrypt(_build_nonce(number, is_last=not following), chunk, header)
+            yield cipher.decrypt(_build_nonce(number, is_last=not next_chunk), chunk, header)
         except (InvalidTag, ValueError):  # ValueError: shorter than a tag
             raise _build_altered_error() from None
-        if not following:
+        if not next_chunk:
             return
-        chunk, number = following, number + 1
+        chunk, number = next_chunk, number + 1
 
 
 def _create_cipher(vault: Vault, salt: bytes) -> AESGCM:
-    return AESGCM(vault.derive_key(_PURPOSE, salt))
+    return AESGCM(vault.derive_key(_KEY_PURPOSE, salt))
 
 
 def _build_nonce(number: int, *, is_last: bool) -> bytes:
-    """Return the nonce of a chunk. It is unique, because every file has its own key."""
+    """Return the nonce of a chunk, which is unique per file; every file has its own key."""
     return number.to_bytes(11, "big") + bytes([is_last])
 
 

@@ -31,7 +31,7 @@ class ServerUser(NamedTuple):
             os.chown(folder, self.uid, self.gid)
 
     def can_search(self, folder: Path) -> bool:
-        """Return whether this user may search `folder` and all its parents, links resolved."""
+        """Return whether this user may search `folder`, its resolved path and all their parents."""
         real = folder.resolve()
         return self.is_current_user or all(
             self._has_access(path, search_only=True)
@@ -39,7 +39,7 @@ class ServerUser(NamedTuple):
         )
 
     def can_run(self, programs: Path) -> bool:
-        """Return whether this user may read everything installed and execute its programs."""
+        """Return whether this user may read all files in a folder and execute its programs."""
         return self.can_search(programs) and all(
             self._can_use(path) for path in programs.resolve().rglob("*")
         )
@@ -55,7 +55,7 @@ class ServerUser(NamedTuple):
         return self.can_search(target.parent) and self._has_access(target)
 
     def _has_access(self, path: Path, *, search_only: bool = False) -> bool:
-        """Return whether the mode bits grant access. The user is in no group but its own."""
+        """Return whether the mode bits grant access. The server has no supplementary groups."""
         status = path.stat()
         mode = status.st_mode
         shift = 6 if status.st_uid == self.uid else 3 if status.st_gid == self.gid else 0
@@ -79,10 +79,10 @@ def resolve_server_user(pgdata: Path) -> ServerUser:
 
 
 def _create_user() -> ServerUser | None:
-    """Create the system user.
+    """Create the system user. Return None if `useradd` is missing or fails.
 
     Concurrent runs of `useradd` overwrite each other's entries. A lock ensures that one process
-    creates the user and later ones find it.
+    creates the user and the others find it.
     """
     command = ["useradd", "--system", "--user-group", "--no-create-home"]
     with Path("/etc/passwd").open() as accounts:

@@ -4,8 +4,9 @@ A change is published in its database transaction. `wait_for_acks` then requests
 from every listening process. Notifications arrive in commit order, so a process that acknowledges
 has run the handlers of all changes committed before.
 
-A process registers as a listener only after LISTEN, and trusts its caches only after registering. A
-process that is not registered therefore has no stale entries to invalidate.
+A process registers as a listener only after LISTEN, and uses its caches only after registering. A
+process that has not registered yet therefore serves no stale values. A process that loses its
+connection silently may serve stale values until a heartbeat detects the loss.
 """
 
 import asyncio
@@ -63,14 +64,14 @@ class Signals:
     def on_reconnect(self, handler: Callable[[], None]) -> None:
         """Register a handler that runs whenever listening starts or resumes.
 
-        Changes may have been missed before.
+        Changes published before that may have been missed.
         """
         self._reconnect_handlers.append(handler)
 
     async def start(self) -> None:
         """Start listening in the background.
 
-        Returns once connected or after a timeout. Connection attempts continue in the background.
+        Return once connected, or after a timeout while connection attempts continue.
         """
         self._task = asyncio.create_task(self._keep_listening())
         await _wait_for_event(self._connected, timeout_seconds=_QUERY_TIMEOUT_SECONDS)
@@ -83,7 +84,7 @@ class Signals:
             self._task = None
 
     async def publish(self, tx: asyncpg.Connection, topic: str, payload: str) -> Ticket:
-        """Publish a change as part of the database transaction; it is delivered on commit."""
+        """Publish a change when `tx` commits. Return a ticket for `wait_for_acks`."""
         message = msgspec.json.encode((topic, payload)).decode()
         await tx.execute("SELECT pg_notify($1, $2)", _CHANGES_CHANNEL, message)
         return Ticket(secrets.token_hex(8))
@@ -91,7 +92,8 @@ class Signals:
     async def wait_for_acks(self, ticket: Ticket) -> None:
         """Wait until all listening processes have acknowledged, for at most one second.
 
-        Call this after the commit of the database transaction that published the change.
+        A timeout is not an error. Call this after the commit of the database transaction that
+        published the change.
         """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_ACK_TIMEOUT_SECONDS):
@@ -165,7 +167,7 @@ class Signals:
             await connection.add_listener(_CHANGES_CHANNEL, self._on_change)
             await connection.add_listener(_ACK_REQUESTS_CHANNEL, self._on_ack_request)
             await connection.add_listener(self._ack_channel, self._on_ack)
-            # The PID known to the connection may be the pooler's.
+            # `get_server_pid` may return a PID of the pooler.
             self._pid = await connection.fetchval("SELECT pg_backend_pid()")
             await connection.execute(f"SET application_name = '{_LISTENER_APPLICATION_NAME}'")
             self._connection = connection

@@ -1,8 +1,8 @@
 """Database URLs: libpq parameters, validated and translated for asyncpg.
 
-asyncpg sends every unknown parameter to the server as a startup setting. A misspelled `sslmode`
-would thus silently disable encryption, and PgBouncer rejects such connections. This module honors
-each parameter, ignores it if it is known to be harmless, or rejects it.
+asyncpg sends every parameter that it does not know to the server as a startup setting, and
+PgBouncer rejects most of these. This module therefore applies each parameter, ignores it if it has
+no effect here, or rejects the URL, so that a misspelled `sslmode` is never ignored.
 """
 
 import functools
@@ -22,13 +22,13 @@ _DRIVER_PARAMETERS = frozenset(
     " sslcrl sslkey sslmode sslnegotiation sslpassword sslrootcert target_session_attrs".split()
 )
 _FILE_PARAMETERS = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
-#: Location and user of the database; `database` is asyncpg's name for `dbname`.
+#: Location and credentials of the database; `database` is asyncpg's name for `dbname`.
 _LOCATION_PARAMETERS = frozenset("host port user password dbname database".split())
 _NUMERIC_PARAMETERS = frozenset(
     "connect_timeout keepalives keepalives_count keepalives_idle keepalives_interval"
     " tcp_user_timeout".split()
 )
-#: Values that have no effect here. Any other value requests a feature that asyncpg lacks.
+#: Parameter to values that have no effect here. Other values request features that asyncpg lacks.
 _IGNORED_PARAMETERS: Mapping[str, frozenset[str]] = {
     "channel_binding": frozenset({"disable", "prefer"}),
     "client_encoding": frozenset({"auto", "utf8", "utf-8"}),
@@ -44,7 +44,7 @@ _SESSION_SETTINGS = frozenset(
     "application_name idle_in_transaction_session_timeout lock_timeout search_path"
     " statement_timeout".split()
 )
-#: Settings that could lose an acknowledged payment, skip triggers, or corrupt text.
+#: Settings that could lose an acknowledged commit, skip triggers, or corrupt data.
 _DANGEROUS_SETTINGS = frozenset(
     "client_encoding session_replication_role standard_conforming_strings synchronous_commit"
     " zero_damaged_pages".split()
@@ -56,7 +56,7 @@ _PORT_PATTERN = re.compile(r":\d*$")
 
 
 class DatabaseUrl(NamedTuple):
-    dsn: str  # contains neither the location nor the password
+    dsn: str  # contains neither the location nor the user and password
     hosts: Sequence[tuple[str | None, int | None]]
     user: str | None
     password: str | None
@@ -70,7 +70,7 @@ class DatabaseUrl(NamedTuple):
 
 @functools.lru_cache(maxsize=16)
 def parse_url(url: str) -> DatabaseUrl:
-    """Parse and validate a URL. Error messages never quote parts that may contain a password."""
+    """Parse and validate a URL, or raise StoreError. Messages quote neither user nor password."""
     try:
         return _parse(urlsplit(url))
     except ValueError:  # its message may contain the password
@@ -179,7 +179,11 @@ def _parse_options(options: str) -> dict[str, str]:
 
 
 def _build_system_tls(driver: dict[str, str]) -> ssl.SSLContext | None:
-    """Return a context for `sslrootcert=system`: the system's CAs with full verification."""
+    """Return a TLS context for `sslrootcert=system`, or None for any other value.
+
+    The context trusts the system's CAs and verifies the host name. The TLS parameters that it
+    replaces are removed from `driver`.
+    """
     if driver.get("sslrootcert") != "system":
         return None
     if driver.pop("sslmode", "verify-full") != "verify-full":
@@ -200,7 +204,7 @@ def _parse_hosts(
         parsed_hosts = [urlsplit(f"//{host}") for host in location.split(",")]
         if not all(host.hostname for host in parsed_hosts):
             raise _build_url_error("has an empty host")
-        # `hostname` is lowercased, but the host may be a percent-encoded socket folder.
+        # `hostname` is lowercased, but the host may be the percent-encoded path of a socket folder.
         names = [unquote(_PORT_PATTERN.sub("", host.netloc)).strip("[]") for host in parsed_hosts]
         ports = [host.port for host in parsed_hosts]
         if "port" in query and not any(ports):
