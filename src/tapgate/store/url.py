@@ -70,7 +70,10 @@ class DatabaseUrl(NamedTuple):
 
 @functools.lru_cache(maxsize=16)
 def parse_url(url: str) -> DatabaseUrl:
-    """Parse and validate a URL, or raise StoreError. Messages quote neither user nor password."""
+    """Parse and validate a URL, or raise StoreError.
+
+    Error messages do not quote the user or the password, if the URL encodes them correctly.
+    """
     try:
         return _parse(urlsplit(url))
     except ValueError:  # its message may contain the password
