@@ -102,8 +102,8 @@ class Ledger:
         self._pending: deque[PendingCommand] = deque()
         self._wakeup = asyncio.Event()
         self._is_stopping = False
-        #: Processes one batch at a time. A second worker would often wait for rows that the first
-        #: has locked, and batches would be half as large (measured in docs/benchmarks.md).
+        #: Processes one batch at a time. Two concurrent batches were slower (docs/benchmarks.md):
+        #: they are smaller, and wait for rows that the other batch has locked.
         self._worker: asyncio.Task[None] | None = None
         self._rules: Rules | None = None
         self._rules_version = 0

@@ -76,7 +76,7 @@ class Card(msgspec.Struct, gc=False):
     is_changed: bool = False
 
     def get_usage(self, today: date) -> tuple[int, int]:
-        """Return today's amounts that count toward the card's daily limit and the no-PIN limit."""
+        """Return today's amounts that count toward the card's daily and no-PIN limits."""
         if self.usage_day is None or self.usage_day < today:
             return 0, 0
         return self.day_spent, self.day_unpinned
