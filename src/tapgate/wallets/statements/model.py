@@ -61,9 +61,9 @@ class Period(NamedTuple):
 def parse_period(request: StatementRequest) -> Period:
     period = Period(date.fromisoformat(request.from_date), date.fromisoformat(request.to_date))
     if period.first.year not in _ALLOWED_YEARS:
-        raise invalid_field("from_date", "is too far from today")
+        raise invalid_field("from_date", "must be in a year from 1000 to 9998")
     if period.last.year not in _ALLOWED_YEARS:
-        raise invalid_field("to_date", "is too far from today")
+        raise invalid_field("to_date", "must be in a year from 1000 to 9998")
     if period.first > period.last:
         raise invalid_field("from_date", "must not be after to_date")
     if (period.last - period.first).days >= MAX_PERIOD_DAYS:
