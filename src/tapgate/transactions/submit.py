@@ -145,8 +145,8 @@ async def submit(
 async def _is_payee_hidden(request: RequestContext, payee: Party) -> bool:
     """Return whether the payee is a restricted subscriber hidden from the caller.
 
-    The payer is not checked: with the payer's PIN, the subscriber has authorized the request, and
-    routes whose receipt contains the payer's balance check access to the payer if there is no PIN.
+    A subscriber who pays is not checked here: a caller without full disclosure must send the
+    payer's PIN, or the route has already checked access to the payer.
     """
     audience = (request.services.database, request.caller, request.services.clock())
     match payee:
