@@ -47,7 +47,7 @@ async def test_fee_tier_can_be_added(tab: Tab, ada: Admin) -> None:
         await dialog.get_by_label("Tier 3: up to").fill("10")
         await dialog.get_by_label("Tier 3: percent").fill("0.75")
         await dialog.get_by_role("button", name="Save").click()
-        await expect(dialog).to_contain_text("must be greater than in the previous step")
+        await expect(dialog).to_contain_text("must be greater than in the previous tier")
         assert await tab.find_axe_violations() == []
         await dialog.get_by_label("Tier 3: up to").fill("900000")
         await dialog.get_by_role("button", name="Save").click()

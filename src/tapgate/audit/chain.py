@@ -31,24 +31,25 @@ from tapgate.store.database import Database
 GENESIS = bytes(32)
 #: Interval at which each process checks for entries to seal.
 SEAL_INTERVAL_SECONDS = 1.0
-#: Small enough that hashing a batch does not delay the requests of the process.
+#: Small enough that hashing a batch does not noticeably delay the requests of the process.
 _BATCH_SIZE = 500
 _FETCH_SIZE = 200
-#: A checkpoint stays this many entries behind the end, so recent entries are always verified.
+#: A checkpoint stays at least this many sealed entries behind the end, so that recent entries are
+#: always verified.
 CHECKPOINT_LAG = 10_000
 _CHECKPOINT_INTERVAL = 1_000
 _hash_pool = BoundedThreadPool("audit verifications", threads=1, max_pending=8)
 
 
 class Link(NamedTuple):
-    """End of the chain: the sequence number and hash of the last sealed entry."""
+    """Sequence number and hash of a sealed entry."""
 
     sequence: int
     hash: bytes
 
 
 class Checkpoint(NamedTuple):
-    """Verified prefix of the chain: it was intact up to `link`, with this many sealed entries."""
+    """Verified prefix of the chain: it ends at `link` and contains `entries` sealed entries."""
 
     link: Link
     entries: int
@@ -58,7 +59,7 @@ INITIAL_CHECKPOINT = Checkpoint(Link(0, GENESIS), 0)
 
 
 class _HighWaterMark(NamedTuple):
-    """Numbers up to `sequence` are final once all transactions older than `xid` have ended."""
+    """Entries up to `sequence` are final once all transactions older than `xid` have ended."""
 
     sequence: int
     xid: int
@@ -67,8 +68,8 @@ class _HighWaterMark(NamedTuple):
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """Result of verifying the audit log, with the first mismatch if there is one.
 
-    `first_broken` is the ID of the first entry that does not match. If the sealed end itself is
-    missing, it is the sequence number of that end.
+    `first_broken` is the ID of the first entry that does not match. If all entries match but the
+    last sealed entry is missing, it is the sequence number of the missing entry.
     """
 
     valid: bool
@@ -78,7 +79,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sealer:
-    """Background sealer. Any number may run in any process; one is active at a time."""
+    """Background sealer. Every process may run one, but only one seals at a time."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -121,7 +122,7 @@ class Sealer:
         return _HighWaterMark(sequence, xid)
 
     async def _seal_batch(self, mark: _HighWaterMark) -> int | None:
-        """Link the next entries up to the mark.
+        """Seal the next entries up to the mark and return their number.
 
         Return None if they are not final or another sealer is active. The lock on the head ensures
         that only one sealer is active at a time.
@@ -156,8 +157,8 @@ async def verify_from_checkpoint(
 ) -> tuple[Verification, Checkpoint]:
     """Verify the chain from a checkpoint in one snapshot; also return the next checkpoint.
 
-    The chain must also pass through `known`. Entries are loaded a few hundred at a time and hashed
-    off the event loop.
+    The chain must also pass through `known` if it is after `start`. Entries are loaded in batches
+    and hashed in a thread.
     """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         head = await connection.fetchrow("SELECT sequence, hash FROM audit_head")
@@ -182,7 +183,7 @@ class _ChainVerifier:
         self._checkpoints = deque([start])
         self._unsealed_count = 0
         self._head = head
-        #: The link that the chain has yet to pass through.
+        #: The link that the chain must still pass through, if any.
         self._known = known if known.sequence > start.link.sequence else None
         self._first_broken: str | None = None
 
@@ -208,7 +209,7 @@ class _ChainVerifier:
             self._checkpoints.popleft()
 
     def get_checkpoint(self) -> Checkpoint:
-        """Return the last checkpoint that is far enough behind the end."""
+        """Return the last checkpoint far enough behind the end (`CHECKPOINT_LAG`), or the start."""
         return self._checkpoints[0]
 
     def build_result(self) -> Verification:
@@ -245,7 +246,7 @@ def _compute_hash(previous_hash: bytes, row: Mapping[str, Any]) -> bytes:
 
 
 async def _is_final(tx: asyncpg.Connection, mark: _HighWaterMark) -> bool:
-    """Return whether the mark is final.
+    """Return whether all transactions older than the mark's xid have ended.
 
     Call this before reading the entries: their snapshot must not be older than this one.
     """

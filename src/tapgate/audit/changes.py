@@ -4,12 +4,12 @@ import msgspec
 
 from tapgate.audit.trail import Changes
 
-#: Always differs and adds nothing to the timestamp of the entry.
+#: `updated_at` always differs, and the audit entry has its own timestamp.
 _IGNORED_FIELDS = frozenset({"updated_at"})
 
 
 def diff_records(before: msgspec.Struct, after: msgspec.Struct) -> Changes:
-    """Return the fields that differ.
+    """Return the fields that differ, with their old and new values.
 
     Both arguments are public records, so the log uses the field names and formats of the API.
     """

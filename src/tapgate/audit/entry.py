@@ -18,7 +18,7 @@ AuditResult = Annotated[str, Choice("success", "failure", "denied", name="AuditR
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """An audited event, its actor, and its position in the chain (null until sealed)."""
+    """An audited event and its actor. The hashes are null until the entry is sealed."""
 
     id: str
     sequence: int
@@ -54,8 +54,8 @@ def to_record(row: Mapping[str, Any], *, masked: bool = False) -> AuditEntry:
 def encode_canonical(row: Mapping[str, Any]) -> bytes:
     """Return the canonical form: the public record without its hashes, as compact sorted JSON.
 
-    A client that has read the log over HTTP can recompute the chain from it, except for masked
-    entries.
+    A client can therefore recompute the chain from the log that it reads over HTTP, except for
+    masked entries.
     """
     return _encoder.encode(_build_fields(row))
 

@@ -4,15 +4,16 @@ The log is append-only, so a caller that is rejected a hundred times per second 
 entry each time. Per hour, the first rejections of a source (the authenticated actor, or else the
 address) get individual entries, written before the response is sent.
 
-Further rejections are counted by kind, in memory and every second in the database. When the hour is
-over, they become one entry per kind with `occurrences`. The number of kinds is bounded too: beyond
-the limit, counts drop the resource, then the source.
+Further rejections are counted by kind in memory, and the counts are flushed to the database every
+second. After the end of the hour, they become one entry per kind with `occurrences`. The number of
+kinds is also bounded: beyond the limit, counts omit the resource, and those of anonymous callers
+then also the source.
 
 The total limits apply only to anonymous callers, which can come from any number of addresses. The
 number of authenticated callers is limited by their credentials, so only the limits per source apply
 to them, and their entries and counts always name the actor.
 
-A process that is killed loses the counts of its last second, but never an individual entry.
+A killed process loses the counts since its last flush, but never an individual entry.
 """
 
 import asyncio
@@ -95,7 +96,8 @@ class RejectionLog:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._window: datetime | None = None
-        #: Sources, or `all` for the anonymous ones, whose entries for this window are used up.
+        #: Exhausted entry budgets of the current window: sources, or `all` for the common budget of
+        #: all anonymous sources.
         self._exhausted_budgets: set[str] = set()
         self._pending: _PendingCounts = {}
         self._flush_lock = asyncio.Lock()
@@ -144,7 +146,7 @@ class RejectionLog:
     async def _write_entry(
         self, window: datetime, kind: _RejectionKind, origin: Origin
     ) -> str | None:
-        """Add an entry, or return the name of the budget that is exhausted."""
+        """Write an entry and return None, or return the name of the exhausted budget."""
         services = self._services
         async with services.database.transaction() as tx:
             for name, limit in _list_budgets(kind):
@@ -235,7 +237,7 @@ async def _store_count(tx: asyncpg.Connection, count: _RejectionCount) -> None:
 
 
 def _iter_fallback_kinds(kind: _RejectionKind) -> Iterator[_RejectionKind]:
-    """Yield the kind, then the broader kinds it is counted as when there are too many."""
+    """Yield the kind, then the broader kinds to use once the limit on kinds is reached."""
     yield kind
     yield kind.without_resource
     if kind.is_anonymous:
@@ -289,7 +291,7 @@ async def _reserve_budget(
 
 
 def _get_kind(origin: Origin, rejection: RejectedRequest) -> _RejectionKind:
-    """Group anonymous callers by address and authenticated ones by actor."""
+    """Return the kind of a rejection: by address if the caller is anonymous, else by actor."""
     if origin.actor == _ANONYMOUS:
         address = get_address_key(origin.ip or "")
         return _RejectionKind(rejection, f"ip:{address}", _ANONYMOUS, address)

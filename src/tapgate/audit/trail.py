@@ -12,7 +12,7 @@ from tapgate.edge.services import RejectedRequest, Services
 from tapgate.errors import ApiError
 
 Result = Literal["success", "failure", "denied"]
-#: Field to (old value, new value).
+#: field name -> (old value, new value)
 Changes = Mapping[str, tuple[Any, Any]]
 
 _SECRET_WORDS = frozenset({"pin", "password", "secret", "token", "otp", "key"})
@@ -77,7 +77,7 @@ class AuditTrail:
         reason: str | None = None,
         changes: Changes | None = None,
     ) -> None:
-        """Record an action. `resource_id` is None if the action affects many resources."""
+        """Record an action. `resource_id` is None if it does not concern a single resource."""
         await record(
             tx,
             request.services,

@@ -1,9 +1,9 @@
 """Verification of the audit log on request: one at a time, from the last checkpoint.
 
-A checkpoint states that the chain was intact up to an entry. It carries a MAC whose key is not in
-the database. A checkpoint forged together with old entries is therefore detected, and everything is
-verified from the start. An older genuine checkpoint can be restored, but the entries that it covers
-were verified.
+A checkpoint states that the chain was intact up to an entry. It has a MAC whose key is not in the
+database. A checkpoint that was forged together with old entries is therefore detected, and the
+whole chain is verified. An attacker can restore an older genuine checkpoint, but the entries that
+it covers were verified.
 
 The newest entries are always verified. Changes to entries before the checkpoint are found by a full
 verification. A full verification also compares the chain with the checkpoint, which detects a
@@ -34,7 +34,7 @@ _log = structlog.get_logger()
 
 #: Maximum callers waiting for a verification per process.
 MAX_WAITING_CALLERS: Final = 16
-#: How long to wait for another process. A verification from a checkpoint takes less.
+#: Maximum wait for a verification in another process. From a checkpoint, it normally takes less.
 _WAIT_TIMEOUT_SECONDS: Final = 3.0
 _LOCK_KEY: Final = 0x7467_6175  # "tgau"
 _job: Final = ExclusiveJob(_LOCK_KEY)
@@ -51,7 +51,10 @@ class Verifier:
         self._waiting_callers = 0
 
     async def verify(self, *, full: bool) -> Verification:
-        """Verify the log, or join a running verification of this process that covers as much."""
+        """Verify the log, or join a verification of this process that covers at least as much.
+
+        Raises 503 if too many callers are waiting or another process is verifying for too long.
+        """
         if self._waiting_callers >= MAX_WAITING_CALLERS:
             raise _build_busy_error()
         run = self._runs.get(True) or self._runs.get(full)

@@ -1,1 +1,1 @@
-"""Compliance: screening rules, the alerts that they raise, and account limits."""
+"""Compliance: screening rules, alerts, compliance checks and account limits."""

@@ -1,4 +1,4 @@
-"""Creating accounts, and locking one to change its owner's data."""
+"""Account creation and row locks."""
 
 from typing import Any
 
@@ -17,7 +17,10 @@ async def open_account(
     kyc_level: int | None = None,
     overdraft: int = 0,
 ) -> None:
-    """Insert an account. `public_name` is the part of the holder's name that others may see."""
+    """Insert an account of a subscriber, agent, processor or partner.
+
+    `public_name` is the part of the holder's name that other parties may see.
+    """
     assert kind not in chart.PLATFORM_ACCOUNT_KINDS
     await tx.execute(
         """INSERT INTO accounts
@@ -36,8 +39,8 @@ async def open_account(
 
 
 async def lock_account(tx: Any, account_id: int) -> Any:
-    """Lock an account and return its row.
+    """Lock an account and return its row, or None if it does not exist.
 
-    The lock serializes every change to the account's owner: money, PIN and status.
+    The lock serializes all changes to the account's balance and to the owner's PIN and status.
     """
     return await tx.fetchrow("SELECT * FROM accounts WHERE id = $1 FOR NO KEY UPDATE", account_id)

@@ -35,8 +35,8 @@ _UPSERT_PER_AGENT: Final = (
 )
 
 _FIGURE_PATTERN: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,4})?")
-#: Fields that compliance rules write into an alert's details, and how to validate their values.
-#: The rule type is omitted because the alert's type repeats it.
+#: Fields that compliance rules write into an alert's details, with validators of their values. The
+#: rule type is omitted because it is the same as the alert's type.
 _RULE_DETAIL_VALIDATORS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "action": lambda value: value in ("alert", "review", "block"),
     "transaction_type": lambda value: value in chart.TRANSACTION_TYPES,
@@ -46,7 +46,7 @@ _RULE_DETAIL_VALIDATORS: Final[Mapping[str, Callable[[Any], bool]]] = {
 
 
 def remove_personal_details(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Return only the details that a compliance rule wrote. Other fields may be personal data."""
+    """Return only the valid fields that compliance rules write; others may be personal data."""
     return {
         name: value
         for name, value in details.items()
@@ -55,7 +55,7 @@ def remove_personal_details(details: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _PendingAlert(NamedTuple):
-    match: RuleMatch  # the most recent one
+    match: RuleMatch  # the latest match, or the first match of a transaction held for review
     occurrences: int
 
 
@@ -64,8 +64,8 @@ async def raise_alerts(
 ) -> list[int]:
     """Write the alerts for rule matches and return the IDs of the new ones.
 
-    There is one open alert per rule and subject: a further match increments its occurrences.
-    A match that requires review gets a separate alert for each transaction.
+    There is one unresolved alert per rule and subject: a further match increments its occurrences.
+    A transaction held for review gets a separate alert, for the first rule that requires review.
     """
     reviews: dict[int | None, _PendingAlert] = {}
     others: dict[tuple[int, int], _PendingAlert] = {}

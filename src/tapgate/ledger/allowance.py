@@ -1,4 +1,4 @@
-"""Remaining allowance of a subscriber: the limits of the KYC level and the usage so far."""
+"""Allowance of a subscriber: the limits of the KYC level and their current usage."""
 
 from datetime import date
 from typing import Any
@@ -14,7 +14,7 @@ class Allowance(msgspec.Struct, frozen=True, kw_only=True):
     limits: AccountRule
     day_used: int
     month_used: int
-    day: date  # the day that usage counts toward; never earlier than a day already counted
+    day: date  # the day that usage counts toward: today, or a later day that already has usage
 
 
 async def get_allowance(tx: Any, subscriber_id: int, rules: Rules, today: date) -> Allowance | None:

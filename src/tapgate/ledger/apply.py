@@ -1,4 +1,4 @@
-"""Changes that a decision makes to the state, seen by the next decisions of the batch."""
+"""Application of a decision to the in-memory state of its batch."""
 
 from tapgate.ledger import chart
 from tapgate.ledger.state import (
@@ -58,7 +58,11 @@ def _apply_usage(state: State, usage: UsageChange) -> None:
 
 
 def _set_balances(state: State, row: NewTransaction | StoredTransaction) -> None:
-    """Set the resulting balances on a transaction."""
+    """Set the balances of payer and payee after a transaction.
+
+    For a credit-only payee, set `to_balance_offset` instead. Balances of platform accounts are not
+    recorded.
+    """
     if row.from_account is None or row.to_account is None:
         return
     payer, payee = state.accounts[row.from_account], state.accounts[row.to_account]
@@ -103,7 +107,7 @@ def _add_transaction(state: State, row: NewTransaction) -> None:
 
 
 def _add_to_windows(state: State, row: NewTransaction, payer: Account, payee: Account) -> None:
-    """Add a transaction to the windows of the compliance rules that apply to it."""
+    """Count a transaction in the time windows of the compliance rules that apply to it."""
     for subject, rules in state.rules.screening.get(row.type, {}).items():
         for account in get_subject_accounts(subject, payer, payee):
             for rule in rules:
@@ -114,7 +118,7 @@ def _add_to_windows(state: State, row: NewTransaction, payer: Account, payee: Ac
 
 
 def _remove_from_windows(state: State, row: StoredTransaction) -> None:
-    """Remove a rejected transaction from the windows that counted it while it was under review."""
+    """Remove a failed transaction from the time windows that counted it while under review."""
     payer = state.accounts.get(row.from_account or 0)
     for subject, rules in state.rules.screening.get(row.type, {}).items():
         for account in get_subject_accounts(subject, payer, state.accounts[row.to_account]):
@@ -126,7 +130,7 @@ def _remove_from_windows(state: State, row: StoredTransaction) -> None:
 
 
 def _apply_cash_matches(state: State, earned: EarnedCommission, decision: Decision) -> None:
-    """Apply a cash movement and its matches, so that later decisions of the batch see them."""
+    """Apply a cash movement, its matches and the agent's commission remainder to the state."""
     agent = state.agents[earned.agent_id]
     agent.is_changed |= agent.commission_remainder != earned.remainder
     agent.commission_remainder = earned.remainder

@@ -1,7 +1,7 @@
-"""Dry run of a transaction that reports every rejection, not only the first.
+"""Dry run of a transaction for one subscriber, which reports every failed check.
 
-Nothing is moved, stored or counted. The result may be out of date by the time the transaction
-is submitted.
+PINs and the other party are not checked. Nothing is moved, stored or counted. The result may be out
+of date by the time the transaction is submitted.
 """
 
 import msgspec
@@ -12,14 +12,14 @@ from tapgate.ledger.context import Rejection, build_context
 from tapgate.ledger.pin_attempts import PinState
 from tapgate.ledger.state import RuleMatch, State
 
-#: Placeholder for the counterparty, which an assessment does not know.
+#: Placeholder for the other party, which an assessment does not include.
 _UNKNOWN_PARTY = Party("account", 0)
 
 
 class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     fee: int
     fee_payer: str  # sender or receiver
-    rejections: tuple[Rejection, ...] = ()  # status, limits, compliance
+    rejections: tuple[Rejection, ...] = ()  # missing subscriber, status, limits, compliance
     insufficient_funds: Rejection | None = None
     matches: tuple[RuleMatch, ...] = ()  # all matching compliance rules, whatever their action
 

@@ -4,14 +4,16 @@ from typing import Final, NamedTuple
 
 from tapgate.errors import Code
 
-# Accounts of people and companies. They are locked and checked, and never exceed their overdraft.
+# Accounts of people and companies. A batch locks every such account that it debits and keeps its
+# balance within the overdraft.
 WALLET: Final = "wallet"
 FLOAT: Final = "float"
 COMMISSION: Final = "commission"
 SETTLEMENT: Final = "settlement"
 CLEARING: Final = "clearing"
 
-# Platform accounts. They are never locked: their balance is the sum of their entries.
+# Platform accounts. They are never locked, and their stored balance is not updated: the balance is
+# the sum of the entries.
 FEES: Final = "fees"
 COMMISSION_EXPENSE: Final = "commission_expense"
 CASH: Final = "cash"
@@ -68,7 +70,7 @@ CASH_TYPES: Final = frozenset({AGENT_CASHIN, AGENT_CASHOUT})
 LIMITED_TYPES: Final = frozenset(
     {TRANSFER_P2P, TRANSFER, AGENT_CASHOUT, POS_PAYMENT, ONLINE_PAYMENT}
 )
-#: Types that a subscriber can only receive.
+#: Types other than refunds that a subscriber can only receive.
 RECEIVE_ONLY_TYPES: Final = frozenset({AGENT_CASHIN, PARTNER_FUND, PROCESSOR_TRANSFER})
 #: Possible subjects of a compliance rule, and the types in which each can take part.
 PAYER, PAYEE, AGENT = "payer", "payee", "agent"

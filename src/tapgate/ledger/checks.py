@@ -90,7 +90,7 @@ def _check_payee_pin(context: CommandContext) -> Rejection | None:
     rejection = _verify_pin(context, context.payee, context.payee_card, context.command.payee_pin)
     if rejection is None or rejection.details is None:
         return rejection
-    # The request has two PINs: report that the payee's failed, not the payer's.
+    # The request may contain two PINs: report that the payee's PIN failed, not the payer's.
     return rejection._replace(details=rejection.details | {"party": "receiver"})
 
 
@@ -102,7 +102,7 @@ def _verify_pin(
     else:
         holder = account.owner_id if account is not None else None
     if holder is None:
-        return None  # an unlinked card has no PIN; a later check rejects it by status
+        return None  # no PIN: a platform account, or an unlinked card, which a later check declines
     stored = context.state.pins.get(holder)
     if stored is None:
         return Rejection(Code.INVALID_PIN, {"attempts_remaining": 0})
@@ -117,7 +117,8 @@ def _verify_pin(
 def _check_sender_active(context: CommandContext) -> Rejection | None:
     rejection = check_active(context.state, context.payer, context.payer_card, "sender")
     if rejection is None and context.command.payee_pin is not None:
-        # In a cash-out, the agent is the payee but also acts, so the status is checked early.
+        # In a cash-out, the payee is an agent who enters a PIN, so the agent's status is checked
+        # before the limits.
         rejection = check_active(context.state, context.payee, context.payee_card, "receiver")
     return rejection
 
@@ -282,7 +283,7 @@ CHECKS: tuple[Callable[[CommandContext], Rejection | None], ...] = (
     _check_receiver_max_balance,
 )
 
-#: Checks that need only one side, for use while the counterparty is not known.
+#: Checks that need only one party, for assessments, which do not include the other party.
 SENDER_CHECKS: tuple[Callable[[CommandContext], Rejection | None], ...] = (
     _check_sender_active,
     _check_transaction_limit,

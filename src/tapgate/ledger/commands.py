@@ -10,7 +10,7 @@ from tapgate.ledger import chart
 
 
 class Party(msgspec.Struct, frozen=True, gc=False):
-    """Reference to one side of a command: a card, an owner and account kind, or an account ID."""
+    """Reference to a payer or payee: a card, an owner and account kind, or an account ID."""
 
     by: Literal["card", "owner", "account"]
     key: str | int
@@ -45,28 +45,35 @@ def account_party(account_id: int) -> Party:
     return Party("account", account_id)
 
 
-#: Cash that enters or leaves the ledger.
+#: Platform account for cash that enters or leaves the ledger.
 CASH_PARTY = Party("owner", 0, chart.CASH)
 
 
 class ScopedIdempotencyKey(msgspec.Struct, frozen=True, gc=False):
-    """Idempotency key within a scope: a repeated request is replayed instead of executed."""
+    """Idempotency key of a request, unique within its scope."""
 
     scope: str
     request_id: str
     fingerprint: bytes  # hash of the request without its PINs
-    lookup_scopes: tuple[str, ...] = ()  # scopes to search, if other than `scope` alone
+    lookup_scopes: tuple[str, ...] = ()  # scopes to search; if empty, only `scope`
 
 
 class PartnerReference(msgspec.Struct, frozen=True, gc=False):
-    """A partner's reference for a top-up, unique per partner across the API and webhooks."""
+    """A partner's reference for a top-up by API or webhook.
+
+    It is unique among the partner's top-ups that have not failed.
+    """
 
     partner_id: int
     reference: str
 
 
 class TransactionResult(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):
-    """Result of a command, stored with the transaction and returned again by a replay."""
+    """Result of an accepted or declined command.
+
+    It is stored with the transaction, so that a replay returns it again. The result of a review
+    decision is not stored.
+    """
 
     transaction_id: int
     status: str
@@ -82,9 +89,10 @@ class TransactionResult(msgspec.Struct, frozen=True, array_like=True, kw_only=Tr
     original_id: int | None = None
 
 
-#: Callback that writes related rows in the database transaction that executes the command.
-#: The accounts are locked, so it must not wait for a lock whose holder may wait for an account.
-#: An exception fails the command. It is not called for declines, rejections and replays.
+#: Callback that writes related rows in the database transaction that executes the command. The
+#: command's accounts are locked, so the callback must not wait for a lock whose holder may wait for
+#: an account. An exception in the callback fails the command. The callback is not called for
+#: declines, rejections and replays.
 BeforeCommit = Callable[[Any, TransactionResult], Awaitable[None]]
 
 
@@ -98,16 +106,16 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     channel: str
     payer: Party
     payee: Party
-    amount: int | None  # None: the full amount, for refunds and commission payouts
+    amount: int | None  # None: refund the rest of the payment, or pay out the available balance
     payer_pin: str | None = None
     payee_pin: str | None = None  # PIN of an agent who hands out cash
     pin_policy: PinPolicy = "if_given"
-    wallets_only: bool = False  # the caller may move only subscribers' money
+    wallets_only: bool = False  # both accounts must be wallets
     original_id: int | None = None  # the payment to refund
     idempotency_key: ScopedIdempotencyKey | None = None
     reference: PartnerReference | None = None
     context: dict[str, Any] | None = None  # terminal, merchant, memo, metadata: stored, not checked
-    caller_error: Code | None = None  # error found by the caller, reported in order of precedence
+    caller_error: Code | None = None  # error found by the caller, reported if the parties exist
     before_commit: BeforeCommit | None = None
 
 
@@ -125,7 +133,7 @@ LedgerCommand = Command | ReviewDecision
 class Outcome(msgspec.Struct, frozen=True, gc=False):
     """Outcome of a command: the result of a transaction, or a rejection.
 
-    A rejection stores nothing except, possibly, a failed PIN attempt.
+    A rejection stores no transaction, but it can update a PIN's failure count and raise alerts.
     """
 
     result: TransactionResult | None

@@ -1,10 +1,10 @@
 """Commission on cash-in and cash-out, earned only once on money that goes back and forth.
 
-A cash-in is matched against the same customer's cash-outs at the same agent within the last 24
-hours, oldest first, and earns commission only on the unmatched rest. A cash-out is matched in the
-same way against the matched part of recent cash-ins: money that was handed out, brought back and
-is handed out again. Every amount is matched at most once. Both accounts are locked during the
-decision, and the matches are stored in the same database transaction.
+A cash-in is matched with the same customer's cash-outs at the same agent within the last 24 hours,
+oldest first, and earns commission only on the unmatched rest. A cash-out is matched in the same way
+with the matched part of recent cash-ins: money that was withdrawn, deposited again and is now
+withdrawn again. Later movements can match each amount at most once. Both accounts are locked during
+the decision, and the matches are stored in the same database transaction.
 """
 
 from collections.abc import Collection, Mapping
@@ -26,9 +26,10 @@ _RATE_SCALE: Final = 100_000  # 100%, because rates are in thousandths of a perc
 _MATCH_WINDOW: Final = timedelta(hours=24)
 #: Upper bound of the matching window for a transaction released from a long review.
 _MAX_LOOKBACK: Final = timedelta(days=7)
-#: More than twice the lookback, so that `verify` finds both sides of every match of the last week.
+#: More than twice the lookback, so that `verify` finds all matches of the movements that were
+#: matched in the last week.
 _RETENTION: Final = timedelta(days=30)
-#: Minimum number of rows to prune. More rows are pruned than a batch adds, so that old rows do not
+#: Lower bound of the prune limit. A batch can prune more rows than it adds, so that old rows do not
 #: accumulate.
 _PRUNE_LIMIT: Final = 100
 
@@ -40,7 +41,10 @@ def get_pair(transaction_type: str, from_account: int, to_account: int) -> CashP
 
 
 def get_window_start(requested_at: datetime, now: datetime) -> datetime:
-    """Return the start of the matching window; time spent under review does not expire matches."""
+    """Return the start of the matching window: 24 hours before the request, at most 7 days ago.
+
+    The window is relative to the request, so that a review does not expire matches.
+    """
     return max(requested_at - _MATCH_WINDOW, now - _MAX_LOOKBACK)
 
 
@@ -87,7 +91,7 @@ def build_posting(state: State, earned: EarnedCommission) -> Posting:
 async def load_movements(
     tx: Any, since: Mapping[CashPair, datetime]
 ) -> dict[CashPair, list[CashMovement]]:
-    """Return the movements of each pair since the given time, oldest first."""
+    """Return the completed movements of each pair since the pair's start time, oldest first."""
     rows = await tx.fetch(
         """SELECT pair.wallet_id, pair.float_id, moved.id, moved.type, moved.completed_at,
                   (CASE moved.type WHEN 'agent_cashout' THEN moved.amount

@@ -16,8 +16,8 @@ from tapgate.ledger.state import Account, Card, RuleMatch, State, StoredTransact
 class Rejection(NamedTuple):
     """Reason why a command is not executed.
 
-    A decline is stored as a failed transaction and consumes the idempotency key. A rejection stores
-    nothing.
+    A decline (`is_decline`) with an amount above zero is stored as a failed transaction and
+    consumes the idempotency key. Otherwise, no transaction is stored.
     """
 
     code: Code
@@ -39,9 +39,9 @@ class CommandContext(msgspec.Struct, kw_only=True, gc=False):
     amount: int
     fee: int
     fee_payer: str
-    total_debit: int  # amount that the payer must have available, before `refunded_fee`
+    total_debit: int  # amount plus a fee that the sender pays; `refunded_fee` is not deducted
     credited_amount: int
-    refunded_fee: int  # returned to the processor by the refund that completes a payment
+    refunded_fee: int  # the payment's fee, returned to the processor by the last refund
     limits: AccountRule | None  # the payer's limits, if the payer has a KYC level
     counts_toward_limits: bool  # toward the payer's limits
     pin_updates: list[PinState] = []

@@ -1,7 +1,7 @@
-"""Business decision on a command, without any I/O.
+"""Decision on a command, without any I/O.
 
-`decide` takes the loaded state and one command, and returns plain data. The first failing check
-determines the outcome.
+`decide` returns plain data and does not change the state. A replay gets the original outcome;
+otherwise the first failing check determines the outcome.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,10 @@ def decide(
 
 
 def _find_replay(context: CommandContext) -> Outcome | None:
-    """Return the original outcome of a replay, or a conflict if the key was used differently."""
+    """Return the original outcome of a replay, a conflict, or None for a new request.
+
+    In a conflict, the idempotency key or partner reference was used for a different request.
+    """
     command = context.command
     if command.idempotency_key is not None:
         outcome = _find_replayed_request(context.state, command.idempotency_key)
@@ -70,10 +73,11 @@ def _find_replay(context: CommandContext) -> Outcome | None:
 
 
 def _find_replayed_request(state: State, request: ScopedIdempotencyKey) -> Outcome | None:
-    """Return the replayed outcome or a conflict, or None if the key is new.
+    """Return the original outcome or a conflict, or None if the idempotency key is new.
 
-    The lookup may find several requests: before keys were scoped to their owner, each API key of an
-    owner could use the same ID. A matching fingerprint is a replay; anything else is a conflict.
+    The lookup may find several requests: before idempotency keys were scoped to the owner of the
+    API key, each API key of an owner could use the same idempotency key. The request is a replay if
+    the fingerprint of one of them matches, and otherwise a conflict.
     """
     scopes = request.lookup_scopes or (request.scope,)
     prior_requests = [state.prior_requests.get((scope, request.request_id)) for scope in scopes]
@@ -113,7 +117,8 @@ def _decline(context: CommandContext, rejection: Rejection, transaction_id: int)
         details=rejection.details,
         original_id=context.command.original_id,
     )
-    # A transaction declined for another reason does not count as a match of any rule.
+    # A blocked transaction raises alerts only for the rules that block it. Other declines raise no
+    # alerts.
     if rejection.code == Code.COMPLIANCE_REJECTED:
         context.matches = [match for match in context.matches if match.rule.action == "block"]
     else:
@@ -220,7 +225,7 @@ def _build_postings(
     if earned is not None and earned.amount:
         postings.append(commission.build_posting(context.state, earned))
     if context.refunded_fee:
-        # First, so that the processor can refund the full amount out of what it received.
+        # Return the fee first, so that the processor's balance covers the full refund.
         postings.insert(0, Posting(platform_accounts[chart.FEES], payer.id, context.refunded_fee))
     return tuple(postings)
 

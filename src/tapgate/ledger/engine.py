@@ -1,7 +1,8 @@
-"""Group commit for all money movements: one database transaction executes a batch of commands.
+"""Group commit: one database transaction executes a batch of ledger commands.
 
-While a batch is being processed, arriving commands queue up for the next one. Under light load, a
-batch holds one command. Under heavy load, hundreds share the round trips and the disk flush.
+While a batch is being processed, arriving commands queue up for the next batch. Under light load, a
+batch contains one command. Under heavy load, hundreds of commands share the round trips and the
+disk flush.
 """
 
 import asyncio
@@ -42,11 +43,11 @@ MAX_PENDING_COMMANDS: Final = 2_000
 _MAX_ATTEMPTS: Final = 3
 #: Event loop iterations that a request may need to get from its socket to the ledger.
 _GATHER_LOOP_TURNS: Final = 4
-#: One connection for the batch, one for rules and health checks.
+#: One connection for the batch, one for health checks.
 _POOL_SIZE: Final = 2
 
 #: Every statement of a batch looks up rows by key, so one generic plan per statement suffices.
-#: Plans are cached even if the tables were empty at planning time, so they must not scan tables.
+#: Plans stay cached even if the tables were empty at planning time, so table scans are disabled.
 _SESSION_SETTINGS: Final = {
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
@@ -65,7 +66,7 @@ BatchCallback = Callable[[int, float], None]
 
 
 class BatchStats(msgspec.Struct):
-    """Counters of the batches processed so far."""
+    """Counters of the batches committed so far, and of retried attempts."""
 
     batches: int = 0
     commands: int = 0
@@ -101,8 +102,8 @@ class Ledger:
         self._pending: deque[PendingCommand] = deque()
         self._wakeup = asyncio.Event()
         self._is_stopping = False
-        #: Processes one batch at a time. A second worker would only wait for rows that the first
-        #: has locked, and batches would be half as large (measured in docs/benchmarks.md).
+        #: Processes one batch at a time. Two concurrent batches were slower (docs/benchmarks.md):
+        #: they are smaller, and wait for rows that the other batch has locked.
         self._worker: asyncio.Task[None] | None = None
         self._rules: Rules | None = None
         self._rules_version = 0
@@ -164,7 +165,8 @@ class Ledger:
     async def submit(self, command: LedgerCommand) -> Outcome:
         """Execute one command and return its outcome.
 
-        Raises 503 when the queue is full, the ledger is stopping or the database is unreachable.
+        Raises `ApiError`: 503 if the queue is full, the ledger is stopping or the database is
+        unreachable, and 500 if the command cannot be stored.
         """
         if self._is_stopping:
             raise unavailable("The service is stopping. The transaction was not executed.")
@@ -181,7 +183,7 @@ class Ledger:
     ) -> Assessment:
         """Assess a transaction without executing it; without a subscriber, return only its fee.
 
-        Uses the caller's connections, because the ledger's own are reserved for moving money.
+        Uses a connection of `database`, because the ledger's own are reserved for batches.
         """
         async with database.transaction() as tx:
             rules = await self._get_rules(tx)
@@ -194,9 +196,9 @@ class Ledger:
             )
 
     async def get_allowance(self, database: Database, subscriber_id: int) -> Allowance | None:
-        """Return a subscriber's allowance by the ledger's own usage counters and clock.
+        """Return a subscriber's allowance, or None if the subscriber does not exist.
 
-        Uses the caller's connections, as `assess` does.
+        Uses a connection of `database`, as `assess` does.
         """
         async with database.transaction() as tx:
             rules = await self._get_rules(tx)
@@ -228,7 +230,10 @@ class Ledger:
                 await asyncio.sleep(0)
 
     async def _process_batch(self, batch: Sequence[PendingCommand]) -> ApiError | None:
-        """Process a batch, and return the error if the database is unreachable."""
+        """Process a batch and resolve its futures; return the error of a database outage, or None.
+
+        If the batch fails for another reason, its commands are processed individually.
+        """
         started = perf_counter()
         try:
             outcomes = await self._run_with_retries([pending.command for pending in batch])
@@ -250,7 +255,10 @@ class Ledger:
         return None
 
     async def _process_individually(self, batch: Sequence[PendingCommand]) -> None:
-        """Process commands one by one, so that only the one that cannot be stored fails."""
+        """Process commands one by one, so that only commands that cannot be stored fail.
+
+        After a database outage, all remaining commands fail.
+        """
         for index, pending in enumerate(batch):
             outage = await self._process_batch([pending])
             if outage is not None:
@@ -281,7 +289,7 @@ class Ledger:
     async def _run_batch(self, commands: Sequence[LedgerCommand]) -> list[Outcome]:
         async with self._database.transaction() as tx:
             if self._new_id.is_ahead:
-                # Lists select a day's transactions by ID range, so IDs must not run ahead of time.
+                # Lists select transactions by ID range, so IDs must not run ahead of the clock.
                 self._new_id.reset(await tx.fetchval("SELECT nextval('process_slots')"))
             rules = await self._get_rules(tx)
             state = await load(tx, commands, rules, self._clock, self._timezone)

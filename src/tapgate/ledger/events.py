@@ -1,7 +1,8 @@
 """Webhook events of a batch, enqueued by one statement in the batch's database transaction.
 
-Only the type and the subject of an event are written here. The record is loaded when the event is
-first sent. Without subscribers, no statement is executed.
+Only the type, the subject ID and the time of an event are stored here. The record is loaded when
+the event is first sent. If no webhook endpoint receives any event of the batch, no statement is
+executed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -100,7 +101,7 @@ def _iter_transaction_events(decision: Decision) -> Iterator[LedgerEvent]:
 def _iter_low_float_agents(state: State, decisions: Sequence[Decision]) -> Iterator[int]:
     """Yield an agent's ID each time the agent's float drops below the threshold.
 
-    Postings are followed one by one, so the events do not depend on how commands are batched.
+    Postings are applied one by one, so the events do not depend on how commands are batched.
     """
     threshold = state.rules.low_float_threshold
     floats = {

@@ -1,4 +1,4 @@
-"""Fee calculation: the first step that an amount reaches sets the rate for the whole amount."""
+"""Fee calculation: the first tier that covers an amount sets the rate for the whole amount."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,10 @@ class FeeStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def calculate_fee(steps: Iterable[FeeStep], amount: int) -> tuple[int, str]:
-    """Return the fee for an amount, and the side that pays it."""
+    """Return the fee for an amount, and who pays it: `sender` or `receiver`.
+
+    `steps` are the fee tiers in ascending order. The fee is 0 if no tier covers the amount.
+    """
     for step in steps:
         if step.up_to is None or amount <= step.up_to:
             return money.apply_rate(amount, step.rate), step.payer

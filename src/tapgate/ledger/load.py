@@ -1,11 +1,11 @@
 """Database reads and locks of a batch, in a constant number of statements.
 
-Locks are taken in one total order, so that batches never deadlock: idempotency keys and partner
+Locks are taken in one total order, so that batches do not deadlock: idempotency keys and partner
 references, then accounts by ID, then merchants' settlement accounts by ID. A batch that only
 credits merchants does not lock their accounts here, because many batches credit them concurrently:
-`write` adds to them last. A batch that may also debit a merchant locks all its merchants here, in
-one statement. A party identified by account ID is locked with all accounts of its owner, because
-the PIN and its failure count belong to the owner.
+`write` locks and credits them last. A batch that may also debit a merchant locks the accounts of
+all its merchants here, in one statement. A party identified by owner or account ID is locked with
+all accounts of the owner, because the PIN and its failure count belong to the owner.
 """
 
 from collections.abc import Iterable, Sequence
@@ -70,17 +70,17 @@ class BatchKeys:
         self.account_ids: set[int] = set()
         self.merchant_ids: set[int] = set()
         self.transaction_ids: set[int] = set()
-        self._debits_merchants = False
+        self._may_debit_merchants = False
         self.request_keys: set[tuple[str, str]] = set()
-        self.lookup_keys: set[tuple[str, str]] = set()  # former scopes: read-only, so never locked
+        self.lookup_keys: set[tuple[str, str]] = set()  # may have former scopes; read, not locked
         self.partner_references: set[tuple[int, str]] = set()
         for command in commands:
             if isinstance(command, Command):
                 self._add_command(command)
             else:
                 self.transaction_ids.add(command.transaction_id)
-                self._debits_merchants = True
-        if self._debits_merchants:
+                self._may_debit_merchants = True
+        if self._may_debit_merchants:
             self.owner_ids |= self.merchant_ids
             self.merchant_ids.clear()
 
@@ -104,10 +104,10 @@ class BatchKeys:
             self.card_serials.add(str(party.key))
         elif party.by == "account":
             self.account_ids.add(int(party.key))
-            self._debits_merchants = True  # the account may be a merchant's
+            self._may_debit_merchants = True  # the account may be a merchant's
         elif party.kind not in chart.PLATFORM_ACCOUNT_KINDS:
             self.owner_ids.add(int(party.key))
-            self._debits_merchants |= party.kind == chart.SETTLEMENT
+            self._may_debit_merchants |= party.kind == chart.SETTLEMENT
 
     def get_account_arguments(self) -> tuple[list[Any], ...]:
         """Return the query arguments that select the accounts."""
@@ -135,14 +135,14 @@ async def load(
 async def load_without_locks(
     tx: Any, commands: Sequence[LedgerCommand], rules: Rules, clock: Clock, timezone: ZoneInfo
 ) -> State:
-    """Load the same state without locks, for reads that may be out of date when they are used."""
+    """Load the same state as `load` without locks. It may be out of date when it is used."""
     keys = BatchKeys(commands)
     accounts = _build_accounts(await tx.fetch(_FIND_ACCOUNTS, *keys.get_account_arguments()))
     return await _load_state(tx, accounts, keys, commands, rules, clock, timezone)
 
 
 async def find_account(tx: Any, owner_id: int, kind: str) -> Account | None:
-    """Return an account without locking it."""
+    """Return an owner's account of one kind without locking it, or None."""
     row = await tx.fetchrow(
         f"SELECT {_ACCOUNT_COLUMNS} FROM accounts WHERE owner_id = $1 AND kind = $2", owner_id, kind
     )
@@ -158,7 +158,7 @@ async def _lock_accounts(tx: Any, keys: BatchKeys) -> dict[int, Account]:
 def _build_accounts(rows: Sequence[Any]) -> dict[int, Account]:
     accounts: dict[int, Account] = {}
     for row in rows:
-        # A merchant that is also a payer appears twice; the locked row comes first.
+        # An account can appear twice, locked and credit-only; the locked row comes first.
         accounts.setdefault(row["id"], Account(*row))
     return accounts
 
@@ -271,8 +271,8 @@ async def _load_transactions(tx: Any, state: State, keys: BatchKeys) -> None:
     if not account_ids <= {None, *state.accounts}:
         raise StaleLoadError
     for row in rows:
-        # A card that was declined because it was unlinked may have been linked since, to a wallet
-        # that is not locked.
+        # Skip a payer's card that was declined because it was not linked: it may have been linked
+        # since, to a wallet that is not locked.
         serials = (row["from_account"] and row["card_serial"], row["to_card_serial"])
         keys.card_serials.update(serial for serial in serials if serial)
 
@@ -300,7 +300,7 @@ async def _load_cards(tx: Any, state: State, keys: BatchKeys) -> None:
 
 
 async def _load_pins(tx: Any, state: State, commands: Sequence[LedgerCommand]) -> None:
-    """Load the PINs of parties that are not identified by a card."""
+    """Load the PINs to verify for parties that are not identified by a card."""
     holders = [
         account.owner_id
         for command in commands

@@ -14,7 +14,7 @@ LOCK_DURATION = timedelta(minutes=30)
 
 
 class PinState(msgspec.Struct, frozen=True, gc=False):
-    """A stored PIN and its failure count."""
+    """A stored PIN with its failure count and lock."""
 
     holder_id: int
     key_id: str
@@ -32,14 +32,14 @@ class PinVerdict(msgspec.Struct, frozen=True, gc=False):
     details: dict[str, Any] | None = None
 
 
-#: Returns whether a PIN matches the stored one, using the key that the stored one was hashed with.
+#: Returns whether a PIN matches a stored PIN, using the key with which the stored PIN was hashed.
 PinMatcher = Callable[[PinState, str], bool]
 
 
 def evaluate_pin(
     state: PinState, pin: str, is_correct_pin: PinMatcher, now: datetime
 ) -> PinVerdict:
-    """Evaluate one attempt. A locked PIN is not compared at all."""
+    """Evaluate one attempt. While the PIN is locked, attempts are neither compared nor counted."""
     if state.locked_until is not None and now < state.locked_until:
         return PinVerdict(
             state, Code.ACCOUNT_LOCKED, {"locked_until": format_rfc3339(state.locked_until)}

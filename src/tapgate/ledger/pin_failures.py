@@ -1,7 +1,8 @@
-"""Failed PIN attempts per wallet, including those on child cards that spend from it.
+"""Wrong PINs per wallet, including those entered for the wallet's child cards.
 
-Written together with the failure count, under the lock on the wallet's account. Every failure is
-stored, so that a newly activated rule sees earlier ones. They are counted only for active rules.
+A wrong PIN is stored together with the PIN's failure count, under the lock on the wallet's account.
+It is stored even if no rule is active, so that a rule that is activated later counts it too.
+Attempts while the PIN is locked are not stored.
 """
 
 from collections.abc import Collection
@@ -10,13 +11,13 @@ from typing import Any, Final
 
 from tapgate.ledger.rules import MAX_WINDOW_SECONDS, ComplianceRule
 
-#: Minimum number of rows to prune. More rows are pruned than a call adds, so that old rows do not
+#: Lower bound of the prune limit. A call can prune more rows than it adds, so that old rows do not
 #: accumulate.
 _PRUNE_LIMIT: Final = 100
 
 
 async def add_failures(tx: Any, account_ids: Collection[int], now: datetime) -> None:
-    """Insert failures, and prune some that are too old for any rule to count."""
+    """Insert one failure per account ID, and prune some that are too old for any rule to count."""
     await tx.execute(
         "INSERT INTO pin_failures (account_id, failed_at) SELECT unnest($1::bigint[]), $2",
         list(account_ids),
@@ -35,7 +36,7 @@ async def add_failures(tx: Any, account_ids: Collection[int], now: datetime) -> 
 async def count_failures(
     tx: Any, rules: Collection[ComplianceRule], account_ids: Collection[int], now: datetime
 ) -> dict[tuple[int, int], int]:
-    """Return the number of failures in the rule's window, by (rule ID, account ID)."""
+    """Return the failures in each rule's window by (rule ID, account ID), without zero counts."""
     if not rules or not account_ids:
         return {}
     rows = await tx.fetch(

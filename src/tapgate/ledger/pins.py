@@ -1,6 +1,7 @@
-"""Setting and checking PINs outside a money movement.
+"""PIN changes, and PIN checks that are not part of a transaction.
 
-The caller must hold the lock on the holder's account, as every batch does.
+The caller must hold the lock on the account that the PIN protects, as every batch does. For the PIN
+of a child card, this is the wallet's account.
 """
 
 from datetime import datetime
@@ -16,7 +17,7 @@ from tapgate.ledger.screening import find_wrong_pin_matches
 
 
 class PinHash(Protocol):
-    """Stored form of a PIN, which verifies it without revealing it."""
+    """Salted, keyed hash of a PIN. `key_id` identifies the key."""
 
     @property
     def key_id(self) -> str: ...
@@ -27,7 +28,7 @@ class PinHash(Protocol):
 
 
 async def set_pin(tx: Any, holder_id: int, pin: PinHash) -> None:
-    """Store a PIN and reset the failure count of the previous one."""
+    """Store a PIN, and clear the failure count and the lock of the previous PIN."""
     await tx.execute(
         """INSERT INTO pins (holder_id, key_id, salt, verifier) VALUES ($1, $2, $3, $4)
            ON CONFLICT (holder_id) DO UPDATE SET key_id = EXCLUDED.key_id, salt = EXCLUDED.salt,
@@ -48,10 +49,10 @@ async def check_pin(
     now: datetime,
     new_id: IdGenerator,
 ) -> PinVerdict:
-    """Evaluate one attempt and store the failure count.
+    """Evaluate one attempt, and store the new failure count and lock.
 
-    `new_id` provides the ID of an alert about too many failures. The verdict is returned, never
-    raised, so that the count is committed in every case.
+    The holder must have a PIN. `new_id` provides the IDs of alerts and their events. A wrong PIN is
+    reported in the verdict and not raised, so that the caller can commit the failure count.
     """
     row = await tx.fetchrow(
         """SELECT holder_id, key_id, salt, verifier, failures, locked_until
@@ -73,7 +74,7 @@ async def check_pin(
 
 
 async def _record_wrong_pin(tx: Any, holder_id: int, now: datetime, new_id: IdGenerator) -> None:
-    """Record a subscriber's or child card's wrong PIN, as a batch does."""
+    """Record a wrong PIN of a subscriber or child card, and raise the alerts it triggers."""
     wallet = await tx.fetchrow(
         """SELECT id, owner_id FROM accounts
            WHERE kind = 'wallet'

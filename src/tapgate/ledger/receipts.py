@@ -1,7 +1,7 @@
 """Receipts of a batch, enqueued by one statement in the batch's database transaction.
 
-Only the recipient and the transaction are written here. The text is composed when the message is
-built. A batch without recipients executes no statement.
+Only the transaction, the kind of receipt and the recipient are stored here. The text is composed
+later, when the message is built. A batch without recipients executes no statement.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -19,7 +19,7 @@ _PAYEE_RECEIPT_TYPES: Final = chart.RECEIVE_ONLY_TYPES | {
     chart.REFUND,
 }
 _PAYER_RECEIPT_TYPES: Final = chart.LIMITED_TYPES
-#: A payer who uses this channel gets the response in the same chat.
+#: On this channel, the payer already gets the result as a chat reply.
 _CHAT_CHANNEL: Final = "messaging"
 
 
@@ -68,7 +68,7 @@ def _iter_receipts(
 
 
 def _get_completed(state: State, decision: Decision) -> NewTransaction | StoredTransaction | None:
-    """Return the transaction that this decision completed, directly or by releasing a hold."""
+    """Return the transaction that the decision completed, directly or by release, or None."""
     created, change = decision.transaction, decision.change
     if created is not None:
         return created if created.status == "completed" else None
@@ -78,9 +78,9 @@ def _get_completed(state: State, decision: Decision) -> NewTransaction | StoredT
 
 
 def _was_confirmed_in_chat(row: NewTransaction | StoredTransaction) -> bool:
-    """Return whether the payer already read in chat that the payment is completed.
+    """Return whether the chat reply already reported the completed transaction to the payer.
 
-    For a transaction released from review, the chat reported only the hold.
+    For a transaction released from review, the chat reply reported only the hold.
     """
     return isinstance(row, NewTransaction) and row.channel == _CHAT_CHANNEL
 

@@ -1,8 +1,8 @@
 """Replay counts per transaction.
 
 Counts are kept in memory and flushed about once a second in one statement: a replay itself writes
-nothing. A killed process loses the counts of its last second, and a connection lost during the
-commit may count them twice. The counts only inform operators: no money depends on them.
+nothing. A killed process loses the counts since its last flush. If the connection is lost during
+the commit, counts may be added twice. The counts only inform operators: no money depends on them.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Review decisions: release or reject a transaction whose funds are held."""
+"""Review decisions: release or reject a transaction that is under review."""
 
 from tapgate.errors import Code
 from tapgate.ledger import chart, commission
@@ -100,7 +100,10 @@ def _release_funds(
 def _earn_commission(
     state: State, row: StoredTransaction, payer: Account, payee: Account
 ) -> EarnedCommission:
-    """Calculate the commission at release, with the rules and matches in effect at that time."""
+    """Calculate the commission with the rules in effect at release.
+
+    The matching window is relative to the creation of the transaction, see `get_window_start`.
+    """
     since = commission.get_window_start(row.created_at, state.now)
     return commission.earn_commission(state, row.type, payer, payee, row.amount, since)
 

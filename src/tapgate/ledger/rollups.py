@@ -1,8 +1,9 @@
-"""Transaction counts and volumes per 15-minute bucket, updated in the batch.
+"""Transaction counts and volumes per 15-minute bucket, updated by each batch.
 
-A batch updates few rows, in its own database transaction, so the rollups always agree with the
-transactions: `tapgate verify` proves it. Each process has its own rows (its slot), so processes do
-not wait for each other. The cost of reading does not depend on the number of transactions.
+A batch updates few rows, in the database transaction that writes its transactions, so the rollups
+always agree with the transactions. `tapgate verify` checks this. Each process has its own rows (its
+slot), so that processes do not wait for each other. The cost of reading does not depend on the
+number of transactions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ from tapgate.ledger.state import Decision, State
 from tapgate.service.background import run_periodically
 from tapgate.store.database import Database
 
-#: Slot of the compacted rows of closed buckets, merged from all processes.
+#: Slot of compacted rows, each of which merges the rows of all processes.
 _COMPACTED_SLOT: Final = -1
 _COMPACT_AFTER: Final = timedelta(hours=1)
 _COMPACT_LIMIT: Final = 2_000
@@ -35,9 +36,9 @@ class RollupKey(NamedTuple):
 
 
 def get_bucket_start(moment: datetime) -> datetime:
-    """Return the start of the 15-minute bucket.
+    """Return the start of the 15-minute bucket that contains a time.
 
-    Buckets are that short because a day starts on a quarter hour of UTC in some time zones.
+    Buckets last 15 minutes because in some time zones, days start at a quarter hour of UTC.
     """
     return moment.replace(minute=moment.minute // 15 * 15, second=0, microsecond=0)
 
@@ -54,7 +55,7 @@ async def add_to_rollups(tx: Any, state: State, decisions: Sequence[Decision], s
         total[2] += sign * fee
     if not totals:
         return
-    # Sorted to avoid deadlocks: with very many process starts, two processes can share a slot.
+    # Sorted to avoid deadlocks: after 1,024 process starts, two processes can have the same slot.
     keys = sorted(totals, key=lambda key: (*key[:3], key.failure_code or ""))
     await tx.execute(
         f"""INSERT INTO figures (quarter, type, outcome, failure_code, slot, count, amount, fees)
@@ -77,7 +78,7 @@ async def add_to_rollups(tx: Any, state: State, decisions: Sequence[Decision], s
 def _iter_changes(
     state: State, decisions: Sequence[Decision]
 ) -> Iterator[tuple[RollupKey, int, int, int]]:
-    """Yield (key, +1 or -1, amount, fee) for every new transaction and every change of status."""
+    """Yield (key, +1 or -1, amount, fee) for every new transaction and every review decision."""
     bucket_start = get_bucket_start(state.now)
     for decision in decisions:
         new = decision.transaction
@@ -99,10 +100,10 @@ def _iter_changes(
 
 
 class RollupCompactor:
-    """Compacts per-process rows of closed buckets.
+    """Merges the rows of all processes for an old bucket into one row per key.
 
     The table therefore does not grow with the number of processes. A later review decision adds
-    rows to a closed bucket again, and the next run compacts them.
+    new rows to an old bucket, and the next run compacts them.
     """
 
     def __init__(self, database: Database, clock: Clock) -> None:
@@ -121,7 +122,7 @@ class RollupCompactor:
         async with self._database.transaction() as tx:
             if not await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", _LOCK_KEY):
                 return 0
-            # SKIP LOCKED leaves rows that a batch is updating to the next run.
+            # SKIP LOCKED: rows that a batch is updating are left for the next run.
             compacted = await tx.fetchval(
                 f"""WITH old AS (
                         DELETE FROM figures WHERE ctid = ANY (ARRAY(

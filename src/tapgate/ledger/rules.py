@@ -1,6 +1,7 @@
-"""Rules for deciding commands: limits, fees, commissions, compliance and subscriptions.
+"""Rules for deciding commands: limits, fees, commissions, compliance and webhook subscriptions.
 
-Loaded once, shared by all batches of a process, and reloaded after a change.
+All batches of a process share the loaded rules. The process reloads them after a change, and for
+every batch while it cannot receive change signals.
 """
 
 from collections.abc import Iterable
@@ -13,7 +14,7 @@ from tapgate import ids, money
 from tapgate.ledger import chart
 from tapgate.ledger.fees import FeeStep, calculate_fee
 
-#: Signal sent to every process when one of the tables below changes.
+#: Signal sent to every process when rules or webhook subscriptions change.
 RULES_CHANGED: Final = "ledger_rules"
 
 # Event types that the ledger publishes.
@@ -80,15 +81,15 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     fees: dict[str, tuple[FeeStep, ...]]
     commissions: dict[tuple[str, int], CommissionRule]  # (type, tier)
     compliance_rules: tuple[ComplianceRule, ...]
-    platform_accounts: dict[str, int]  # kind -> account
-    subscribed_events: frozenset[str] = frozenset()  # event types with at least one subscriber
+    platform_accounts: dict[str, int]  # kind -> account ID
+    subscribed_events: frozenset[str] = frozenset()  # event types that a webhook endpoint receives
     low_float_threshold: int = 0
     receipt_kinds: frozenset[str] = frozenset()  # kinds of receipts sent to phones
     #: transaction type -> subject -> the compliance rules that apply
     screening: dict[str, dict[str, tuple[ComplianceRule, ...]]] = {}
 
     def __post_init__(self) -> None:
-        """Group the compliance rules by type and subject, because every transaction reads them."""
+        """Group the compliance rules by transaction type and subject, for fast screening."""
         screening: dict[str, dict[str, tuple[ComplianceRule, ...]]] = {}
         for rule in self.compliance_rules:
             for kind in rule.transaction_types:
@@ -97,7 +98,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         msgspec.structs.force_setattr(self, "screening", screening)
 
     def calculate_fee(self, transaction_type: str, amount: int) -> tuple[int, str]:
-        """Return the fee for an amount, and the side that pays it."""
+        """Return the fee for an amount, and who pays it: `sender` or `receiver`."""
         return calculate_fee(self.fees.get(transaction_type, ()), amount)
 
     def calculate_commission(
@@ -105,7 +106,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     ) -> int:
         """Return the unrounded commission on the commissionable part of an amount.
 
-        The unit is a thousandth of a percent of a minor unit.
+        The unit is 1/100,000 of a minor unit. An amount below the rule's minimum earns nothing.
         """
         rule = self.commissions.get((transaction_type, tier))
         if rule is None or amount < rule.minimum_amount:
@@ -180,7 +181,8 @@ async def load_compliance_rules(tx: Any) -> tuple[ComplianceRule, ...]:
     )
 
 
-#: KYC level -> max_balance, max_transaction, daily_limit, monthly_limit, no_pin_limit, requirements
+#: KYC level -> max_balance, max_transaction, daily_limit, monthly_limit, no_pin_limit (all in major
+#: units), requirements
 _DEFAULT_LIMITS: Final = {
     1: (500_000, 50_000, 100_000, 1_000_000, 500, ["phone_number"]),
     2: (2_000_000, 250_000, 500_000, 5_000_000, 2_000, ["phone_number", "id_front", "selfie"]),
@@ -254,7 +256,7 @@ async def insert_defaults(tx: Any, currency: str, new_id: ids.IdGenerator) -> No
 
 
 async def _claim_defaults(tx: Any) -> bool:
-    """Return True only on the first start, so that deleted rules are not recreated."""
+    """Return True only once per installation, so that deleted rules are not recreated."""
     first: bool | None = await tx.fetchval(
         """INSERT INTO installation (name, value) VALUES ('default_rules', 'inserted')
            ON CONFLICT DO NOTHING RETURNING true"""

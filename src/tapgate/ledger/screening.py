@@ -1,6 +1,6 @@
 """Compliance rules that a transaction or a wrong PIN matches.
 
-A rule matches when its figure, a count or an amount, exceeds the threshold.
+A rule matches when the count or amount that it measures exceeds the threshold.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,26 +20,26 @@ def find_matches(
     for subject, rules in state.rules.screening.get(transaction_type, _NO_RULES).items():
         for account in get_subject_accounts(subject, payer, payee):
             for rule in rules:
-                figure = _calculate_figure(state, rule, account.id, amount)
-                if figure > rule.threshold:
+                value = _measure(state, rule, account.id, amount)
+                if value > rule.threshold:
                     formatted = (
-                        figure
+                        value
                         if rule.is_count_based
-                        else money.format_decimal(figure, state.rules.currency)
+                        else money.format_decimal(value, state.rules.currency)
                     )
                     matches.append(_build_match(rule, account, transaction_type, formatted))
     return matches
 
 
 def _build_match(
-    rule: ComplianceRule, account: Account, transaction_type: str, figure: str | int
+    rule: ComplianceRule, account: Account, transaction_type: str, value: str | int
 ) -> RuleMatch:
     assert account.owner_id is not None
     details = {
         "rule_type": rule.type,
         "action": rule.action,
         "transaction_type": transaction_type,
-        "figure": figure,
+        "figure": value,
     }
     if rule.subject == chart.AGENT:
         details["agent_id"] = ids.encode(ids.AGENT, account.owner_id)
@@ -48,8 +48,11 @@ def _build_match(
     )
 
 
-def _calculate_figure(state: State, rule: ComplianceRule, account_id: int, amount: int) -> int:
-    """Return the figure that the rule compares with its threshold, including this transaction."""
+def _measure(state: State, rule: ComplianceRule, account_id: int, amount: int) -> int:
+    """Return the count or amount to compare with the rule's threshold.
+
+    It includes this transaction, except for a rule that counts wrong PINs.
+    """
     if rule.type == "AMOUNT_THRESHOLD":
         return amount
     if rule.type == PIN_FAILURES:
@@ -64,7 +67,10 @@ def find_wrong_pin_matches(
     account_id: int,
     subscriber_id: int,
 ) -> list[RuleMatch]:
-    """Return the rules that a wrong PIN matches. Their actions apply to the next transaction."""
+    """Return the rule matches of a wrong PIN, which `failure_counts` already includes.
+
+    These matches only raise alerts. A review or block applies to the subscriber's next transaction.
+    """
     matches = []
     for rule in rules:
         failures = failure_counts.get((rule.id, account_id), 0)

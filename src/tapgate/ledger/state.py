@@ -1,4 +1,4 @@
-"""State that is loaded for a batch, and the decisions on it."""
+"""State that is loaded for a batch, and decisions on the batch's commands."""
 
 from datetime import date, datetime
 from typing import Any, NamedTuple
@@ -30,8 +30,8 @@ class Account(msgspec.Struct, gc=False):
     usage_day: date | None
     day_used: int
     month_used: int
-    #: False for a credit-only account: `delta` is applied on write, and the balance is known only
-    #: afterwards.
+    #: False for a credit-only account, whose balance is known only after `delta` is added on write,
+    #: and for a platform account, whose balance is not updated.
     is_locked: bool = False
     delta: int = 0
     is_changed: bool = False
@@ -48,9 +48,10 @@ class Account(msgspec.Struct, gc=False):
         return (self.day_used if day >= today else 0), self.month_used
 
     def add_usage(self, amount: int, counted_on: date, today: date) -> None:
-        """Consume (or restore, if negative) the allowance of the day `counted_on`.
+        """Add usage of the day `counted_on`. A negative amount restores allowance.
 
         The usage day never moves back: if the clock does, usage counts toward the latest day seen.
+        Usage of an earlier day or month does not change the current day or month.
         """
         self.day_used, self.month_used = self.get_usage(today)
         self.usage_day = today if self.usage_day is None else max(self.usage_day, today)
@@ -75,13 +76,16 @@ class Card(msgspec.Struct, gc=False):
     is_changed: bool = False
 
     def get_usage(self, today: date) -> tuple[int, int]:
-        """Return the amount spent with the card today, and how much of it without a PIN."""
+        """Return today's amounts that count toward the card's daily and no-PIN limits."""
         if self.usage_day is None or self.usage_day < today:
             return 0, 0
         return self.day_spent, self.day_unpinned
 
     def add_usage(self, amount: int, unpinned: int, counted_on: date, today: date) -> None:
-        """Add usage. The card's day is never behind the wallet's, which may be ahead of today."""
+        """Add usage of the day `counted_on`. A negative amount restores allowance.
+
+        The card's usage day is never before `counted_on`, which may be later than today.
+        """
         today = max(today, counted_on)
         self.day_spent, self.day_unpinned = self.get_usage(today)
         self.usage_day = today if self.usage_day is None else max(self.usage_day, today)
@@ -122,7 +126,7 @@ class CashMatch(NamedTuple):
 
 
 class EarnedCommission(NamedTuple):
-    """Commission on a cash-in or cash-out, and the matched movements that earn none."""
+    """Commission on a cash-in or cash-out, and its matches, whose amounts earn no commission."""
 
     pair: CashPair
     agent_id: int
@@ -177,7 +181,7 @@ class Hold(NamedTuple):
 
 
 class RuleMatch(NamedTuple):
-    """Match of a compliance rule by a transaction or a wrong PIN."""
+    """A compliance rule that a transaction or a wrong PIN matches."""
 
     rule: ComplianceRule
     subject_id: int  # the rule's subject: a subscriber or an agent
@@ -207,7 +211,7 @@ class NewTransaction(msgspec.Struct, kw_only=True, gc=False):
     result: TransactionResult
     from_balance: int | None = None
     to_balance: int | None = None
-    to_balance_offset: int | None = None  # value of `delta`, if the balance is known only on write
+    to_balance_offset: int | None = None  # `delta` of a credit-only payee, for `to_balance`
 
 
 class TransactionChange(NamedTuple):

@@ -1,7 +1,7 @@
-"""Verification of the ledger from its entries alone.
+"""Verification that balances, transactions, entries and rollups agree with each other.
 
-Each claim is a query that returns the rows that contradict it. All queries run in one snapshot of
-the database. The queries share no code with the modules that write the ledger.
+Each claim is checked by a query that returns the rows that contradict the claim. All queries run in
+one database snapshot and share no code with the modules that write the ledger.
 """
 
 from typing import Any, Final
@@ -13,10 +13,11 @@ from tapgate import ids
 
 _MAX_EXAMPLES: Final = 5
 _QUERY_TIMEOUT_SECONDS: Final = 3600
-#: The queries aggregate over all accounts and would spill to disk with PostgreSQL's default.
+#: The queries aggregate over entire tables and would spill to disk with PostgreSQL's default.
 _WORK_MEM: Final = "128MB"
 
-#: claim -> query for contradicting rows: ID prefix and number (or NULLs), description
+#: claim -> query for the rows that contradict it. The columns are ID prefix, internal ID (both NULL
+#: if the row has no ID) and description.
 CLAIMS: Final[dict[str, str]] = {
     "every balance is the sum of its entries": """
         WITH sums AS (

@@ -13,10 +13,10 @@ from tapgate.ledger.state import Account, State, get_subject_accounts
 _SELECT_SENT: Final = (
     "SELECT id, amount, type, status FROM transactions WHERE from_account = subject.id"
 )
-#: `|| ''` makes the planner search by account, whatever its estimate for the type.
+#: `|| ''` prevents the use of the index on the type, so that the planner searches by account.
 _SELECT_RECEIVED: Final = """SELECT id, amount, type || '' AS type, status FROM transactions
                       WHERE to_account = subject.id"""
-#: subject -> query for its transactions
+#: subject -> query for the subject's transactions
 _SELECT_BY_SUBJECT: Final = {
     chart.PAYER: _SELECT_SENT,
     chart.PAYEE: _SELECT_RECEIVED,
@@ -39,7 +39,7 @@ _COUNT_BY_SUBJECT: Final = {
 
 
 async def load_windows(tx: Any, state: State, commands: Sequence[LedgerCommand]) -> None:
-    """Load the windows for a batch, with one statement per subject involved."""
+    """Load the window totals for a batch, with at most one statement per kind of subject."""
     for subject, sql in _COUNT_BY_SUBJECT.items():
         rules = state.rules.list_window_rules(subject)
         accounts = _get_subject_account_ids(state, commands, subject, rules) if rules else None

@@ -26,7 +26,7 @@ async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: Id
     await _update_cards(tx, state)
     await _update_pins(tx, state)
     await _insert_entries(tx, decisions)
-    await _insert_wrong_pins(tx, state, decisions)
+    await _insert_pin_failures(tx, state, decisions)
     await _store_commissions(tx, state, decisions)
     matches = [match for decision in decisions for match in decision.matches]
     new_alerts = await raise_alerts(tx, matches, state.now, new_id)
@@ -35,12 +35,12 @@ async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: Id
     await rollups.add_to_rollups(tx, state, decisions, new_id.slot)
     # Merchants' accounts are last in the lock order and stay locked until the commit, so only
     # statements that need their balances follow.
-    merchants = await _credit_merchants(tx, state)
+    merchant_balances = await _credit_merchants(tx, state)
     new_rows = [decision.transaction for decision in decisions if decision.transaction is not None]
     changed_rows = [row for row in state.transactions.values() if row.is_changed]
     rows: list[NewTransaction | StoredTransaction] = [*new_rows, *changed_rows]
     for row in rows:
-        _set_merchant_balance(row, state, merchants)
+        _set_merchant_balance(row, state, merchant_balances)
     await _insert_transactions(tx, state, new_rows)
     await _update_transactions(tx, changed_rows)
 
@@ -98,7 +98,7 @@ async def _update_pins(tx: Any, state: State) -> None:
         )
 
 
-async def _insert_wrong_pins(tx: Any, state: State, decisions: Sequence[Decision]) -> None:
+async def _insert_pin_failures(tx: Any, state: State, decisions: Sequence[Decision]) -> None:
     account_ids = [
         decision.wrong_pin_account_id
         for decision in decisions
@@ -129,7 +129,7 @@ async def _store_commissions(tx: Any, state: State, decisions: Sequence[Decision
 
 
 async def _credit_merchants(tx: Any, state: State) -> dict[int, int]:
-    """Credit the accounts that were not locked, and return their new balances."""
+    """Credit the changed credit-only accounts, and return their new balances by account ID."""
     rows = [
         account
         for account in state.accounts.values()
@@ -154,11 +154,11 @@ async def _credit_merchants(tx: Any, state: State) -> dict[int, int]:
 
 
 def _set_merchant_balance(
-    row: NewTransaction | StoredTransaction, state: State, merchants: dict[int, int]
+    row: NewTransaction | StoredTransaction, state: State, merchant_balances: dict[int, int]
 ) -> None:
     if row.to_balance_offset is not None and row.to_account is not None:
         merchant: Account = state.accounts[row.to_account]
-        row.to_balance = merchants[merchant.id] - merchant.delta + row.to_balance_offset
+        row.to_balance = merchant_balances[merchant.id] - merchant.delta + row.to_balance_offset
 
 
 async def _insert_transactions(tx: Any, state: State, rows: Sequence[NewTransaction]) -> None:

@@ -33,7 +33,7 @@ class TransactionTotals(msgspec.Struct, kw_only=True):
 
 
 class Totals(TransactionTotals, kw_only=True):
-    #: Share of completed transactions, excluding those under review. Null if there are none.
+    #: Completed transactions divided by completed and failed ones; null if there are neither.
     success_rate: float | None
 
 
@@ -111,7 +111,10 @@ class ProofRecord(msgspec.Struct, kw_only=True):
 
 
 class AuditChainState(msgspec.Struct, kw_only=True):
-    """Last sealed entry of the audit log. `sealed_until` is null before the first seal."""
+    """Last sealed entry of the audit log, and the number of unsealed entries (at most 100,000).
+
+    `sealed_until` is the time of the last sealed entry. It is null before the first seal.
+    """
 
     sealed_sequence: int
     sealed_until: str | None

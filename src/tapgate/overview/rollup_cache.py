@@ -1,7 +1,8 @@
 """Rollups of a period, exact at the time of the request.
 
 Compacted rollups rarely change, and a month has many of them. Each process caches their sums until
-the next compaction. Uncompacted rollups are few and are read every time.
+the next compaction or the start of the next bucket. Uncompacted rollups are few and are read every
+time.
 """
 
 from collections.abc import Sequence

@@ -24,8 +24,8 @@ from tapgate.store.database import Database
 
 _CACHE_SECONDS: Final = 5.0
 #: A snapshot is cached for at least this multiple of the time it took to compute, which bounds the
-#: share of time that the database spends on counting.
-_IDLE_FACTOR: Final = 20
+#: fraction of time that the database spends on counting.
+_CACHE_COST_FACTOR: Final = 20
 
 
 class _CacheEntry:
@@ -60,7 +60,7 @@ async def get_snapshot(services: Services) -> PlatformSnapshot:
             return snapshot
         started = perf_counter()
         accounts, cards = await queries.load_snapshot(services.database, now)
-        seconds = max(_CACHE_SECONDS, _IDLE_FACTOR * (perf_counter() - started))
+        seconds = max(_CACHE_SECONDS, _CACHE_COST_FACTOR * (perf_counter() - started))
         entry.snapshot = _build_snapshot(accounts, cards, services.settings.currency, now)
         entry.valid_from, entry.valid_until = now, now + timedelta(seconds=seconds)
         return entry.snapshot
@@ -74,7 +74,7 @@ def _build_snapshot(
         _count_by_status(accounts, chart.FLOAT),
     )
 
-    def format_balance(kind: str) -> str:
+    def format_total_balance(kind: str) -> str:
         return money.format_decimal(
             sum(totals.balance for totals in accounts if totals.kind == kind), currency
         )
@@ -102,11 +102,11 @@ def _build_snapshot(
             terminated=agents["closed"],
         ),
         money=PlatformBalances(
-            wallets=format_balance(chart.WALLET),
-            agent_floats=format_balance(chart.FLOAT),
-            agent_commissions=format_balance(chart.COMMISSION),
-            settlements=format_balance(chart.SETTLEMENT),
-            clearing=format_balance(chart.CLEARING),
+            wallets=format_total_balance(chart.WALLET),
+            agent_floats=format_total_balance(chart.FLOAT),
+            agent_commissions=format_total_balance(chart.COMMISSION),
+            settlements=format_total_balance(chart.SETTLEMENT),
+            clearing=format_total_balance(chart.CLEARING),
             under_review=money.format_decimal(sum(totals.held for totals in accounts), currency),
         ),
     )
@@ -115,6 +115,6 @@ def _build_snapshot(
 def _count_by_status(accounts: Iterable[AccountTotals], kind: str) -> Counter[str]:
     """Count accounts of one kind by status.
 
-    A subscriber has the status of the wallet account, an agent the status of the float account.
+    A subscriber's status is that of the wallet account; an agent's is that of the float account.
     """
     return Counter({totals.status: totals.accounts for totals in accounts if totals.kind == kind})

@@ -1,4 +1,4 @@
-"""Related records of a transaction: the refunded payment, its refunds, and its replays."""
+"""Records related to a transaction: the original payment, refunds and replays."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ from tapgate.subscribers.restriction import find_accounts_hidden_from
 from tapgate.transactions import queries
 from tapgate.transactions.model import Transaction, TransactionRecord, to_record
 
-#: A payment can have as many refunds as it has minor units, plus declined ones.
+#: Bounds the response: a payment can be refunded one minor unit at a time.
 MAX_REFUNDS: Final = 1_000
 
 
@@ -27,7 +27,7 @@ class TransactionChain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def get_chain(request: RequestContext, transaction: Transaction) -> TransactionChain:
-    """Return the chain as shown to admins."""
+    """Return the related records for an admin. Those of hidden subscribers are masked."""
     database, original_id = request.services.database, transaction.original_id
     original = None if original_id is None else await queries.get(database, original_id)
     refunds = await queries.list_refunds(database, transaction.id, limit=MAX_REFUNDS)

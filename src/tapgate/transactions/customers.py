@@ -41,7 +41,7 @@ async def require_customer_access(
     """Require access to the subscriber of a request that carries no subscriber PIN.
 
     The receipt or the decline reveals the balance, and not every caller may see the balance of a
-    restricted subscriber.
+    restricted subscriber. If the subscriber does not exist, the ledger rejects the command later.
     """
     row = await request.services.database.fetchrow(
         """SELECT id, restricted FROM subscribers

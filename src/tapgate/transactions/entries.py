@@ -13,9 +13,10 @@ from tapgate.transactions.model import PartyType, Transaction, get_holder
 class EntrySide(msgspec.Struct, frozen=True, kw_only=True):
     """One account of an entry.
 
-    `kind` is the purpose of the account and `holder_type` the type of its holder. Platform accounts
-    have no `holder_id`. In masked entries, all other accounts have neither `name` nor
-    `balance_after`.
+    `kind` is the account kind and `holder_type` is the type of the holder. `holder_id` is null for
+    platform accounts. `balance_after` is null for all accounts except the payer's and the payee's.
+    In masked entries, `name` and `balance_after` are null for all accounts except platform
+    accounts.
     """
 
     account_id: str
@@ -45,7 +46,7 @@ class TransactionEntries(msgspec.Struct, frozen=True, kw_only=True):
 async def get_entries(
     database: Database, transaction: Transaction, *, masked: bool
 ) -> TransactionEntries:
-    """Return the entries; `masked` hides the data of a restricted subscriber from the caller."""
+    """Return the entries; `masked` hides names and balances, except those of platform accounts."""
     rows = await database.fetch(
         """SELECT entry.position, entry.amount,
                   debit.id AS debit_account, debit.kind AS debit_kind,
@@ -80,9 +81,10 @@ def _mask_entry(entry: LedgerEntry) -> LedgerEntry:
 
 
 def _calculate_balances_before(transaction: Transaction, rows: Sequence[Any]) -> dict[int, int]:
-    """Return the balances of payer and payee before the transaction, derived from those after it.
+    """Return the balances of payer and payee before the transaction, by account ID.
 
-    The balances of other accounts are not known, because platform accounts are never locked.
+    They are calculated from the balances after the transaction, which are stored only for the payer
+    and the payee.
     """
     balances = {
         side.account_id: side.balance

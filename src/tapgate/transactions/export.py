@@ -29,7 +29,7 @@ class ExportFilters(TransactionFilters, kw_only=True):
 
 class Export(NamedTuple):
     content: bytes
-    next_cursor: str | None  # cursor of the next file
+    next_cursor: str | None  # cursor of the next file, if there are more transactions
     masked: bool  # whether any row is masked
 
 

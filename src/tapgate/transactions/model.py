@@ -76,7 +76,7 @@ class User(NamedTuple):
 
 
 def parse_user_id(public_id: str) -> User | None:
-    """Return the user for a public ID, or None if it is not a valid user ID."""
+    """Return the user for a public ID, or None if the ID is malformed. The user may not exist."""
     kind = _KIND_BY_PREFIX.get(public_id[:4])
     number = None if kind is None else ids.decode(kind.prefix, public_id)
     return None if kind is None or number is None else User(kind, number)
@@ -150,19 +150,19 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def account_ids(self) -> list[int]:
-        """Return the account IDs of the payer and the payee, where they are known."""
+        """Return the account IDs of the payer and the payee. A card that is not linked has none."""
         return [side.account_id for side in (self.payer, self.payee) if side is not None]
 
     @property
     def approval_code(self) -> str | None:
-        """Return the approval code of a payment to a merchant; None if failed or under review."""
+        """Return the approval code of a successful payment to a merchant, or None."""
         if self.type not in chart.PAYMENT_TYPES or self.status in ("failed", "under_review"):
             return None
         return calculate_approval_code(self.id)
 
     @property
     def processor_id(self) -> int | None:
-        """Return the processor, whether it is the payer or the payee."""
+        """Return the ID of the processor that is the payee or the payer, or None."""
         for side in (self.payee, self.payer):
             if side is not None and side.kind == chart.SETTLEMENT:
                 return side.owner_id
@@ -170,7 +170,7 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def failure_details(self) -> dict[str, Any] | None:
-        """Return the details of the decline, with amounts formatted as in records."""
+        """Return the details of a decline, with amounts as decimal strings, or None."""
         if self.status != "failed" or self.encoded_result is None:
             return None
         details = decode_result(self.encoded_result).details or {}
@@ -199,8 +199,9 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     Fields without a value are null. Only two fields can be absent: `failure_details`, which admins
     receive for a decline that has details, and `masked`.
 
-    `masked` is present and true when a restricted subscriber takes part. `from` and `to` then have
-    only `type` and `id`, and `card_serial`, `memo`, `metadata` and `failure_details` are hidden.
+    `masked` is present and true if a restricted subscriber who is hidden from the caller takes
+    part. `from` and `to` then have only `type` and `id`, `card_serial`, `memo` and `metadata` are
+    null, and `failure_details` is absent.
     """
 
     id: str
@@ -260,9 +261,9 @@ def to_record(
 ) -> TransactionRecord:
     """Return the record for clients.
 
-    `full` adds full names and the details of a decline, for admins. `own_accounts` are the
-    accounts of the user whose list it is. `hidden` are the accounts whose holders are hidden from
-    the caller.
+    `full` adds full names and the details of a decline, for admins. `own_accounts` are the accounts
+    of the user whose transactions are listed; they determine `direction` and `balance_after`. A
+    transaction with a `hidden` account, whose holder is hidden from the caller, is masked.
     """
     record = _build_record(transaction, full=full, own_accounts=own_accounts)
     return record if hidden.isdisjoint(transaction.account_ids) else mask_record(record)
@@ -313,7 +314,10 @@ def _build_record(
 def _find_own_side(
     transaction: Transaction, own_accounts: Collection[int]
 ) -> tuple[str | None, TransactionSide | None]:
-    """Return the user's side; a transfer between two accounts of one user counts as a credit."""
+    """Return the direction and the account from the user's point of view, or (None, None).
+
+    A transfer between two accounts of the user counts as a credit.
+    """
     payer, payee = transaction.payer, transaction.payee
     if payee is not None and payee.account_id in own_accounts:
         return "credit", payee
@@ -344,7 +348,7 @@ _GOLDEN_RATIO: Final = 0x9E3779B97F4A7C15  # 2**64 / golden ratio: spreads conse
 
 
 def calculate_approval_code(transaction_id: int) -> str:
-    """Return the approval code for a receipt. It is for comparison, not for lookups."""
+    """Return the approval code for a receipt. It is not unique, so it is no lookup key."""
     number = (transaction_id * _GOLDEN_RATIO % 2**64) >> (64 - _APPROVAL_BITS)
     pairs = _APPROVAL_PAIRS
     return f"{pairs[number >> 20]}{pairs[number >> 10 & 1023]}{pairs[number & 1023]}"

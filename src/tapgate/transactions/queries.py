@@ -1,7 +1,7 @@
 """SQL queries that read transactions.
 
-The table may hold tens of millions of rows. Every list uses an index whose last column is the ID,
-scans it backward from the cursor, and stops after one page.
+The table may hold tens of millions of rows. `list_page` uses indexes whose last column is the ID,
+scans them backward from the cursor, and stops after one page.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,8 @@ _JOIN_SIDES: Final = """
     LEFT JOIN accounts payer ON payer.id = t.from_account
     LEFT JOIN accounts payee ON payee.id = t.to_account"""
 
-#: Maximum difference between the times of an ID and its batch; seconds if clocks are in sync.
+#: Upper bound on the difference between the time in an ID and `created_at`. Without clock skew, it
+#: is a few seconds at most.
 _ID_TIME_TOLERANCE: Final = timedelta(hours=1)
 _MAX_ID: Final = 2**63 - 1
 
@@ -67,7 +68,7 @@ async def list_refunds(database: Database, transaction_id: int, *, limit: int) -
 
 
 async def get_record(services: Services, transaction_id: int) -> TransactionRecord:
-    """Return the record for third parties, with public names."""
+    """Return the record with public names, for event payloads."""
     return to_record(await get(services.database, transaction_id))
 
 
@@ -89,7 +90,7 @@ async def get_card_account_id(database: Database, serial: str) -> int | None:
 
 
 class TransactionQuery:
-    """Query for the transactions that match any of its branches.
+    """Query for the transactions that match all conditions and at least one branch, if it has any.
 
     Each branch corresponds to an index. A transaction that matches several branches is listed once.
     """
@@ -106,8 +107,8 @@ class TransactionQuery:
     def include_card(self, serial: str, account_id: int | None) -> None:
         """Include the transactions of a card.
 
-        A linked card uses one wallet for its lifetime. Transactions declined before it was linked
-        have no account.
+        Once linked, a card stays with one wallet. Transactions that were declined before the card
+        was linked have no account for it.
         """
         card = self.conditions.bind(serial)
         paid, received = f"t.card_serial = {card}", f"t.to_card_serial = {card}"
@@ -151,10 +152,10 @@ async def list_page(
     now: datetime,
     zone: ZoneInfo,
 ) -> list[Transaction]:
-    """Return the newest matching transactions, one more than the limit.
+    """Return the newest matching transactions, up to the limit plus one.
 
-    Admins also get the transactions of restricted subscribers, so that totals are complete. The
-    caller of this function masks them.
+    For admins, the list includes the transactions of hidden subscribers, which the calling code
+    must mask. For other callers, it omits them.
     """
     conditions = scope.conditions
     conditions.where("t.id < {}", filters.before_id)
@@ -162,7 +163,7 @@ async def list_page(
     conditions.where_word("t.status", filters.status)
     conditions.where("t.failure_code = {}", filters.failure_code)
     start, end = parse_period_start(filters.from_, zone), parse_period_end(filters.to, zone)
-    # The ID range is approximate, for the index; `created_at` is exact.
+    # The ID range is approximate and serves the index; the condition on `created_at` is exact.
     if start is not None:
         conditions.where("t.id >= {}", _get_first_id(start - _ID_TIME_TOLERANCE))
         conditions.add_unselective(f"t.created_at >= {conditions.bind(start)}")

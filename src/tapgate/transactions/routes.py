@@ -37,13 +37,14 @@ async def list_transactions(
 
     With `user_id`, the list shows one user's transactions, and `direction` and `balance_after` are
     from that user's point of view. An agent's list covers the float and the commission account.
-    `card_serial` selects payments made with a card and payments received by it.
+    `card_serial` selects transactions in which the card was used to pay or to receive money.
 
     For admins, the list includes the transactions of restricted subscribers, masked: `from` and
     `to` have only `type` and `id`, and the page and the transaction have `masked: true`. After
     verifying a one-time code, the admin sees that subscriber's transactions in full. For API keys,
-    the list omits them. Filtering by the `user_id` or `card_serial` of a restricted subscriber
-    requires the code and otherwise fails with `OTP_REQUIRED`.
+    the list omits the transactions of restricted subscribers. Filtering by the `user_id` or
+    `card_serial` of a restricted subscriber fails with `OTP_REQUIRED` for API keys, and for admins
+    who have not verified the code.
     """
     return await _list_page(request, query)
 
@@ -61,8 +62,8 @@ async def export_transactions(request: RequestContext, query: ExportFilters) -> 
     Returns the same transactions as the list with the same filters, at most 50,000 per file. If
     there are more, the `X-Next-Cursor` header contains the `cursor` for the next file. Text that a
     spreadsheet would interpret as a formula is prefixed with an apostrophe. The last column,
-    `masked`, is `true` for a transaction of a restricted subscriber, whose names, card and memo are
-    empty. A file with such a row has the header `X-Masked: true`.
+    `masked`, is `true` for a masked transaction, whose names, card serial and memo are empty. If
+    the file contains a masked transaction, the response has the header `X-Masked: true`.
     """
     services = request.services
     export = await export_csv(lambda filters: _list_page(request, filters), query)
@@ -109,8 +110,9 @@ async def list_transaction_entries(request: RequestContext, id: str) -> Transact
 
     Entries are in posting order. Each moves one amount from the debited account to the credited
     account. A transaction that moved no money has no entries. `balance_after` is available only for
-    the accounts of the payer and the payee. If a restricted subscriber takes part, `masked` is
-    `true`, and names and balances are null.
+    the accounts of the payer and the payee. If a restricted subscriber takes part and the admin has
+    not verified a one-time code, `masked` is `true`, and names and balances are null, except those
+    of platform accounts.
     """
     transaction, hidden = await _get_visible_transaction(request, id)
     return await get_entries(request.services.database, transaction, masked=bool(hidden))
@@ -118,7 +120,7 @@ async def list_transaction_entries(request: RequestContext, id: str) -> Transact
 
 @endpoints.get("/api/v1/transactions/{id}/chain", access=_ANY_ADMIN, errors=_TRANSACTION_ERRORS)
 async def get_transaction_chain(request: RequestContext, id: str) -> TransactionChain:
-    """Get the related records of a transaction.
+    """Get the records related to a transaction.
 
     `original` is the payment that a refund belongs to. `refunds` are the first 1,000 refunds of a
     payment, oldest first, including declined ones. `replays` counts the repeated requests that
@@ -161,9 +163,9 @@ async def list_processor_transactions(
 async def _get_visible_transaction(
     request: RequestContext, id: str
 ) -> tuple[Transaction, set[int]]:
-    """Return a transaction and its accounts whose holders are hidden from the caller.
+    """Return a transaction, and those of its accounts whose holders are hidden from the caller.
 
-    Admins get such a transaction masked. Other callers get an error.
+    If there are such accounts, API keys get `OTP_REQUIRED`.
     """
     database = request.services.database
     transaction = await queries.get(database, decode_transaction_id(id))

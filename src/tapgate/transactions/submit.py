@@ -25,7 +25,7 @@ from tapgate.ledger.commands import Command, Outcome, Party, ScopedIdempotencyKe
 
 _REPLAYED_HEADERS: Final = {"Idempotent-Replayed": "true"}
 
-#: Fields outside the fingerprint: the idempotency key, PINs, and the currency, which is fixed.
+#: Fields outside the fingerprint: the idempotency key, PINs, and the currency, which cannot vary.
 _FINGERPRINT_EXCLUDED_FIELDS: Final = ("request_id", "pin", "agent_pin", "currency")
 
 _CHANNEL_BY_PRINCIPAL: Final = {
@@ -35,7 +35,7 @@ _CHANNEL_BY_PRINCIPAL: Final = {
     "partner": "partner",
     "processor": "pos",
 }
-#: A failed request has no receipt.
+#: A declined or rejected request gets an error instead of a receipt.
 ReceiptStatus = Annotated[str, Choice("completed", "under_review", name="ReceiptStatus")]
 
 
@@ -85,27 +85,31 @@ class ReceiptFields:
 
     @property
     def payer_balance(self) -> str:
-        """Return the payer's available balance."""
+        """Return the payer's available balance. The payer must not be a platform account."""
         balance, _ = self.balances
         assert balance is not None, "platform accounts have no balance"
         return balance
 
     @property
     def payee_balance(self) -> str:
-        """Return the available balance of a payee that is not a subscriber."""
+        """Return the available balance of a payee that is an agent."""
         balance = self.visible_payee_balance
-        assert balance is not None, "only platform accounts and hidden subscribers have no balance"
+        assert balance is not None, "the payee's balance is not available"
         return balance
 
     @property
     def visible_payee_balance(self) -> str | None:
-        """Return the payee's balance, or None if the payee is hidden from the caller."""
+        """Return the payee's available balance, or None as in `balances`."""
         _, balance = self.balances
         return balance
 
     @property
     def balances(self) -> tuple[str | None, str | None]:
-        """Return the available balances of payer and payee; None for a platform account."""
+        """Return the available balances of payer and payee, or None where a balance is unavailable.
+
+        A balance is unavailable for a platform account, a credit-only payee, and a payee who is
+        hidden from the caller.
+        """
         payer, payee = self._result.payer_available, self._result.payee_available
         return (
             None if payer is None else self.format_money(payer),
@@ -141,8 +145,8 @@ async def submit(
 async def _is_payee_hidden(request: RequestContext, payee: Party) -> bool:
     """Return whether the payee is a restricted subscriber hidden from the caller.
 
-    The payer is not checked: a payment by a restricted subscriber includes their PIN, and requests
-    without it are rejected earlier.
+    A subscriber who pays is not checked here: a caller without full disclosure must send the
+    payer's PIN, or the route has already checked access to the payer.
     """
     audience = (request.services.database, request.caller, request.services.clock())
     match payee:
@@ -168,7 +172,7 @@ def _redact_payee(outcome: Outcome) -> Outcome:
 def build_idempotency_key(
     request: RequestContext, body: MoneyRequest
 ) -> ScopedIdempotencyKey | None:
-    """Return the idempotency key of a request, if it has one."""
+    """Return the idempotency key of a request, or None if it has none."""
     request_id = idempotency.get_idempotency_key(request, body)
     if request_id is None:
         return None
@@ -196,13 +200,13 @@ def get_channel(caller: Principal) -> str:
 
 
 def to_minor_units(request: RequestContext, amount: str) -> int:
-    """Convert an amount that was validated on parsing to minor units."""
+    """Convert an amount from a validated request body to minor units."""
     return money.parse(amount, request.services.settings.currency)
 
 
 def decode_id(prefix: str, public_id: str | None) -> int:
-    """Decode a public ID; return 0, which no row has, for an invalid one.
+    """Decode a public ID; return 0, which no row has, for an invalid or missing ID.
 
-    The ledger then returns the 404 itself, after it has checked for a replay.
+    The ledger then returns the 404 error itself, after it has checked for a replay.
     """
     return 0 if public_id is None else ids.decode(prefix, public_id) or 0

@@ -1,1 +1,1 @@
-"""Wallets: balances, transfers, top-ups and statements."""
+"""Wallets: balances, transfers, quotes, fee rules and statements."""

@@ -20,7 +20,7 @@ _NOT_FOUND_CODES = {
 
 
 class Balance(msgspec.Struct, kw_only=True):
-    """An account balance: the sum of `available` and of `held`, which is reserved for reviews."""
+    """An account balance: `available` plus `held`, the funds held for transactions under review."""
 
     user_id: str
     account_id: str

@@ -1,4 +1,4 @@
-"""Quotes: the fee for a payment, and the reasons why it would be declined."""
+"""Quotes: the fee for a transaction, and the error codes with which it would fail."""
 
 from typing import Annotated, Final
 
@@ -46,13 +46,14 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
     errors=(Code.CURRENCY_NOT_SUPPORTED, Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED),
 )
 async def create_quote(request: RequestContext, body: QuoteRequest) -> Quote:
-    """Get a quote for a payment.
+    """Get a quote for a transaction.
 
-    `total` is the amount debited from the sender's wallet. With `sender_id`, `reasons` lists the
-    error codes with which the payment would currently fail. Without it, the quote covers only the
-    fee. For an API key without `balance:read`, `reasons` and `allowed` disregard
-    `INSUFFICIENT_FUNDS` and `MAX_BALANCE_EXCEEDED`. A quote moves no money and does not count
-    toward limits.
+    `total` is the amount plus a fee that the sender pays. With `sender_id`, `reasons` lists the
+    error codes with which the transaction would currently fail because of this subscriber. For
+    types that a subscriber can only receive, `sender_id` is the receiving subscriber. Without
+    `sender_id`, the quote covers only the fee. For an API key without `balance:read`, `reasons` and
+    `allowed` disregard `INSUFFICIENT_FUNDS` and `MAX_BALANCE_EXCEEDED`. A quote moves no money and
+    does not count toward limits.
     """
     services, currency = request.services, request.services.settings.currency
     amount, sender_id = to_minor_units(request, body.amount), None

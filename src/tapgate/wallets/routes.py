@@ -23,7 +23,7 @@ from tapgate.transactions.submit import (
 
 endpoints = Endpoints("Wallet")
 
-#: Codes with which a subscriber's payment may be declined.
+#: Error codes with which both kinds of transfer may fail.
 _DECLINE_CODES = (
     Code.INVALID_PIN,
     Code.ACCOUNT_LOCKED,
@@ -74,10 +74,10 @@ class P2pReceipt(Receipt, kw_only=True):
 async def transfer_p2p(request: RequestContext, body: P2pTransferRequest) -> Reply[P2pReceipt]:
     """Send money to the holder of a card.
 
-    The money is credited to the wallet that the card spends from. The sender pays the fee in
-    addition to the amount. Only the amount counts toward limits. If a compliance rule requires a
-    review, the transfer has the status `under_review`: the money is held until the review releases
-    it to the recipient or returns it to the sender.
+    The money is credited to the wallet that the card spends from. With the default fee rules, the
+    sender pays the fee in addition to the amount. Only the amount counts toward limits. If a
+    compliance rule requires a review, the transfer has the status `under_review`: the money is held
+    until the review releases it to the recipient or returns it to the sender.
     """
 
     def build_receipt(receipt_fields: ReceiptFields) -> P2pReceipt:
@@ -116,7 +116,7 @@ class TransferRequest(MoneyRequest, kw_only=True):
 
 
 class TransferReceipt(Receipt, kw_only=True):
-    """Receipt of a transfer. Platform accounts have no balance."""
+    """Receipt of a transfer. The balance of a platform account is null."""
 
     amount: str
     from_balance: str | None
@@ -142,8 +142,8 @@ class TransferReceipt(Receipt, kw_only=True):
 async def transfer_funds(request: RequestContext, body: TransferRequest) -> Reply[TransferReceipt]:
     """Move money from one account to another.
 
-    An API key can transfer only between subscribers' accounts, and requires the PIN. A system_admin
-    or finance_user can transfer between any accounts.
+    An API key can transfer only between subscribers' accounts and must send the sender's PIN. A
+    system_admin or finance_user can transfer between any accounts.
     """
 
     def build_receipt(receipt_fields: ReceiptFields) -> TransferReceipt:
@@ -162,7 +162,7 @@ async def transfer_funds(request: RequestContext, body: TransferRequest) -> Repl
         decode_id(ids.ACCOUNT, account) for account in (body.from_account_id, body.to_account_id)
     )
     # The receipt reveals balances, and not every caller may see a restricted subscriber's balance.
-    # With the PIN, the payment is the subscriber's own, so access to the payer is not checked.
+    # With the PIN, the payer has authorized the transfer, so access to the payer is not checked.
     disclosed_accounts = [payee] if body.pin is not None else [payer, payee]
     await require_account_access(request.services.database, request, disclosed_accounts)
     command = Command(

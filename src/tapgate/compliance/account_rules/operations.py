@@ -11,7 +11,7 @@ from tapgate.ledger.rules import AccountRule
 async def update(
     request: RequestContext, kyc_level: int, update: model.AccountRuleUpdate
 ) -> AccountRule:
-    """Update a rule. When this returns, every process applies the new rule."""
+    """Update a rule and wait up to one second until every process applies the change."""
     services = request.services
     currency = services.settings.currency
     async with services.database.transaction() as tx:

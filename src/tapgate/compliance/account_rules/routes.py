@@ -26,8 +26,8 @@ async def get_account_rule(request: RequestContext, kyc_level: str) -> AccountRu
     and per month in the platform's time zone. `requirements` lists the conditions for reaching the
     level.
 
-    A payment up to `no_pin_limit` needs no PIN. Payments without a PIN on one card are limited to
-    five times that amount per day.
+    A card payment up to `no_pin_limit` needs no PIN. Payments without a PIN are limited to five
+    times `no_pin_limit` per card and day.
     """
     rule = await queries.get(request.services.database, parse_level(kyc_level))
     return to_record(rule, request.services.settings.currency)
@@ -43,9 +43,9 @@ async def update_account_rule(
 ) -> AccountRuleRecord:
     """Update the limits of a KYC level.
 
-    Omitted fields keep their value. The daily limit must not exceed the monthly limit. Every
-    process applies the new limits from the next payment. If `no_pin_limit` is zero, every payment
-    requires the PIN.
+    Omitted fields keep their value. The daily limit must not exceed the monthly limit. The request
+    waits up to one second until every process applies the new limits. If `no_pin_limit` is zero,
+    every card payment requires the PIN.
     """
     rule = await operations.update(request, parse_level(kyc_level), body)
     return to_record(rule, request.services.settings.currency)

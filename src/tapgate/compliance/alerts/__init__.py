@@ -1,1 +1,1 @@
-"""Alerts: findings about a subscriber or transaction that staff investigate and resolve."""
+"""Alerts: findings about a subscriber, agent or transaction that staff investigate and resolve."""

@@ -16,7 +16,8 @@ AlertStatus = Annotated[
     str, Choice("open", "investigating", "resolved", "false_positive", name="AlertStatus")
 ]
 
-#: A chat user asks to be contacted. `details.asked_by` is the user's phone number.
+#: A chat user asks to be contacted. `details.asked_by` is the user's phone number, or the channel
+#: address if the phone number is not available.
 SUPPORT_REQUEST = "SUPPORT_REQUEST"
 
 _MAX_KEY_LENGTH = 255
@@ -131,7 +132,7 @@ class Resolution(msgspec.Struct, kw_only=True):
 
 
 def get_open_key(alert: NewAlert) -> str | None:
-    """Return the key that identifies a repeat of an open support request, or None."""
+    """Return the key that identifies repeats of a support request, or None if there is no key."""
     asked_by = alert.details.get("asked_by") if alert.alert_type == SUPPORT_REQUEST else None
     return asked_by[:_MAX_KEY_LENGTH] if isinstance(asked_by, str) and asked_by else None
 

@@ -17,7 +17,7 @@ _transaction_trail = AuditTrail("transaction")
 
 
 async def create(request: RequestContext, new: NewAlert) -> tuple[Alert, bool]:
-    """Create an alert, or count another occurrence of a matching open one.
+    """Create an alert, or count another occurrence of a matching unresolved one.
 
     Returns the alert and whether it is new.
     """
@@ -76,7 +76,7 @@ async def investigate(
 async def resolve(
     request: RequestContext, alert_id: int, resolution: Resolution
 ) -> tuple[Alert, str]:
-    """Resolve an alert. Returns it with a message about the outcome of any held transaction."""
+    """Resolve an alert, and return it with a message about the outcome of any held transaction."""
     database = request.services.database
     alert = await queries.get(database, alert_id)
     model.require_unresolved(alert)

@@ -88,13 +88,13 @@ async def _require_existing(
 ) -> int | None:
     if public_id is None:
         return None
-    number = ids.decode(prefix, public_id)
-    if not await tx.fetchval(f"SELECT EXISTS (SELECT FROM {table} WHERE id = $1)", number):
+    row_id = ids.decode(prefix, public_id)
+    if not await tx.fetchval(f"SELECT EXISTS (SELECT FROM {table} WHERE id = $1)", row_id):
         raise ApiError(_NOT_FOUND[prefix])
-    return number
+    return row_id
 
 
-#: Conflict targets that identify a repeat of an open alert.
+#: Conflict targets that identify a repeat of an unresolved alert.
 _SAME_RULE: Final = "(rule_id, subscriber_id) WHERE status IN ('open', 'investigating')"
 _SAME_KEY: Final = (
     "(alert_type, open_key) WHERE open_key IS NOT NULL AND status IN ('open', 'investigating')"
@@ -102,10 +102,11 @@ _SAME_KEY: Final = (
 
 
 async def add(tx: asyncpg.Connection, alert: Alert, open_key: str | None = None) -> Alert:
-    """Insert an alert, or count another occurrence of a matching open one, and return it.
+    """Insert an alert, or count another occurrence of a matching unresolved one, and return it.
 
-    An open alert matches if it has the same rule and subject, or the same type and key. Its
-    severity can rise with a new occurrence but never falls.
+    An alert matches if it has the same type and open key or, if `open_key` is None, the same rule
+    and subscriber. An alert that holds a transaction never matches. A new occurrence replaces the
+    details and can raise the severity, but never lowers it.
     """
     row = await tx.fetchrow(
         f"""INSERT INTO alerts (id, subscriber_id, transaction_id, rule_id, alert_type, severity,
@@ -136,7 +137,7 @@ async def add(tx: asyncpg.Connection, alert: Alert, open_key: str | None = None)
 async def save(tx: asyncpg.Connection, alert: Alert) -> None:
     """Store the fields that an investigation or resolution changes.
 
-    The caller has locked the alert.
+    The caller must hold the lock on the alert.
     """
     await tx.execute(
         """UPDATE alerts SET status = $2, resolution_notes = $3, resolved_by = $4,

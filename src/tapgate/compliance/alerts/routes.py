@@ -1,7 +1,7 @@
 """Alert endpoints.
 
-Admins can also list and resolve alerts about restricted subscribers, in masked form. Requiring a
-one-time code would send it to the person under investigation.
+Admins can also list and resolve alerts about restricted subscribers, in masked form. No one-time
+code is required, because it would be sent to the person under investigation.
 """
 
 from collections.abc import Sequence
@@ -67,9 +67,9 @@ class AlertResponse(msgspec.Struct, kw_only=True):
 async def create_alert(request: RequestContext, body: NewAlert) -> Reply[AlertCreated]:
     """Create an alert.
 
-    If an open alert of the same rule already exists for the subscriber, no new alert is created.
-    The same applies to an open `SUPPORT_REQUEST` with the same `details.asked_by`. Instead, the
-    existing alert's `occurrences` increases and the response status is 200.
+    If an unresolved alert of the same rule already exists for the subscriber, no new alert is
+    created. Instead, the existing alert's `occurrences` increases and the response status is 200.
+    The same applies to an unresolved `SUPPORT_REQUEST` with the same `details.asked_by`.
     """
     alert, new = await operations.create(request, body)
     record = await _to_record(request, alert)
@@ -112,7 +112,7 @@ async def get_alert(request: RequestContext, id: str) -> AlertRecord:
 async def investigate_alert(request: RequestContext, id: str, body: Investigation) -> AlertResponse:
     """Investigate an alert.
 
-    Starts the investigation, or adds a note to an ongoing one.
+    Starts the investigation, or adds a note to an ongoing one. The note is stored in the audit log.
     """
     alert = await operations.investigate(request, decode_alert_id(id), body)
     return AlertResponse(

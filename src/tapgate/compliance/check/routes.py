@@ -26,12 +26,14 @@ async def check_compliance(
 ) -> ComplianceCheckResult:
     """Check a transaction without executing it.
 
-    The check covers status, limits and compliance rules. No money is moved, and nothing is recorded
-    or counted. `violations` lists the error codes that would decline the transaction, and the types
-    of the rules that would raise an alert or hold it.
+    The check covers status, limits and compliance rules, but not the sender's available funds. No
+    money is moved, nothing is recorded, and no usage is counted. `violations` lists the error codes
+    with which the transaction would be declined, and the types of the rules that would raise an
+    alert or hold the transaction.
 
-    `risk_level` is the highest severity among them. `score` is 0 if there are none, and otherwise
-    10 to 29 (LOW), 30 to 59 (MEDIUM), 60 to 84 (HIGH) or 85 to 100 (CRITICAL).
+    `risk_level` is the highest severity of the violations, or LOW if there are none. `score` is 0
+    if there are none, and otherwise 10 to 29 (LOW), 30 to 59 (MEDIUM), 60 to 84 (HIGH) or 85 to 100
+    (CRITICAL).
     """
     services = request.services
     subscriber = await subscribers.get(services.database, decode_subscriber_id(body.subscriber_id))

@@ -18,7 +18,7 @@ TransactionType = Annotated[str, Choice(*chart.TRANSACTION_TYPES, name="Transact
 
 _MAX_COUNT = 1_000_000
 AMOUNT_THRESHOLD: Final = "AMOUNT_THRESHOLD"
-MAX_RULES: Final = 100  # each rule adds latency to every payment that it screens
+MAX_RULES: Final = 100  # each rule adds latency to every transaction that it screens
 
 _UNSUPPORTED_TYPES_MESSAGES: Final = {
     chart.PAYER: "must not include types that a subscriber never pays:",
@@ -91,7 +91,7 @@ class RuleRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewRule(msgspec.Struct, kw_only=True):
-    """Rule to create. `window_seconds` is required for every type except `AMOUNT_THRESHOLD`."""
+    """Rule to create. `AMOUNT_THRESHOLD` excludes `window_seconds`; all other types require it."""
 
     name: PersonName
     type: RuleType
@@ -193,8 +193,8 @@ def _build_window_error(kind: str) -> ApiError:
 def _require_consistent(rule: StoredRule, request: NewRule | RuleUpdate) -> None:
     """Reject a rule that could never match or whose action could not be applied.
 
-    A combination of fields is checked only if the request sets one of them, so other fields of an
-    older rule can still be changed.
+    Combinations with `transaction_types` are checked only if the request sets one of the combined
+    fields, so that other fields of an older, inconsistent rule can still be changed.
     """
     sets_types_or_subject = request.subject is not None or request.transaction_types is not None
     if sets_types_or_subject:

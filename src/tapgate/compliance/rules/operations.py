@@ -11,10 +11,10 @@ from tapgate.ledger import rules
 from tapgate.store.signals import Ticket
 
 
-async def create(request: RequestContext, new: NewRule) -> StoredRule:
-    """Store a rule. When this returns, every process applies it."""
+async def create(request: RequestContext, new_rule: NewRule) -> StoredRule:
+    """Create a rule and wait up to one second until every process applies it."""
     services = request.services
-    rule = model.build_rule(services.new_id(), new, services.settings.currency)
+    rule = model.build_rule(services.new_id(), new_rule, services.settings.currency)
     async with services.database.transaction() as tx:
         model.require_below_limit(await queries.lock_and_count(tx))
         await queries.insert(tx, rule)
@@ -24,7 +24,10 @@ async def create(request: RequestContext, new: NewRule) -> StoredRule:
 
 
 async def delete(request: RequestContext, rule_id: int) -> None:
-    """Delete a rule. Its alerts are kept, and transactions that it holds stay under review."""
+    """Delete a rule and wait up to one second until no process applies it.
+
+    The rule's alerts are kept, and transactions that the rule holds stay under review.
+    """
     services = request.services
     async with services.database.transaction() as tx:
         rule = await queries.lock(tx, rule_id)
@@ -34,7 +37,7 @@ async def delete(request: RequestContext, rule_id: int) -> None:
 
 
 async def update(request: RequestContext, rule_id: int, update: RuleUpdate) -> StoredRule:
-    """Update a rule. When this returns, every process applies the new rule."""
+    """Update a rule and wait up to one second until every process applies the change."""
     services = request.services
     async with services.database.transaction() as tx:
         before = await queries.lock(tx, rule_id)

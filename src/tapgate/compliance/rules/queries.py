@@ -38,7 +38,7 @@ async def lock(tx: asyncpg.Connection, rule_id: int) -> StoredRule:
 
 
 async def lock_and_count(tx: asyncpg.Connection) -> int:
-    """Return the number of rules, and lock the table so that it stays constant."""
+    """Lock the table and return the number of rules, which no other transaction can then change."""
     await tx.execute("LOCK TABLE compliance_rules IN SHARE ROW EXCLUSIVE MODE")
     count: int = await tx.fetchval("SELECT count(*) FROM compliance_rules")
     return count

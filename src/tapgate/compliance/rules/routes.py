@@ -74,6 +74,7 @@ async def update_rule(request: RequestContext, id: str, body: RuleUpdate) -> Rul
 async def delete_rule(request: RequestContext, id: str) -> None:
     """Delete a rule.
 
-    Its alerts are kept and retain the rule's ID. Transactions that it holds remain under review.
+    The rule's alerts are kept and retain its ID. Transactions that the rule holds remain under
+    review.
     """
     await operations.delete(request, decode_rule_id(id))

@@ -1,1 +1,1 @@
-"""Fee rules: the fee for each transaction type, and the side that pays it."""
+"""Fee rules: the fee for each transaction type, and whether the sender or the receiver pays it."""

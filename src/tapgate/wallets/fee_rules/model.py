@@ -22,7 +22,7 @@ _FEE_EXEMPT_REASONS: Final = {
 
 
 class FeeRule(msgspec.Struct, kw_only=True):
-    """Rate for amounts up to `up_to` that no earlier step covers. Null means no upper bound."""
+    """Tier: the rate for amounts up to `up_to` (null: no upper bound) above the previous tier."""
 
     type: Annotated[str, Choice(*chart.TRANSACTION_TYPES, name="TransactionType")]
     up_to: Amount | None = None
@@ -56,7 +56,7 @@ def to_record(steps: list[StoredFeeStep], currency: str) -> FeeRules:
 
 
 def parse_fee_rules(rules: FeeRules, currency: str) -> list[StoredFeeStep]:
-    """Return the steps to store, or raise an error that names every invalid field."""
+    """Return the tiers to store, or raise an error that names every invalid field."""
     steps = [
         StoredFeeStep(
             type=step.type,
@@ -77,7 +77,10 @@ def parse_fee_rules(rules: FeeRules, currency: str) -> list[StoredFeeStep]:
 
 
 def require_single_type(rules: FeeRules, kind: str) -> None:
-    """Require that all steps have the given type, so that a request changes no other type."""
+    """Require that all tiers have the given type, so that a request changes no other type.
+
+    A type that does not exist raises `RULE_NOT_FOUND`.
+    """
     if kind not in chart.TRANSACTION_TYPES:
         raise ApiError(Code.RULE_NOT_FOUND)
     for index, step in enumerate(rules.data):
@@ -96,13 +99,13 @@ def _validate_steps(kind: str, indexed_steps: list[tuple[int, StoredFeeStep]]) -
     previous_bound: int | None = 0
     for index, step in indexed_steps:
         if step.payer != first.payer:
-            problems[f"data[{index}].payer"] = "must be the same in all steps of a type"
+            problems[f"data[{index}].payer"] = "must be the same in all tiers of a type"
         if previous_bound is None:
-            problems[f"data[{index}].up_to"] = "must not follow a step without an upper bound"
+            problems[f"data[{index}].up_to"] = "must not follow a tier without an upper bound"
         elif step.up_to is not None and step.up_to <= previous_bound:
-            problems[f"data[{index}].up_to"] = "must be greater than in the previous step"
+            problems[f"data[{index}].up_to"] = "must be greater than in the previous tier"
         else:
             previous_bound = step.up_to
     if last.up_to is not None:
-        problems.setdefault(f"data[{last_index}].up_to", "must be null in the last step of a type")
+        problems.setdefault(f"data[{last_index}].up_to", "must be null in the last tier of a type")
     return problems

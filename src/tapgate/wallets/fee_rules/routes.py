@@ -20,10 +20,11 @@ async def get_fee_rules(request: RequestContext) -> FeeRules:
 async def replace_fee_rules(request: RequestContext, body: FeeRules) -> FeeRules:
     """Replace all fee rules.
 
-    The body has the same format as the response. The steps of a type are ordered by `up_to`, and
-    the last step has none. The rate of the first step that covers the amount applies to the entire
-    amount. Refunds, commission payouts and deposits by the platform have no fee. The fee for a
-    payment is paid by the receiver.
+    The body has the same format as the response. Each rule is a fee tier. The tiers of a type are
+    ordered by `up_to`, which is null in the last tier, and have the same `payer`. The rate of the
+    first tier that covers the amount applies to the entire amount. Refunds, commission payouts and
+    deposits by the platform must not have a fee. For payments to a processor, `payer` must be
+    `receiver`.
     """
     return await operations.replace(request, body)
 
@@ -32,8 +33,8 @@ async def replace_fee_rules(request: RequestContext, body: FeeRules) -> FeeRules
 async def replace_fee_rules_of_type(request: RequestContext, type: str, body: FeeRules) -> FeeRules:
     """Replace the fee rules of one transaction type.
 
-    The body contains the steps of this type, in the same format as the response. The rules of all
-    other types are unchanged. Without steps, the type has no fee. Returns all rules.
+    The body contains the fee tiers of this type, in the same format as the response. The rules of
+    all other types are unchanged. Without tiers, the type has no fee. Returns all rules.
     """
     require_single_type(body, type)
     return await operations.replace(request, body, type)

@@ -14,13 +14,13 @@ from tapgate.ledger import chart
 from tapgate.transactions.model import TransactionType
 
 MAX_PERIOD_DAYS: Final = 366
-#: Leaves a margin on both sides, so that no time zone moves a bound out of the supported range.
+#: Leaves a margin, so that no time zone moves a bound of the period out of the range of `datetime`.
 _ALLOWED_YEARS: Final = range(1000, 9999)
 
 FEE_TYPE: Final = "fee"
 FileFormat = Literal["csv", "pdf"]
 
-#: Descriptions of each type, for debits and for credits.
+#: transaction type -> description of a debit, description of a credit
 _DESCRIPTIONS: Final = {
     chart.TRANSFER_P2P: ("Transfer to {}", "Transfer from {}"),
     chart.TRANSFER: ("Transfer to {}", "Transfer from {}"),
@@ -61,13 +61,15 @@ class Period(NamedTuple):
 def parse_period(request: StatementRequest) -> Period:
     period = Period(date.fromisoformat(request.from_date), date.fromisoformat(request.to_date))
     if period.first.year not in _ALLOWED_YEARS:
-        raise invalid_field("from_date", "is too far from today")
+        raise invalid_field("from_date", "must be in a year from 1000 to 9998")
     if period.last.year not in _ALLOWED_YEARS:
-        raise invalid_field("to_date", "is too far from today")
+        raise invalid_field("to_date", "must be in a year from 1000 to 9998")
     if period.first > period.last:
         raise invalid_field("from_date", "must not be after to_date")
     if (period.last - period.first).days >= MAX_PERIOD_DAYS:
-        raise invalid_field("to_date", f"must be within {MAX_PERIOD_DAYS} days of from_date")
+        raise invalid_field(
+            "to_date", f"must be at most {MAX_PERIOD_DAYS - 1} days after from_date"
+        )
     return period
 
 

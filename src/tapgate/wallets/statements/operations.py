@@ -21,12 +21,12 @@ from tapgate.wallets.statements.model import FileFormat, Statement, StatementReq
 from tapgate.wallets.statements.queries import StatementFile
 
 LINK_LIFETIME: Final = timedelta(hours=24)
-#: Maximum number of files of one subscriber, counting every file that has not been removed yet.
+#: Maximum number of files of one subscriber, including expired files that are not yet removed.
 MAX_FILES: Final = 100
 
 _CLEANUP_INTERVAL_SECONDS: Final = 600
 _RENDERERS: Final = {"csv": csv_file.render, "pdf": pdf_file.render}
-#: Long statements take seconds to render. The slots for heavy reads limit how many are pending.
+#: Long statements take seconds to render, which would block the event loop.
 rendering_threads: Final = BoundedThreadPool("statements", threads=1, max_pending=8)
 
 
@@ -80,8 +80,8 @@ async def issue_file(
     sealed = services.vault.seal(compressed, _get_seal_context(statement.id))
     link = StatementLink(secrets.token_urlsafe(32), statement.generated_at + LINK_LIFETIME)
     async with services.database.transaction() as tx:
-        # The subscriber may have become restricted during rendering. Under the lock, either this
-        # check rejects the file or the restriction deletes it.
+        # The subscriber may have become restricted during rendering. Because of the lock, either
+        # this check rejects the file or a later restriction deletes it.
         restricted = await subscribers.lock_restriction(tx, subscriber.id)
         await require_subscriber_access(tx, request, subscriber.id, restricted=restricted)
         if await queries.count_files(tx, subscriber.id) >= MAX_FILES:
@@ -104,7 +104,7 @@ async def issue_file(
 
 
 async def fetch_file(services: Services, token: str) -> tuple[StatementFile, bytes] | None:
-    """Return the file for a token, or None if the token is unknown or expired."""
+    """Return the file and its content for a token, or None if the token is invalid or expired."""
     file = await queries.find_file(
         services.database, _hash_token(services, token), services.clock()
     )

@@ -21,7 +21,7 @@ from tapgate.wallets.statements.typesetting import (
 
 CONTENT_TYPE: Final = "application/pdf"
 
-# Binary instead of ASCII85 streams, which makes the file a quarter smaller.
+# Write binary streams: ASCII85 encoding would make them a quarter larger.
 rl_config.useA85 = 0
 
 _WIDTH, _HEIGHT = A4
@@ -55,7 +55,7 @@ _NEXT_PAGE_ROWS: Final = int((_NEXT_TABLE_TOP - _HEADER_HEIGHT - _BOTTOM) // _RO
 
 def render(statement: Statement) -> bytes:
     file = io.BytesIO()
-    # Invariant: the file contains no creation time and no random ID.
+    # `invariant` writes a fixed creation date and no random ID.
     canvas = Canvas(file, pagesize=A4, pageCompression=1, invariant=1)
     _PdfRenderer(canvas, statement).render()
     canvas.save()
@@ -208,7 +208,7 @@ class _PdfRenderer:
 
     def _set_font(self, font: str, size: float, color: Color) -> None:
         self._canvas.setFont(font, size)
-        if color is not self._fill_color:  # redundant changes would dominate long tables
+        if color is not self._fill_color:  # redundant changes would enlarge files of long tables
             self._fill_color = color
             self._canvas.setFillColor(color)
 
@@ -228,5 +228,5 @@ def _format_day(moment: date) -> str:
 
 
 def _mask_phone_number(phone_number: str) -> str:
-    """Mask a phone number, but let its owner recognize it: `+232*****456`."""
+    """Mask a phone number so that its owner still recognizes it, as in `+232*****456`."""
     return f"{phone_number[:4]}{'*' * (len(phone_number) - 7)}{phone_number[-3:]}"

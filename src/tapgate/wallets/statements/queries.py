@@ -10,18 +10,19 @@ from tapgate.store.database import Database
 from tapgate.subscribers.model import Subscriber
 from tapgate.wallets.statements.model import FileFormat, Movement, Period
 
-#: A long history takes longer than the default timeout allows.
+#: A long history may take longer than the default timeout allows.
 _QUERY_TIMEOUT_SECONDS: Final = 30.0
 CLEANUP_BATCH_SIZE: Final = 200
 
-#: Maximum difference between the times of an ID and its batch; seconds if clocks are in sync.
+#: Upper bound on the difference between the time in an ID and `created_at`. Without clock skew, it
+#: is a few seconds at most.
 _ID_TIME_TOLERANCE: Final = timedelta(days=1)
 
-#: All movements of a wallet since a point in time. A wallet is always one of the two sides of a
+#: All movements of a wallet since a point in time. A wallet is always the payer or the payee of a
 #: transaction that moves its money. Reviewed transactions may complete long after their ID was
-#: generated; they are few and have an index of their own. MATERIALIZED and OFFSET 0 fix the plan:
-#: first the transactions, then the entries of each. If PostgreSQL underestimates the tables, it
-#: might otherwise scan all entries for every transaction.
+#: generated; they are few and have indexes of their own. MATERIALIZED and OFFSET 0 fix the plan:
+#: first the transactions, then the entries of each transaction. If PostgreSQL underestimated the
+#: size of the tables, it might otherwise scan all entries for every transaction.
 _MOVEMENTS_SINCE: Final = """
     WITH found AS MATERIALIZED (
         SELECT * FROM transactions WHERE from_account = $1 AND id >= $3
@@ -70,14 +71,14 @@ async def load_activity(
     """Load the opening balance and the movements of a period from one snapshot.
 
     The opening balance is the current balance minus all movements since the start of the period.
-    It is exact, and the more recent the period, the faster the query.
+    This is exact, and the query is faster for a more recent period.
     """
     first_id = min(ids.first_id_at(start - _ID_TIME_TOLERANCE), 2**63 - 1)
     async with (
         database.connection() as reader,
         reader.transaction(isolation="repeatable_read", readonly=True),
     ):
-        # An index exists for every part. With outdated statistics of growing tables,
+        # An index exists for every part of the query. With outdated statistics of growing tables,
         # PostgreSQL might choose sequential scans.
         await reader.execute("SET LOCAL enable_seqscan = off")
         opening = await reader.fetchval(
@@ -99,7 +100,8 @@ class StatementFile(NamedTuple):
 async def count_files(tx: asyncpg.Connection, subscriber_id: int) -> int:
     """Count the files of a subscriber.
 
-    The caller holds `lock_restriction`, so that concurrent requests do not exceed the maximum.
+    The caller must hold the lock of `lock_restriction`, so that concurrent requests do not exceed
+    the maximum.
     """
     count: int = await tx.fetchval(
         "SELECT count(*) FROM statements WHERE subscriber_id = $1", subscriber_id

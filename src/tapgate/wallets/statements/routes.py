@@ -38,9 +38,10 @@ async def create_statement(request: RequestContext, body: StatementRequest) -> S
     """Create an account statement for a subscriber.
 
     The period includes both dates, in the platform's time zone, and has at most 366 days. Entries
-    are in the order in which money moved, and each fee is a separate entry. A file can be
-    downloaded for 24 hours with its link, which requires no other credential. A subscriber can have
-    at most 100 files at a time. Further requests fail with `RATE_LIMITED`.
+    are in the order in which money moved, and each fee is a separate entry. If the request contains
+    a `pin`, the PIN must be correct. A file can be downloaded for 24 hours with its link, which
+    requires no other credential. A subscriber can have at most 100 files at a time. Further
+    requests for a file fail with `RATE_LIMITED`.
     """
     subscriber, statement = await operations.build_statement(request, body)
     record = to_record(statement)

@@ -19,7 +19,7 @@ _ELLIPSIS: Final = "…"
 
 @cache
 def _load_glyphs() -> frozenset[str]:
-    """Load the fonts and return the characters that they contain."""
+    """Register the fonts and return the characters that the regular font contains."""
     for name, file in _FONT_FILES.items():
         pdfmetrics.registerFont(TTFont(name, _FONT_DIR / file))
     glyphs = pdfmetrics.getFont(REGULAR).face.charToGlyph
@@ -27,9 +27,9 @@ def _load_glyphs() -> frozenset[str]:
 
 
 def replace_missing_glyphs(text: str) -> str:
-    """Replace characters that the fonts lack, with a simpler form or `?`.
+    """Replace characters that the fonts lack with a simpler form, a space or `?`, or remove them.
 
-    The result is always a single line.
+    Line breaks become spaces, so the result is a single line.
     """
     letters = _load_glyphs()
     if letters.issuperset(text):
@@ -41,7 +41,7 @@ def _replace_glyph(letter: str) -> str:
     if letter.isspace() or unicodedata.category(letter) == "Cc":
         return " "
     if unicodedata.category(letter) in ("Cf", "Mn"):
-        return ""  # marks, joiners and direction controls are meaningless without their letters
+        return ""  # combining marks, joiners and direction controls have no glyph of their own
     simpler = "".join(
         part for part in unicodedata.normalize("NFKD", letter) if part in _load_glyphs()
     )
@@ -49,7 +49,7 @@ def _replace_glyph(letter: str) -> str:
 
 
 def truncate_to_width(text: str, font: str, size: float, width: float) -> str:
-    """Truncate a text to the given width, with an ellipsis."""
+    """Replace missing glyphs, and truncate a text that is too wide, with an ellipsis."""
     text = replace_missing_glyphs(text)
     if pdfmetrics.stringWidth(text, font, size) <= width:
         return text
