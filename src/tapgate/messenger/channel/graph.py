@@ -113,7 +113,7 @@ class GraphClient:
         await self._client.aclose()
 
     async def send(self, payload: dict[str, Any]) -> str:
-        """Send a payload; return the provider's message id, or "" if the response has none."""
+        """Send a payload; return the provider's message ID, or "" if the response has none."""
         try:
             async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
                 response = await self._request("POST", self._messages_url, payload)

@@ -111,7 +111,7 @@ def _render_option_list(option_list: OptionList) -> list[Payload]:
 
 
 def _can_use_buttons(options: Sequence[Option]) -> bool:
-    """Return whether buttons can show complete, distinct titles, and no option is described."""
+    """Return whether buttons can show distinct, complete titles and no option has a description."""
     titles = {_to_single_line(option.title) for option in options}
     return (
         len(titles) == len(options) <= _MAX_BUTTONS

@@ -134,7 +134,7 @@ def _build_success(token: str) -> dict[str, Any]:
     """Build the response that ends the flow.
 
     The client sends the parameters back in a chat message, so they must not contain a secret. The
-    token is not a secret anymore, because the form has been used.
+    token is no longer secret, because the form has been used.
     """
     params = {"flow_token": token}
     return {"screen": "SUCCESS", "data": {"extension_message_response": {"params": params}}}

@@ -17,7 +17,7 @@ from tapgate.messenger.model.replies import PinRequest
 from tapgate.store.database import Database
 
 FORM_LIFETIME = timedelta(minutes=5)
-#: Older forms are deleted. Expired ones are kept for their language, used in the error message.
+#: Older forms are deleted. Expired forms are kept, because their language selects the error text.
 MAX_FORMS_PER_PERSON = 20
 
 _TOKEN_BYTES = 32
@@ -95,7 +95,7 @@ async def is_open(database: Database, token_hash: bytes, now: datetime) -> bool:
 
 
 async def get_language(connection: asyncpg.Connection, token: str) -> Language | None:
-    """Return the language of a form, even if it is used or expired, or None if it is unknown."""
+    """Return the language of a used, expired or open form, or None for an unknown token."""
     language: Language | None = await connection.fetchval(
         "SELECT language FROM messenger.forms WHERE token_hash = $1", hash_token(token)
     )

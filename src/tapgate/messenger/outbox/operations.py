@@ -62,7 +62,7 @@ async def _insert(
 
 
 def _to_storable_key(key: str) -> str:
-    """Return the key, or its hash if it is too long or is not printable ASCII without spaces."""
+    """Return the key, or its hash if it is too long or not printable ASCII without spaces."""
     if _KEY_PATTERN.fullmatch(key):
         return key
     return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()

@@ -52,7 +52,7 @@ class StatusReporter:
             return 0
         else:
             done = rows
-        # A status received since the claim has changed `report_at`, so that row is reported again.
+        # A status received since the claim has changed `report_at`, so the row is reported again.
         await self._database.execute(
             """UPDATE messenger.outbox SET report_at = NULL
                WHERE id = ANY ($1::bigint[]) AND report_at = $2""",

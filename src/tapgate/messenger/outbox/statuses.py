@@ -1,7 +1,7 @@
 """Delivery statuses of sent messages, from the provider's reports.
 
 The provider repeats reports and sends them in any order, even before the sender has recorded the
-message's provider id. A status only moves forward: sent, failed, delivered, read. A failed message
+message's provider ID. A status only moves forward: sent, failed, delivered, read. A failed message
 can still be delivered if the provider's own retry succeeds.
 """
 

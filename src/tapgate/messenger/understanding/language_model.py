@@ -1,4 +1,4 @@
-"""Optional language model, and the intent service that uses it if it is configured.
+"""Optional language model, and the intent service, which works with or without the model.
 
 The model is called only for a text that is not a known phrase and cannot contain a PIN. It receives
 the text with all digits masked and may only name one command, never yes or no. On any failure, the
@@ -32,7 +32,7 @@ _log = structlog.get_logger()
 
 
 class _InvalidResponseError(Exception):
-    """The response is not a 200, too large or not a command. The error does not include it."""
+    """The model's response is an error, too large or not a command; it is never quoted."""
 
 
 class _ModelResponse(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -49,7 +49,7 @@ def parse_card_serial(text: str) -> str | None:
         return None
     if any(char.isalpha() for char in cleaned):
         return cleaned if cleaned[0] != "-" and cleaned[-1] != "-" else None
-    # Only digits: a serial only if it is too long for a phone number.
+    # Without letters, only a number that is too long for a phone number is a serial.
     return cleaned if cleaned.isdigit() and len(cleaned) > _MAX_PHONE_DIGITS else None
 
 
