@@ -148,7 +148,7 @@ FLOW: Final = Access(
 )
 SERVICE: Final = Access(
     check=_check_service,
-    description="Access: an internal service, with a signature by its service secret.",
+    description="Access: an internal service's signature.",
     security=(_SERVICE_SECURITY,),
     error_statuses=(401,),
 )
