@@ -1,8 +1,9 @@
 """The messenger's HTTP application: routing, authentication, rate limits and the request log.
 
-Checks run in this order: 404 and 405, 503 when the process is at its concurrency limit, 413 by the
-declared length, 401, 403 and 429, then the handler's own errors. Credentials in headers are checked
-before the body is read, a signature over the body afterwards.
+Checks run in this order: route and method (404, 405), concurrency limit (503), declared body length
+(413), credentials (401, 403 or 432) and rate limit (429), then the handler's own checks. Public
+routes have only a rate limit. Credentials in headers are checked before the body is read, and a
+signature over the body after it is read.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -127,8 +128,8 @@ class App(AsgiApp):
     async def _authenticate(self, request: Request, check: Callable[[Request], str | None]) -> None:
         """Set the request's principal, and rate-limit anonymous callers by IP address.
 
-        The provider and the bridges send the messages of all users from a few addresses, so
-        authenticated callers are limited per phone number only.
+        The provider and the bridges send the messages of all users from a few IP addresses, so
+        authenticated callers have no limit per IP address. Messages are limited per sender instead.
         """
         request.principal = await self._charge_failed_authentication(request, check)
         if request.principal is None:
@@ -177,7 +178,7 @@ def _build_routing_error(methods: Mapping[str, Route]) -> HttpError:
 
 
 def _render_api_error(request: Request, error: ApiError) -> Response:
-    """Render an error of the platform: database unavailable, queue full or body too large."""
+    """Render an error of shared platform code; log a server error and replace its message."""
     if error.status < 500:
         return render_http_error(HttpError(error.status, error.error, headers=error.headers))
     _log.error(

@@ -1,7 +1,7 @@
 """Storage of conversations, with a lease that gives one task exclusive write access.
 
 The holder renews its lease periodically, and the lease expires soon after the holder dies. Every
-write names the lease, so a holder that lost it unnoticed cannot write. Lease deadlines use the
+write names the lease, so a task that has lost its lease cannot write. Lease deadlines use the
 database clock, which all processes share.
 """
 
@@ -28,14 +28,14 @@ _MAX_CLOCK_SKEW_SECONDS = 60
 
 
 class LeaseLostError(Exception):
-    """Another task holds the conversation's lease; nothing was written."""
+    """This task no longer holds the conversation's lease; nothing was written."""
 
 
 class LeasedConversation(msgspec.Struct, frozen=True, kw_only=True):
     address: str
     lease: int
     conversation: Conversation
-    #: Latest send time among the messages already handled, in Unix seconds.
+    #: Latest send time of the webhook messages already handled, in Unix seconds.
     heard_until: int
 
 
@@ -88,13 +88,13 @@ async def save(
 
 
 def _clamp_sent_at(sent_at: int, now: datetime) -> int:
-    """Return the send time, or the current time if it is too far in the future.
+    """Return the send time, or the current time if the send time is too far in the future.
 
-    Small skew of the provider's clock is accepted. A larger one would mark all following messages
+    A small clock skew of the provider is accepted. A larger skew would mark all following messages
     as late until the local clock catches up.
     """
-    moment = int(now.timestamp())
-    return sent_at if sent_at <= moment + _MAX_CLOCK_SKEW_SECONDS else moment
+    current_time = int(now.timestamp())
+    return sent_at if sent_at <= current_time + _MAX_CLOCK_SKEW_SECONDS else current_time
 
 
 async def count_active(database: Database, now: datetime) -> int:
@@ -163,7 +163,7 @@ def _restore_conversation(
 async def _renew(database: Database, held: LeasedConversation) -> None:
     while True:
         await asyncio.sleep(_RENEW_INTERVAL_SECONDS)
-        # A failed renewal is retried. If the lease was lost, the final write fails.
+        # A failed renewal is retried. If the lease was lost, the next write of the holder fails.
         with contextlib.suppress(Exception):
             await database.execute(
                 """UPDATE messenger.conversations SET leased_until = clock_timestamp() + $3
@@ -175,7 +175,7 @@ async def _renew(database: Database, held: LeasedConversation) -> None:
 
 
 async def _release(database: Database, held: LeasedConversation) -> None:
-    # On failure the lease expires. A conversation that was never saved leaves no row.
+    # If this fails, the lease expires. The row of a conversation that was never saved is deleted.
     with contextlib.suppress(Exception):
         await database.execute(
             """WITH unsaved AS (

@@ -1,7 +1,7 @@
 """Adapter that executes the conversation engine's requests through the gateway's client.
 
-The gateway makes all decisions about money. The adapter limits what a person can access: their own
-wallet and cards, and as much about a payee as the sender must see.
+The gateway makes all decisions about money. The adapter masks the names of other subscribers, and
+rejects blocking or unblocking a card that does not belong to the subscriber.
 """
 
 from collections.abc import Awaitable, Callable
@@ -249,7 +249,7 @@ class GatewayAdapter:
 
 
 class _CardNotOwnedError(Exception):
-    """The card belongs to another subscriber; reported as not found to hide that it exists."""
+    """The card is not the subscriber's own; reported as not found to hide that it exists."""
 
 
 def _map_error(
@@ -318,7 +318,7 @@ def _to_transaction_summary(record: Transaction) -> TransactionSummary:
 
 
 def _get_counterparty_name(party: Party | None) -> str | None:
-    """Return the counterparty's name: masked for subscribers, in full for merchants and agents."""
+    """Return the party's name, masked for a subscriber, or None if the name is unknown."""
     if party is None or not party.name:
         return None
     return mask_name(party.name) if party.type == "subscriber" else party.name

@@ -1,4 +1,4 @@
-"""HTTP protocol of the messenger, which renders errors in the messenger's format."""
+"""HTTP protocol that renders its errors in the messenger's format."""
 
 from tapgate.errors import ApiError
 from tapgate.messenger.routes.route import HttpError, render_http_error

@@ -1,8 +1,8 @@
 """Validation and re-encoding of identity document images from the channel and from bridges.
 
 An invalid image raises `ImageError`, whose text completes a sentence that starts with "The picture"
-or the field's name. When too many images are queued, `BoundedThreadPool` raises an `ApiError`: the
-image may be valid, and the caller can retry.
+or the field's name. A failed download raises `MediaError`. When too many images are in progress,
+`BoundedThreadPool` raises an `ApiError`: the image may be valid, and the caller can retry.
 """
 
 from typing import Final, Protocol
@@ -13,7 +13,7 @@ from tapgate.service.thread_pool import BoundedThreadPool
 
 MAX_IMAGE_BYTES: Final = 5 * 1024 * 1024
 
-#: Decoding one image may take 100 MB of memory.
+#: Decoding one image may take more than 100 MB of memory, so the number of threads is small.
 image_threads: Final = BoundedThreadPool("pictures", threads=2, max_pending=8)
 
 #: `image/jpg` is not a registered media type, but many clients send it.
@@ -22,14 +22,14 @@ _MEDIA_TYPES: Final = {
     "image/jpg": "image/jpeg",
     "image/png": "image/png",
 }
-#: Length of the largest image in base64, including the longest prefix.
+#: Length of a data URI that contains an image of the maximum size.
 _MAX_DATA_URI_LENGTH: Final = (MAX_IMAGE_BYTES + 2) // 3 * 4 + len("data:image/jpeg;base64,")
 
 
 class InlineMedia(Protocol):
-    """`media` object of the compatibility endpoint.
+    """Image as a data URI, from the compatibility endpoint or a simulated phone.
 
-    Its declared size is ignored: nothing depends on it, and some bridges send the encoded size.
+    The size that a bridge declares is ignored: some bridges send the size of the encoded image.
     """
 
     @property
@@ -41,7 +41,7 @@ class InlineMedia(Protocol):
 class MediaSource(Protocol):
     """Source of media files on the channel.
 
-    Implementations verify the hash and raise `MediaError`.
+    Implementations verify the hash, if there is one, and raise `MediaError` on failure.
     """
 
     async def fetch_media(

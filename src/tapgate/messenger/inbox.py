@@ -1,8 +1,9 @@
-"""Inbox of channel messages, sealed and stored before they are acknowledged.
+"""Inbox: messages from the channel, sealed and stored before they are acknowledged.
 
-`inbox_worker.py` handles the stored messages. A text that may contain a PIN is withheld: only the
-receiving process has it in memory, and that process has the first claim on the message. If the
-process dies, the conversation asks for the PIN again.
+`inbox_worker.py` handles the stored messages. A text that may contain a PIN is withheld: it is kept
+in the memory of the receiving process and never stored, and the message is reserved for that
+process for a limited time. If another process handles the message, the conversation asks the person
+to send the text again.
 """
 
 import asyncio
@@ -25,8 +26,9 @@ from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
 from tapgate.vault import Vault
 
-#: How long a message is reserved for the process that received it.
+#: Time for which the sweeps of other processes skip a new message.
 _LEASE_DURATION = timedelta(seconds=2)
+#: Time for which only the receiving process may handle a message with a withheld text.
 _WITHHELD_LEASE_DURATION = timedelta(seconds=15)
 _WITHHELD_TTL_SECONDS = 60.0
 #: Messages per database transaction; one commit per message would dominate the cost.
@@ -36,14 +38,14 @@ _decoder: msgspec.json.Decoder[Content] = msgspec.json.Decoder(Content)
 
 
 async def store_messages(services: Services, received: Sequence[ReceivedMessage]) -> None:
-    """Store the messages durably, dropping duplicates of messages already stored."""
+    """Store the messages durably, skip those already stored, and wake the worker."""
     pending = [_PendingMessage(services.new_id(), message) for message in received]
     # All processes insert in the same order, so concurrent deliveries cannot deadlock.
     pending.sort(key=lambda item: (item.message.address, item.message.message_id))
     addresses = set[str]()
     for start in range(0, len(pending), _BATCH_SIZE):
         addresses |= await _store_batch(services, pending[start : start + _BATCH_SIZE])
-    # Wake the worker only after all batches: the provider is waiting for the acknowledgment.
+    # Wake the worker only after all batches: handling messages would delay the acknowledgment.
     for address in addresses:
         services.wake_worker(address)
     services.wake_sender()  # rate-limit replies may have been enqueued
@@ -94,8 +96,8 @@ async def _insert_unless_throttled(
     is_withheld = row_id in services.withheld_texts
     if not await _insert(tx, services, row_id, message, is_withheld=is_withheld):
         return False
-    # A number change comes from the channel and is exempt from the limit: flooding the inbox must
-    # not let a sender keep the trust of the old number.
+    # A number change comes from the channel and is exempt from the limit. Otherwise, a sender could
+    # flood the inbox to suppress it, and keep the trust of the old number.
     return isinstance(message.content, NumberChangeContent) or await _is_within_rate_limit(
         tx, services, row_id, message.address
     )

@@ -1,6 +1,7 @@
-"""Worker that handles each stored inbox message once, oldest first.
+"""Worker that handles stored inbox messages, oldest first in each conversation.
 
-Any process can handle a message while it holds the lease of the sender's conversation.
+Any process can handle a message while it holds the lease of the sender's conversation. The message
+is marked as handled in the database transaction that saves the turn. A failed attempt is retried.
 """
 
 import asyncio
@@ -40,7 +41,7 @@ from tapgate.service.background import run_periodically
 SWEEP_INTERVAL_SECONDS = 1.0
 
 _MAX_ATTEMPTS = 5
-#: Delay after the first failed attempt; grows linearly with the attempts.
+#: Minimum time between the first two attempts; grows linearly with the number of attempts.
 _BACKOFF = timedelta(seconds=2)
 _MAX_ADDRESSES_PER_SWEEP = 100
 #: Conversations per process. A turn mostly waits for the gateway, but a much higher limit would
@@ -54,12 +55,14 @@ class InboxMessage(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     address: str
     sent_at: int
-    #: As stored, possibly by another version; a decoding error counts as a failed attempt.
+    #: Unencrypted content from a version before `sealed`; None in newer rows. In both columns, a
+    #: decoding error counts as a failed attempt.
     content: Any
     sealed: bytes | None
     withheld: bool
     attempts: int
-    #: Reserved for the process that holds the withheld text, or until the backoff ends.
+    #: True if this process must not handle the message yet: it is reserved for the process that
+    #: has the withheld text, or its backoff has not ended.
     reserved: bool
 
 
@@ -96,10 +99,10 @@ class InboxWorker:
         task.add_done_callback(lambda _: self._on_task_done(address))
 
     async def sweep(self) -> None:
-        """Wake addresses whose messages another process abandoned or this one postponed.
+        """Wake addresses with a waiting message reserved for this process or no longer reserved.
 
-        Addresses with a running task are skipped: they could fill the limit for a long time and
-        keep other addresses from being found.
+        Addresses with a running task are skipped: they could fill the query's limit for a long time
+        and keep other addresses from being found.
         """
         rows = await self._services.database.fetch(
             """SELECT DISTINCT address FROM messenger.received
@@ -130,7 +133,7 @@ class InboxWorker:
             _log.warning("inbox.retry_scheduled", failure=logs.describe_exception(error))
 
     async def _handle_next(self, address: str) -> bool:
-        """Handle the oldest message; return whether there may be more."""
+        """Handle the address's oldest message; return False if there is none or it is reserved."""
         services = self._services
         async with conversation_store.acquire(services.database, address, services.clock()) as held:
             message = await self._claim_next(address)
@@ -149,7 +152,7 @@ class InboxWorker:
         return True
 
     async def _claim_next(self, address: str) -> InboxMessage | None:
-        """Claim the oldest message and count the attempt.
+        """Claim the oldest message and count the attempt; return a reserved message unclaimed.
 
         Counting first limits the attempts for a message that crashes the process.
         """
@@ -161,7 +164,7 @@ class InboxWorker:
                    ORDER BY sent_at, id LIMIT 1)
                UPDATE messenger.received r
                SET attempts = attempts + CASE WHEN reserved THEN 0 ELSE 1 END,
-                   -- Backoff for the next attempt, by any process, in case this one fails.
+                   -- Backoff in case this attempt fails. A withheld text stays with its process.
                    reserved_for = CASE WHEN reserved OR withheld THEN reserved_for ELSE 0 END,
                    reserved_until = CASE WHEN reserved THEN reserved_until
                        ELSE greatest(CASE WHEN withheld THEN reserved_until END,

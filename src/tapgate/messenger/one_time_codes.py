@@ -1,4 +1,4 @@
-"""One-time codes that verify the phone number of a person whose channel address hides it."""
+"""One-time codes that verify the phone number of a person whose address does not contain it."""
 
 import secrets
 from datetime import timedelta
@@ -14,7 +14,7 @@ from tapgate.store import code_send_limit
 
 CODE_LIFETIME = timedelta(minutes=5)
 MAX_ATTEMPTS = 3
-#: Limit per requesting person; each phone number has its own limit.
+#: Limit per requesting person; `code_send_limit` limits the codes per phone number.
 MAX_CODES_PER_HOUR = 5
 _HOUR = timedelta(hours=1)
 _TEMPLATE_NAME = "one_time_code"
@@ -38,13 +38,13 @@ async def perform(
 async def send_code(services: Services, person: Person, phone: str) -> None:
     """Send a code within the limits of the phone number and of the person who requests it.
 
-    Over a limit, no code is sent, but the reply is the same: the requester must not learn anything
-    about a number that may not be theirs.
+    Above a limit, no code is sent but the reply is the same, so that the requester learns nothing
+    about a number that may belong to another person.
     """
     now = services.clock()
-    requester = f"codes by:{person.address}"
+    rate_limit_key = f"codes by:{person.address}"
     if await rate_limits.acquire(
-        services.database, requester, limit=MAX_CODES_PER_HOUR, now=now, window=_HOUR
+        services.database, rate_limit_key, limit=MAX_CODES_PER_HOUR, now=now, window=_HOUR
     ):
         return
     code = f"{secrets.randbelow(10**6):06d}"
@@ -70,7 +70,7 @@ async def send_code(services: Services, person: Person, phone: str) -> None:
 
 
 async def verify_code(services: Services, person: Person, phone: str, code: str) -> bool | None:
-    """Return whether the code is correct, or None if no attempts are left or it has expired.
+    """Return whether the code is correct, or None if no valid code or no further attempt is left.
 
     Each attempt is consumed before the comparison, so concurrent attempts cannot exceed the limit.
     """

@@ -24,14 +24,14 @@ HTTP API of the messenger. It receives messages from bridges and from the channe
 and sends template messages for internal services.
 
 **Authentication.** Each operation names its credential: a bridge's bearer token, the provider's \
-`X-Hub-Signature-256` over the raw body, or the signature of an internal service over \
-`METHOD|PATH|QUERY|TIMESTAMP`.
+`X-Hub-Signature-256` over the raw body or verify token, or the signature of an internal service \
+over `METHOD|PATH|QUERY|TIMESTAMP`.
 
 **Errors.** Errors are `{"error": ..., "status": "error"}`. A 429 has `Retry-After` and \
 `retryAfter`, both in seconds.
 
-**Idempotency.** Template messages accept an `Idempotency-Key`; deliveries are processed once per \
-message ID.
+**Idempotency.** Template messages accept an `Idempotency-Key`; messages from the provider are \
+processed once per message ID.
 
 **Request IDs.** `X-Request-ID` is returned in the response and written to the logs.
 """
@@ -43,10 +43,10 @@ _TAGS: Final = {
     "simulator": ("Simulator", "Simulated phones. Not available in production."),
     "system": ("System", "Health check and OpenAPI document."),
 }
-#: Status codes defined by the provider's protocol.
+#: Descriptions of statuses that have their own meaning in the provider's protocol.
 _PROVIDER_STATUS_PHRASES: Final = {
     421: "Cannot decrypt the request",
-    427: "The form has expired",
+    427: "The form can no longer be used",
     432: "Invalid signature",
 }
 
@@ -182,7 +182,7 @@ def _get_status_phrase(status: int) -> str:
 _REQUEST_ID_PARAMETER: Final = {
     "name": "X-Request-ID",
     "in": "header",
-    "description": "Tracing ID, returned in the response. Generated if absent.",
+    "description": "Tracing ID, returned in the response. Generated if absent or invalid.",
     "schema": {
         "type": "string",
         "pattern": "^[A-Za-z0-9._-]{1,128}$",

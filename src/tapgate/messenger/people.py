@@ -23,7 +23,7 @@ MAX_RECIPIENTS = 30
 
 
 async def load_person(database: Database | asyncpg.Connection, address: str) -> Person:
-    """Return the stored person, or a new one for an unknown address."""
+    """Return the stored person, or a person with default values for an unknown address."""
     row = await database.fetchrow(
         """SELECT p.phone, p.language, coalesce(p.trusted, true) AS trusted,
                   (SELECT jsonb_agg(jsonb_build_object('name', r.name,

@@ -1,6 +1,7 @@
 """Fixed-window rate limits per key, counted in the database across all processes.
 
-A window starts with its first message, so the caller can report the time until it ends.
+A window starts with the first use of its key. The callers count messages, requested codes and
+support requests.
 """
 
 from datetime import datetime, timedelta
@@ -14,17 +15,17 @@ DEFAULT_WINDOW = timedelta(minutes=1)
 
 async def acquire(
     database: Database | asyncpg.Connection,
-    address: str,
+    key: str,
     *,
     limit: int,
     now: datetime,
     window: timedelta = DEFAULT_WINDOW,
 ) -> int | None:
-    """Count one message; return None within the limit, else the seconds to wait.
+    """Count one use of the key; return None within the limit, else the seconds to wait.
 
-    A message over the limit does not count. Callers read the clock before they lock the row, so
-    `now` may be slightly older than `since`. A window is discarded only if it starts more than its
-    own length in the future, which means that the clock was set back.
+    A use above the limit does not extend the wait. Callers read the clock before they lock the row,
+    so `now` may be slightly older than `since`. A window that starts in the future is discarded
+    only if it starts at least its own length after `now`, because the clock was then set back.
     """
     row = await database.fetchrow(
         """INSERT INTO messenger.rates AS r (address, since, taken, told)
@@ -35,7 +36,7 @@ async def acquire(
                             THEN least(r.taken, $5) + 1 ELSE 1 END,
                told = r.told AND r.since > $3 AND r.since < $4
            RETURNING since, taken""",
-        address,
+        key,
         now,
         now - window,
         now + window,
@@ -48,11 +49,11 @@ async def acquire(
     return max(1, -(-remaining // timedelta(seconds=1)))
 
 
-async def mark_notified(database: Database | asyncpg.Connection, address: str) -> bool:
-    """Return True once per window: the caller then sends the "slow down" reply."""
+async def mark_notified(database: Database | asyncpg.Connection, key: str) -> bool:
+    """Return True for the first call in a window; the caller then sends the rate limit reply."""
     updated = await database.fetchval(
         """UPDATE messenger.rates SET told = true WHERE address = $1 AND NOT told
            RETURNING true""",
-        address,
+        key,
     )
     return updated is not None

@@ -1,4 +1,4 @@
-"""Retention of the messenger's tables, in bounded batches that do not block requests."""
+"""Deletion of old rows from the messenger's tables, in batches that do not block requests."""
 
 from datetime import timedelta
 from typing import Final, NamedTuple, NoReturn
@@ -20,23 +20,23 @@ class RetentionRule(NamedTuple):
 
 
 RETENTION_RULES: Final = (
-    # Includes unsent messages: senders fail messages after a day, so no sender was running.
+    # Includes waiting messages: a running sender would have failed them after a day.
     RetentionRule("outbox", "id", "created_at", timedelta(days=7)),
-    # Longer than the outbox: a status report can arrive after its message was deleted.
+    # Longer than the outbox: without its status rows, a message would be listed as only sent.
     RetentionRule("statuses", "channel_message_id", "updated_at", timedelta(days=8)),
-    # The provider redelivers for days; a duplicate must be recognized for longer than that.
+    # The provider redelivers for days, and duplicates must be recognized during all of that time.
     RetentionRule(
         "received", "id", "received_at", timedelta(days=30), condition="status <> 'waiting'"
     ),
-    # Acknowledged but not handled: the bulk of the rows during a flood.
+    # Deleted earlier, because a flood of messages leaves many throttled rows.
     RetentionRule(
         "received", "id", "received_at", timedelta(days=2), condition="status = 'throttled'"
     ),
-    # Kept past expiry, so a form that is still open can report it in the person's language.
+    # Kept past expiry, so that the error for an expired form is in the person's language.
     RetentionRule("forms", "token_hash", "expires_at", timedelta(days=1)),
     RetentionRule("codes", "address", "expires_at", timedelta(0)),
     RetentionRule("rates", "address", "since", timedelta(hours=1)),
-    # Kept long past expiry: `heard_until` still identifies messages that arrive late.
+    # Kept long past expiry, because `heard_until` identifies messages that arrive late.
     RetentionRule(
         "conversations",
         "address",
@@ -44,7 +44,7 @@ RETENTION_RULES: Final = (
         timedelta(days=30),
         condition="(lease IS NULL OR leased_until < $1)",
     ),
-    # The process died during the first turn.
+    # Never saved: a process died during the first turn of the conversation.
     RetentionRule(
         "conversations",
         "address",
@@ -52,8 +52,8 @@ RETENTION_RULES: Final = (
         timedelta(days=1),
         condition="expires_at IS NULL",
     ),
-    # Only a language is stored, and it can be detected again. Without a conversation row, the
-    # person has sent no message for at least a month.
+    # These rows hold only a language, which can be detected again. Without a conversation row, the
+    # person has sent no message for at least 30 days.
     RetentionRule(
         "people",
         "address",

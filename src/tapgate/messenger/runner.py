@@ -1,8 +1,8 @@
-"""Runs one turn of a conversation: engine steps, gateway requests, and one write of the results.
+"""Execution of one conversation turn: engine passes, gateway requests, and saving the results.
 
-The caller holds the conversation's lease. An interrupted turn has written only that a transfer is
-about to be sent, and can run again: the transfer's idempotency key is the operation id, which was
-stored before the conversation asked for the PIN.
+A turn runs under the conversation's lease. Until it is saved, it changes the stored conversation
+only to record that a transfer is about to be sent. An interrupted turn can therefore run again: the
+transfer's idempotency key is the operation ID, which was stored before the PIN was requested.
 """
 
 import uuid
@@ -44,9 +44,9 @@ Channel = Literal["webhook", "bridge"]
 
 #: A turn needs only a few gateway requests; more indicate a loop.
 _MAX_REQUESTS_PER_TURN = 12
-#: The provider shows its own error after 10 seconds.
+#: Short, because the provider's form client shows its own error after 10 seconds.
 _FORM_LEASE_TIMEOUT_SECONDS = 4.0
-#: Support requests per person that reach the gateway; each one creates an audit entry.
+#: Support requests per person and hour that are sent to the gateway; each creates an audit entry.
 _MAX_SUPPORT_REQUESTS = 3
 _SUPPORT_WINDOW = timedelta(hours=1)
 
@@ -56,7 +56,7 @@ class TurnResult(NamedTuple):
     person: Person
     conversation: Conversation
     replies: tuple[Reply, ...]
-    #: The gateway was unreachable, and a reply says so.
+    #: The gateway was unreachable at least once, and a reply says so.
     has_failed: bool
 
 
@@ -66,7 +66,7 @@ class BridgeResult(NamedTuple):
 
 
 class FormResult(NamedTuple):
-    """Outcome of a form submission; an unfinished form is shown again with the text."""
+    """Outcome of a form submission; an unfinished form is shown again with `text` as the error."""
 
     finished: bool
     text: str
@@ -87,7 +87,7 @@ async def handle_bridge_message(
 async def submit_form(
     services: Services, form: Form, submission: FormSubmitted
 ) -> FormResult | None:
-    """Run a turn for submitted form data; return None if the form is closed or outdated."""
+    """Run a turn for a submitted form; return None if the form can no longer be used."""
     now = services.clock()
     async with conversation_store.acquire(
         services.database, form.address, now, timeout_seconds=_FORM_LEASE_TIMEOUT_SECONDS
@@ -111,9 +111,10 @@ async def submit_form(
 async def run_turn(
     services: Services, held: LeasedConversation, event: Event, channel: Channel
 ) -> TurnResult:
-    """Step the engine until it makes no further gateway request.
+    """Run the engine until its output contains no gateway request.
 
-    The only write before the turn is saved records that a transfer is about to be sent.
+    The conversation is saved only to record that a transfer is about to be sent. The caller saves
+    the result.
     """
     before = person = await people.load_person(services.database, held.address)
     conversation, replies, has_failed = held.conversation, list[Reply](), False
@@ -129,13 +130,13 @@ async def run_turn(
         if output.request is None:
             return TurnResult(before, person, conversation, tuple(replies), has_failed)
         if isinstance(output.request, SendMoney):
-            # If the response is lost, the conversation must not claim that nothing was paid.
+            # If the response is lost, the conversation must not say that no money was sent.
             await conversation_store.save(
                 services.database, held, conversation, now=services.clock()
             )
         event = await _perform(services, person, output.request)
         has_failed = has_failed or isinstance(event, GatewayUnreachable)
-    raise RuntimeError(f"the turn made more than {_MAX_REQUESTS_PER_TURN} gateway requests")
+    raise RuntimeError(f"the turn did not end after {_MAX_REQUESTS_PER_TURN} gateway requests")
 
 
 async def _perform(
@@ -144,7 +145,7 @@ async def _perform(
     if isinstance(request, SendOneTimeCode | VerifyOneTimeCode):
         return await one_time_codes.perform(services, person, request)
     if isinstance(request, RequestSupport) and not await _can_request_support(services, person):
-        return RequestSucceeded(result=True)  # an earlier request is already open
+        return RequestSucceeded(result=True)  # support already has requests from this person
     return await services.gateway.perform(request)
 
 
@@ -209,7 +210,7 @@ async def _to_outgoing(
 async def _add_intent(
     services: Services, person: Person, conversation: Conversation, event: Event
 ) -> Event:
-    """Add the resolved intent to a text message, except where the text may be a PIN."""
+    """Add the resolved intent to a text message, unless the text may be the requested PIN."""
     if not isinstance(event, TextMessage) or event.text is None:
         return event
     if conversation.stage == "await_pin" and may_contain_pin(event.text):

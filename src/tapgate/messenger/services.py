@@ -1,4 +1,4 @@
-"""Dependencies that the conversations of one messenger process share."""
+"""Dependencies shared by the routes and background workers of one messenger process."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -24,12 +24,12 @@ from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 
-#: Resolves the intent of free text.
+#: Resolves the intent of a text, given the person's language if it is known.
 ResolveIntent = Callable[[str, Language | None], Awaitable[Intent]]
 
 
 class Gateway(Protocol):
-    """Executes the conversation engine's requests; returns failures as events, never raises."""
+    """Executes the conversation engine's requests; returns failures as events."""
 
     async def perform(
         self, request: GatewayRequest
@@ -48,15 +48,15 @@ class Services:
     gateway: Gateway
     resolve_intent: ResolveIntent
     throttle: Throttle
-    #: If None, replies stay in the outbox and images cannot be fetched.
+    #: If None, all messages stay in the outbox, and images cannot be downloaded.
     graph: GraphClient | None = None
-    #: If None, there are no forms, and PINs follow the rules for text entry.
+    #: If None, there are no PIN forms; `messenger_text_pin` decides whether PINs are sent as text.
     flow_key: FlowKey | None = None
-    #: Texts that may contain a PIN, by id of the received message; never stored elsewhere.
+    #: Texts that may contain a PIN, by inbox row ID; kept in memory only.
     withheld_texts: dict[int, str] = field(default_factory=dict, repr=False)
-    #: Called with the address of a received message.
+    #: Called with an address that has new messages in the inbox.
     wake_worker: Callable[[str], None] = lambda _: None
-    #: Called after messages were added to the outbox.
+    #: Called when the outbox may contain new messages.
     wake_sender: Callable[[], None] = lambda: None
 
     async def enqueue(
@@ -69,7 +69,7 @@ class Services:
     ) -> tuple[int, bool]:
         """Add a message to the outbox; the caller wakes the sender after committing `tx`.
 
-        See `outbox.operations.enqueue`.
+        Returns the result of `outbox.operations.enqueue`.
         """
         return await outbox.enqueue(
             tx,

@@ -1,4 +1,4 @@
-"""Startup checks that run once before the first messenger process starts."""
+"""Startup of the messenger: installation check, warnings, and a form key for development."""
 
 from collections.abc import AsyncIterator
 
@@ -27,10 +27,10 @@ async def prepare(settings: Settings, database_url: str) -> AsyncIterator[str]:
 
 
 def add_development_form_key(settings: Settings) -> Settings:
-    """Add a generated form key to a development installation without a provider.
+    """Add a generated form key in development if no key, provider or text PIN entry is set.
 
-    Such an installation serves only simulated phones, and the key gives them PIN forms too. With a
-    provider the key would not work, because the provider does not know it.
+    The key enables PIN forms on simulated phones. A provider could not use it, because the provider
+    does not have its public key.
     """
     needs_key = not (
         settings.is_production

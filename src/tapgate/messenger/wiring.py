@@ -1,4 +1,4 @@
-"""Assembly of one messenger process: opens its dependencies and closes them at the end."""
+"""Assembly of one messenger process: opens its dependencies, and closes them on shutdown."""
 
 import contextlib
 import secrets
@@ -40,7 +40,7 @@ async def open_services(
     clock: Clock = system_clock,
     http: httpx2.AsyncBaseTransport | None = None,
 ) -> AsyncIterator[Services]:
-    """Open the services and run the background tasks; `http` replaces the gateway transport."""
+    """Open the services and run the background tasks; `http` replaces the gateway's transport."""
     async with contextlib.AsyncExitStack() as stack:
         gateway = AsyncTapgateClient(
             settings.gateway_url,

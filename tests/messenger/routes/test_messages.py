@@ -144,7 +144,7 @@ async def test_invalid_idempotency_key_is_rejected(
     offline_messenger: MessengerApp, key: str
 ) -> None:
     response = await send_template(offline_messenger, key)
-    message = "Idempotency-Key must be 1 to 64 ASCII characters"
+    message = "Idempotency-Key must be 1 to 64 ASCII characters without spaces"
     assert (response.status_code, response.json()) == (422, build_error(message))
 
 

@@ -1,4 +1,4 @@
-"""Channel integration: parses the provider's deliveries and renders outgoing messages.
+"""Channel integration: delivery parser, message renderer and client of the provider's API.
 
 The provider's API follows the WhatsApp Cloud API.
 """

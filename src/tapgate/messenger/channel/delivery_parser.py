@@ -27,7 +27,7 @@ from tapgate.messenger.model.incoming import (
 
 MAX_TEXT_LENGTH = 4096
 
-#: These values are indexed or used as keys, so their length is limited. Real ones are shorter.
+#: These values are indexed or used as keys, so their length is limited. The provider's are shorter.
 _MAX_MESSAGE_ID_LENGTH = 500
 _MAX_USER_ID_LENGTH = 200
 _MAX_OPTION_ID_LENGTH = 256
@@ -41,7 +41,7 @@ IGNORED_TYPES: Final = frozenset({"reaction", "edit", "revoke", "deleted"})
 _IMAGE_MEDIA_TYPES: Final = frozenset({"image/jpeg", "image/png"})
 
 _PHONE_PATTERN = re.compile(r"\+?([1-9]\d{5,14})", re.ASCII)
-#: Country code, then letters or digits: the id of a person with a hidden number.
+#: User ID of a person with a hidden number: country code, then groups of letters and digits.
 _USER_ID_PATTERN = re.compile(r"[A-Z]{2}(?:\.[A-Za-z0-9]+)+", re.ASCII)
 _UNIX_SECONDS_PATTERN = re.compile(r"\d{1,11}", re.ASCII)
 #: Characters that PostgreSQL cannot store in a text value.
@@ -58,7 +58,8 @@ def parse_delivery(
     """Return the messages and status reports of a delivery, in order.
 
     The provider stores images and sends their IDs. The simulator has no media store and sends
-    images inline (`has_inline_images`). Messages to other phone numbers of the account are skipped.
+    images inline (`has_inline_images`). If `phone_number_id` is given, messages and reports for
+    other phone numbers of the account are skipped.
     """
     parsers = _INLINE_CONTENT_PARSERS if has_inline_images else _CONTENT_PARSERS
     values = [
@@ -125,7 +126,7 @@ def _parse_status(report: dict[str, Any]) -> DeliveryStatus | None:
 
 
 def _parse_error_code(value: object) -> str | None:
-    """Return the error code, or None if it is blank: the gateway rejects blank codes."""
+    """Return the error code, or None if it is missing, too long or blank."""
     if isinstance(value, int) and abs(value) < 10**_MAX_ERROR_CODE_LENGTH:
         value = str(value)
     return (
@@ -158,7 +159,7 @@ def _parse_message(
 def _parse_sender(
     message: dict[str, Any], contacts: list[dict[str, Any]]
 ) -> tuple[str | None, str | None]:
-    """Return the sender's phone number and user id; either may be None."""
+    """Return the sender's phone number and user ID; each may be None."""
     sender = message.get("from")
     contact = _find_contact(message, contacts)
     phone = _parse_phone(sender) or _parse_phone(contact.get("wa_id"))
@@ -172,7 +173,7 @@ def _parse_sender(
 
 
 def _find_contact(message: dict[str, Any], contacts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the contact that matches the sender; an only contact needs no match."""
+    """Return the contact that matches the sender, else the only contact, else an empty object."""
     identifiers = [
         identifier
         for key in ("from", "from_user_id")
@@ -239,7 +240,7 @@ def _parse_image(part: dict[str, Any]) -> Content | None:
 
 
 def _parse_document(part: dict[str, Any]) -> Content | None:
-    """Parse an image that was sent as a file, uncompressed."""
+    """Parse an image that was sent as a document; return None for other documents."""
     return _parse_image(part) if _is_image(part) else None
 
 
@@ -262,7 +263,7 @@ def _parse_inline_image(part: dict[str, Any]) -> Content | None:
 
 
 def _parse_system(_: dict[str, Any]) -> Content:
-    """Treat any system message as a number or identity change; revoking trust is harmless."""
+    """Treat every system message as a number change: revoking trust without need is harmless."""
     return NumberChangeContent()
 
 
@@ -296,7 +297,10 @@ def _as_objects(value: object) -> list[dict[str, Any]]:
 
 
 def _parse_identifier(value: object, max_length: int) -> str | None:
-    """Return an identifier, or None if it is too long: truncated, it may match another one."""
+    """Return the identifier, or None if it is not a string, empty or too long.
+
+    It is not truncated, because two long identifiers could then become equal.
+    """
     if not isinstance(value, str):
         return None
     text = _strip_unstorable(value)

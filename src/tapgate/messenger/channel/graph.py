@@ -1,10 +1,10 @@
-"""Client of the provider's API: sends messages and fetches images that people sent.
+"""Client for the provider's Graph API: sends messages and downloads images sent by users.
 
-The access token is sent to the configured URL and to the media URLs that this URL returns, because
-the provider serves media from other hosts. A media URL arrives over a connection to the configured
-URL and is equally trusted. The token is never sent in clear text, unless the configured URL itself
-uses HTTP and the media URL has the same host and port. Redirects are not followed, so the token
-does not reach other hosts.
+The access token is sent to the configured URL and to the media URLs that the API returns, because
+the provider serves media from other hosts. A media URL is as trusted as the configured URL, from
+which it was received. The token is sent in clear text only if the configured URL itself uses HTTP;
+a media URL with HTTP must then have the same host and port. Redirects are not followed, so the
+token does not reach other hosts.
 """
 
 import asyncio
@@ -23,8 +23,9 @@ import structlog
 
 MAX_MEDIA_BYTES = 5 * 1024 * 1024
 
-#: For one request in total; fetching an image may take longer.
+#: Total time for one request that sends a message.
 SEND_TIMEOUT_SECONDS = 15.0
+#: Total time to download an image.
 _MEDIA_TIMEOUT_SECONDS = 60.0
 _MAX_RESPONSE_BYTES = 256 * 1024
 
@@ -45,7 +46,7 @@ _log = structlog.get_logger()
 class GraphError(Exception):
     """The message was not sent, or the outcome is unknown.
 
-    `code` is the provider's error code, or names the failure.
+    `code` is the provider's error code, the HTTP status, or the class name of an exception.
     """
 
     def __init__(self, code: str, *, is_retryable: bool, is_misconfigured: bool = False) -> None:
@@ -105,14 +106,14 @@ class GraphClient:
 
     async def __aexit__(
         self,
-        kind: type[BaseException] | None,
+        exc_type: type[BaseException] | None,
         error: BaseException | None,
-        trace: TracebackType | None,
+        traceback: TracebackType | None,
     ) -> None:
         await self._client.aclose()
 
     async def send(self, payload: dict[str, Any]) -> str:
-        """Send a payload; return the provider's message id, or "" if the response has none."""
+        """Send a payload; return the provider's message ID, or "" if the response has none."""
         try:
             async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
                 response = await self._request("POST", self._messages_url, payload)
@@ -129,7 +130,7 @@ class GraphClient:
     async def fetch_media(
         self, media_id: str, limit: int = MAX_MEDIA_BYTES, *, sha256: str | None = None
     ) -> bytes:
-        """Return the bytes of an image, after checking its size and any known hash."""
+        """Download an image; raise `MediaError` if it fails, is too large or has another hash."""
         if _MEDIA_ID_PATTERN.fullmatch(media_id) is None:
             raise MediaError("was not found")
         with _map_media_errors():
@@ -163,7 +164,7 @@ class GraphClient:
         except ValueError:  # an invalid port or host
             is_trusted = False
         if not is_trusted or not target.hostname or "@" in target.netloc:
-            raise MediaError("has a URL it cannot be fetched from")
+            raise MediaError("cannot be fetched from its URL")
         return str(url)
 
     async def _request(
@@ -183,14 +184,14 @@ class GraphClient:
             return _Response(response.status_code, await _read_body(response, limit))
 
     def _log_misconfiguration(self, code: str) -> None:
-        """Log a configuration error once until a message is sent again."""
+        """Log a configuration error once, and again only after a successful send."""
         if not self._has_logged_misconfiguration:
             _log.error("graph.misconfigured", problem=code)
         self._has_logged_misconfiguration = True
 
 
 async def _read_body(response: httpx2.Response, limit: int) -> bytes:
-    """Read at most `limit` bytes, regardless of the declared length."""
+    """Read the body; raise `_TooLargeError` if it exceeds `limit`, whatever its declared length."""
     content = bytearray()
     async for part in response.aiter_raw():
         content += part
@@ -223,7 +224,7 @@ def _build_error(response: _Response) -> GraphError:
 
 
 def _build_status_error(status: int) -> GraphError:
-    """Return the error for a response not in the provider's format: a proxy or a wrong URL."""
+    """Return the error for a response in another format, as from a proxy or a wrong URL."""
     is_config_error = status in _MISCONFIGURED_STATUSES or status < 400 or status == 404
     can_retry = is_config_error or status in _TRANSIENT_STATUSES or status >= 500
     return GraphError(f"status {status}", is_retryable=can_retry, is_misconfigured=is_config_error)
@@ -238,7 +239,7 @@ def _map_media_errors() -> Iterator[None]:
     except (httpx2.HTTPError, TimeoutError):
         raise MediaError("could not be fetched", is_retryable=True) from None
     except httpx2.InvalidURL:
-        raise MediaError("has a URL it cannot be fetched from") from None
+        raise MediaError("cannot be fetched from its URL") from None
 
 
 def _build_media_error(status: int) -> MediaError:
@@ -255,7 +256,7 @@ def _require_hash(content: bytes, *expected_hashes: object) -> None:
 
 
 def _decode_digest(text: str) -> bytes:
-    """Decode a SHA-256 digest; the provider sends hex in one place and base64 in another."""
+    """Decode a digest in hex (media info) or base64 (message); return b"" if it is neither."""
     with contextlib.suppress(ValueError):
         if len(text) == 64:
             return bytes.fromhex(text)

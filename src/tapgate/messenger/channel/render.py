@@ -1,10 +1,10 @@
 """Rendering of outgoing messages as provider payloads, within the provider's limits.
 
-Only this module knows the limits. Long titles and labels are truncated with an ellipsis. Text that
-a person must read is split into several messages, never truncated. The provider returns option ids
-to the messenger, so an id that is too long raises an error.
+Long titles, descriptions, labels, captions and template parameters are truncated with an ellipsis.
+The text of a message is split into several messages instead. Option IDs are never truncated,
+because the provider sends them back: an ID that is too long raises `RenderError`.
 
-A person with a hidden number is addressed by user id in the field `recipient`. The field `to` is
+A person with a hidden number is addressed by user ID in the field `recipient`. The field `to` is
 then omitted, because the provider gives it precedence.
 """
 
@@ -24,7 +24,7 @@ from tapgate.messenger.model.replies import (
 
 Payload = dict[str, Any]
 
-#: Options on a list page that also has the "more" option; `OptionList.start` advances by it.
+#: Options on a list page that also has the "more" option; `OptionList.start` advances by this.
 OPTIONS_PER_PAGE: Final = 9
 
 _MAX_ROWS = OPTIONS_PER_PAGE + 1
@@ -39,13 +39,13 @@ _MAX_BUTTON_ID_LENGTH = 256
 _MAX_CAPTION_LENGTH = 1024
 _MAX_FILENAME_LENGTH = 240
 _MAX_TEMPLATE_PARAMETER_LENGTH = 1024
-#: The provider requires authentication templates for one-time codes. Their copy button takes the
-#: code as a second parameter.
+#: The provider requires authentication templates for one-time codes. Their copy button has the code
+#: as its own parameter.
 _COPY_BUTTON_TEMPLATES = frozenset({"one_time_code"})
 
 _ELLIPSIS = "…"
 _USER_PREFIX = "user:"
-#: Preferred split positions: paragraph, line, word.
+#: Preferred split positions, in this order: between paragraphs, lines, words.
 _SPLIT_MARKS = ("\n\n", "\n", " ")
 
 
@@ -111,7 +111,7 @@ def _render_option_list(option_list: OptionList) -> list[Payload]:
 
 
 def _can_use_buttons(options: Sequence[Option]) -> bool:
-    """Return whether buttons can show distinct, complete titles without losing a description."""
+    """Return whether buttons can show distinct, complete titles and no option has a description."""
     titles = {_to_single_line(option.title) for option in options}
     return (
         len(titles) == len(options) <= _MAX_BUTTONS
@@ -220,7 +220,7 @@ def _split_text(text: str, max_length: int) -> list[str]:
 
 
 def _find_split(text: str, max_length: int) -> int:
-    """Return the split position, never in the first half, so that parts are not too short."""
+    """Return a split position in the second half of the limit, so that no part is too short."""
     for mark in _SPLIT_MARKS:
         position = text.rfind(mark, max_length // 2, max_length + 1)
         if position != -1:

@@ -1,4 +1,4 @@
-"""Button and list selections.
+"""Handling of chosen options, by button, by list row or by text.
 
 Command options work at any time. Other options work only while they are the last ones offered.
 """
@@ -43,7 +43,7 @@ def handle(turn: Turn, event: OptionChosen) -> None:
 
 
 def _save_recipient(turn: Turn) -> None:
-    """Save the recipient of the last payment: the only non-command option offered while idle."""
+    """Save the recipient of the last transfer: the only non-command option offered while idle."""
     recipient = turn.conversation.met
     turn.update(met=None, offer=None)
     if recipient is None:

@@ -38,7 +38,8 @@ def process_event(
             return turn.to_output()
         _notify_if_lapsed(turn)
         if conversation.stage == "executing" and not isinstance(event, NumberChanged):
-            # The previous turn ended before the outcome of its gateway request was processed.
+            # The previous turn was interrupted before it processed the outcome of its gateway
+            # request. The outcome is unknown, and the new event is not processed.
             event = GatewayUnreachable(uncertain=True)
     _handle(turn, event)
     return turn.to_output()
@@ -83,9 +84,9 @@ def _notify_if_lapsed(turn: Turn) -> None:
 
 
 def _is_pin_for_lapsed_conversation(event: Event) -> bool:
-    """Return whether the event carries a PIN.
+    """Return whether the event may contain a PIN that the lapsed conversation asked for.
 
-    The lapsed conversation asked for it, so replying that no PIN was requested would be wrong.
+    The usual reply to an unrequested PIN would then be false.
     """
     if isinstance(event, TextMessage):
         return event.text is None or may_contain_pin(event.text)
@@ -115,8 +116,8 @@ def _handle_form_submitted(turn: Turn, event: FormSubmitted) -> None:
 def _handle_form_closed(turn: Turn) -> None:
     """Handle a closed form.
 
-    The event follows `FormSubmitted`, whose outcome was already reported, or replaces it when the
-    user closes the form without submitting.
+    After `FormSubmitted`, no reply is needed: the outcome was already reported. Otherwise, the user
+    has closed the form without submitting a PIN.
     """
     was_answered = turn.conversation.form_answered
     turn.update(form_answered=False)
@@ -142,7 +143,7 @@ def _handle_image_received(turn: Turn, event: ImageReceived) -> None:
 
 
 def _handle_number_changed(turn: Turn) -> None:
-    """Reset identity and trust: the number may have a different holder now."""
+    """Discard identity, trust and the command in progress: the number may have a new holder."""
     turn.update(
         subscriber=None, met=None, trusted=False, phone=None, offer=None, form_answered=False
     )

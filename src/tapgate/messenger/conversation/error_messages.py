@@ -32,7 +32,7 @@ def render_rejection(turn: Turn, error: RequestRejected) -> str:
 
 
 def render_code(turn: Turn, code: str) -> str:
-    """Return the text for an error code, or a general one for codes not expected in a chat."""
+    """Return the text for an error code, or the general text if there is no specific one."""
     key = f"error.{code}"
     return turn.translate(key if texts.has_text(key) else "error.general")
 

@@ -1,6 +1,6 @@
 """Interpreter for command scripts.
 
-It asks the first open step, applies answers, sends gateway requests and handles their outcomes.
+It starts the first open step, applies answers, sends gateway requests and handles their outcomes.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from tapgate.messenger.model.events import GatewayUnreachable, RequestRejected, 
 from tapgate.messenger.model.gateway_requests import GatewayRequest
 from tapgate.messenger.model.replies import PinRequest
 
-#: Error codes that say nothing about the request itself, which may be retried unchanged.
+#: Error codes that do not concern the request itself and are handled like an unreachable gateway.
 _UNREACHABLE_BY_CODE: Final[Mapping[str, GatewayUnreachable]] = {
     Code.SERVICE_UNAVAILABLE: GatewayUnreachable(uncertain=False),
     Code.RATE_LIMITED: GatewayUnreachable(uncertain=False),
@@ -34,7 +34,10 @@ _UNREACHABLE_BY_CODE: Final[Mapping[str, GatewayUnreachable]] = {
 
 
 def begin_command(turn: Turn, command: Command, text: str = "") -> None:
-    """Start a command from its first step. Cancels a command in progress and notifies the user."""
+    """Cancel a command in progress and start a command from its first step.
+
+    A command that needs a PIN does not start if the user has no way to enter one.
+    """
     script = SCRIPTS[command]
     abandon_command(turn)
     turn.update(met=None, suggested=None)
@@ -51,7 +54,7 @@ def abandon_command(turn: Turn) -> bool:
     conversation = turn.conversation
     if conversation.command is None:
         return False
-    # A request waiting for a retry needs no cancellation notice: nothing has started.
+    # No notice if a request failed and waits for a retry: the user knows that it failed.
     if not isinstance(get_current_step(turn), RequestStep):
         title = turn.translate(f"title.{conversation.command}")
         turn.add_reply(SCRIPTS[conversation.command].get_cancel_key(turn), command=title)
@@ -87,7 +90,7 @@ def start_step(turn: Turn, step: Step) -> None:
             turn.update(stage="collecting")
             turn.ask(step.prompt(turn), step.choices(turn))
         case ConfirmStep():
-            # Assign the operation id here, so it is persisted well before the PIN arrives.
+            # Assign the operation ID here, so that it is stored before the PIN arrives.
             turn.update(
                 stage="confirm", operation=turn.context.new_operation_id, form_answered=False
             )
@@ -194,7 +197,7 @@ def _go_to_next(turn: Turn, step: Step, next_action: Next) -> None:
         return
     if next_action == "on":
         turn.set_facts(**{step.name: turn.facts.get(step.name, "done")})
-        # The following steps need their own confirmation and operation id.
+        # The following steps need their own confirmation and operation ID.
         turn.update(operation=None, uncertain=False)
     advance(turn)
 
@@ -225,7 +228,7 @@ def _handle_wrong_pin(turn: Turn, details: Mapping[str, Any]) -> Next:
 
 
 def _warn_if_uncertain(turn: Turn) -> None:
-    """Warn the user before abandoning a payment whose outcome is unknown."""
+    """Warn the user before abandoning a transfer whose outcome is unknown."""
     if turn.conversation.uncertain:
         turn.add_reply("send.outcome_unknown")
 

@@ -86,7 +86,7 @@ def find_mentioned_value(text: str, values: Iterable[str]) -> str | None:
 def _get_synonyms(option: Option) -> set[frozenset[str]]:
     value = option.id.rpartition("#")[0]
     if not value:
-        # A command: the resolver owns the synonyms of commands.
+        # A command option: only the resolver has synonyms for commands.
         return set()
     own = {
         name

@@ -7,7 +7,7 @@ from tapgate.messenger.understanding.small_talk import classify_small_talk
 
 
 def handle(turn: Turn, text: str) -> bool:
-    """Reply to small talk. Return False if the text is not small talk."""
+    """Reply to small talk; return False if the text is not small talk in the current state."""
     match classify_small_talk(text):
         case "greeting" if interpreter.get_current_step(turn) is not None:
             interpreter.reply_and_repeat_question(turn, "greeting_in_progress")
@@ -49,13 +49,13 @@ def _reply_with_fees(turn: Turn) -> None:
 
 
 def _is_farewell(turn: Turn, text: str) -> bool:
-    """Return whether the text ends the chat. "OK" means yes while a suggestion is pending."""
+    """Return whether no question is open and the text is not a yes to a suggested command."""
     says_yes = keywords.match_command(text) == "yes"
     is_open = interpreter.get_current_step(turn) is not None
     return not is_open and not (says_yes and turn.conversation.suggested)
 
 
 def _can_interrupt(turn: Turn) -> bool:
-    """Return False while a question accepts text, because the text is more likely its answer."""
+    """Return False if the open question accepts text: the text is more likely an answer to it."""
     step = interpreter.get_current_step(turn)
     return not isinstance(step, AskStep) or step.parse_text is None

@@ -21,24 +21,24 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     piece: str | None = None
     #: Values collected so far, by step name or fact name.
     facts: dict[str, str] = msgspec.field(default_factory=dict)
-    #: Loaded when a command begins. Never older than the conversation.
+    #: Loaded again by each wallet command, and discarded when the conversation expires.
     subscriber: Subscriber | None = None
     #: Cards offered while the subscriber chooses one.
     cards: tuple[Card, ...] = ()
-    #: Operation that the PIN authorizes, sent to the gateway as `request_id`. Stored before the PIN
-    #: arrives, so reprocessing the same event sends the same idempotency key.
+    #: ID of the operation that the PIN authorizes; for a transfer, the gateway's `request_id`.
+    #: Stored before the PIN arrives, so a retry sends the same idempotency key.
     operation: str | None = None
-    #: A payment was sent under `operation` and its outcome is unknown.
+    #: The transfer with the ID `operation` was sent, and its outcome is unknown.
     uncertain: bool = False
-    #: The form of `operation` was submitted and its outcome reported.
+    #: The form of `operation` was submitted, so its closing needs no reply.
     form_answered: bool = False
     #: Last options offered, for answers by number and for "More".
     offer: OptionList | None = None
     #: Command that "yes" to the last reply starts. Never a money transfer.
     suggested: Command | None = None
-    #: Increases with each question. Options of earlier questions are expired.
+    #: Number of the last question. It is part of the option IDs, so that earlier options expire.
     question: int = 0
-    #: Recipient of the last payment, who can be saved.
+    #: Recipient of the last transfer, who can be saved.
     met: Recipient | None = None
     #: The previous conversation expired with an operation pending, or its state was unreadable.
     lapsed: bool = False

@@ -1,8 +1,8 @@
-"""Steps that make up a command's script, in execution order.
+"""Scripts of commands, and the steps that they consist of.
 
-The first open step is the current one. A step is open while it is needed and no fact is stored
-under its name. The position in a script therefore follows from the facts, and going back means
-clearing a fact.
+The first open step of a script is the next to run. A step is open while it is needed and no fact is
+stored under its name. The position in a script therefore follows from the facts, and going back
+means clearing a fact.
 """
 
 import re
@@ -17,8 +17,8 @@ from tapgate.messenger.model.events import RequestRejected
 from tapgate.messenger.model.gateway_requests import GatewayRequest
 from tapgate.messenger.understanding.secret_detection import may_contain_pin, mentions_secret
 
-#: How a script continues after a gateway response: with the next step ("on"), with an earlier
-#: step whose fact was cleared ("back"), or not at all ("end").
+#: How a script continues after a gateway response: with the next step ("on"), with the same step or
+#: an earlier one whose fact was cleared ("back"), or not at all ("end").
 Next = Literal["on", "back", "end"]
 #: Result of parsing a user's answer: facts to store, a gateway request that uses the answer
 #: without storing it, or the end of the command. None if the answer was not understood.
@@ -48,12 +48,12 @@ def use_default_message(turn: Turn, error: RequestRejected) -> Next | None:
     return None
 
 
-def never(text: str) -> bool:
+def never_looks_like_pin(text: str) -> bool:
     return False
 
 
-def is_pin_not_serial(text: str) -> bool:
-    """Return whether the text is a PIN, given that the question asks for a card serial.
+def looks_like_pin_not_serial(text: str) -> bool:
+    """Return whether an answer to a card serial question looks like a PIN instead.
 
     A single word with a letter is a serial, unless the text mentions a secret.
     """
@@ -75,7 +75,7 @@ class Step:
     #: Text key of the reply when the request may have succeeded but no response arrived.
     uncertain_key: str = "unreachable"
     is_needed: Callable[[Turn], bool] = always
-    #: Used by steps that send a gateway request.
+    #: `on_success` and `on_rejection` handle the response in steps that send a gateway request.
     on_success: Callable[[Turn, Any], Next] = proceed
     on_rejection: Callable[[Turn, RequestRejected], Next | None] = use_default_message
 
@@ -94,7 +94,8 @@ class RequestStep(Step):
 class AskStep(Step):
     """Step that asks a question.
 
-    `parse_text` accepts text, `parse_option` an option's value, `parse_image` an image.
+    The step accepts text only with `parse_text`, and images only with `parse_image`. Without
+    `parse_option`, the value of the chosen option is the answer.
     """
 
     prompt: Callable[[Turn], str]
@@ -104,13 +105,13 @@ class AskStep(Step):
     parse_text: Callable[[Turn, str], ParsedAnswer] | None = None
     parse_option: Callable[[Turn, str], ParsedAnswer] | None = None
     parse_image: Callable[[Turn, EncodedImage], ParsedAnswer] | None = None
-    #: Returns whether a text is an unrequested PIN rather than an answer.
+    #: Returns whether a text looks like an unrequested PIN rather than an answer.
     looks_like_pin: Callable[[str], bool] = may_contain_pin
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConfirmStep(Step):
-    """Step that asks for confirmation. Only an explicit yes to this question proceeds."""
+    """Step that asks for confirmation. The script continues only after an explicit yes."""
 
     prompt: Callable[[Turn], str]
     not_understood_key: str = "not_understood.confirm"
@@ -130,7 +131,7 @@ class PinStep(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class Script:
-    """Definition of a command. `on_begin` extracts facts from the text that started it."""
+    """Definition of a command. `on_begin` takes facts from the text that started it, or replies."""
 
     command: Command
     steps: tuple[Step, ...]

@@ -1,4 +1,4 @@
-"""Text messages, interpreted as a PIN, a command, an answer or a guessed intent, in this order."""
+"""Interpretation of text messages as a PIN, small talk, option, command, answer or intent."""
 
 import re
 import unicodedata
@@ -40,22 +40,22 @@ def handle(turn: Turn, event: TextMessage) -> None:
         interpreter.repeat_question(turn)
         return
     text = event.text.strip()
-    exact = keywords.match_command(text)
+    exact_command = keywords.match_command(text)
     step = interpreter.get_current_step(turn)
     if isinstance(step, PinStep):
         if not small_talk.handle(turn, text):
-            command = exact or _infer_command_at_pin_step(event.intent, text)
+            command = exact_command or _infer_command_at_pin_step(event.intent, text)
             _handle_pin_text(turn, step, text, command, is_late=event.is_late)
     elif (step.looks_like_pin if isinstance(step, AskStep) else may_contain_pin)(text):
         turn.add_reply("pin.unsolicited")
         interpreter.repeat_question(turn)
     elif small_talk.handle(turn, text) or _handle_option_text(
-        turn, exact, text, is_late=event.is_late
+        turn, exact_command, text, is_late=event.is_late
     ):
         return
-    elif exact is not None and not _handle_answer_to_own_command(turn, exact, text):
-        _run_command(turn, exact, text, is_late=event.is_late)
-    elif exact is None and not _handle_answer(turn, text, is_late=event.is_late):
+    elif exact_command is not None and not _handle_keyword_as_answer(turn, exact_command, text):
+        _run_command(turn, exact_command, text, is_late=event.is_late)
+    elif exact_command is None and not _handle_answer(turn, text, is_late=event.is_late):
         _handle_intent(turn, event.intent, text)
 
 
@@ -91,16 +91,18 @@ def _infer_command_at_pin_step(intent: Intent, text: str) -> Command | None:
     return intent.command
 
 
-def _handle_option_text(turn: Turn, exact: Command | None, text: str, *, is_late: bool) -> bool:
-    """Choose the offered option that the text names. Return False if it names none."""
-    options = turn.conversation.offer
+def _handle_option_text(
+    turn: Turn, exact_command: Command | None, text: str, *, is_late: bool
+) -> bool:
+    """Choose the offered option that the text names; return False if no option was chosen."""
+    offer = turn.conversation.offer
     if (
-        options is None
-        or exact in _RESERVED_COMMANDS
+        offer is None
+        or exact_command in _RESERVED_COMMANDS
         or isinstance(interpreter.get_current_step(turn), ConfirmStep)
     ):
         return False
-    option = option_matching.match_option(options, text)
+    option = option_matching.match_option(offer, text)
     if option is None:
         return False
     buttons.handle(turn, OptionChosen(id=option.id, is_late=is_late))
@@ -108,9 +110,9 @@ def _handle_option_text(turn: Turn, exact: Command | None, text: str, *, is_late
 
 
 def _parse_pins(text: str, step: PinStep) -> PinInput | None:
-    """Return the PINs in the text, or None unless it has exactly the requested number of them.
+    """Return the PINs in the text, or None if their number differs from the requested number.
 
-    Any other digits in the text also make the result None.
+    Also returns None if the text contains any other digits.
     """
     numbers = _DIGITS_PATTERN.findall(unicodedata.normalize("NFKC", text))
     expected_count = 2 if step.form == "change_pin" else 1
@@ -123,8 +125,8 @@ def _parse_pins(text: str, step: PinStep) -> PinInput | None:
     return PinInput(pin=numbers[0], new_pin=numbers[-1])
 
 
-def _handle_answer_to_own_command(turn: Turn, command: Command, text: str) -> bool:
-    """Apply a command keyword as an answer to the same command, for example "French"."""
+def _handle_keyword_as_answer(turn: Turn, command: Command, text: str) -> bool:
+    """Treat a keyword of the command in progress as an answer, for example "French"."""
     step = interpreter.get_current_step(turn)
     if (
         command != turn.conversation.command
@@ -136,17 +138,17 @@ def _handle_answer_to_own_command(turn: Turn, command: Command, text: str) -> bo
 
 
 def _handle_answer(turn: Turn, text: str, *, is_late: bool) -> bool:
-    """Apply the text to the last question or offer. Return False if neither accepts text."""
-    options, number = turn.conversation.offer, reading.parse_list_number(text)
-    if options is not None and text.casefold() == options.more.title.casefold():
-        buttons.handle(turn, OptionChosen(id=options.more.id))
+    """Apply the text to the options or the question; return False if neither accepts the text."""
+    offer, number = turn.conversation.offer, reading.parse_list_number(text)
+    if offer is not None and text.casefold() == offer.more.title.casefold():
+        buttons.handle(turn, OptionChosen(id=offer.more.id))
         return True
-    if options is not None and number is not None and 1 <= number <= len(options.options):
-        buttons.handle(turn, OptionChosen(id=options.options[number - 1].id, is_late=is_late))
+    if offer is not None and number is not None and 1 <= number <= len(offer.options):
+        buttons.handle(turn, OptionChosen(id=offer.options[number - 1].id, is_late=is_late))
         return True
     step = interpreter.get_current_step(turn)
-    if step is None and options is not None and _is_bare_number(turn, text):
-        turn.replies.append(options)
+    if step is None and offer is not None and _is_bare_number(turn, text):
+        turn.replies.append(offer)
         turn.prepend_to_last_reply("option_not_listed")
         return True
     if not isinstance(step, AskStep) or step.parse_text is None:
@@ -167,7 +169,7 @@ def _reply_not_understood(turn: Turn, step: Step) -> None:
 
 
 def _handle_intent(turn: Turn, intent: Intent, text: str) -> None:
-    """Act on the guessed intent of a text when the open question accepts no text."""
+    """Act on the guessed intent of a text that is not an answer to an open question."""
     if _is_bare_number(turn, text):
         intent = Intent()
     transfer = reading.parse_transfer(text, turn.person.phone, turn.context.currency)
@@ -176,7 +178,7 @@ def _handle_intent(turn: Turn, intent: Intent, text: str) -> None:
     if step is None and _is_bare_payee(turn, text):
         interpreter.begin_command(turn, "send", text)
     elif intent.command is not None and not (
-        step and _is_continuation(turn, intent.command, names_payee=names_payee)
+        step and _must_ignore_guess(turn, intent.command, names_payee=names_payee)
     ):
         _run_command(turn, intent.command, text, is_late=True)
     elif step is not None:
@@ -195,18 +197,18 @@ def _handle_intent(turn: Turn, intent: Intent, text: str) -> None:
 def _is_bare_payee(turn: Turn, text: str) -> bool:
     """Return whether the text is only a payee.
 
-    That is a phone number starting with 0 or +, or a card serial with enough digits not to be a
-    word.
+    A payee is a phone number that starts with 0 or +, or a card serial. The minimum number of
+    digits in a serial keeps ordinary words from matching.
     """
     if text.startswith(("0", "+")):
         return reading.parse_phone(text, turn.person.phone) is not None
     transfer = reading.parse_transfer(text, None, turn.context.currency)
-    is_alone = len(text.split()) == 1 and transfer.card_serial is not None
-    return is_alone and sum(char.isdigit() for char in text) >= _MIN_SERIAL_DIGITS
+    is_single_serial = len(text.split()) == 1 and transfer.card_serial is not None
+    return is_single_serial and sum(char.isdigit() for char in text) >= _MIN_SERIAL_DIGITS
 
 
-def _is_continuation(turn: Turn, command: Command, *, names_payee: bool) -> bool:
-    """Return whether a guessed command must not start.
+def _must_ignore_guess(turn: Turn, command: Command, *, names_payee: bool) -> bool:
+    """Return whether to ignore a guessed command because a question is open.
 
     A guess never counts as yes, and restarts the command in progress only if the text names a
     payee.

@@ -1,6 +1,7 @@
-"""Turn: one incoming event processed to completion.
+"""Working state of one engine pass, on which scripts act.
 
-Scripts act only on a `Turn`. Only its `EngineOutput` outlives it.
+An engine pass processes one event: the incoming one, or the outcome of a gateway request in the
+same turn. Only the `EngineOutput` outlives the pass.
 """
 
 from collections.abc import Iterable
@@ -24,7 +25,7 @@ from tapgate.messenger.model.people import (
 )
 from tapgate.messenger.model.replies import DocumentReply, Option, OptionList, Reply, TextReply
 
-#: Channel limits. Up to `MAX_BUTTONS` options are buttons, more are list rows with longer titles.
+#: Channel limits. More than `MAX_BUTTONS` options are list rows, which can have longer titles.
 MAX_BUTTONS = 3
 _MAX_BODY_LENGTH = 1024
 _MAX_BUTTON_LENGTH, _MAX_ROW_LENGTH, _MAX_DESCRIPTION_LENGTH = 20, 24, 72
@@ -39,7 +40,7 @@ class Choice(NamedTuple):
 
 
 class Turn:
-    """Working state of a turn: person, conversation, replies, effects and gateway request."""
+    """Working state of an engine pass: person, conversation, replies, effects, gateway request."""
 
     def __init__(self, person: Person, conversation: Conversation, context: TurnContext) -> None:
         self.person = _merge_person(person, conversation)
@@ -89,7 +90,7 @@ class Turn:
         self.update(facts={name: fact for name, fact in self.facts.items() if name not in names})
 
     def end_command(self) -> None:
-        """End the command in progress. The last offered options can still be chosen by number."""
+        """End the command in progress. The options offered last can still be chosen."""
         self.update(
             stage="idle",
             command=None,
@@ -144,20 +145,23 @@ class Turn:
             self.replies[-1] = msgspec.structs.replace(last, text=combined)
 
     def ask(self, text: str, choices: Iterable[Choice] = ()) -> None:
-        """Ask a question. Options of a different previous question expire."""
+        """Ask a question. The options of the previous question expire, unless it is the same."""
         choices = tuple(choices)
         number = self.conversation.question
         options = self._build_option_list(text, choices, number)
         previous = self.conversation.offer
         if previous is None or options != msgspec.structs.replace(previous, start=0):
-            # Based on the clock, so it increases even if the previous conversation was deleted.
+            # Based on the clock, so it increases even if the stored conversation was deleted.
             number = max(number + 1, int(self.context.now.timestamp()))
             options = self._build_option_list(text, choices, number)
         self.update(question=number, offer=options, suggested=None)
         self.replies.append(options or TextReply(text=text))
 
     def suggest_commands(self, text: str, *commands: Command, yes: Command | None = None) -> None:
-        """Reply and offer next commands. `yes` is the command that answering yes starts."""
+        """Reply and offer next commands. `yes` is the command that answering yes starts.
+
+        Answering yes never starts a transfer.
+        """
         self.ask(text, [self.build_command_choice(name) for name in commands])
         self.update(suggested=None if yes == "send" else yes)
 

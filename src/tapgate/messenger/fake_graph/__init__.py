@@ -1,7 +1,7 @@
 """Fake of the channel's provider, served over real HTTP, for development and tests.
 
 Its rules come from the provider's documentation, not from the messenger's renderer, so it validates
-outgoing messages independently. The paths under `/_fake` control it and its users:
+outgoing messages independently. The paths under `/_fake` control the fake and its users:
 
     POST /_fake/users/{phone}/say            {"text"} or {"tap"}, {"button"}, {"image"}, {"flow"},
                                              {"message"}; {"copies", "hold"} -> {"message_id"}

@@ -1,4 +1,4 @@
-"""Errors in the provider's format."""
+"""Error responses in the format of the WhatsApp Graph API."""
 
 import secrets
 from typing import Any
@@ -21,7 +21,7 @@ _STATUSES = {190: 401, 131000: 500, 131016: 503}
 
 
 class GraphApiError(Exception):
-    """An error response in the provider's format."""
+    """Error that the fake Graph API returns to the client."""
 
     def __init__(
         self, code: int, details: str, *, status: int | None = None, subcode: int | None = None

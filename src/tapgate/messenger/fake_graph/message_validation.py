@@ -20,7 +20,7 @@ _LANGUAGE_PATTERN = re.compile(r"[a-z]{2,3}(?:_[A-Z]{2,3})?", re.ASCII)
 
 
 def validate_message(message: Any) -> str:
-    """Validate a message and return its recipient: digits or a user id.
+    """Validate a message and return its recipient: the digits of a phone number, or a user ID.
 
     Raises `GraphApiError` if the message is invalid.
     """

@@ -1,4 +1,4 @@
-"""Simulated provider: accepts messages from the business and simulates its users."""
+"""Simulated provider: accepts the business's messages and sends messages as its users."""
 
 import base64
 import secrets
@@ -15,7 +15,7 @@ from tapgate.messenger.fake_graph.webhooks import WebhookSender, build_value, to
 
 
 class UserMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A user's message, with exactly one kind of content, delivered `copies` times."""
+    """A user's message, delivered `copies` times. Only the first content field set is used."""
 
     text: str | None = None
     tap: str | None = None
@@ -38,7 +38,7 @@ class SentMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlannedFailure(msgspec.Struct, kw_only=True):
-    """An error returned for the next messages, even if they are valid."""
+    """An error returned for the next `times` messages, even if they are valid."""
 
     code: int = 131000
     status: int | None = None
@@ -71,7 +71,7 @@ class Provider:
         self._held: list[dict[str, Any]] = []
 
     def accept(self, message: Any) -> dict[str, Any]:
-        """Accept a message from the business and return the response; raises `GraphApiError`."""
+        """Accept a message and return the response, or raise `GraphApiError` to reject it."""
         self._raise_planned_failure()
         now = self.clock()
         to = message_validation.validate_message(message)
@@ -92,7 +92,7 @@ class Provider:
         return [sent for sent in self.sent if sent.to == address.removeprefix("+")]
 
     async def send_user_message(self, user_id: str, user_message: UserMessage) -> str:
-        """Deliver a user's message and return its id, which all copies share."""
+        """Deliver or hold back a user's message; return its ID, which all copies have."""
         now = self.clock()
         self._policy.get_user(user_id, now).last_message_at = now
         message = {
@@ -115,7 +115,7 @@ class Provider:
         self._policy.get_user(user_id, self.clock()).is_reachable = False
 
     async def deliver_held(self, order: Literal["sent", "reversed"], *, together: bool) -> int:
-        """Deliver the messages held back and return how many there were."""
+        """Deliver the messages held back, in one delivery if `together`; return their number."""
         held, self._held = self._held, []
         if order == "reversed":
             held.reverse()
@@ -171,7 +171,10 @@ class Provider:
         return message.message or {"type": "unsupported"}
 
     def _build_tap(self, option_id: str) -> dict[str, Any]:
-        """Return the reply for a tapped option, from the latest message with this option id."""
+        """Return the reply for a tapped option, from the latest message with this option ID.
+
+        An unknown option gets a list reply with its ID as the title.
+        """
         for sent in reversed(self.sent):
             action = sent.message.get("interactive", {}).get("action", {})
             for button in action.get("buttons", ()):

@@ -11,7 +11,7 @@ from tapgate.messenger.fake_graph.errors import GraphApiError
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """Policy parameters; the defaults are the provider's."""
+    """Policy parameters. By default, limits are the provider's, and redeliveries are faster."""
 
     #: Messages per second from a business phone number.
     max_per_second: int = 80

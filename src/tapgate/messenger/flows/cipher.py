@@ -1,7 +1,8 @@
 """Decryption of form client requests and encryption of the responses.
 
-Each request carries its own AES key, encrypted with our RSA key. The response uses the same AES
-key with every bit of the initialization vector flipped, so no vector is reused.
+Each request carries its own AES key, encrypted with our RSA public key. The response uses the same
+AES key, with every bit of the initialization vector flipped, so that no vector is used twice with
+one key.
 """
 
 import base64
@@ -33,16 +34,16 @@ _MIN_RSA_BITS = 2048
 
 
 class DecryptionError(Exception):
-    """The request is not encrypted for this key, or was modified in transit.
+    """The request is malformed, encrypted for another key, or was modified in transit.
 
-    On this status, the provider's client fetches our public key again and retries once.
+    On status 421, the provider's client fetches our public key again and retries once.
     """
 
     status = 421
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):
-    """Encrypted request, all fields in base64. The last 16 bytes of the data are the GCM tag."""
+    """Encrypted request in base64. The last 16 bytes of `encrypted_flow_data` are the GCM tag."""
 
     encrypted_aes_key: str
     encrypted_flow_data: str
@@ -65,7 +66,7 @@ class FlowKey:
 
     @property
     def public_pem(self) -> str:
-        """Public key in PEM, which the form client encrypts with."""
+        """Public key in PEM format, with which the form client encrypts its AES key."""
         encoded = self._key.public_key().public_bytes(
             Encoding.PEM, PublicFormat.SubjectPublicKeyInfo
         )

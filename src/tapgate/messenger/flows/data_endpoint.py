@@ -2,14 +2,14 @@
 
 Response statuses:
 
-- 200: the next screen.
+- 200: a screen, the end of the flow, or an acknowledgment.
 - 400: unknown action.
 - 421: the request cannot be decrypted, or no key is configured.
 - 427: the form can no longer be used. The client closes it.
-- 503: the form cannot be loaded at the moment.
+- 503: the form cannot be loaded, because the database is unavailable.
 
-All responses except 421 are encrypted. Submitted values are passed on and never stored, logged
-or returned.
+All responses except 421 are encrypted. Submitted PINs are passed to `submit` and never stored,
+logged or returned.
 """
 
 import re
@@ -56,7 +56,7 @@ class FormResult(Protocol):
 
 
 S = TypeVar("S", bound=FlowServices)
-#: Returns None if the form was used in the meantime.
+#: Processes a submission; returns None if the form can no longer be used.
 SubmitForm = Callable[[S, Form, FormSubmitted], Awaitable[FormResult | None]]
 
 
@@ -119,7 +119,7 @@ async def _handle_submission(
     try:
         result = await submit(services, form, submission)
     except Exception:
-        # Keep the form open after any failure: the operation's id makes a retry idempotent.
+        # Keep the form open, so that the person can retry. A transfer has an idempotency key.
         _log.exception("flows.submission_failed", form=form.form)
         return 200, screens.render_screen(form, screens.get_error_text(form.language, "try_again"))
     if result is None:
@@ -133,7 +133,8 @@ async def _handle_submission(
 def _build_success(token: str) -> dict[str, Any]:
     """Build the response that ends the flow.
 
-    Its parameters come back through the chat, so they hold no secret. The token has just been used.
+    The client sends the parameters back in a chat message, so they must not contain a secret. The
+    token is no longer secret, because the form has been used.
     """
     params = {"flow_token": token}
     return {"screen": "SUCCESS", "data": {"extension_message_response": {"params": params}}}

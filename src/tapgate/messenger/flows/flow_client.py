@@ -1,6 +1,6 @@
 """Form client that encrypts requests with our public key, as the provider's client does.
 
-Used by tests and by developers without an account at the provider.
+Used by tests, which have no account at the provider.
 """
 
 import base64
@@ -27,7 +27,7 @@ class FlowClient:
     def __init__(self, public_pem: str) -> None:
         key = load_pem_public_key(public_pem.encode())
         if not isinstance(key, RSAPublicKey):
-            raise ValueError("forms need an RSA key")
+            raise ValueError("the public key must be an RSA key")
         self._key = key
         self._aes_key = os.urandom(AES_KEY_BYTES)
         self._vector = os.urandom(IV_BYTES)

@@ -1,6 +1,7 @@
 """Issued forms, each identified by a random token.
 
-Anyone with the token may submit a PIN for the form's operation, so only its hash is stored.
+A client with the token can submit a PIN for the form's operation, so only the token's hash is
+stored.
 """
 
 import hashlib
@@ -16,7 +17,7 @@ from tapgate.messenger.model.replies import PinRequest
 from tapgate.store.database import Database
 
 FORM_LIFETIME = timedelta(minutes=5)
-#: Newest forms stored per person. An expired form still gets a response in the person's language.
+#: Older forms are deleted. Expired forms are kept, because their language selects the error text.
 MAX_FORMS_PER_PERSON = 20
 
 _TOKEN_BYTES = 32
@@ -40,7 +41,7 @@ async def issue(
     language: Language,
     now: datetime,
 ) -> str:
-    """Issue a form and return its token. Invalidates earlier forms for the same operation."""
+    """Issue a form and return its token. Invalidates the earlier forms of the same operation."""
     await tx.execute(
         """DELETE FROM messenger.forms WHERE token_hash IN (
                SELECT token_hash FROM messenger.forms WHERE address = $1
@@ -94,7 +95,7 @@ async def is_open(database: Database, token_hash: bytes, now: datetime) -> bool:
 
 
 async def get_language(connection: asyncpg.Connection, token: str) -> Language | None:
-    """Return the language of a form, including used and expired forms."""
+    """Return the language of a used, expired or open form, or None for an unknown token."""
     language: Language | None = await connection.fetchval(
         "SELECT language FROM messenger.forms WHERE token_hash = $1", hash_token(token)
     )
@@ -102,7 +103,7 @@ async def get_language(connection: asyncpg.Connection, token: str) -> Language |
 
 
 async def mark_used(tx: asyncpg.Connection, token_hash: bytes, now: datetime) -> bool:
-    """Mark a form as used. Returns True for one caller only.
+    """Mark a form as used; return False if it was already used.
 
     Expiry is not checked again: the caller found the form in time and has already processed the
     submission.

@@ -31,7 +31,7 @@ SCREENS: Final[Mapping[str, Screen]] = {
     "change_pin": Screen("CHANGE_PIN", ("pin", "new_pin", "repeated_pin")),
 }
 
-#: Limits: labels 20 characters, buttons 35, headings 80.
+#: The provider's limits in characters: labels 20, buttons 35, headings 80.
 _LABELS: Final[Mapping[Language, Mapping[str, str]]] = {
     "en": {
         "pin": "Enter your PIN",
@@ -76,7 +76,7 @@ _ERROR_TEXTS: Final[Mapping[Language, Mapping[FormErrorCode, str]]] = {
 def render_screen(form: Form, error: str | None = None) -> dict[str, Any]:
     """Return the screen of a form.
 
-    The provider's client displays `error_message` above the screen if it is present.
+    The provider's client shows `error` above the screen.
     """
     screen, labels = SCREENS[form.form], _LABELS[form.language]
     data = {

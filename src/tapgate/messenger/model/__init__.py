@@ -1,5 +1,6 @@
 """Data model shared by all parts of the messenger. No I/O.
 
-A channel's delivery is parsed into `ReceivedMessage` objects. The conversation engine takes an
-`Event` and returns replies and at most one `GatewayRequest`, whose outcome is the next event.
+A delivery is parsed into `ReceivedMessage` and `DeliveryStatus` objects. The conversation engine
+takes an `Event` and returns replies, effects and at most one `GatewayRequest`, whose outcome is the
+next event.
 """

@@ -6,7 +6,7 @@ import msgspec
 
 Language = Literal["en", "fr"]
 LANGUAGES: tuple[Language, ...] = ("en", "fr")
-#: Commands a user can give, including the ones that work in any state.
+#: Commands that a text can name. All except yes, no and cancel have a script.
 Command = Literal[
     "menu",
     "help",
@@ -31,16 +31,16 @@ Command = Literal[
 COMMANDS: tuple[Command, ...] = get_args(Command)
 DocumentType = Literal["id_front", "id_back", "selfie", "proof_of_address"]
 
-#: Inactivity after which the conversation ends and a payment in progress is canceled.
+#: Inactivity after which the conversation expires and the command in progress is discarded.
 CONVERSATION_TIMEOUT_SECONDS = 5 * 60
 
 
 class TaggedStruct(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Struct stored as JSON with a tag for its type."""
+    """Struct whose JSON has a tag for its type."""
 
 
 class SecretStruct(msgspec.Struct, frozen=True, kw_only=True):
-    """Struct that holds a PIN or code. It is never stored, and its repr hides all fields."""
+    """Struct that may hold a PIN or one-time code. Never stored; its repr hides all fields."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(...)"

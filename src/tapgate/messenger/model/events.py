@@ -23,8 +23,8 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
 class TextMessage(SecretStruct, frozen=True, kw_only=True):
     """Free text, which may be a PIN.
 
-    `text` is None if it was withheld (see `TextContent`). `is_late` is True if the message was sent
-    before one that was already processed.
+    `text` is None if it was withheld and this process does not have it (see `inbox.py`). `is_late`
+    is True if the message was sent before another message that was already processed.
     """
 
     text: str | None
@@ -72,7 +72,7 @@ class UnsupportedMessage(TaggedStruct, frozen=True, kw_only=True):
 
 
 class RequestSucceeded(msgspec.Struct, frozen=True, kw_only=True):
-    """Successful gateway request, whose docstring states the type of `result`."""
+    """Successful gateway request. The docstring of the request states the type of `result`."""
 
     result: Any
 
@@ -86,7 +86,7 @@ class RequestRejected(TaggedStruct, frozen=True, kw_only=True):
 
 
 class GatewayUnreachable(TaggedStruct, frozen=True, kw_only=True):
-    """No response from the gateway. If `uncertain`, the request may have been executed."""
+    """No usable response from the gateway. If `uncertain`, the request may have been executed."""
 
     uncertain: bool
 

@@ -37,7 +37,10 @@ class GetLimits(TaggedStruct, frozen=True, kw_only=True):
 
 
 class FindPayeeByCard(TaggedStruct, frozen=True, kw_only=True):
-    """Find the payee of a card. Result: `Payee | None`."""
+    """Find the payee of a card. Result: `Payee | None`.
+
+    The payee's `card_serial` is None if the card is not active.
+    """
 
     card_serial: str
 
@@ -45,7 +48,7 @@ class FindPayeeByCard(TaggedStruct, frozen=True, kw_only=True):
 class FindPayeeByPhone(TaggedStruct, frozen=True, kw_only=True):
     """Find the payee with a phone number. Result: `Payee | None`.
 
-    The payee's `card_serial` is None without an active card.
+    The payee's `card_serial` is None if the payee has no active card.
     """
 
     phone: str
@@ -61,7 +64,7 @@ class QuoteTransfer(TaggedStruct, frozen=True, kw_only=True):
 class SendMoney(SecretStruct, frozen=True, kw_only=True):
     """Send money. Result: `Receipt`.
 
-    `request_id` is the operation's id and serves as idempotency key.
+    `request_id` is the operation ID and serves as the idempotency key.
     """
 
     request_id: str
@@ -72,7 +75,7 @@ class SendMoney(SecretStruct, frozen=True, kw_only=True):
 
 
 class ListTransactions(TaggedStruct, frozen=True, kw_only=True):
-    """List transactions, newest first. Result: `list[TransactionSummary]`."""
+    """List a subscriber's transactions, newest first. Result: `list[TransactionSummary]`."""
 
     subscriber_id: str
     limit: int
@@ -112,7 +115,10 @@ class BlockCard(TaggedStruct, frozen=True, kw_only=True):
 
 
 class UnblockCard(SecretStruct, frozen=True, kw_only=True):
-    """Unblock a card of this subscriber, with the subscriber's PIN. Result: `Card`."""
+    """Unblock a card after verifying the subscriber's PIN. Result: `Card`.
+
+    A card of another subscriber is rejected with CARD_NOT_FOUND.
+    """
 
     subscriber_id: str
     card_serial: str
@@ -143,7 +149,7 @@ class AddDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RequestSupport(TaggedStruct, frozen=True, kw_only=True):
-    """Request contact by support staff, who see it as an alert in the gateway. Result: True."""
+    """Ask support staff, by an alert in the gateway, to contact the person. Result: True."""
 
     phone: str | None
     #: Identifies a person whose phone number is hidden.
@@ -152,9 +158,10 @@ class RequestSupport(TaggedStruct, frozen=True, kw_only=True):
 
 
 class SendOneTimeCode(TaggedStruct, frozen=True, kw_only=True):
-    """Send a one-time code to the phone of a person whose number is hidden. Result: True.
+    """Send a one-time code to the phone number that a person has entered. Result: True.
 
-    The messenger handles this request itself, with the same outcomes as a gateway request.
+    The messenger handles this request itself. The result is True even if no code is sent because of
+    a limit.
     """
 
     phone: str
@@ -163,7 +170,8 @@ class SendOneTimeCode(TaggedStruct, frozen=True, kw_only=True):
 class VerifyOneTimeCode(SecretStruct, frozen=True, kw_only=True):
     """Verify a one-time code. Result: `bool`.
 
-    Rejected with INVALID_OTP when no attempts remain.
+    The messenger handles this request itself. The request is rejected with INVALID_OTP if no valid
+    code or no further attempt is left.
     """
 
     phone: str
@@ -225,7 +233,7 @@ class Payee(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TransferQuote(msgspec.Struct, frozen=True, kw_only=True):
-    """Quote for a transfer. `reasons` are the error codes a transfer would get now."""
+    """Quote for a transfer. `reasons` are the error codes with which it would be declined now."""
 
     amount: str
     fee_amount: str
@@ -254,7 +262,7 @@ class TransactionSummary(msgspec.Struct, frozen=True, kw_only=True):
     amount: str
     fee_amount: str
     currency: str
-    counterparty_name: str | None  # masked
+    counterparty_name: str | None  # masked for a subscriber
     at: datetime
 
 

@@ -8,13 +8,13 @@ from tapgate.messenger.model.common import TaggedStruct
 
 
 class TextContent(TaggedStruct, frozen=True, kw_only=True, tag="Words"):
-    """Text message. `body` is None if it may have contained a PIN and was not stored."""
+    """Text message. `body` is None if the text may contain a PIN and was therefore withheld."""
 
     body: str | None
 
 
 class OptionTap(TaggedStruct, frozen=True, kw_only=True, tag="Tap"):
-    """Tap on a list row or a button. Only the id identifies it, never the title."""
+    """Tap on a list row or a button. Match on `id`; the title is not stored."""
 
     id: str
 
@@ -44,7 +44,7 @@ class InlineImage(TaggedStruct, frozen=True, kw_only=True, tag="PictureInside"):
 
 
 class NumberChangeContent(TaggedStruct, frozen=True, kw_only=True, tag="ChangedNumber"):
-    """Notice that the number changed and may now belong to another person."""
+    """Notice that the user's number changed. The old number may now belong to another person."""
 
 
 class UnsupportedContent(TaggedStruct, frozen=True, kw_only=True, tag="Other"):
@@ -63,12 +63,12 @@ Content = (
 
 
 class ReceivedMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """Message in a delivery."""
+    """Message from a user, or the channel's notice about a user."""
 
     message_id: str
     address: str
     user_id: str | None
-    sent_at: int  # unix seconds, by the provider's clock
+    sent_at: int  # Unix seconds by the provider's clock; 0 if missing
     content: Content
 
 
@@ -89,7 +89,7 @@ class Delivery(NamedTuple):
 
 
 def build_address(phone: str | None, user_id: str | None) -> str | None:
-    """Return the address of a conversation: the phone number, or the user id if it is hidden."""
+    """Return the phone number as the address, else the user ID with a prefix, else None."""
     if phone is not None:
         return phone
     return None if user_id is None else f"user:{user_id}"

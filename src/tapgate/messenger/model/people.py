@@ -20,21 +20,23 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
     #: None if the number is hidden and not verified yet.
     phone: str | None
     language: Language | None = None
-    #: False after a number change. Wallet data is then hidden until a correct PIN is entered.
+    #: False after a number change, until the person enters the correct PIN, verifies a phone number
+    #: or registers. While it is False, wallet data is hidden.
     trusted: bool = True
     recipients: tuple[Recipient, ...] = ()
 
 
 class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
-    """Time and channel capabilities for a turn."""
+    """Inputs of an engine pass that do not come from the person, the conversation or the event."""
 
     now: datetime
-    #: New in each turn. Becomes the gateway's `request_id` when money moves.
+    #: New in each engine pass, and used if the pass starts an operation. The ID of a transfer is
+    #: its `request_id` at the gateway.
     new_operation_id: str
     currency: str
-    #: How the user may enter a PIN: in a form of the channel, as text, or not at all.
+    #: How the user may enter a PIN: in the channel's form, as text, or not at all.
     pin_entry_mode: Literal["form", "text", "none"]
-    #: Whether the channel can send documents, or only links.
+    #: Whether the channel can send documents. If False, the reply contains a link.
     can_send_documents: bool
 
 

@@ -12,7 +12,7 @@ class TextReply(TaggedStruct, frozen=True, kw_only=True, tag="Say"):
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True):
-    """Option to tap. The channel returns its id."""
+    """Option that the user can tap. The channel sends `id` back when it is tapped."""
 
     id: str
     title: str
@@ -23,7 +23,7 @@ class OptionList(TaggedStruct, frozen=True, kw_only=True, tag="Offer"):
     """Options to choose from.
 
     If not all options fit, the list begins at `start`, and `more` is the option that shows the next
-    ones. `button` opens the list.
+    ones. `button` is the label of the button that opens the list.
     """
 
     text: str
@@ -34,7 +34,7 @@ class OptionList(TaggedStruct, frozen=True, kw_only=True, tag="Offer"):
 
 
 class PinRequest(TaggedStruct, frozen=True, kw_only=True):
-    """Request to enter a PIN in a form of the channel. The PIN authorizes `operation`."""
+    """Request to enter a PIN in the channel's form. The PIN authorizes `operation`."""
 
     text: str
     button: str
@@ -52,7 +52,7 @@ class PinForm(TaggedStruct, frozen=True, kw_only=True):
 
 
 class DocumentReply(TaggedStruct, frozen=True, kw_only=True, tag="File"):
-    """Document at a link."""
+    """Document that the channel downloads from `link`."""
 
     link: str
     filename: str
@@ -63,7 +63,7 @@ Reply = TextReply | OptionList | PinRequest | DocumentReply
 
 
 class Template(TaggedStruct, frozen=True, kw_only=True):
-    """Template message that an internal service sends by name."""
+    """Template message, rendered by the provider from `name`, `language` and `parameters`."""
 
     name: str
     language: str

@@ -1,1 +1,1 @@
-"""Outbox: messages stored until the channel's provider accepts them, in order per person."""
+"""Outbox: stores messages and sends them to the channel's provider, in order per person."""

@@ -1,8 +1,8 @@
 """Claims on outbox messages: one sender per message, one message at a time per person.
 
 Only a person's oldest waiting message can be claimed. A claim postpones the message for all other
-senders, so the later messages wait too. If a sender is killed, nothing is lost: the message is due
-again when the lease expires.
+senders, so the person's later messages wait too. If a sender is killed, nothing is lost: the
+message is due again when the lease expires.
 """
 
 import random
@@ -33,14 +33,14 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def accepted_part_ids(self) -> list[str]:
-        """Provider ids of the parts that the provider has already accepted."""
+        """Provider's IDs of the parts that it has already accepted; `-` stands for a missing ID."""
         return (self.channel_message_id or "").split()
 
 
 async def claim(
     database: Database, *, now: datetime, limit: int, address: str | None = None
 ) -> list[Claim]:
-    """Claim due messages, longest due first; with an address, that person's next message."""
+    """Claim up to `limit` due messages, longest due first, or the next due message to `address`."""
     columns = ", ".join(Claim.__struct_fields__)
     address_filter, values = ("true", ()) if address is None else ("address = $4", (address,))
     # The status is checked again on the locked row: another sender may have processed the message
@@ -126,6 +126,6 @@ async def fail(
 
 
 def compute_backoff(attempts: int) -> timedelta:
-    """Return an exponential backoff of 1, 2, 4, ... seconds up to one minute, with jitter."""
+    """Return an exponential backoff of 1, 2, 4, ... 60 seconds, with a jitter of up to 25%."""
     seconds = min(_MAX_BACKOFF_SECONDS, 2.0 ** min(attempts - 1, 10))
     return timedelta(seconds=seconds * _random.uniform(0.75, 1.25))

@@ -24,10 +24,10 @@ async def enqueue(
     message: OutgoingMessage,
     key: str | None = None,
 ) -> tuple[int, bool]:
-    """Enqueue a message that is sent once `tx` commits; return its id and whether it is new.
+    """Enqueue a message that is sent after `tx` commits; return its ID and whether it is new.
 
-    If the idempotency key was used before, nothing is enqueued, and the first message's id is
-    returned.
+    If the outbox has a message with the same idempotency key, nothing is enqueued, and the ID of
+    that message is returned.
     """
     key = None if key is None else _to_storable_key(key)
     while True:
@@ -62,7 +62,7 @@ async def _insert(
 
 
 def _to_storable_key(key: str) -> str:
-    """Return the key, or its hash if the key is too long or unsuitable for the index."""
+    """Return the key, or its hash if it is too long or not printable ASCII without spaces."""
     if _KEY_PATTERN.fullmatch(key):
         return key
     return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()

@@ -18,7 +18,7 @@ from tapgate.vault import Vault
 
 
 class OutboxMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A message in the outbox. Content fields are absent once the content has been erased."""
+    """A message in the outbox. Content fields are absent if the content is erased or unreadable."""
 
     message_id: str
     to: str

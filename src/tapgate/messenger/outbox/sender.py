@@ -27,7 +27,7 @@ POLL_INTERVAL_SECONDS = 0.5
 MAX_MESSAGE_AGE = timedelta(hours=24)
 
 _MAX_CONCURRENT_SENDS = 20
-#: Time that running sends get during a graceful shutdown.
+#: Time allowed for in-flight sends to finish during a graceful shutdown.
 _SHUTDOWN_TIMEOUT_SECONDS = 5.0
 
 _log = structlog.get_logger()
@@ -36,7 +36,7 @@ _log = structlog.get_logger()
 class Sender:
     """Background sender; any number can run, in any number of processes.
 
-    With `keep_content`, sent messages stay readable in the outbox; never set in production.
+    `keep_content` retains the content of sent and failed messages. Never set it in production.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Sender:
         self._vault = vault
         self._graph = graph
         self._clock = clock
-        self._keeps_content = keep_content
+        self._keep_content = keep_content
         self._wake_event = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_stopping = False
@@ -89,7 +89,7 @@ class Sender:
         return len(claimed)
 
     async def send_due(self) -> None:
-        """Send all due messages, including those that become due in the process."""
+        """Send all due messages, including those that become due while it runs."""
         while await self.start_due() or self._tasks:
             await asyncio.wait(set(self._tasks))
 
@@ -97,7 +97,7 @@ class Sender:
         self._tasks.discard(task)
         self._wake_event.set()  # the concurrency limit allows another send
         if not task.cancelled() and (error := task.exception()) is not None:
-            # PostgreSQL is unavailable: the lease expires and the message is sent again.
+            # Usually, PostgreSQL is unavailable. The message is sent again after the lease expires.
             _log.warning("outbox.completion_failed", error=type(error).__name__)
 
     async def _drain(self) -> None:
@@ -139,7 +139,7 @@ class Sender:
 
     def _render_parts(self, claim: Claim) -> list[Payload]:
         if claim.content is None:
-            raise UnreadableError("gone")
+            raise UnreadableError("content is missing")
         return render_payloads(open_message(self._vault, claim.id, claim.content), claim.address)
 
     async def _send(self, graph: GraphClient, claim: Claim, parts: list[Payload]) -> None:
@@ -156,7 +156,7 @@ class Sender:
                 await self._fail(claim, error.code)
         else:
             await claims.complete(
-                self._database, claim, accepted_ids, self._clock(), keep_content=self._keeps_content
+                self._database, claim, accepted_ids, self._clock(), keep_content=self._keep_content
             )
 
     async def _schedule_retry(self, claim: Claim, problem: str) -> None:
@@ -171,7 +171,7 @@ class Sender:
     async def _fail(self, claim: Claim, problem: str) -> None:
         _log.warning("outbox.rejected", problem=problem, **_get_log_fields(claim))
         await claims.fail(
-            self._database, claim, problem, self._clock(), keep_content=self._keeps_content
+            self._database, claim, problem, self._clock(), keep_content=self._keep_content
         )
 
 

@@ -1,6 +1,6 @@
-"""Reporter of delivery statuses to the gateway, for the messages that the gateway sent.
+"""Reporter of delivery statuses to the gateway, for the messages that the gateway enqueued.
 
-Reports are delivered at least once: a report without a response is retried after the lease. The
+Reports are delivered at least once: a failed report is retried when its lease expires. The
 gateway keeps the furthest status of each message, so duplicate and concurrent reports are harmless.
 """
 
@@ -19,7 +19,7 @@ from tapgate.store.database import Database
 
 _INTERVAL_SECONDS: Final = 1.0
 _BATCH_SIZE: Final = 100
-#: Delay before a report that got no response is retried.
+#: Delay before a failed report is retried.
 LEASE_DURATION: Final = timedelta(seconds=30)
 _GATEWAY_KEY_PREFIX: Final = "gateway:"
 
@@ -52,7 +52,7 @@ class StatusReporter:
             return 0
         else:
             done = rows
-        # A status received since the claim has changed `report_at`, and is reported again.
+        # A status received since the claim has changed `report_at`, so the row is reported again.
         await self._database.execute(
             """UPDATE messenger.outbox SET report_at = NULL
                WHERE id = ANY ($1::bigint[]) AND report_at = $2""",
@@ -64,7 +64,8 @@ class StatusReporter:
     async def _report_each(self, rows: list[asyncpg.Record]) -> list[asyncpg.Record]:
         """Report the rows of a rejected batch one by one; return the finished rows.
 
-        A row is finished if it was reported or rejected, since a retry would be rejected again.
+        A row is finished if it was reported or rejected, since a retry would be rejected again. Any
+        other failure ends the loop, and the remaining rows are retried when their lease expires.
         """
         done = []
         for row in rows:

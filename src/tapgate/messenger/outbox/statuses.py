@@ -1,7 +1,7 @@
 """Delivery statuses of sent messages, from the provider's reports.
 
 The provider repeats reports and sends them in any order, even before the sender has recorded the
-message's provider id. A status only moves forward: sent, failed, delivered, read. A failed message
+message's provider ID. A status only moves forward: sent, failed, delivered, read. A failed message
 can still be delivered if the provider's own retry succeeds.
 """
 
@@ -15,10 +15,10 @@ import structlog
 from tapgate.messenger.model.incoming import DeliveryStatus
 from tapgate.store.database import Database
 
-#: A later status replaces an earlier one.
+#: A status replaces the statuses that precede it in this order.
 STATUS_ORDER: Final = ("sent", "failed", "delivered", "read")
 
-#: Keys of messages sent by the gateway, which receives reports of their status.
+#: LIKE pattern for the keys of messages that the gateway enqueued. Their status is reported to it.
 REPORTED_KEY_PATTERN: Final = r"gateway:msg\_%"
 
 #: A message in several parts has the status of its slowest part; one failed part fails it.
@@ -36,7 +36,7 @@ _log = structlog.get_logger()
 
 
 async def record(database: Database, reports: Sequence[DeliveryStatus], now: datetime) -> None:
-    """Store the provider's reports, keeping the furthest status of each message."""
+    """Store the furthest status of each message, and schedule reports to the gateway."""
     furthest: dict[str, DeliveryStatus] = {}
     for report in reports:
         known = furthest.get(report.channel_message_id)
@@ -92,7 +92,7 @@ async def _schedule_reports(
 async def link_channel_ids(
     tx: asyncpg.Connection, outbox_id: int, channel_ids: Sequence[str], now: datetime
 ) -> None:
-    """Record the provider ids of an accepted message."""
+    """Link the provider's IDs of the accepted parts to their outbox message."""
     await tx.execute(
         """INSERT INTO messenger.statuses AS kept
                (channel_message_id, outbox_id, status, updated_at)

@@ -69,7 +69,7 @@ ROUTES: Final = (
             Parameter(
                 name="Idempotency-Key",
                 location="header",
-                description="A repeated key sends nothing and returns the first message",
+                description="Repeating a key sends nothing and returns the ID of the first message",
                 required=False,
                 schema={"type": "string", "minLength": 1, "maxLength": messages.MAX_KEY_LENGTH},
             ),

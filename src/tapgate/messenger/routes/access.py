@@ -1,6 +1,6 @@
-"""Authentication of callers: bridges by token, the provider and internal services by signature.
+"""Authentication of bridges, the provider and internal services, by token or signature.
 
-All comparisons take constant time.
+Secrets and signatures are compared in constant time.
 """
 
 import hmac
@@ -12,7 +12,7 @@ from tapgate import signing
 from tapgate.messenger.routes import parsing
 from tapgate.messenger.routes.route import Access, HttpError, Request
 
-#: Stands in for the secret of an unknown service, so that the check takes the same time.
+#: Used for an unknown service, so that its check takes as long as that of a known service.
 _DUMMY_SECRET: Final = b"no such service"
 #: Status by which the provider recognizes an invalid signature in a flow data exchange.
 BAD_FLOW_SIGNATURE: Final = 432
@@ -41,7 +41,11 @@ def _check_bridge(request: Request) -> str | None:
 
 
 def _build_signature_header_check(error_status: int) -> Callable[[Request], None]:
-    """Return a check for a well-formed signature header, run before the body is read."""
+    """Return a check that the signature header is present and well-formed.
+
+    It runs before the body is read. Without an app secret, it raises an error in production and
+    accepts every request otherwise.
+    """
 
     def check(request: Request) -> None:
         settings = request.services.settings
@@ -59,7 +63,7 @@ def _build_signature_header_check(error_status: int) -> Callable[[Request], None
 
 
 def _build_body_signature_check(error_status: int) -> Callable[[Request], str | None]:
-    """Return a check of the signature over the body; no app secret means no principal."""
+    """Return a check of the signature over the body; without an app secret, it returns None."""
 
     def check(request: Request) -> str | None:
         secret = request.services.settings.messenger_app_secret

@@ -25,7 +25,7 @@ from tapgate.messenger.services import Services
 from tapgate.service import logs
 from tapgate.service.http import Response
 
-#: The channel's own limit for one message.
+#: The channel's limit for the text of one message.
 MAX_MESSAGE_LENGTH: Final = 4096
 _MAX_SENDER_LENGTH: Final = 255
 #: In both languages, because the person's language may be unavailable too.
@@ -95,8 +95,9 @@ async def receive_bridge_message(request: Request) -> Response:
     """Process a message from a bridge and return the reply.
 
     Each phone number has one conversation, shared by this endpoint and the webhook. `answer` is
-    plain text, with numbered options in place of buttons and lists. With `hasMedia`, the message is
-    the image, in JPEG or PNG format. Reactions, edits and deletions get an empty `answer`.
+    plain text, with numbered options instead of buttons and lists. If `hasMedia` is true, `media`
+    contains a JPEG or PNG image, and `message` is ignored. Reactions, edits and deletions get an
+    empty `answer`.
     """
     message = parsing.decode_body(BridgeMessage, request.body)
     phone = _validate_message(message)
@@ -108,7 +109,7 @@ async def receive_bridge_message(request: Request) -> Response:
             request.services, phone, await _build_event(message)
         )
     except (ApiError, LeaseLostError) as error:
-        # The database is unavailable, a queue is full, or the conversation's lease was lost.
+        # The database is unavailable, too many images are pending, or the lease failed.
         _log.warning(
             "bridge.failed", request_id=request.request_id, failure=logs.describe_exception(error)
         )
@@ -120,7 +121,7 @@ async def receive_bridge_message(request: Request) -> Response:
 
 
 def _validate_message(message: BridgeMessage) -> str:
-    """Run the inexpensive checks and return the phone number."""
+    """Validate everything except the image itself, and return the phone number."""
     if message.event != "message":
         raise HttpError(400, "event must be message" if message.event else "event is required")
     parsing.require_text(message.sender, "from", max_length=_MAX_SENDER_LENGTH)
@@ -148,7 +149,7 @@ async def _build_event(message: BridgeMessage) -> TextMessage | ImageReceived | 
     if not _has_image(message):
         text = (message.message or "").strip()
         return TextMessage(text=text) if text else UnsupportedMessage(kind="nothing")
-    assert message.media is not None, "checked before"
+    assert message.media is not None, "_validate_message requires it"
     try:
         return ImageReceived(image=await images.load_bridge_image(message.media))
     except ImageError as error:

@@ -64,8 +64,8 @@ class OutboxResponse(msgspec.Struct, frozen=True, kw_only=True):
 async def send_template(request: Request) -> Response:
     """Send a template message to a phone number.
 
-    Returns 202 once the message is stored. A request with the `Idempotency-Key` of an earlier
-    request sends nothing and returns the id of the earlier message.
+    Returns 202 once the message is stored. If the service has used the `Idempotency-Key` in the
+    last 7 days, nothing is sent, and the response contains the ID of the earlier message.
     """
     services, body = request.services, parsing.decode_body(TemplateMessage, request.body)
     to, template = _validate_body(body)
@@ -80,7 +80,7 @@ async def send_template(request: Request) -> Response:
 
 
 async def list_outbox_messages(request: Request) -> Response:
-    """List the messages sent to a phone number, newest first.
+    """List the latest 100 messages in the outbox to a phone number, newest first.
 
     Lets tests and demos read one-time codes. Not available in production.
     """
@@ -119,13 +119,13 @@ def _require(condition: object, message: str) -> None:
 
 
 def _get_idempotency_key(request: Request) -> str | None:
-    """Return the idempotency key, prefixed with the service, so that services do not collide."""
+    """Return the idempotency key with the service name as prefix, or None if there is no key."""
     value = request.header(b"idempotency-key")
     if value is None:
         return None
     _require(
         _KEY_PATTERN.fullmatch(value),
-        f"Idempotency-Key must be 1 to {MAX_KEY_LENGTH} ASCII characters",
+        f"Idempotency-Key must be 1 to {MAX_KEY_LENGTH} ASCII characters without spaces",
     )
     return f"{request.principal}:{value}"
 

@@ -28,7 +28,7 @@ def decode_body(kind: type[S], body: bytes) -> S:
     """Decode and validate a body. Unknown fields are ignored; optional fields accept null."""
     try:
         if not body.isascii():
-            body.decode()  # the decoder does not validate skipped fields
+            body.decode()  # the decoder does not check the encoding of skipped fields
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
         _reject(_describe_error(str(error)))
@@ -41,7 +41,7 @@ def decode_body(kind: type[S], body: bytes) -> S:
 
 
 def require_text(value: str, name: str, *, max_length: int) -> str:
-    """Return the text if it is not blank, not too long and free of NUL characters."""
+    """Return the text; raise `HttpError` if it is blank, too long or contains NUL."""
     if not value.strip():
         raise HttpError(400, f"{name} is required")
     if len(value) > max_length:
@@ -54,13 +54,14 @@ def require_text(value: str, name: str, *, max_length: int) -> str:
 def parse_phone(value: str, name: str, *, status: int = 400) -> str:
     """Return the number in E.164 form.
 
-    Accepts every number that the gateway accepts, because the gateway may send to all of them.
+    Accepts every number that the gateway accepts, because the gateway may send messages to any of
+    them.
     """
     return _format_e164(_parse_number(value, name, status))
 
 
 def parse_possible_phone(value: str, name: str) -> str:
-    """Return the number in E.164 form if its length is valid for its country."""
+    """Return the number in E.164 form; its length must be valid for its country."""
     number = _parse_number(value, name, 400)
     if not phonenumbers.is_possible_number(number):
         raise HttpError(400, f"{name} has the wrong length for its country")

@@ -19,7 +19,7 @@ _encoder = msgspec.json.Encoder()
 
 @dataclass(kw_only=True, slots=True)
 class Request:
-    """An HTTP request, with lowercase header names and the path as sent, still encoded."""
+    """An HTTP request, with lowercase header names and the path still percent-encoded."""
 
     services: Services
     method: str
@@ -29,7 +29,7 @@ class Request:
     ip: str
     request_id: str
     body: bytes = b""
-    #: The authenticated caller, set once authentication has succeeded.
+    #: The authenticated caller; None before authentication and for anonymous callers.
     principal: str | None = None
 
     def header(self, name: bytes) -> str | None:
@@ -100,10 +100,10 @@ class Route:
 
     method: str
     path: str
-    #: Its name and docstring become the operation id and the description.
+    #: Its name becomes the operation ID, and its docstring the summary and description.
     handler: Callable[[Request], Awaitable[Response]]
     access: Access
-    #: Responses of the handler by status: a struct, a schema, `str` for text, None for an error.
+    #: Response bodies by status: a struct, a schema, `str` for text, or None for `ErrorBody`.
     responses: Mapping[int, Any]
     #: Request body: a struct, or a schema for a format that the provider defines.
     body: Any = None

@@ -1,7 +1,7 @@
 """Endpoints for simulated phones, where an internal service takes the provider's role.
 
-No account at the provider is needed. Simulated deliveries are parsed, stored, handled and answered
-like the provider's own. Not available in production.
+No account at the provider is needed. Simulated deliveries are parsed, stored and handled like those
+of the provider. Not available in production.
 """
 
 import msgspec
@@ -14,7 +14,7 @@ from tapgate.service.http import Response
 
 
 class FormKey(msgspec.Struct, frozen=True, kw_only=True):
-    """The public key of forms, in PEM format; null if forms are disabled."""
+    """Public key that encrypts form data, in PEM format; null if forms are disabled."""
 
     public_pem: str | None
 

@@ -28,7 +28,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
 async def get_health(request: Request) -> Response:
     """Return the health of the messenger and the number of active conversations.
 
-    Returns 503 with the same body while the database is unavailable.
+    While the database is unavailable, returns 503 with status `error` and 0 active conversations.
     """
     services = request.services
     try:

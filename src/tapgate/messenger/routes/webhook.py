@@ -33,7 +33,7 @@ def _build_array_schema(items: Any) -> dict[str, Any]:
     return {"type": "array", "items": items}
 
 
-#: The fields of a delivery that the messenger reads. All are optional; others are ignored.
+#: Main fields of a delivery, for the OpenAPI document; `delivery_parser` reads further fields.
 DELIVERY_SCHEMA: Final = _build_object_schema(
     object=_STRING_SCHEMA,
     entry=_build_array_schema(
@@ -93,8 +93,9 @@ async def verify_webhook(request: Request) -> Response:
 async def receive_delivery(request: Request) -> Response:
     """Receive messages and status reports from the provider.
 
-    Returns once all messages are stored. Each message is handled once afterwards, even if it is
-    delivered several times. Messages over the sender's rate limit are acknowledged but not handled.
+    Returns once the messages and reports are stored. Each message is handled once afterwards, even
+    if it is delivered several times. Messages over the sender's rate limit are acknowledged but not
+    handled.
     """
     return await store_delivery(request)
 
@@ -118,7 +119,7 @@ async def store_delivery(request: Request, *, has_inline_images: bool = False) -
 async def exchange_flow_data(request: Request) -> Response:
     """Exchange encrypted flow data with the provider.
 
-    Returns 421 if the data cannot be decrypted and the provider should fetch the public key again,
+    Returns 421 if the data cannot be decrypted, so that the provider fetches the public key again,
     and 427 if the form can no longer be used.
     """
     status, body = await data_endpoint.handle(request.services, request.body, runner.submit_form)

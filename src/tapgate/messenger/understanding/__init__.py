@@ -1,4 +1,4 @@
-"""Offline understanding of chat messages.
+"""Understanding of chat messages: intents, answers, small talk and secrets.
 
-There is no I/O except for the optional language model, which may only name a command.
+Only the optional language model uses the network. It may only name a command.
 """

@@ -1,7 +1,8 @@
-"""Optional language model, and the service that calls it only where allowed.
+"""Optional language model, and the intent service, which works with or without the model.
 
-The model receives text with all digits masked and may only name one command, never yes or no. On
-any failure, the intent that was resolved without the model applies.
+The model is called only for a text that is not a known phrase and cannot contain a PIN. It receives
+the text with all digits masked and may only name one command, never yes or no. On any failure, the
+intent that was resolved without the model applies.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from tapgate.messenger.understanding import resolver
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
 
 MODEL_TIMEOUT_SECONDS: Final = 3.0
-#: Commands that only the user may give.
+#: Commands that the model may not name, because they confirm or refuse an operation.
 _EXCLUDED_COMMANDS: Final = frozenset({"yes", "no"})
 _ALLOWED_COMMANDS: Final = tuple(
     command for command in COMMANDS if command not in _EXCLUDED_COMMANDS
@@ -31,7 +32,7 @@ _log = structlog.get_logger()
 
 
 class _InvalidResponseError(Exception):
-    """The model's response is not a command. The error does not include the response."""
+    """The model's response is an error, too large or not a command; it is never quoted."""
 
 
 class _ModelResponse(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -87,7 +88,7 @@ class LanguageModel:
         return None if response.command in _EXCLUDED_COMMANDS else response.command
 
     async def _request(self, payload: bytes) -> _ModelResponse:
-        """Send the request and decode the response, reading at most `_MAX_RESPONSE_BYTES`."""
+        """Send the request and decode the response, or raise `_InvalidResponseError`."""
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         async with self._client.stream(
             "POST", self._url, content=payload, headers=headers, follow_redirects=False

@@ -1,7 +1,7 @@
 """Text normalization for comparison.
 
-It drops accents, case, punctuation, emoji and repeated letters. A word that contains a digit
-becomes `#`.
+It drops accents, case, punctuation, emoji and repeated letters. Consecutive words that contain a
+digit become one `#`, and a word in another script becomes `¤`.
 """
 
 import re

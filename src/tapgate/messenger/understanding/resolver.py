@@ -19,7 +19,8 @@ from tapgate.messenger.understanding.small_talk import classify_small_talk
 #: Minimum score, and minimum lead over the next candidate, to act on a command.
 ACT_THRESHOLD: Final = 0.32
 MIN_MARGIN: Final = 0.1
-#: Minimum score to start a transfer when the text does not mention money.
+#: Minimum score to start a transfer when the text does not mention money. If it does,
+#: `SUGGEST_THRESHOLD` is enough.
 TRANSFER_THRESHOLD: Final = 0.5
 #: Minimum score for a single misspelled word to determine the language.
 _LANGUAGE_THRESHOLD: Final = 0.6
@@ -80,7 +81,7 @@ class Resolver:
         return Intent(candidates=tuple(c for c in commands if c is not None), language=detected)
 
     def resolve(self, text: str, language: Language | None) -> Intent:
-        """Return the intent of a text. `language` only resolves words that both languages share."""
+        """Return the intent of a text. `language` is preferred for phrases of both languages."""
         known = self.match_literal(text, language)
         if known is not None:
             return known
@@ -126,7 +127,7 @@ class Resolver:
         return Intent(candidates=tuple(suggested[:_MAX_CANDIDATES]), language=best.language)
 
     def _rank_commands(self, normalized: str) -> list[_Candidate]:
-        """Return the commands by similarity, best first."""
+        """Return the commands by similarity, best first; None stands for no command."""
         closest = (
             (score, self._samples[position])
             for score, _, position in self._index.rank_subjects(normalized)

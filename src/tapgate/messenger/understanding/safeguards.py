@@ -1,7 +1,7 @@
 """Checks for commands where similarity alone is not enough to act.
 
-A text similar to a transfer request may report a transfer, ask about one or forbid it. On any
-such sign, the messenger asks for clarification instead of starting a transfer.
+A text similar to a transfer request may report a transfer, ask about one or forbid it. A text with
+any such sign does not start a transfer.
 """
 
 import re
@@ -33,8 +33,8 @@ _SEND_WORDS = _normalize_words(
 _MONEY_WORDS = _normalize_words(
     "money mony moni mone cash funds leones leone sle le argent fric sous fonds francs fcfa cfa gnf"
 ) | {NUMBER_PLACEHOLDER}
-#: Words for a negation, a stop, a past transfer, a question, an act of a third party, or an object
-#: other than money.
+#: Words that suggest a negation, a stop, a past transfer, a question, an action of a third party,
+#: or an object other than money.
 _DOUBT_WORDS = _normalize_words(
     """
     not no nor never neva dont doesnt didnt cant cannot wont shouldnt isnt wasnt havent hasnt arent
@@ -99,7 +99,7 @@ def mentions_money(normalized: str) -> bool:
 
 
 def is_prohibition(normalized: str, command: Command | None) -> bool:
-    """Return whether the text asks not to run the command."""
+    """Return whether the text asks not to run the command; always False for exempt commands."""
     return (
         command not in _PROHIBITION_EXEMPT_COMMANDS
         and _PROHIBITION_PATTERN.search(normalized) is not None

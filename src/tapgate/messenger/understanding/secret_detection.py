@@ -1,7 +1,7 @@
 """Detection of PINs and one-time codes in a text, based on the text alone.
 
-A text that may contain a secret is kept out of the database and the logs, so doubtful texts count
-as secret. Texts that are clearly amounts or transfer requests do not.
+A text that may contain a secret is kept out of the database and the logs, so ambiguous texts count
+as secrets. Texts that are clearly amounts or transfer requests do not.
 """
 
 import re
@@ -20,7 +20,7 @@ _DIGIT_RUN_PATTERN = re.compile(r"[0-9](?:[^0-9a-z]{0,6}[0-9])*")
 _DIGITS_PATTERN = re.compile(r"[0-9]+")
 _WORD_PATTERN = re.compile(r"[a-z]+")
 _AMOUNT_PATTERN = re.compile(r"[^0-9]*(?:[0-9]+[.,][0-9]{1,2}|[0-9][.,'][0-9]{3})[^0-9]*")
-#: Words that may surround a PIN without turning it into a sentence.
+#: Words that may accompany a bare PIN. Any other word means that the text is more than a PIN.
 _FILLER_WORDS = frozenset(
     """my mi the is its it old new pin pins code codes number no from to then and now here enter
     this am na yes ok okay confirm please pls sir hi hello for with use try again
@@ -28,7 +28,7 @@ _FILLER_WORDS = frozenset(
     mon ma est c cest voici ancien nouveau et puis de du a oui svp merci bonjour numero pour avec
     voila essaie encore j ai dit je bien beaucoup pardon desole""".split()
 )
-#: An amount followed by a payee written as one word.
+#: An amount, a preposition, and a payee: a phone number or a card serial.
 _TRANSFER_PATTERN = re.compile(
     r"(?=(?<![0-9a-z.,-])[0-9][0-9.,']{0,12} ?[a-z]{0,8}\s{1,3}"
     r"(?:to|for|au|a|vers|sur|pour|na)\s{1,3}(?:[a-z]{1,10}\s{1,3}){0,2}"
@@ -60,7 +60,7 @@ def has_pin_after_transfer(text: str) -> bool:
 
 
 def _normalize(text: str) -> str:
-    """Return the text with ASCII digits and lowercase letters without accents.
+    """Return the text in lowercase, with ASCII digits and without accents.
 
     Each character maps to a single character where possible.
     """
@@ -77,32 +77,34 @@ def _normalize_character(char: str) -> str:
     base = "".join(part for part in parts if not unicodedata.combining(part))
     if len(base) == 1:
         return base
-    # Invisible characters become spaces. "㊿" and similar characters expand to digits.
+    # Characters such as "㊿" expand to digits. All others, such as invisible ones, become spaces.
     return base if any(part.isdigit() for part in base) else " "
 
 
 def _has_digits_near_secret_word(normalized: str) -> bool:
-    names = [match.span() for match in _SECRET_WORD_PATTERN.finditer(normalized)]
-    if not names:
+    word_spans = [match.span() for match in _SECRET_WORD_PATTERN.finditer(normalized)]
+    if not word_spans:
         return False
-    runs = [
+    digit_spans = [
         match.span()
         for match in _DIGIT_RUN_PATTERN.finditer(normalized)
         if _could_be_secret(match[0])
     ]
-    return any(_is_near(run, name) for run in runs for name in names)
+    return any(_is_near(digits, word) for digits in digit_spans for word in word_spans)
 
 
 def _has_digits_after_transfer(normalized: str) -> bool:
     """Return whether four digits follow a complete transfer, as in "Send 5 to CARD-1 4071"."""
-    ends = [match.end(1) for match in _TRANSFER_PATTERN.finditer(normalized)]
-    return bool(ends) and _FOUR_DIGITS_PATTERN.search(normalized, min(ends)) is not None
+    transfer_ends = [match.end(1) for match in _TRANSFER_PATTERN.finditer(normalized)]
+    if not transfer_ends:
+        return False
+    return _FOUR_DIGITS_PATTERN.search(normalized, min(transfer_ends)) is not None
 
 
 def _could_be_secret(run: str) -> bool:
     """Return whether a digit run may be a PIN, a six-digit code, or an old and a new PIN.
 
-    The digits may be spaced out or be one group among several.
+    The secret may be written with separators or be one of several digit groups.
     """
     groups = _DIGITS_PATTERN.findall(run)
     return any(len(group) in {4, 6} for group in groups) or 4 <= len("".join(groups)) <= 8
@@ -111,11 +113,11 @@ def _could_be_secret(run: str) -> bool:
 def _is_bare_pin(normalized: str) -> bool:
     """Return whether the text is only one or two PINs, apart from filler words."""
     groups = _DIGITS_PATTERN.findall(normalized)
-    count = sum(map(len, groups))
-    if count not in {4, 8} or _AMOUNT_PATTERN.fullmatch(normalized):
+    digit_count = sum(map(len, groups))
+    if digit_count not in {4, 8} or _AMOUNT_PATTERN.fullmatch(normalized):
         return False
-    # Eight digits are a phone number, unless written as two PINs or as single digits.
-    if count == 8 and [len(group) for group in groups] not in ([4, 4], [1] * 8):
+    # Eight digits count as a phone number, unless written as two PINs or as single digits.
+    if digit_count == 8 and [len(group) for group in groups] not in ([4, 4], [1] * 8):
         return False
     return all(word in _FILLER_WORDS for word in _WORD_PATTERN.findall(normalized))
 

@@ -57,8 +57,8 @@ class SimilarityIndex:
     def rank_subjects(self, text: str) -> list[SubjectMatch]:
         """Return all subjects with a score from 0 to 1, best first.
 
-        A single text may match by chance, so the score combines the best text, the top few and the
-        sum of all texts of a subject.
+        A single text may match by chance, so the score of a subject combines its best text, the
+        average of its best three texts, and all of its texts together.
         """
         similarities = [0.0] * self._size
         for feature, weight in self._normalize(_extract_features(text)):

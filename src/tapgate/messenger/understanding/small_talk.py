@@ -1,6 +1,6 @@
 """Classification of small talk: courtesies, and questions that only need an explanation.
 
-It matches phrases and patterns, never by similarity.
+Only fixed phrases and patterns match; similarity is not used.
 """
 
 import re

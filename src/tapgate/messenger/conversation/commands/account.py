@@ -98,7 +98,7 @@ def _handle_change_pin_rejected(turn: Turn, error: RequestRejected) -> Next | No
 
 
 def _get_invalid_fields(error: RequestRejected) -> Mapping[str, Any]:
-    """Return the fields that the gateway rejected."""
+    """Return the fields that the gateway rejected, with their errors."""
     fields = error.details.get("fields")
     return fields if isinstance(fields, Mapping) else {}
 

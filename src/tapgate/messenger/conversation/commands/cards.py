@@ -14,7 +14,7 @@ from tapgate.messenger.conversation.steps import (
     PinStep,
     RequestStep,
     Script,
-    is_pin_not_serial,
+    looks_like_pin_not_serial,
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.model.gateway_requests import (
@@ -61,7 +61,7 @@ def _describe_card(turn: Turn, card: Card) -> str:
 def _build_card_filter(
     statuses: tuple[str, ...], none_key: str
 ) -> Callable[[Turn, list[Card]], Next]:
-    """Build a response handler that stores the cards with one of the statuses to choose from."""
+    """Build a handler that stores the cards with one of the statuses, or ends the command."""
 
     def store_matching_cards(turn: Turn, cards: list[Card]) -> Next:
         matching = tuple(card for card in cards if card.status in statuses)
@@ -99,7 +99,7 @@ def _build_card_question(prompt: str) -> AskStep:
         choices=_list_card_choices,
         infer_answer=_get_only_card,
         parse_text=_parse_card,
-        looks_like_pin=is_pin_not_serial,
+        looks_like_pin=looks_like_pin_not_serial,
         not_understood_key="not_understood.card",
     )
 
@@ -189,7 +189,7 @@ SCRIPTS: Final = (
                 name="serial",
                 prompt=lambda turn: turn.translate("link.serial"),
                 parse_text=_parse_serial,
-                looks_like_pin=is_pin_not_serial,
+                looks_like_pin=looks_like_pin_not_serial,
                 not_understood_key="not_understood.serial",
             ),
             PinStep(

@@ -11,7 +11,7 @@ from tapgate.messenger.conversation.steps import (
     PinInput,
     PinStep,
     RequestStep,
-    never,
+    never_looks_like_pin,
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.model.events import RequestRejected
@@ -45,7 +45,7 @@ def _parse_code(turn: Turn, text: str) -> ParsedAnswer:
 
 
 def _parse_code_option(turn: Turn, value: str) -> ParsedAnswer:
-    """Go back to request a new code or to enter a different phone number."""
+    """Go back to send a new code, or to ask for a different phone number."""
     turn.clear_facts("code_sent", *(["phone"] if value == "phone" else []))
     return {}
 
@@ -67,7 +67,7 @@ def _handle_code_rejected(turn: Turn, error: RequestRejected) -> Next | None:
     return "back"
 
 
-#: For users whose phone number is unknown: they prove possession with a one-time code.
+#: For users whose phone number is unknown: they prove possession of one with a one-time code.
 PHONE_STEPS: Final = (
     AskStep(
         name="phone",
@@ -91,7 +91,7 @@ PHONE_STEPS: Final = (
         ],
         parse_text=_parse_code,
         parse_option=_parse_code_option,
-        looks_like_pin=never,
+        looks_like_pin=never_looks_like_pin,
         not_understood_key="not_understood.code",
         on_success=_handle_code_checked,
         on_rejection=_handle_code_rejected,
@@ -123,8 +123,8 @@ def _build_verify_pin_request(turn: Turn, pins: PinInput) -> VerifyPin:
     return VerifyPin(subscriber_id=turn.subscriber.id, pin=pins.pin)
 
 
-#: For all wallet commands: identify the subscriber, and ask for the PIN once if the person is
-#: not trusted, for example after a number change.
+#: For all wallet commands: identify the subscriber, and ask for the PIN if the person is not
+#: trusted, which is the case after a number change.
 SUBSCRIBER_STEPS: Final = (
     *PHONE_STEPS,
     RequestStep(

@@ -14,7 +14,7 @@ from tapgate.messenger.conversation.steps import (
     PinStep,
     RequestStep,
     Script,
-    is_pin_not_serial,
+    looks_like_pin_not_serial,
 )
 from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.model.events import RequestRejected
@@ -70,7 +70,7 @@ def _list_recipient_choices(turn: Turn) -> list[Choice]:
 
 
 def _find_recipient_by_name(turn: Turn, text: str) -> dict[str, str] | None:
-    """Return the saved recipient with this name, or None if none or several have it."""
+    """Return the `to` fact of the saved recipient with this name, or None if none or several."""
     matches = [recipient for recipient in turn.person.recipients if _has_name(recipient, text)]
     return {"to": f"card:{matches[0].card_serial}"} if len(matches) == 1 else None
 
@@ -147,7 +147,7 @@ def _handle_payee_rejected(turn: Turn, error: RequestRejected) -> Next | None:
 
 
 def _parse_amount(turn: Turn, text: str) -> ParsedAnswer:
-    """Parse an amount, or a complete transfer that replaces the one in progress."""
+    """Parse an amount, or a text with a recipient, who replaces the current recipient."""
     amount = reading.parse_amount(text, turn.context.currency)
     if amount is not None:
         return {"amount": amount}
@@ -242,7 +242,7 @@ def _handle_sent(turn: Turn, receipt: Receipt) -> Next:
 
 
 def _handle_send_rejected(turn: Turn, error: RequestRejected) -> Next:
-    """End the command: the decline consumed the operation's id, so a retry needs a new one."""
+    """End the command: a decline consumes the operation ID, so a new transfer needs a new one."""
     reason = error_messages.render_rejection(turn, error)
     if _is_certainly_unpaid(turn, error):
         text = turn.translate("send.declined", reason=reason)
@@ -281,7 +281,7 @@ SCRIPTS: Final = (
                 choices=_list_recipient_choices,
                 parse_option=lambda turn, value: {"to": value},
                 parse_text=_parse_recipient,
-                looks_like_pin=is_pin_not_serial,
+                looks_like_pin=looks_like_pin_not_serial,
                 not_understood_key="not_understood.recipient",
             ),
             RequestStep(

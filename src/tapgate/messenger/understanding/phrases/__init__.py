@@ -3,8 +3,9 @@
 The keywords in `en.py` and `fr.py` work in any state and match literally after normalization. They
 include all phrases for yes and no.
 
-The samples in `en.txt` and `fr.txt` also serve as references for similarity. Samples under `[]`
-ask for nothing the messenger can do. If a phrase is listed under two commands, the messenger asks
+The samples in `en.txt` and `fr.txt` match literally too. Samples and keywords, except those for yes
+and no, also serve as references for similarity. Samples under `[]` ask for nothing the messenger
+can do. If a phrase is listed under two commands, the messenger asks
 which one the user wants.
 """
 
@@ -42,7 +43,7 @@ def _load_samples(language: Language) -> Iterator[Phrase]:
             yield Phrase(line, command, language)
 
 
-#: Phrases that count as an exact command.
+#: Phrases that are commands in any state.
 KEYWORDS = (*_iterate_keywords("en", en.KEYWORDS), *_iterate_keywords("fr", fr.KEYWORDS))
 #: Phrases for literal and similarity matching.
 SAMPLES = tuple(phrase for language in LANGUAGES for phrase in _load_samples(language))

@@ -1,6 +1,6 @@
-"""Parsers for answers to questions, based only on the user's own text.
+"""Parsers for amounts, payees, periods, names and list numbers in a user's text.
 
-A parser returns None for ambiguous text, and the messenger repeats the question.
+For a missing or ambiguous value, a parser returns None, or a struct in which the field is None.
 """
 
 from tapgate.messenger.understanding.reading.amounts import parse_amount

@@ -1,7 +1,7 @@
 """Parser for amounts of money as written in English and French.
 
-`1,500` is one thousand five hundred, unless the currency has three decimals. `1.500` is ambiguous
-in every currency with decimals. Ambiguous text is not an amount.
+`1,500` is one thousand five hundred, but is ambiguous in a currency with three decimals. `1.500` is
+ambiguous in every currency with decimals. Ambiguous text is not an amount.
 """
 
 import re
@@ -9,7 +9,7 @@ import re
 from tapgate import money
 from tapgate.messenger.understanding.reading.digit_normalization import normalize_digits
 
-#: Currency names other than the code, in lower case.
+#: Currency names in lower case. The currency code in lower case is also accepted.
 _CURRENCY_NAMES = {
     "SLE": ("le", "leone", "leones", "nle", "sle"),
     "XOF": ("f", "fr", "franc", "francs", "cfa", "fcfa", "f cfa", "francs cfa"),
@@ -33,7 +33,7 @@ _THOUSANDS_PATTERN = re.compile(
     r"[0-9]{1,3}(?P<separator>[ ,.'])[0-9]{3}(?:(?P=separator)[0-9]{3})*"
 )
 _DIGITS_PATTERN = re.compile(r"[0-9]+")
-#: Minimum decimals of a currency at which a single separator may be a decimal mark.
+#: Number of decimals of a currency from which a single separator may be a decimal mark.
 _AMBIGUOUS_FROM_DECIMALS = {",": 3, ".": 1}
 #: A longer number without a currency or separator may be a phone number.
 _MAX_BARE_DIGITS = 7

@@ -27,7 +27,10 @@ _NUMBER_WORDS = {
 
 
 def parse_person_names(text: str) -> tuple[str, str] | None:
-    """Split a full name: `"Aminata Bah Kamara"` becomes `("Aminata", "Bah Kamara")`."""
+    """Split a full name: `"Aminata Bah Kamara"` becomes `("Aminata", "Bah Kamara")`.
+
+    Return None unless the text consists of two to six names of acceptable length.
+    """
     words = _FILLER_PATTERN.sub("", normalize_digits(text)).strip(" .,!").split(" ")
     if not 2 <= len(words) <= 6 or not all(map(_is_name, words)):
         return None

@@ -17,7 +17,10 @@ _MIN_PHONE_DIGITS, _MAX_PHONE_DIGITS = 7, 15
 
 
 def parse_phone(text: str, own_phone: str | None) -> str | None:
-    """Return a phone number in E.164. A local number belongs to the country of `own_phone`."""
+    """Return the phone number in E.164 format, or None if the text is not a phone number.
+
+    A local number belongs to the country of `own_phone`, and is not accepted without it.
+    """
     cleaned = _strip_fillers(text).rstrip(".!")
     if not _PHONE_PATTERN.fullmatch(cleaned):
         return None
@@ -36,16 +39,17 @@ def parse_phone(text: str, own_phone: str | None) -> str | None:
 
 
 def parse_card_serial(text: str) -> str | None:
-    """Return a card serial as written.
+    """Return the card serial as written, or None if the text is not a serial.
 
-    A serial contains a digit. A phone number or a short number is not a serial.
+    A serial contains a digit. Digits without a letter are a serial only if there are too many for a
+    phone number.
     """
     cleaned = _strip_fillers(text).rstrip(".!")
     if not _SERIAL_PATTERN.fullmatch(cleaned) or not any(char.isdigit() for char in cleaned):
         return None
     if any(char.isalpha() for char in cleaned):
         return cleaned if cleaned[0] != "-" and cleaned[-1] != "-" else None
-    # Only digits: a serial only if it is too long for a phone number.
+    # Without letters, only a number that is too long for a phone number is a serial.
     return cleaned if cleaned.isdigit() and len(cleaned) > _MAX_PHONE_DIGITS else None
 
 

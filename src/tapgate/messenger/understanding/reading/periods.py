@@ -32,9 +32,9 @@ _LAST_DAYS_PATTERN = re.compile(
 
 
 def parse_period(text: str, today: date) -> Period | None:
-    """Return the first and last day, both inclusive and not after today.
+    """Return the first and last day of the period in the text, inclusive and capped at today.
 
-    Return None if the text names no period or is ambiguous.
+    Return None if the text names no period, is ambiguous, or names a future period.
     """
     message = normalize_digits(text).lower()
     try:
@@ -84,8 +84,8 @@ def _parse_named(text: str, today: date) -> Period | None:
     for name, period in _build_common_periods(today).items():
         if re.search(rf"\b{name}\b", words):
             return period
-    without_courtesy = words.replace("may i ", "")
-    months = [_MONTH_NUMBERS[word] for word in without_courtesy.split() if word in _MONTH_NUMBERS]
+    without_may_i = words.replace("may i ", "")
+    months = [_MONTH_NUMBERS[word] for word in without_may_i.split() if word in _MONTH_NUMBERS]
     years = [int(year) for year in _YEAR_PATTERN.findall(text)]
     if len(years) > 1 or not 1 <= len(months) <= 2:
         return _build_year(years[0]) if len(years) == 1 and not months else None
@@ -96,11 +96,11 @@ def _parse_named(text: str, today: date) -> Period | None:
 
 def _build_common_periods(today: date) -> dict[str, Period]:
     monday = today - timedelta(days=today.weekday())
-    previous = today.replace(day=1) - timedelta(days=1)
+    last_of_previous_month = today.replace(day=1) - timedelta(days=1)
     named = {
         "this month|ce mois|mois en cours|current month": _build_month(today.year, today.month),
         "last month|previous month|past month|mois dernier|mois passe|dernier mois": _build_month(
-            previous.year, previous.month
+            last_of_previous_month.year, last_of_previous_month.month
         ),
         "this year|cette anne|current year": _build_year(today.year),
         "last year|previous year|an dernier|anne derniere|anne passe": _build_year(today.year - 1),
@@ -121,8 +121,8 @@ def _normalize_names(names: str) -> str:
 
 def _build_month(year: int, month: int) -> Period:
     first = date(year, month, 1)
-    after = date(year + month // 12, month % 12 + 1, 1)
-    return first, after - timedelta(days=1)
+    next_month_start = date(year + month // 12, month % 12 + 1, 1)
+    return first, next_month_start - timedelta(days=1)
 
 
 def _build_year(year: int) -> Period:

@@ -96,7 +96,7 @@ def _parse_without_preposition(
 
 
 def parse_payee_name(text: str) -> str | None:
-    """Return a payee given by name: `"Mohamed"` in `"send 8 to Mohamed"`."""
+    """Return the name of a payee, such as `"Mohamed"` in `"send 8 to Mohamed"`, or None."""
     _, *payee_parts = _TO_PATTERN.split(normalize_digits(text).rstrip(" .!?"))
     if len(payee_parts) != 1:
         return None
@@ -109,7 +109,7 @@ def parse_payee_name(text: str) -> str | None:
 
 
 def has_unsupported_amount(text: str, currency: str) -> bool:
-    """Return whether an amount is abbreviated, has a unit word or another currency: "1k", "$5"."""
+    """Return whether the text has an amount with a multiplier or another currency: "1k", "$5"."""
     message = normalize_digits(text).lower()
     around = re.findall(r"[$€£]\s?[0-9]|[0-9]\s?[$€£]|[0-9](?:[0-9.,]*[0-9])?\s?(?:k|m)\b", message)
     words = message.split()
@@ -119,7 +119,7 @@ def has_unsupported_amount(text: str, currency: str) -> bool:
 
 
 def _parse_payee_part(part: str, own_phone: str | None) -> ParsedPayee | None:
-    """Return the phone number or card serial at the start of the text after "to"."""
+    """Return the phone number or card serial at the start of the text after "to", or None."""
     rest = _ARTICLE_PATTERN.sub("", part).strip()
     whole = parse_payee(rest, own_phone)
     if whole is not None:
@@ -136,7 +136,7 @@ def _parse_payee_part(part: str, own_phone: str | None) -> ParsedPayee | None:
 
 
 def _parse_single_amount(part: str, currency: str) -> str | None:
-    """Return the amount if the part has exactly one number, or None."""
+    """Return the amount if the part has exactly one number, without another unit, or None."""
     numbers = list(_NUMBER_PATTERN.finditer(part))
     if _NEGATIVE_PATTERN.search(part) or len(numbers) != 1:
         return None
