@@ -1,4 +1,4 @@
-"""Read requests of an API client about one user: history pages, statements and balance."""
+"""Read requests of an API client about one subscriber: history pages, statements, balance."""
 
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ KINDS = (FIRST_PAGE, MIDDLE_PAGE, TODAY, PAST_MONTH, BALANCE)
 
 
 class PreparedReads(NamedTuple):
-    """Requests by kind, and the number of lines in the response to each."""
+    """Requests by kind, and the number of lines in each response except the balance."""
 
     requests: dict[str, bytes]
     lines: dict[str, int]
