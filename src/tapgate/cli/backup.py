@@ -33,7 +33,7 @@ _PRINT_INTERVAL_SECONDS = 10.0
 def save_backup(settings: Settings, path: Path | None, *, replace: bool) -> None:
     moment = system_clock()
     path = path or Path(f"tapgate-{moment:%Y%m%d-%H%M%S}.backup")
-    # Keep output separate from a backup that is written to standard output.
+    # Standard output may be the backup itself, so print messages to standard error then.
     console = Console(stderr=path == _STDOUT_PATH, highlight=False, soft_wrap=True)
     with (
         _exit_on_interrupt("no backup was saved"),
@@ -119,7 +119,7 @@ async def _migrate_and_verify(settings: Settings, url: str, manifest: Manifest) 
 
 
 async def _record_restore(settings: Settings, url: str, manifest: Manifest) -> None:
-    """Record the restore, so the audit log itself shows where its latest entries were lost."""
+    """Record the restore, so the audit log shows that entries after the backup were lost."""
     from tapgate.audit.trail import record  # noqa: PLC0415
     from tapgate.gateway import open_services  # noqa: PLC0415
 
@@ -175,7 +175,7 @@ def _open_output(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
 def _discard_stdout() -> None:
     """Redirect standard output to the null device.
 
-    Python flushes unwritten output at exit, which would fail again.
+    Otherwise, Python's flush of buffered output at exit would fail again.
     """
     null_device = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null_device, sys.stdout.fileno())

@@ -13,7 +13,7 @@ PARTNER_SIGNATURE_HEADER = "X-Webhook-Signature"
 
 
 class WebhookVerificationError(Exception):
-    """The webhook is forged, altered or too old. The message states which, never the body."""
+    """The webhook failed verification. The message gives the reason and never quotes the body."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +69,6 @@ def verify(
 def sign_partner_webhook(webhook_secret: str, body: bytes) -> str:
     """Return the `X-Webhook-Signature` of a funding partner's webhook.
 
-    Only needed to send a webhook without `partners.send_webhook`.
+    `partners.send_webhook` adds this signature itself.
     """
     return signing.webhook_signature(webhook_secret.encode(), body)
