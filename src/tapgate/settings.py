@@ -215,7 +215,8 @@ class _EnvironmentReader:
         except ValueError:
             raise self.build_error(name, "must be a URL") from None
         if parts.scheme not in schemes or (parts.scheme.startswith("http") and not parts.hostname):
-            raise self.build_error(name, f"must be a URL that starts with {schemes[0]}://")
+            prefixes = " or ".join(f"{scheme}://" for scheme in schemes)
+            raise self.build_error(name, f"must be a URL that starts with {prefixes}")
         return text.rstrip("/")
 
     def get_environment(self) -> str:

@@ -239,9 +239,9 @@ def _list_secret_key_warnings(settings: Settings, manifest: Manifest) -> Iterato
 
 def _list_restore_warnings(manifest: Manifest) -> Iterator[str]:
     moment = _format_time(manifest.moment)
-    yield f"Changes after {moment} are lost. Before you start Tapgate, revoke again"
-    yield "what was revoked since then: API keys and signing keys that were deleted, administrators"
-    yield "that were disabled, cards and accounts that were blocked, PINs that were changed."
+    yield f"Changes after {moment} are lost. As soon as Tapgate runs, repeat the"
+    yield "security changes made since then: delete API keys and signing keys, disable"
+    yield "administrators, block cards and accounts, and change PINs."
     yield "All administrator sessions have ended, and all one-time codes are invalid."
     yield "Messages and webhooks that were pending at the time of the backup will be sent again."
 
