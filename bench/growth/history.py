@@ -77,7 +77,7 @@ class PaymentHistory:
         await self._connection.execute("ANALYZE turns")
 
     async def _load_funding_templates(self) -> None:
-        """Load templates for fundings from one that the ledger wrote, to generate equal rows."""
+        """Derive the templates from a funding that the ledger wrote, so that rows look the same."""
         row = await self._connection.fetchrow(_SELECT_FUNDING)
         self._funding_id, result = row["id"], decode_result(row["answer"])
         names = await self._connection.fetch("SELECT number, masked FROM names")

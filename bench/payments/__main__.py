@@ -126,7 +126,7 @@ class PaymentsBenchmark:
         print_phase(self._overload.phase)
 
     async def _measure_others(self, runner: PhaseRunner, bench_data: Dataset) -> None:
-        """Measure the remaining phases. Those that leave background work come last."""
+        """Measure the remaining phases. The phase that leaves background work comes last."""
         number = self._sizes.rounds
         reads = [requests.build_balance_read(card, bench_data.api_key) for card in bench_data.cards]
         self._others += [

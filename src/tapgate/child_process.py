@@ -51,7 +51,7 @@ class ChildProcess:
             exit_reason = await self._run()
             if not self.ready.is_set():
                 raise StartError(f"the {self._service} {exit_reason} during startup")
-            # Restart quickly after a stable run, with exponential backoff after short ones.
+            # Restart quickly after a stable run, with exponential backoff after short runs.
             was_stable = time.monotonic() - started > _STABLE_RUN_SECONDS
             delay = (
                 _MIN_RESTART_DELAY_SECONDS

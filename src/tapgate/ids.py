@@ -1,8 +1,8 @@
 """Time-ordered 64-bit identifiers, unique across processes; public IDs are prefixed base 32.
 
 An identifier consists of a zero sign bit, 41 bits of milliseconds since 2025, 10 bits for the slot
-of the process, and a 12-bit counter. Each process that starts takes the next slot from a cyclic
-database sequence, so up to 1,024 processes can run without generating the same identifier.
+of the process, and a 12-bit counter. Each process takes the next slot of a cyclic database sequence
+when it starts, so identifiers are unique unless all 1,024 slots are taken again while it runs.
 """
 
 import time

@@ -302,7 +302,7 @@ def _build_startup_hints(
 ) -> list[str]:
     """Return the startup hints.
 
-    They contain the demo examples if this start created them, otherwise the path of their file.
+    The hints contain the demo examples if this start created them, else the path of their file.
     """
     examples = _load_examples(settings)
     if examples and examples == old_examples:

@@ -40,9 +40,9 @@ def verify(
 ) -> Event:
     """Return the event of a webhook request, or raise `WebhookVerificationError`.
 
-    `secret` is the endpoint's secret (`whsec_...`), or several secrets if any may match, such as
-    the old and the new one during a rotation. `body` is the raw request body. Header names are
-    case-insensitive.
+    `secret` is the endpoint's secret (`whsec_...`), or several secrets of which one must match,
+    such as the old and the new secret during a rotation. `body` is the raw request body. Header
+    names are case-insensitive.
     """
     by_name = {name.lower(): value for name, value in headers.items()}
     try:

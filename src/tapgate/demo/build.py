@@ -69,7 +69,7 @@ async def acquire_build_lock(database: Database) -> AsyncIterator[None]:
 
 
 async def is_built(database: Database) -> bool:
-    """Return whether the demo exists, including one whose build was interrupted."""
+    """Return whether the demo exists. A demo whose build was interrupted counts as existing."""
     exists: bool = await database.fetchval(
         "SELECT EXISTS (SELECT FROM cards WHERE serial = $1)", FIRST_SERIAL
     )

@@ -114,8 +114,8 @@ class Compliance(OperationGroup[M]):
     ) -> Operation[AlertResponse]:
         """Resolve an alert.
 
-        `transaction_decision` releases or rejects the held transaction. It is required if the alert
-        holds one.
+        `transaction_decision` releases or rejects the held transaction. The decision is required if
+        the alert holds a transaction.
         """
         body = omit_none(
             status=status,

@@ -89,7 +89,7 @@ class Subscribers(OperationGroup[M]):
 
     @operation
     def get_limits(self, id: str) -> Operation[SubscriberLimits]:
-        """Return the subscriber's transaction and balance limits, and how much of them is used."""
+        """Return the subscriber's transaction and balance limits, and their current usage."""
         return build_get(f"{_RESOURCE_PATH}/limits", SubscriberLimits, id=id)
 
     @operation

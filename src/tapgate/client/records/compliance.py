@@ -20,7 +20,7 @@ class ComplianceCheckResult(Record, frozen=True, kw_only=True):
 class Alert(Record, frozen=True, kw_only=True):
     """A compliance alert.
 
-    If it concerns a restricted subscriber, `masked` is true until a one-time code is verified:
+    For a restricted subscriber, `masked` is true until a one-time code is verified:
     `details` then contains only what a rule wrote, and `resolution_notes` is None.
     """
 
