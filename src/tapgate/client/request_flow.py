@@ -55,7 +55,7 @@ _CONNECT_ERRORS: Final = (
 _NOT_EXECUTED_STATUSES: Final = (429, 503)
 _OUTCOME_UNKNOWN_STATUSES: Final = (500, 502, 504)
 
-#: Returned before the gateway checks for a replay, so the outcome of earlier attempts stays unknown.
+#: Returned before the gateway checks for a replay: the outcome of earlier attempts stays unknown.
 _CODES_BEFORE_REPLAY_CHECK: Final = frozenset(
     {
         Code.UNAUTHORIZED,
