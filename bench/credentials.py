@@ -1,6 +1,6 @@
 """Benchmark of authentication: CPU time per request, in microseconds.
 
-It uses no database. Every key is cached, as it is for all requests but the first with a key.
+It uses no database. All keys are cached, as in production after the first request with a key.
 Run with `python bench/credentials.py`.
 """
 

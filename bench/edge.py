@@ -1,6 +1,6 @@
-"""Benchmark of the edge: CPU time per request of an authenticated endpoint that does nothing.
+"""Benchmark of the edge: CPU time per request of an endpoint that does nothing.
 
-It is measured with and without the HTTP server.
+Authentication is faked. The time is measured with and without the HTTP server.
 
     python bench/edge.py
 """
@@ -138,7 +138,7 @@ async def measure_app(app: App) -> float:
 
 
 def run_server(folder: Path, pipe: Connection) -> None:
-    """Run a server process that reports its port and, at the end, its CPU time."""
+    """Run a server that reports its port and, at the end, the CPU time of the measured load."""
 
     async def run() -> None:
         config = uvicorn.Config(
@@ -191,9 +191,9 @@ async def send_load(port: int, requests: int) -> None:
 
 
 def measure_server(folder: Path) -> float:
-    """Return the CPU seconds per request behind uvicorn.
+    """Return the CPU seconds per request of a uvicorn process.
 
-    One process serves keep-alive connections over loopback.
+    The process serves keep-alive connections over loopback.
     """
     context = get_context("spawn")
     pipe, server_pipe = context.Pipe()

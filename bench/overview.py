@@ -1,7 +1,7 @@
-"""Benchmark of the overview endpoint: latency with many transactions compared to few.
+"""Benchmark of the overview endpoint: latency with many and with few transactions.
 
 Two databases on one server differ only in the number of transactions in the last 30 days. The
-endpoint is called in-process on both alternately, so other load on the machine affects both.
+endpoint is called in-process, alternately for each database, so other load affects both.
 Run with `python -m bench.overview`. The data is removed at the end.
 """
 
@@ -32,7 +32,7 @@ from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
 
 ACCOUNTS = 2_000
-#: Processes with rollup rows that are not compacted yet.
+#: Number of processes whose rollup rows of the last hour are not compacted yet.
 PROCESSES = 4
 PERIODS = ("day", "week", "month")
 
@@ -70,7 +70,7 @@ _INSERT_ROLLUPS = """
     FROM transactions GROUP BY 1, 2, 3, 4, 5"""
 
 
-class Side(NamedTuple):
+class BenchmarkDatabase(NamedTuple):
     name: str
     client: httpx2.AsyncClient
     services: Services
@@ -94,7 +94,9 @@ async def fill(url: str, transactions: int) -> None:
 
 
 @contextlib.asynccontextmanager
-async def open_side(server_url: str, folder: Path, transactions: int) -> AsyncIterator[Side]:
+async def open_database(
+    server_url: str, folder: Path, transactions: int
+) -> AsyncIterator[BenchmarkDatabase]:
     name = f"of_{transactions}"
     connection = await asyncpg.connect(server_url)
     await connection.execute(f"CREATE DATABASE {name}")
@@ -116,7 +118,7 @@ async def open_side(server_url: str, folder: Path, transactions: int) -> AsyncIt
             base_url="http://gateway",
             headers={"Authorization": f"Bearer {token}"},
         ) as client:
-            yield Side(f"{transactions:,}", client, services)
+            yield BenchmarkDatabase(f"{transactions:,}", client, services)
 
 
 async def _create_admin_token(services: Services, sessions: Sessions) -> str:
@@ -130,38 +132,38 @@ async def _create_admin_token(services: Services, sessions: Sessions) -> str:
         return (await sessions.start(tx, admin_id)).token
 
 
-async def measure_request(side: Side, period: str, *, uncached: bool) -> float:
+async def measure_request(database: BenchmarkDatabase, period: str, *, uncached: bool) -> float:
     if uncached:
         rollup_cache._cache.clear()
     started = time.perf_counter()
-    response = await side.client.get("/api/v1/overview", params={"period": period})
+    response = await database.client.get("/api/v1/overview", params={"period": period})
     seconds = time.perf_counter() - started
     assert response.status_code == 200, response.text
     assert response.json()["totals"]["count"] > 0
     return seconds * 1000
 
 
-async def compare(few: Side, many: Side, rounds: int) -> None:
+async def compare(few: BenchmarkDatabase, many: BenchmarkDatabase, rounds: int) -> None:
     print(f"{'':24} {few.name:>12} {many.name:>12}   ratio (medians of {rounds})")
     for uncached in (False, True):
         for period in PERIODS:
             durations: dict[str, list[float]] = {few.name: [], many.name: []}
             for number in range(rounds + 3):
-                for side in (few, many) if number % 2 else (many, few):
-                    seconds = await measure_request(side, period, uncached=uncached)
+                for database in (few, many) if number % 2 else (many, few):
+                    milliseconds = await measure_request(database, period, uncached=uncached)
                     if number >= 3:  # the first rounds are warm-up
-                        durations[side.name].append(seconds)
-            small, large = (statistics.median(durations[side.name]) for side in (few, many))
+                        durations[database.name].append(milliseconds)
+            small, large = (statistics.median(durations[database.name]) for database in (few, many))
             label = f"{period}{', uncached' if uncached else ''}"
             print(f"{label:24} {small:9.2f} ms {large:9.2f} ms   {large / small:.2f}", flush=True)
 
 
 async def run(server_url: str, folder: Path, few: int, many: int, rounds: int) -> None:
     async with (
-        open_side(server_url, folder, few) as few_side,
-        open_side(server_url, folder, many) as many_side,
+        open_database(server_url, folder, few) as few_database,
+        open_database(server_url, folder, many) as many_database,
     ):
-        await compare(few_side, many_side, rounds)
+        await compare(few_database, many_database, rounds)
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """Check of commit messages: `area: Imperative summary`, at most 72 characters.
 
-Checks the commits since the revision given as an argument. Without one, checks those since
-FIRST_CHECKED_PARENT, if the clone has it.
+Checks the commits since the revision given as an argument. Without an argument, checks the commits
+since FIRST_CHECKED_PARENT, or none if the clone does not contain that commit. Skips merges.
 """
 
 import re
@@ -9,11 +9,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-#: Parent of the first checked commit; earlier commits keep their subjects.
+#: Parent of the first checked commit. The subjects of earlier commits are not checked.
 FIRST_CHECKED_PARENT = "1ca1b61bbd9f82f4a848bce30754340d64962a42"
 MAX_SUBJECT_LENGTH = 72
 SUBJECT_PATTERN = re.compile(r"[a-z][a-z0-9_./-]*: (?P<verb>[A-Z][a-z-]*)\b.*[^.\s]")
-#: "Added", "Adding" and "Adds" instead of "Add".
+#: Matches "Added", "Adding" and "Adds", but also the imperative verbs below.
 NOT_IMPERATIVE = re.compile(r".*(?:[^e]ed|[^r]ing|[^s]s)")
 IMPERATIVE_VERBS = frozenset({"Alias", "Embed", "Focus", "Ping", "Shed"})
 

@@ -1,11 +1,11 @@
-"""Selection of the Python interpreter for Tapgate: the fastest that is new enough.
+"""Selection of the Python interpreter for Tapgate, by version and speed.
 
     python3 tools/choose_python.py
 
 Builds of the same version can differ in speed by a factor of 1.5: Linux distributions use
 profile-guided optimization, many other builds do not. Each Python on the PATH therefore runs the
-same small workload, and `python3` is used unless another one is clearly faster. Prints the path
-of the chosen interpreter. Runs on any Python 3.
+same small workload. Prints the path of the first usable interpreter, normally `python3`, or of the
+fastest if that is at least 15 % faster. This script itself runs on any Python 3.
 """
 
 import os
@@ -17,7 +17,8 @@ _EXECUTABLE_NAMES = ["python3"] + [f"python3.{minor}" for minor in range(11, 20)
 _MIN_SPEEDUP = 1.15
 _PROBE_TIMEOUT_SECONDS = 30
 
-#: Run by each interpreter: exits with an error if it is unusable, else prints its best time.
+#: Run by each interpreter. Fails if the interpreter is unusable, else prints its best time in
+#: seconds.
 _PROBE = """
 import sys
 if sys.version_info < (3, 11):
@@ -50,13 +51,14 @@ print(best)
 
 
 def list_candidates():
-    """Return each interpreter once, in PATH order, with `python3` first."""
+    """Return the paths of all interpreters, `python3` first, each name in PATH order."""
     candidates = {}
     for name in _EXECUTABLE_NAMES:
         for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
             path = Path(folder, name)
             if os.access(path, os.X_OK) and not path.is_dir():
-                # A launcher shared by several versions selects one by the name it is called by.
+                # The name is part of the key: a version manager's launcher is one file that
+                # selects the version by the name with which it is called.
                 candidates.setdefault((os.path.realpath(path), name), str(path))
     return list(candidates.values())
 

@@ -1,8 +1,7 @@
-"""Scan of the project's files for potential secrets that are not known to be harmless.
+"""Scan of all tracked files for possible secrets that are not in `.secrets.baseline`.
 
-Known ones (examples in the docs, keys that exist only in tests) are listed by fingerprint in
-`.secrets.baseline`. Line numbers are ignored: only a new secret, or a known one in another file,
-is reported.
+The baseline lists harmless secrets by file, type and fingerprint: examples in the docs, and keys
+that exist only in tests. Line numbers are ignored, so a harmless secret may move within its file.
 """
 
 import json
@@ -59,13 +58,13 @@ def main() -> None:
         print(f"{secret.file}:{secret.line}: {secret.kind}")
     if new_secrets:
         print(
-            f"{len(new_secrets)} possible secrets. Revoke a real one: removing it from the file\n"
-            f"keeps it in the Git history. Add a harmless one to the baseline with\n"
+            f"{len(new_secrets)} possible secrets. Revoke real secrets: Git history keeps them\n"
+            f"after their removal from the file. Add harmless secrets to the baseline with\n"
             f"  .venv/bin/detect-secrets scan --no-verify --baseline {BASELINE}",
             file=sys.stderr,
         )
         sys.exit(1)
-    print(f"{len(files)} files scanned: no new secrets, {len(known)} known to be harmless.")
+    print(f"{len(files)} files scanned: no new secrets. The baseline lists {len(known)}.")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python -m bench.growth
 
-One installation is almost empty, and one contains a year of payments by further subscribers.
+One installation is almost empty. The other holds a year of payments by additional subscribers.
 Their phases alternate, so other load on the machine affects both equally. All servers listen only
 on 127.0.0.1, and the data is removed at the end.
 """
@@ -36,17 +36,17 @@ from tapgate.ledger.commands import Command
 from tapgate.settings import load_settings
 
 CONNECTIONS = (64, 256)
-#: A caller has two slots for expensive reads, and eight places in their queue.
+#: Fits the two slots and eight queue entries per caller for expensive reads, so none is rejected.
 _READ_CONNECTIONS = 8
-#: Enough to fill a page on both sides, and to have a page in the middle.
+#: Three pages of history, so that both installations have a full first page and a middle page.
 _TOP_UP_COUNT = 3 * reads.PAGE_SIZE
 _MIN_INITIAL_PAYMENTS = 100
-_MAX_TURN_SECONDS = 60.0
+_MAX_SETUP_PHASE_SECONDS = 60.0
 
 _ROOT = Path(__file__).parents[2]
 
 
-class Side:
+class BenchmarkInstallation:
     """One of the two installations, with its dataset and its measurements."""
 
     def __init__(
@@ -79,12 +79,13 @@ class Side:
         )
         self._runner = PhaseRunner(self._installation, self._dataset, self._connection)
         await self._top_up()
-        turns = sizes.cards * PAYMENTS_PER_CARD
-        self._runner.phases_left = max(1, turns // max(_MIN_INITIAL_PAYMENTS, turns // 100))
-        await self._run_payments("first", 0, _READ_CONNECTIONS, _MAX_TURN_SECONDS)
+        total_payments = sizes.cards * PAYMENTS_PER_CARD
+        initial_payments = max(_MIN_INITIAL_PAYMENTS, total_payments // 100)
+        self._runner.phases_left = max(1, total_payments // initial_payments)
+        await self._run_payments("first", 0, _READ_CONNECTIONS, _MAX_SETUP_PHASE_SECONDS)
 
     async def _top_up(self) -> None:
-        """Top up the wallet of the subscriber whose history is read."""
+        """Create a short history for the subscriber whose history is read."""
         subscriber_id = ids.decode(ids.SUBSCRIBER, self._dataset.cards[0].subscriber_id)
         assert subscriber_id is not None
         for _ in range(_TOP_UP_COUNT):
@@ -98,23 +99,26 @@ class Side:
             (await self._services.ledger.submit(top_up)).require_accepted()
 
     async def grow(self, sizes: Sizes) -> FillSummary:
-        print_line(f"Filling it with {sizes.accounts:,} accounts and {sizes.entries:,} entries ...")
+        print_line(
+            f"Filling the {self.name} installation: {sizes.accounts:,} accounts,"
+            f" {sizes.entries:,} entries ..."
+        )
         connection = await asyncpg.connect(self._installation.database_url)
         try:
             filler = DatabaseFiller(connection, self._services.settings, sizes, print_line)
-            filled = await filler.run(self._dataset.cards[0])
+            fill_summary = await filler.run(self._dataset.cards[0])
         finally:
             await connection.close()
-        self._history_payments = filled.payments
-        return filled
+        self._history_payments = fill_summary.payments
+        return fill_summary
 
     async def warm_up(self, phases: int) -> None:
-        """Let every card pay once.
+        """Run a phase in which every card can pay once.
 
         The first change to a page after a checkpoint costs more, which would distort the results.
         """
         self._runner.phases_left = PAYMENTS_PER_CARD
-        phase = await self._run_payments("warm-up", 0, CONNECTIONS[-1], _MAX_TURN_SECONDS)
+        phase = await self._run_payments("warm-up", 0, CONNECTIONS[-1], _MAX_SETUP_PHASE_SECONDS)
         print_phase(self.name, phase.phase)
         self._runner.phases_left = phases
         await self._connection.execute("ANALYZE")
@@ -139,13 +143,13 @@ class Side:
         return PaymentsPhase(phase=phase, wal_bytes=round(written / phase.answered, 1))
 
     async def _get_wal_position(self) -> int:
-        written: int = await self._connection.fetchval(
+        position: int = await self._connection.fetchval(
             "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint"
         )
-        return written
+        return position
 
     async def prepare_reads(self) -> None:
-        """Prepare the reads, after updating planner statistics as autovacuum eventually would."""
+        """Prepare the reads. Update planner statistics first, as autovacuum eventually would."""
         await self._connection.execute("ANALYZE")
         self._prepared_reads = await reads.prepare_reads(
             self._services, self._installation, self._dataset.cards[0]
@@ -196,12 +200,12 @@ def print_phase(name: str, phase: Phase) -> None:
 
 async def run_benchmark(sizes: Sizes, folder: Path) -> Results:
     async with (
-        _open_side("empty", sizes, folder) as empty,
-        _open_side("grown", sizes, folder) as grown,
+        _open_installation("empty", sizes, folder) as empty,
+        _open_installation("grown", sizes, folder) as grown,
     ):
         machine_info = machine.describe_machine(folder, await empty.get_postgres_version())
-        for side in (empty, grown):
-            await side.build(sizes)
+        for installation in (empty, grown):
+            await installation.build(sizes)
         filled = await grown.grow(sizes)
         await _run_phases(sizes, empty, grown)
         empty_results, grown_results = await empty.collect_results(), await grown.collect_results()
@@ -218,38 +222,42 @@ async def run_benchmark(sizes: Sizes, folder: Path) -> Results:
 
 
 @asynccontextmanager
-async def _open_side(name: str, sizes: Sizes, folder: Path) -> AsyncIterator[Side]:
-    side_folder = folder / name
-    side_folder.mkdir()
-    async with run_installation(side_folder, workers=sizes.workers) as installation:
+async def _open_installation(
+    name: str, sizes: Sizes, folder: Path
+) -> AsyncIterator[BenchmarkInstallation]:
+    installation_folder = folder / name
+    installation_folder.mkdir()
+    async with run_installation(installation_folder, workers=sizes.workers) as installation:
         connection = await asyncpg.connect(installation.database_url)
         try:
             async with open_services(
                 load_settings(installation.environ), installation.database_url
             ) as services:
-                yield Side(name, installation, services, connection)
+                yield BenchmarkInstallation(name, installation, services, connection)
         finally:
             await connection.close()
 
 
-async def _run_phases(sizes: Sizes, *sides: Side) -> None:
-    for side in sides:
-        await side.warm_up(sizes.rounds * len(CONNECTIONS))
+async def _run_phases(sizes: Sizes, *installations: BenchmarkInstallation) -> None:
+    for installation in installations:
+        await installation.warm_up(sizes.rounds * len(CONNECTIONS))
     for round_ in range(1, sizes.rounds + 1):
         for connections in CONNECTIONS:
-            for side in _alternate(sides, round_):
-                await side.measure_payments(round_, connections, sizes.seconds)
-    for side in sides:
-        await side.prepare_reads()
+            for installation in _order_for_round(installations, round_):
+                await installation.measure_payments(round_, connections, sizes.seconds)
+    for installation in installations:
+        await installation.prepare_reads()
     for round_ in range(1, sizes.rounds + 1):
         for kind in reads.KINDS:
-            for side in _alternate(sides, round_):
-                await side.measure_read(kind, round_, sizes.seconds)
+            for installation in _order_for_round(installations, round_):
+                await installation.measure_read(kind, round_, sizes.seconds)
 
 
-def _alternate(sides: Sequence[Side], round_: int) -> Sequence[Side]:
-    """Return the sides in alternating order, so each goes first in every second round."""
-    return sides if round_ % 2 else sides[::-1]
+def _order_for_round(
+    installations: Sequence[BenchmarkInstallation], round_: int
+) -> Sequence[BenchmarkInstallation]:
+    """Return the installations in an order that is reversed in every second round."""
+    return installations if round_ % 2 else installations[::-1]
 
 
 def _parse_sizes(arguments: argparse.Namespace) -> Sizes:
@@ -257,7 +265,7 @@ def _parse_sizes(arguments: argparse.Namespace) -> Sizes:
     accounts = min(10_000_000, cards * MAX_PEOPLE_PER_CARD, max(cards, arguments.accounts))
     return Sizes(
         accounts=accounts,
-        # One funding entry per account and, on average, one payment of two entries.
+        # At least one funding entry per account and, on average, one payment of two entries.
         entries=min(100_000_000, max(3 * accounts, arguments.entries)),
         cards=cards,
         processors=10,
@@ -269,12 +277,12 @@ def _parse_sizes(arguments: argparse.Namespace) -> Sizes:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.growth", description=__doc__)
-    parser.add_argument("--accounts", type=int, default=1_000_000, help="on the grown side")
-    parser.add_argument("--entries", type=int, default=10_000_000, help="on the grown side")
+    parser.add_argument("--accounts", type=int, default=1_000_000, help="total after filling")
+    parser.add_argument("--entries", type=int, default=10_000_000, help="total after filling")
     parser.add_argument("--seconds", type=float, default=3.0, help="duration of a phase")
-    parser.add_argument("--rounds", type=int, default=5, help="number of rounds")
-    parser.add_argument("--cards", type=int, default=10_000, help="paying cards on each side")
-    parser.add_argument("--workers", type=int, default=2, help="processes of each gateway")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of phases to measure")
+    parser.add_argument("--cards", type=int, default=10_000, help="paying cards of each gateway")
+    parser.add_argument("--workers", type=int, default=2, help="worker processes per gateway")
     parser.add_argument("--folder", type=Path, default=_ROOT, help="folder on the disk to measure")
     parser.add_argument("--root", type=Path, default=_ROOT, help="folder for the results")
     options = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""Bulk loading of an installation with a year of other subscribers' transactions."""
+"""Bulk loader that fills a benchmark database with a year of transactions."""
 
 from collections.abc import Awaitable, Callable
 from time import monotonic
@@ -14,10 +14,10 @@ from tapgate import ids
 from tapgate.clock import system_clock
 from tapgate.settings import Settings
 
-#: Entries of the longest history, if the total allows it.
+#: Maximum entries of the most active payer; fewer if the total is small.
 _MAX_HISTORY_ENTRIES: Final = 10_000
 _BATCH_SIZE: Final = 100_000
-#: Tables that grow. Rows of those with a key here are shuffled by it.
+#: Tables that grow, with the column whose hash determines the physical row order, if any.
 _GROWING_TABLES: Final = {
     "transactions": None,
     "entries": None,
@@ -26,7 +26,7 @@ _GROWING_TABLES: Final = {
     "cards": "id",
     "pins": "holder_id",
 }
-#: Settings of this session only, which do not affect the durability of commits.
+#: Settings of this session. None of them affects the durability of commits.
 _SESSION_SETTINGS: Final = {
     "work_mem": "128MB",
     "maintenance_work_mem": "512MB",
@@ -54,12 +54,13 @@ class DatabaseFiller:
     async def run(self, frequent_payer: Card) -> FillSummary:
         """Fill the database and return a summary.
 
-        `frequent_payer` gets the longest history. Every merchant must already have a payment.
+        `frequent_payer` gets the longest history. Every merchant must already have a payment,
+        which serves as a template.
         """
         for name, value in _SESSION_SETTINGS.items():
             await self._connection.execute("SELECT set_config($1, $2, false)", name, value)
-        before = await self._connection.fetchval("SELECT count(*) FROM entries")
-        payments = (self._sizes.entries - before - self._sizes.accounts) // 2
+        entries_before = await self._connection.fetchval("SELECT count(*) FROM entries")
+        payments = (self._sizes.entries - entries_before - self._sizes.accounts) // 2
         history = PaymentHistory(
             self._connection,
             now=system_clock(),
@@ -69,7 +70,7 @@ class DatabaseFiller:
         dropped_indexes = await indexes.drop_indexes(self._connection, list(_GROWING_TABLES))
         await self._write_history(history, frequent_payer)
         await self._rebuild_tables(dropped_indexes)
-        return await self._summarize(history, frequent_payer, before)
+        return await self._summarize(history, frequent_payer, entries_before)
 
     async def _write_history(self, history: PaymentHistory, frequent_payer: Card) -> None:
         subscriber_id = ids.decode(ids.SUBSCRIBER, frequent_payer.subscriber_id)
@@ -93,12 +94,12 @@ class DatabaseFiller:
         await self._run_in_batches("subscribers", accounts, insert_batch)
 
     async def _run_in_batches(
-        self, label: str, total: int, step: Callable[[int, int], Awaitable[None]]
+        self, label: str, total: int, run_batch: Callable[[int, int], Awaitable[None]]
     ) -> None:
         for first in range(0, total, _BATCH_SIZE):
             last = min(first + _BATCH_SIZE, total) - 1
             async with self._connection.transaction():
-                await step(first, last)
+                await run_batch(first, last)
             self._report_progress(f"{last + 1:,} of {total:,} {label}")
 
     async def _rebuild_tables(self, dropped_indexes: list[indexes.Index]) -> None:
@@ -115,10 +116,10 @@ class DatabaseFiller:
         self._report_progress("vacuumed, analyzed and flushed to disk")
 
     async def _summarize(
-        self, history: PaymentHistory, frequent_payer: Card, before: int
+        self, history: PaymentHistory, frequent_payer: Card, entries_before: int
     ) -> FillSummary:
         seconds = monotonic() - self._started
-        entries = await self._connection.fetchval("SELECT count(*) FROM entries") - before
+        entries = await self._connection.fetchval("SELECT count(*) FROM entries") - entries_before
         longest_history = await self._connection.fetchval(
             """SELECT count(*) FROM transactions t JOIN entries e ON e.transaction_id = t.id
                WHERE t.from_account = (SELECT account_id FROM cards WHERE serial = $1)""",

@@ -1,12 +1,12 @@
 """Synthetic payment history of the grown installation.
 
 Every payer is funded once and pays the dataset's merchants, over 12 months that end two days ago.
-No compliance rule counts payments that old.
+The default compliance rules do not count payments that old.
 
 Payers take turns in a pseudorandom order that is the same in every round, and have one or more
-turns per round. Every intermediate balance therefore follows from the number of the payment. At
+turns per round. Every intermediate balance can therefore be computed from the payment's number. At
 the end, each merchant's revenue is paid out, so that the dataset's current balances result only
-from transactions after this history.
+from transactions dated after this history.
 """
 
 from datetime import datetime, timedelta
@@ -65,7 +65,7 @@ class PaymentHistory:
         return self._funding_span.begin
 
     async def plan(self, *, frequent_payer: int, frequent_payments: int) -> None:
-        """Plan the order of the payments. `frequent_payer` makes `frequent_payments` of them."""
+        """Plan the order of payments. `frequent_payer` makes about `frequent_payments` of them."""
         await self._connection.execute(_CREATE_TABLES)
         await self._connection.execute(
             _UPDATE_FREQUENT_PAYER_SLOTS, frequent_payer, frequent_payments, self.payments
@@ -77,7 +77,7 @@ class PaymentHistory:
         await self._connection.execute("ANALYZE turns")
 
     async def _load_funding_templates(self) -> None:
-        """Use a funding written by the ledger as the template, so generated rows look the same."""
+        """Derive the templates from a funding that the ledger wrote, so that rows look the same."""
         row = await self._connection.fetchrow(_SELECT_FUNDING)
         self._funding_id, result = row["id"], decode_result(row["answer"])
         names = await self._connection.fetch("SELECT number, masked FROM names")
@@ -113,7 +113,7 @@ class PaymentHistory:
         )
 
     async def fund(self, first: int, last: int) -> None:
-        """Fund the payers with these numbers: the sum of their payments and their final balance."""
+        """Fund the payers numbered `first` to `last` for their payments and final balances."""
         span = self._funding_span
         await self._connection.execute(
             self._fund_sql,
@@ -131,7 +131,7 @@ class PaymentHistory:
         )
 
     async def pay_out(self) -> None:
-        """Pay out each merchant's revenue, one payout at a time, because there are only a few."""
+        """Pay out each merchant's revenue. Merchants are few, so this is not batched."""
         end = self._payment_span.begin + self._payment_span.length
         platform = await self._connection.fetchrow(_SELECT_PLATFORM_ACCOUNT, self._funding_id)
         for merchant in await self._connection.fetch("SELECT * FROM merchants WHERE revenue > 0"):
@@ -156,13 +156,16 @@ class PaymentHistory:
             )
 
     async def write_usage(self) -> None:
-        """Write the limit usage of each payer, for its last day and the month of that day."""
+        """Compute each payer's limit usage on its last payment day and in the month of that day.
+
+        The usage is added to the accounts of the dataset, and used later for new accounts.
+        """
         await self._connection.execute(_INSERT_USAGE, self._payment_span.first_id, self._funding_id)
         await self._connection.execute("ANALYZE used")
         await self._connection.execute(_UPDATE_DATASET_USAGE)
 
     async def write_rollups(self) -> None:
-        """Write the rollups that the ledger would have produced."""
+        """Replace all rollups with those that the ledger would have produced."""
         async with self._connection.transaction():
             await self._connection.execute("DELETE FROM figures")
             await self._connection.execute(_INSERT_ROLLUPS)
@@ -177,7 +180,7 @@ _CREATE_TABLES: Final = """
     CREATE TEMP TABLE used (account_id bigint PRIMARY KEY, day date, day_used bigint,
                             month_used bigint)"""
 
-#: Gives the frequent payer enough slots to make the planned number of payments.
+#: Gives the frequent payer as many turns per round as the planned number of payments requires.
 _UPDATE_FREQUENT_PAYER_SLOTS: Final = """
     UPDATE payers SET slots = greatest(1, $2 * others.slots / ($3 - $2))
     FROM (SELECT sum(slots)::bigint AS slots FROM payers WHERE owner_id <> $1) AS others

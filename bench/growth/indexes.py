@@ -27,7 +27,7 @@ async def drop_indexes(connection: asyncpg.Connection, tables: Sequence[str]) ->
 
 
 async def shuffle_rows(connection: asyncpg.Connection, table: str, key: str) -> None:
-    """Store a table's rows in random order, so that active payers are spread among all rows."""
+    """Store a table's rows in hash order of `key`, which spreads active payers over all pages."""
     await connection.execute(f"CREATE INDEX scattered ON {table} (hashint8({key}))")
     await connection.execute(f"CLUSTER {table} USING scattered")
     await connection.execute("DROP INDEX scattered")

@@ -1,7 +1,7 @@
 """Additional subscribers, each with a wallet, a PIN and a card.
 
-Their identifiers and serials are interleaved with the dataset's, so that active payers are spread
-over every part of an index.
+Their identifiers and serials are interleaved with those of the dataset, so that active payers are
+spread over every part of an index.
 """
 
 from datetime import datetime
@@ -15,12 +15,12 @@ from tapgate.demo import country
 from tapgate.ledger import chart
 from tapgate.ledger.rules import load_rules
 
-#: Additional subscribers per card of the dataset, limited by the slots of an identifier.
+#: Maximum accounts per card of the dataset, including the card's own. Each uses another ID slot.
 MAX_PEOPLE_PER_CARD: Final = 1_000
 _NAME_COUNT: Final = 500
 #: Prices of historical payments, in minor units. A payer always pays the same price.
 _PRICES: Final = range(500, 5_000, 100)
-#: One in this many cards pays more often, with this many slots.
+#: One in this many payers of the dataset has several turns per round instead of one.
 _REGULAR_PAYER_INTERVAL: Final = 100
 _REGULAR_PAYER_SLOTS: Final = 10
 
@@ -31,8 +31,8 @@ _CREATE_TABLES: Final = """
         card_id bigint, serial text, name_number bigint, slots bigint, price bigint, fee bigint,
         final_balance bigint)"""
 
-#: A new payer has the identifiers of a dataset payer in another slot, the bits above the 12-bit
-#: counter.
+#: The identifiers of a new payer are those of a dataset payer with another slot, which is stored
+#: in the bits above the 12-bit counter.
 _INSERT_PAYERS: Final = """
     INSERT INTO payers
     WITH dataset_payers AS MATERIALIZED (
@@ -60,9 +60,9 @@ _INSERT_PAYERS: Final = """
 
 
 async def plan_payers(connection: asyncpg.Connection, *, accounts: int, currency: str) -> None:
-    """Plan the payers, the price of their payments and their final balance.
+    """Plan the payers, the price of their payments and their final balances.
 
-    The final balance of the dataset's payers is 0, since their current balance comes from later
+    The final balance of the dataset's payers is 0, since their current balances come from later
     transactions.
     """
     await connection.execute(_CREATE_TABLES)
@@ -93,7 +93,7 @@ async def plan_payers(connection: asyncpg.Connection, *, accounts: int, currency
 async def insert_people(
     connection: asyncpg.Connection, first: int, last: int, *, since: datetime, currency: str
 ) -> None:
-    """Insert the new subscribers among these numbers, with their balance and limit usage."""
+    """Insert the new subscribers numbered `first` to `last`, with balances and limit usage."""
     bounds = (first, last)
     await connection.execute(_INSERT_ACCOUNTS, *bounds, currency, since)
     await connection.execute(_INSERT_SUBSCRIBERS, *bounds, since)
@@ -118,7 +118,7 @@ _INSERT_SUBSCRIBERS: Final = f"""
     FROM payers JOIN names ON names.number = name_number
     WHERE {_NEW_IN_RANGE}"""
 
-#: Reuses the PINs of the dataset, since all PIN rows look alike.
+#: Copies the PIN rows of the dataset's payers.
 _INSERT_PINS: Final = f"""
     INSERT INTO pins (holder_id, key_id, salt, verifier, changed_at)
     SELECT payers.owner_id, key_id, salt, verifier, $3

@@ -1,4 +1,4 @@
-"""Read requests of an API client about one user: history pages, statements and balance."""
+"""Read requests of an API client about one subscriber: history pages, statements, balance."""
 
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ KINDS = (FIRST_PAGE, MIDDLE_PAGE, TODAY, PAST_MONTH, BALANCE)
 
 
 class PreparedReads(NamedTuple):
-    """Requests by kind, and the number of lines in the response to each."""
+    """Requests by kind, and the number of lines in each response except the balance."""
 
     requests: dict[str, bytes]
     lines: dict[str, int]
@@ -74,7 +74,7 @@ class _ReadPlanner:
         return f"{_HISTORY_PATH}?user_id={self._subscriber_id}&limit={limit}{cursor_query}"
 
     async def find_middle_page(self) -> str:
-        """Iterate over all pages and return the path of the middle one."""
+        """Iterate over all pages and return the path of the middle page."""
         cursors, page = [None], await self._fetch_page(None)
         while page["has_more"]:
             cursors.append(page["next_cursor"])

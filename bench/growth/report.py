@@ -1,4 +1,4 @@
-"""Report of a growth run: the table, and its section of the documentation page.
+"""Report of a growth run: a table, and a section of the documentation page.
 
     python -m bench.growth.report
 
@@ -93,11 +93,13 @@ def _build_read_rows(results: Results) -> list[Row]:
         empty, grown = _select_reads(results.empty, kind), _select_reads(results.grown, kind)
         is_comparable = kind not in _KINDS_WITHOUT_RATIO
         costs = [
-            median(phase.cpu.workers + phase.cpu.postgres for phase in side)
-            for side in (empty, grown)
+            median(phase.cpu.workers + phase.cpu.postgres for phase in measurement)
+            for measurement in (empty, grown)
         ]
         rows.append(_build_row(f"CPU µs: {name}", *costs, ratio=is_comparable))
-        latencies = [median(phase.p50_ms for phase in side) for side in (empty, grown)]
+        latencies = [
+            median(phase.p50_ms for phase in measurement) for measurement in (empty, grown)
+        ]
         rows.append(_build_row(f"p50 ms: {name}", *latencies, ratio=is_comparable, decimals=1))
     return rows
 
@@ -108,7 +110,9 @@ def _select_reads(measurement: Measurement, kind: str) -> list[Phase]:
 
 def _build_verify_rows(results: Results) -> list[Row]:
     empty, grown = results.empty, results.grown
-    microseconds_per_entry = [1e6 * side.verify_seconds / side.entries for side in (empty, grown)]
+    microseconds_per_entry = [
+        1e6 * measurement.verify_seconds / measurement.entries for measurement in (empty, grown)
+    ]
     return [
         _build_row(
             "verify, s", empty.verify_seconds, grown.verify_seconds, ratio=False, decimals=1
@@ -141,8 +145,8 @@ def _render_sentences(results: Results) -> list[str]:
         f" a month has {results.grown.lines[reads.PAST_MONTH]:,} lines on the grown installation"
         f" and {results.empty.lines[reads.PAST_MONTH]:,} on the empty one.",
         *(
-            _render_books(name, side)
-            for name, side in (("empty", results.empty), ("grown", results.grown))
+            _render_books(name, measurement)
+            for name, measurement in (("empty", results.empty), ("grown", results.grown))
         ),
         f"{machine.processor}, {machine.cores} cores, {machine.memory_gb:.0f} GB;"
         f" {machine.disk}, {machine.flush_us:,.0f} µs to flush 8 KiB; {machine.system};"
@@ -152,9 +156,9 @@ def _render_sentences(results: Results) -> list[str]:
     ]
 
 
-def _render_books(name: str, side: Measurement) -> str:
-    books = side.books
-    declined = sum(sum(phase.phase.declined.values()) for phase in side.payments)
+def _render_books(name: str, measurement: Measurement) -> str:
+    books = measurement.books
+    declined = sum(sum(phase.phase.declined.values()) for phase in measurement.payments)
     return (
         f"Ledger of the {name} installation: {books.claims} checks"
         f" {'passed' if books.hold else 'FAILED'} for {books.transactions:,} transactions and"
@@ -168,7 +172,7 @@ def render_page(page: str, results: Results) -> str:
 
 
 def write_report(results: Results, root: Path) -> list[Path]:
-    """Write the results as JSON and, if the page exists, its section."""
+    """Write the results as JSON and, if the documentation page exists, its growth section."""
     files = {RESULTS_FILE: encode_results(results)}
     if (root / PAGE_FILE).exists():
         files[PAGE_FILE] = render_page((root / PAGE_FILE).read_text(), results).encode()

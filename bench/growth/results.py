@@ -7,7 +7,7 @@ import msgspec
 
 from bench.payments.results import Books, Machine, Phase
 
-#: Maximum cost of a payment with much data, relative to the cost with almost none.
+#: Goal for the cost of a payment on the grown installation, relative to the empty one.
 MAX_COST_RATIO = 1.25
 
 
@@ -51,7 +51,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ratio(msgspec.Struct, frozen=True, kw_only=True):
-    """Ratio of grown to empty, for the median of the rounds and for each side's best round."""
+    """Ratio of grown to empty, for the median and for the best round of each installation."""
 
     connections: int
     cost: float  # CPU time per payment, Python and PostgreSQL combined
@@ -91,7 +91,7 @@ def compute_median(metric: Metric, phases: Sequence[PaymentsPhase]) -> float:
 
 
 def get_best_phase(phases: Sequence[PaymentsPhase]) -> PaymentsPhase:
-    """Return the phase with the highest throughput, which was disturbed least."""
+    """Return the phase with the highest throughput, presumably the least disturbed one."""
     return max(phases, key=get_throughput)
 
 

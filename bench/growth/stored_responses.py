@@ -11,7 +11,7 @@ import msgspec
 
 from tapgate.ledger.commands import TransactionResult, encode_result
 
-#: Placeholders have the full width, so every value fits. None is contained in another.
+#: Encoded with the full 8 or 4 bytes, so every value fits. No encoding contains another.
 _PLACEHOLDERS: Final = {
     "transaction_id": 0x7D7D7D7D7D7D7D7D,
     "amount": 0x7E010201,

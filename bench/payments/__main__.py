@@ -1,9 +1,9 @@
-"""Benchmark of complete payments over HTTP against PostgreSQL's TPC-B, on one server.
+"""Benchmark of payments over HTTP, compared with TPC-B on the same PostgreSQL server.
 
     python -m bench.payments
 
-Phases of both alternate, so other load on the machine affects both equally. All servers listen
-only on 127.0.0.1, and the data is removed at the end.
+Payment and TPC-B phases alternate, so other load on the machine affects both equally. All servers
+listen only on 127.0.0.1, and the data is removed at the end.
 """
 
 import argparse
@@ -126,7 +126,7 @@ class PaymentsBenchmark:
         print_phase(self._overload.phase)
 
     async def _measure_others(self, runner: PhaseRunner, bench_data: Dataset) -> None:
-        """Measure the remaining phases. Those that leave background work come last."""
+        """Measure the remaining phases. The phase that leaves background work comes last."""
         number = self._sizes.rounds
         reads = [requests.build_balance_read(card, bench_data.api_key) for card in bench_data.cards]
         self._others += [
@@ -204,7 +204,7 @@ async def run_benchmark(sizes: Sizes, folder: Path) -> Results:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.payments", description=__doc__)
     parser.add_argument("--seconds", type=float, default=3.0, help="duration of a phase")
-    parser.add_argument("--rounds", type=int, default=2, help="number of rounds")
+    parser.add_argument("--rounds", type=int, default=2, help="rounds of phases to measure")
     parser.add_argument("--cards", type=int, default=10_000, help="number of cards")
     parser.add_argument("--overload", type=int, default=4_000, help="connections at overload")
     parser.add_argument("--scale", type=int, default=10, help="scale factor of TPC-B")

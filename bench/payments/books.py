@@ -1,7 +1,7 @@
 """Batch sizes of a phase, and verification of the ledger at the end.
 
-Batch sizes are derived from the stored transactions. Transactions of one batch share a timestamp,
-and their identifiers contain the number of the process that wrote the batch.
+Batch sizes are derived from the stored transactions. Transactions of one batch have the same
+timestamp, and their identifiers contain the slot of the process that wrote the batch.
 """
 
 from datetime import datetime
@@ -21,7 +21,7 @@ _SELECT_BATCHES = """
 
 
 async def get_batches_since(connection: asyncpg.Connection, moment: datetime) -> Batches | None:
-    """Return the batches since a time, or None if nothing was written, as with replays."""
+    """Return the batch sizes since a time, or None if no transactions were written."""
     row = await connection.fetchrow(_SELECT_BATCHES, first_id_at(moment))
     if not row["batches"]:
         return None
@@ -34,7 +34,7 @@ async def get_batches_since(connection: asyncpg.Connection, moment: datetime) ->
 
 
 async def verify_books(connection: asyncpg.Connection, *, approved: int) -> Books:
-    """Verify the ledger: all claims hold, and every approved payment is stored as completed."""
+    """Verify the ledger: all claims hold, and `approved` payments and transfers are completed."""
     proof = await verify(connection)
     completed = await connection.fetchval(
         """SELECT count(*) FROM transactions
@@ -51,7 +51,7 @@ async def verify_books(connection: asyncpg.Connection, *, approved: int) -> Book
 
 
 async def require_durable(connection: asyncpg.Connection) -> None:
-    """Raise an error unless commits are durable: results without durability are meaningless."""
+    """Raise an error unless commits are durable. Other results would be meaningless."""
     for name in ("fsync", "synchronous_commit", "full_page_writes"):
         if await connection.fetchval("SELECT current_setting($1)", name) != "on":
             raise RuntimeError(f"{name} is off")

@@ -29,7 +29,7 @@ _INITIAL_BALANCE = 20_000_00
 _COMMAND_BATCH_SIZE = 1_000
 #: Copying many cards takes longer than the gateway's statement timeout.
 _COPY_TIMEOUT_SECONDS = 120.0
-#: Subscribes to failures, as an operator's system would. No server listens at this URL.
+#: Subscribes to exceptional events, as an operator would. No server listens at this URL.
 _FAILURE_WEBHOOK = NewWebhookEndpoint(
     url="http://127.0.0.1:9/events",
     events=["transaction.failed", "transaction.refunded", "alert.created"],

@@ -1,4 +1,4 @@
-"""Gateway on an embedded PostgreSQL, started as an operator does, and its resource usage."""
+"""Gateway with an embedded PostgreSQL, started with `tapgate serve`, and its resource usage."""
 
 import asyncio
 import contextlib
@@ -45,7 +45,7 @@ class Installation:
         return [_get_cpu_seconds(worker) for worker in self.workers]
 
     def get_postgres_seconds(self) -> float:
-        """Return the CPU time of all server processes, including those that have exited."""
+        """Return the CPU time of all PostgreSQL processes, including those that have exited."""
         postmaster = self._postmaster
         times = postmaster.cpu_times()
         exited = getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
@@ -87,7 +87,7 @@ def _to_megabytes(count: int) -> float:
 
 @contextlib.asynccontextmanager
 async def run_installation(folder: Path, *, workers: int) -> AsyncIterator[Installation]:
-    """Run a gateway. At the end it receives SIGTERM and must shut down gracefully."""
+    """Run a gateway, and stop it with SIGTERM at the end."""
     data_dir, port = folder / "data", _find_free_port()
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")

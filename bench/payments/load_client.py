@@ -32,8 +32,8 @@ class LoadPlan(msgspec.Struct):
     connections: int
     seconds: float
     requests: list[bytes]
-    #: Warm-up in seconds, for all connections to get their first response. Responses during the
-    #: warm-up are not counted.
+    #: Warm-up in seconds, in which all connections should get their first response. Responses
+    #: during the warm-up are not part of `in_time`, unless the requests run out before its end.
     lead_in: float = 0.0
     #: After a 503, a connection resends the same request immediately.
     insists: bool = False
@@ -43,8 +43,8 @@ class LoadResult(msgspec.Struct, kw_only=True):
     """Result of a load run.
 
     `in_time` is the number of responses within `seconds`. Later responses are awaited but not
-    counted, except that at least one response always counts. Responses that were retried are part
-    of `statuses`, but not of `latencies`.
+    counted, except that at least one response always counts. A 503 after which the request was
+    sent again is part of `statuses`, but not of `in_time` and `latencies`.
     """
 
     seconds: float
@@ -52,9 +52,9 @@ class LoadResult(msgspec.Struct, kw_only=True):
     sent: int
     replayed: int
     statuses: dict[str, int]
-    refusals: dict[str, bytes]  # first body of each status other than 200
-    latencies: bytes  # of all responses, in seconds, as doubles
-    first_refusals: bytes  # latencies of requests whose first attempt got a 503, as doubles
+    refusals: dict[str, bytes]  # first body of each status other than 200, except retried 503s
+    latencies: bytes  # in seconds, as doubles, including the warm-up
+    first_refusals: bytes  # latencies of first attempts that got a 503, as doubles
     cpu_seconds: float
 
 

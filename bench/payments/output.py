@@ -10,7 +10,7 @@ def replace_section(page: str, begin: str, end: str, section: str) -> str:
     top, found_begin, rest = page.partition(begin)
     _, found_end, bottom = rest.partition(end)
     if not (found_begin and found_end):
-        raise ValueError(f"the page does not contain the marker {begin}")
+        raise ValueError(f"the page must contain the markers {begin!r} and {end!r}")
     return f"{top}{begin}{section}{end}{bottom}"
 
 

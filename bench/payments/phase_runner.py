@@ -17,10 +17,11 @@ from bench.payments.load_client import GO, READY, LoadPlan, LoadResult
 from bench.payments.results import Cpu, Overload, Phase
 from tapgate.clock import system_clock
 
-#: Maximum that the compliance rules allow a subscriber per hour without an alert.
+#: Maximum payments of a subscriber per hour that raise no alert under the compliance rules.
 PAYMENTS_PER_CARD = 10
 _ROOT = Path(__file__).parents[2]
-#: Requests prepared per second of a phase, and therefore the maximum that can be sent.
+#: Requests prepared per second of a phase, which limits the throughput that can be measured.
+#: Phases with repeated requests prepare twice as many.
 _MAX_REQUESTS_PER_SECOND = 8_000
 
 #: More than enough for every connection to get its first response.
@@ -47,8 +48,8 @@ class PhaseRunner:
     async def run(
         self, kind: str, build: RequestBuilder, *, round_: int, connections: int, seconds: float
     ) -> Phase:
-        """Run a phase in which each request is the next card's turn to pay."""
-        built_requests = self._build_requests(build, seconds, share=self.phases_left)
+        """Run a phase in which the cards take turns to pay, one request per turn."""
+        built_requests = self._build_requests(build, seconds, phases=self.phases_left)
         plan = LoadPlan(self._installation.port, connections, seconds, built_requests)
         phase, result = await self._measure(kind, round_, plan)
         self._count_results(result)
@@ -64,11 +65,11 @@ class PhaseRunner:
         seconds: float,
         baseline: Phase,
     ) -> Overload:
-        """Run a phase with more connections than the gateway accepts.
+        """Run a phase with more connections than the gateway serves at the same time.
 
-        `baseline` is a phase without overload.
+        Rejected requests are retried immediately. `baseline` is a phase without overload.
         """
-        built_requests = self._build_requests(build, _WARM_UP_SECONDS + seconds, share=2)
+        built_requests = self._build_requests(build, _WARM_UP_SECONDS + seconds, phases=2)
         plan = LoadPlan(
             self._installation.port,
             min(connections, len(built_requests) // 2),
@@ -100,8 +101,8 @@ class PhaseRunner:
         phase, _ = await self._measure(kind, round_, plan)
         return phase
 
-    def _build_requests(self, build: RequestBuilder, seconds: float, *, share: int) -> list[bytes]:
-        cards = list(islice(self._iter_turns(), self._get_request_count(seconds, share)))
+    def _build_requests(self, build: RequestBuilder, seconds: float, *, phases: int) -> list[bytes]:
+        cards = list(islice(self._iter_turns(), self._get_request_count(seconds, phases)))
         self.phases_left = max(1, self.phases_left - 1)
         return build(cards)
 
@@ -115,14 +116,14 @@ class PhaseRunner:
             yield cards[number % len(cards)]
             number += 1
 
-    def _get_request_count(self, seconds: float, share: int) -> int:
-        """Return the number of requests of a phase.
+    def _get_request_count(self, seconds: float, phases: int) -> int:
+        """Return the number of requests of a phase, if the remaining turns must last for `phases`.
 
-        A fast machine runs out of turns before time. The remaining turns are shared among the
-        phases, which become shorter.
+        A fast machine may complete these requests before the phase's time is over. The phase then
+        ends early.
         """
         remaining = len(self._dataset.cards) * PAYMENTS_PER_CARD - self._next_turn
-        return min(int(seconds * _MAX_REQUESTS_PER_SECOND), remaining // share)
+        return min(int(seconds * _MAX_REQUESTS_PER_SECOND), remaining // phases)
 
     async def _measure(self, kind: str, round_: int, plan: LoadPlan) -> tuple[Phase, LoadResult]:
         client = await _LoadClient.start(plan)
@@ -219,7 +220,7 @@ def create_payment_builder(dataset: Dataset) -> RequestBuilder:
 
 
 def create_transfer_builder(dataset: Dataset) -> RequestBuilder:
-    """Return a builder of transfers to cardholders that are not sending at the same time."""
+    """Return a builder of transfers, each to the card that is half a round of turns away."""
     half = len(dataset.cards) // 2
     receivers = dict(
         zip(dataset.cards, [*dataset.cards[half:], *dataset.cards[:half]], strict=True)

@@ -1,8 +1,8 @@
-"""Report of a payments run: the table, the documentation page and its chart.
+"""Report of a payments run: a table, and a section and a chart of the documentation page.
 
     python -m bench.payments.report
 
-rewrites the page from the stored results.
+rewrites the section and the chart from the stored results.
 """
 
 import sys
@@ -50,7 +50,7 @@ Row = Sequence[str]
 
 
 def render_text(results: Results) -> str:
-    """Render the results table of a run, with its explanations and the machine."""
+    """Render the results table of a run, its explanations and the table of the machine."""
     return "\n\n".join(
         [
             render_table([_HEADER, *_build_rows(results)]),
@@ -197,7 +197,7 @@ def _describe_phases(results: Results) -> str:
 
 
 def render_section(results: Results) -> str:
-    """Render the generated section of the page."""
+    """Render the generated section of the documentation page."""
     return f"\n![Payments and TPC-B per second]({CHART_FILE.name})\n\n{render_text(results)}\n\n"
 
 
@@ -206,7 +206,7 @@ def render_page(page: str, results: Results) -> str:
 
 
 def write_report(results: Results, root: Path) -> list[Path]:
-    """Write the results as JSON, the chart and, if the page exists, its section."""
+    """Write the results as JSON, the chart and, if the documentation page exists, its section."""
     files = {
         RESULTS_FILE: encode_results(results),
         CHART_FILE: chart.render_svg(results).encode(),

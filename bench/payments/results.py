@@ -28,16 +28,16 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cpu(msgspec.Struct, frozen=True, kw_only=True):
-    """CPU time per response, in microseconds."""
+    """CPU time per response in microseconds, except `busiest_worker`."""
 
     workers: float
     postgres: float
     load_client: float
-    busiest_worker: float  # its share of the CPU time of all workers
+    busiest_worker: float  # its fraction of the CPU time of all workers
 
 
 class Batches(msgspec.Struct, frozen=True, kw_only=True):
-    """Number of payments per database transaction."""
+    """Batches of a phase, and their sizes in transactions."""
 
     count: int
     mean: float
@@ -61,7 +61,7 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Overload(msgspec.Struct, frozen=True, kw_only=True):
-    """Phase with more clients than the gateway accepts, each retrying immediately after a 503."""
+    """Phase with more clients than the gateway serves, each retrying immediately after a 503."""
 
     phase: Phase  # latencies cover accepted requests only
     ratio: float  # accepted per second, relative to the best phase with `compared_at` connections
@@ -81,14 +81,14 @@ class TpcB(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ratio(msgspec.Struct, frozen=True, kw_only=True):
-    """Best payments phase over best TPC-B phase, regardless of the number of connections."""
+    """Throughput of the best payments phase, relative to the best TPC-B phase of any size."""
 
     payments_per_second: float
     connections: int
     tpcb_per_second: float
     clients: int
     ratio: float
-    by_round: list[float]  # within each round, which shows how steady the machine was
+    by_round: list[float]  # ratio within each round, which shows how steady the machine was
 
 
 class Books(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,7 +97,7 @@ class Books(msgspec.Struct, frozen=True, kw_only=True):
     transactions: int
     entries: int
     approved: int  # responses with status 200 that are not replays
-    completed: int  # completed transactions in the ledger
+    completed: int  # completed payments and transfers in the ledger
 
 
 class Sizes(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from bench.payments.results import TpcB
 from tapgate.store.embedded import PROGRAMS_DIR, SUPERUSER
 
 _DATABASE = "tpcb"
-#: Wait for the server processes to exit, since their CPU time is known only then.
+#: Time for the server processes to exit, so that the postmaster's CPU time includes theirs.
 _SERVER_EXIT_SECONDS = 0.3
 _RATE_PATTERN = re.compile(r"^tps = ([0-9.]+) \(without initial connection time\)$", re.MULTILINE)
 _LATENCY_PATTERN = re.compile(r"^latency average = ([0-9.]+) ms$", re.MULTILINE)

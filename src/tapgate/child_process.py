@@ -1,4 +1,4 @@
-"""Child process of the supervisor: one worker of a service, restarted whenever it exits."""
+"""Child process of the supervisor: one worker of a service, restarted if it exits."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ class StartError(Exception):
 
 
 def print_line(line: str) -> None:
-    """Print a line for the operator. A closed output stream is not an error."""
+    """Print a line for the operator. Output errors, such as a closed pipe, are ignored."""
     with contextlib.suppress(OSError):
         print(line, flush=True)
 
@@ -41,14 +41,17 @@ class ChildProcess:
         self.ready = asyncio.Event()
 
     async def supervise(self) -> NoReturn:
-        """Run and restart the process until canceled, which shuts it down gracefully."""
+        """Run and restart the process until canceled, then shut it down gracefully.
+
+        Raise StartError if the process has never been ready when it exits or cannot be started.
+        """
         delay = _MIN_RESTART_DELAY_SECONDS
         while True:
             started = time.monotonic()
             exit_reason = await self._run()
             if not self.ready.is_set():
                 raise StartError(f"the {self._service} {exit_reason} during startup")
-            # Restart quickly after a stable run, with exponential backoff after short ones.
+            # Restart quickly after a stable run, with exponential backoff after short runs.
             was_stable = time.monotonic() - started > _STABLE_RUN_SECONDS
             delay = (
                 _MIN_RESTART_DELAY_SECONDS
@@ -59,7 +62,7 @@ class ChildProcess:
             await asyncio.sleep(delay)
 
     async def _run(self) -> str:
-        """Run the process once and return how it ended."""
+        """Run the process once and return how it exited, or why it could not be started."""
         lifeline, child_end = socket.socketpair()
         with lifeline:
             with child_end:

@@ -1,4 +1,4 @@
-"""The current time. All code takes a `Clock`, so that tests can control the time."""
+"""The current time. Services take a `Clock`, so that tests can control the time."""
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -18,5 +18,5 @@ def format_rfc3339(moment: datetime) -> str:
 
 
 def get_platform_day(moment: datetime, zone: ZoneInfo) -> date:
-    """Return the calendar day to which daily limits apply."""
+    """Return the calendar day in the platform's time zone, by which daily limits are counted."""
     return moment.astimezone(zone).date()

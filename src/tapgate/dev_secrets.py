@@ -1,4 +1,4 @@
-"""Secrets generated once per data folder in development and testing, if none are set."""
+"""Default secrets for development and testing, generated once per data folder."""
 
 import os
 import secrets
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Secrets(msgspec.Struct, frozen=True, kw_only=True):
-    """Secrets of an installation. Data sealed with the secret key is lost without it."""
+    """Secrets of an installation. Without the secret key, sealed data cannot be decrypted."""
 
     jwt_secret: str
     secret_key: str
@@ -19,7 +19,10 @@ class Secrets(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_dev_secrets(data_dir: Path) -> Secrets:
-    """Return the secrets of a data folder, generating them once, readable only by its owner."""
+    """Return the secrets stored in a data folder, generating them on first use.
+
+    Only the file's owner can read the file. Raise ValueError if the file is damaged.
+    """
     path = data_dir / "secrets.json"
     if not path.exists():
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -27,12 +30,15 @@ def load_dev_secrets(data_dir: Path) -> Secrets:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Secrets)
     except msgspec.MsgspecError:
-        # Do not generate new secrets: data sealed with the old ones would become unreadable.
+        # Do not generate new secrets: data sealed with the old key would become unreadable.
         raise ValueError(f"{path} is damaged. Restore it from a backup") from None
 
 
 def load_dev_form_key(data_dir: Path) -> str:
-    """Return the PEM private key for forms that are submitted on simulated phones."""
+    """Return the PEM private key that decrypts forms submitted on simulated phones.
+
+    The key is generated on first use.
+    """
     path = data_dir / "forms.pem"
     if not path.exists():
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -41,7 +47,7 @@ def load_dev_form_key(data_dir: Path) -> str:
 
 
 def _generate_form_key() -> bytes:
-    # Imported here because every command loads this module and few create a key.
+    # Imported here because every CLI command loads this module, but few generate a key.
     from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric import rsa  # noqa: PLC0415
 
@@ -62,7 +68,7 @@ def _generate_secrets() -> Secrets:
 
 
 def _write_once(path: Path, data: bytes) -> None:
-    """Write a file atomically, without replacing one that another process has just written."""
+    """Create a file atomically. If another process creates it first, keep that file."""
     temporary_path = path.with_name(f"{path.name}.{os.getpid()}")
     descriptor = os.open(temporary_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:

@@ -165,12 +165,12 @@ class ApiError(Exception):
 
 
 def invalid_field(field: str, message: str) -> ApiError:
-    """Return an error for a well-typed but unacceptable value. It never quotes the value."""
+    """Return the error for an invalid field value. `message` must not quote the value."""
     return ApiError(
         Code.VALIDATION_FAILED, f"{field} {message}", details={"fields": {field: message}}
     )
 
 
 def unavailable(message: str) -> ApiError:
-    """Return a 503: no money was moved, and the client may retry the same request."""
+    """Return a 503 with `Retry-After`. No money was moved; the client can retry the request."""
     return ApiError(Code.SERVICE_UNAVAILABLE, message, headers={"Retry-After": "1"})

@@ -172,7 +172,7 @@ _DEVELOPMENT_ADMIN_EMAIL: Final = "admin@example.com"
 async def open_services(
     settings: Settings, database_url: str, *, clock: Clock = system_clock
 ) -> AsyncIterator[Services]:
-    """Start the services that the requests of a process share, and stop them on exit."""
+    """Start the services shared by all requests of a process, and stop them on exit."""
     async with contextlib.AsyncExitStack() as stack:
         database = await Database.connect(database_url)
         stack.push_async_callback(database.close)
@@ -238,9 +238,10 @@ def create_app(services: Services) -> App:
 
 
 async def prepare_installation(settings: Settings, database_url: str) -> AsyncIterator[str]:
-    """Prepare the installation before the first process starts; yield lines for the operator.
+    """Prepare the installation before its workers start; yield lines for the operator.
 
-    Ensures that the default rules and an admin exist, and builds the demo of a new installation.
+    Checks that the secret key and currency match the database, ensures that the default rules and
+    an admin exist, and builds the demo of a new installation.
     """
     async with open_services(settings, database_url) as services:
         await require_same_installation(services)
@@ -266,7 +267,10 @@ async def _is_new_installation(services: Services) -> bool:
 
 
 async def build_demo(services: Services, database_url: str, size: str) -> list[str]:
-    """Simulate months of activity, create an API key for it, and return example requests."""
+    """Build the demo, and save and return example requests with a new API key.
+
+    Raise DemoError if no system_admin exists.
+    """
     settings, now = services.settings, services.clock()
     admin_id = await admin_queries.get_first_system_admin(services.database)
     if admin_id is None:

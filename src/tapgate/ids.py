@@ -1,8 +1,8 @@
-"""Time-ordered 64-bit identifiers, unique across processes; public ids are prefixed base 32.
+"""Time-ordered 64-bit identifiers, unique across processes; public IDs are prefixed base 32.
 
-An identifier consists of 41 bits of milliseconds, 10 bits for the slot of the process, and 12 bits
-of a counter. The slot comes from a database sequence (one number per started process), so two
-processes never generate the same identifier in the same millisecond.
+An identifier consists of a zero sign bit, 41 bits of milliseconds since 2025, 10 bits for the slot
+of the process, and a 12-bit counter. Each process takes the next slot of a cyclic database sequence
+when it starts, so identifiers are unique unless all 1,024 slots are taken again while it runs.
 """
 
 import time
@@ -39,8 +39,8 @@ _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 _VALUES = {letter: value for value, letter in enumerate(_ALPHABET)}
 _ENCODED_LENGTH = 13
 
-#: Maximum lead of an identifier's time over the clock. Must be below the tolerance that lists add
-#: to the id range of a period.
+#: Maximum lead of an identifier's time over the clock. Must be below the tolerance by which
+#: transaction lists extend the ID range of a period.
 _MAX_CLOCK_LEAD_MS = 30 * 60 * 1000
 
 
@@ -59,12 +59,12 @@ class IdGenerator:
 
     @property
     def is_ahead(self) -> bool:
-        """Whether the clock went back so far that identifiers no longer reflect their time."""
+        """Whether new identifiers lead the clock by more than the maximum, as it was set back."""
         now = max(0, self._milliseconds() - _EPOCH_MS)
         return self._last_ms - now > _MAX_CLOCK_LEAD_MS
 
     def reset(self, slot: int) -> None:
-        """Restart at the current time, in a slot that has no identifiers from that time."""
+        """Restart at the current time. `slot` must have no identifiers from this time on."""
         self._slot = (slot % SLOT_COUNT) << _COUNTER_BITS
         self._last_ms = self._counter = 0
 
@@ -73,7 +73,7 @@ class IdGenerator:
         if now > self._last_ms:
             self._last_ms, self._counter = now, 0
         else:
-            # Same millisecond, or the clock went back: continue from the last identifier.
+            # Same millisecond, or the clock was set back: continue from the last identifier.
             self._counter += 1
             if self._counter >> _COUNTER_BITS:
                 self._last_ms, self._counter = self._last_ms + 1, 0
@@ -90,7 +90,7 @@ def encode(prefix: str, number: int) -> str:
 
 
 def decode(prefix: str, text: str) -> int | None:
-    """Return the number of a public id, or None if it is not a valid id of this kind."""
+    """Return the internal ID of a public ID, or None if it is not valid with this prefix."""
     if not text.startswith(prefix) or len(text) != len(prefix) + _ENCODED_LENGTH:
         return None
     number = 0

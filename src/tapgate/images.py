@@ -1,4 +1,4 @@
-"""Decoding of untrusted images. Only their pixels are kept: they are re-encoded.
+"""Decoding of untrusted images. Re-encoding discards everything except the pixels.
 
 These functions are CPU-intensive and must not run on the event loop.
 """
@@ -17,30 +17,30 @@ DATA_URI_MEDIA_TYPES: Final = {
     "data:image/png;base64": "image/png",
 }
 
-#: Resolution of a good phone camera. Decoding takes three or four bytes of memory per pixel.
+#: Resolution of a good phone camera. Decoding takes up to four bytes of memory per pixel.
 MAX_PIXELS: Final = 40_000_000
-#: Every row adds the memory of a few pixels: an image one pixel wide and 40 million pixels high
-#: would need half a gigabyte.
+#: Each row has a fixed memory overhead: an image 1 pixel wide and 40 million pixels high would
+#: need half a gigabyte.
 MAX_SIDE_PIXELS: Final = 20_000
 
 #: MPO is a JPEG followed by further images, a format that many phones produce.
 _MEDIA_TYPE_BY_FORMAT: Final = {"JPEG": "image/jpeg", "MPO": "image/jpeg", "PNG": "image/png"}
 _JPEG_QUALITY: Final = 90
 
-#: Cameras write one scan, progressive images on the web about ten. A scan may be only a few bytes
-#: long, but makes the decoder process the whole image.
+#: Cameras write one scan; progressive images on the web have about ten. A scan can be only a few
+#: bytes long, but makes the decoder process the whole image.
 _MAX_JPEG_SCANS: Final = 40
-#: A marker may be preceded by any number of 0xFF bytes. `\xff+` is avoided, because it would
+#: Any number of 0xFF bytes may precede a marker. The pattern does not use `\xff+`, which would
 #: backtrack from every 0xFF of a run that no marker follows.
 _JPEG_MARKER: Final = re.compile(rb"\xff([\x01-\xfe])")
 _START_OF_SCAN, _END_OF_IMAGE = 0xDA, 0xD9
-#: Modes that are kept; all others are converted to RGB.
+#: Pillow modes saved as is. Others become RGB, or RGBA for a PNG with transparency.
 _JPEG_MODES: Final = frozenset({"L", "RGB"})
 _PNG_MODES: Final = frozenset({"1", "L", "I;16", "RGB"})
 
 
 class ImageError(ValueError):
-    """Reason to reject an image: a predicate that follows the field name and quotes no input."""
+    """The image is invalid. The message completes "<field> ..." and never quotes the input."""
 
 
 class EncodedImage(NamedTuple):
@@ -49,7 +49,7 @@ class EncodedImage(NamedTuple):
 
 
 def decode_data_uri(data_uri: str) -> EncodedImage:
-    """Decode and re-encode the image in a data URI."""
+    """Decode and re-encode the image in a data URI; raise ImageError if it is invalid."""
     prefix, _, encoded = data_uri.partition(",")
     media_type = DATA_URI_MEDIA_TYPES.get(prefix.lower())
     if media_type is None:
@@ -125,7 +125,7 @@ def _encode_png(image: Image.Image) -> bytes:
 
 
 def _save_without_metadata(image: Image.Image, image_format: str) -> bytes:
-    image.info = {}  # location, time, and device of the photo
+    image.info = {}  # drop metadata such as location, time and device
     file = io.BytesIO()
     image.save(file, image_format, quality=_JPEG_QUALITY)
     return file.getvalue()

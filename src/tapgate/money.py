@@ -1,10 +1,10 @@
-"""Money as integer minor units internally and decimal strings externally, never as floats."""
+"""Amounts: integers in minor units internally, decimal strings in the API."""
 
 import re
 from functools import lru_cache
 
 #: ISO 4217 currencies whose minor unit is not a hundredth.
-_OTHER_DECIMALS = {
+_NON_TWO_DECIMAL_CURRENCIES = {
     **dict.fromkeys(
         "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF".split(), 0
     ),
@@ -22,16 +22,16 @@ _TWO_DECIMAL_CURRENCIES = frozenset(
     UAH USD UYU UZS VED VES WST XCD XCG YER ZAR ZMW ZWG""".split()
 )
 
-_DECIMALS = dict.fromkeys(_TWO_DECIMAL_CURRENCIES, 2) | _OTHER_DECIMALS
+_DECIMALS = dict.fromkeys(_TWO_DECIMAL_CURRENCIES, 2) | _NON_TWO_DECIMAL_CURRENCIES
 
-#: Limits a submitted amount to 999,999,999,999 major units plus decimals.
+#: Limits a submitted amount to less than 1,000,000,000,000 major units.
 _MAX_MAJOR_DIGITS = 12
 
 _AMOUNT_PATTERN = re.compile(r"([0-9]+)(?:\.([0-9]+))?", re.ASCII)
 
 
 class AmountError(ValueError):
-    """The amount is not acceptable. The message does not quote it."""
+    """The amount is invalid. The message does not quote it."""
 
 
 def get_decimals(currency: str) -> int:
@@ -45,14 +45,17 @@ def is_currency(code: str) -> bool:
 
 @lru_cache(maxsize=4096)  # the same amount is parsed when validated and when used
 def parse(text: str, currency: str, *, allow_zero: bool = False) -> int:
-    """Return an amount in minor units: `"500"` and `"500.00"` become `50000` (SLE)."""
+    """Return an amount in minor units: `"500"` and `"500.00"` become `50000` (SLE).
+
+    Raise AmountError if the text is not a valid amount in the currency.
+    """
     digits = get_decimals(currency)
     match = _AMOUNT_PATTERN.fullmatch(text)
     if match is None:
         raise AmountError("must be a decimal number such as 500.00")
     whole, fraction = match[1].lstrip("0"), match[2] or ""
     if len(whole) > _MAX_MAJOR_DIGITS:
-        raise AmountError("must be at most 999,999,999,999.99")
+        raise AmountError(f"must have at most {_MAX_MAJOR_DIGITS} digits before the decimal point")
     if len(fraction) > digits:
         raise AmountError(f"must have at most {digits} decimal places for {currency}")
     minor = int((whole or "0") + fraction.ljust(digits, "0"))
@@ -62,7 +65,7 @@ def parse(text: str, currency: str, *, allow_zero: bool = False) -> int:
 
 
 def format_decimal(minor: int, currency: str) -> str:
-    """Format an amount for records: `123450` becomes `"1234.50"`."""
+    """Format an amount as a plain decimal: `123450` becomes `"1234.50"` (SLE)."""
     digits = get_decimals(currency)
     sign, minor = ("-", -minor) if minor < 0 else ("", minor)
     if digits == 2:
@@ -76,7 +79,7 @@ def format_decimal(minor: int, currency: str) -> str:
 def format_money(minor: int, currency: str) -> str:
     """Format an amount for receipts: `123450` becomes `"1,234.50 SLE"`.
 
-    There are always two decimals, as the API specifies, or more if the currency has more.
+    The result has at least two decimals, as the API specifies, even if the currency has none.
     """
     digits = get_decimals(currency)
     sign, minor = ("-", -minor) if minor < 0 else ("", minor)
@@ -88,9 +91,9 @@ def format_money(minor: int, currency: str) -> str:
 
 
 def to_float(minor: int, currency: str) -> float:
-    """Return an amount as a float: `50750` becomes `507.5`.
+    """Return an amount as a float: `50750` becomes `507.5` (SLE).
 
-    Only for display, in the `details` of an insufficient funds error.
+    Only for the `details` of insufficient funds and float errors, which contain JSON numbers.
     """
     return minor / int(10 ** get_decimals(currency))
 

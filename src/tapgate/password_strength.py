@@ -3,20 +3,20 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-#: Estimation time grows quickly with length. A password with a strong beginning is strong, and one
-#: that is still weak after this many characters is a repetition.
+#: Only this many leading characters are estimated, because the time grows quickly with length. A
+#: strong prefix makes the whole text strong, and a prefix this long is weak only if it repeats.
 MAX_ESTIMATED_LENGTH: Final = 32
 #: zxcvbn's highest score: more than 10^10 guesses.
 MIN_PASSWORD_SCORE: Final = 4
-#: Minimum log10 of the guesses a secret must withstand. Secrets can be attacked offline, so they
-#: need to be stronger than passwords.
+#: Minimum log10 of the estimated guesses for a secret. Secrets can be attacked offline, so they
+#: must be stronger than passwords.
 MIN_SECRET_GUESSES_LOG10: Final = 16
 
 #: Words that an attacker of this product would try first.
 _PRODUCT_WORDS: Final = ("tapgate", "gateway", "messenger", "wallet", "systemadmin", "freetown")
 
 
-#: Secrets in the examples of the documentation, which are public.
+#: Example secrets in the documentation, which is public.
 DOCUMENTED_SECRETS: Final = frozenset(
     {
         "a long pass phrase",
@@ -33,10 +33,10 @@ DOCUMENTED_SECRETS: Final = frozenset(
 
 
 def find_bad_secret(secrets: Mapping[str, str], chosen: Collection[str]) -> tuple[str, str] | None:
-    """Return the name of an unacceptable secret and the reason, or None.
+    """Return the name of the first unacceptable secret and the reason, or None.
 
-    All secrets must differ from each other and from the examples in the documentation. Secrets that
-    the operator chooses (`chosen`) must also be hard to guess; the rest come from a provider.
+    All secrets must differ from each other and from the examples in the documentation. Secrets
+    named in `chosen` must also be hard to guess.
     """
     names: dict[str, str] = {}
     for name, secret in secrets.items():
@@ -51,19 +51,22 @@ def find_bad_secret(secrets: Mapping[str, str], chosen: Collection[str]) -> tupl
 
 
 def is_weak_password(password: str, personal_data: Iterable[str] = ()) -> bool:
-    """Return whether a password is easy to guess. `personal_data` is known data about its owner."""
+    """Return whether a password is easy to guess.
+
+    `personal_data` contains facts about the owner that an attacker would try, such as the name.
+    """
     return int(_estimate(password, personal_data)["score"]) < MIN_PASSWORD_SCORE
 
 
 def is_weak_secret(secret: str) -> bool:
-    """Return whether a secret is easier to guess than eight random bytes."""
+    """Return whether a secret can be guessed with fewer than 10^16 attempts, as estimated."""
     return float(_estimate(secret, ())["guesses_log10"]) < MIN_SECRET_GUESSES_LOG10
 
 
 def _estimate(text: str, personal_data: Iterable[str]) -> dict[str, float]:
     if not text:  # zxcvbn cannot estimate an empty string
         return {"score": 0, "guesses_log10": 0}
-    # Imported here because it loads its dictionaries and few processes need it.
+    # Imported here because the import loads large dictionaries, and few processes need them.
     from zxcvbn import zxcvbn  # noqa: PLC0415
 
     words = [word for value in personal_data for word in (value, *_split_words(value))]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write(path: Path, lines: Iterable[str]) -> None:
-    """Write lines to a private file, replacing an existing one."""
+    """Write lines to a private file, replacing an existing file."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -15,7 +15,7 @@ def write(path: Path, lines: Iterable[str]) -> None:
 
 
 def read(path: Path) -> list[str]:
-    """Return the lines of a file, or none if it does not exist or is not readable."""
+    """Return the lines of a file, or an empty list if it is missing or not readable."""
     try:
         return path.read_text().splitlines()
     except OSError:

@@ -27,7 +27,6 @@ RECEIVED_RECEIPTS = "received"
 ALL_RECEIPTS = "all"
 RECEIPT_MODES = (NO_RECEIPTS, RECEIVED_RECEIPTS, ALL_RECEIPTS)
 
-#: Default URL of the messenger.
 DEFAULT_MESSENGER_URL = "http://127.0.0.1:8001"
 
 _VARIABLE_PREFIX = "TAPGATE_"
@@ -43,7 +42,7 @@ _WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 
 class SettingsError(Exception):
-    """A setting is invalid. The message is one line that names it and does not quote its value."""
+    """A setting is invalid. The message is one line for the operator, without secrets."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,17 +91,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def requires_secrets(self) -> bool:
-        """Whether secrets must be set and strong. Other environments generate missing ones."""
+        """Whether secrets must be set and strong. If False, missing secrets are generated."""
         return _requires_secrets(self.environment)
 
     @property
     def has_simulators(self) -> bool:
-        """Whether the terminal and phone simulators are available; never with real money."""
+        """Whether the POS and phone simulators are available: in development and testing only."""
         return self.environment in (DEVELOPMENT, TESTING)
 
     @property
     def local_url(self) -> str:
-        """URL of the gateway from this machine."""
+        """URL at which programs on this machine reach the gateway."""
         return _local_url(self.host, self.port)
 
     def __repr__(self) -> str:
@@ -111,7 +110,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_settings(environ: Mapping[str, str]) -> Settings:
-    """Return all settings, validated. Development and testing generate missing secrets."""
+    """Return all settings; raise SettingsError if one is invalid.
+
+    In development and testing, missing secrets are generated and stored in the data folder.
+    """
     reader = _EnvironmentReader(environ)
     host, port = reader.get_text("HOST") or "127.0.0.1", reader.get_integer("PORT", 8000, 1, 65535)
     messenger_port = reader.get_integer("MESSENGER_PORT", 8001, 1, 65535)
@@ -170,7 +172,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
 
 
 class _EnvironmentReader:
-    """Reader that validates one variable at a time. An empty variable counts as not set."""
+    """Reader of `TAPGATE_` variables, which validates each. An empty variable counts as unset."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -213,7 +215,8 @@ class _EnvironmentReader:
         except ValueError:
             raise self.build_error(name, "must be a URL") from None
         if parts.scheme not in schemes or (parts.scheme.startswith("http") and not parts.hostname):
-            raise self.build_error(name, f"must be a URL that starts with {schemes[0]}://")
+            prefixes = " or ".join(f"{scheme}://" for scheme in schemes)
+            raise self.build_error(name, f"must be a URL that starts with {prefixes}")
         return text.rstrip("/")
 
     def get_environment(self) -> str:
@@ -249,7 +252,7 @@ class _EnvironmentReader:
         if _requires_secrets(environment):
             return self._require_text(name, environment)
         default = "dev-verify-token" if environment == DEVELOPMENT else ""
-        # An explicitly empty token is valid here: it never matches.
+        # Unlike other variables, an empty token counts as set: it matches no request.
         return self._environ.get(_VARIABLE_PREFIX + name, default)
 
     def get_first_admin(self, environment: str) -> tuple[str | None, str | None]:
@@ -318,7 +321,7 @@ class _EnvironmentReader:
         return dict(value)
 
     def require_strong_secrets(self, secrets: Secrets, verify_token: str) -> None:
-        """Reject secrets that are guessable, published, or used twice."""
+        """Reject secrets that are guessable, used twice, or examples in the documentation."""
         chosen = {"JWT_SECRET": secrets.jwt_secret, "SECRET_KEY": secrets.secret_key}
         for service, secret in secrets.service_secrets.items():
             chosen[f"SERVICE_SECRETS ({service})"] = secret

@@ -1,7 +1,7 @@
-"""Signatures of requests and webhooks, as pure functions shared by signers and verifiers.
+"""Request and webhook signatures, computed by the same functions for signing and verification.
 
 All signatures are HMAC-SHA-256. `docs/signing.md` explains each one with fixed examples. A secret
-is bytes: the UTF-8 encoding of the text that was shown to its owner.
+of type `bytes` is the UTF-8 encoding of the text that was shown to its owner.
 """
 
 import base64
@@ -30,9 +30,9 @@ _UNIX_SECONDS = re.compile(r"\d{1,11}", re.ASCII)
 
 
 def signed_string(method: str, path: str, timestamp: str, body: bytes) -> bytes:
-    """Return the four lines that a terminal or partner signs.
+    """Return the string that a processor, terminal or partner signs.
 
-    The path is as requested, without the query.
+    `path` is as requested, without the query.
     """
     return f"{method}\n{path}\n{timestamp}\n".encode() + body
 
@@ -45,7 +45,7 @@ def sign(secret: bytes, method: str, path: str, timestamp: str, body: bytes) -> 
 def service_signed_string(method: str, path: str, query: bytes, timestamp: str) -> bytes:
     """Return the string that an internal service signs.
 
-    The query is as sent, still percent-encoded, and may be empty.
+    `query` is as sent, still percent-encoded, and may be empty.
     """
     return b"%b|%b|%b|%b" % (method.encode(), path.encode(), query, timestamp.encode())
 
@@ -66,7 +66,10 @@ def webhook_signature(secret: bytes, body: bytes) -> str:
 
 
 def verify_webhook(secret: bytes, signature: str, body: bytes) -> bool:
-    """Verify a signature in hex of either case, with or without the prefix `sha256=`."""
+    """Return whether a funding partner's webhook signature matches.
+
+    The signature is hex in either case, with or without the prefix `sha256=`.
+    """
     return verify(secret, signature.removeprefix("sha256=").lower(), body)
 
 
@@ -85,7 +88,7 @@ def standard_webhook_signature(secret: str, message_id: str, timestamp: int, bod
 def verify_standard_webhook(
     secret: str, signatures: str, message_id: str, timestamp: int, body: bytes
 ) -> bool:
-    """Return whether at least one of the signatures in the header is valid."""
+    """Return whether at least one of the space-separated signatures is valid."""
     expected = standard_webhook_signature(secret, message_id, timestamp, body)
     return any(_is_equal(signature, expected) for signature in signatures.split(" "))
 
@@ -101,7 +104,7 @@ def parse_rfc3339_utc(text: str) -> datetime | None:
 
 
 def parse_unix_seconds(text: str) -> datetime | None:
-    """Parse an `X-Service-Timestamp`; return None if it is not in whole seconds."""
+    """Parse an `X-Service-Timestamp`; return None if it is not 1 to 11 digits."""
     if _UNIX_SECONDS.fullmatch(text) is None:
         return None
     return datetime.fromtimestamp(int(text), UTC)

@@ -1,8 +1,9 @@
-"""Supervisor that starts all processes in order, restarts them, and stops them in reverse order.
+"""Supervisor that starts, restarts and stops PostgreSQL and the workers of all services.
 
-It binds the ports first, then starts PostgreSQL (unless a URL is set) and migrates the database,
-then starts the service processes. Processes that exit are restarted. If the supervisor itself is
-killed, its children detect that and exit, and the next start stops PostgreSQL.
+It binds the ports, starts PostgreSQL (unless a database URL is set), migrates the database, and
+then starts the workers. Processes that exit are restarted. On a stop signal, workers stop first
+and PostgreSQL last. If the supervisor is killed, its workers detect that and exit; PostgreSQL
+keeps running until the next start, which stops it before starting a new server.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ _FIRST_ADMIN_VARIABLES = frozenset({"TAPGATE_ADMIN_EMAIL", "TAPGATE_ADMIN_PASSWO
 
 #: Runs before the services start, and yields lines for the operator.
 PrepareHook = Callable[[Settings, str], AsyncIterator[str]]
-#: Returns lines for the operator once all services have started.
+#: Returns the lines to print for the operator once all workers are ready.
 StartupHints = Callable[[], Sequence[str]]
 
 
@@ -52,7 +53,7 @@ def run(
     prepare: PrepareHook,
     hints: StartupHints = tuple,
 ) -> None:
-    """Run until stopped. Raise an error if the operator must fix something before startup."""
+    """Run the services until a stop signal. Raise an error if they cannot be started."""
     interrupt_on_signals()
     with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:
         listeners = [stack.enter_context(_bind_with_retries(service)) for service in services]
@@ -84,8 +85,8 @@ def run(
 def _build_environ(service: Service, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a service, without secrets that it does not need.
 
-    A process cannot leak a secret that it never received. The first admin's credentials are
-    withheld from all services, because `prepare` creates the admin.
+    A process cannot leak a secret that it never received. No service receives the first admin's
+    credentials, because the `prepare` hook creates this admin.
     """
     withheld = service.withheld_variables | _FIRST_ADMIN_VARIABLES
     return {name: value for name, value in environ.items() if name not in withheld}
@@ -93,9 +94,10 @@ def _build_environ(service: Service, environ: Mapping[str, str]) -> dict[str, st
 
 @contextlib.contextmanager
 def provide_database_url(settings: Settings, *, exclusive: bool = False) -> Iterator[str]:
-    """Provide the database to a short-lived command, whether or not Tapgate is running.
+    """Provide the database URL to a CLI command, starting embedded PostgreSQL if necessary.
 
-    With `exclusive`, fail if another process is running the embedded PostgreSQL.
+    With `exclusive`, raise FolderInUseError if another process runs the embedded PostgreSQL. A
+    configured database URL is provided without this check.
     """
     if settings.database_url is not None:
         yield settings.database_url
@@ -160,7 +162,7 @@ async def _supervise_postgres(postgres: EmbeddedPostgres) -> None:
 
 
 def interrupt_on_signals() -> None:
-    """Handle all stop signals like Ctrl-C."""
+    """Raise KeyboardInterrupt on every stop signal."""
     for number in _STOP_SIGNALS:
         signal.signal(number, signal.default_int_handler)
 
@@ -174,13 +176,13 @@ def cancel_on_signals() -> None:
 
 
 def _bind_with_retries(service: Service) -> socket.socket:
-    """Bind the service's port without listening on it yet."""
+    """Bind the service's port, without listening; retry briefly while the port is in use."""
     deadline = time.monotonic() + _BIND_TIMEOUT_SECONDS
     while True:
         try:
             return _bind(service.host, service.port)
         except OSError as error:
-            # The children of a killed supervisor release the port a moment later.
+            # The workers of a killed supervisor release the port shortly after it exits.
             if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
                 raise _build_listen_error(service, error) from error
         time.sleep(0.05)

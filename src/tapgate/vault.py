@@ -17,7 +17,7 @@ _NONCE_BYTES = 12
 
 
 class VaultError(Exception):
-    """A stored value cannot be used: wrong secret key, wrong context, or it was altered."""
+    """The value was created with another secret key or context, or has been altered."""
 
 
 class Vault:
@@ -45,7 +45,7 @@ class Vault:
             ) from None
 
     def keyed_hash(self, purpose: str, data: bytes) -> bytes:
-        """Return the HMAC-SHA-256 of data: as strong as the key, even if data is guessable."""
+        """Return the HMAC-SHA-256 of data. Guesses of data cannot be tested without the key."""
         hasher = self._hasher(purpose).copy()
         hasher.update(data)
         return hasher.finalize()
@@ -55,9 +55,9 @@ class Vault:
         return self._derive(f"derived {purpose}", salt)
 
     def require_key(self, key_id: str) -> None:
-        """Raise an error if a value was created with another secret key.
+        """Raise VaultError if a value was created with another secret key.
 
-        Without this check, every such value would merely appear to be wrong.
+        Without this check, a changed secret key would look like altered data or incorrect PINs.
         """
         if key_id != self.key_id:
             raise VaultError(
@@ -65,7 +65,7 @@ class Vault:
             )
 
     def _hasher(self, purpose: str) -> HMAC:
-        """Return the prepared HMAC of a purpose, cached because every payment hashes a PIN."""
+        """Return the keyed HMAC of a purpose, cached because every PIN check needs it."""
         hasher = self._hashers.get(purpose)
         if hasher is None:
             hasher = self._hashers[purpose] = HMAC(self._derive(f"hash {purpose}"), SHA256())

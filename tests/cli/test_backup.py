@@ -136,7 +136,7 @@ async def test_running_installation_is_backed_up_and_works_after_a_restore_elsew
     status, output, error = await run_tapgate(target_folder / "gateway", "restore", path)
     assert (status, error) == (0, "")
     assert output.count(b"\npassed ") == len(CLAIMS) + 1
-    assert b"API keys and signing keys that were" in output
+    assert b"delete API keys and signing keys" in output
     payment_example = re.search(
         r"Bearer (\S+)' -d '(.*sender_id.*)'", (source_folder / "gateway" / "demo.txt").read_text()
     )

@@ -113,7 +113,7 @@ async def test_stale_fee_form_does_not_overwrite_another_admins_change(
     )
     after_bob = await get_fee_rules(harness)
     response = await ada.post_partial(P2P_FEES_URL, form | {"rate_last": "0.9"})
-    assert "Someone else changed this record" in response.text
+    assert "This record has changed" in response.text
     assert await get_fee_rules(harness) == after_bob
 
 

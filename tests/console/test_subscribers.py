@@ -62,9 +62,7 @@ async def test_stale_form_does_not_overwrite_another_admins_change(
     stale_form = {**seen, "first_name": "Amie", "address": "Kissy Road"}
     for _ in range(2):  # submitting it again is just as stale
         response = await ada.post_partial(address, stale_form)
-        assert (
-            "Someone else changed this record" in response.text and 'value="Amie"' in response.text
-        )
+        assert "This record has changed" in response.text and 'value="Amie"' in response.text
         assert dict(re.findall(r'name="(seen)" value="([^"]+)"', response.text)) == seen
     record = await harness.client.get(
         f"/api/v1/subscribers/{person['id']}", auth=harness.get_service_auth()

@@ -37,13 +37,14 @@ Host = Annotated[str | None, typer.Option(help="Address to listen on (overrides 
 Port = Annotated[int | None, typer.Option(help="Port to listen on (overrides TAPGATE_PORT).")]
 DemoSize = Literal["small", "medium", "large"]
 Workers = Annotated[
-    int | None, typer.Option(help="Number of processes (overrides TAPGATE_WORKERS).")
+    int | None, typer.Option(help="Number of worker processes (overrides TAPGATE_WORKERS).")
 ]
 MessengerPort = Annotated[
     int | None, typer.Option(help="Port to listen on (overrides TAPGATE_MESSENGER_PORT).")
 ]
 MessengerWorkers = Annotated[
-    int | None, typer.Option(help="Number of processes (overrides TAPGATE_MESSENGER_WORKERS).")
+    int | None,
+    typer.Option(help="Number of worker processes (overrides TAPGATE_MESSENGER_WORKERS)."),
 ]
 
 
@@ -255,7 +256,7 @@ def manual(
         print(f"changed {access.parent / name}")
 
 
-#: Withheld from the gateway's processes, which do not need them.
+#: Variables withheld from the gateway's workers, which do not need these secrets.
 _MESSENGER_SECRETS = frozenset(
     {
         "TAPGATE_MESSENGER_ACCESS_TOKEN",
@@ -299,7 +300,10 @@ async def _prepare_all_services(settings: Settings, database_url: str) -> AsyncI
 def _build_startup_hints(
     settings: Settings, old_examples: list[str], hints: list[str]
 ) -> list[str]:
-    """Return the startup hints, with the demo examples in full if this start created them."""
+    """Return the startup hints.
+
+    The hints contain the demo examples if this start created them, else the path of their file.
+    """
     examples = _load_examples(settings)
     if examples and examples == old_examples:
         file = settings.data_dir / "demo.txt"

@@ -33,7 +33,7 @@ _PRINT_INTERVAL_SECONDS = 10.0
 def save_backup(settings: Settings, path: Path | None, *, replace: bool) -> None:
     moment = system_clock()
     path = path or Path(f"tapgate-{moment:%Y%m%d-%H%M%S}.backup")
-    # Keep output separate from a backup that is written to standard output.
+    # Standard output may be the backup itself, so print messages to standard error then.
     console = Console(stderr=path == _STDOUT_PATH, highlight=False, soft_wrap=True)
     with (
         _exit_on_interrupt("no backup was saved"),
@@ -119,7 +119,7 @@ async def _migrate_and_verify(settings: Settings, url: str, manifest: Manifest) 
 
 
 async def _record_restore(settings: Settings, url: str, manifest: Manifest) -> None:
-    """Record the restore, so the audit log itself shows where its latest entries were lost."""
+    """Record the restore, so the audit log shows that entries after the backup were lost."""
     from tapgate.audit.trail import record  # noqa: PLC0415
     from tapgate.gateway import open_services  # noqa: PLC0415
 
@@ -175,7 +175,7 @@ def _open_output(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
 def _discard_stdout() -> None:
     """Redirect standard output to the null device.
 
-    Python flushes unwritten output at exit, which would fail again.
+    Otherwise, Python's flush of buffered output at exit would fail again.
     """
     null_device = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null_device, sys.stdout.fileno())
@@ -239,9 +239,9 @@ def _list_secret_key_warnings(settings: Settings, manifest: Manifest) -> Iterato
 
 def _list_restore_warnings(manifest: Manifest) -> Iterator[str]:
     moment = _format_time(manifest.moment)
-    yield f"Changes after {moment} are lost. Before you start Tapgate, revoke again"
-    yield "what was revoked since then: API keys and signing keys that were deleted, administrators"
-    yield "that were disabled, cards and accounts that were blocked, PINs that were changed."
+    yield f"Changes after {moment} are lost. As soon as Tapgate runs, repeat the"
+    yield "security changes made since then: delete API keys and signing keys, disable"
+    yield "administrators, block cards and accounts, and change PINs."
     yield "All administrator sessions have ended, and all one-time codes are invalid."
     yield "Messages and webhooks that were pending at the time of the backup will be sent again."
 

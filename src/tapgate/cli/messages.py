@@ -26,7 +26,7 @@ async def print_messages(settings: Settings, url: str, to: str) -> None:
 
 
 async def _load_lines(database: Database, vault: Vault, to: str) -> list[str]:
-    """Return messages, newest first: those not yet sent to the messenger, then the messenger's."""
+    """Return messages, newest first: those not yet passed to the messenger, then its outbox."""
     pending = [
         f"{format_rfc3339(item.created_at)} {item.template}: {' '.join(item.parameters)}"
         for item in await list_pending(database, vault, to)

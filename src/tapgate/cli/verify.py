@@ -1,6 +1,7 @@
 """`tapgate verify`: check and print every claim about the ledger and the audit log.
 
-The ledger's proof is recorded, and the console and the API show it.
+The ledger's proof is recorded, unless the database is read-only. The console and the API show the
+latest proof.
 """
 
 from time import perf_counter

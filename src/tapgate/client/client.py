@@ -81,7 +81,8 @@ class TapgateClient(BaseClient[SyncMode]):
 
     `with TapgateClient("https://pay.example.com", ApiKey("svc_live_...")) as client: ...`
 
-    `timeout` applies to a single attempt, in seconds. `http` replaces the HTTP transport.
+    `timeout` is the maximum time in seconds that an attempt waits for the network to send or
+    receive data, but at most 5 seconds to connect. `http` replaces the HTTP transport.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ M = TypeVar("M")
 
 #: Effect of sending an operation twice, which determines when it may be retried.
 #: `reads`: none. `sets`: the same final state. `moves`: money moves once per idempotency key.
-#: `acts`: an additional effect, so it is retried only if no attempt can have been executed.
+#: `acts`: an additional effect, so the operation is retried only if it cannot have been executed.
 Effect = Literal["reads", "sets", "moves", "acts"]
 
 #: Coroutine that returns the response. It avoids `Any`, with which mypy cannot infer the result
@@ -132,7 +132,7 @@ def build_idempotent_post(
 ) -> Operation[T]:
     """Build a POST with an idempotency key, which stays the same for all attempts.
 
-    The key is the caller's `request_id`, or a generated one if that is None.
+    The key is the caller's `request_id`. If this is None, a key is generated.
     """
     key = generate_request_id() if request_id is None else request_id
     body_with_key = {**body, "request_id": key}
@@ -177,7 +177,7 @@ def _encode_path_segment(value: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"an ID must be a str, not {type(value).__name__}")
     if value in ("", ".", ".."):
-        raise ValueError("an ID must not be empty, '.' or '..'")  # changes the path
+        raise ValueError("an ID must not be empty, '.' or '..'")  # it would change the path
     return quote(value, safe="")
 
 

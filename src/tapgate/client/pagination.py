@@ -1,4 +1,4 @@
-"""Cursor pagination of lists, newest first."""
+"""Cursor pagination of lists."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from functools import wraps
@@ -22,7 +22,7 @@ T = TypeVar("T")
 class Page(msgspec.Struct, Generic[T], frozen=True):
     """One page of a list.
 
-    `next_cursor` requests the following page and is None on the last one. `masked` is true if any
+    `next_cursor` identifies the next page and is None on the last page. `masked` is true if any
     transaction on the page is masked.
     """
 
@@ -41,7 +41,7 @@ class _AsyncSender(Protocol):
 
 
 class Paginator(Generic[T]):
-    """Iterator over all items of a list that fetches pages as needed."""
+    """Iterable over all items of a list, which fetches pages as needed."""
 
     def __init__(self, transport: _SyncSender, listing: ListOperation[T]) -> None:
         self._transport = transport
@@ -60,7 +60,7 @@ class Paginator(Generic[T]):
 
 
 class AsyncPaginator(Generic[T]):
-    """Iterator over all items of a list that fetches pages as needed."""
+    """Asynchronous iterable over all items of a list, which fetches pages as needed."""
 
     def __init__(self, transport: _AsyncSender, listing: ListOperation[T]) -> None:
         self._transport = transport

@@ -55,7 +55,7 @@ _CONNECT_ERRORS: Final = (
 _NOT_EXECUTED_STATUSES: Final = (429, 503)
 _OUTCOME_UNKNOWN_STATUSES: Final = (500, 502, 504)
 
-#: Returned before the gateway checks for a replay, so they say nothing about earlier attempts.
+#: Returned before the gateway checks for a replay: the outcome of earlier attempts stays unknown.
 _CODES_BEFORE_REPLAY_CHECK: Final = frozenset(
     {
         Code.UNAUTHORIZED,
@@ -77,7 +77,7 @@ class FailedAttempt(NamedTuple):
     """Attempt that did not return a successful response."""
 
     error: TapgateError
-    #: A further attempt may succeed.
+    #: Another attempt may succeed.
     is_retryable: bool
     #: The gateway may have executed the operation despite the failure.
     may_have_executed: bool
@@ -135,7 +135,7 @@ class RequestFlow:
             except UnexpectedResponseError as error:
                 failure = FailedAttempt(error, is_retryable=False, may_have_executed=True)
             if may_have_executed and operation.method == "DELETE" and _has_status(outcome, 404):
-                return operation.response_type()  # an earlier attempt deleted it
+                return operation.response_type()  # an earlier attempt deleted the resource
             may_have_executed = may_have_executed or failure.may_have_executed
             can_retry = failure.is_retryable and (
                 operation.is_repeatable or not failure.may_have_executed

@@ -18,7 +18,7 @@ from tapgate.client.records.base import File, Receipt
 T = TypeVar("T")
 
 _REPLAYED_HEADER = "Idempotent-Replayed"
-#: Without a gateway error body, a proxy sent these because it could not reach the gateway.
+#: If the body is not a gateway error, a proxy returned the status: it could not reach the gateway.
 _PROXY_ERROR_STATUSES = (502, 503, 504)
 
 
@@ -82,6 +82,6 @@ def decode_error(operation: Operation[Any], response: httpx2.Response) -> Tapgat
 
 
 def parse_retry_after(response: httpx2.Response) -> float | None:
-    """Return the delay in seconds. Dates are ignored, since they require synchronized clocks."""
+    """Return the delay in seconds, or None. A date is ignored: it requires synchronized clocks."""
     value = response.headers.get("Retry-After", "")
     return float(value) if value.isascii() and value.isdigit() else None

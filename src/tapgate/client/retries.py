@@ -10,9 +10,10 @@ import msgspec
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Limits and backoff for the attempts of one request.
 
-    A request is sent at most `max_attempts` times. No attempt starts after `max_elapsed` seconds.
-    Delays double from `initial_delay` to `max_delay`, with jitter to spread out concurrent
-    clients. A delay is never shorter than the gateway's `Retry-After`.
+    A request is sent at most `max_attempts` times, not counting one attempt that is repeated with
+    renewed tokens. No retry starts after `max_elapsed` seconds. Delays double from `initial_delay`
+    to `max_delay`, and jitter shortens each by up to half to spread out concurrent clients. A delay
+    is never shorter than the gateway's `Retry-After`.
     """
 
     max_attempts: int = 4
@@ -34,7 +35,7 @@ class RetryBudget:
         self._failed_attempts = 0
 
     def next_delay(self, retry_after: float | None) -> float | None:
-        """Return the delay before the next attempt, or None if the failed one was the last."""
+        """Return the delay before the next attempt, or None if no attempts or time remain."""
         self._failed_attempts += 1
         if self._failed_attempts >= self._policy.max_attempts:
             return None

@@ -13,7 +13,7 @@ PARTNER_SIGNATURE_HEADER = "X-Webhook-Signature"
 
 
 class WebhookVerificationError(Exception):
-    """The webhook is forged, altered or too old. The message states which, never the body."""
+    """The webhook failed verification. The message gives the reason and never quotes the body."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,9 +40,9 @@ def verify(
 ) -> Event:
     """Return the event of a webhook request, or raise `WebhookVerificationError`.
 
-    `secret` is the endpoint's secret (`whsec_...`), or several secrets if any may match, such as
-    the old and the new one during a rotation. `body` is the raw request body. Header names are
-    case-insensitive.
+    `secret` is the endpoint's secret (`whsec_...`), or several secrets of which one must match,
+    such as the old and the new secret during a rotation. `body` is the raw request body. Header
+    names are case-insensitive.
     """
     by_name = {name.lower(): value for name, value in headers.items()}
     try:
@@ -69,6 +69,6 @@ def verify(
 def sign_partner_webhook(webhook_secret: str, body: bytes) -> str:
     """Return the `X-Webhook-Signature` of a funding partner's webhook.
 
-    Only needed to send a webhook without `partners.send_webhook`.
+    `partners.send_webhook` adds this signature itself.
     """
     return signing.webhook_signature(webhook_secret.encode(), body)

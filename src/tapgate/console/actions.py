@@ -60,11 +60,11 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
 
     `endpoint` identifies the operation; its path parameters are in the query of the form's URL.
     `required_field` is a field that the action needs and that not every role may send.
-    `prefill_path` is the resource that provides the current values. They are submitted again with
-    the form, so the action is rejected if any of them has changed since the form was rendered.
+    `prefill_path` is the resource that provides the current values. The form submits all of them,
+    so the action is rejected if any of them has changed since the form was rendered.
     `redirect_path` is the page to open on success, by default the previous page. Its parameters
-    may also come from the response. `result_template` renders a response that is shown only once.
-    `message_field` is the response field with the outcome, where that is not known in advance.
+    may also come from the response. `result_template` renders the response instead of a redirect.
+    `message_field` is the response field whose text replaces `success_message`.
     """
 
     name: str
@@ -93,8 +93,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
 
 _FORM_TEMPLATE: Final = "action.html"
 
-#: Codes that only the ledger returns, and only if no transaction was executed under the idempotency
-#: key. The decline itself may have consumed the key.
+#: Codes that an action that moves money gets only from the ledger, and only if no transaction was
+#: executed under the idempotency key. The decline itself may have consumed the key.
 _DECLINE_CODES: Final = frozenset(
     {
         Code.INSUFFICIENT_FUNDS,
@@ -202,8 +202,8 @@ def _new_idempotency_key(request: PageRequest, action: Action) -> str | None:
 def _get_next_idempotency_key(request: PageRequest, action: Action, error: ApiError) -> str | None:
     """Return the idempotency key for the next submission after an error.
 
-    A decline is final, so a corrected form is a new request with a new key. After any other error
-    the request may have been executed, so the key is kept to prevent a second execution.
+    A decline is final, so a corrected form is a new request with a new key. After any other error,
+    an earlier submission may have been executed, so the key is kept to prevent a second execution.
     """
     declined = error.code in _DECLINE_CODES
     return _new_idempotency_key(request, action) if declined else request.form.get("request_id")

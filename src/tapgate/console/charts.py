@@ -13,7 +13,7 @@ _RIGHT_MARGIN: Final = 22
 _TOP_MARGIN: Final = 10
 _BOTTOM_MARGIN: Final = 24
 _MAX_LABELS: Final = 8
-_BAR_GAP: Final = Decimal("0.22")  # as a share of a bar's slot
+_BAR_GAP: Final = Decimal("0.22")  # as a fraction of the slot of a bar
 _ROUND_STEPS: Final = tuple(Decimal(step) for step in ("1", "2", "3", "4", "6", "8", "10"))
 
 
@@ -75,8 +75,8 @@ def build_bar_chart(
             for index, (bucket, row) in enumerate(zip(buckets, values, strict=True))
         ],
         grid_lines=[
-            GridLine(_to_y(top * share / 2, top), _format_short(top * share / 2))
-            for share in (0, 1, 2)
+            GridLine(_to_y(top * halves / 2, top), _format_short(top * halves / 2))
+            for halves in (0, 1, 2)
         ],
         kinds=kinds,
     )

@@ -30,14 +30,14 @@ class FormData:
         return values[0] if values else None
 
     def get_raw(self, name: str) -> str | None:
-        """Return a value with surrounding whitespace, which may be part of a password."""
+        """Return the last value of a field, with whitespace, which may be part of a password."""
         return self._raw_values.get(name)
 
     def get_all(self, name: str) -> list[str]:
         return self._values.get(name, [])
 
     def pick(self, *names: str) -> dict[str, str]:
-        """Return the present fields among `names`, for use as the query of a list."""
+        """Return the first values of those `names` that are present."""
         return {name: self._values[name][0] for name in names if name in self._values}
 
     def __contains__(self, name: str) -> bool:

@@ -69,7 +69,10 @@ class PageRequest:
             self.form = FormData(body)
 
     async def get(self, path: str, query: Mapping[str, str | int] | None = None) -> Any:
-        """Send a GET request to the API; return the response body as an API client would see it."""
+        """Send a GET request to the API.
+
+        Return the response body as built-in types, or the whole reply if the body is a file.
+        """
         return await self._request("GET", path, urlencode(query or {}).encode())
 
     async def send(self, method: str, path: str, body: Any = None) -> Any:
@@ -164,7 +167,8 @@ class PageRequest:
     def _has_simulators(self) -> bool:
         """Whether to link to the simulators.
 
-        They can act as any customer and any terminal, so only system administrators may use them.
+        The simulators can act as any customer and any terminal, so only system administrators may
+        use them.
         """
         caller, settings = self.context.caller, self.context.services.settings
         return settings.has_simulators and caller is not None and caller.role == "system_admin"
@@ -172,7 +176,7 @@ class PageRequest:
     def redirect(
         self, path: str, message: str | None = None, cookie: str | None = None
     ) -> Reply[bytes]:
-        """Redirect to another page of this site, with an optional flash message."""
+        """Redirect to another page of this site, with a cookie or else a flash message, if any."""
         headers = dict(SECURITY_HEADERS)
         if self.is_partial:
             headers["HX-Redirect"] = path
@@ -196,13 +200,14 @@ class PageRequest:
 
     @property
     def previous_path(self) -> str:
-        """Path of the page that requested the fragment."""
+        """Path of the page that requested the fragment; the home page if it is unknown."""
         return get_local_path(self.context.get_header(b"hx-current-url") or "")
 
     def redirect_to_sign_in(self) -> Reply[bytes]:
         """Redirect to the sign-in page, and from there back to this page.
 
-        A fragment request may lose form input, so the sign-in page says that the session has ended.
+        Form input may be lost after a fragment request, so the sign-in page explains that the
+        session has ended.
         """
         query = {}
         if self.is_partial:

@@ -82,7 +82,7 @@ def format_time(moment: str | None) -> Markup | str:
 
 
 def format_age(moment: str, now: datetime) -> str:
-    """Format the time since `moment` in the largest whole unit, such as `3 days`."""
+    """Format the time since `moment` in the largest whole unit: `3 days`, or `just now`."""
     seconds = max(0, int((now - datetime.fromisoformat(moment)).total_seconds()))
     for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
         if seconds >= size:

@@ -42,7 +42,7 @@ async def authenticate(request: RequestContext, charge: Charge) -> Principal | N
 
 
 def set_session(request: RequestContext, token: str) -> str:
-    """Return the `Set-Cookie` value of a session. It expires with its token."""
+    """Return the `Set-Cookie` value of a session. The cookie expires with the token."""
     return _build_cookie(
         request,
         _get_cookie_name(request, _SESSION_COOKIES),

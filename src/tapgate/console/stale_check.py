@@ -1,7 +1,7 @@
 """Optimistic concurrency check for prefilled forms.
 
-A prefilled form submits all its values, so it would silently revert changes made by others since
-it was rendered. A fingerprint of the rendered values detects that.
+A prefilled form submits all its values, so it would silently revert changes made since it was
+rendered. A fingerprint of the rendered values detects such changes.
 """
 
 from hashlib import sha256
@@ -21,5 +21,5 @@ def require_unchanged(submitted: str | None, values: Any) -> None:
     if submitted != fingerprint(values):
         raise ApiError(
             Code.INVALID_REQUEST,
-            "Someone else changed this record. Close the form, reload and try again.",
+            "This record has changed since you opened the form. Reload the page and try again.",
         )

@@ -1,1 +1,1 @@
-"""Demo data: subscribers, merchants, agents and months of payments, made by real operations."""
+"""Demo data: subscribers, merchants, agents and months of transactions."""

@@ -34,7 +34,7 @@ class DemoError(Exception):
 
 
 def estimate_work(size: str) -> int:
-    """Return the total work in the units passed to `advance`."""
+    """Return the estimated total work, in the units passed to `AdvanceProgress`."""
     subscribers, _, _, days, transactions_per_day, _ = SIZES[size]
     return round(subscribers * (1 + transactions_per_day * days * 0.9))
 
@@ -69,7 +69,7 @@ async def acquire_build_lock(database: Database) -> AsyncIterator[None]:
 
 
 async def is_built(database: Database) -> bool:
-    """Return whether the demo exists, including one whose build was interrupted."""
+    """Return whether the demo exists. A demo whose build was interrupted counts as existing."""
     exists: bool = await database.fetchval(
         "SELECT EXISTS (SELECT FROM cards WHERE serial = $1)", FIRST_SERIAL
     )
@@ -83,7 +83,7 @@ async def build(
     dimensions, end = SIZES[size], now - _END_BEFORE_NOW
     zone = services.settings.timezone
     today = get_platform_day(end, zone)
-    rng = Random(_SEED)  # noqa: S311 - fixed seed: every build gives the same data
+    rng = Random(_SEED)  # noqa: S311 - fixed seed, so that builds are similar
     seeder = Seeder(build_request_context(services), rng, dimensions)
     country = await seeder.seed_country(today)
     simulator = TransactionSimulator(services, country, rng)

@@ -14,5 +14,5 @@ class SimulatedClock:
         return self._now
 
     def advance_to(self, moment: datetime) -> None:
-        """Advance to a moment; a moment in the past advances the clock by one tick."""
+        """Advance to a time, but by at least one tick."""
         self._now = max(moment.astimezone(UTC), self._now + _TICK)

@@ -76,7 +76,7 @@ class Size(NamedTuple):
     days: int
     #: Average number of transactions per subscriber and day.
     transactions_per_day: float
-    #: Moments per day at which transactions run; the transactions of a moment run concurrently.
+    #: Intervals per day; the random transactions of an interval run concurrently.
     slots_per_day: int
 
 

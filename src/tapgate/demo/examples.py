@@ -1,4 +1,4 @@
-"""Example API requests for the demo, printed after the build and saved in the data directory."""
+"""Example API requests for the demo, printed after the build and saved in the data folder."""
 
 import re
 import shlex
@@ -161,7 +161,7 @@ def save_examples(data_dir: Path, examples: list[str]) -> None:
 
 
 def load_examples(data_dir: Path) -> list[str]:
-    """Return the saved examples, or an empty list if no demo was built."""
+    """Return the saved examples, or an empty list if there are none."""
     return private_files.read(get_file(data_dir))
 
 

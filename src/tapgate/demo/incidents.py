@@ -27,7 +27,7 @@ class Incidents:
         self._major_unit = simulator.major_unit
 
     async def run(self, days_left: int) -> None:
-        """Run the incident scheduled for the day, if there is one."""
+        """Run the incident scheduled for this number of days before the end, if any."""
         match days_left:
             case 40:
                 await self._pay_out_loan()
@@ -76,7 +76,7 @@ class Incidents:
         )
 
     async def _sell_house(self) -> None:
-        """Pay for the house; an amount above 500,000 is held for review."""
+        """Pay for the house. A compliance rule holds the transfer for review."""
         buyer = self._country.residents[seed.HOUSE_BUYER]
         seller = self._country.residents[seed.EMPLOYER]
         price = _HOUSE_PRICE * self._major_unit

@@ -47,7 +47,7 @@ _ROWS_PER_FILE: Final = 10_000
 #: Less than the size of the connection pool.
 _MAX_CONCURRENCY: Final = 8
 
-# The range +232 25 ......, which no other test data uses.
+# The demo's phone numbers start with +232 25.
 _RESIDENT_PHONE_BASE, _AGENT_PHONE_BASE, _SHOP_PHONE_BASE = 23225000000, 23225900000, 23225950000
 
 
@@ -191,7 +191,7 @@ class Seeder:
     async def register_residents(
         self, new_residents: list[Resident], existing_residents: list[Resident]
     ) -> None:
-        """Register residents, set their KYC level and link their cards."""
+        """Register residents, set their KYC levels and link their cards and child cards."""
         child_cards_by_resident = [self._build_child_cards(resident) for resident in new_residents]
         registrations = [self._build_registration(resident) for resident in new_residents]
         for resident in new_residents:
@@ -272,7 +272,7 @@ class Seeder:
         resident.serial = serial
 
     async def replace_lost_card(self, resident: Resident) -> str:
-        """Block the resident's card, link a new one, and return the lost card's serial."""
+        """Block the resident's card as lost, link a new card, and return the lost card's serial."""
         lost = resident.serial
         await cards.block(self._context, lost, "lost")
         await self.link_card(resident, self.next_serial())

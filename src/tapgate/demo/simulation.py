@@ -25,10 +25,10 @@ _HOUR_WEIGHTS: Final = (3, 6, 7, 7, 6, 7, 6, 5, 5, 6, 8, 10, 8, 5, 3, 1)
 _WEEKDAY_FACTORS: Final = (0.9, 0.9, 1.2, 0.9, 1.1, 1.4, 0.6)
 _MONDAY, _FRIDAY, _SATURDAY = 0, 4, 5
 
-#: Well below the platform's limit of 20 per day.
+#: Random transactions per resident. The default compliance rules allow 20 transactions per day.
 _MAX_TRANSACTIONS_PER_DAY: Final = 6
-#: Share of residents registered on the first day; the rest follow in the first half of the period.
-_FIRST_DAY_SHARE: Final = 0.6
+#: Fraction of residents that register on the first day. The rest follow in the first half.
+_FIRST_DAY_FRACTION: Final = 0.6
 
 PendingTransaction = Coroutine[Any, Any, None]
 
@@ -57,7 +57,7 @@ class Simulation:
         self._activity_weights: list[float] = []
 
     async def run(self, today: date, end: datetime, zone: ZoneInfo) -> None:
-        """Simulate all days up to `end`, which is today."""
+        """Simulate all days up to `end`, a time on the day `today`."""
         for day_number in range(self._size.days):
             day = today - timedelta(days=self._size.days - 1 - day_number)
 
@@ -94,10 +94,10 @@ class Simulation:
 
     async def _register_new_residents(self, day_number: int) -> None:
         residents = self._country.residents
-        initial_count = max(int(len(residents) * _FIRST_DAY_SHARE), 12)
-        share = min(1.0, day_number / (self._size.days / 2))
+        initial_count = max(int(len(residents) * _FIRST_DAY_FRACTION), 12)
+        fraction = min(1.0, day_number / (self._size.days / 2))
         new_residents = residents[
-            len(self._registered) : initial_count + int((len(residents) - initial_count) * share)
+            len(self._registered) : initial_count + int((len(residents) - initial_count) * fraction)
         ]
         if new_residents:
             await self._seeder.register_residents(new_residents, self._registered)
@@ -112,7 +112,7 @@ class Simulation:
     # Scheduled transactions
 
     def _plan_morning(self, day_number: int, day: date) -> list[list[PendingTransaction]]:
-        """Return the morning's transactions in lists to run in order; each needs the previous."""
+        """Return the morning's transactions in lists, to be run one list after the other."""
         is_first_day = day_number == 0
         salaries = [
             self._transactions.fund_from_partner(resident, resident.salary, f"SALARY-{day:%Y-%m}")
@@ -124,7 +124,8 @@ class Simulation:
         deposits = []
         if is_first_day or day.weekday() == _MONDAY:
             monthly_salaries = sum(resident.salary for resident in self._country.residents)
-            # Each week a quarter of the monthly salaries, plus a margin for remittances.
+            # About a quarter of the monthly salaries is due each week. A third leaves a margin for
+            # remittances.
             thousands = (monthly_salaries if is_first_day else monthly_salaries // 3) // (
                 1_000 * self._major_unit
             )
@@ -195,7 +196,7 @@ class Simulation:
     # Random transactions
 
     def _plan_day(self, day: date) -> list[tuple[time, list[Resident]]]:
-        """Return the moments of the day, each with the residents who transact then."""
+        """Return the times of the day at which random transactions run, with their residents."""
         expected = (
             len(self._registered)
             * self._size.transactions_per_day
@@ -299,9 +300,9 @@ class Simulation:
         return max(1, round(price * self._major_unit / step)) * step
 
     def _fit_to_balance(self, resident: Resident, desired_amount: int) -> int | None:
-        """Return an affordable amount, or None if the balance is too low.
+        """Return the desired or a lower amount, or None if the balance is too low.
 
-        Residents ignore their balance one time in five, so some payments are declined.
+        One time in five, an amount that is too high is kept, so that some payments are declined.
         """
         max_amount = resident.balance * 9 // 10
         if desired_amount <= max_amount or self._random.random() < 0.2:

@@ -43,7 +43,7 @@ class TransactionSimulator:
         serial: str | None = None,
         child: ChildCard | None = None,
     ) -> None:
-        """Pay at a terminal; the PIN is always entered above 100 major units."""
+        """Pay at a terminal: above 100 major units always with the PIN, else sometimes."""
         rng = self._random
         terminal = rng.choice(shop.terminals)
         pin = child.pin if child else resident.pin
@@ -232,7 +232,7 @@ class TransactionSimulator:
         )
 
     async def fund_from_partner(self, resident: Resident, amount: int, purpose: str) -> None:
-        """Pay a resident from the partner's account: a salary, a loan or a remittance."""
+        """Pay a resident from the partner's account, for example a salary or a remittance."""
         self._sequence += 1
         partner_id = self._country.partner_id
         command = Command(

@@ -47,7 +47,7 @@ class SentMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _json_handler(handler: JsonHandler) -> PageHandler:
-    """Wrap a handler to return JSON, with errors as a `problem` message for the page."""
+    """Wrap a handler to return JSON. A MessengerError becomes a `problem` for the page to show."""
 
     async def respond(request: PageRequest) -> Reply[bytes]:
         _require_role(request)

@@ -1,6 +1,6 @@
-"""Client through which the phone simulator reaches the messenger, signed as the gateway.
+"""Client of the phone simulator for the messenger, with requests signed as the gateway.
 
-The simulator takes the provider's role, but does not need the provider's secrets.
+The simulator acts as the messaging provider, but does not need the provider's secrets.
 """
 
 import ssl
@@ -18,7 +18,7 @@ from tapgate.notifications.messages import SERVICE_NAME
 from tapgate.settings import Settings
 
 _TIMEOUT: Final = httpx2.Timeout(5, connect=2)
-#: Longer, because the messenger processes a form before it responds.
+#: Longer than `_TIMEOUT`, because the messenger processes a form before it responds.
 _FORM_TIMEOUT: Final = httpx2.Timeout(15, connect=2)
 _DELIVERIES_PATH: Final = "/api/v1/simulator/deliveries"
 _FLOWS_PATH: Final = "/api/v1/simulator/flows"
@@ -28,7 +28,7 @@ _MAX_ERROR_LENGTH: Final = 300
 
 
 class MessengerError(Exception):
-    """A request to the messenger failed; the text is shown to the user of the simulator."""
+    """A request was invalid or failed. The message is shown to the user of the simulator."""
 
 
 class _ErrorResponse(msgspec.Struct, frozen=True):
@@ -111,8 +111,8 @@ class MessengerClient:
             ) from None
         except (httpx2.HTTPError, TimeoutError):
             raise MessengerError(
-                "The messenger took too long to respond. Your request may have been executed:"
-                " check the transaction history before you try again."
+                "The messenger did not respond. Your request may have been executed: check the"
+                " transaction history before you try again."
             ) from None
 
     def _build_headers(self, method: str, path: str, query: bytes) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Texts of the message templates, for the simulated phone.
 
-On the real channel the texts are registered with the provider. The messenger sends only the name
-and the parameters of a template.
+For real phones, the texts are registered with the provider. The messenger sends only the name and
+the parameters of a template.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _OTP_TEMPLATE: Final = "one_time_code"
 
 
 def render_template(template: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a template as a phone shows it: its text, and a code to copy if it has one."""
+    """Return a template as a phone shows it: name, text and, for a one-time code, the code."""
     name, parameters = template["name"], _list_parameters(template)
     text = _render_text(name, parameters)
     code = parameters[0] if name == _OTP_TEMPLATE and parameters else None

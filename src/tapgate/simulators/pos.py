@@ -55,7 +55,7 @@ async def render_terminal_page(request: PageRequest) -> Reply[bytes]:
 
 
 async def _list_merchants(request: PageRequest) -> list[dict[str, Any]]:
-    """Return the newest processors with their terminals, active ones first."""
+    """Return the newest processors with their terminals; both lists start with the active ones."""
     processors = (await request.get(_PROCESSORS_PATH))["data"]
     terminal_lists = await asyncio.gather(
         *(request.get(build_path(_TERMINALS_PATH, {"id": item["id"]})) for item in processors)
@@ -72,7 +72,7 @@ def _is_inactive(record: dict[str, Any]) -> bool:
 
 
 def _load_example_person(request: PageRequest) -> examples.ExamplePerson | None:
-    """Return the demo's example person, whose PIN the demo prints; in development only."""
+    """Return the demo's example person with the PIN, or None outside development."""
     settings = request.context.services.settings
     if settings.environment != DEVELOPMENT:
         return None
@@ -100,7 +100,7 @@ async def create_key(request: PageRequest) -> Reply[bytes]:
 
 @pages.post("/simulator/pos/keys/delete")
 async def delete_key(request: PageRequest) -> Reply[bytes]:
-    """Delete the key when the terminal is switched off, so that pages leave no keys behind."""
+    """Delete a signing key. The page calls this when the terminal is switched off."""
     path_parameters = {
         "id": request.form.get("processor_id") or "none",
         "api_key_id": request.form.get("api_key_id") or "none",
@@ -116,26 +116,26 @@ async def search_cards(request: PageRequest) -> Reply[bytes]:
     if search is None:
         found = await request.get("/api/v1/cards", {"status": "ACTIVE", "limit": _MAX_CARDS})
         return request.render_json(_to_records(found["data"]))
-    terminal_lists = await asyncio.gather(
+    by_serial, by_holder = await asyncio.gather(
         search_records(request, "/api/v1/cards", search, _MAX_CARDS),
         _search_cards_by_holder(request, search),
     )
-    return request.render_json(_to_records([*terminal_lists[0], *terminal_lists[1]]))
+    return request.render_json(_to_records([*by_serial, *by_holder]))
 
 
 async def _search_cards_by_holder(request: PageRequest, name: str) -> list[dict[str, Any]]:
     people = await search_records(request, "/api/v1/subscribers", name, _MAX_PEOPLE)
-    terminal_lists = await asyncio.gather(
+    card_pages = await asyncio.gather(
         *(
             request.get("/api/v1/cards", {"subscriber_id": item["id"], "limit": _MAX_CARDS})
             for item in people
         )
     )
-    return [card for found in terminal_lists for card in found["data"]]
+    return [card for page in card_pages for card in page["data"]]
 
 
 def _to_records(cards: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     unique = {card["serial"]: card for card in cards}.values()
     selected = sorted(unique, key=lambda card: card["status"] != "ACTIVE")[:_MAX_CARDS]
-    path_parameters = ("serial", "holder_name", "status", "type")
-    return [{name: card[name] for name in path_parameters} for card in selected]
+    fields = ("serial", "holder_name", "status", "type")
+    return [{name: card[name] for name in fields} for card in selected]

@@ -1,6 +1,7 @@
 """Site of the simulators.
 
-They create keys and read demo data, so they are available only in installations without real money.
+The simulators create keys and read demo data, so they are available only in development and
+testing.
 """
 
 from itertools import chain

@@ -64,7 +64,10 @@ def _run_interactive(messenger: MessengerClient, phone: str) -> None:
 
 
 def _run_script(messenger: MessengerClient, phone: str, once: str | None) -> None:
-    """Send messages from a script. The first error ends it, so no line is sent out of context."""
+    """Send `once`, or each line of standard input.
+
+    The first error ends the script, so that no line is sent out of context.
+    """
     chat = _ChatSession(messenger, PlainScreen(), phone)
     try:
         if once is not None:

@@ -1,4 +1,4 @@
-"""Detection of PINs, which must not appear on the terminal or in its history."""
+"""Detection of PINs and PIN prompts, to keep PINs off the terminal and out of its history."""
 
 import re
 from typing import Final

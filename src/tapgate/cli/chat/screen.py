@@ -49,7 +49,7 @@ class TerminalScreen:
             render_bold(text), title="messenger", title_align="left", border_style="green"
         )
         self._console.print(bubble, width=width)
-        # Repeat links that the bubble wraps, which terminals cannot open.
+        # Terminals cannot open a link that the bubble wraps, so repeat it on a line of its own.
         for link in _LINK_PATTERN.findall(text):
             if len(link) > width - _FRAME_WIDTH:
                 self._console.print(link, soft_wrap=True)

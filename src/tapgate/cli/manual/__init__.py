@@ -1,6 +1,6 @@
-"""`tapgate manual`: the API reference in Markdown, one page per tag.
+"""`tapgate manual`: the API reference and the access table in Markdown.
 
-It is generated from the same description as openapi.json.
+The reference has one page per tag and is generated from the OpenAPI document.
 """
 
 import json
@@ -29,7 +29,7 @@ _CURRENCY = "SLE"
 
 
 def list_endpoints() -> list[Endpoint]:
-    """Return all endpoints, with those about the gateway itself last."""
+    """Return all endpoints. The endpoints of the gateway itself, such as health, come last."""
     no_source = cast(SystemSource, None)  # the endpoints are only described, never called
     return [*chain.from_iterable(ENDPOINT_GROUPS), *build_system_endpoints(no_source)]
 
@@ -83,7 +83,7 @@ def render_pages(document: dict[str, Any], index: str) -> dict[str, str]:
 
 
 def write_access_page(file: Path) -> list[str]:
-    """Write the page if it changed, and return its name in that case."""
+    """Write the access page if it changed. Return the names of changed files."""
     text = render_access_page()
     if file.exists() and file.read_text() == text:
         return []
@@ -92,7 +92,7 @@ def write_access_page(file: Path) -> list[str]:
 
 
 def write_pages(folder: Path) -> list[str]:
-    """Write changed pages, delete obsolete ones, and return the names of both."""
+    """Write changed pages and delete obsolete pages; return the names of both."""
     folder.mkdir(parents=True, exist_ok=True)
     index = folder / INDEX_FILE
     pages = render_pages(

@@ -101,7 +101,7 @@ OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
     f"PUT {_SUBSCRIBER}": (ObjectAccess.UNRESTRICTED,),
     f"POST {_SUBSCRIBER}/block": (
         ObjectAccess.ANY,
-    ),  # blocking protects the subscriber, so it is allowed for restricted ones too
+    ),  # blocking protects the subscriber, so restricted subscribers can be blocked too
     f"POST {_SUBSCRIBER}/unblock": (ObjectAccess.UNRESTRICTED,),
     f"POST {_SUBSCRIBER}/close": (ObjectAccess.UNRESTRICTED,),
     f"POST {_SUBSCRIBER}/verify-pin": (ObjectAccess.UNRESTRICTED, ObjectAccess.PIN),

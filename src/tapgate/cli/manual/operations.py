@@ -28,13 +28,13 @@ class Operation(NamedTuple):
 
     @property
     def body(self) -> Schema | None:
-        """Return the schema of the request body, if it has one."""
+        """Return the schema of the request body, or None if there is no body or no schema."""
         content = self.spec.get("requestBody", {}).get("content", {})
         return next((item["schema"] for item in content.values() if "schema" in item), None)
 
     @property
     def response(self) -> Schema | None:
-        """Return the schema of the success response, if it has one."""
+        """Return the schema of the success response, or None if it has no body."""
         content = self._success_response.get("content", {})
         return next((item["schema"] for item in content.values()), None)
 
@@ -129,8 +129,9 @@ def _link_code(name: str) -> str:
     return format_link(format_code(name), f"{_ERRORS_PAGE}#{name.lower()}")
 
 
-#: Common to most operations, so not repeated in each section.
+#: Omitted from the sections, because it applies to most operations.
 _DEFAULT_BODY_LIMIT = "At most 16 KiB"
+#: Listed in one line instead of the table of errors.
 _COMMON_ERRORS = {
     _link_code(name) for name in (Code.RATE_LIMITED, Code.INTERNAL_ERROR, Code.SERVICE_UNAVAILABLE)
 }

@@ -17,7 +17,7 @@ _TYPE_NAMES = {
     "array": "array",
 }
 _ONE_OF_PREFIX = "one of "
-#: Bounds of the integer type itself, which are not worth showing.
+#: Bounds of the integer type itself, which the reference omits.
 _INT64_BOUNDS = {-(2**63), 2**63 - 1}
 
 
@@ -36,8 +36,8 @@ class Field(NamedTuple):
 class Schemas:
     """Schemas of one page.
 
-    Objects that several others contain are described once and linked through `links`. All other
-    objects are described where they are used, with field paths such as `data[].id`.
+    The objects in `links` are described once and linked (see `find_shared`). All other objects are
+    described where they are used, with field paths such as `data[].id`.
     """
 
     def __init__(self, components: dict[str, Schema]) -> None:
@@ -111,7 +111,7 @@ def link_to_anchor(title: str, anchor: str) -> str:
 
 
 def _list_alternatives(schema: Schema) -> list[Schema]:
-    """Return the alternatives of a schema without null."""
+    """Return the alternatives of a schema, except null."""
     if isinstance(schema.get("type"), list):
         return [{**schema, "type": item} for item in schema["type"] if item != "null"]
     return [entry for entry in schema.get("anyOf", [schema]) if entry.get("type") != "null"]

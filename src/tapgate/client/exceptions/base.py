@@ -1,4 +1,4 @@
-"""Base exceptions of the client, by family. No message contains data from the request."""
+"""Base exceptions of the client, by family. No message quotes the body of a request."""
 
 from typing import Any, ClassVar
 
@@ -30,18 +30,18 @@ class ApiConnectionError(TapgateError):
 
 
 class OutcomeUnknownError(TapgateError):
-    """The response was lost, so the operation may or may not have been executed.
+    """No conclusive response was received, so the operation may or may not have been executed.
 
     For an operation that moves money, retry with this `request_id`: the money moves at most once.
     For any other operation, read the current state before retrying.
     """
 
     def __str__(self) -> str:
-        return f"no response received; the request may have been executed [{self.request_id}]"
+        return f"no conclusive response; the request may have been executed [{self.request_id}]"
 
 
 class UnexpectedResponseError(TapgateError):
-    """The response is not from the gateway, or from a version incompatible with this client."""
+    """The response cannot be decoded: it is from another server or an incompatible version."""
 
     def __init__(self, request_id: str, status: int) -> None:
         super().__init__(request_id)
@@ -97,7 +97,7 @@ class ApiError(TapgateError):
 
     @property
     def party(self) -> str | None:
-        """Return `sender` or `receiver` if the error concerns one of them."""
+        """Return `sender` or `receiver` if the error concerns one of them, else None."""
         return self._get_text("party")
 
     def _get_text(self, name: str) -> str | None:
@@ -126,7 +126,8 @@ class UnauthorizedError(ApiError, code=Code.UNAUTHORIZED):
 class TransactionDeclinedError(ApiError):
     """402, 403: the transaction was declined and stored as failed.
 
-    The decline consumes the idempotency key.
+    The decline consumes the idempotency key. Operations that move no money, such as linking a
+    card, can raise the same errors; they store nothing.
     """
 
 
@@ -139,7 +140,7 @@ class NotFoundError(ApiError, code=Code.NOT_FOUND):
 
 
 class ConflictError(ApiError):
-    """409: already in the requested state, or in conflict with another resource."""
+    """409: the resource does not allow the operation in its current state, or it is a duplicate."""
 
 
 class RetryableError(ApiError):

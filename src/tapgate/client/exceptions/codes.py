@@ -26,7 +26,7 @@ class InsufficientFundsError(TransactionDeclinedError, code=Code.INSUFFICIENT_FU
         return self._get_decimal("required")
 
     def _get_decimal(self, name: str) -> Decimal | None:
-        # The gateway writes the shortest exact number, which `str` reproduces.
+        # The gateway encodes the shortest number that round-trips, which `str` reproduces.
         value = self.details.get(name)
         return Decimal(str(value)) if isinstance(value, int | float) else None
 

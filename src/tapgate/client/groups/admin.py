@@ -103,7 +103,11 @@ class Admin(OperationGroup[M]):
         allowed_ips: Sequence[str] | None = None,
         expires_at: DateTimeLike | None = None,
     ) -> Operation[ApiKeyRecord]:
-        """Update the given fields. An empty string or list resets a field to its default."""
+        """Update the given fields.
+
+        An empty string resets `rate_limit`, `burst` or `expires_at` to its default, and an empty
+        list removes the `allowed_ips` restriction.
+        """
         body = omit_none(
             name=name,
             scopes=scopes,
@@ -118,7 +122,7 @@ class Admin(OperationGroup[M]):
     def rotate_api_key(
         self, id: str, *, grace_seconds: int | None = None
     ) -> Operation[ApiKeyWithSecret]:
-        """Replace the key. The old key remains valid until the grace period ends."""
+        """Replace the key. The old key remains valid for `grace_seconds`, by default 0."""
         body = omit_none(grace_seconds=grace_seconds)
         return build_post(f"{_API_KEYS_PATH}/{{id}}/rotate", ApiKeyWithSecret, body, id=id)
 

@@ -41,5 +41,5 @@ class AuditLog(OperationGroup[M]):
 
     @operation
     def verify(self, *, full: bool | None = None) -> Operation[AuditVerification]:
-        """Verify the entries added since the last verification, or all entries with `full`."""
+        """Verify the hash chain of the most recent entries, or of all entries with `full`."""
         return build_get("/api/v1/audit/verify", AuditVerification, query=omit_none(full=full))

@@ -39,7 +39,7 @@ class Compliance(OperationGroup[M]):
         transaction_type: str,
         currency: str | None = None,
     ) -> Operation[ComplianceCheckResult]:
-        """Check whether a payment would pass compliance, without executing or counting it."""
+        """Check whether a transaction would be allowed, without executing it."""
         body = omit_none(
             subscriber_id=subscriber_id,
             amount=encode_amount(amount),
@@ -61,7 +61,7 @@ class Compliance(OperationGroup[M]):
     ) -> Operation[CreateAlertResponse]:
         """Create an alert.
 
-        If an alert of the same kind about the same subscriber is open, its `occurrences` are
+        If an alert for the same rule and subscriber is already open, its `occurrences` count is
         incremented instead.
         """
         body = omit_none(
@@ -112,7 +112,11 @@ class Compliance(OperationGroup[M]):
         resolution_notes: str,
         transaction_decision: str | None = None,
     ) -> Operation[AlertResponse]:
-        """Resolve an alert. `transaction_decision` releases or rejects its held payment, if any."""
+        """Resolve an alert.
+
+        `transaction_decision` releases or rejects the held transaction. The decision is required if
+        the alert holds a transaction.
+        """
         body = omit_none(
             status=status,
             resolution_notes=resolution_notes,
@@ -143,7 +147,7 @@ class Compliance(OperationGroup[M]):
         severity: str | None = None,
         status: str | None = None,
     ) -> Operation[ComplianceRule]:
-        """Create a rule for the `payer`, the `payee` or the `agent` of transactions."""
+        """Create a rule. `subject` is the party it applies to: `payer`, `payee` or `agent`."""
         body = omit_none(
             name=name,
             type=type,
@@ -180,7 +184,7 @@ class Compliance(OperationGroup[M]):
     ) -> Operation[ComplianceRule]:
         """Update the given fields.
 
-        The threshold is an amount or, for some rule types, a number of occurrences.
+        `threshold` is an amount or, for some rule types, a count.
         """
         body = omit_none(
             name=name,

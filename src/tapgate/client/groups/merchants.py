@@ -25,7 +25,7 @@ _IN_APP_PATH = "/api/v1/payment"
 
 
 class Pos(OperationGroup[M]):
-    """Payments at a terminal."""
+    """Payments, card checks and refunds at a terminal."""
 
     @operation
     def pay(
@@ -42,7 +42,7 @@ class Pos(OperationGroup[M]):
         currency: str | None = None,
         request_id: str | None = None,
     ) -> Operation[PaymentReceipt]:
-        """Charge a card. Small amounts require no PIN."""
+        """Charge a card. The PIN is required above the no-PIN limits."""
         body = omit_none(
             card_serial=card_serial,
             amount=encode_amount(amount),
@@ -90,7 +90,7 @@ class Pos(OperationGroup[M]):
 
 
 class InApp(OperationGroup[M]):
-    """Payments in an app or online shop, without a PIN."""
+    """Payments, card checks and refunds in an app or online shop, without a PIN."""
 
     @operation
     def pay(

@@ -43,7 +43,7 @@ class Partners(OperationGroup[M]):
     def create(
         self, *, name: str, overdraft_limit: Money | None = None
     ) -> Operation[CreatePartnerResponse]:
-        """Create a partner. Only this response contains the signing key and the webhook secret."""
+        """Create a partner. Only this response contains the HMAC and webhook secrets."""
         body = omit_none(name=name, overdraft_limit=encode_optional_amount(overdraft_limit))
         return build_post(_COLLECTION_PATH, CreatePartnerResponse, body)
 
@@ -68,7 +68,7 @@ class Partners(OperationGroup[M]):
         currency: str | None = None,
         request_id: str | None = None,
     ) -> Operation[PartnerDepositReceipt]:
-        """Credit a partner's account with a deposit."""
+        """Credit a partner's clearing account with a deposit."""
         body = omit_none(amount=encode_amount(amount), currency=currency)
         return build_idempotent_post(
             f"{_RESOURCE_PATH}/fund", PartnerDepositReceipt, request_id, body, id=id
@@ -90,7 +90,7 @@ class Partners(OperationGroup[M]):
     def rotate_webhook_secret(
         self, id: str, *, grace_seconds: int | None = None
     ) -> Operation[PartnerWebhookSecret]:
-        """Replace the webhook secret. The old one remains valid until the grace period ends."""
+        """Replace the webhook secret. The old secret remains valid for `grace_seconds`."""
         body = omit_none(grace_seconds=grace_seconds)
         return build_post(
             f"{_RESOURCE_PATH}/rotate-webhook-secret", PartnerWebhookSecret, body, id=id
@@ -110,7 +110,8 @@ class Partners(OperationGroup[M]):
     ) -> Operation[TopUpReceipt]:
         """Send a top-up webhook as the partner.
 
-        A webhook with the same `reference` is a replay and pays nothing more.
+        A repeated webhook with the same `reference` returns the original response and moves no
+        money.
         """
         body = omit_none(
             reference=reference,

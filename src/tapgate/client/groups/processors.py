@@ -45,7 +45,7 @@ class Processors(OperationGroup[M]):
     def create(
         self, *, name: str, phone_number: str, email: str
     ) -> Operation[CreateProcessorResponse]:
-        """Create a processor with its first signing key. Only this response contains its secret."""
+        """Create a processor with a first signing key. Only this response contains the secret."""
         body = omit_none(name=name, phone_number=phone_number, email=email)
         return build_post(_COLLECTION_PATH, CreateProcessorResponse, body)
 
@@ -116,7 +116,7 @@ class Processors(OperationGroup[M]):
 class Terminals(OperationGroup[M]):
     @operation
     def create(self, id: str, *, name: str) -> Operation[CreateTerminalResponse]:
-        """Create a terminal of a processor. Only this response contains its signing key."""
+        """Create a terminal with a signing key. Only this response contains the secret."""
         return build_post(_TERMINALS_PATH, CreateTerminalResponse, omit_none(name=name), id=id)
 
     @list_operation

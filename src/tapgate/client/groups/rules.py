@@ -55,7 +55,7 @@ class FeeRulesGroup(OperationGroup[M]):
 
     @operation
     def replace(self, data: Sequence[FeeRule]) -> Operation[FeeRules]:
-        """Replace all fee rules in one request."""
+        """Replace the fee rules of all transaction types."""
         return build_put(_FEE_RULES_PATH, FeeRules, omit_none(data=data))
 
     @operation

@@ -89,7 +89,7 @@ class Subscribers(OperationGroup[M]):
 
     @operation
     def get_limits(self, id: str) -> Operation[SubscriberLimits]:
-        """Return the subscriber's transaction and balance limits, and how much of them is used."""
+        """Return the subscriber's transaction and balance limits, and their current usage."""
         return build_get(f"{_RESOURCE_PATH}/limits", SubscriberLimits, id=id)
 
     @operation
@@ -129,7 +129,7 @@ class Subscribers(OperationGroup[M]):
 
     @operation
     def block(self, id: str, *, reason: str) -> Operation[BlockSubscriberResponse]:
-        """Block a subscriber. All payments from and to the wallet are declined immediately."""
+        """Block a subscriber. Transactions from and to the wallet are declined, except refunds."""
         return build_post(
             f"{_RESOURCE_PATH}/block", BlockSubscriberResponse, omit_none(reason=reason), id=id
         )
@@ -142,14 +142,14 @@ class Subscribers(OperationGroup[M]):
 
     @operation
     def close(self, id: str, *, reason: str) -> Operation[SubscriberResponse]:
-        """Close a subscriber permanently. The wallet must be empty."""
+        """Close a subscriber permanently. The wallet must be empty and have no funds on hold."""
         return build_post(
             f"{_RESOURCE_PATH}/close", SubscriberResponse, omit_none(reason=reason), id=id
         )
 
     @operation
     def verify_pin(self, id: str, *, pin: str) -> Operation[VerifyPinResponse]:
-        """Verify the PIN. The third consecutive incorrect PIN locks it."""
+        """Verify the PIN. The third consecutive incorrect PIN locks the PIN for 30 minutes."""
         return build_post(
             f"{_RESOURCE_PATH}/verify-pin", VerifyPinResponse, omit_none(pin=pin), id=id
         )
@@ -171,7 +171,7 @@ class Subscribers(OperationGroup[M]):
 
     @operation
     def request_restricted_access(self, id: str) -> Operation[Confirmation]:
-        """Send a one-time code to the subscriber's phone, to grant this admin access."""
+        """Send a one-time code to the subscriber's phone, with which this admin gets access."""
         return build_post(f"{_RESOURCE_PATH}/restricted-access", Confirmation, id=id)
 
     @operation

@@ -70,7 +70,7 @@ class Transactions(OperationGroup[M]):
 
     @operation
     def get_chain(self, id: str) -> Operation[TransactionChain]:
-        """Return a transaction's refunded original, its refunds and its replays. Admins only."""
+        """Return a refund's payment, a payment's refunds, and the replay count. Admins only."""
         return build_get(f"{_RESOURCE_PATH}/chain", TransactionChain, id=id)
 
 

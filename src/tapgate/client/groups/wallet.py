@@ -110,7 +110,10 @@ class Wallet(OperationGroup[M]):
         sender_id: str | None = None,
         currency: str | None = None,
     ) -> Operation[Quote]:
-        """Return the cost of a payment and, given a sender, whether it would be accepted."""
+        """Return the fee and total of a transaction that is not executed.
+
+        With `sender_id`, also check whether the transaction would currently be accepted.
+        """
         body = omit_none(
             type=type, amount=encode_amount(amount), sender_id=sender_id, currency=currency
         )
@@ -128,7 +131,8 @@ class Wallet(OperationGroup[M]):
     ) -> Operation[Statement]:
         """Create an account statement.
 
-        `format` is `json`, `csv` or `pdf`. Download the latter two with the link in the response.
+        `format` is `json`, `csv` or `pdf`. For `csv` and `pdf`, the response contains a link to
+        the file.
         """
         body = omit_none(
             subscriber_id=subscriber_id,

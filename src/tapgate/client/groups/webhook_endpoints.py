@@ -60,7 +60,7 @@ class WebhookEndpoints(OperationGroup[M]):
     def rotate_secret(
         self, id: str, *, grace_seconds: int | None = None
     ) -> Operation[WebhookEndpointWithSecret]:
-        """Rotate the secret. Only this response contains the new one.
+        """Rotate the secret. Only this response contains the new secret.
 
         Until the grace period ends, deliveries are signed with both secrets.
         """

@@ -21,8 +21,8 @@ class Receipt(Confirmation, frozen=True, kw_only=True):
     """Response to an operation that moves money.
 
     `status` is `completed`, or `under_review` while the money is held. Amounts are formatted for
-    display: `1,234.50 SLE`. `replayed` is true if an earlier request with the same `request_id`
-    moved the money.
+    display: `1,234.50 SLE`. `replayed` is true if this is the response to an earlier request with
+    the same idempotency key.
     """
 
     transaction_id: str
@@ -32,7 +32,7 @@ class Receipt(Confirmation, frozen=True, kw_only=True):
 
 
 class SecretRecord(Record, frozen=True, kw_only=True):
-    """Record with a secret that is returned only once. Its `repr` hides all fields."""
+    """Record that contains a secret. Its `repr` hides all fields."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(...)"
@@ -41,8 +41,8 @@ class SecretRecord(Record, frozen=True, kw_only=True):
 class File(msgspec.Struct, frozen=True, kw_only=True):
     """Downloaded file.
 
-    `next_cursor` is set if a further file follows. `masked` is true if personal data of restricted
-    subscribers is omitted.
+    `next_cursor` identifies the next file of an export and is None on the last file. `masked` is
+    true if personal data of restricted subscribers is omitted.
     """
 
     content: bytes

@@ -57,7 +57,7 @@ class BlockCardResponse(Confirmation, frozen=True, kw_only=True):
 
 
 class RowError(Record, frozen=True, kw_only=True):
-    """Reason why a row of the file was skipped. The header is row 1."""
+    """Error in a line of the file. `row` is the line number, where the header is line 1."""
 
     row: int
     serial: str

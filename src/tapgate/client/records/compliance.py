@@ -20,8 +20,8 @@ class ComplianceCheckResult(Record, frozen=True, kw_only=True):
 class Alert(Record, frozen=True, kw_only=True):
     """A compliance alert.
 
-    If it concerns a restricted subscriber, `masked` is true and `details` contains only what a rule
-    wrote.
+    For a restricted subscriber, `masked` is true until a one-time code is verified:
+    `details` then contains only what a rule wrote, and `resolution_notes` is None.
     """
 
     id: str

@@ -20,7 +20,7 @@ class Rollup(Record, frozen=True, kw_only=True):
 
 
 class Totals(Rollup, frozen=True, kw_only=True):
-    #: Share of decided transactions, excluding those under review. None if there are none.
+    #: Completed transactions divided by completed and failed transactions; None without any.
     success_rate: float | None
 
 
@@ -61,7 +61,7 @@ class AgentCounts(Record, frozen=True, kw_only=True):
 
 
 class PlatformBalances(Record, frozen=True, kw_only=True):
-    """Total balances by kind of account, all read at the same time."""
+    """Total balances by kind of account, as of the same time."""
 
     wallets: str
     agent_floats: str
@@ -98,7 +98,7 @@ class ProofRecord(Record, frozen=True, kw_only=True):
 
 
 class AuditChainState(Record, frozen=True, kw_only=True):
-    """Last sealed entry of the audit log; `sealed_until` is None before the first."""
+    """Last sealed entry of the audit log; `sealed_until` is None if no entry is sealed."""
 
     sealed_sequence: int
     sealed_until: str | None

@@ -20,7 +20,7 @@ class RefundReceipt(Receipt, frozen=True, kw_only=True):
 
 
 class VerifyCardResponse(Confirmation, frozen=True, kw_only=True):
-    """Card verification result. `balance` is set only if a PIN was verified."""
+    """Card verification result. `balance` is set only for a usable card with a verified PIN."""
 
     is_active: bool
     holder_name: str | None

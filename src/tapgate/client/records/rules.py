@@ -4,7 +4,7 @@ from tapgate.client.records.base import Record
 
 
 class FeeRule(Record, frozen=True, kw_only=True):
-    """Fee rate for amounts up to `up_to`, without an upper bound if that is None."""
+    """Fee rate for amounts up to `up_to`. If this is None, there is no upper bound."""
 
     type: str
     up_to: str | None = None

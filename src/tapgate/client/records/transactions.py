@@ -71,7 +71,7 @@ class TransactionEntries(Record, frozen=True, kw_only=True):
 
 
 class ReplaySummary(Record, frozen=True, kw_only=True):
-    """Number of replays of a request, and the time of the last one."""
+    """Number of replays of a request, and the time of the last replay."""
 
     count: int
     last_at: str | None

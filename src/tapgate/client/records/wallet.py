@@ -33,7 +33,11 @@ class TopUpReceipt(Receipt, frozen=True, kw_only=True):
 
 
 class Quote(Record, frozen=True, kw_only=True):
-    """Cost of a payment. `total` is debited from the sender; `reasons` are error codes."""
+    """Fee and total of a transaction that is not executed.
+
+    `total` would be debited from the sender. `reasons` lists the error codes with which the
+    transaction would currently fail.
+    """
 
     amount: str
     fee_amount: str

@@ -154,7 +154,7 @@ ACTIONS = (
 
 
 class AgentTree(NamedTuple):
-    """Super-agent with its sub-agents. `is_complete` is False if it has more than are loaded."""
+    """Agent with its sub-agents. `is_complete` is False if some sub-agents are not loaded."""
 
     agent: dict[str, Any]
     sub_agents: list[dict[str, Any]]
@@ -162,7 +162,7 @@ class AgentTree(NamedTuple):
 
     @property
     def float_balance(self) -> str:
-        """Total float of the super-agent and the loaded sub-agents."""
+        """Total float of the agent and the loaded sub-agents."""
         agents = (self.agent, *self.sub_agents)
         return str(sum(Decimal(agent["float_balance"]) for agent in agents))
 

@@ -10,7 +10,7 @@ pages = Pages()
 
 _LOGS_PATH = "/api/v1/audit/logs"
 _FILTERS = ("event", "actor_id", "resource_type", "resource_id", "result", "from", "to")
-_NEWEST_LIMIT = 100  # sealing lags by seconds, so one of the newest 100 entries is sealed
+_NEWEST_LIMIT = 100  # sealing takes seconds, so the newest entries usually include a sealed one
 
 
 @pages.get("/console/audit")

@@ -19,7 +19,7 @@ _CHANGE_ACTION: Final = Action(
     name="commission.change",
     endpoint=f"PUT {COMMISSION_RULES_PATH}",
     title="Commission",
-    description="Applies to the next cash-in and cash-out of every agent.",
+    description="Applies to all future cash-ins and cash-outs of every agent.",
     button="Save",
     success_message="Commission updated.",
 )

@@ -160,7 +160,7 @@ async def show_alert(request: PageRequest, id: str) -> Reply[bytes]:
 async def _load_subscriber_details(
     request: PageRequest, subscriber_id: str | None
 ) -> dict[str, Any]:
-    """Load details about the subscriber of an alert; if restricted, only their other alerts."""
+    """Load details about the subscriber of an alert; for a hidden subscriber, only the alerts."""
     names = ("balance", "limits", "history", "alerts")
     if subscriber_id is None:
         return dict.fromkeys(names)

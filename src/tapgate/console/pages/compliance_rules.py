@@ -17,7 +17,7 @@ _ITEM_PATH: Final = f"{RULES_PATH}/{{id}}"
 MAX_RULES: Final = 100
 _SEVERITIES: Final = ("LOW", "MEDIUM", "HIGH", "CRITICAL")
 
-#: action -> effect on a payment that matches the rule
+#: action -> effect on a transaction that matches the rule
 _ACTION_TEXTS: Final = {
     "alert": "allow and alert",
     "review": "hold for review",

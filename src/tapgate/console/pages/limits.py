@@ -70,7 +70,7 @@ def _build_level_action(level: str) -> Action:
 
 ACTIONS = tuple(_build_level_action(level) for level in _LEVELS)
 
-#: The form is a separate page, because a fee has a variable number of steps.
+#: The fee form has its own page, because a fee has a variable number of tiers.
 _FEE_ACTION: Final = Action(
     name="fee.change",
     endpoint=f"PUT {_FEE_PATH}",
@@ -79,15 +79,15 @@ _FEE_ACTION: Final = Action(
     button="Save",
     success_message="Fee updated.",
 )
-_EMPTY_ROWS: Final = 2  # for additional steps
-_MAX_STEPS: Final = 100  # more steps would exceed the maximum number of form fields
-_LAST_STEP: Final = "last"
+_EMPTY_ROWS: Final = 2  # for additional fee tiers
+_MAX_FEE_TIERS: Final = 100  # more tiers would exceed the maximum number of form fields
+_LAST_FEE_TIER: Final = "last"
 
 
 class _FeeForm(NamedTuple):
-    """Contents of the fee form: bounded steps, and the rate for all higher amounts."""
+    """Contents of the fee form: tiers with an upper bound, and the rate for higher amounts."""
 
-    steps: list[tuple[str | None, str | None]]
+    tiers: list[tuple[str | None, str | None]]
     last_rate: str | None
     payer: str | None
     fingerprint: str | None
@@ -107,7 +107,7 @@ async def show_limits(request: PageRequest) -> Reply[bytes]:
         fees=None
         if fees is None
         else {
-            transaction_type: _filter_steps(transaction_type, fees)
+            transaction_type: _filter_fee_tiers(transaction_type, fees)
             for transaction_type in CHARGED_TYPES
         },
         fee_endpoint=_FEE_ACTION.endpoint,
@@ -119,28 +119,28 @@ async def show_limits(request: PageRequest) -> Reply[bytes]:
 
 @pages.get("/console/limits/fees/{type}")
 async def show_fee_form(request: PageRequest, type: str) -> Reply[bytes]:
-    steps = await _load_steps(request, type)
+    tiers = await _load_fee_tiers(request, type)
     return _render_form(
         request,
         type,
         _FeeForm(
-            steps=[(step["up_to"], step["rate"]) for step in steps[:-1]],
-            last_rate=steps[-1]["rate"] if steps else "0",
-            payer=steps[0]["payer"] if steps else None,
-            fingerprint=stale_check.fingerprint(steps),
+            tiers=[(tier["up_to"], tier["rate"]) for tier in tiers[:-1]],
+            last_rate=tiers[-1]["rate"] if tiers else "0",
+            payer=tiers[0]["payer"] if tiers else None,
+            fingerprint=stale_check.fingerprint(tiers),
         ),
     )
 
 
 @pages.post("/console/limits/fees/{type}")
 async def change_fee(request: PageRequest, type: str) -> Reply[bytes]:
-    form, current = _parse_form(request.form), await _load_steps(request, type)
+    form, current = _parse_form(request.form), await _load_fee_tiers(request, type)
     try:
         stale_check.require_unchanged(form.fingerprint, current)
         await request.send(
             "PUT",
             build_path(_FEE_PATH, {"type": type}),
-            {"data": _build_request_steps(type, form)},
+            {"data": _build_request_tiers(type, form)},
         )
     except ApiError as error:
         if error.code is Code.UNAUTHORIZED:
@@ -149,37 +149,38 @@ async def change_fee(request: PageRequest, type: str) -> Reply[bytes]:
     return request.redirect("/console/limits", _FEE_ACTION.success_message)
 
 
-async def _load_steps(request: PageRequest, transaction_type: str) -> list[Any]:
+async def _load_fee_tiers(request: PageRequest, transaction_type: str) -> list[Any]:
     if transaction_type not in CHARGED_TYPES:
         raise ApiError(Code.NOT_FOUND)
     await request.require_access(_FEE_ACTION.endpoint)
-    return _filter_steps(transaction_type, await request.get(_FEES_PATH))
+    return _filter_fee_tiers(transaction_type, await request.get(_FEES_PATH))
 
 
-def _filter_steps(transaction_type: str, fees: Any) -> list[Any]:
-    return [step for step in fees["data"] if step["type"] == transaction_type]
+def _filter_fee_tiers(transaction_type: str, fees: Any) -> list[Any]:
+    return [tier for tier in fees["data"] if tier["type"] == transaction_type]
 
 
 def _parse_form(form: FormData) -> _FeeForm:
     """Parse the fee form. Empty rows are ignored."""
-    steps = [(form.get(f"up_to_{row}"), form.get(f"rate_{row}")) for row in range(_MAX_STEPS)]
+    tiers = [(form.get(f"up_to_{row}"), form.get(f"rate_{row}")) for row in range(_MAX_FEE_TIERS)]
     return _FeeForm(
-        steps=[step for step in steps if any(step)],
-        last_rate=form.get(f"rate_{_LAST_STEP}"),
+        tiers=[tier for tier in tiers if any(tier)],
+        last_rate=form.get(f"rate_{_LAST_FEE_TIER}"),
         payer=form.get("payer"),
         fingerprint=form.get("seen"),
     )
 
 
-def _build_request_steps(transaction_type: str, form: _FeeForm) -> list[dict[str, Any]]:
-    """Return the steps for the API request. Missing values are sent as empty text.
+def _build_request_tiers(transaction_type: str, form: _FeeForm) -> list[dict[str, Any]]:
+    """Return the fee tiers for the API request.
 
-    The API rejects them with an error that names the field.
+    A missing value is sent as an empty string, which the API rejects with an error that names the
+    field.
     """
-    step = {"type": transaction_type, "payer": form.payer or ""}
+    tier = {"type": transaction_type, "payer": form.payer or ""}
     return [
-        *({**step, "up_to": up_to or "", "rate": rate or ""} for up_to, rate in form.steps),
-        {**step, "up_to": None, "rate": form.last_rate or ""},
+        *({**tier, "up_to": up_to or "", "rate": rate or ""} for up_to, rate in form.tiers),
+        {**tier, "up_to": None, "rate": form.last_rate or ""},
     ]
 
 
@@ -187,18 +188,18 @@ def _render_form(
     request: PageRequest, transaction_type: str, form: _FeeForm, error: ApiError | None = None
 ) -> Reply[bytes]:
     field_errors = _map_field_errors(form, error)
-    if error is not None and field_errors:  # the API's own message refers to its field paths
+    if error is not None and field_errors:  # the API's message contains field paths of the API
         error = ApiError(error.code, "Fix the highlighted fields and try again.")
     is_payment = (
         transaction_type in chart.PAYMENT_TYPES
-    )  # their refunds return the fee to the receiver
+    )  # a refund of a payment returns the fee to the receiver
     return request.render(
         "limits/fee.html",
         action=msgspec.structs.replace(_FEE_ACTION, title=f"Fee: {humanize(transaction_type)}"),
         address=request.context.path,
         error=error,
         field_errors=field_errors,
-        steps=[*form.steps, *[(None, None)] * _EMPTY_ROWS],
+        steps=[*form.tiers, *[(None, None)] * _EMPTY_ROWS],
         last_rate=form.last_rate,
         payers=("receiver",) if is_payment else ("sender", "receiver"),
         payer=form.payer,
@@ -207,11 +208,11 @@ def _render_form(
 
 
 def _map_field_errors(form: _FeeForm, error: ApiError | None) -> dict[str, str]:
-    """Map the API's errors, which refer to submitted steps, to the fields of the form."""
+    """Map the API's errors, which refer to submitted fee tiers, to the fields of the form."""
     fields = {} if error is None else (error.details or {}).get("fields", {})
     field_errors = {}
     for path, message in fields.items():
         index, _, name = path.removeprefix("data[").partition("].")
-        is_last = index == str(len(form.steps))
-        field_errors[f"{name}_{_LAST_STEP if is_last else index}"] = message
+        is_last = index == str(len(form.tiers))
+        field_errors[f"{name}_{_LAST_FEE_TIER if is_last else index}"] = message
     return field_errors

@@ -1,6 +1,7 @@
 """Partner list, partner details and actions.
 
-Partners are banks and employers that fund subscribers from their own account on the platform.
+Partners are companies, such as banks and employers, that fund subscribers from their own clearing
+account.
 """
 
 import asyncio
@@ -56,7 +57,7 @@ ACTIONS = (
         endpoint=f"POST {_ITEM_PATH}/suspend",
         title="Suspend this partner?",
         description="Its keys and its webhook stop working immediately, so it can't fund "
-        "customers. The balance stays in place. You can activate the partner again.",
+        "customers. The balance isn't affected. You can activate the partner again.",
         button="Suspend",
         fields=(_REASON,),
         success_message="Partner suspended.",
@@ -135,7 +136,7 @@ async def show_partner(request: PageRequest, id: str) -> Reply[bytes]:
 
 @pages.get("/console/partners/{id}/keys")
 async def list_keys(request: PageRequest, id: str) -> Reply[bytes]:
-    """List all keys of a partner; its own page shows only some of them."""
+    """Render a partner's full list of keys; the partner page is a preview."""
     record, page = await asyncio.gather(
         request.get(build_path(_ITEM_PATH, {"id": id})),
         request.get(build_path(_KEYS_PATH, {"id": id}), request.query.pick("cursor")),

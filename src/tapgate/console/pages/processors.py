@@ -1,7 +1,7 @@
 """Processor list, processor details and actions.
 
-Processors are merchants that accept card payments. They have terminals, signing keys and a
-settlement account.
+Processors are merchants, or payment companies that act for merchants. They have terminals, signing
+keys and a settlement account.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ ACTIONS = (
         endpoint=f"POST {_ITEM_PATH}/suspend",
         title="Suspend this merchant?",
         description="All keys stop working immediately, including terminal keys, so the merchant "
-        "can't accept payments. The balance stays in place. You can activate the merchant again.",
+        "can't accept payments. The balance isn't affected. You can activate the merchant again.",
         button="Suspend",
         fields=(_REASON,),
         success_message="Merchant suspended.",
@@ -122,7 +122,7 @@ ACTIONS = (
         title="Create a signing key for this terminal",
         description="Existing keys keep working until you delete them. To replace a key, create a "
         "new one, switch over, then delete the old one.",
-        button="New key",
+        button="Create key",
         fields=(Field("terminal_id", "Terminal", "hidden"),),
         success_message="Terminal key created",
         result_template="processors/key_created.html",
@@ -189,7 +189,7 @@ async def list_keys(request: PageRequest, id: str) -> Reply[bytes]:
 async def _render_sublist(
     request: PageRequest, id: str, endpoint: str, template: str
 ) -> Reply[bytes]:
-    """Render all terminals or keys of a processor; its own page shows only some of them."""
+    """Render a processor's full list of terminals or keys; the processor page is a preview."""
     record, page = await asyncio.gather(
         request.get(build_path(_ITEM_PATH, {"id": id})),
         request.get(build_path(endpoint, {"id": id}), request.query.pick("cursor")),

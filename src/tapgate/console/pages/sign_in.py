@@ -46,7 +46,7 @@ async def sign_in(request: PageRequest) -> Reply[bytes]:
 async def sign_out(request: PageRequest) -> Reply[bytes]:
     await _end_session(request)
     reply = request.redirect(SIGN_IN_PATH, cookie=session.clear_session(request.context))
-    # Clears what the simulators keep in session storage.
+    # Clears the receipts and chats that the simulators keep in session storage.
     reply.headers = {**reply.headers, "Clear-Site-Data": '"storage"'}
     return reply
 
@@ -56,7 +56,7 @@ async def _end_session(request: PageRequest) -> None:
 
 
 def _get_destination(request: PageRequest) -> str:
-    """Return the page that was requested before the redirect to the sign-in page."""
+    """Return the page to open after sign-in: the page requested before, or the home page."""
     return get_local_path(request.query.get("to") or HOME_PATH)
 
 

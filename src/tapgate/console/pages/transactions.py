@@ -85,7 +85,10 @@ async def show_transaction(request: PageRequest, id: str) -> Reply[bytes]:
 
 
 def _redirect_to_subscriber(request: PageRequest, error: ApiError) -> Reply[bytes]:
-    """Redirect to the restricted subscriber's page, where a one-time code grants access."""
+    """Redirect to the restricted subscriber's page, where a one-time code grants access.
+
+    Any other error is raised again.
+    """
     user_id = request.query.get("user_id") or ""
     if error.code is not Code.OTP_REQUIRED or not user_id.startswith(ids.SUBSCRIBER):
         raise error

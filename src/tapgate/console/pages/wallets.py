@@ -50,7 +50,7 @@ ACTIONS = (
         name="wallet.top_up",
         endpoint="POST /api/v1/wallet/fund-from-partner",
         title="Top up from partner",
-        description="Debits the partner's account. Duplicate references are ignored.",
+        description="Debits the partner's account. Each reference can be used only once.",
         button="Top up from partner",
         fields=(
             _SUBSCRIBER,
