@@ -10,10 +10,10 @@ XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
 async def test_subscriber_names_are_escaped(ada: ConsoleClient, harness: Harness) -> None:
-    person = await harness.create_subscriber(
+    subscriber = await harness.create_subscriber(
         first_name=XSS_PAYLOAD, last_name='"><img src=x onerror=alert(1)>'
     )
-    for path in ("/console/subscribers", f"/console/subscribers/{person['id']}"):
+    for path in ("/console/subscribers", f"/console/subscribers/{subscriber['id']}"):
         response = await ada.get(path)
         assert response.status_code == 200
         assert "&lt;script&gt;alert(1)" in response.text
@@ -23,17 +23,17 @@ async def test_subscriber_names_are_escaped(ada: ConsoleClient, harness: Harness
 async def test_block_shows_the_reason_and_a_second_block_shows_an_error(
     ada: ConsoleClient, harness: Harness
 ) -> None:
-    person = await harness.create_subscriber()
-    page = f"/console/subscribers/{person['id']}"
+    subscriber = await harness.create_subscriber()
+    page = f"/console/subscribers/{subscriber['id']}"
     await ada.get_page_text(page)
     response = await ada.submit_action(
-        "subscriber.block", {"reason": "Lost the phone"}, id=person["id"]
+        "subscriber.block", {"reason": "Lost the phone"}, id=subscriber["id"]
     )
     assert response.headers["HX-Redirect"] == page
     text = await ada.get_page_text(page)
     assert "Customer blocked." in text and "Reason: Lost the phone" in text
     second_response = await ada.post_partial(
-        f"/console/actions/subscriber.block?id={person['id']}", {"reason": "Once more"}
+        f"/console/actions/subscriber.block?id={subscriber['id']}", {"reason": "Once more"}
     )
     assert second_response.status_code == 200 and 'role="alert"' in second_response.text
     assert "Once more" in second_response.text, "the form keeps its input"
@@ -54,12 +54,14 @@ async def test_stale_form_does_not_overwrite_another_admins_change(
     ada: ConsoleClient, console_clients: ConsoleClients, harness: Harness
 ) -> None:
     """A form submits all fields, so a stale one would restore old values of unchanged fields."""
-    person = await harness.create_subscriber(first_name="Aminata", address="Kissy Road")
-    action_url = f"/console/actions/subscriber.update?id={person['id']}"
+    subscriber = await harness.create_subscriber(first_name="Aminata", address="Kissy Road")
+    action_url = f"/console/actions/subscriber.update?id={subscriber['id']}"
     form = (await ada.get_partial(action_url)).text
     fingerprint = dict(re.findall(r'name="(seen)" value="([^"]+)"', form))
     other = await console_clients.create_signed_in("S")
-    await other.submit_action("subscriber.update", {"address": "Wilkinson Road"}, id=person["id"])
+    await other.submit_action(
+        "subscriber.update", {"address": "Wilkinson Road"}, id=subscriber["id"]
+    )
     stale_form = {**fingerprint, "first_name": "Amie", "address": "Kissy Road"}
     for _ in range(2):  # resubmitting does not bypass the check
         response = await ada.post_partial(action_url, stale_form)
@@ -68,20 +70,24 @@ async def test_stale_form_does_not_overwrite_another_admins_change(
         )
         assert dict(re.findall(r'name="(seen)" value="([^"]+)"', response.text)) == fingerprint
     record = await harness.client.get(
-        f"/api/v1/subscribers/{person['id']}", auth=harness.get_service_auth()
+        f"/api/v1/subscribers/{subscriber['id']}", auth=harness.get_service_auth()
     )
     assert record.json()["address"] == "Wilkinson Road"
-    response = await ada.submit_action("subscriber.update", {"first_name": "Amie"}, id=person["id"])
+    response = await ada.submit_action(
+        "subscriber.update", {"first_name": "Amie"}, id=subscriber["id"]
+    )
     assert "HX-Redirect" in response.headers
 
 
 async def test_blank_field_keeps_its_value_and_the_form_explains_it(
     ada: ConsoleClient, harness: Harness
 ) -> None:
-    person = await harness.create_subscriber(email="aminata@example.com")
-    form = await ada.get_page_text(f"/console/actions/subscriber.update?id={person['id']}")
-    await ada.submit_action("subscriber.update", {"email": ""}, id=person["id"])
-    assert "aminata@example.com" in await ada.get_page_text(f"/console/subscribers/{person['id']}")
+    subscriber = await harness.create_subscriber(email="aminata@example.com")
+    form = await ada.get_page_text(f"/console/actions/subscriber.update?id={subscriber['id']}")
+    await ada.submit_action("subscriber.update", {"email": ""}, id=subscriber["id"])
+    assert "aminata@example.com" in await ada.get_page_text(
+        f"/console/subscribers/{subscriber['id']}"
+    )
     assert "Fields you leave blank keep their current value." in form
 
 

@@ -30,7 +30,7 @@ def build_environ(folder: Path, **variables: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def run_messenger(folder: Path, *command: str, **variables: str) -> Iterator[list[str]]:
-    """Run a command until it is ready, yield its output, and require a clean stop on SIGTERM."""
+    """Start a command, yield its output when it is ready, and require a clean stop on SIGTERM."""
     with subprocess.Popen(
         [TAPGATE_EXECUTABLE, *command],
         env=build_environ(folder, **variables),
