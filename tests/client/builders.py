@@ -1,4 +1,4 @@
-"""Clients of the whole gateway application, without a socket in between."""
+"""In-process clients of the complete gateway, without sockets."""
 
 import asyncio
 
@@ -19,12 +19,12 @@ from tapgate.gateway import create_app
 
 GATEWAY_URL = "http://gateway"
 
-#: The real retry rules without delays.
+#: The default retry policy without backoff delays.
 NO_BACKOFF = RetryPolicy(initial_delay=0.0, max_delay=0.0)
 
 
 class ThreadBridgeTransport(httpx2.BaseTransport):
-    """Forwards a thread's request to an application that runs in an event loop."""
+    """Sync transport that forwards requests to an application in another thread's event loop."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, transport: httpx2.AsyncBaseTransport

@@ -1,4 +1,4 @@
-"""Real HTTP server in front of the real gateway that does not always respond."""
+"""HTTP server in front of the gateway that can drop requests, drop responses or hang."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import httpx2
 
 #: How a request is handled: forward it; drop it before the gateway receives it; forward it and drop
-#: the response; never respond.
+#: the response; neither forward it nor respond.
 SERVE, DROP, SERVE_AND_DROP, HANG = "serve", "drop", "serve and drop", "hang"
 
 
@@ -20,7 +20,7 @@ class ReceivedRequest(NamedTuple):
 
 
 class FlakyServer:
-    """Handles requests according to `behaviors`, in order, then forwards all further ones.
+    """Handles each request by the next of `behaviors`, or forwards it if none is left.
 
     A behavior may also be a complete response, as bytes.
     """
@@ -96,7 +96,7 @@ def build_response(status: int, body: str = "", *more: str) -> bytes:
 
 
 def build_error_response(status: int, code: str, *more: str) -> bytes:
-    return build_response(status, f'{{"error": "No", "code": "{code}"}}', *more)
+    return build_response(status, f'{{"error": "Request failed", "code": "{code}"}}', *more)
 
 
 UNAVAILABLE_RESPONSE = build_error_response(503, "SERVICE_UNAVAILABLE", "Retry-After: 0")

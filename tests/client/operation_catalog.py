@@ -1,4 +1,4 @@
-"""Every operation of the client, described with sample arguments."""
+"""All methods of the client, with sample arguments to build their operations."""
 
 import inspect
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ _SAMPLE_VALUES: dict[Any, Any] = {
 
 
 class RecordingTransport:
-    """Transport that sends nothing: a call returns its own operation."""
+    """Transport that sends nothing and returns the operation, for a list that of one page."""
 
     def send(self, operation: Operation[Any], /) -> Operation[Any]:
         return operation
@@ -62,7 +62,7 @@ class ClientMethod(msgspec.Struct, frozen=True):
         return built
 
     def sample_arguments(self, *, include_optional: bool = True) -> Iterator[dict[str, Any]]:
-        """Yield sets of arguments that cover every type each parameter accepts."""
+        """Yield argument sets that together cover every type that each parameter accepts."""
         types = get_type_hints(self.describe)
         values_by_name = {
             name: _sample_values(types[name])

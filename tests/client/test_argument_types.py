@@ -40,7 +40,7 @@ def test_amount_must_be_finite(amount: str) -> None:
         encoding.encode_amount(Decimal(amount))
 
 
-def test_dates_and_datetimes_are_encoded_in_utc_and_need_a_time_zone() -> None:
+def test_datetimes_are_encoded_in_utc_and_require_a_time_zone_unlike_dates() -> None:
     assert (
         encoding.encode_date(date(2026, 1, 31))
         == encoding.encode_date("2026-01-31")

@@ -1,4 +1,4 @@
-"""Every operation called against the gateway: requests are accepted and responses are decoded."""
+"""Every client operation gets a response from the gateway that the client can decode."""
 
 import io
 from datetime import timedelta
@@ -26,7 +26,7 @@ Image.new("RGB", (64, 64), "white").save(PNG, "PNG")
 
 @pytest.fixture
 def called_operations(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Collect the names of the operations that got a response."""
+    """Return a set that collects the names of the operations that got a response."""
     called = set()
     send = AsyncTransport.send
 
@@ -95,7 +95,7 @@ async def call_admin_operations(client_factory: ClientFactory, admin: AsyncTapga
 async def call_subscriber_operations(
     client_factory: ClientFactory, admin: AsyncTapgateClient, third_party: AsyncTapgateClient
 ) -> dict[str, str]:
-    """Register two subscribers with a card each."""
+    """Call the subscriber and card operations; return the IDs of two subscribers with cards."""
     uploaded = await admin.cards.upload(b"Serial No.,MAC Address\nTAP-A,\nTAP-B,\nTAP-C,\nTAP-A,\n")
     assert (uploaded.created, uploaded.skipped + len(uploaded.errors)) == (3, 1)
     people = {}
@@ -160,8 +160,8 @@ async def call_subscriber_operations(
     )
     documents = [document async for document in admin.subscribers.list_kyc_documents(subscriber_id)]
     assert [document.document_id for document in documents] == [added.document_id]
-    picture = await admin.subscribers.get_kyc_document(subscriber_id, added.document_id)
-    assert picture.media_type.startswith("image/") and picture.content
+    document = await admin.subscribers.get_kyc_document(subscriber_id, added.document_id)
+    assert document.media_type.startswith("image/") and document.content
     await call_restricted_operations(client_factory, admin, people["b"])
     return people
 
@@ -343,7 +343,7 @@ async def call_compliance_operations(
     assert await admin.fee_rules.replace(fees.data) == fees
     commissions = await admin.commission_rules.get()
     assert await admin.commission_rules.replace(commissions.data) == commissions
-    payment_fees = [step for step in fees.data if step.type == "pos_payment"]
+    payment_fees = [tier for tier in fees.data if tier.type == "pos_payment"]
     assert await admin.fee_rules.replace_type("pos_payment", payment_fees) == fees
     level = await admin.account_rules.get(3)
     updated = await admin.account_rules.update(3, requirements=["passport"])

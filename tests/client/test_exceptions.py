@@ -1,4 +1,4 @@
-"""Exceptions by error code: one class per code, derived from the class of its status."""
+"""Exceptions: one class per error code, derived from the class for declines or its status."""
 
 import pickle
 import re
@@ -17,7 +17,9 @@ DECLINES = set(re.findall(r"### (\w+)\n\n\*\*\d+\*\* · `request_id`: consumed",
 
 
 def build_error(code: str, status: int = 400, **details: object) -> ErrorResponse:
-    return ErrorResponse(status=status, code=code, error="No", details=details, request_id="r-1")
+    return ErrorResponse(
+        status=status, code=code, error="Request failed", details=details, request_id="r-1"
+    )
 
 
 @pytest.mark.parametrize("code", TABLE)
@@ -35,7 +37,7 @@ def test_every_error_code_has_its_exception_class(code: Code) -> None:
     assert isinstance(error, exceptions.TransactionDeclinedError) == (code in DECLINES)
 
 
-def test_documentation_marks_declines() -> None:
+def test_documentation_marks_declines_as_consuming_the_request_id() -> None:
     assert {"INSUFFICIENT_FUNDS", "DAILY_LIMIT_EXCEEDED", "CARD_NOT_ACTIVE"} < DECLINES
 
 

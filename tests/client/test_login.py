@@ -52,11 +52,11 @@ async def test_client_logs_in_again_after_the_session_ended(
 ) -> None:
     await gateway.admin.logout()
     assert (await gateway.admin.get_current_user()).email == EMAIL
-    # The refresh token belongs to the session that ended.
+    # The refresh is rejected because the session of the refresh token has ended.
     assert list_requests(flaky_server) == ["login", "logout", "me", "refresh", "login", "me"]
 
 
-async def test_expiring_token_is_refreshed_once(
+async def test_concurrent_requests_refresh_an_expired_token_once(
     gateway: AsyncTapgateClient, flaky_server: FlakyServer
 ) -> None:
     await gateway.admin.get_current_user()
@@ -66,7 +66,7 @@ async def test_expiring_token_is_refreshed_once(
     assert list_requests(flaky_server).count("login") == 1
 
 
-async def test_refresh_token_is_never_sent_twice(
+async def test_refresh_token_is_not_sent_again_after_a_lost_response(
     gateway: AsyncTapgateClient, flaky_server: FlakyServer
 ) -> None:
     await gateway.admin.get_current_user()

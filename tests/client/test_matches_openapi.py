@@ -1,4 +1,4 @@
-"""The client matches the declared API: every operation and every field, and no others."""
+"""The client has the operations and fields of the declared API, except for listed omissions."""
 
 from itertools import chain
 from types import UnionType
@@ -60,7 +60,7 @@ def test_every_endpoint_has_one_operation_or_a_documented_omission() -> None:
 
 
 def get_body_type(endpoint: Endpoint) -> Any:
-    """Return the struct of a body, or `bytes` for a file."""
+    """Return the struct of a JSON body, `bytes` for a file, or None without a body."""
     schema = endpoint.body_schema
     return endpoint.body_type if schema is None or isinstance(schema, dict) else schema
 

@@ -26,7 +26,7 @@ from tapgate.client.records.admin import Tokens
 from tapgate.client.records.processors import SigningKeyWithSecret
 
 SECRET = "s3cr3t"
-#: Not just four digits, which could also occur in a port or in a request ID.
+#: Longer than a real PIN, because four digits could also occur in a port or a request ID.
 PIN = "pin-8352-of-ada"
 
 
@@ -86,7 +86,7 @@ async def test_errors_and_logs_contain_no_secret(
         secret = ServiceSecret("messenger", SECRET)
         async with AsyncTapgateClient(server.url, secret, retries=NO_RETRIES) as gateway:
             try:
-                text.append(repr(await send_request(gateway)))  # a file may have any content
+                text.append(repr(await send_request(gateway)))
             except TapgateError as error:
                 text += [
                     str(error),
@@ -100,7 +100,7 @@ async def test_errors_and_logs_contain_no_secret(
 
 
 def format_exception_chain(error: BaseException) -> list[str]:
-    """Return the messages of an exception and its causes as in a traceback, without code."""
+    """Return the messages of an exception and of its context chain, without source code."""
     return list(traceback.TracebackException.from_exception(error).format_exception_only()) + (
         [] if error.__context__ is None else format_exception_chain(error.__context__)
     )

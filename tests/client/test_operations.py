@@ -28,7 +28,9 @@ async def test_subscriber_is_registered_found_and_verified_by_pin(
     assert (await gateway.account_rules.get(1)).kyc_level == 1
 
 
-async def test_transfer_replay_card_block_and_statement(client_factory: ClientFactory) -> None:
+async def test_service_can_transfer_replay_block_a_card_and_create_a_statement(
+    client_factory: ClientFactory,
+) -> None:
     gateway, harness = client_factory.create_for_service(), client_factory.harness
     sender = await harness.create_subscriber(balance="1000")
     serial = await harness.create_card((await harness.create_subscriber())["id"])

@@ -1,4 +1,4 @@
-"""Retries, and the effect on money when responses are lost."""
+"""Retries over HTTP: money moves once even if requests or responses are lost."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -54,7 +54,7 @@ async def gateway(
 
 
 class TransferProbe:
-    """A transfer of 100 from one subscriber to another."""
+    """The request of a transfer of 100, and a count of the transfers that were executed."""
 
     def __init__(self, client_factory: ClientFactory, sender_id: str, serial: str) -> None:
         self._client_factory = client_factory
@@ -67,7 +67,7 @@ class TransferProbe:
         }
 
     async def count_transfers(self) -> int:
-        """Return how many times the money was sent."""
+        """Return the number of P2P transfers of the sender."""
         transactions = self._client_factory.create_for_service().transactions.list(
             user_id=self._sender_id
         )
@@ -99,7 +99,7 @@ async def transfer_probe(client_factory: ClientFactory) -> TransferProbe:
         [SERVE_AND_DROP, build_error_response(429, "RATE_LIMITED", "Retry-After: 0")],
     ],
 )
-async def test_payment_with_a_lost_response_is_made_once(
+async def test_transfer_with_a_lost_response_is_executed_once(
     gateway: AsyncTapgateClient,
     flaky_server: FlakyServer,
     transfer_probe: TransferProbe,
@@ -124,7 +124,7 @@ async def test_payment_with_a_lost_response_is_made_once(
         [build_response(503)],
     ],
 )
-async def test_payment_that_did_not_arrive_is_retried(
+async def test_transfer_that_was_not_executed_is_retried(
     gateway: AsyncTapgateClient,
     flaky_server: FlakyServer,
     transfer_probe: TransferProbe,
@@ -136,7 +136,7 @@ async def test_payment_that_did_not_arrive_is_retried(
     assert await transfer_probe.count_transfers() == 1
 
 
-async def test_sync_client_retries_a_payment_too(
+async def test_transfer_retried_by_the_sync_client_is_executed_once(
     client_factory: ClientFactory, flaky_server: FlakyServer, transfer_probe: TransferProbe
 ) -> None:
     flaky_server.behaviors = [SERVE_AND_DROP, UNAVAILABLE_RESPONSE]
@@ -181,7 +181,7 @@ async def test_unknown_outcome_reports_the_request_id_to_retry_with(
 async def test_503_of_a_proxy_leaves_the_outcome_unknown(
     gateway: AsyncTapgateClient, flaky_server: FlakyServer, transfer_probe: TransferProbe
 ) -> None:
-    """Proxies also return 503 when they lose the connection to the gateway during its response."""
+    """A proxy may return 503 after it has forwarded the request and lost the connection."""
     flaky_server.behaviors = [build_response(503, "upstream reset before headers")] * 4
     with pytest.raises(OutcomeUnknownError):
         await gateway.wallet.transfer_p2p(**transfer_probe.request)
@@ -221,7 +221,7 @@ REGISTRATION = {"first_name": "Aminata", "last_name": "Kamara", "pin": PIN}
         [UNAVAILABLE_RESPONSE, UNAVAILABLE_RESPONSE, DROP],
     ],
 )
-async def test_other_write_is_not_retried_when_it_may_have_been_executed(
+async def test_non_idempotent_write_is_not_retried_if_it_may_have_been_executed(
     gateway: AsyncTapgateClient,
     flaky_server: FlakyServer,
     client_factory: ClientFactory,
@@ -235,7 +235,7 @@ async def test_other_write_is_not_retried_when_it_may_have_been_executed(
     assert len(flaky_server.requests) == len(behaviors)
 
 
-async def test_other_write_is_retried_when_it_was_not_executed(
+async def test_non_idempotent_write_is_retried_if_it_was_not_executed(
     gateway: AsyncTapgateClient, flaky_server: FlakyServer, client_factory: ClientFactory
 ) -> None:
     flaky_server.behaviors = [
@@ -265,7 +265,7 @@ async def test_read_is_retried_after_any_failure(
         await gateway.account_rules.get(1)
 
 
-async def test_payment_is_retried_after_a_timeout(
+async def test_transfer_is_retried_after_a_timeout(
     client_factory: ClientFactory, flaky_server: FlakyServer, transfer_probe: TransferProbe
 ) -> None:
     flaky_server.behaviors = [HANG]
@@ -276,7 +276,7 @@ async def test_payment_is_retried_after_a_timeout(
     assert await transfer_probe.count_transfers() == 1
 
 
-async def test_delete_retried_after_a_lost_response_succeeds_although_the_key_is_gone(
+async def test_delete_retried_after_a_lost_response_succeeds_despite_the_404(
     client_factory: ClientFactory, flaky_server: FlakyServer
 ) -> None:
     token = client_factory.get_token(await client_factory.harness.create_admin())
@@ -290,7 +290,7 @@ async def test_delete_retried_after_a_lost_response_succeeds_although_the_key_is
 
 
 @pytest.mark.parametrize("effect", ["reads", "moves", "acts"])
-async def test_refused_connection_is_not_an_unknown_outcome(effect: str) -> None:
+async def test_refused_connection_raises_a_connection_error_for_every_effect(effect: str) -> None:
     async with AsyncTapgateClient(f"http://127.0.0.1:{free_port()}", retries=NO_BACKOFF) as gateway:
         calls: dict[str, Callable[[], Any]] = {
             "reads": gateway.health,
@@ -320,7 +320,7 @@ async def test_every_attempt_has_a_new_signature(
     assert len({request.headers["x-signature"] for request in flaky_server.requests}) == 3
 
 
-async def test_long_retry_after_is_left_to_the_caller(
+async def test_retry_after_beyond_the_retry_budget_is_raised_to_the_caller(
     gateway: AsyncTapgateClient, flaky_server: FlakyServer
 ) -> None:
     flaky_server.behaviors = [build_error_response(429, "RATE_LIMITED", "Retry-After: 3600")]
@@ -339,7 +339,7 @@ async def test_long_retry_after_is_left_to_the_caller(
         build_response(404, "no Ada"),
     ],
 )
-async def test_response_of_another_server_is_unexpected(
+async def test_response_of_another_server_raises_an_error_that_does_not_quote_it(
     gateway: AsyncTapgateClient, flaky_server: FlakyServer, received: bytes
 ) -> None:
     flaky_server.behaviors = [received]

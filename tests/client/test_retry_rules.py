@@ -15,15 +15,15 @@ MAX_ATTEMPTS = 4
 
 
 def build_error_response(status: int, code: str) -> httpx2.Response:
-    return httpx2.Response(status, json={"error": "No", "code": code})
+    return httpx2.Response(status, json={"error": "Request failed", "code": code})
 
 
-CONNECT_ERRORS = [httpx2.ConnectError("refused"), httpx2.ConnectTimeout("late")]
+CONNECT_ERRORS = [httpx2.ConnectError("refused"), httpx2.ConnectTimeout("timed out")]
 LOST_RESPONSE_ERRORS = [
-    httpx2.ReadError("cut"),
-    httpx2.ReadTimeout("late"),
-    httpx2.RemoteProtocolError("cut"),
-    httpx2.WriteError("cut"),
+    httpx2.ReadError("connection reset"),
+    httpx2.ReadTimeout("timed out"),
+    httpx2.RemoteProtocolError("connection closed"),
+    httpx2.WriteError("connection reset"),
     build_error_response(500, "INTERNAL_ERROR"),
     httpx2.Response(502, text="<html>"),
     httpx2.Response(504),
@@ -65,7 +65,7 @@ def build_test_operation(effect: Effect) -> Operation[Confirmation]:
 def run_operation(
     effect: Effect, outcomes: list[StepResult]
 ) -> tuple[Confirmation | TapgateError, list[StepResult], list[httpx2.Request]]:
-    """Return the result for the caller, the outcomes consumed and the requests sent."""
+    """Run an operation; return its result or error, the outcomes received and the requests sent."""
     flow = RequestFlow(
         "http://gateway",
         ServiceSecret("messenger", "secret"),
@@ -87,15 +87,15 @@ def run_operation(
                 received.append(step_result)
             else:
                 assert isinstance(step, Sleep)
-    except StopIteration as end:
-        response: Confirmation = end.value
+    except StopIteration as stop:
+        response: Confirmation = stop.value
         return response, received, sent
     except TapgateError as error:
         return error, received, sent
 
 
 @given(effects, outcomes)
-def test_write_that_may_have_been_executed_is_not_repeated_unless_safe(
+def test_non_idempotent_operation_is_not_retried_after_a_lost_response(
     effect: Effect, outcomes: list[StepResult]
 ) -> None:
     _, received, _ = run_operation(effect, outcomes)
@@ -116,7 +116,7 @@ def test_write_outcome_is_unknown_when_a_response_was_lost_and_no_final_one_foll
 
 
 @given(effects, outcomes)
-def test_final_response_ends_the_attempts(effect: Effect, outcomes: list[StepResult]) -> None:
+def test_final_response_is_not_retried(effect: Effect, outcomes: list[StepResult]) -> None:
     returned, received, _ = run_operation(effect, outcomes)
     assert not any(
         outcome in FINAL_RESPONSES or outcome in AUTH_ERRORS for outcome in received[:-1]
@@ -128,7 +128,9 @@ def test_final_response_ends_the_attempts(effect: Effect, outcomes: list[StepRes
 
 
 @given(effects, outcomes)
-def test_every_attempt_sends_the_same_request(effect: Effect, outcomes: list[StepResult]) -> None:
+def test_every_attempt_sends_the_same_body_and_request_id(
+    effect: Effect, outcomes: list[StepResult]
+) -> None:
     _, _, sent = run_operation(effect, outcomes)
     assert 1 <= len(sent) <= MAX_ATTEMPTS
     assert {request.content for request in sent} == {msgspec.json.encode({"amount": "1"})}

@@ -67,7 +67,7 @@ def post_events(receive: Any, secret: str) -> tuple[int, int]:
         return receive(headers, body), receive(headers, body + b" ")
 
 
-def test_page_shows_both_modes_and_every_credential() -> None:
+def test_page_mentions_the_async_client_and_every_credential() -> None:
     names = "ApiKey Login AccessToken PosKey PartnerKey ServiceSecret AsyncTapgateClient"
     for name in names.split():
         assert name in DOCUMENT

@@ -36,7 +36,7 @@ def build_test_operation(
 
 
 class SignatureCheckApp(AsgiApp):
-    """The gateway's authentication alone, under any path."""
+    """Application that only authenticates requests, on any path."""
 
     def __init__(self, client_factory: ClientFactory) -> None:
         self._authenticator = client_factory.services.authenticator

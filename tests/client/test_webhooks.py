@@ -21,7 +21,7 @@ def build_headers(secret: str = SECRET, *, now: datetime | None = None) -> dict[
     return model.build_headers(1 << 58, [secret], BODY, now or system_clock())
 
 
-def test_event_of_the_gateway_is_verified_and_decoded() -> None:
+def test_gateway_event_is_verified_and_decoded() -> None:
     event = webhooks.verify(SECRET, build_headers(), BODY)
     assert (event.type, event.data) == ("card.linked", {"serial": "TAP-1"})
     assert event.id == build_headers()["webhook-id"]
@@ -50,7 +50,7 @@ def test_event_is_verified_against_several_secrets() -> None:
 
 
 @pytest.mark.parametrize("index", [0, 1])
-def test_both_signatures_of_a_rotation_verify(index: int) -> None:
+def test_old_and_new_secret_both_verify_during_rotation(index: int) -> None:
     new, old = signing.new_standard_secret(), signing.new_standard_secret()
     sent = model.build_headers(1 << 58, [new, old], BODY, system_clock())
     assert sent["webhook-signature"].count("v1,") == 2
@@ -61,7 +61,7 @@ NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("seconds", [-300, 300])
-def test_clock_difference_of_five_minutes_is_accepted(seconds: int) -> None:
+def test_clock_skew_of_five_minutes_is_accepted(seconds: int) -> None:
     sent = build_headers(now=NOON + timedelta(seconds=seconds))
     assert webhooks.verify(SECRET, sent, BODY, clock=lambda: NOON).type == "card.linked"
 
@@ -80,7 +80,7 @@ def test_default_clock_is_the_system_clock() -> None:
 
 @pytest.mark.parametrize("name", ["webhook-id", "webhook-timestamp", "webhook-signature"])
 @pytest.mark.parametrize("value", [None, "", "0", "é", "v1,", "99999999999"])
-def test_altered_header_is_rejected(name: str, value: str | None) -> None:
+def test_missing_or_altered_header_is_rejected(name: str, value: str | None) -> None:
     sent = build_headers() | ({} if value is None else {name: value})
     if value is None:
         del sent[name]
@@ -106,7 +106,7 @@ def test_signed_body_that_is_not_an_event_is_rejected() -> None:
             webhooks.verify(SECRET, sent, body)
 
 
-async def test_partner_webhook_pays_once(client_factory: ClientFactory) -> None:
+async def test_replayed_partner_webhook_credits_once(client_factory: ClientFactory) -> None:
     admin = await client_factory.create_for_admin()
     partner = await admin.partners.create(name="Bank", overdraft_limit="1000")
     subscriber = await client_factory.harness.create_subscriber()

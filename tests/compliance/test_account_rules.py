@@ -35,7 +35,7 @@ async def get_rule(harness: Harness, level: str = "1") -> dict[str, Any]:
     return rule
 
 
-async def test_default_limits(harness: Harness) -> None:
+async def test_new_installation_has_the_default_limits(harness: Harness) -> None:
     assert await get_rule(harness) == LEVEL_1_RULE
     assert list(await get_rule(harness)) == list(LEVEL_1_RULE)
     assert (await get_rule(harness, "2"))["max_balance"] == "2000000.00"
@@ -50,7 +50,7 @@ async def test_unknown_level_is_not_found(harness: Harness) -> None:
             assert (response.status_code, response.json()["code"]) == (404, "RULE_NOT_FOUND")
 
 
-async def test_limits_are_readable_by_all_roles_and_changed_only_by_system_admins(
+async def test_all_roles_can_read_limits_but_only_system_admins_can_change_them(
     harness: Harness,
 ) -> None:
     readers = [await harness.create_api_key("subscribers:read"), harness.get_service_auth()]
@@ -95,7 +95,7 @@ async def test_update_changes_the_given_fields_and_keeps_the_rest(harness: Harne
     }
 
 
-async def test_update_without_changes_writes_nothing(harness: Harness) -> None:
+async def test_update_that_changes_nothing_is_not_audited(harness: Harness) -> None:
     bodies: list[dict[str, Any]] = [{}, LEVEL_1_RULE, {"kyc_level": 3}, {"max_balance": "500000"}]
     for body in bodies:
         assert (await put_rule(harness, body)).json() == LEVEL_1_RULE
@@ -119,7 +119,7 @@ async def test_daily_and_monthly_limit_can_be_equal(harness: Harness) -> None:
     assert response.status_code == 200
 
 
-async def test_invalid_field_is_named(harness: Harness) -> None:
+async def test_invalid_field_is_named_in_the_error(harness: Harness) -> None:
     bodies: list[tuple[dict[str, Any], int, str]] = [
         ({"max_balance": 500000}, 400, "max_balance"),
         ({"max_balance": "0"}, 422, "max_balance"),
@@ -140,13 +140,13 @@ async def test_invalid_field_is_named(harness: Harness) -> None:
     assert await get_rule(harness) == LEVEL_1_RULE
 
 
-async def test_other_currency_is_rejected(harness: Harness) -> None:
+async def test_unsupported_currency_is_rejected(harness: Harness) -> None:
     response = await put_rule(harness, {"currency": "EUR", "max_balance": "7"})
     assert (response.status_code, response.json()["code"]) == (422, "CURRENCY_NOT_SUPPORTED")
     assert await get_rule(harness) == LEVEL_1_RULE
 
 
-async def test_changed_limit_applies_to_the_next_payment(
+async def test_changed_limit_applies_to_the_next_transaction(
     harness: Harness, services: Services
 ) -> None:
     payer, payee = await harness.create_subscriber(balance="100"), await harness.create_subscriber()

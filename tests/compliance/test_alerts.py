@@ -71,7 +71,7 @@ async def test_alert_with_only_required_fields_is_created(harness: Harness) -> N
     assert (entry["actor"]["type"], entry["actor"]["id"]) == ("service", "messenger")
 
 
-async def test_repeated_alert_for_a_rule_and_subject_increments_its_occurrences(
+async def test_repeated_alert_for_a_rule_and_subscriber_increments_its_occurrences(
     harness: Harness,
 ) -> None:
     subscriber = await harness.create_subscriber()
@@ -83,8 +83,8 @@ async def test_repeated_alert_for_a_rule_and_subject_increments_its_occurrences(
     alert = repeat.json()["alert"]
     assert (alert["id"], alert["occurrences"], alert["severity"]) == (first["id"], 2, "CRITICAL")
     assert alert["details"] == {"seen": "thrice"}
-    milder = (await post_alert(harness, **subject, severity="LOW")).json()["alert"]
-    assert (milder["occurrences"], milder["severity"]) == (3, "CRITICAL")
+    lower_severity = (await post_alert(harness, **subject, severity="LOW")).json()["alert"]
+    assert (lower_severity["occurrences"], lower_severity["severity"]) == (3, "CRITICAL")
     await harness.client.post(
         f"{ALERTS_URL}/{first['id']}/investigate", auth=await harness.create_admin("C")
     )
@@ -102,7 +102,7 @@ async def test_alerts_without_both_rule_and_subscriber_are_not_merged(harness: H
         )["id"]
 
 
-async def test_concurrent_alerts_for_a_rule_and_subject_are_merged(harness: Harness) -> None:
+async def test_concurrent_alerts_for_a_rule_and_subscriber_are_merged(harness: Harness) -> None:
     subscriber = await harness.create_subscriber()
     rule = (await get_rules_by_name(harness))["Large amount"]
     responses = await asyncio.gather(
@@ -116,7 +116,7 @@ async def test_concurrent_alerts_for_a_rule_and_subject_are_merged(harness: Harn
     assert alert["occurrences"] == 20
 
 
-async def test_alerts_from_rules_and_clients_about_a_subject_are_merged(
+async def test_alerts_from_rules_and_clients_for_a_rule_and_subscriber_are_merged(
     harness: Harness,
 ) -> None:
     await update_rule(harness, "Large amount", threshold="10", action="alert")
@@ -151,7 +151,7 @@ async def test_referenced_records_must_exist(harness: Harness) -> None:
     assert await list_alerts(harness) == []
 
 
-async def test_invalid_field_is_named(harness: Harness) -> None:
+async def test_invalid_field_is_named_in_the_error(harness: Harness) -> None:
     bodies: list[tuple[dict[str, Any], int, str]] = [
         ({"details": {}}, 400, "alert_type"),
         ({"alert_type": "X"}, 400, "details"),
@@ -166,7 +166,7 @@ async def test_invalid_field_is_named(harness: Harness) -> None:
         assert list(response.json()["details"]["fields"]) == [field]
 
 
-async def test_alerts_are_filtered_and_paged(harness: Harness) -> None:
+async def test_alerts_are_filtered_and_paginated(harness: Harness) -> None:
     subscriber = await harness.create_subscriber(balance="10")
     recipient = await harness.create_subscriber()
     transfer_id = await submit_and_get_id(
@@ -201,7 +201,7 @@ async def test_alerts_are_filtered_and_paged(harness: Harness) -> None:
 async def test_alerts_about_restricted_subscribers_are_masked_and_can_be_resolved(
     harness: Harness,
 ) -> None:
-    """Resolving needs no access code, which would go to the phone under investigation."""
+    """No access code is needed: it would be sent to the phone of the investigated subscriber."""
     restricted, other = (
         await harness.create_restricted_subscriber(balance="50"),
         await harness.create_subscriber(),
@@ -298,7 +298,7 @@ async def test_resolved_alert_cannot_be_resolved_or_investigated_again(harness: 
     assert entry["result"] == "success"
 
 
-async def test_invalid_resolution_field_is_named(harness: Harness) -> None:
+async def test_invalid_resolution_field_is_named_in_the_error(harness: Harness) -> None:
     alert = await create_alert(harness)
     bodies: list[tuple[dict[str, Any], int, str]] = [
         ({"status": "resolved"}, 400, "resolution_notes"),
@@ -347,7 +347,7 @@ async def test_new_and_resolved_alerts_are_published(harness: Harness) -> None:
     assert await list_events(harness, "alert.resolved") == [resolved]
 
 
-async def test_get_record_matches_the_created_alert(harness: Harness) -> None:
+async def test_alert_record_matches_the_created_alert(harness: Harness) -> None:
     alert = await create_alert(harness)
     record = await queries.get_record(harness.services, decode_id(alert["id"]))
     assert (record.id, record.details) == (alert["id"], alert["details"])
@@ -383,7 +383,9 @@ async def test_concurrent_support_requests_are_merged(harness: Harness) -> None:
     assert alert["occurrences"] == 20
 
 
-async def test_other_alerts_about_a_phone_number_are_not_merged(harness: Harness) -> None:
+async def test_alerts_are_merged_only_for_support_requests_with_a_phone_number(
+    harness: Harness,
+) -> None:
     for details in ({"asked_by": "+23276000001"}, {"asked_by": 1}, {}):
         for _ in range(2):
             fields = {} if details == {"asked_by": "+23276000001"} else SUPPORT_REQUEST

@@ -59,7 +59,7 @@ async def test_every_violation_is_listed(harness: Harness) -> None:
     }
 
 
-async def test_limits_and_counts_include_earlier_transactions(harness: Harness) -> None:
+async def test_check_counts_the_earlier_transactions_of_the_sender(harness: Harness) -> None:
     sender, receiver = (
         await harness.create_subscriber(balance="200"),
         await harness.create_subscriber(),
@@ -77,7 +77,9 @@ async def test_limits_and_counts_include_earlier_transactions(harness: Harness) 
     assert list_codes(await run_check(harness, receiver["id"], "40")) == []
 
 
-async def test_review_and_alert_rules_are_listed_but_allowed(harness: Harness) -> None:
+async def test_matching_review_and_alert_rules_are_listed_but_do_not_prevent_the_transaction(
+    harness: Harness,
+) -> None:
     subscriber = await harness.create_subscriber()
     await update_rule(harness, "Large amount", threshold="5")
     response = await run_check(harness, subscriber["id"])
@@ -91,7 +93,7 @@ async def test_review_and_alert_rules_are_listed_but_allowed(harness: Harness) -
     assert (response["allowed"], response["risk_level"], response["score"]) == (True, "LOW", 10)
 
 
-async def test_blocked_subscriber_is_not_allowed(harness: Harness) -> None:
+async def test_blocked_subscriber_may_neither_send_nor_receive(harness: Harness) -> None:
     subscriber = await harness.create_subscriber()
     url = f"/api/v1/subscribers/{subscriber['id']}/block"
     await harness.client.post(url, json={"reason": "fraud"}, auth=await harness.create_admin())
@@ -144,7 +146,7 @@ async def snapshot_tables(services: Services) -> list[Any]:
     ]
 
 
-async def test_invalid_field_is_named(harness: Harness) -> None:
+async def test_invalid_field_is_named_in_the_error(harness: Harness) -> None:
     subscriber = await harness.create_subscriber()
     valid_body = {"subscriber_id": subscriber["id"], "amount": "1", "transaction_type": "transfer"}
     bodies: list[tuple[dict[str, Any], int, str]] = [
@@ -172,7 +174,7 @@ async def test_unknown_subscriber_is_not_found(harness: Harness) -> None:
         assert (response.status_code, response.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
 
 
-async def test_restricted_subscriber_is_forbidden_to_admins_but_not_to_services(
+async def test_check_of_a_restricted_subscriber_requires_an_access_code_except_for_services(
     harness: Harness,
 ) -> None:
     restricted = await harness.create_restricted_subscriber()
@@ -192,7 +194,7 @@ async def test_restricted_subscriber_is_forbidden_to_admins_but_not_to_services(
         (["CRITICAL"] * 9, ("CRITICAL", 100)),
     ],
 )
-def test_risk_level_follows_the_most_severe_violation(
+def test_risk_level_and_score_follow_from_the_severities(
     severities: list[str], expected: tuple[str, int]
 ) -> None:
     matches = [
@@ -218,7 +220,7 @@ def build_rule(severity: str) -> ComplianceRule:
 async def test_assessment_reports_fee_and_insufficient_funds(
     harness: Harness, services: Services
 ) -> None:
-    """Quotes are built from this assessment."""
+    """Quotes are built from assessments."""
     subscriber = await harness.create_subscriber(balance="100")
 
     async def assess(amount: int, subscriber_id: int | None, kind: str = "transfer_p2p") -> Any:
@@ -226,10 +228,10 @@ async def test_assessment_reports_fee_and_insufficient_funds(
             services.database, transaction_type=kind, amount=amount, subscriber_id=subscriber_id
         )
 
-    known_id = decode_id(subscriber["id"])
-    funded = await assess(98_52, known_id)
+    sender_id = decode_id(subscriber["id"])
+    funded = await assess(98_52, sender_id)
     assert (funded.fee, funded.fee_payer, funded.insufficient_funds) == (1_48, "sender", None)
-    underfunded = await assess(98_53, known_id)
+    underfunded = await assess(98_53, sender_id)
     assert underfunded.rejections == ()
     assert underfunded.insufficient_funds.code == "INSUFFICIENT_FUNDS"
     assert underfunded.insufficient_funds.details == {"available": 100.0, "required": 100.01}

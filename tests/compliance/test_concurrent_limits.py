@@ -1,7 +1,4 @@
-"""Limits under concurrency: only one of several concurrent payments passes a limit that allows one.
-
-Covers payments in a single process and across two processes.
-"""
+"""Limits and rules hold for concurrent transfers in one process and in two processes."""
 
 import asyncio
 from collections import Counter
@@ -22,17 +19,17 @@ AMOUNT = "10"
 async def processes(
     harness: Harness, settings: Settings, database_url: str
 ) -> AsyncIterator[list[Harness]]:
-    """Yield two gateways on one database."""
+    """Yield two simulated gateway processes on one database."""
     async with open_services(settings, database_url) as second:
         yield [harness, Harness(second, harness.client)]
 
 
 async def set_limit(harness: Harness, kind: str) -> str:
-    """Set a limit that allows one payment and return the error code of further payments."""
+    """Set a limit that allows one transfer and return the error code of further transfers."""
     if kind == "count":
         await update_rule(harness, "Daily velocity", threshold=1)
     elif kind == "cumulative":
-        # The API does not allow changing the type of a rule.
+        # The API cannot change the type of a rule.
         await harness.services.database.execute(
             "UPDATE compliance_rules SET type = 'CUMULATIVE_AMOUNT' WHERE name = 'Daily velocity'"
         )
@@ -49,7 +46,7 @@ async def set_limit(harness: Harness, kind: str) -> str:
 @pytest.mark.parametrize("kind", ["count", "cumulative", "daily_limit"])
 @pytest.mark.parametrize("count", [2, 20])
 @pytest.mark.parametrize("gateways", [1, 2])
-async def test_only_one_concurrent_payment_passes_the_limit(
+async def test_limit_for_one_transfer_declines_all_other_concurrent_transfers(
     harness: Harness, processes: list[Harness], kind: str, count: int, gateways: int
 ) -> None:
     code = await set_limit(harness, kind)

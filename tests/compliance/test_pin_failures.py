@@ -1,4 +1,4 @@
-"""The PIN failure rule, after an operator activates it."""
+"""The PIN failure rule, which is inactive by default."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from compliance.builders import list_alerts, submit_transfer, update_rule
 from harness import PIN, WRONG_PIN, Harness
 
 
-async def test_wrong_pins_raise_an_alert_and_block_the_next_payment(
+async def test_wrong_pins_above_the_threshold_raise_an_alert_and_block_transfers(
     harness: Harness,
 ) -> None:
     rule = await update_rule(harness, "Wrong PINs", status="active", threshold=1, action="block")
@@ -35,7 +35,7 @@ async def test_wrong_pins_raise_an_alert_and_block_the_next_payment(
     assert alert["transaction_id"] is not None
 
 
-async def test_concurrent_wrong_pins_are_each_counted_once(harness: Harness) -> None:
+async def test_concurrent_wrong_pins_are_counted_until_the_pin_is_locked(harness: Harness) -> None:
     await update_rule(harness, "Wrong PINs", status="active", threshold=0)
     subscriber = await harness.create_subscriber()
     url = f"/api/v1/subscribers/{subscriber['id']}/verify-pin"

@@ -1,4 +1,4 @@
-"""Alerts on held transactions: each is resolved with exactly one review decision."""
+"""Alerts on held transactions: resolving the alert decides the review, exactly once."""
 
 import asyncio
 from unittest.mock import AsyncMock
@@ -59,7 +59,7 @@ async def test_release_completes_the_transaction(harness: Harness) -> None:
     assert await list_events(harness, "alert.resolved") == [response.json()["alert"]]
 
 
-async def test_reject_fails_the_transaction_and_frees_the_funds(harness: Harness) -> None:
+async def test_reject_fails_the_transaction_and_releases_the_hold(harness: Harness) -> None:
     alert, sender, receiver = await create_held_transfer(harness)
     response = await resolve_alert(
         harness, alert["id"], status="false_positive", transaction_decision="reject"
@@ -89,7 +89,7 @@ async def test_release_to_a_blocked_receiver_fails_the_transaction(harness: Harn
     )
 
 
-async def test_release_over_the_receivers_maximum_balance_fails_the_transaction(
+async def test_release_above_the_receivers_maximum_balance_fails_the_transaction(
     harness: Harness,
 ) -> None:
     alert, sender, _ = await create_held_transfer(harness)
@@ -117,10 +117,10 @@ async def test_each_held_transaction_has_its_own_alert(harness: Harness) -> None
     assert await get_funds(harness, sender) == (800_00, 0)
 
 
-async def test_one_of_many_concurrent_decisions_is_executed(
+async def test_only_one_of_many_concurrent_review_decisions_is_executed(
     harness: Harness, settings: Settings, database_url: str
 ) -> None:
-    """The decisions are submitted to two processes."""
+    """The requests are split between two simulated gateway processes."""
     async with (
         open_services(settings, database_url) as second,
         httpx2.AsyncClient(
@@ -159,10 +159,10 @@ async def test_one_of_many_concurrent_decisions_is_executed(
         assert (await verify(connection)).is_valid
 
 
-async def test_review_decision_and_alert_are_committed_together(
+async def test_review_decision_and_alert_resolution_are_committed_together(
     harness: Harness, services: Services
 ) -> None:
-    """If the alert cannot be updated, the funds stay held and the decision can be retried."""
+    """If the alert cannot be updated, the funds stay on hold and the request can be retried."""
     alert, sender, receiver = await create_held_transfer(harness)
     await services.database.execute(
         "ALTER TABLE alerts ADD CONSTRAINT broken CHECK (resolution_notes IS NULL)"
@@ -209,7 +209,7 @@ async def test_alert_is_resolved_when_its_transaction_was_already_decided(harnes
     assert (again.status_code, again.json()["code"]) == (409, "ALREADY_RESOLVED")
 
 
-async def test_resolved_alert_is_rejected_before_the_decision_is_validated(
+async def test_resolving_again_is_rejected_before_the_decision_is_validated(
     harness: Harness,
 ) -> None:
     alert, _, _ = await create_held_transfer(harness)

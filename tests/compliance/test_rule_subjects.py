@@ -104,7 +104,7 @@ INVALID_RULES: list[tuple[dict[str, Any], int, str]] = [
 
 
 @pytest.mark.parametrize(("fields", "status", "field"), INVALID_RULES)
-async def test_invalid_rule_is_rejected_and_the_field_is_named(
+async def test_invalid_rule_is_rejected_and_the_error_names_the_field(
     harness: Harness, fields: dict[str, Any], status: int, field: str
 ) -> None:
     before = await get_rules_by_name(harness)
@@ -114,11 +114,13 @@ async def test_invalid_rule_is_rejected_and_the_field_is_named(
     assert await get_rules_by_name(harness) == before
 
 
-async def test_rule_in_another_currency_is_rejected(harness: Harness) -> None:
+async def test_rule_in_an_unsupported_currency_is_rejected(harness: Harness) -> None:
     assert parse_error(await post_rule(harness, currency="EUR")) == (422, "CURRENCY_NOT_SUPPORTED")
 
 
-async def test_subject_and_transaction_types_must_stay_compatible(harness: Harness) -> None:
+async def test_update_must_keep_subject_transaction_types_and_action_compatible(
+    harness: Harness,
+) -> None:
     rule = await create_rule(harness)
     url, admin = f"{RULES_URL}/{rule['id']}", await harness.create_admin()
     for change, field in (
@@ -137,7 +139,7 @@ async def test_subject_and_transaction_types_must_stay_compatible(harness: Harne
     assert list(response.json()["details"]["fields"]) == ["action"]
 
 
-async def test_older_rule_that_holds_refunds_can_be_edited_and_deactivated(
+async def test_stored_rule_that_holds_refunds_can_be_renamed_and_deactivated(
     harness: Harness,
 ) -> None:
     rule = await create_rule(harness, subject="payer", transaction_types=["pos_payment"])
@@ -166,7 +168,7 @@ async def test_number_of_rules_is_limited(harness: Harness) -> None:
     assert codes == [201] * missing + [422] * 3
 
 
-async def test_deleted_rule_stops_matching_and_its_alerts_stay(harness: Harness) -> None:
+async def test_deleted_rule_no_longer_matches_and_its_alerts_are_kept(harness: Harness) -> None:
     sender, receiver = (
         await harness.create_subscriber(balance="100"),
         await harness.create_subscriber(),
@@ -205,7 +207,9 @@ async def test_transaction_held_by_a_deleted_rule_can_be_released(harness: Harne
     await require_balanced_books(harness)
 
 
-async def test_default_rule_raises_an_alert_for_large_cash_ins(harness: Harness) -> None:
+async def test_default_rule_raises_an_alert_for_a_cash_in_above_its_threshold(
+    harness: Harness,
+) -> None:
     agent, customer = (
         await create_agent(harness, balance="900000"),
         await harness.create_subscriber(),
@@ -218,7 +222,7 @@ async def test_default_rule_raises_an_alert_for_large_cash_ins(harness: Harness)
     assert alert["details"]["figure"] == "200000.01"
 
 
-async def test_alerts_about_an_agent_name_the_agent_and_are_merged_per_rule(
+async def test_agent_alerts_name_the_agent_and_are_merged_per_rule_and_agent(
     harness: Harness,
 ) -> None:
     await update_rule(harness, "Busy agent", threshold=3)
@@ -243,13 +247,13 @@ async def test_alerts_about_an_agent_name_the_agent_and_are_merged_per_rule(
     assert {listed["details"]["agent_id"] for listed in await list_alerts(harness)} == {
         agent["id"] for agent in agents
     }
-    # After resolution, the next match opens a new alert.
+    # After the resolution, the next match creates a new alert.
     assert (await resolve_alert(harness, alert["id"])).status_code == 200
     assert (await cash_out(harness, agents[0], customers[0], "10")).is_success
     assert len(await list_alerts(harness)) == 3
 
 
-async def test_masked_alert_keeps_the_agent(harness: Harness) -> None:
+async def test_masked_alert_keeps_a_valid_agent_id(harness: Harness) -> None:
     await update_rule(harness, "Busy agent", threshold=0)
     agent = await create_agent(harness, balance="500")
     customer = await harness.create_subscriber()
@@ -262,7 +266,7 @@ async def test_masked_alert_keeps_the_agent(harness: Harness) -> None:
         assert remove_personal_details({"agent_id": value}) == {}
 
 
-#: Statement of release 1.0, whose processes run next to new ones during a rolling upgrade.
+#: INSERT of release 1.0, whose processes run alongside new ones during a rolling upgrade.
 PREVIOUS_RELEASE_INSERT_SQL = """
     INSERT INTO alerts (id, subscriber_id, rule_id, alert_type, details, created_at, updated_at)
     VALUES ($1, $2, $3, 'AMOUNT_THRESHOLD', '{}', now(), now())
@@ -270,7 +274,9 @@ PREVIOUS_RELEASE_INSERT_SQL = """
     DO UPDATE SET occurrences = alerts.occurrences + 1"""
 
 
-async def test_concurrent_alerts_of_two_releases_are_merged_per_subject(harness: Harness) -> None:
+async def test_concurrent_alerts_of_two_releases_are_merged_per_rule_and_subject(
+    harness: Harness,
+) -> None:
     database, new_id = harness.services.database, harness.services.new_id
     subscriber, agent = await harness.create_subscriber(), await create_agent(harness)
     rule_ids = {
@@ -310,10 +316,10 @@ async def test_concurrent_alerts_of_two_releases_are_merged_per_subject(harness:
     }
 
 
-async def test_concurrent_transactions_of_an_agent_do_not_exceed_a_blocking_rule(
+async def test_concurrent_transactions_of_an_agent_do_not_exceed_a_blocking_threshold(
     harness: Harness,
 ) -> None:
-    """Exactly the threshold number of cash-ins and cash-outs passes."""
+    """The number of accepted cash-ins and cash-outs is exactly the threshold."""
     await update_rule(harness, "Busy agent", threshold=5, action="block")
     agent = await create_agent(harness, balance="500")
     customers = [await harness.create_subscriber(balance="100") for _ in range(6)]
@@ -380,7 +386,9 @@ async def test_held_top_up_is_released_or_rejected(harness: Harness, decision: s
     await require_balanced_books(harness)
 
 
-async def test_cash_in_over_a_blocking_payee_rule_is_declined(harness: Harness) -> None:
+async def test_cash_in_above_the_threshold_of_a_blocking_payee_rule_is_declined(
+    harness: Harness,
+) -> None:
     await create_rule(harness, action="block")
     agent, customer = await create_agent(harness, balance="500"), await harness.create_subscriber()
     response = await cash_in(harness, agent, customer, "100.01")
@@ -391,7 +399,7 @@ async def test_cash_in_over_a_blocking_payee_rule_is_declined(harness: Harness) 
     assert alert["subscriber_id"] == customer["id"]
 
 
-async def test_cumulative_payee_rule_adds_up_received_payments(harness: Harness) -> None:
+async def test_cumulative_payee_rule_sums_received_transfers_and_cash_ins(harness: Harness) -> None:
     await create_rule(
         harness,
         type="CUMULATIVE_AMOUNT",
@@ -415,7 +423,7 @@ async def test_cumulative_payee_rule_adds_up_received_payments(harness: Harness)
 async def test_reviewed_transfer_from_the_platform_places_no_hold(
     harness: Harness, decision: str
 ) -> None:
-    """The platform's own accounts cannot run short, so no funds need to be reserved."""
+    """The platform's accounts may become negative, so no funds need to be reserved."""
     await create_rule(harness, transaction_types=["transfer"], action="review")
     receiver = await harness.create_subscriber()
     command = Command(

@@ -32,7 +32,7 @@ async def test_rule_is_read_by_id_and_unknown_rule_is_404(harness: Harness) -> N
         assert (response.status_code, response.json()["code"]) == (404, "RULE_NOT_FOUND")
 
 
-async def test_default_rules(harness: Harness) -> None:
+async def test_new_installation_has_the_default_rules(harness: Harness) -> None:
     rules = await get_rules_by_name(harness)
     assert all(rule.pop("id").startswith("rul_") for rule in rules.values())
     assert rules == {
@@ -111,7 +111,7 @@ async def test_default_rules(harness: Harness) -> None:
     }
 
 
-async def test_deleted_default_rules_are_not_recreated_at_startup(
+async def test_deleted_default_rules_are_not_inserted_again(
     harness: Harness, services: Services
 ) -> None:
     for rule in (await get_rules_by_name(harness)).values():
@@ -127,7 +127,7 @@ async def test_deleted_default_rules_are_not_recreated_at_startup(
         assert await services.database.fetchval(f"SELECT count(*) FROM {table}") == 0
 
 
-async def test_rules_are_paged(harness: Harness) -> None:
+async def test_rules_are_paginated(harness: Harness) -> None:
     admin = await harness.create_admin("C")
     first = (await harness.client.get(f"{RULES_URL}?limit=3", auth=admin)).json()
     assert (len(first["data"]), first["has_more"]) == (3, True)
@@ -160,7 +160,7 @@ async def test_update_changes_the_given_fields_and_keeps_the_rest(harness: Harne
     assert set(entry["changes"]) == set(changes)
 
 
-async def test_submitting_the_returned_rule_changes_nothing(harness: Harness) -> None:
+async def test_update_with_the_returned_rule_changes_nothing(harness: Harness) -> None:
     for name, rule in (await get_rules_by_name(harness)).items():
         response = await put_rule(harness, name, rule)
         assert (response.status_code, response.json()) == (200, rule)
@@ -169,13 +169,13 @@ async def test_submitting_the_returned_rule_changes_nothing(harness: Harness) ->
         assert await harness.list_audit_entries(rule["id"], "compliance_rule.updated") == []
 
 
-async def test_count_threshold_is_accepted_as_a_string_or_a_number(harness: Harness) -> None:
+async def test_count_threshold_may_be_a_string_or_a_number(harness: Harness) -> None:
     assert (await update_rule(harness, "Large amount", threshold="0"))["threshold"] == "0.00"
     assert (await update_rule(harness, "Daily velocity", threshold="7"))["threshold"] == 7
     assert (await update_rule(harness, "Daily velocity", threshold=0))["threshold"] == 0
 
 
-async def test_invalid_field_is_named(harness: Harness) -> None:
+async def test_invalid_field_is_named_in_the_error(harness: Harness) -> None:
     amount, count = "Large amount", "Daily velocity"
     bodies: list[tuple[str, dict[str, Any], int, str]] = [
         (amount, {"threshold": 500}, 400, "threshold"),
@@ -211,7 +211,7 @@ async def test_invalid_field_is_named(harness: Harness) -> None:
     assert await get_rules_by_name(harness) == before
 
 
-async def test_other_currency_is_rejected(harness: Harness) -> None:
+async def test_unsupported_currency_is_rejected(harness: Harness) -> None:
     response = await put_rule(harness, "Large amount", {"currency": "EUR", "threshold": "7"})
     assert (response.status_code, response.json()["code"]) == (422, "CURRENCY_NOT_SUPPORTED")
 
@@ -233,7 +233,7 @@ async def test_changed_rule_applies_immediately_in_every_process(
             await harness.create_subscriber(),
         )
         second_gateway = Harness(second, harness.client)
-        for gateway in (harness, second_gateway):  # both processes have cached the old rule
+        for gateway in (harness, second_gateway):  # makes both processes cache the old rule
             assert (await submit_transfer(gateway, sender["id"], receiver["id"], "50")).code is None
         await update_rule(harness, "Large amount", threshold="10", action="block")
         outcomes = await asyncio.gather(

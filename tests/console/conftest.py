@@ -1,4 +1,4 @@
-"""Fixtures for console tests: clients signed out and signed in."""
+"""Fixtures for console tests: signed-out and signed-in clients."""
 
 import httpx2
 import pytest

@@ -1,4 +1,4 @@
-"""Headless console browser that keeps cookies and submits forms as the pages do.
+"""Console client that keeps cookies and submits forms as a browser does.
 
 Requests for a partial page carry the headers that htmx sends.
 """
@@ -29,15 +29,12 @@ def parse_request_id(form: str) -> str:
 
 
 def contains_digits(text: str, digits: str) -> bool:
-    """Return whether `digits` occur on their own.
-
-    Any four digits may occur by chance inside an ID or a token.
-    """
+    """Return whether `digits` occur in the text, except inside an ID or a token."""
     return re.search(rf"(?<![\w-]){digits}(?![\w-])", text) is not None
 
 
 class ConsoleClient:
-    """Browser of one admin. `referer` is the page that forms are submitted from."""
+    """Client of one admin. `referer` is the last page opened, from which forms are submitted."""
 
     def __init__(self, client: httpx2.AsyncClient) -> None:
         self.client = client
@@ -78,7 +75,7 @@ class ConsoleClient:
         return await self.client.get(path, headers=self._partial_headers())
 
     async def get_csrf_token(self) -> str:
-        """Return the CSRF token, which is the same on every page of the session."""
+        """Return the session's CSRF token, read from the home page."""
         match = _CSRF_PATTERN.search((await self.client.get("/console")).text)
         assert match is not None, "the client is not signed in"
         return match[1]
@@ -86,7 +83,7 @@ class ConsoleClient:
     async def post_without_csrf(
         self, path: str, form: FormFields | None = None, **headers: str
     ) -> httpx2.Response:
-        """Submit a form with exactly the given fields."""
+        """Submit a form with exactly the given fields and the headers of a same-origin request."""
         origin_headers = {"Origin": self.origin, "Sec-Fetch-Site": "same-origin"}
         content = urlencode(form or {}, doseq=True)
         content_type = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -119,7 +116,7 @@ class ConsoleClient:
     async def submit_action(
         self, name: str, form: FormFields | None = None, **path_params: str
     ) -> httpx2.Response:
-        """Open the dialog of an action and submit it. `path_params` become query parameters."""
+        """Open the dialog of an action and submit it; `path_params` go into the query string."""
         address = f"/console/actions/{name}" + (f"?{urlencode(path_params)}" if path_params else "")
         response = await self.get_partial(address)
         assert response.status_code == 200, f"{address}: {response.status_code} {response.text}"
@@ -142,7 +139,7 @@ class ConsoleClients:
         return ConsoleClient(httpx2.AsyncClient(transport=self._transport, base_url=address))
 
     async def create_signed_in(self, role: str = "A") -> ConsoleClient:
-        """Return a client signed in as a new admin. `role` is the role's letter in the API."""
+        """Return a client signed in as a new admin with the role of the given letter."""
         client = self.create_signed_out()
         client.set_session(await self.harness.create_admin(role))
         return client

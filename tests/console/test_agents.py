@@ -15,7 +15,7 @@ RegisterAgent = Callable[..., Awaitable[str]]
 
 @pytest.fixture
 def register_agent(ada: ConsoleClient, harness: Harness) -> RegisterAgent:
-    """Register an agent through the form and return its ID."""
+    """Return a function that registers an agent with the form and returns the agent's ID."""
 
     async def register(name: str, parent: str | None = None, **fields: str) -> str:
         kind = "super_agent" if parent is None else "sub_agent"
@@ -35,7 +35,7 @@ def register_agent(ada: ConsoleClient, harness: Harness) -> RegisterAgent:
     return register
 
 
-async def test_agent_tree_shows_the_total_float(
+async def test_agent_tree_shows_the_total_float_of_an_agent_and_its_sub_agents(
     ada: ConsoleClient, register_agent: RegisterAgent
 ) -> None:
     top = await register_agent("Mariama Conteh")
@@ -66,7 +66,7 @@ async def test_filtered_agents_are_returned_as_a_flat_list(
     assert "Sorie Kamara" in response.text
 
 
-async def test_next_page_of_trees_contains_only_list_items(
+async def test_next_page_of_agent_trees_contains_only_list_items(
     ada: ConsoleClient, register_agent: RegisterAgent
 ) -> None:
     for number in range(21):
@@ -78,7 +78,7 @@ async def test_next_page_of_trees_contains_only_list_items(
     assert ">Agent 0<" in more.text and "<ul" not in more.text
 
 
-async def test_low_float_is_flagged_until_it_is_funded(
+async def test_float_below_1000_is_flagged_until_it_is_funded(
     ada: ConsoleClient, register_agent: RegisterAgent
 ) -> None:
     agent = await register_agent("Mariama Conteh")
@@ -115,7 +115,7 @@ async def test_offered_actions_follow_the_agent_status(
     await ada.get_page_text(page)
     await ada.submit_action("agent.suspend", {"reason": "On leave"}, id=agent)
     assert "agent.fund" not in await ada.get_page_text(page), (
-        "an action that would be rejected is offered"
+        "an action that the API would reject is offered"
     )
     await ada.submit_action("agent.activate", id=agent)
     await ada.submit_action("agent.terminate", {"reason": "Moved away"}, id=agent)
@@ -154,7 +154,7 @@ async def test_unknown_agent_is_404_and_invalid_cursor_is_422(ada: ConsoleClient
 async def _transfer_float(
     ada: ConsoleClient, form: str, request_id: str, amount: str, pin: str
 ) -> str:
-    """Submit the transfer and return the response text, which is empty on success."""
+    """Submit a float transfer and return the response text, which is empty on success."""
     fields = {"request_id": request_id, "amount": amount, "pin": pin}
     hidden_fields = dict(parse_qsl(form.partition("?")[2]))
     return (await ada.post_partial(form, {**hidden_fields, **fields})).text
@@ -178,7 +178,7 @@ async def test_declined_transfer_gets_a_new_request_id_and_can_be_corrected(
 async def test_completed_transfer_keeps_its_request_id_when_the_form_is_resubmitted(
     ada: ConsoleClient, register_agent: RegisterAgent
 ) -> None:
-    """The response is lost, and the user edits the form that is still open."""
+    """Simulates a lost response, after which the user edits and resubmits the open form."""
     top = await register_agent("Mariama Conteh")
     sub = await register_agent("Alie Bangura", top)
     await ada.submit_action("agent.fund", {"amount": "100"}, id=top)

@@ -19,7 +19,7 @@ def parse_counts(text: str) -> list[str]:
     return re.findall(r"<dd>([\d,]+)</dd>", text)
 
 
-async def test_upload_reports_valid_invalid_and_already_uploaded_rows(
+async def test_upload_reports_created_skipped_and_failed_rows(
     ada: ConsoleClient, harness: Harness
 ) -> None:
     form = await ada.get_page_text(URL)
@@ -93,8 +93,8 @@ async def test_upload_requires_the_csrf_token_of_the_session(ada: ConsoleClient)
     assert "UP-8" not in await ada.get_page_text("/console/cards")
 
 
-async def test_console_upload_has_the_same_size_limit_as_the_api(ada: ConsoleClient) -> None:
-    """The console allows for form overhead, but the endpoint's own limit still applies."""
+async def test_console_upload_has_the_file_size_limit_of_the_api(ada: ConsoleClient) -> None:
+    """The console accepts a larger body for the form overhead, but not a larger file."""
     content = f"{HEADER}UP-LARGE,\n".encode()
     content += b"\n".ljust(60_000, b" ") * ((8 * 1024 * 1024 - len(content)) // 60_000 + 1)
     response = await ada.post_file(URL, content)

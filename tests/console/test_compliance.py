@@ -1,4 +1,4 @@
-"""Compliance pages: the review queue, decisions on held payments, and rules."""
+"""Compliance pages: the alert queue, review decisions, rules and compliance checks."""
 
 from typing import Any
 
@@ -19,10 +19,10 @@ async def officer(console_clients: ConsoleClients) -> ConsoleClient:
     return await console_clients.create_signed_in("C")
 
 
-async def create_held_payment(
+async def create_held_transfer(
     harness: Harness, sender: dict[str, Any], receiver: dict[str, Any]
 ) -> str:
-    """Create a held payment of 100.00 and return its alert ID."""
+    """Create a held transfer of 100.00 and return its alert ID."""
     await update_rule(harness, "Large amount", threshold="50")
     command = build_transfer(sender["id"], receiver["id"], "100.00")
     assert (
@@ -34,8 +34,8 @@ async def create_held_payment(
     return str(response.json()["data"][0]["id"])
 
 
-async def get_available_balance(harness: Harness, person: dict[str, Any]) -> str:
-    url = f"/api/v1/balance/{person['id']}"
+async def get_available_balance(harness: Harness, subscriber: dict[str, Any]) -> str:
+    url = f"/api/v1/balance/{subscriber['id']}"
     response = await harness.client.get(url, auth=harness.get_service_auth())
     return str(response.json()["available"])
 
@@ -43,10 +43,12 @@ async def get_available_balance(harness: Harness, person: dict[str, Any]) -> str
 DECISION = {"status": "resolved", "resolution_notes": "Asked for the deed"}
 
 
-async def test_held_payment_is_shown_and_released(officer: ConsoleClient, harness: Harness) -> None:
+async def test_held_transfer_is_shown_and_can_be_released(
+    officer: ConsoleClient, harness: Harness
+) -> None:
     payer = await harness.create_subscriber(balance="500", first_name=XSS_PAYLOAD)
     receiver = await harness.create_subscriber(first_name="Mohamed")
-    alert = await create_held_payment(harness, payer, receiver)
+    alert = await create_held_transfer(harness, payer, receiver)
     queue = (await officer.get(QUEUE_URL)).text
     assert alert in queue and "100.00 SLE" in queue and "Large amount" in queue
     page = f"{QUEUE_URL}/alerts/{alert}"
@@ -73,14 +75,14 @@ async def test_held_payment_is_shown_and_released(officer: ConsoleClient, harnes
     assert await get_available_balance(harness, receiver) == "100.00"
 
 
-async def test_rejected_payment_is_returned_to_the_payer(
+async def test_rejecting_a_held_transfer_requires_notes_and_releases_the_hold(
     officer: ConsoleClient, harness: Harness
 ) -> None:
     payer, receiver = (
         await harness.create_subscriber(balance="500"),
         await harness.create_subscriber(),
     )
-    alert = await create_held_payment(harness, payer, receiver)
+    alert = await create_held_transfer(harness, payer, receiver)
     assert await get_available_balance(harness, payer) == "400.00"
     await officer.get(f"{QUEUE_URL}/alerts/{alert}")
     rejected = await officer.submit_action(
@@ -94,14 +96,14 @@ async def test_rejected_payment_is_returned_to_the_payer(
     assert await get_available_balance(harness, receiver) == "0.00"
 
 
-async def test_failed_release_is_not_shown_as_released(
+async def test_failed_release_is_shown_with_its_error_code(
     officer: ConsoleClient, harness: Harness
 ) -> None:
     payer, receiver = (
         await harness.create_subscriber(balance="500"),
         await harness.create_subscriber(),
     )
-    alert = await create_held_payment(harness, payer, receiver)
+    alert = await create_held_transfer(harness, payer, receiver)
     await harness.client.post(
         f"/api/v1/subscribers/{receiver['id']}/block",
         json={"reason": "another matter"},
@@ -115,12 +117,12 @@ async def test_failed_release_is_not_shown_as_released(
     assert "could not be released (customer not active)" in await officer.get_page_text(page)
 
 
-async def test_payment_of_a_restricted_payer_is_masked_and_can_be_released(
+async def test_held_transfer_of_a_restricted_payer_is_masked_and_can_be_released(
     officer: ConsoleClient, harness: Harness
 ) -> None:
     payer = await harness.create_subscriber(balance="500", first_name="Secretive")
     receiver = await harness.create_subscriber()
-    alert = await create_held_payment(harness, payer, receiver)
+    alert = await create_held_transfer(harness, payer, receiver)
     await harness.client.put(
         f"/api/v1/subscribers/{payer['id']}",
         json={"restricted": True},
@@ -137,10 +139,10 @@ async def test_payment_of_a_restricted_payer_is_masked_and_can_be_released(
     assert await get_available_balance(harness, receiver) == "100.00"
 
 
-async def test_alert_without_a_payment_is_resolved_without_a_transaction_decision(
+async def test_alert_without_a_transaction_is_resolved_without_a_transaction_decision(
     officer: ConsoleClient, harness: Harness
 ) -> None:
-    # A manual alert whose details imitate a rule alert.
+    # The alert of a service has details that imitate those of a rule's alert.
     details = {"action": "review", "figure": {"a": XSS_PAYLOAD}, XSS_PAYLOAD: [XSS_PAYLOAD]}
     body = {"alert_type": XSS_PAYLOAD, "details": details}
     url = "/api/v1/compliance/alerts"
@@ -201,7 +203,7 @@ async def test_rule_can_be_changed_and_deactivated(
     assert "Very many" in rejected.text and 'aria-invalid="true"' in rejected.text
 
 
-async def test_every_rule_type_has_a_description(harness: Harness) -> None:
+async def test_every_default_rule_has_a_description_for_every_action(harness: Harness) -> None:
     rules = (await get_rules_by_name(harness)).values()
     assert {rule["type"] for rule in rules} <= set(CHANGE_ACTIONS)
     for action in ("alert", "review", "block"):
@@ -241,7 +243,7 @@ async def test_rule_is_created_and_deleted(officer: ConsoleClient, harness: Harn
         assert (await officer.get_partial(f"/console/actions/{action.name}")).status_code == 200
 
 
-async def test_alert_about_an_agent_outlives_its_rule(
+async def test_agent_alert_links_to_the_agent_even_after_its_rule_is_deleted(
     officer: ConsoleClient, harness: Harness
 ) -> None:
     await update_rule(harness, "Busy agent", threshold=0)
@@ -279,7 +281,7 @@ async def test_compliance_check_shows_the_expected_outcome(
     )
 
 
-async def test_compliance_pages_are_forbidden_to_other_roles(
+async def test_compliance_pages_are_forbidden_to_support_and_finance_users(
     console_clients: ConsoleClients, officer: ConsoleClient
 ) -> None:
     for role in "SF":

@@ -1,4 +1,4 @@
-"""Console pages with a currency that does not have two decimal places."""
+"""Alert page in currencies that do not have two decimal places."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,7 +24,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path, database_url: str) 
     return load_settings(environ)
 
 
-async def test_alert_page_omits_the_fee_of_a_payment_without_one(
+async def test_alert_page_of_a_transfer_without_a_fee_mentions_no_fee(
     console_clients: ConsoleClients, harness: Harness
 ) -> None:
     currency = harness.services.settings.currency

@@ -1,4 +1,4 @@
-"""CSRF protection of console forms, and redirects that stay on this site."""
+"""Console forms: CSRF protection, same-site redirects, and validation of fields."""
 
 import threading
 
@@ -56,7 +56,7 @@ CROSS_SITE_HEADERS: tuple[dict[str, str], ...] = (
 )
 
 
-async def test_cross_site_form_is_rejected_even_with_the_token(
+async def test_cross_site_form_is_rejected_even_with_the_csrf_token(
     ada: ConsoleClient, signed_out_client: ConsoleClient, harness: Harness
 ) -> None:
     person, csrf = (
@@ -106,7 +106,7 @@ OFF_SITE_URLS = (
 )
 
 
-async def test_redirect_after_an_action_stays_on_this_site(
+async def test_redirect_after_an_action_stays_on_the_console_site(
     ada: ConsoleClient, harness: Harness
 ) -> None:
     csrf = (await ada.get_csrf_token()).encode()
@@ -127,7 +127,9 @@ async def test_redirect_after_an_action_stays_on_this_site(
         assert "x" not in response.cookies
 
 
-async def test_link_on_a_secret_page_stays_on_this_site(ada: ConsoleClient) -> None:
+async def test_link_on_a_page_with_a_new_secret_stays_on_the_console_site(
+    ada: ConsoleClient,
+) -> None:
     ada.referer = "//evil.example"
     response = await ada.submit_action("api_key.create", {"name": "x", "scopes": ["cards:read"]})
     assert 'href="/console"' in response.text and "evil.example" not in response.text
@@ -159,7 +161,7 @@ async def test_invalid_field_values_are_reported_in_the_form(
 async def test_fields_forbidden_to_the_role_are_dropped(
     console_clients: ConsoleClients, harness: Harness
 ) -> None:
-    """The form does not offer the field to this role, and adding it by hand has no effect."""
+    """The form does not contain the field for this role, and submitting it has no effect."""
     person = await harness.create_subscriber()
     support = await console_clients.create_signed_in("S")
     await support.submit_action(
@@ -175,7 +177,7 @@ async def test_fields_forbidden_to_the_role_are_dropped(
 async def test_large_form_is_parsed_once_and_off_the_main_thread(
     ada: ConsoleClient, harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Parsing a photo takes long and must not delay payments in the same process."""
+    """Parsing a photo takes long and must not delay other requests of the process."""
     person, csrf = (await harness.create_subscriber())["id"], await ada.get_csrf_token()
     parsed: list[tuple[int, bool]] = []
 

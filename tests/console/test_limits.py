@@ -20,7 +20,7 @@ async def get_fee_rules(harness: Harness) -> list[dict[str, Any]]:
 
 
 async def get_prefilled_form(console: ConsoleClient, path: str) -> dict[str, str]:
-    """Return the fields of a fee form with their initial values."""
+    """Return the initial values of the fields of a fee form."""
     text = (await console.get_partial(path)).text
     fields = dict(re.findall(r'name="(\w+)"[^>]* value="([^"]*)"', text))
     chosen = re.findall(r'<option value="(\w+)"( selected)?', text)
@@ -28,7 +28,7 @@ async def get_prefilled_form(console: ConsoleClient, path: str) -> dict[str, str
     return {**fields, "payer": payer}
 
 
-def test_every_chargeable_transaction_type_can_have_a_fee() -> None:
+def test_every_transaction_type_that_is_not_fee_exempt_can_have_a_fee() -> None:
     assert set(CHARGED_TYPES) == set(chart.TRANSACTION_TYPES) - set(model._FEE_EXEMPT_REASONS)
 
 
@@ -60,25 +60,25 @@ async def test_submitting_an_unchanged_fee_form_changes_nothing(
     ada: ConsoleClient, harness: Harness
 ) -> None:
     before = await get_fee_rules(harness)
-    for kind in {step["type"] for step in before}:
+    for kind in {tier["type"] for tier in before}:
         path = f"{LIMITS_URL}/fees/{kind}"
         response = await ada.post_partial(path, await get_prefilled_form(ada, path))
         assert response.headers["HX-Redirect"] == LIMITS_URL
     assert await get_fee_rules(harness) == before
 
 
-async def test_fee_steps_can_be_added_and_removed(ada: ConsoleClient, harness: Harness) -> None:
-    others = [step for step in await get_fee_rules(harness) if step["type"] != "transfer_p2p"]
+async def test_fee_tiers_can_be_added_and_removed(ada: ConsoleClient, harness: Harness) -> None:
+    others = [tier for tier in await get_fee_rules(harness) if tier["type"] != "transfer_p2p"]
     form = await get_prefilled_form(ada, P2P_FEES_URL)
     assert (form["up_to_0"], form["rate_0"], form["rate_last"]) == ("50000.00", "1.5", "0.5")
     form |= {"up_to_0": "", "rate_0": "", "up_to_2": "900000", "rate_2": "0.75"}
     await ada.post_partial(P2P_FEES_URL, form | {"payer": "receiver"})
     now = await get_fee_rules(harness)
-    assert [step for step in now if step["type"] != "transfer_p2p"] == others
+    assert [tier for tier in now if tier["type"] != "transfer_p2p"] == others
     assert [
-        (step["up_to"], step["rate"], step["payer"])
-        for step in now
-        if step["type"] == "transfer_p2p"
+        (tier["up_to"], tier["rate"], tier["payer"])
+        for tier in now
+        if tier["type"] == "transfer_p2p"
     ] == [
         ("500000.00", "1", "receiver"),
         ("900000.00", "0.75", "receiver"),
@@ -86,7 +86,7 @@ async def test_fee_steps_can_be_added_and_removed(ada: ConsoleClient, harness: H
     ]
 
 
-async def test_invalid_fee_is_marked_at_its_field(ada: ConsoleClient, harness: Harness) -> None:
+async def test_invalid_fee_field_is_marked(ada: ConsoleClient, harness: Harness) -> None:
     before = await get_fee_rules(harness)
     form = await get_prefilled_form(ada, P2P_FEES_URL)
     for change, invalid_field in (
@@ -94,7 +94,7 @@ async def test_invalid_fee_is_marked_at_its_field(ada: ConsoleClient, harness: H
         ({"rate_0": "a lot"}, "rate_0"),
         ({"up_to_1": ""}, "up_to_1"),
         ({"up_to_1": "10"}, "up_to_1"),
-        ({"up_to_0": "", "rate_0": "", "up_to_1": "x"}, "up_to_0"),  # later rows move up
+        ({"up_to_0": "", "rate_0": "", "up_to_1": "x"}, "up_to_0"),  # row 1 moves up to row 0
     ):
         response = await ada.post_partial(P2P_FEES_URL, form | change)
         assert re.findall(r'name="(\w+)"[^>]*aria-invalid', response.text) == [invalid_field], (
@@ -117,7 +117,7 @@ async def test_stale_fee_form_does_not_overwrite_another_admins_change(
     assert await get_fee_rules(harness) == after_bob
 
 
-async def test_fees_are_shown_to_finance_and_changed_only_by_system_admins(
+async def test_fees_are_shown_to_finance_users_and_changed_only_by_system_admins(
     console_clients: ConsoleClients,
 ) -> None:
     for role in "SCF":
@@ -132,7 +132,7 @@ async def test_fees_are_shown_to_finance_and_changed_only_by_system_admins(
     assert P2P_FEES_URL in await ada.get_page_text(LIMITS_URL)
     assert (
         await ada.post_without_csrf(P2P_FEES_URL, {"rate_last": "5"})
-    ).status_code == 403  # without the CSRF token
+    ).status_code == 403  # the CSRF token is missing
     for unknown in ("refund", "tips", "%3Cscript%3E"):
         assert (await ada.get_partial(f"{LIMITS_URL}/fees/{unknown}")).status_code == 404
 
@@ -153,7 +153,9 @@ async def get_commission_form(console: ConsoleClient) -> dict[str, str]:
     return dict(re.findall(r'name="(\w+)"[^>]* value="([^"]*)"', text))
 
 
-async def test_commission_is_shown_and_changed(ada: ConsoleClient, harness: Harness) -> None:
+async def test_commission_can_be_changed_but_not_with_a_stale_form(
+    ada: ConsoleClient, harness: Harness
+) -> None:
     before = await get_commission_rules(harness)
     text = await ada.get_page_text(LIMITS_URL)
     assert "1.5%" in text and "from 10.00 SLE" in text
@@ -172,23 +174,21 @@ async def test_commission_is_shown_and_changed(ada: ConsoleClient, harness: Harn
     assert [(rule["type"], rule["tier"]) for rule in now if rule["tier"] == 3] == [
         ("agent_cashout", 3)
     ]
-    # Another admin has changed it since this form was opened.
+    # The rules have changed since this form was opened.
     stale = await ada.post_partial(COMMISSION_URL, form)
     assert "HX-Redirect" not in stale.headers and 'role="alert"' in stale.text
     assert await get_commission_rules(harness) == now
 
 
-async def test_invalid_commission_is_marked_where_it_was_typed(
-    ada: ConsoleClient, harness: Harness
-) -> None:
+async def test_invalid_commission_fields_are_marked(ada: ConsoleClient, harness: Harness) -> None:
     before = await get_commission_rules(harness)
     form = await get_commission_form(ada)
-    wrong = {
+    invalid_fields = {
         "rate_agent_cashin_1": "",
         "rate_agent_cashin_2": "101",
         "minimum_amount_agent_cashout_3": "x<b>",
     }
-    response = await ada.post_partial(COMMISSION_URL, form | wrong)
+    response = await ada.post_partial(COMMISSION_URL, form | invalid_fields)
     assert response.text.count('aria-invalid="true"') == 2
     assert 'id="about-rate_agent_cashin_2"' in response.text
     assert 'id="about-minimum_amount_agent_cashout_3"' in response.text
@@ -196,7 +196,7 @@ async def test_invalid_commission_is_marked_where_it_was_typed(
     assert await get_commission_rules(harness) == before
 
 
-async def test_finance_sees_the_commission_and_cannot_change_it(
+async def test_commission_is_shown_to_finance_users_who_cannot_change_it(
     console_clients: ConsoleClients,
 ) -> None:
     finance, support = (

@@ -1,4 +1,4 @@
-"""Malformed requests get an error page with security headers, never a server error."""
+"""Malformed and rejected console requests: error pages, security headers, no server errors."""
 
 import itertools
 import random
@@ -19,7 +19,7 @@ QUERIES = (
 )  # fmt: skip
 
 
-async def test_every_response_has_the_security_headers(
+async def test_pages_and_error_responses_have_the_security_headers(
     ada: ConsoleClient, signed_out_client: ConsoleClient
 ) -> None:
     responses = [
@@ -42,7 +42,7 @@ async def test_every_response_has_the_security_headers(
     assert "unsafe" not in SECURITY_HEADERS["Content-Security-Policy"]
 
 
-async def test_unknown_path_gets_a_404_page(
+async def test_unknown_path_gets_a_page_with_status_404(
     ada: ConsoleClient, signed_out_client: ConsoleClient
 ) -> None:
     for console in (ada, signed_out_client):
@@ -116,7 +116,7 @@ async def test_random_paths_cause_no_server_error(ada: ConsoleClient) -> None:
         assert response.status_code < 500, noise
 
 
-async def test_large_form_is_rejected_when_signed_out(
+async def test_large_form_is_rejected_with_413_only_when_signed_out(
     signed_out_client: ConsoleClient, ada: ConsoleClient
 ) -> None:
     large = {"email": "a" * 20_000, "password": "x"}
@@ -130,7 +130,7 @@ async def test_large_form_is_rejected_when_signed_out(
     response = await ada.post_without_csrf(
         "/console/actions/subscriber.block", {"reason": "x" * 20_000}
     )
-    assert response.status_code == 403, "only the missing CSRF token is an error"
+    assert response.status_code == 403, "rejected for the missing CSRF token, not for its size"
 
 
 async def test_rate_limited_request_gets_an_html_page(

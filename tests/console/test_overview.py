@@ -1,4 +1,4 @@
-"""Console home page: the alert tile matches the counts."""
+"""Console home page: the tile with the number of open alerts."""
 
 import re
 
@@ -24,7 +24,7 @@ def parse_tile(page: str, label: str) -> str:
         (["LOW"], "1 none high or critical"),
     ],
 )
-async def test_open_alerts_are_counted_by_severity(
+async def test_tile_counts_open_alerts_and_those_of_high_and_critical_severity(
     console_clients: ConsoleClients, harness: Harness, severities: list[str], output: str
 ) -> None:
     for severity in severities:

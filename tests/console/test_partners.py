@@ -25,7 +25,7 @@ async def test_secrets_of_a_new_partner_are_shown_once(ada: ConsoleClient) -> No
     assert f"/api/v1/webhooks/partners/{partner}" in text
 
 
-async def test_repeated_funding_form_funds_the_partner_once(ada: ConsoleClient) -> None:
+async def test_resubmitted_funding_form_funds_the_partner_once(ada: ConsoleClient) -> None:
     partner, _ = await _create_partner(ada)
     page = f"/console/partners/{partner}"
     await ada.get_page_text(page)
@@ -54,7 +54,7 @@ async def test_partner_can_be_suspended_and_activated(ada: ConsoleClient) -> Non
     assert "Partner activated." in await ada.get_page_text(page)
 
 
-async def test_partner_pages_are_forbidden_to_other_roles(
+async def test_partner_pages_are_forbidden_to_all_roles_except_system_admin(
     console_clients: ConsoleClients, ada: ConsoleClient
 ) -> None:
     partner, _ = await _create_partner(ada)
@@ -71,7 +71,9 @@ async def test_partner_names_are_escaped(ada: ConsoleClient) -> None:
         assert "&lt;script&gt;alert(1)" in response.text and "<script>alert" not in response.text
 
 
-async def test_signing_keys_are_rotated_and_shown_once(ada: ConsoleClient) -> None:
+async def test_signing_keys_can_be_created_and_deleted_and_secrets_are_shown_once(
+    ada: ConsoleClient,
+) -> None:
     partner, _ = await _create_partner(ada)
     page = f"/console/partners/{partner}"
     (old,) = re.findall(r"api_key_id=(key_\w+)", await ada.get_page_text(page))
@@ -86,7 +88,7 @@ async def test_signing_keys_are_rotated_and_shown_once(ada: ConsoleClient) -> No
     assert "No signing keys" in await ada.get_page_text(page)
 
 
-async def test_webhook_secret_is_rotated_and_shown_once(ada: ConsoleClient) -> None:
+async def test_rotated_webhook_secret_is_shown_once(ada: ConsoleClient) -> None:
     partner, response_text = await _create_partner(ada)
     rotated = await ada.submit_action(
         "partner.rotate_webhook_secret", {"grace_seconds": "86400"}, id=partner

@@ -9,7 +9,7 @@ XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
 def _list_copyable_values(response_text: str) -> list[str]:
-    """Return the values of the copy buttons next to IDs and secrets."""
+    """Return the IDs and secrets that have a copy button."""
     return re.findall(r'data-copy="([^"]+)"', response_text)
 
 
@@ -61,7 +61,7 @@ async def test_terminal_keys_can_be_added_and_deleted_and_the_terminal_blocked(
     assert newest in await ada.get_page_text(f"{page}/keys")
 
 
-async def test_terminals_and_keys_are_hidden_from_other_roles(
+async def test_terminals_and_keys_are_shown_only_to_system_admins(
     console_clients: ConsoleClients, ada: ConsoleClient, harness: Harness
 ) -> None:
     page = f"/console/processors/{await _create_processor(ada, harness)}"
@@ -95,7 +95,7 @@ async def test_processor_is_found_by_part_of_its_name(ada: ConsoleClient, harnes
     assert "No merchants match" in response.text
 
 
-async def test_rejected_settlement_transfer_keeps_the_form(
+async def test_rejected_settlement_transfer_keeps_the_form_input(
     ada: ConsoleClient, harness: Harness
 ) -> None:
     person = await harness.create_subscriber()

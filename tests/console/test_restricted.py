@@ -19,7 +19,7 @@ _PERSONAL_DATA = {
 
 
 async def _crawl(console: ConsoleClient, *start_paths: str) -> dict[str, str]:
-    """Return every page and form reachable by following links."""
+    """Return the text of every page and form reachable by following links, by path."""
     seen: dict[str, str] = {}
     queue = [*start_paths]
     while queue:
@@ -34,9 +34,9 @@ async def _crawl(console: ConsoleClient, *start_paths: str) -> dict[str, str]:
 
 
 async def _create_restricted_subscriber(harness: Harness) -> tuple[dict[str, str], str]:
-    """Create a subscriber with an entry in every list, then restrict it.
+    """Create a restricted subscriber with a card, an alert, transactions and audit entries.
 
-    Returns the subscriber and the serial of its card.
+    Returns the subscriber and the serial of the card.
     """
     person, other = (
         await harness.create_subscriber(balance="900", **_PERSONAL_DATA),
@@ -63,7 +63,7 @@ async def _create_restricted_subscriber(harness: Harness) -> tuple[dict[str, str
     return person, card
 
 
-async def test_no_reachable_page_reveals_personal_data(
+async def test_no_reachable_page_reveals_personal_data_to_any_role(
     console_clients: ConsoleClients, harness: Harness
 ) -> None:
     person, card = await _create_restricted_subscriber(harness)

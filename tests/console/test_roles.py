@@ -19,7 +19,7 @@ _FIELD = re.compile(r'<(?:input|select|textarea)[^>]* name="(\w+)"')
 
 
 def _is_allowed(endpoint: Endpoint, role: str, field: str | None) -> bool:
-    """Return whether the endpoint's declaration allows the role to send the field."""
+    """Return whether the role may call the endpoint and, if given, send the field."""
     field_access = None if field is None else endpoint.field_access.get(field)
     return role in endpoint.access.roles and (field_access is None or role in field_access.roles)
 
@@ -40,11 +40,11 @@ def _list_navigation_links(page: str) -> Iterator[str]:
 async def role_and_client(
     request: pytest.FixtureRequest, console_clients: ConsoleClients
 ) -> tuple[str, ConsoleClient]:
-    """Return each role's letter and a client signed in with that role."""
+    """Return a role's letter and a client signed in with the role; runs once per role."""
     return request.param, await console_clients.create_signed_in(request.param)
 
 
-def test_action_names_are_unique_and_refer_to_endpoints() -> None:
+def test_actions_have_unique_names_existing_endpoints_and_descriptions_of_dangers() -> None:
     assert len({action.name for action in ACTIONS}) == len(ACTIONS)
     for console_action in ACTIONS:
         assert console_action.endpoint in _ENDPOINTS, (
@@ -55,7 +55,7 @@ def test_action_names_are_unique_and_refer_to_endpoints() -> None:
         )
 
 
-async def test_action_is_open_to_exactly_the_allowed_roles(
+async def test_action_is_allowed_for_exactly_the_roles_of_its_endpoint(
     role_and_client: tuple[str, ConsoleClient],
 ) -> None:
     role, console = role_and_client
@@ -71,7 +71,7 @@ async def test_action_is_open_to_exactly_the_allowed_roles(
             assert (response.status_code != 403) == allowed, f"{role} {action.name}"
 
 
-async def test_form_contains_only_fields_the_role_may_send(
+async def test_form_contains_exactly_the_action_fields_that_the_role_may_send(
     role_and_client: tuple[str, ConsoleClient],
 ) -> None:
     role, console = role_and_client
@@ -89,7 +89,7 @@ async def test_form_contains_only_fields_the_role_may_send(
             assert (f'name="{field.name}"' in form) == _is_allowed(endpoint, role, field.name)
 
 
-async def test_navigation_lists_exactly_the_pages_the_role_may_open(
+async def test_navigation_lists_exactly_the_pages_that_the_role_may_open(
     role_and_client: tuple[str, ConsoleClient], ada: ConsoleClient
 ) -> None:
     _, console = role_and_client
@@ -103,7 +103,7 @@ async def test_navigation_lists_exactly_the_pages_the_role_may_open(
             assert "Available to: " in response.text
 
 
-async def test_list_pages_offer_only_actions_the_role_may_perform(
+async def test_navigation_pages_offer_only_actions_that_the_role_may_perform(
     role_and_client: tuple[str, ConsoleClient],
 ) -> None:
     role, console = role_and_client
@@ -116,7 +116,7 @@ async def test_list_pages_offer_only_actions_the_role_may_perform(
             ), f"{role} {name}"
 
 
-async def test_simulators_are_linked_only_for_roles_that_may_open_them(
+async def test_simulators_are_linked_and_open_only_for_system_admins(
     role_and_client: tuple[str, ConsoleClient],
 ) -> None:
     role, console = role_and_client
@@ -125,7 +125,7 @@ async def test_simulators_are_linked_only_for_roles_that_may_open_them(
         assert (await console.get(path)).status_code == (200 if role == "A" else 403)
 
 
-def test_id_is_linked_only_when_its_page_may_be_opened() -> None:
+def test_id_is_linked_only_if_the_admin_may_open_its_page() -> None:
     endpoints: list[str] = []
     for prefix in ("sub_", "agt_", "prc_", "ptn_", "txn_", "alr_"):
         assert (
@@ -149,7 +149,7 @@ async def test_forbidden_page_names_the_allowed_roles(console_clients: ConsoleCl
 async def test_denied_page_request_is_recorded_in_the_audit_log(
     console_clients: ConsoleClients, harness: Harness
 ) -> None:
-    """The API records its own denials too, so probing never goes unrecorded."""
+    """The console checks access before it calls the API, so it must record denials itself."""
     support, person = (
         await console_clients.create_signed_in("S"),
         (await harness.create_subscriber())["id"],

@@ -1,4 +1,4 @@
-"""Console sign-in and sign-out: the cookie, error messages, and the end of a session."""
+"""Console sign-in and sign-out: cookies, redirects, error messages, and the end of a session."""
 
 import html
 import re
@@ -82,7 +82,7 @@ async def test_failed_sign_in_does_not_reveal_whether_the_account_exists(
     assert signed_out_client.session is None
 
 
-async def test_malformed_credentials_get_the_same_error_message(
+async def test_malformed_credentials_get_the_message_of_incorrect_credentials(
     signed_out_client: ConsoleClient,
 ) -> None:
     for email, password in (("", ""), (EMAIL, ""), ("no address", "x"), ("", PASSWORD)):
@@ -166,10 +166,10 @@ async def test_disabling_an_admin_ends_the_session_immediately(
 
 
 @pytest.mark.parametrize("size", [0, 100_000])
-async def test_form_has_no_effect_when_the_session_ends_while_it_arrives(
+async def test_form_has_no_effect_if_the_session_ends_while_the_body_is_received(
     console_clients: ConsoleClients, ada: ConsoleClient, harness: Harness, size: int
 ) -> None:
-    """Also covers a form larger than a signed-out client may send."""
+    """The larger form exceeds the limit for signed-out clients."""
     ben, target = await harness.create_admin("A"), await harness.create_admin("S")
     console = console_clients.create_signed_out()
     console.set_session(ben)
@@ -194,7 +194,7 @@ async def test_form_has_no_effect_when_the_session_ends_while_it_arrives(
     assert await _is_signed_in(other)
 
 
-async def test_form_consumes_one_unit_of_the_rate_limit(ada: ConsoleClient) -> None:
+async def test_form_consumes_at_most_one_token_of_the_rate_limit(ada: ConsoleClient) -> None:
     remaining = [
         int((await ada.post_without_csrf("/console/sign-out")).headers["X-RateLimit-Remaining"])
         for _ in range(2)
@@ -202,11 +202,13 @@ async def test_form_consumes_one_unit_of_the_rate_limit(ada: ConsoleClient) -> N
     assert remaining[0] - remaining[1] <= 1
 
 
-async def test_sign_in_redirects_to_the_requested_page(signed_out_client: ConsoleClient) -> None:
+async def test_sign_in_redirects_to_the_requested_page_even_after_a_wrong_password(
+    signed_out_client: ConsoleClient,
+) -> None:
     response = await signed_out_client.get("/console/subscribers?search=ami&status=ACTIVE")
     address = response.headers["Location"]
     assert "session expired" not in await signed_out_client.get_page_text(address), (
-        "there was no session that could expire"
+        "no session existed that could expire"
     )
     wrong = await signed_out_client.post_without_csrf(
         address, {"email": EMAIL, "password": "wrong"}
@@ -235,7 +237,7 @@ async def test_expired_session_is_reported_and_sign_in_returns_to_the_page(
 async def test_upload_after_the_session_ended_redirects_to_sign_in(
     ada: ConsoleClient,
 ) -> None:
-    """The response does not report the file as too large, a limit that applies when signed out."""
+    """The file exceeds the size limit for signed-out clients, but that is not reported."""
     page, csrf = "/console/cards/upload", await ada.get_csrf_token()
     await ada.get(page)
     await ada.post_form("/console/sign-out")
@@ -284,7 +286,7 @@ async def test_invalid_session_cookie_redirects_to_sign_in(
 
 
 async def test_api_does_not_accept_the_session_cookie(ada: ConsoleClient, harness: Harness) -> None:
-    """Otherwise any site could make a browser send authenticated API requests."""
+    """Otherwise another site could make a browser send authenticated API requests."""
     person = await harness.create_subscriber()
     for path in ("admin/me", "subscribers", f"subscribers/{person['id']}", "admin/api-keys"):
         assert (await ada.client.get(f"/api/v1/{path}")).status_code == 401

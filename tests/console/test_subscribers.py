@@ -1,4 +1,4 @@
-"""Subscriber pages: escaping, errors in dialogs, and concurrent changes."""
+"""Subscriber pages: escaping, errors in dialogs, concurrent changes, and message status."""
 
 import re
 
@@ -10,10 +10,10 @@ XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
 async def test_subscriber_names_are_escaped(ada: ConsoleClient, harness: Harness) -> None:
-    person = await harness.create_subscriber(
+    subscriber = await harness.create_subscriber(
         first_name=XSS_PAYLOAD, last_name='"><img src=x onerror=alert(1)>'
     )
-    for path in ("/console/subscribers", f"/console/subscribers/{person['id']}"):
+    for path in ("/console/subscribers", f"/console/subscribers/{subscriber['id']}"):
         response = await ada.get(path)
         assert response.status_code == 200
         assert "&lt;script&gt;alert(1)" in response.text
@@ -23,17 +23,17 @@ async def test_subscriber_names_are_escaped(ada: ConsoleClient, harness: Harness
 async def test_block_shows_the_reason_and_a_second_block_shows_an_error(
     ada: ConsoleClient, harness: Harness
 ) -> None:
-    person = await harness.create_subscriber()
-    page = f"/console/subscribers/{person['id']}"
+    subscriber = await harness.create_subscriber()
+    page = f"/console/subscribers/{subscriber['id']}"
     await ada.get_page_text(page)
     response = await ada.submit_action(
-        "subscriber.block", {"reason": "Lost the phone"}, id=person["id"]
+        "subscriber.block", {"reason": "Lost the phone"}, id=subscriber["id"]
     )
     assert response.headers["HX-Redirect"] == page
     text = await ada.get_page_text(page)
     assert "Customer blocked." in text and "Reason: Lost the phone" in text
     second_response = await ada.post_partial(
-        f"/console/actions/subscriber.block?id={person['id']}", {"reason": "Once more"}
+        f"/console/actions/subscriber.block?id={subscriber['id']}", {"reason": "Once more"}
     )
     assert second_response.status_code == 200 and 'role="alert"' in second_response.text
     assert "Once more" in second_response.text, "the form keeps its input"
@@ -53,47 +53,56 @@ async def test_partial_subscriber_list_contains_only_rows(
 async def test_stale_form_does_not_overwrite_another_admins_change(
     ada: ConsoleClient, console_clients: ConsoleClients, harness: Harness
 ) -> None:
-    """A form submits all of its fields, including unchanged ones."""
-    person = await harness.create_subscriber(first_name="Aminata", address="Kissy Road")
-    address = f"/console/actions/subscriber.update?id={person['id']}"
-    seen = dict(re.findall(r'name="(seen)" value="([^"]+)"', (await ada.get_partial(address)).text))
+    """A form submits all fields, so a stale one would restore old values of unchanged fields."""
+    subscriber = await harness.create_subscriber(first_name="Aminata", address="Kissy Road")
+    action_url = f"/console/actions/subscriber.update?id={subscriber['id']}"
+    form = (await ada.get_partial(action_url)).text
+    fingerprint = dict(re.findall(r'name="(seen)" value="([^"]+)"', form))
     other = await console_clients.create_signed_in("S")
-    await other.submit_action("subscriber.update", {"address": "Wilkinson Road"}, id=person["id"])
-    stale_form = {**seen, "first_name": "Amie", "address": "Kissy Road"}
-    for _ in range(2):  # submitting it again is just as stale
-        response = await ada.post_partial(address, stale_form)
+    await other.submit_action(
+        "subscriber.update", {"address": "Wilkinson Road"}, id=subscriber["id"]
+    )
+    stale_form = {**fingerprint, "first_name": "Amie", "address": "Kissy Road"}
+    for _ in range(2):  # resubmitting does not bypass the check
+        response = await ada.post_partial(action_url, stale_form)
         assert "This record has changed" in response.text and 'value="Amie"' in response.text
-        assert dict(re.findall(r'name="(seen)" value="([^"]+)"', response.text)) == seen
+        assert dict(re.findall(r'name="(seen)" value="([^"]+)"', response.text)) == fingerprint
     record = await harness.client.get(
-        f"/api/v1/subscribers/{person['id']}", auth=harness.get_service_auth()
+        f"/api/v1/subscribers/{subscriber['id']}", auth=harness.get_service_auth()
     )
     assert record.json()["address"] == "Wilkinson Road"
-    page = await ada.submit_action("subscriber.update", {"first_name": "Amie"}, id=person["id"])
-    assert "HX-Redirect" in page.headers
+    response = await ada.submit_action(
+        "subscriber.update", {"first_name": "Amie"}, id=subscriber["id"]
+    )
+    assert "HX-Redirect" in response.headers
 
 
-async def test_empty_field_keeps_its_value_and_the_form_says_so(
+async def test_blank_field_keeps_its_value_and_the_form_explains_it(
     ada: ConsoleClient, harness: Harness
 ) -> None:
-    person = await harness.create_subscriber(email="aminata@example.com")
-    form = await ada.get_page_text(f"/console/actions/subscriber.update?id={person['id']}")
-    await ada.submit_action("subscriber.update", {"email": ""}, id=person["id"])
-    assert "aminata@example.com" in await ada.get_page_text(f"/console/subscribers/{person['id']}")
+    subscriber = await harness.create_subscriber(email="aminata@example.com")
+    form = await ada.get_page_text(f"/console/actions/subscriber.update?id={subscriber['id']}")
+    await ada.submit_action("subscriber.update", {"email": ""}, id=subscriber["id"])
+    assert "aminata@example.com" in await ada.get_page_text(
+        f"/console/subscribers/{subscriber['id']}"
+    )
     assert "Fields you leave blank keep their current value." in form
 
 
-async def _request_code(harness: Harness, subscriber_id: str, status: str, **fields: str) -> None:
+async def _request_code_and_report_status(
+    harness: Harness, subscriber_id: str, status: str, **fields: str
+) -> None:
     url = f"/api/v1/subscribers/{subscriber_id}/reset-pin"
     assert (await harness.client.post(url, auth=harness.get_service_auth())).is_success
-    number = await harness.services.database.fetchval("SELECT max(id) FROM messages")
-    report = {"message_id": ids.encode(ids.MESSAGE, number), "status": status, **fields}
+    message_id = await harness.services.database.fetchval("SELECT max(id) FROM messages")
+    report = {"message_id": ids.encode(ids.MESSAGE, message_id), "status": status, **fields}
     response = await harness.client.post(
         "/api/v1/messages/statuses", json={"data": [report]}, auth=harness.get_service_auth()
     )
     assert response.json() == {"updated": 1}
 
 
-async def test_support_staff_see_that_a_code_was_not_delivered(
+async def test_support_users_see_whether_the_last_code_was_delivered(
     console_clients: ConsoleClients, harness: Harness
 ) -> None:
     support = await console_clients.create_signed_in("S")
@@ -104,10 +113,10 @@ async def test_support_staff_see_that_a_code_was_not_delivered(
     for record in (unrestricted, restricted):
         path = f"/console/subscribers/{record['id']}"
         assert "None sent in the last 30 days" in (await support.get(path)).text
-        await _request_code(harness, record["id"], "failed", error_code="131026")
+        await _request_code_and_report_status(harness, record["id"], "failed", error_code="131026")
         assert "Not delivered (provider error 131026)" in (await support.get(path)).text
         harness.advance_clock(minutes=1)
-        await _request_code(harness, record["id"], "delivered")
+        await _request_code_and_report_status(harness, record["id"], "delivered")
         text = (await support.get(path)).text
         assert "Not delivered" not in text
         assert "Delivered" in text

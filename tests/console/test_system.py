@@ -39,7 +39,7 @@ async def test_rejected_admin_form_does_not_show_the_password(ada: ConsoleClient
     assert "hush hush" not in rejected.text
 
 
-async def test_admin_is_not_offered_to_disable_their_own_account(
+async def test_admins_are_not_offered_to_disable_their_own_account(
     ada: ConsoleClient, harness: Harness
 ) -> None:
     ben = await harness.create_admin("A")
@@ -48,7 +48,9 @@ async def test_admin_is_not_offered_to_disable_their_own_account(
     assert offered == [ben.id] and page.count(">you<") == 1
 
 
-async def test_webhook_page_shows_its_deliveries(ada: ConsoleClient) -> None:
+async def test_webhook_page_shows_deliveries_until_the_webhook_is_deleted(
+    ada: ConsoleClient,
+) -> None:
     created = await ada.submit_action(
         "webhook.create", {"url": "http://127.0.0.1:9/x", "events": ["card.linked"]}
     )
@@ -129,7 +131,7 @@ async def test_webhook_response_is_escaped_and_the_disable_reason_is_shown(
     assert "410" in page and "1,234 ms" in page
 
 
-async def test_audit_log_shows_old_and_new_values(
+async def test_audit_log_shows_old_and_new_values_and_escapes_the_reason(
     ada: ConsoleClient, harness: Harness, console_clients: ConsoleClients
 ) -> None:
     person = await harness.create_subscriber()
@@ -151,7 +153,9 @@ async def test_audit_log_shows_old_and_new_values(
     assert rejected.status_code == 422
 
 
-async def test_broken_audit_chain_is_reported(ada: ConsoleClient, harness: Harness) -> None:
+async def test_audit_verification_reports_pending_sealed_and_altered_entries(
+    ada: ConsoleClient, harness: Harness
+) -> None:
     database = harness.services.database
     await harness.create_subscriber()
     unsealed = (await ada.get_partial("/console/audit/verify")).text
@@ -189,7 +193,7 @@ async def _create_key(ada: ConsoleClient, **form: object) -> tuple[str, str]:
     return match[1], secret[1]
 
 
-async def test_edit_form_shows_the_settings_of_a_key_and_changes_them(ada: ConsoleClient) -> None:
+async def test_edit_form_shows_and_changes_the_settings_of_an_api_key(ada: ConsoleClient) -> None:
     form = {
         "allowed_ips": "203.0.113.0/24\n2001:db8::/32",
         "rate_limit": "5",
@@ -212,7 +216,7 @@ async def test_edit_form_shows_the_settings_of_a_key_and_changes_them(ada: Conso
     changes = {"name": "Kiosk", "scopes": ["balance:read"], "seen": seen}
     wrong = await ada.post_partial(address, changes | {"allowed_ips": "anywhere"})
     assert 'role="alert"' in wrong.text
-    # Empty fields go back to their defaults.
+    # Empty fields are reset to their defaults.
     response = await ada.post_partial(address, changes)
     assert response.headers["HX-Redirect"] == "/console/api-keys"
     page = await ada.get_page_text("/console/api-keys")
@@ -224,7 +228,7 @@ async def test_edit_form_shows_the_settings_of_a_key_and_changes_them(ada: Conso
     assert "Till" not in await ada.get_page_text("/console/api-keys")
 
 
-async def test_expired_key_can_be_renamed(ada: ConsoleClient, harness: Harness) -> None:
+async def test_expired_api_key_can_be_renamed(ada: ConsoleClient, harness: Harness) -> None:
     key, _ = await _create_key(ada, expires_at="2999-01-31T12:00:42.5")
     await harness.services.database.execute(
         "UPDATE api_keys SET expires_at = '2020-01-31 12:00:42.5Z' WHERE id = $1",
@@ -245,7 +249,9 @@ async def test_expired_key_can_be_renamed(ada: ConsoleClient, harness: Harness) 
     assert "Kiosk" in await ada.get_page_text("/console/api-keys")
 
 
-async def test_rotated_key_is_shown_once(ada: ConsoleClient, harness: Harness) -> None:
+async def test_rotated_api_key_is_shown_once_and_the_old_key_works_in_the_grace_period(
+    ada: ConsoleClient, harness: Harness
+) -> None:
     key, old = await _create_key(ada)
     rotated = await ada.submit_action("api_key.rotate", {"grace_seconds": "3600"}, id=key)
     match = re.search(r'data-copy="(svc_test_[^"]+)"', rotated.text)

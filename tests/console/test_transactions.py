@@ -23,7 +23,7 @@ URL = "/console/transactions"
 XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
-async def test_payment_page_shows_its_entries_and_refunds(
+async def test_payment_page_shows_entries_parties_and_refunds(
     ada: ConsoleClient, harness: Harness
 ) -> None:
     payer, processor_id = (
@@ -114,7 +114,7 @@ async def test_held_transaction_links_to_its_alert_for_compliance(
     assert "Under review: funds are on hold" in text and "/compliance/alerts" not in text
 
 
-async def test_transaction_page_shows_the_number_of_replays(
+async def test_transaction_page_shows_the_number_of_replays_after_a_flush(
     ada: ConsoleClient, harness: Harness
 ) -> None:
     sender, receiver = (
@@ -163,7 +163,7 @@ async def test_transactions_are_filtered_and_invalid_filters_are_reported(
     assert 'value="nonsense"' in text, "the filter keeps its input"
 
 
-async def test_restricted_subscriber_is_masked_and_its_lists_need_an_access_code(
+async def test_restricted_subscriber_is_masked_until_the_access_code_is_entered(
     ada: ConsoleClient, harness: Harness
 ) -> None:
     hidden, other = (

@@ -1,4 +1,4 @@
-"""Console actions on a subscriber's money, PIN and documents."""
+"""Console actions on a subscriber's money, PIN, documents and alerts."""
 
 import base64
 import io
@@ -11,7 +11,7 @@ from harness import PIN, WRONG_PIN, Harness
 from tapgate.console.console import ACTIONS
 from tapgate.gateway import ENDPOINT_GROUPS
 
-#: Endpoints that are available through something other than an action form.
+#: Endpoints that the console offers outside of actions, and where.
 _COVERED_ELSEWHERE = {
     "POST /api/v1/cards/upload-csv": "the upload page",
     "PUT /api/v1/fee-rules/{type}": "the fee form of each type",
@@ -37,7 +37,7 @@ def _build_photo() -> str:
     return f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
-async def test_sending_money_requires_the_senders_pin(
+async def test_p2p_transfer_requires_the_senders_pin(
     console_clients: ConsoleClients, harness: Harness
 ) -> None:
     finance = await console_clients.create_signed_in("F")

@@ -1,4 +1,4 @@
-"""Shared helpers for credential tests: processes, a settable clock, and owners for keys."""
+"""Helpers for credential tests: gateway processes, a fake clock, and owners of credentials."""
 
 import itertools
 from collections.abc import Awaitable
@@ -30,15 +30,15 @@ class FakeClock:
     def __call__(self) -> datetime:
         return self.now
 
-    def advance(self, **time: float) -> None:
-        self.now += timedelta(**time)
+    def advance(self, **delta: float) -> None:
+        self.now += timedelta(**delta)
 
 
 class GatewayProcess(msgspec.Struct):
     database: Database
     signals: Signals
     authenticator: Authenticator
-    #: Uses a cheap password hash.
+    #: Hashes passwords with `FAST_ARGON2`.
     logins: Logins
 
 
@@ -130,14 +130,14 @@ class OwnerBuilder:
 
 
 async def catch_api_error(operation: Awaitable[object]) -> ApiError:
-    """Return the error that the operation raises."""
+    """Return the `ApiError` that the operation raises."""
     with pytest.raises(ApiError) as caught:
         await operation
     return caught.value
 
 
 async def catch_unauthorized(operation: Awaitable[object]) -> str | None:
-    """Return the message of a 401."""
+    """Return the message of the `UNAUTHORIZED` error that the operation raises."""
     error = await catch_api_error(operation)
     assert error.code is Code.UNAUTHORIZED
     return error.message

@@ -1,4 +1,4 @@
-"""Two gateway processes on one database."""
+"""Fixtures that simulate gateway processes on one database."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -50,7 +50,7 @@ async def start_process(
     vault: Vault,
     new_id: ids.IdGenerator,
 ) -> AsyncIterator[Callable[[], Awaitable[GatewayProcess]]]:
-    """Return a function that starts another process on the test's database."""
+    """Yield a function that starts another simulated process on the test's database."""
     async with AsyncExitStack() as running:
 
         async def start() -> GatewayProcess:

@@ -32,7 +32,7 @@ def forge_token(
     header: dict[str, Any] | None = None,
     **changes: Any,
 ) -> str:
-    """Return a token that differs from a valid one in some parts; None omits a claim."""
+    """Return a valid token with the given changes; a claim of None is omitted."""
     valid = jwt.decode_complete(make_token(), options={"verify_signature": False})
     claims = {k: v for k, v in (valid["payload"] | changes).items() if v is not None}
     headers = {"sid": valid["header"]["sid"]} | (header or {})
@@ -85,14 +85,14 @@ def test_token_signed_with_another_key_is_rejected() -> None:
     assert "signature" in get_rejection_message(forge_token("t" * 32))
 
 
-def test_missing_or_foreign_signature_is_rejected() -> None:
+def test_missing_signature_or_signature_of_another_token_is_rejected() -> None:
     head, claims, _ = make_token().split(".")
     other = forge_token(role="support_user").rsplit(".", 1)[1]
     for signature in ("", other):
         assert "signature" in get_rejection_message(f"{head}.{claims}.{signature}")
 
 
-def test_claims_or_header_of_another_token_are_rejected() -> None:
+def test_token_with_the_claims_or_header_of_another_token_is_rejected() -> None:
     ours, other = (
         make_token().split("."),
         forge_token(header={"sid": ids.encode("ses_", 8)}).split("."),
@@ -103,7 +103,7 @@ def test_claims_or_header_of_another_token_are_rejected() -> None:
 
 
 @given(data=st.data())
-def test_changed_character_is_rejected(data: st.DataObject) -> None:
+def test_token_with_a_changed_character_is_rejected(data: st.DataObject) -> None:
     token = make_token()
     # Not the last character: some of its bits are unused.
     position = data.draw(st.integers(0, len(token) - 2))
@@ -128,7 +128,7 @@ def test_missing_claim_is_rejected(claim: str) -> None:
         {"role": ["system_admin"]},
     ],
 )
-def test_claim_of_the_wrong_type_is_rejected(changes: dict[str, Any]) -> None:
+def test_claim_with_an_invalid_type_or_value_is_rejected(changes: dict[str, Any]) -> None:
     get_rejection_message(forge_token(**changes))
 
 
@@ -138,12 +138,12 @@ def test_invalid_session_id_is_rejected(sid: Any) -> None:
 
 
 @given(st.text())
-def test_arbitrary_text_is_rejected_without_an_error(text: str) -> None:
+def test_arbitrary_text_is_rejected_as_unauthorized(text: str) -> None:
     get_rejection_message(text)
 
 
 @given(header=st.binary(max_size=60), claims=st.binary(max_size=60))
-def test_arbitrary_token_parts_are_rejected_without_an_error(header: bytes, claims: bytes) -> None:
+def test_arbitrary_token_parts_are_rejected_as_unauthorized(header: bytes, claims: bytes) -> None:
     parts = (base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (header, claims))
     get_rejection_message(".".join([*parts, "c2ln"]))
 
@@ -159,7 +159,7 @@ def test_arbitrary_token_parts_are_rejected_without_an_error(header: bytes, clai
         [],
     ],
 )
-def test_malformed_header_is_rejected_without_an_error(header: Any) -> None:
+def test_malformed_header_is_rejected_as_unauthorized(header: Any) -> None:
     encoded = base64.urlsafe_b64encode(msgspec.json.encode(header)).decode().rstrip("=")
     get_rejection_message(f"{encoded}.e30.c2ln")
 

@@ -1,4 +1,4 @@
-"""API keys: shown once, valid until deleted or expired, bound to one environment."""
+"""API keys: valid until deleted, expired or rotated, and only in one environment."""
 
 import asyncio
 import re
@@ -42,7 +42,7 @@ async def get_rejection_message(process: GatewayProcess, key: str) -> str | None
     return await catch_unauthorized(process.authenticator.api_keys.authenticate(key))
 
 
-async def test_api_key_is_long_and_random(create_key: CreateKey) -> None:
+async def test_api_key_has_43_random_characters_after_its_prefix(create_key: CreateKey) -> None:
     record, key = await create_key()
     assert re.fullmatch(r"svc_test_[A-Za-z0-9_-]{43}", key)
     assert record.prefix == key[:13]
@@ -120,7 +120,7 @@ async def test_rolled_back_deletion_leaves_the_key_valid(
     await process.authenticator.api_keys.authenticate(key)
 
 
-async def test_key_is_rejected_from_the_moment_it_expires(
+async def test_key_is_rejected_from_its_expiry_time_on(
     process: GatewayProcess, create_key: CreateKey, clock: FakeClock
 ) -> None:
     _, key = await create_key(expires_at=clock() + timedelta(hours=1))
@@ -173,7 +173,7 @@ async def rotate_key(process: GatewayProcess, record: ApiKey, grace_seconds: int
     return key
 
 
-async def test_rotation_without_grace_ends_the_old_key_in_every_process(
+async def test_rotation_without_grace_period_invalidates_the_old_key_in_every_process(
     process: GatewayProcess, other_process: GatewayProcess, create_key: CreateKey
 ) -> None:
     record, old = await create_key()
@@ -201,7 +201,7 @@ async def test_old_key_works_until_the_grace_period_ends(
 
 
 @pytest.mark.parametrize("grace_seconds", [0, 60])
-async def test_further_rotation_ends_the_older_key(
+async def test_second_rotation_invalidates_the_first_key(
     process: GatewayProcess,
     other_process: GatewayProcess,
     create_key: CreateKey,
@@ -230,7 +230,7 @@ async def test_grace_period_does_not_extend_the_expiry(
         await get_rejection_message(process, key)
 
 
-async def test_deletion_ends_both_keys(
+async def test_deletion_during_the_grace_period_invalidates_both_keys(
     process: GatewayProcess, other_process: GatewayProcess, create_key: CreateKey
 ) -> None:
     record, old = await create_key()
@@ -268,7 +268,7 @@ async def test_last_use_is_recorded_by_every_process_and_never_moves_back(
     assert record.last_used_at is None
 
 
-async def test_last_use_that_could_not_be_written_is_written_later(
+async def test_last_use_is_kept_after_a_failed_write_and_written_by_the_next_flush(
     process: GatewayProcess,
     create_key: CreateKey,
     clock: FakeClock,
@@ -294,7 +294,7 @@ async def test_last_use_is_written_when_the_process_stops(
     _, key = await create_key()
     keys = process.authenticator.api_keys
     async with run_background_tasks(keys.last_used.run()):
-        await asyncio.sleep(0)  # the first flush is empty
+        await asyncio.sleep(0)  # run the first flush, which writes nothing
         process.authenticator.authorize_api_key(await keys.authenticate(key), "203.0.113.7")
     (listed,) = await keys.list_page(before=None, limit=10)
     assert listed.last_used_at == clock()

@@ -47,7 +47,9 @@ async def test_service_is_identified_by_its_name(process: GatewayProcess, clock:
     assert principal.idempotency_scope == "service:messenger"
 
 
-async def test_signature_covers_an_absent_query(process: GatewayProcess, clock: FakeClock) -> None:
+async def test_service_signature_covers_the_query_even_if_it_is_absent(
+    process: GatewayProcess, clock: FakeClock
+) -> None:
     assert await authenticate(process, sign_headers(clock, query=b""), query=b"") is not None
     assert (
         await catch_unauthorized(authenticate(process, sign_headers(clock, query=b"")))
@@ -60,7 +62,7 @@ async def test_signature_covers_an_absent_query(process: GatewayProcess, clock: 
 
 
 @given(data=st.data())
-async def test_changed_byte_of_a_service_request_is_rejected(
+async def test_service_request_with_a_changed_byte_is_rejected(
     data: st.DataObject, process: GatewayProcess, clock: FakeClock
 ) -> None:
     headers = sign_headers(clock)
@@ -111,7 +113,7 @@ async def test_malformed_timestamp_is_reported(
 
 
 @pytest.mark.parametrize("direction", [1, -1])
-async def test_service_timestamp_is_valid_within_five_minutes_in_both_directions(
+async def test_service_timestamp_tolerates_five_minutes_of_clock_skew(
     process: GatewayProcess, clock: FakeClock, direction: int
 ) -> None:
     headers = sign_headers(clock)
@@ -205,7 +207,7 @@ async def test_credential_kinds_have_a_fixed_precedence(
     assert principal.kind == "admin"
 
 
-async def test_rejection_does_not_repeat_the_credential(process: GatewayProcess) -> None:
+async def test_rejection_message_does_not_contain_the_credential(process: GatewayProcess) -> None:
     secret = "hunter2hunter2"
     for headers in (
         {b"authorization": secret.encode()},

@@ -1,4 +1,4 @@
-"""The cache never returns a value after the signal that invalidated it."""
+"""The credential cache: invalidation by signals, eviction, and charges for lookups."""
 
 import asyncio
 from collections.abc import Callable
@@ -131,7 +131,7 @@ async def test_value_loaded_during_a_disconnect_is_not_cached() -> None:
     assert cache._values == {}
 
 
-async def test_oldest_value_is_evicted() -> None:
+async def test_oldest_value_is_evicted_when_the_cache_is_full() -> None:
     _, table, cache = build_cache(size=2)
     table.rows = {"a": "1", "b": "2", "c": "3"}
     for key in "abc":
@@ -140,7 +140,7 @@ async def test_oldest_value_is_evicted() -> None:
 
 
 class TokenBudget:
-    """A charge with a limited number of tokens that rejects when it is empty."""
+    """A charge with a limited number of tokens; raises `RATE_LIMITED` when none is left."""
 
     def __init__(self, tokens: int = 5) -> None:
         self.tokens = tokens
@@ -167,7 +167,7 @@ async def test_lookup_of_an_unknown_key_is_charged() -> None:
     assert table.load_count == 2
 
 
-async def test_valid_key_is_refunded_and_not_charged_after_a_signal() -> None:
+async def test_valid_key_is_refunded_and_its_later_lookups_are_not_charged() -> None:
     signals, table, cache = build_cache()
     budget = TokenBudget(1)
     assert await cache.get("key", budget) == "value"
@@ -179,7 +179,7 @@ async def test_valid_key_is_refunded_and_not_charged_after_a_signal() -> None:
     assert table.load_count == 2
 
 
-async def test_revoked_key_is_charged_like_an_unknown_one() -> None:
+async def test_revoked_key_is_charged_from_its_second_lookup_on() -> None:
     signals, table, cache = build_cache()
     budget = TokenBudget(1)
     await cache.get("key", budget)
@@ -192,7 +192,7 @@ async def test_revoked_key_is_charged_like_an_unknown_one() -> None:
     assert table.load_count == 2
 
 
-async def test_failed_lookup_is_refunded() -> None:
+async def test_lookup_that_raises_an_error_is_refunded() -> None:
     _, _, cache = build_cache()
     budget = TokenBudget(1)
     cache._load = _load_unavailable

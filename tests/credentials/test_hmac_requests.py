@@ -1,4 +1,4 @@
-"""Signed requests of terminals, processors and partners: an active key and a recent timestamp."""
+"""Signed requests of terminals, processors and partners: key, signature, timestamp and status."""
 
 from collections.abc import Awaitable
 
@@ -129,7 +129,7 @@ async def test_hmac_secret_is_stored_sealed(
 
 
 @given(data=st.data())
-async def test_changed_byte_of_the_request_is_rejected(
+async def test_signed_request_with_a_changed_byte_is_rejected(
     data: st.DataObject, process: GatewayProcess, key: NewHmacKey, clock: FakeClock
 ) -> None:
     headers = sign_headers(key, clock)
@@ -192,7 +192,7 @@ async def test_malformed_timestamp_is_reported(
 
 
 @pytest.mark.parametrize("direction", [1, -1])
-async def test_timestamp_is_valid_within_five_minutes_in_both_directions(
+async def test_timestamp_tolerates_five_minutes_of_clock_skew(
     process: GatewayProcess, key: NewHmacKey, clock: FakeClock, direction: int
 ) -> None:
     headers = sign_headers(key, clock)
@@ -248,7 +248,7 @@ async def test_partner_header_must_match_the_key(
 
 
 async def update_and_publish(process: GatewayProcess, sql: str, *arguments: object) -> None:
-    """Change the state of a key's owner and publish it, as the operations do."""
+    """Change the status of a key's owner and publish the change, as the operations do."""
     async with process.database.transaction() as tx:
         await tx.execute(sql, *arguments)
         ticket = await process.authenticator.hmac_keys.publish_owner_change(tx)
@@ -326,7 +326,7 @@ async def test_suspension_is_disclosed_only_with_a_valid_signature(
     assert await catch_unauthorized(authenticate(process, headers)) == INVALID_SIGNATURE_MESSAGE
 
 
-async def test_deleted_key_is_rejected_by_every_process_and_the_next_key_is_valid(
+async def test_deleted_key_is_rejected_by_every_process_and_another_key_stays_valid(
     process: GatewayProcess,
     other_process: GatewayProcess,
     processor_id: int,
@@ -362,7 +362,7 @@ async def test_key_can_be_deleted_only_once_and_only_for_its_owner(
         assert await keys.delete(tx, key.id, owner_id=processor_id) is None
 
 
-async def test_key_is_checked_before_the_body_arrives(
+async def test_key_and_timestamp_are_checked_without_the_body(
     process: GatewayProcess, key: NewHmacKey, clock: FakeClock
 ) -> None:
     check = process.authenticator.signatures.require_known_key

@@ -1,4 +1,4 @@
-"""Logins: the correct password of an active admin, with at most five failures."""
+"""Logins: password checks of active admins, and lockout after five failures."""
 
 import asyncio
 from collections.abc import Awaitable, Sequence
@@ -38,7 +38,7 @@ async def attempt_wrong_password(
 
 
 async def gather_error_codes(attempts: Sequence[Awaitable[int]]) -> list[Code | None]:
-    """Run the attempts concurrently and return their error codes; None means logged in."""
+    """Run the attempts concurrently; return their error codes, or None for a success."""
     results = await asyncio.gather(*attempts, return_exceptions=True)
     return [result.code if isinstance(result, ApiError) else None for result in results]
 
@@ -60,7 +60,7 @@ async def test_wrong_password_unknown_email_and_disabled_admin_get_the_same_erro
     )
 
 
-async def test_unknown_email_also_verifies_a_password(
+async def test_password_check_also_runs_for_an_unknown_email(
     process: GatewayProcess, admin_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checked = []
@@ -198,7 +198,7 @@ async def test_correct_password_among_concurrent_attempts_does_not_bypass_the_lo
     assert await gather_error_codes(attempts) == [Code.RATE_LIMITED] * 20
 
 
-async def test_concurrent_correct_passwords_do_not_reject_each_other(
+async def test_concurrent_logins_with_the_correct_password_all_succeed(
     process: GatewayProcess, admin_id: int
 ) -> None:
     for _ in range(4):
@@ -255,7 +255,9 @@ async def test_source_lock_is_released_after_the_attempt(
     assert not process.logins._source_locks
 
 
-async def test_password_is_not_repeated_or_stored(process: GatewayProcess, admin_id: int) -> None:
+async def test_failed_login_neither_returns_nor_stores_the_password(
+    process: GatewayProcess, admin_id: int
+) -> None:
     error = await catch_api_error(process.logins.authenticate(EMAIL, "hunter2hunter2", ADDRESS))
     assert "hunter2" not in str(error.body())
     stored = await process.database.fetch("SELECT * FROM login_failures")
@@ -263,7 +265,7 @@ async def test_password_is_not_repeated_or_stored(process: GatewayProcess, admin
 
 
 class TokenBudget:
-    """A charge with a limited number of tokens."""
+    """A charge with a limited number of tokens; raises `RATE_LIMITED` when none is left."""
 
     def __init__(self, tokens: int) -> None:
         self.tokens = tokens
@@ -277,7 +279,7 @@ class TokenBudget:
         self.tokens += 1
 
 
-async def test_only_failures_are_charged_to_the_address(
+async def test_only_failed_password_checks_are_charged_to_the_address(
     process: GatewayProcess, admin_id: int
 ) -> None:
     budget = TokenBudget(3)
@@ -287,7 +289,7 @@ async def test_only_failures_are_charged_to_the_address(
     assert budget.tokens == 2
     for _ in range(4):
         await attempt_wrong_password(process)
-    # After five failures the password is not checked.
+    # After five failures the password is not checked, and nothing is charged.
     assert (
         await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS, budget))
     ).status == 429

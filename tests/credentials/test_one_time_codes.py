@@ -116,7 +116,7 @@ async def test_code_expires_after_five_minutes(
     assert await codes.redeem(code_request, code) == 0
 
 
-async def test_missing_code_has_no_attempts_remaining(
+async def test_redemption_without_an_issued_code_reports_no_attempts_remaining(
     codes: CodeDriver, code_request: CodeRequest
 ) -> None:
     assert await codes.redeem(code_request, "123456") == 0
@@ -135,7 +135,7 @@ async def test_new_code_replaces_the_old_one_and_resets_the_attempts(
     assert await codes.redeem(code_request, new) is None
 
 
-async def test_failed_attempts_limit_the_issue_of_new_codes(
+async def test_fifteen_failures_block_new_codes_for_the_requester_for_a_day(
     codes: CodeDriver, code_request: CodeRequest, clock: FakeClock
 ) -> None:
     for _ in range(5):
@@ -154,7 +154,7 @@ async def test_failed_attempts_limit_the_issue_of_new_codes(
     assert await codes.redeem(code_request, code) is None
 
 
-async def test_failure_limit_restarts_after_a_day(
+async def test_failure_limit_applies_per_day(
     codes: CodeDriver, code_request: CodeRequest, clock: FakeClock
 ) -> None:
     for _ in range(30):

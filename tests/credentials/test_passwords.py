@@ -1,4 +1,4 @@
-"""Passwords: recommended Argon2id parameters, hashed in a bounded number of threads."""
+"""Passwords: OWASP parameters for Argon2id, and hashing in a bounded number of threads."""
 
 import asyncio
 import threading
@@ -13,7 +13,7 @@ from tapgate.errors import ApiError, Code
 FAST_ARGON2 = argon2.Parameters(argon2.Type.ID, 19, 16, 32, 1, 8, 1)
 
 
-async def test_parameters_follow_the_recommendation() -> None:
+async def test_hash_uses_the_owasp_argon2id_parameters() -> None:
     stored = await Passwords().hash("correct horse battery")
     assert stored.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
 
@@ -52,7 +52,7 @@ async def test_hash_with_other_parameters_is_outdated() -> None:
 
 
 class BlockingHasher:
-    """Replaces the hash function and blocks until the test resumes it."""
+    """Replaces the hash function and blocks until the test sets `resume`, at most 10 seconds."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.resume = threading.Event()
@@ -103,5 +103,5 @@ async def test_other_addresses_are_served_in_turn_during_a_flood(
     blocking.resume.set()
     assert await asyncio.gather(*others) == ["hash"] * 9
     await asyncio.gather(*flood, return_exceptions=True)
-    # One request of the flood was running, and one had its turn first.
+    # One request of the flood was already running, and one was first in the rotation.
     assert blocking.order[:11] == ["flood", "flood", *(f"{n}" for n in range(2, 11))]

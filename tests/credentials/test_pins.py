@@ -24,13 +24,13 @@ def test_stored_pin_does_not_contain_the_pin() -> None:
     assert b"4831" not in stored.salt + stored.verifier
 
 
-def test_salt_of_another_pin_does_not_match() -> None:
+def test_pin_verifier_with_another_salt_does_not_match() -> None:
     one, other = PINS.hash("4831"), PINS.hash("4831")
     mixed = StoredPin(one.key_id, other.salt, one.verifier)
     assert not PINS.matches(mixed, "4831")
 
 
-def test_wrong_secret_key_is_an_error_and_not_a_wrong_pin() -> None:
+def test_pin_hashed_with_another_secret_key_raises_an_error() -> None:
     stored = PinVerifier(Vault("j" * 32)).hash("4831")
     with pytest.raises(VaultError):
         PINS.matches(stored, "4831")
@@ -56,6 +56,6 @@ def test_pins_without_a_pattern_are_not_weak(pin: str) -> None:
     assert not is_weak_pin(pin)
 
 
-def test_most_pins_are_not_weak() -> None:
+def test_between_three_and_five_percent_of_pins_are_weak() -> None:
     weak = sum(is_weak_pin(f"{pin:04}") for pin in range(10_000))
     assert 300 < weak < 500

@@ -1,4 +1,4 @@
-"""Sessions: a login and all its tokens are valid and end together, in every process."""
+"""Sessions: tokens of a login, refresh token reuse, and the end of a session in every process."""
 
 import asyncio
 from datetime import timedelta
@@ -44,7 +44,7 @@ async def admin_id(owners: OwnerBuilder) -> int:
     return await owners.create_admin(role="finance_user")
 
 
-async def test_login_returns_a_token_for_a_day(
+async def test_login_returns_an_access_token_valid_for_a_day(
     process: GatewayProcess, admin_id: int, test_settings: Settings, clock: FakeClock
 ) -> None:
     tokens = await log_in(process, admin_id)
@@ -111,7 +111,7 @@ async def test_token_for_another_admins_session_is_rejected(
     test_settings: Settings,
     clock: FakeClock,
 ) -> None:
-    """Applies even if the token is signed with the platform's key."""
+    """The token is rejected although it is signed with the platform's key."""
     other_id = await owners.create_admin("eve@example.com")
     session = (await authenticate(process, await log_in(process, other_id))).session_id
     assert session is not None
@@ -176,7 +176,7 @@ async def test_disabled_admin_is_rejected_by_every_process_immediately(
     assert await catch_unauthorized(log_in(process, admin_id)) == "This admin is disabled."
 
 
-async def test_ended_sessions_stay_ended_for_an_active_admin(
+async def test_ending_all_sessions_invalidates_the_tokens_of_an_active_admin(
     process: GatewayProcess, admin_id: int
 ) -> None:
     tokens = await log_in(process, admin_id)
@@ -272,7 +272,7 @@ async def test_refresh_token_reuse_ends_the_session_in_every_process_immediately
         await authenticate(gateway, unrelated)
 
 
-async def test_reuse_error_is_returned_after_every_process_has_acknowledged(
+async def test_reuse_error_is_raised_after_waiting_for_acknowledgments(
     process: GatewayProcess, admin_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     awaited = []
@@ -307,7 +307,7 @@ async def test_concurrent_use_of_a_refresh_token_ends_the_session(
         assert await catch_unauthorized(refresh(process, succeeded[0])) == INVALID_REFRESH_MESSAGE
 
 
-async def test_expired_sessions_are_removed_at_the_next_login(
+async def test_login_removes_the_expired_sessions_of_the_same_admin(
     process: GatewayProcess, owners: OwnerBuilder, admin_id: int, clock: FakeClock
 ) -> None:
     other_id = await owners.create_admin("eve@example.com")
@@ -326,7 +326,7 @@ async def test_expired_sessions_are_removed_at_the_next_login(
     await refresh(process, active)
 
 
-async def test_number_of_sessions_per_admin_is_limited(
+async def test_login_above_the_session_limit_ends_the_oldest_session(
     process: GatewayProcess, admin_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sessions_module, "MAX_SESSIONS", 3)

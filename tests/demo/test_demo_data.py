@@ -22,7 +22,7 @@ from tapgate.ledger.verify import verify
 from tapgate.settings import load_settings
 from tapgate.store.database import Database
 
-#: A Wednesday afternoon, with two starts of a month in the sixty days before.
+#: A Wednesday afternoon. Two months start in the 60 days before it.
 NOW = datetime(2026, 6, 17, 15, 30, tzinfo=UTC)
 
 TYPES = {
@@ -46,7 +46,7 @@ TYPES = {
 async def build_demo_database(
     folder: Path, copies: ScratchDatabases, server: str, size: str, **variables: str
 ) -> AsyncIterator[Database]:
-    """Yield a separate database with the demo, built as if it were `NOW`."""
+    """Yield a scratch database with the demo, built as if the current time were `NOW`."""
     name = await copies.acquire()
     url = build_database_url(name, server)
     settings = load_settings({"TAPGATE_DATA_DIR": str(folder), **variables})
@@ -118,14 +118,16 @@ async def test_every_transaction_type_occurs_and_a_few_are_declined(
     assert codes.keys() >= {"INSUFFICIENT_FUNDS", "CARD_NOT_ACTIVE", "SUBSCRIBER_BLOCKED"}
 
 
-async def test_demo_has_all_participants_in_all_states(demo_database: Database) -> None:
+async def test_demo_has_participants_of_every_kind_in_various_states(
+    demo_database: Database,
+) -> None:
     size = SIZES["small"]
     for table, count in (
         ("subscribers", size.subscribers),
         ("agents", size.agents),
         ("processors", size.merchants),
         ("partners", 1),
-        ("alerts", 2),  # a large payment, which is held, and the top-up that funds it
+        ("alerts", 2),  # for a large held payment and for the top-up that funded it
     ):
         assert await demo_database.fetchval(f"SELECT count(*) FROM {table}") == count, table
     levels = await count_by(demo_database, "SELECT kyc_level, count(*) FROM accounts GROUP BY 1")
@@ -177,7 +179,7 @@ async def snapshot(database: Database) -> list[tuple[Any, ...]]:
 
 @pytest.fixture
 def tiny_size(monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return a size for tests that do not depend on the amount of data."""
+    """Register a size for tests that do not depend on the amount of data; return its name."""
     size = Size(
         subscribers=16, merchants=4, agents=3, days=27, transactions_per_day=0.4, slots_per_day=2
     )
@@ -213,7 +215,7 @@ async def test_demo_works_with_another_currency_and_time_zone(
         assert await database.fetchval("SELECT max(created_at) FROM transactions") < NOW
 
 
-async def test_demo_is_not_built_twice_or_without_an_administrator(
+async def test_demo_is_not_built_twice_concurrently_or_without_an_administrator(
     services: Services, database_url: str
 ) -> None:
     with pytest.raises(DemoError, match="no administrator"):
@@ -259,7 +261,7 @@ async def test_interrupted_build_leaves_a_consistent_ledger(
     assert await demo.is_built(services.database)
 
 
-async def test_demo_is_built_on_the_first_start_only_and_its_failure_does_not_prevent_the_start(
+async def test_failed_demo_build_does_not_prevent_the_first_start_and_is_not_retried(
     services: Services, database_url: str
 ) -> None:
     await services.database.execute(

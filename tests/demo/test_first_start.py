@@ -20,7 +20,7 @@ from tapgate.settings import DEMO_SIZES, NO_DEMO, SettingsError, load_settings
 
 
 async def read_hints(running: RunningGateway) -> list[str]:
-    """Return the lines printed after startup."""
+    """Return the lines printed after startup, up to the line about Ctrl-C."""
     text: list[str] = []
     while not text or not text[-1].startswith("Press Ctrl-C"):
         line = (await running.stdout.readline()).decode()
@@ -33,7 +33,7 @@ CURL_PATTERN = re.compile(r"\bcurl -s ")
 
 
 async def run_shell(line: str) -> tuple[int, str]:
-    """Run a line in a shell without the gateway's environment variables."""
+    """Run a command line without TAPGATE variables; return its exit status and output."""
     inherited = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
     process = await asyncio.create_subprocess_exec(
         "sh",

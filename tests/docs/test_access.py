@@ -19,7 +19,7 @@ def test_access_page_is_up_to_date() -> None:
 def test_every_operation_declares_its_object_access() -> None:
     declared = {endpoint.name for endpoint in list_endpoints()}
     assert not declared - OBJECT_ACCESS.keys(), CLASSIFY_HINT
-    assert not OBJECT_ACCESS.keys() - declared, "the operation does not exist"
+    assert not OBJECT_ACCESS.keys() - declared, "declared for operations that do not exist"
     for name, object_access in OBJECT_ACCESS.items():
         combinable = {ObjectAccess.NO_OBJECT, ObjectAccess.ANY}.isdisjoint(object_access)
         assert object_access, name
@@ -27,7 +27,7 @@ def test_every_operation_declares_its_object_access() -> None:
 
 
 def find_row(operation: str) -> list[str]:
-    """Return the cells of the operation's first row; both services have a /health."""
+    """Return the cells after the name in the operation's first row; /health has two rows."""
     lines = (
         item for item in render_access_page().splitlines() if item.startswith(f"| `{operation}` |")
     )
@@ -35,7 +35,7 @@ def find_row(operation: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")][1:]
 
 
-def test_every_operation_has_a_row() -> None:
+def test_every_operation_has_a_row_with_its_declared_callers() -> None:
     for endpoint in list_endpoints():
         callers, other_status, _ = find_row(endpoint.name)
         assert bool(other_status) or endpoint.access.public
@@ -70,7 +70,7 @@ def test_rows_show_callers_status_and_object_access() -> None:
     assert "`PUT /api/v1/subscribers/{id}`. Fields limited to some callers" in render_access_page()
 
 
-def test_access_page_is_written_only_when_it_changed(tmp_path: Path) -> None:
+def test_access_page_is_written_only_if_missing_or_stale(tmp_path: Path) -> None:
     file = tmp_path / "access.md"
     assert write_access_page(file) == ["access.md"]
     assert write_access_page(file) == []

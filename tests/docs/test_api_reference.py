@@ -71,10 +71,13 @@ def test_every_operation_has_a_summary(endpoint: Endpoint) -> None:
 
 
 @pytest.mark.parametrize("endpoint", WITH_BODY, ids=lambda item: item.name)
-def test_every_request_example_is_accepted(document: dict[str, Any], endpoint: Endpoint) -> None:
+def test_every_request_example_passes_validation(
+    document: dict[str, Any], endpoint: Endpoint
+) -> None:
     operation = document["paths"][endpoint.path][endpoint.method.lower()]
     (example, *_) = (item["example"] for item in operation["requestBody"]["content"].values())
-    # If this raises, the field's rule has a wrong `example`, or needs its own in edge/schemas.py.
+    # If this raises, the `example` of a field's rule is invalid, or the field needs an example of
+    # its own in edge/schemas.py.
     BodyDecoder(endpoint.body_type, "SLE").decode(json.dumps(example).encode())
 
 
@@ -156,13 +159,13 @@ def find_example(page: str, heading: str) -> str:
         ("Put | parts", '-H "Authorization: Bearer $KEY"'),
     ],
 )
-def test_example_uses_the_right_kind_of_credential(
+def test_example_uses_a_credential_that_the_operation_accepts(
     page: str, heading: str, credential: str
 ) -> None:
     assert credential in find_example(page, heading)
 
 
-def test_example_is_a_valid_shell_command(page: str) -> None:
+def test_examples_are_valid_shell_commands(page: str) -> None:
     arguments = shlex.split(find_example(page, "Put | parts"))
     assert arguments[:5] == ["curl", "-s", "-X", "PUT", "$TAPGATE/parts"]
     assert json.loads(arguments[arguments.index("-d") + 1]) == {"label": "text", "enabled": True}
@@ -205,7 +208,7 @@ def test_handwritten_part_of_the_index_is_kept(
     assert index.endswith(rendered_pages[INDEX_FILE].split(OPERATIONS_HEADING, 1)[1])
 
 
-def test_only_stale_pages_are_written_or_removed(tmp_path: Path) -> None:
+def test_only_missing_stale_and_obsolete_pages_are_changed(tmp_path: Path) -> None:
     assert len(write_pages(tmp_path)) > 5
     assert write_pages(tmp_path) == []
     (tmp_path / "gone.md").write_text("page of a removed endpoint")

@@ -1,4 +1,4 @@
-"""docs/asvs.md answers every requirement once, and its totals are correct."""
+"""docs/asvs.md answers every level 1 and 2 requirement once, and its totals are correct."""
 
 import re
 from collections import Counter
@@ -6,8 +6,8 @@ from pathlib import Path
 
 ROW = re.compile(r"^\| ([0-9., ]+) \| (.+?) \| (yes|operator|n\.a\.|no) \| (.+) \|$", re.MULTILINE)
 
-#: Requirements of levels 1 and 2 of ASVS 5.0.0: section, and its last number. Numbers start at 1
-#: without gaps, and level 3 comes last in every section.
+#: Number of the last requirement of level 1 or 2 in each section of ASVS 5.0.0. Numbers start at 1
+#: and have no gaps, because the requirements of level 3 come last in every section.
 LAST_REQUIREMENT_BY_SECTION = {
     "1.1": 2, "1.2": 9, "1.3": 11, "1.4": 3, "1.5": 2,
     "2.1": 3, "2.2": 3, "2.3": 4, "2.4": 1,
@@ -44,12 +44,12 @@ def test_every_requirement_is_answered_once() -> None:
 
 
 def test_every_table_row_is_parsed() -> None:
-    """A misspelled answer would drop its row from the totals."""
+    """A row with a misspelled answer does not match `ROW` and would be missing from the totals."""
     numbered = re.findall(r"^\| [0-9]+\.[0-9]+\.[0-9].*$", ASVS, re.MULTILINE)
     assert len(numbered) == len(ROWS)
 
 
-def test_summary_matches_the_rows() -> None:
+def test_summary_and_list_of_unmet_requirements_match_the_rows() -> None:
     counts = Counter(reply for numbers, _, reply, _ in ROWS for _ in numbers)
     summary = dict(re.findall(r"^\| (yes|operator|n\.a\.|no|all) \| (\d+) \|$", ASVS, re.MULTILINE))
     documented = {response: int(count) for response, count in summary.items()}

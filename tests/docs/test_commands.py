@@ -1,4 +1,4 @@
-"""Documented commands and make targets exist, and all of them are documented."""
+"""Documented commands and make targets exist, and every command and target is documented."""
 
 import re
 from pathlib import Path
@@ -16,13 +16,13 @@ TARGETS = re.findall(
 )
 
 
-def test_every_command_is_listed_in_the_operations_guide() -> None:
+def test_command_reference_lists_exactly_the_visible_commands() -> None:
     table = (ROOT / "docs" / "running.md").read_text().partition("## Command reference")[2]
     listed = set(re.findall(r"`tapgate (\w+)", table.partition("\n## ")[0]))
     assert listed == {name for name, command in COMMANDS.items() if not command.hidden}
 
 
-def test_every_make_target_is_explained() -> None:
+def test_make_help_explains_every_other_target() -> None:
     explained = re.findall(r"@echo 'make ([a-z-]+) ", (ROOT / "Makefile").read_text())
     assert set(explained) == set(TARGETS) - {"help"}
 

@@ -1,4 +1,4 @@
-"""docs/console.md lists every console page, and docs/inventory.md all browser storage."""
+"""docs/console.md lists every navigation page, and docs/inventory.md all browser storage."""
 
 import re
 from pathlib import Path

@@ -21,7 +21,7 @@ ROWS = {code: (anchor, int(status), text) for code, anchor, status, text in ROW.
 SECTIONS = dict(SECTION.findall(TEXT))
 
 ADD_HINT = (
-    'Add to docs/errors.md: a row in "All codes", and in the group where it belongs a section'
+    'Add to docs/errors.md: a row in "All codes", and, in the group of the code, a section'
     " `### CODE` with a first line"
     " `**STATUS** · `request_id`: consumed|reusable|not applicable`, when it happens,"
     " `*Details:*` if it has any, and `*What to do:*`."

@@ -1,4 +1,4 @@
-"""Checks that keep names and prose in the register of the glossary."""
+"""Names and prose do not return to the project's former style."""
 
 import ast
 import re
@@ -36,14 +36,14 @@ RETIRED_NAMES = frozenset(
     require_sound require_still shown write_down
     """.split()
 )
-#: Modules and folders, without their suffix.
+#: Names of folders, and of modules without their suffix.
 RETIRED_FILES = frozenset(
     """
     acts asked case caution dealings figures founding made_secrets notices orders pieces remarks
     scene seen showing speech stage taps tell untold visit wire
     """.split()
 )
-#: Functions are named by a verb. These words are participles without the usual ending.
+#: Participles that do not end in -ed or -ing. Function names start with a verb instead.
 IRREGULAR_PARTICIPLES = frozenset(
     """
     begun bound broken brought built caught chosen drawn driven forgotten found frozen given gone
@@ -53,7 +53,7 @@ IRREGULAR_PARTICIPLES = frozenset(
 )
 #: Verbs that look like participles.
 VERBS = frozenset({"embed", "exceed", "feed", "need", "ping", "proceed", "seed"})
-#: Established names of values, kept although they start with a participle.
+#: Established function names, allowed although they start with a participle.
 NOUN_PHRASES = frozenset({"dedicated_connection", "keyed_hash", "signed_string"})
 PARTICIPLE = re.compile(r"[a-z]{2,}(?:ed|ing)")
 
@@ -73,14 +73,14 @@ def iter_definitions(tree: ast.Module) -> Iterator[Definition]:
 
 
 def iter_prose(path: Path) -> Iterator[str]:
-    """Yield the lines of docstrings and comments of a module."""
+    """Yield the lines of a module's docstrings and full-line comments."""
     for node in [tree := parse(path), *iter_definitions(tree)]:
         yield from (ast.get_docstring(node) or "").splitlines()
     yield from re.findall(r"^\s*#:? (.+)$", path.read_text(), re.MULTILINE)
 
 
 @pytest.mark.parametrize("folder", ["src", "tests", "bench", "tools"])
-def test_prose_avoids_phrases_of_the_former_style(folder: str) -> None:
+def test_phrases_of_the_former_style_are_rare_in_code(folder: str) -> None:
     lines = [
         line
         for path in SOURCES
@@ -91,7 +91,7 @@ def test_prose_avoids_phrases_of_the_former_style(folder: str) -> None:
     assert len(found) * 1000 <= MAX_PER_THOUSAND * len(lines), found[:20]
 
 
-def test_documents_avoid_phrases_of_the_former_style() -> None:
+def test_phrases_of_the_former_style_are_rare_in_documents() -> None:
     text = "\n".join(path.read_text() for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
     lines = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL).splitlines()
     found = [line for line in lines if PHRASES.search(line)]
@@ -105,7 +105,7 @@ def test_retired_names_are_not_defined() -> None:
     assert files & RETIRED_FILES == set()
 
 
-def test_functions_are_named_by_a_verb() -> None:
+def test_function_names_do_not_start_with_a_participle() -> None:
     found = [
         f"{path.relative_to(ROOT)}: {node.name}"
         for path in SOURCES
@@ -116,7 +116,10 @@ def test_functions_are_named_by_a_verb() -> None:
 
 
 def starts_with_participle(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Return whether a function's name starts with a participle. Properties and fixtures may."""
+    """Return whether a function's name starts with a participle and is not exempt.
+
+    Properties, fixtures and `NOUN_PHRASES` are exempt.
+    """
     if function.name in NOUN_PHRASES or any(
         re.search("fixture|property|setter", ast.unparse(decorator))
         for decorator in function.decorator_list
@@ -128,7 +131,7 @@ def starts_with_participle(function: ast.FunctionDef | ast.AsyncFunctionDef) -> 
     )
 
 
-def test_limits_are_named_max_min_or_timeout() -> None:
+def test_constants_do_not_match_retired_name_patterns() -> None:
     found = [
         f"{path.relative_to(ROOT)}: {target.id}"
         for path in SOURCES
@@ -140,7 +143,7 @@ def test_limits_are_named_max_min_or_timeout() -> None:
     assert found == []
 
 
-def test_test_names_are_short_enough_to_read() -> None:
+def test_test_names_have_at_most_90_characters() -> None:
     found = [
         node.name
         for path in SOURCES
@@ -150,7 +153,7 @@ def test_test_names_are_short_enough_to_read() -> None:
     assert found == []
 
 
-def test_first_line_of_a_docstring_is_one_sentence() -> None:
+def test_multiline_docstring_starts_with_a_summary_and_a_blank_line() -> None:
     found = []
     for path in (path for path in SOURCES if path.is_relative_to(ROOT / "src")):
         for node in [tree := parse(path), *iter_definitions(tree)]:

@@ -1,6 +1,6 @@
 """Files and tests referenced in documents exist.
 
-docs/failures.md must reference every test of tests/failure_modes.
+docs/failures.md must reference every test in tests/failure_modes, by its name or by its file.
 """
 
 import ast
@@ -23,7 +23,7 @@ REFERENCE_ROOTS = (ROOT, ROOT / "src" / "tapgate")
 
 
 def list_tests(path: Path) -> set[str]:
-    """Return test names as pytest does, with methods prefixed by their class."""
+    """Return the names of the tests in a file, with methods prefixed by their class."""
     tree = ast.parse(path.read_text())
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     return _list_tests_in(tree, "").union(
@@ -38,7 +38,7 @@ def _list_tests_in(container: ast.Module | ast.ClassDef, prefix: str) -> set[str
 
 
 def is_broken(reference: tuple[str, str]) -> bool:
-    """Return whether the path does not exist or does not contain the test."""
+    """Return whether the path does not exist or does not contain the named test."""
     path, name = reference
     file = next((root / path for root in REFERENCE_ROOTS if (root / path).exists()), None)
     return file is None or (bool(name) and name not in list_tests(file))

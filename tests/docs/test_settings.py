@@ -15,7 +15,7 @@ from tapgate.settings import PRODUCTION, STAGING, Settings, SettingsError, load_
 DOCUMENT = Path(__file__).parents[2] / "docs" / "settings.md"
 SETTING = re.compile(r"TAPGATE_[A-Z_]+")
 ADD_HINT = (
-    "Add a row to the table where it belongs in docs/settings.md:"
+    "Add a row to the matching table in docs/settings.md:"
     " | `TAPGATE_NAME` | `default` | what it does | in production | `example` |"
 )
 
@@ -74,7 +74,7 @@ def _run_in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def list_read_variables() -> set[str]:
-    """Return every variable that is read, in development and in production."""
+    """Return every variable that is read in development or in production."""
     development, production = RecordingEnviron({}), RecordingEnviron(list_examples())
     load_settings(development)
     assert load_settings(production).is_production
@@ -82,7 +82,7 @@ def list_read_variables() -> set[str]:
 
 
 def list_examples() -> dict[str, str]:
-    """Return the documented examples with private secrets; production rejects published ones."""
+    """Return the documented examples, with secrets that production accepts."""
     return {row.name: row.example for row in ROWS.values()} | SAFE_SECRETS
 
 
@@ -115,11 +115,11 @@ def test_documented_defaults_are_correct() -> None:
     for row in ROWS.values():
         field = row.name.removeprefix("TAPGATE_").lower()
         if field not in Settings.__struct_fields__:
-            continue  # not a field of Settings
+            continue
         value = getattr(settings, field)
         generated = field != "data_dir" and value != getattr(other_settings, field)
         assert row.default == ("made" if generated else format_default(value)), (
-            f"the default of {row.name}"
+            f"the documented default of {row.name} is incorrect"
         )
 
 
@@ -142,7 +142,7 @@ def test_documented_secrets_are_rejected_in_staging_and_production(environment: 
 
 
 def test_settings_required_in_production_are_documented() -> None:
-    """Add settings one at a time, guided only by the error messages."""
+    """Add the setting that each error message names until the settings load."""
     environ = {"TAPGATE_ENVIRONMENT": PRODUCTION}
     required: set[str] = set()
     while True:
@@ -157,5 +157,5 @@ def test_settings_required_in_production_are_documented() -> None:
             environ[match[0]] = list_examples()[match[0]]
     documented = {row.name for row in ROWS.values() if row.production.startswith("required")}
     assert documented == required, (
-        "the column `In production` must start with `required` for exactly these"
+        "`In production` must start with `required` for exactly the required settings"
     )

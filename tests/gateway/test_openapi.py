@@ -11,7 +11,7 @@ from jsonschema_rs import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from harness import Harness
-from notifications.builders import ENDPOINTS_URL, deliver_due
+from notifications.builders import ENDPOINTS_URL, attempt_due_deliveries
 from notifications.webhook_receiver import WebhookReceiver
 from tapgate.edge.fields import IdempotencyKeyRule
 from tapgate.edge.openapi import render_openapi_document
@@ -85,10 +85,10 @@ async def test_sent_events_match_their_description(
         endpoint_id = await create("gone", "card.blocked")
         await harness.client.post(f"{ENDPOINTS_URL}/{endpoint_id}/test", auth=admin)
         receiver.enqueue_statuses(410)
-        await deliver_due(harness.services, EVENT_RECORD_LOADERS)
+        await attempt_due_deliveries(harness.services, EVENT_RECORD_LOADERS)
         subscriber = await harness.create_subscriber(balance="5.00")
         await harness.deposit(subscriber["id"], "1.00")
-        await deliver_due(harness.services, EVENT_RECORD_LOADERS)
+        await attempt_due_deliveries(harness.services, EVENT_RECORD_LOADERS)
     types = {webhook.content["type"] for webhook in receiver.received}
     assert types == {
         TEST_EVENT, "transaction.completed", "subscriber.created", "webhook_endpoint.disabled"

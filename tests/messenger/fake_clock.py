@@ -10,5 +10,5 @@ class FakeClock:
     def __call__(self) -> datetime:
         return self.now
 
-    def advance(self, **time: float) -> None:
-        self.now += timedelta(**time)
+    def advance(self, **delta: float) -> None:
+        self.now += timedelta(**delta)

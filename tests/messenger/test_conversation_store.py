@@ -34,7 +34,8 @@ async def test_saved_conversation_is_restored_until_it_expires(database: Databas
     clock.advance(seconds=1)
     assert await conversation_store.count_active(database, clock()) == 0
     async with conversation_store.acquire(database, PHONE, clock()) as held:
-        # Options of earlier questions stay expired, and the payment in progress was canceled.
+        # The question number is kept, so that options of earlier questions stay expired.
+        # `lapsed` means that a payment in progress was canceled.
         assert held.conversation == Conversation(question=7, lapsed=True)
 
 

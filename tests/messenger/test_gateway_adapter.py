@@ -176,7 +176,7 @@ SEND_MONEY = gateway_requests.SendMoney(
     ("failure", "uncertain"),
     [
         (httpx2.ConnectError("refused"), False),
-        (httpx2.ReadTimeout("late"), True),
+        (httpx2.ReadTimeout("timed out"), True),
         (httpx2.Response(503, json={"error": "x", "code": "SERVICE_UNAVAILABLE"}), True),
         (httpx2.Response(429, json={"error": "x", "code": "RATE_LIMITED"}), False),
         (httpx2.Response(500, json={"error": "x", "code": "INTERNAL_ERROR"}), True),
@@ -185,7 +185,7 @@ SEND_MONEY = gateway_requests.SendMoney(
     ],
     ids=["refused", "timed out", "503", "429", "500", "not the gateway", "not allowed"],
 )
-async def test_unreachable_gateway_reports_whether_the_outcome_is_uncertain(
+async def test_failed_request_reports_whether_its_outcome_is_uncertain(
     failure: Exception | httpx2.Response, uncertain: bool
 ) -> None:
     outcome = await open_gateway(FailingTransport(failure), "secret").perform(SEND_MONEY)

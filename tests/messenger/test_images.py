@@ -16,7 +16,7 @@ from tapgate.messenger.channel.graph import MediaError
 from tapgate.messenger.model.incoming import ImageFile
 
 JPEG_PREFIX, PNG_PREFIX = "data:image/jpeg;base64,", "data:image/png;base64,"
-EXIF_LOCATION = "Freetown, by the harbour"
+EXIF_LOCATION = "Freetown, by the harbor"
 
 
 def encode_image(form: str, **options: object) -> bytes:
@@ -29,7 +29,7 @@ def encode_image(form: str, **options: object) -> bytes:
 
 
 def build_png_head(width: int, height: int) -> bytes:
-    """Build a PNG of a few bytes that declares large dimensions."""
+    """Build a small PNG that declares the given dimensions."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return (
@@ -92,7 +92,7 @@ async def test_bridge_image_is_reencoded(
     )
 
 
-async def test_wrong_declared_size_is_ignored() -> None:
+async def test_incorrect_declared_size_is_ignored() -> None:
     assert_reencoded(
         await images.load_bridge_image(Media(build_data_uri(PNG_PREFIX, PNG), size=3)), "PNG"
     )
@@ -169,16 +169,16 @@ async def test_image_of_the_maximum_size_is_accepted() -> None:
 
 
 class FakeMediaStore:
-    """In-memory media store of the channel."""
+    """Media store that returns the same content, or raises the same error, for every ID."""
 
     def __init__(self, content: bytes | MediaError) -> None:
         self._content = content
-        self.requested_ids: list[tuple[str, int, str | None]] = []
+        self.requests: list[tuple[str, int, str | None]] = []
 
     async def fetch_media(
         self, media_id: str, limit: int = 0, *, sha256: str | None = None
     ) -> bytes:
-        self.requested_ids.append((media_id, limit, sha256))
+        self.requests.append((media_id, limit, sha256))
         if isinstance(self._content, MediaError):
             raise self._content
         return self._content
@@ -192,7 +192,7 @@ def build_image_file(mime_type: str | None) -> ImageFile:
 async def test_channel_image_is_reencoded(mime_type: str | None) -> None:
     store = FakeMediaStore(JPEG)
     assert_reencoded(await images.load_channel_image(store, build_image_file(mime_type)), "JPEG")
-    assert store.requested_ids == [("1234", 5 * 1024 * 1024, "hash")]
+    assert store.requests == [("1234", 5 * 1024 * 1024, "hash")]
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ async def test_media_of_an_unsupported_type_is_not_fetched() -> None:
     store = FakeMediaStore(PNG)
     with pytest.raises(ImageError, match=r"^must be a JPEG or PNG image$"):
         await images.load_channel_image(store, build_image_file("image/webp"))
-    assert store.requested_ids == []
+    assert store.requests == []
 
 
 async def test_media_error_of_the_channel_is_propagated() -> None:
@@ -227,7 +227,7 @@ async def test_media_error_of_the_channel_is_propagated() -> None:
         )
 
 
-async def test_full_image_queue_is_rejected_as_unavailable(
+async def test_image_is_rejected_as_unavailable_while_the_queue_is_full(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     release, pool = threading.Event(), images.BoundedThreadPool("images", threads=1, max_pending=1)

@@ -29,7 +29,9 @@ async def reload_person(database: Database, address: str, *effects: Effect) -> P
     return await people.load_person(database, address)
 
 
-async def test_unknown_person_has_only_an_address(database: Database) -> None:
+async def test_unknown_person_is_derived_from_the_address_and_not_stored(
+    database: Database,
+) -> None:
     assert await people.load_person(database, PHONE) == Person(address=PHONE, phone=PHONE)
     assert await people.load_person(database, "user:ada") == Person(address="user:ada", phone=None)
     assert await database.fetchval("SELECT count(*) FROM messenger.people") == 0
@@ -67,7 +69,7 @@ async def test_recipients_are_saved_once_and_can_be_removed(database: Database) 
     assert (await people.load_person(database, "+23276000002")).recipients == ()
 
 
-async def test_number_of_saved_recipients_is_limited(database: Database) -> None:
+async def test_saving_above_the_limit_removes_the_oldest_recipients(database: Database) -> None:
     many = [
         SaveRecipient(recipient=Recipient(name=f"N{number:02d} K.", card_serial=f"C-{number}"))
         for number in range(MAX_RECIPIENTS + 2)

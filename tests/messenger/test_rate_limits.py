@@ -10,7 +10,9 @@ from tapgate.store.database import Database
 PHONE = "+23276000001"
 
 
-async def test_limit_per_minute_returns_the_seconds_until_reset(database: Database) -> None:
+async def test_message_above_the_limit_gets_the_seconds_until_the_window_ends(
+    database: Database,
+) -> None:
     clock = FakeClock()
     for _ in range(3):
         assert await rate_limits.acquire(database, PHONE, limit=3, now=clock()) is None

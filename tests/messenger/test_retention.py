@@ -10,7 +10,7 @@ from tapgate.messenger import retention
 from tapgate.messenger.retention import RETENTION_RULES, Retention, RetentionRule
 from tapgate.store.database import Database
 
-#: A row per table, with its number and the time from which its age is counted as parameters.
+#: Columns and values of one row per table. $1 is its number, and $2 the start of its age.
 TABLE_ROWS: dict[str, str] = {
     "outbox": """(id, address, next_attempt_at, created_at) VALUES ($1, 'a', $2, $2)""",
     "received": """(id, message_id, address, sent_at, reserved_for, reserved_until, status,
@@ -27,7 +27,7 @@ TABLE_ROWS: dict[str, str] = {
 }
 
 
-#: Rows for the rules that cover only a part of a table.
+#: The same for retention rules that apply to only some rows of a table.
 PARTIAL_TABLE_ROWS: dict[tuple[str, str], str] = {
     ("received", "status = 'throttled'"): """(id, message_id, address, sent_at, reserved_for,
         reserved_until, status, received_at)
@@ -87,7 +87,7 @@ async def test_every_growing_table_has_a_retention_rule(database: Database) -> N
     assert {row["tablename"] for row in tables} - capped == {rule.table for rule in RETENTION_RULES}
 
 
-async def test_only_people_without_other_data_than_a_language_are_deleted(
+async def test_people_are_deleted_only_if_nothing_but_their_language_is_stored(
     database: Database,
 ) -> None:
     clock = FakeClock()

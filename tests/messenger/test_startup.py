@@ -30,7 +30,7 @@ def build_environ(folder: Path, **variables: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def run_messenger(folder: Path, *command: str, **variables: str) -> Iterator[list[str]]:
-    """Run a command, yield its output until it is ready, and require a clean stop on SIGTERM."""
+    """Start a command, yield its output when it is ready, and require a clean stop on SIGTERM."""
     with subprocess.Popen(
         [TAPGATE_EXECUTABLE, *command],
         env=build_environ(folder, **variables),
@@ -170,10 +170,10 @@ def test_startup_error_is_one_line(
     assert (result.returncode, result.stdout, result.stderr) == (1, "", f"tapgate: {line}\n")
 
 
-def test_flow_status_432_is_sent_and_a_wrong_secret_key_is_rejected(
+def test_unsigned_flow_gets_432_and_another_secret_key_is_rejected_at_startup(
     public_tmp_path: Path, database_url: str
 ) -> None:
-    """A wrong secret key is rejected at startup, because it could not decrypt the database."""
+    """Another secret key is rejected at startup, because it cannot open sealed values."""
     port = free_port()
     variables = {
         "TAPGATE_DATABASE_URL": database_url,

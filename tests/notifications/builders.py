@@ -1,4 +1,4 @@
-"""Shared helpers for webhook tests: a clock, endpoints in the database, and events to send."""
+"""Helpers for webhook tests: a fake clock, endpoints, events and their deliveries."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -25,8 +25,8 @@ class FakeClock:
     def __call__(self) -> datetime:
         return self.now
 
-    def advance(self, **time: float) -> None:
-        self.now += timedelta(**time)
+    def advance(self, **delta: float) -> None:
+        self.now += timedelta(**delta)
 
 
 class CardRecord(msgspec.Struct):
@@ -66,7 +66,7 @@ async def publish_event(services: Services, event: str = "card.linked") -> None:
 
 
 async def publish_ledger_event(services: Services, event: str, subject_id: int) -> None:
-    """Insert an event the way the ledger does: without the record."""
+    """Insert an event as the ledger does: with a subject ID instead of data."""
     await services.database.execute(
         """WITH event AS (
                INSERT INTO events (id, type, subject_id, occurred_at) VALUES ($1, $2, $3, $4)
@@ -80,10 +80,10 @@ async def publish_ledger_event(services: Services, event: str, subject_id: int) 
     )
 
 
-async def deliver_due(
+async def attempt_due_deliveries(
     services: Services, records: Any = None, sender: WebhookSender | None = None
 ) -> None:
-    """Attempt all due deliveries with a new worker."""
+    """Start all due attempts that a new worker may run concurrently, and wait for them."""
     worker = WebhookWorker(services, records or {}, sender)
     await worker.start_due_attempts()
     await worker.wait_until_idle()

@@ -13,7 +13,7 @@ from tapgate.store import signals
 
 @pytest.fixture(autouse=True)
 def _raise_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Raise timeouts, because a slow machine would log connection losses that tests count."""
+    """Raise timeouts that a slow machine might exceed, which would change results and logs."""
     monkeypatch.setattr(signals, "_QUERY_TIMEOUT_SECONDS", 30.0)
     monkeypatch.setattr(sender, "RESPONSE_TIMEOUT_SECONDS", 30.0)
     monkeypatch.setattr(sender, "_CONNECT_TIMEOUT_SECONDS", 30.0)
@@ -28,7 +28,7 @@ def fake_clock() -> FakeClock:
 
 @pytest.fixture
 def services_with_fake_clock(services: Services, fake_clock: FakeClock) -> Services:
-    """Services that use the test's clock."""
+    """Return services that use the test's clock."""
     return dataclasses.replace(services, clock=fake_clock)
 
 

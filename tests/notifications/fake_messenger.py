@@ -1,4 +1,4 @@
-"""Fake messenger: a small HTTP server that verifies the signature like the real one."""
+"""Fake messenger: a small HTTP server that verifies service signatures."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ PATH = "/api/v1/messages/template"
 
 
 class FakeMessenger:
-    """Returns `statuses` in turn, then 202; always 401 if the signature is invalid."""
+    """Returns `statuses` in order, then 202; 401 for invalid signatures, 404 for other paths."""
 
     def __init__(self, secret: str) -> None:
         self.url = ""
@@ -24,7 +24,7 @@ class FakeMessenger:
         self.allow_responses.set()
         #: Number of requests received completely, with or without a response.
         self.requests = 0
-        #: Bodies received, each with the message's id added.
+        #: Bodies of requests with a valid signature, each with the message's ID added.
         self.received: list[dict[str, Any]] = []
         self._secret = secret.encode()
 

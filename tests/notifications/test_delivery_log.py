@@ -9,8 +9,8 @@ from harness import Harness
 from notifications.builders import (
     ENDPOINTS_URL,
     FakeClock,
+    attempt_due_deliveries,
     create_endpoint,
-    deliver_due,
     get_only_delivery,
     publish_event,
 )
@@ -31,7 +31,7 @@ async def get_logged_response(
     receiver.enqueue_response(200, body)
     await create_endpoint(services, receiver.url)
     await publish_event(services)
-    await deliver_due(services)
+    await attempt_due_deliveries(services)
     row = await get_only_delivery(services)
     assert row["status"] == "delivered"
     response: str | None = row["response"]
@@ -75,14 +75,14 @@ async def test_delivery_record_shows_status_duration_and_response_of_the_last_at
     receiver.enqueue_response(500, b"out of order")
     receiver.enqueue_response(202, b"accepted")
     await publish_event(services)
-    await deliver_due(services)
+    await attempt_due_deliveries(services)
     path = f"{ENDPOINTS_URL}/{ids.encode(ids.WEBHOOK_ENDPOINT, endpoint_id)}/deliveries"
     admin = await harness.create_admin("A")
     (first,) = (await harness.client.get(path, auth=admin)).json()["data"]
     assert (first["status"], first["last_status"]) == ("pending", 500)
     assert first["response"] == "out of order" and first["duration_ms"] >= 0
     await services.database.execute("UPDATE deliveries SET next_attempt_at = now()")
-    await deliver_due(services)
+    await attempt_due_deliveries(services)
     (second,) = (await harness.client.get(path, auth=admin)).json()["data"]
     assert (second["status"], second["last_status"]) == ("delivered", 202)
     assert second["response"] == "accepted"
@@ -94,13 +94,13 @@ async def test_attempt_without_a_response_records_its_duration(
     receiver.responses = [b"what?\r\n\r\n"]
     await create_endpoint(services_with_fake_clock, receiver.url)
     await publish_event(services_with_fake_clock)
-    await deliver_due(services_with_fake_clock)
+    await attempt_due_deliveries(services_with_fake_clock)
     row = await get_only_delivery(services_with_fake_clock)
     assert (row["last_status"], row["response"]) == (None, None)
     assert row["duration_ms"] is not None
 
 
-async def test_slow_response_body_does_not_delay_or_fail_the_delivery(
+async def test_delivery_succeeds_after_the_body_timeout_of_a_slow_response(
     services_with_fake_clock: Services, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sender, "_BODY_TIMEOUT_SECONDS", 0.2)
@@ -122,7 +122,7 @@ async def test_slow_response_body_does_not_delay_or_fail_the_delivery(
     await create_endpoint(services_with_fake_clock, f"http://127.0.0.1:{port}")
     await publish_event(services_with_fake_clock)
     async with asyncio.timeout(30):
-        await deliver_due(services_with_fake_clock)
+        await attempt_due_deliveries(services_with_fake_clock)
         row = await get_only_delivery(services_with_fake_clock)
         assert (row["status"], row["last_status"]) == ("delivered", 200)
         assert set(row["response"]) == {"x"}
@@ -142,7 +142,7 @@ async def test_compressed_response_is_not_decompressed(receiver: WebhookReceiver
     ("header", "seconds"),
     [("90", 90), ("Sat, 31 Jan 2026 12:01:30 GMT", 90), ("999999999", 86_400)],
 )
-async def test_retry_after_is_honored(
+async def test_retry_after_of_429_and_503_is_honored_up_to_a_day(
     services_with_fake_clock: Services,
     receiver: WebhookReceiver,
     fake_clock: FakeClock,
@@ -153,19 +153,19 @@ async def test_retry_after_is_honored(
     await create_endpoint(services_with_fake_clock, receiver.url)
     receiver.enqueue_response(status, b"", f"Retry-After: {header}")
     await publish_event(services_with_fake_clock)
-    await deliver_due(services_with_fake_clock)
+    await attempt_due_deliveries(services_with_fake_clock)
     row = await get_only_delivery(services_with_fake_clock)
     assert row["next_attempt_at"] == fake_clock() + timedelta(seconds=seconds)
     # The schedule continues with the next delay.
     fake_clock.advance(seconds=seconds)
     receiver.enqueue_response(500)
-    await deliver_due(services_with_fake_clock)
+    await attempt_due_deliveries(services_with_fake_clock)
     delay = (await get_only_delivery(services_with_fake_clock))["next_attempt_at"] - fake_clock()
     assert 270 <= delay.total_seconds() <= 330
 
 
 @pytest.mark.parametrize(("status", "header"), [(500, "90"), (503, "soon"), (429, "1")])
-async def test_retry_schedule_applies_without_a_valid_longer_retry_after(
+async def test_invalid_or_shorter_retry_after_or_that_of_another_status_is_ignored(
     services_with_fake_clock: Services,
     receiver: WebhookReceiver,
     fake_clock: FakeClock,
@@ -175,6 +175,6 @@ async def test_retry_schedule_applies_without_a_valid_longer_retry_after(
     await create_endpoint(services_with_fake_clock, receiver.url)
     receiver.enqueue_response(status, b"", f"Retry-After: {header}")
     await publish_event(services_with_fake_clock)
-    await deliver_due(services_with_fake_clock)
+    await attempt_due_deliveries(services_with_fake_clock)
     delay = (await get_only_delivery(services_with_fake_clock))["next_attempt_at"] - fake_clock()
     assert 4.5 <= delay.total_seconds() <= 5.5

@@ -1,4 +1,4 @@
-"""Webhooks and messages omit personal data of subscribers who are restricted when they are sent."""
+"""Webhooks and receipts omit the personal data of subscribers restricted at that time."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -29,7 +29,7 @@ PROFILE = {
     "id_number": "XK-5550199",
     "date_of_birth": "1987-11-23",
 }
-#: Kinds of events whose records are not about subscribers.
+#: Resource types of events that are not about subscribers.
 EXCLUDED_SUBJECTS = {"agent", "processor", "webhook_endpoint"}
 
 
@@ -72,7 +72,7 @@ async def set_restricted(
 
 
 async def cause_all_events(harness: Harness, subscriber: dict[str, Any]) -> dict[str, Any]:
-    """Cause every event about a subscriber and return the records in the block responses."""
+    """Cause every event about an existing subscriber; return the records of the block events."""
     admin, service, personal_text = (
         await harness.create_admin(),
         harness.get_service_auth(),
@@ -167,7 +167,7 @@ async def cause_events_while_restricted(
 async def cause_events_before_restriction(
     harness: Harness, subscriber: dict[str, Any]
 ) -> dict[str, Any]:
-    """Queue all events before the restriction begins; none has been sent."""
+    """Cause all events before the restriction, and leave their deliveries queued."""
     await cause_all_events(harness, subscriber)
     await set_restricted(harness, subscriber)
     return {}
@@ -206,7 +206,7 @@ async def test_webhook_contains_no_personal_data_of_a_restricted_subscriber(
     assert events["alert.resolved"]["details"] == {"figure": "12.00", "action": "alert"}
 
 
-async def test_redelivery_after_the_restriction_is_redacted(
+async def test_redelivery_is_redacted_only_while_the_subscriber_is_restricted(
     harness: Harness, receiver: WebhookReceiver
 ) -> None:
     await subscribe_to_events(harness, receiver)

@@ -1,4 +1,4 @@
-"""Endpoints that change while workers are sending.
+"""Changes to endpoints while workers are sending.
 
 Once a change is confirmed, no process sends with the old settings.
 """
@@ -17,7 +17,7 @@ from gateway.processes import ADMIN, run_gateway
 from harness import BearerAuth, Harness
 from notifications.builders import (
     ENDPOINTS_URL,
-    deliver_due,
+    attempt_due_deliveries,
     list_deliveries,
     publish_event,
     wait_until_equal,
@@ -31,12 +31,12 @@ from tapgate.notifications.webhooks.sender import WebhookSender
 from tapgate.notifications.webhooks.worker import WebhookWorker
 from tapgate.store.signals import Signals
 
-#: Time for a request that is already on the wire to arrive.
+#: Time for a request in transit to arrive.
 NETWORK_DELAY_SECONDS = 0.5
 
 
 class BlockingResolver:
-    """A resolver that blocks attempts after the claim and before the connection."""
+    """Resolver that blocks each attempt between the claim of the delivery and the connection."""
 
     def __init__(self) -> None:
         self.reached = 0
@@ -93,7 +93,7 @@ async def claimed_deliveries(harness: Harness, receiver: WebhookReceiver) -> Cla
 def _with_and_without_signals(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Run with and without the connection that notifies this process of changes."""
+    """Run the test in a process that receives signals and in one that does not."""
     if request.param == "not listening":
         monkeypatch.setattr(Signals, "is_listening", False)
 
@@ -112,12 +112,12 @@ async def delete_endpoint(deliveries: ClaimedDeliveries) -> Any:
 
 
 async def disable_by_410(deliveries: ClaimedDeliveries) -> Any:
-    """Disable the endpoint: another process gets 410 for another delivery."""
+    """Disable the endpoint: another worker gets 410 for another delivery."""
     deliveries.receiver.enqueue_statuses(410)
     await publish_event(deliveries.harness.services)
     resolver = BlockingResolver()
     resolver.resume.set()
-    await deliver_due(
+    await attempt_due_deliveries(
         deliveries.harness.services, sender=WebhookSender(public_only=False, resolve=resolver)
     )
     deliveries.receiver.received.clear()
@@ -128,7 +128,7 @@ async def disable_by_410(deliveries: ClaimedDeliveries) -> Any:
     [(pause_endpoint, "pending"), (delete_endpoint, "failed"), (disable_by_410, "pending")],
 )
 @pytest.mark.usefixtures("_with_and_without_signals")
-async def test_claimed_deliveries_are_not_sent_after_the_endpoint_is_closed(
+async def test_claimed_deliveries_are_not_sent_to_a_paused_deleted_or_disabled_endpoint(
     claimed_deliveries: ClaimedDeliveries,
     receiver: WebhookReceiver,
     change: ChangeEndpoint,
@@ -150,12 +150,14 @@ async def test_claimed_deliveries_are_not_sent_after_the_endpoint_is_closed(
         await claimed_deliveries.harness.client.put(
             claimed_deliveries.path, json={"status": "active"}, auth=claimed_deliveries.admin
         )
-        await deliver_due(claimed_deliveries.harness.services, sender=claimed_deliveries.sender)
+        await attempt_due_deliveries(
+            claimed_deliveries.harness.services, sender=claimed_deliveries.sender
+        )
         assert len(receiver.received) == len(claimed)
 
 
 @pytest.mark.usefixtures("_with_and_without_signals")
-async def test_claimed_deliveries_are_signed_with_the_new_secret(
+async def test_claimed_deliveries_are_signed_only_with_the_new_secret(
     claimed_deliveries: ClaimedDeliveries, receiver: WebhookReceiver
 ) -> None:
     worker = await claimed_deliveries.claim_deliveries()
@@ -163,7 +165,9 @@ async def test_claimed_deliveries_are_signed_with_the_new_secret(
         f"{claimed_deliveries.path}/rotate-secret", auth=claimed_deliveries.admin
     )
     await claimed_deliveries.finish_deliveries(worker)
-    await deliver_due(claimed_deliveries.harness.services, sender=claimed_deliveries.sender)
+    await attempt_due_deliveries(
+        claimed_deliveries.harness.services, sender=claimed_deliveries.sender
+    )
     assert len(receiver.received) == 3
     assert all(webhook.is_signed_with(response.json()["secret"]) for webhook in receiver.received)
     assert not any(
@@ -173,7 +177,7 @@ async def test_claimed_deliveries_are_signed_with_the_new_secret(
 
 
 @pytest.mark.usefixtures("_with_and_without_signals")
-async def test_claimed_deliveries_go_to_the_new_url(
+async def test_claimed_deliveries_are_sent_to_the_new_url(
     claimed_deliveries: ClaimedDeliveries, receiver: WebhookReceiver
 ) -> None:
     worker = await claimed_deliveries.claim_deliveries()
@@ -183,7 +187,9 @@ async def test_claimed_deliveries_go_to_the_new_url(
         auth=claimed_deliveries.admin,
     )
     await claimed_deliveries.finish_deliveries(worker)
-    await deliver_due(claimed_deliveries.harness.services, sender=claimed_deliveries.sender)
+    await attempt_due_deliveries(
+        claimed_deliveries.harness.services, sender=claimed_deliveries.sender
+    )
     assert [webhook.path for webhook in receiver.received] == ["/new"] * 3
 
 
@@ -206,7 +212,7 @@ async def test_claim_that_cannot_be_released_expires(
         claimed_deliveries.path, json={"status": "active"}, auth=claimed_deliveries.admin
     )
     harness.advance_clock(seconds=work_queue.LEASE_DURATION.total_seconds())
-    await deliver_due(harness.services, sender=claimed_deliveries.sender)
+    await attempt_due_deliveries(harness.services, sender=claimed_deliveries.sender)
     assert len(receiver.received) == 1
 
 
@@ -239,7 +245,7 @@ async def test_redelivery_during_a_failing_attempt_stays_due_and_the_attempt_is_
 
     receiver.enqueue_statuses(204)
     await harness.client.put(path, json={"status": "active"}, auth=admin)
-    await deliver_due(services)
+    await attempt_due_deliveries(services)
     (row,) = await list_deliveries(services)
     assert (row["status"], row["attempts"]) == ("delivered", 2)
 
@@ -269,7 +275,7 @@ async def test_late_410_does_not_disable_a_changed_endpoint(
     assert (row["status"], row["last_status"]) == ("pending", 410)
 
 
-async def test_concurrent_changes_are_all_audited_and_leave_a_consistent_state(
+async def test_concurrent_rotations_and_updates_leave_a_consistent_endpoint_and_audit_log(
     harness: Harness, services: Services
 ) -> None:
     admin = await harness.create_admin("A")
@@ -314,7 +320,7 @@ async def test_concurrent_changes_are_all_audited_and_leave_a_consistent_state(
 
 
 class RunningEndpoint:
-    """Several gateway processes, an endpoint, and a continuous stream of events."""
+    """An endpoint of a running gateway, and a continuous stream of events."""
 
     def __init__(
         self, client: httpx2.AsyncClient, services: Services, receiver: WebhookReceiver
@@ -349,7 +355,7 @@ class RunningEndpoint:
     async def require_no_deliveries(self) -> None:
         await asyncio.sleep(NETWORK_DELAY_SECONDS)
         received = len(self.receiver.received)
-        await asyncio.sleep(3 * NETWORK_DELAY_SECONDS)  # several polls of every process
+        await asyncio.sleep(3 * NETWORK_DELAY_SECONDS)  # enough for several polls of every process
         assert len(self.receiver.received) == received
 
 

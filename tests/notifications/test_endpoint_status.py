@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from harness import BearerAuth, Harness
-from notifications.builders import ENDPOINTS_URL, deliver_due, publish_event
+from notifications.builders import ENDPOINTS_URL, attempt_due_deliveries, publish_event
 from notifications.webhook_receiver import WebhookReceiver
 from tapgate import ids
 from tapgate.edge.services import Services
@@ -79,7 +79,7 @@ async def test_update_changes_the_given_fields_and_keeps_the_rest(
     assert events_update.json() == url_update.json() | {"events": ["alert.created"]}
     await publish_event(harness.services, "card.linked")
     await publish_event(harness.services, "alert.created")
-    await deliver_due(harness.services)
+    await attempt_due_deliveries(harness.services)
     assert [(webhook.path, webhook.content["type"]) for webhook in receiver.received] == [
         ("/new?password=hunter2", "alert.created")
     ]
@@ -139,7 +139,7 @@ async def test_unknown_and_deleted_endpoints_are_not_found(
             assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")
 
 
-async def test_paused_endpoint_queues_events_and_gets_them_when_resumed(
+async def test_events_for_a_paused_endpoint_are_queued_and_sent_when_it_is_resumed(
     endpoints_driver: EndpointsDriver, harness: Harness, receiver: WebhookReceiver
 ) -> None:
     services = harness.services
@@ -151,7 +151,7 @@ async def test_paused_endpoint_queues_events_and_gets_them_when_resumed(
     subscriber = await harness.create_subscriber(balance="5.00")  # causes a ledger event
     await harness.deposit(subscriber["id"], "1.00")
     await harness.client.post(f"{ENDPOINTS_URL}/{id}/test", auth=endpoints_driver.admin)
-    await deliver_due(services)
+    await attempt_due_deliveries(services)
     assert receiver.received == []
     queued = await endpoints_driver.list_deliveries(id)
     assert {delivery["status"] for delivery in queued} == {"pending"}
@@ -159,7 +159,7 @@ async def test_paused_endpoint_queues_events_and_gets_them_when_resumed(
     assert {delivery["event"] for delivery in queued} >= {"card.linked", "webhook.test"}
     resumed = (await endpoints_driver.put(id, status="active")).json()
     assert (resumed["status"], resumed["status_reason"]) == ("active", None)
-    await deliver_due(services, EVENT_RECORD_LOADERS)
+    await attempt_due_deliveries(services, EVENT_RECORD_LOADERS)
     assert {webhook.id for webhook in receiver.received} == {delivery["id"] for delivery in queued}
     changes = [
         entry["changes"]
@@ -168,22 +168,22 @@ async def test_paused_endpoint_queues_events_and_gets_them_when_resumed(
     assert [change["status"] for change in changes] == [["active", "paused"], ["paused", "active"]]
 
 
-async def test_redelivery_waits_while_the_endpoint_is_paused(
+async def test_redelivery_to_a_paused_endpoint_is_sent_when_it_is_resumed(
     endpoints_driver: EndpointsDriver, harness: Harness, receiver: WebhookReceiver
 ) -> None:
     id = await endpoints_driver.create(receiver.url)
     await publish_event(harness.services)
-    await deliver_due(harness.services)
+    await attempt_due_deliveries(harness.services)
     (delivery,) = await endpoints_driver.list_deliveries(id)
     await endpoints_driver.put(id, status="paused")
     path = f"{ENDPOINTS_URL}/{id}/deliveries/{delivery['id']}/redeliver"
     assert (await harness.client.post(path, auth=endpoints_driver.admin)).json()[
         "status"
     ] == "pending"
-    await deliver_due(harness.services)
+    await attempt_due_deliveries(harness.services)
     assert len(receiver.received) == 1
     await endpoints_driver.put(id, status="active")
-    await deliver_due(harness.services)
+    await attempt_due_deliveries(harness.services)
     assert [webhook.id for webhook in receiver.received] == [delivery["id"]] * 2
 
 
@@ -199,14 +199,14 @@ async def test_410_disables_the_endpoint_until_it_is_reactivated(
         services.clock().replace(year=2999),
     )
     receiver.enqueue_statuses(410)
-    await deliver_due(services)
+    await attempt_due_deliveries(services)
     disabled = await endpoints_driver.get(id)
     assert (disabled["status"], disabled["status_reason"]) == ("disabled", StatusReason.GONE)
     *pending, failed = await endpoints_driver.list_deliveries(id)
     assert (failed["status"], failed["attempts"], failed["last_status"]) == ("failed", 1, 410)
     await publish_event(services)  # not queued
     await endpoints_driver.make_all_due()
-    await deliver_due(services)
+    await attempt_due_deliveries(services)
     assert len(receiver.received) == 1
     assert [delivery["status"] for delivery in await endpoints_driver.list_deliveries(id)] == [
         "pending",
@@ -219,12 +219,12 @@ async def test_410_disables_the_endpoint_until_it_is_reactivated(
 
     assert (await endpoints_driver.put(id, status="active")).json()["status"] == "active"
     await publish_event(services)
-    await deliver_due(services)
+    await attempt_due_deliveries(services)
     received_ids = {webhook.id for webhook in receiver.received[1:]}
     assert received_ids > {delivery["id"] for delivery in pending} and len(received_ids) == 3
 
 
-async def test_disabled_endpoint_is_announced_to_other_endpoints_without_its_url(
+async def test_disabled_event_is_sent_to_subscribed_endpoints_without_the_url(
     endpoints_driver: EndpointsDriver, harness: Harness, receiver: WebhookReceiver
 ) -> None:
     services = harness.services
@@ -235,8 +235,8 @@ async def test_disabled_endpoint_is_announced_to_other_endpoints_without_its_url
     await endpoints_driver.create(f"{receiver.url}/cards", "card.blocked")
     receiver.enqueue_statuses(410)
     await publish_event(services)
-    await deliver_due(services)
-    await deliver_due(services)
+    await attempt_due_deliveries(services)
+    await attempt_due_deliveries(services)
     webhooks = receiver.received[1:]
     assert [(webhook.path, webhook.content["type"]) for webhook in webhooks] == [
         ("/watch", "webhook_endpoint.disabled")
@@ -246,10 +246,10 @@ async def test_disabled_endpoint_is_announced_to_other_endpoints_without_its_url
     assert webhooks[0].content["data"] == {name: record[name] for name in fields}
 
 
-async def test_disabled_endpoint_causes_no_ledger_events(
+async def test_ledger_events_are_not_stored_for_a_disabled_endpoint(
     endpoints_driver: EndpointsDriver, harness: Harness
 ) -> None:
-    """The ledger writes events only for active subscriptions."""
+    """The ledger stores an event only if an endpoint that is not disabled subscribes to it."""
     services = harness.services
     subscriber = await harness.create_subscriber(balance="5.00")
     id = await endpoints_driver.create("http://127.0.0.1:9/", "transaction.completed")
@@ -272,14 +272,14 @@ async def test_five_days_of_failures_disable_the_endpoint(
     receiver.enqueue_statuses(*[500] * 50)
     for day in range(6):
         await publish_event(services)
-        await deliver_due(services)
+        await attempt_due_deliveries(services)
         status = (await endpoints_driver.get(id))["status"]
         assert status == ("disabled" if day == 5 else "active"), day
         harness.advance_clock(days=1)
     assert (await endpoints_driver.get(id))["status_reason"] == StatusReason.FAILING
     sent = len(receiver.received)
     await endpoints_driver.make_all_due()
-    await deliver_due(services)
+    await attempt_due_deliveries(services)
     assert len(receiver.received) == sent
     assert len(await harness.list_audit_entries(id, "webhook_endpoint.disabled")) == 1
 
@@ -298,7 +298,7 @@ async def test_failure_period_restarts_after_a_success_or_change(
             "UPDATE deliveries SET next_attempt_at = $1 WHERE attempts > 0 AND status = 'pending'",
             services.clock().replace(year=2999),
         )
-        await deliver_due(services)
+        await attempt_due_deliveries(services)
 
     await attempt(500)
     harness.advance_clock(days=4)
@@ -318,7 +318,7 @@ async def test_failure_period_restarts_after_a_success_or_change(
     assert (await endpoints_driver.get(id))["status"] == "disabled"
 
 
-async def test_failures_after_a_quiet_period_do_not_extend_earlier_ones(
+async def test_failure_period_restarts_after_a_week_without_attempts(
     endpoints_driver: EndpointsDriver, harness: Harness, receiver: WebhookReceiver
 ) -> None:
     services = harness.services
@@ -327,25 +327,25 @@ async def test_failures_after_a_quiet_period_do_not_extend_earlier_ones(
     await publish_event(services)
     for _ in range(len(retry_schedule.RETRY_DELAYS_SECONDS) + 1):
         await endpoints_driver.make_all_due()
-        await deliver_due(services)
+        await attempt_due_deliveries(services)
     assert [delivery["status"] for delivery in await endpoints_driver.list_deliveries(id)] == [
         "failed"
     ]
     harness.advance_clock(days=7)
     for day in range(6):
         await publish_event(services)
-        await deliver_due(services)
+        await attempt_due_deliveries(services)
         status = (await endpoints_driver.get(id))["status"]
         assert status == ("disabled" if day == 5 else "active"), day
         harness.advance_clock(days=1)
 
 
-def test_retries_of_one_delivery_count_as_continuous_failure() -> None:
-    max_length = timedelta(seconds=max(retry_schedule.RETRY_DELAYS_SECONDS) * 1.1)
-    assert max(max_length, MAX_RETRY_AFTER) < model.MAX_FAILURE_GAP
+def test_longest_retry_delay_is_shorter_than_the_maximum_failure_gap() -> None:
+    max_delay = timedelta(seconds=max(retry_schedule.RETRY_DELAYS_SECONDS) * 1.1)
+    assert max(max_delay, MAX_RETRY_AFTER) < model.MAX_FAILURE_GAP
 
 
-async def test_responses_about_a_restricted_subscriber_are_hidden(
+async def test_logged_responses_about_a_restricted_subscriber_are_hidden(
     endpoints_driver: EndpointsDriver, harness: Harness, receiver: WebhookReceiver
 ) -> None:
     services, client = harness.services, harness.client
@@ -353,7 +353,7 @@ async def test_responses_about_a_restricted_subscriber_are_hidden(
     subscriber = await harness.create_subscriber()
     await harness.deposit(subscriber["id"], "1.00")
     await client.post(f"{ENDPOINTS_URL}/{id}/test", auth=endpoints_driver.admin)
-    await deliver_due(services, EVENT_RECORD_LOADERS)
+    await attempt_due_deliveries(services, EVENT_RECORD_LOADERS)
     await services.database.execute("UPDATE deliveries SET response = 'Hello Aminata'")
     visible = await endpoints_driver.list_deliveries(id)
     events = {"subscriber.created", "transaction.completed", "webhook.test"}
@@ -390,11 +390,11 @@ async def test_gateway_errors_do_not_count_as_endpoint_failures(
     await publish_event(services)
     for _ in range(3):
         await endpoints_driver.make_all_due()
-        await deliver_due(services)
+        await attempt_due_deliveries(services)
         harness.advance_clock(days=5)
     assert (await endpoints_driver.get(id))["status"] == "active"
     assert await services.database.fetchval("SELECT failing_since FROM webhook_endpoints") is None
 
 
-def test_disable_reason_states_the_limit() -> None:
+def test_disable_reason_states_the_number_of_days() -> None:
     assert f"{model.DISABLE_AFTER.days} days" in StatusReason.FAILING

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from harness import BearerAuth, Harness
-from notifications.builders import deliver_due, publish_event
+from notifications.builders import attempt_due_deliveries, publish_event
 from notifications.webhook_receiver import WebhookReceiver
 from tapgate import ids
 from tapgate.edge.services import Services
@@ -93,7 +93,7 @@ async def test_endpoint_creation_and_deletion_are_audited_without_secrets(
 
 
 @pytest.mark.parametrize("events", [[], ["card.lost"], ["card.linked", ""], ["card.*"]])
-async def test_unknown_or_empty_event_list_is_rejected(
+async def test_empty_event_list_or_unknown_event_is_rejected(
     client: httpx2.AsyncClient, admin: BearerAuth, events: list[str]
 ) -> None:
     body = {"url": "https://shop.example.com", "events": events}
@@ -125,7 +125,7 @@ def test_every_ledger_event_can_be_subscribed_to() -> None:
         "https://shop.example.com",
     ],
 )
-async def test_local_addresses_are_accepted_outside_production(
+async def test_local_addresses_and_plain_http_are_accepted_outside_production(
     client: httpx2.AsyncClient, admin: BearerAuth, url: str
 ) -> None:
     assert (await create_endpoint(client, admin, url))["url"] == url
@@ -163,7 +163,7 @@ async def test_production_requires_https_and_a_public_address(
     url: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # A URL whose name lookup times out is accepted, so the lookup gets ample time.
+    # A URL is accepted if its name lookup times out, so a slow machine needs a longer timeout.
     monkeypatch.setattr(operations, "_LOOKUP_TIMEOUT_SECONDS", 30.0)
     use_production_settings(services)
     response = await client.post(ENDPOINTS_URL, json={"url": url, "events": ["*"]}, auth=admin)
@@ -172,7 +172,7 @@ async def test_production_requires_https_and_a_public_address(
 
 
 @pytest.mark.parametrize("url", ["https://hooks.invalid/tapgate", "https://93.184.215.14/hook"])
-async def test_production_accepts_a_name_that_does_not_resolve_yet(
+async def test_production_accepts_public_addresses_and_unresolved_names(
     client: httpx2.AsyncClient, services: Services, admin: BearerAuth, url: str
 ) -> None:
     use_production_settings(services)
@@ -230,7 +230,7 @@ async def test_endpoints_and_deliveries_are_listed_newest_first_in_pages(
     assert (await client.get(f"{path}?limit=0", auth=admin)).status_code == 422
 
 
-async def test_delivery_shows_the_result_of_its_attempts(
+async def test_delivery_shows_the_result_of_its_last_attempt(
     client: httpx2.AsyncClient, services: Services, admin: BearerAuth, receiver: WebhookReceiver
 ) -> None:
     path = (
@@ -249,7 +249,7 @@ async def test_delivery_shows_the_result_of_its_attempts(
         "created_at": before["created_at"],
     }
     assert before["id"].startswith("dlv_")
-    await deliver_due(services)
+    await attempt_due_deliveries(services)
     (after,) = (await client.get(path, auth=admin)).json()["data"]
     duration = after["duration_ms"]
     assert isinstance(duration, int) and duration >= 0
@@ -258,7 +258,7 @@ async def test_delivery_shows_the_result_of_its_attempts(
     }  # fmt: skip
 
 
-async def test_redelivery_sends_the_same_payload_immediately(
+async def test_redelivery_is_due_immediately_and_sends_the_same_body(
     client: httpx2.AsyncClient,
     services: Services,
     harness: Harness,
@@ -268,12 +268,12 @@ async def test_redelivery_sends_the_same_payload_immediately(
     created = await create_endpoint(client, admin, receiver.url)
     path = f"{ENDPOINTS_URL}/{created['id']}/deliveries"
     await publish_event(services)
-    await deliver_due(services)
+    await attempt_due_deliveries(services)
     (delivered,) = (await client.get(path, auth=admin)).json()["data"]
     response = await client.post(f"{path}/{delivered['id']}/redeliver", auth=admin)
     assert response.status_code == 200
     assert response.json() == delivered | {"status": "pending"}
-    await deliver_due(services)
+    await attempt_due_deliveries(services)
     first, second = receiver.received
     assert (first.id, first.body) == (second.id, second.body)
     assert second.is_signed_with(created["secret"])
@@ -298,7 +298,7 @@ async def test_redelivery_of_a_failed_delivery_restarts_the_retry_schedule(
     receiver.enqueue_statuses(500)
     await client.post(f"{path}/{failed['id']}/redeliver", auth=admin)
     before = services.clock()
-    await deliver_due(services)
+    await attempt_due_deliveries(services)
     after = services.clock()
     row = await services.database.fetchrow("SELECT * FROM deliveries")
     assert row is not None
@@ -322,7 +322,7 @@ async def test_redelivery_is_not_undone_by_an_attempt_in_progress(
     await client.post(f"{path}/{pending['id']}/redeliver", auth=admin)
     receiver.release_slow.set()
     await worker.wait_until_idle()
-    await deliver_due(services)
+    await attempt_due_deliveries(services)
     assert len(receiver.received) == 2
     (again,) = (await client.get(path, auth=admin)).json()["data"]
     assert again["status"] == "delivered"
@@ -365,11 +365,11 @@ async def test_deleting_an_endpoint_fails_its_pending_deliveries(
         (deleted["id"], "failed"),
     ]
     await publish_event(services)
-    await deliver_due(services)
+    await attempt_due_deliveries(services)
     assert {webhook.path for webhook in receiver.received} == {"/kept"}
 
 
-async def test_ledger_events_are_written_between_creation_and_deletion_of_an_endpoint(
+async def test_ledger_events_are_stored_only_while_an_endpoint_subscribes_to_them(
     client: httpx2.AsyncClient, services: Services, harness: Harness, admin: BearerAuth
 ) -> None:
     subscriber = await harness.create_subscriber(balance="5.00")
@@ -418,9 +418,9 @@ async def test_test_event_is_sent_to_one_endpoint_regardless_of_its_subscription
         "created_at": created_at,
     }
     receiver.enqueue_statuses(500)
-    await deliver_due(services)
+    await attempt_due_deliveries(services)
     harness.advance_clock(minutes=1)
-    await deliver_due(services)
+    await attempt_due_deliveries(services)
     first, second = receiver.received
     assert first.body == second.body
     assert second.id == delivery["id"] and second.is_signed_with(tested["secret"])

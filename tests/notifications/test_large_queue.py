@@ -10,7 +10,7 @@ from transactions.large_history import QueryExplainer, count_rows_read
 PENDING_COUNT = 20_000
 
 
-async def test_polling_does_not_scan_waiting_deliveries(services: Services) -> None:
+async def test_polling_does_not_scan_deliveries_that_are_not_due(services: Services) -> None:
     slow, _ = await create_endpoint(services, "https://slow.example.com")
     for number in range(20):
         deleted, _ = await create_endpoint(services, f"https://{number}.example.com")
@@ -30,7 +30,7 @@ async def test_polling_does_not_scan_waiting_deliveries(services: Services) -> N
             timeout=60,
         )
         await connection.execute("VACUUM ANALYZE", timeout=60)
-    recorder: Any = QueryExplainer(services.database)
-    await delivery_queue.fail_for_deleted_endpoints(recorder, services.clock())
-    await delivery_queue.list_due_endpoints(recorder, services.clock())
-    assert max(count_rows_read(plan, "deliveries") for plan in recorder.plans) < 10
+    explainer: Any = QueryExplainer(services.database)
+    await delivery_queue.fail_for_deleted_endpoints(explainer, services.clock())
+    await delivery_queue.list_due_endpoints(explainer, services.clock())
+    assert max(count_rows_read(plan, "deliveries") for plan in explainer.plans) < 10

@@ -1,4 +1,4 @@
-"""Message statuses reported by the messenger and shown to staff."""
+"""Message statuses, reported by the messenger and shown to support users."""
 
 import asyncio
 from typing import Any
@@ -19,13 +19,13 @@ async def record(harness: Harness) -> dict[str, Any]:
 
 
 async def request_code(harness: Harness, record: dict[str, Any]) -> str:
-    """Send a code and return the id of its message."""
+    """Request a PIN reset code and return the ID of its message."""
     url = f"/api/v1/subscribers/{record['id']}/reset-pin"
     assert (await harness.client.post(url, auth=harness.get_service_auth())).status_code == 200
-    number = await harness.services.database.fetchval(
+    internal_id = await harness.services.database.fetchval(
         "SELECT max(id) FROM messages WHERE recipient = $1", record["phone_number"]
     )
-    return ids.encode(ids.MESSAGE, number)
+    return ids.encode(ids.MESSAGE, internal_id)
 
 
 async def report_statuses(
@@ -49,7 +49,7 @@ async def list_messages(
     return data
 
 
-async def test_support_staff_can_see_that_a_code_failed(
+async def test_support_users_can_see_that_a_code_was_not_delivered(
     harness: Harness, record: dict[str, Any]
 ) -> None:
     message_id = await request_code(harness, record)
@@ -112,7 +112,7 @@ async def test_concurrent_and_repeated_reports_update_each_message_once(
     ]
 
 
-async def test_unknown_messages_are_skipped(harness: Harness) -> None:
+async def test_report_about_an_unknown_message_is_ignored(harness: Harness) -> None:
     response = await report_statuses(
         harness, {"message_id": ids.encode(ids.MESSAGE, 1), "status": "read"}
     )
@@ -225,7 +225,9 @@ async def test_only_codes_are_listed_for_a_restricted_subscriber(harness: Harnes
     ]
 
 
-async def test_new_statuses_are_counted(harness: Harness, record: dict[str, Any]) -> None:
+async def test_metrics_count_each_status_change_once(
+    harness: Harness, record: dict[str, Any]
+) -> None:
     message_id = await request_code(harness, record)
     for status in ("sent", "failed", "failed"):
         await report_statuses(harness, {"message_id": message_id, "status": status})

@@ -1,4 +1,4 @@
-"""Messages are sent to the messenger at least once, by one sender at a time, or expire."""
+"""Messages to the messenger: sent at least once unless they expire, by one sender at a time."""
 
 import asyncio
 import dataclasses
@@ -31,8 +31,8 @@ class FakeClock:
     def __call__(self) -> datetime:
         return self.now
 
-    def advance(self, **time: float) -> None:
-        self.now += timedelta(**time)
+    def advance(self, **delta: float) -> None:
+        self.now += timedelta(**delta)
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ async def messenger() -> AsyncIterator[FakeMessenger]:
 
 @pytest.fixture
 def gateway(services: Services, messenger: FakeMessenger, clock: FakeClock) -> Services:
-    """Services that know the messenger's URL and use the test's clock."""
+    """Return services with the fake messenger's URL and the test's clock."""
     settings = msgspec.structs.replace(
         services.settings, messenger_url=messenger.url, service_secrets={"gateway": SECRET}
     )
@@ -179,7 +179,7 @@ async def test_unreachable_messenger_causes_a_retry_and_logs_no_secrets(
 async def test_unreachable_messenger_is_probed_with_only_some_messages(
     gateway: Services, messenger: FakeMessenger, clock: FakeClock, http: httpx2.AsyncClient
 ) -> None:
-    """A few failures are conclusive, and thousands of messages may be pending."""
+    """A few failed attempts are enough, because thousands of messages may be pending."""
     for _ in range(50):
         await _enqueue_message(gateway)
     settings = msgspec.structs.replace(gateway.settings, messenger_url="http://127.0.0.1:9")
@@ -215,7 +215,7 @@ async def test_concurrent_senders_send_each_message_once(
     assert await gateway.database.fetchval(undelivered_sql) == 0
 
 
-async def test_sending_holds_no_lock_and_the_claim_excludes_other_senders(
+async def test_sender_holds_no_row_lock_and_its_claim_excludes_other_senders(
     gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient
 ) -> None:
     messenger.allow_responses.clear()
@@ -273,7 +273,7 @@ async def test_expired_claim_does_not_postpone_the_current_claim(
     assert 1.5 <= delay.total_seconds() <= 2.5
 
 
-async def test_sender_without_a_service_secret_logs_it_and_sends_nothing(
+async def test_sender_without_a_service_secret_logs_that_it_is_disabled(
     gateway: Services, messenger: FakeMessenger
 ) -> None:
     settings = msgspec.structs.replace(gateway.settings, service_secrets={"messenger": SECRET})
@@ -287,7 +287,7 @@ async def test_sender_without_a_service_secret_logs_it_and_sends_nothing(
     assert messenger.received == []
 
 
-async def test_sender_resumes_when_the_database_is_back(
+async def test_sender_resumes_when_the_database_is_available_again(
     postgres: str, gateway: Services, messenger: FakeMessenger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(messages, "POLL_INTERVAL_SECONDS", 0.02)

@@ -1,4 +1,4 @@
-"""Delivery by real processes: each event once, and again if the sending process is killed."""
+"""Delivery by real gateway processes: once, or again if the sending process is killed."""
 
 import asyncio
 from pathlib import Path
@@ -23,7 +23,7 @@ async def create_endpoint(client: httpx2.AsyncClient, url: str) -> dict[str, Any
     return created
 
 
-async def test_deliveries_survive_the_death_of_all_workers(
+async def test_deliveries_are_sent_after_all_workers_were_killed(
     public_tmp_path: Path, services: Services, database_url: str, receiver: WebhookReceiver
 ) -> None:
     async def count_received() -> int:

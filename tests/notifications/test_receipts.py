@@ -36,7 +36,7 @@ MONEY_RECEIVED, PAYMENT_MADE = "money_received", "payment_made"
 
 @pytest.fixture
 def settings(settings: Settings, request: pytest.FixtureRequest) -> Settings:
-    """Settings with all receipts enabled, unless the test is parametrized."""
+    """Return settings with all receipts enabled, or with the test's parameter."""
     return msgspec.structs.replace(settings, receipts=getattr(request, "param", "all"))
 
 
@@ -48,7 +48,7 @@ async def count_rows(services: Services, table: str) -> int:
 async def list_pending_messages(
     harness: Harness, subscriber: dict[str, Any]
 ) -> list[tuple[str, list[str]]]:
-    """Return the pending receipts for the person's phone, oldest first."""
+    """Enqueue due receipts; return the pending receipts of the subscriber, oldest first."""
     await ReceiptWorker(harness.services).enqueue_due()
     kinds = (MONEY_RECEIVED, PAYMENT_MADE)
     pending = [
@@ -171,7 +171,7 @@ async def test_receipts_setting_determines_the_recipients(
     assert kinds == expected[settings.receipts]
 
 
-async def test_held_payment_sends_receipts_when_it_is_released(harness: Harness) -> None:
+async def test_receipts_of_a_held_transfer_are_sent_when_it_is_released(harness: Harness) -> None:
     sender, receiver = await create_subscriber(harness), await create_subscriber(harness)
     for subscriber in (sender, receiver):
         await set_kyc_level(harness, subscriber["id"], 3)
@@ -247,7 +247,7 @@ async def test_replayed_request_sends_no_second_receipt(harness: Harness) -> Non
     ]
 
 
-async def test_interrupted_batch_sends_each_receipt_once(
+async def test_failed_batch_is_rolled_back_and_each_receipt_is_enqueued_once(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sender, receiver = (
@@ -270,7 +270,7 @@ async def test_interrupted_batch_sends_each_receipt_once(
     assert await count_rows(harness.services, "messages") == 2
 
 
-async def test_notices_of_a_dead_worker_are_processed_by_another(
+async def test_notices_of_a_killed_worker_are_processed_by_another(
     harness: Harness, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sender, receiver = (
@@ -290,20 +290,19 @@ async def test_notices_of_a_dead_worker_are_processed_by_another(
             patched.setattr(receipts, "enqueue_messages", enqueue_and_hang)
             killed = asyncio.create_task(ReceiptWorker(other).enqueue_due())
             await enqueued.wait()
-        # While its transaction is open, other workers neither wait for the notices nor process
-        # them.
+        # While the transaction of the killed worker is open, other workers skip its notices.
         await ReceiptWorker(harness.services).enqueue_due()
         assert await count_rows(harness.services, "messages") == 0
         killed.cancel()
         await asyncio.wait([killed])
     async with asyncio.timeout(30):
         while not (messages := await list_pending_messages(harness, receiver)):
-            await asyncio.sleep(0.02)  # PostgreSQL detects the lost connection a moment later
+            await asyncio.sleep(0.02)  # until PostgreSQL detects the lost connection
     assert len(messages) == 1
     assert await count_rows(harness.services, "messages") == 2
 
 
-async def test_concurrent_workers_send_each_receipt_once(
+async def test_concurrent_workers_enqueue_each_receipt_once(
     harness: Harness, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(receipts, "BATCH_SIZE", 7)

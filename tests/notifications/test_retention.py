@@ -1,4 +1,4 @@
-"""Retention: finished rows and rows never sent are removed after 30 days, in batches."""
+"""Retention: rows that ended, or deliveries that were due, over 30 days ago are removed."""
 
 from datetime import timedelta
 
@@ -99,7 +99,7 @@ async def test_deleted_endpoint_is_removed_after_its_last_delivery(
     assert (await count_rows(services_with_fake_clock))["webhook_endpoints"] == 1
 
 
-async def test_ended_messages_are_removed_and_pending_ones_kept(
+async def test_delivered_messages_are_removed_and_pending_ones_are_kept(
     services_with_fake_clock: Services, fake_clock: FakeClock
 ) -> None:
     async with services_with_fake_clock.database.transaction() as tx:
@@ -143,7 +143,7 @@ async def test_only_one_process_at_a_time_removes_rows(
 
 
 @pytest.mark.parametrize("status", ["active", "paused", "disabled"])
-async def test_deliveries_due_for_thirty_days_are_removed(
+async def test_deliveries_due_for_over_thirty_days_are_removed(
     services_with_fake_clock: Services,
     fake_clock: FakeClock,
     monkeypatch: pytest.MonkeyPatch,
@@ -167,7 +167,7 @@ async def test_deliveries_due_for_thirty_days_are_removed(
     assert (counts["deliveries"], counts["events"]) == (1, 1)
 
 
-async def test_pending_delivery_with_recent_attempts_is_kept(
+async def test_old_delivery_that_became_due_recently_is_kept(
     services_with_fake_clock: Services, fake_clock: FakeClock
 ) -> None:
     await create_endpoint(services_with_fake_clock, "https://shop.example.com")

@@ -25,7 +25,9 @@ NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
         ("Fri, 31 Dec 9999 23:59:59 GMT", MAX_RETRY_AFTER),
     ],
 )
-def test_seconds_and_dates_are_parsed_and_bounded(value: str, expected: timedelta) -> None:
+def test_seconds_and_dates_are_parsed_and_limited_to_the_maximum(
+    value: str, expected: timedelta
+) -> None:
     assert parse_retry_after(value, NOW) == expected
 
 

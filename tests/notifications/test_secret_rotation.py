@@ -6,12 +6,12 @@ import httpx2
 import pytest
 
 from harness import BearerAuth, Harness
-from notifications.builders import ENDPOINTS_URL, deliver_due, publish_event
+from notifications.builders import ENDPOINTS_URL, attempt_due_deliveries, publish_event
 from notifications.webhook_receiver import ReceivedWebhook, WebhookReceiver
 
 
 class RotatingEndpoint:
-    """An endpoint and all the secrets it has had."""
+    """An endpoint with all its secrets, oldest first."""
 
     def __init__(self, harness: Harness, admin: BearerAuth, created: dict[str, Any]) -> None:
         self.harness, self.admin, self.id = harness, admin, created["id"]
@@ -30,7 +30,7 @@ class RotatingEndpoint:
         return await self.harness.client.post(path, **content, auth=self.admin)
 
     def list_signing_secrets(self, request: ReceivedWebhook) -> list[int]:
-        """Return the indexes of the secrets that signed a request; allow no other signatures."""
+        """Return the indexes of the secrets that signed a request; fail on other signatures."""
         indexes = [
             index for index, secret in enumerate(self.secrets) if request.is_signed_with(secret)
         ]
@@ -48,7 +48,7 @@ async def rotating_endpoint(harness: Harness, receiver: WebhookReceiver) -> Rota
 
 async def deliver_event(harness: Harness, receiver: WebhookReceiver) -> ReceivedWebhook:
     await publish_event(harness.services)
-    await deliver_due(harness.services)
+    await attempt_due_deliveries(harness.services)
     return receiver.received[-1]
 
 
@@ -79,7 +79,7 @@ async def test_both_secrets_sign_during_the_grace_period(
     assert len({webhook.id for webhook in receiver.received}) == 3
 
 
-async def test_second_rotation_ends_the_oldest_secret_immediately(
+async def test_further_rotation_ends_the_grace_period_of_the_oldest_secret(
     rotating_endpoint: RotatingEndpoint, harness: Harness, receiver: WebhookReceiver
 ) -> None:
     await rotating_endpoint.rotate({"grace_seconds": 86_400})
@@ -96,7 +96,7 @@ async def test_retry_is_signed_with_the_current_secrets(
     first = await deliver_event(harness, receiver)
     await rotating_endpoint.rotate({"grace_seconds": 60})
     harness.advance_clock(seconds=10)
-    await deliver_due(harness.services)
+    await attempt_due_deliveries(harness.services)
     second = receiver.received[-1]
     assert (first.id, first.body) == (second.id, second.body)
     assert (
@@ -122,7 +122,7 @@ async def test_invalid_grace_period_is_rejected_and_changes_nothing(
     assert rotating_endpoint.list_signing_secrets(await deliver_event(harness, receiver)) == [0]
 
 
-async def test_rotated_secrets_are_stored_sealed_and_not_logged(
+async def test_rotated_secrets_are_stored_sealed_and_not_audited_or_returned(
     rotating_endpoint: RotatingEndpoint, harness: Harness
 ) -> None:
     await rotating_endpoint.rotate({"grace_seconds": 60})

@@ -45,7 +45,7 @@ class FakeResolver:
         "https://3com.com/",
     ],
 )
-def test_plain_url_is_accepted_unchanged(url: str) -> None:
+def test_valid_url_is_returned_unchanged(url: str) -> None:
     assert TargetUrlRule().check(url) == url
 
 
@@ -81,7 +81,7 @@ def test_plain_url_is_accepted_unchanged(url: str) -> None:
         "https://①②⑦.0.0.1/",
         "https://shop.example.com%00.evil.example/",
         "https://%6cocalhost/",
-        # Spellings of 127.0.0.1 that some resolvers understand.
+        # Invalid or nonstandard addresses, some of which resolvers accept as 127.0.0.1.
         "https://2130706433/",
         "https://0x7f000001/",
         "https://0x7f.1/",
@@ -100,7 +100,7 @@ def test_plain_url_is_accepted_unchanged(url: str) -> None:
         "https://::1/",
     ],
 )
-def test_ambiguous_url_is_rejected(url: str) -> None:
+def test_invalid_or_ambiguous_url_is_rejected(url: str) -> None:
     with pytest.raises(InvalidValueError):
         TargetUrlRule().check(url)
 

@@ -1,4 +1,4 @@
-"""A webhook is sent to the validated address, with the host name of the URL."""
+"""A webhook is sent to the address that was validated, under the host name of the URL."""
 
 import ssl
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ HOST = "shop.example.com"
 
 
 class FakeResolver:
-    """A resolver whose result changes with every query; only the first one may be used."""
+    """A resolver that returns one of the given address lists per query, in order."""
 
     def __init__(self, *responses: list[str]) -> None:
         self.address_lists = list(responses)
@@ -31,7 +31,7 @@ class FakeResolver:
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
-    """A key and a self-signed certificate for HOST."""
+    """Return a file with a key and a self-signed certificate for HOST."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
     now = datetime.now(UTC)
@@ -79,7 +79,7 @@ async def test_name_is_resolved_once_and_the_connection_uses_that_address(
     assert resolver.queries == [HOST]
 
 
-async def test_unreachable_address_falls_back_to_the_next(
+async def test_sender_tries_the_next_address_if_one_is_unreachable(
     receiver: WebhookReceiver,
 ) -> None:
     resolver = FakeResolver(["127.0.0.2", "127.0.0.1"])

@@ -10,8 +10,8 @@ from structlog.testing import capture_logs
 from notifications.builders import (
     FakeClock,
     TransactionRecord,
+    attempt_due_deliveries,
     create_endpoint,
-    deliver_due,
     encode_delivery_id,
     get_only_delivery,
     list_deliveries,
@@ -36,7 +36,7 @@ async def test_event_is_sent_with_a_standard_webhooks_signature(
     _, secret = await create_endpoint(services_with_fake_clock, f"{receiver.url}/hook?shop=1")
     await publish_event(services_with_fake_clock)
     fake_clock.advance(seconds=61)
-    await deliver_due(services_with_fake_clock)
+    await attempt_due_deliveries(services_with_fake_clock)
     row = await get_only_delivery(services_with_fake_clock)
     (received,) = receiver.received
     assert received.request_line == "POST /hook?shop=1 HTTP/1.1"
@@ -51,7 +51,7 @@ async def test_event_is_sent_with_a_standard_webhooks_signature(
         "data": {"serial": "TAP-000001", "status": "ACTIVE", "holder_name": "Amïnata"},
     }
     assert (row["status"], row["attempts"], row["last_status"]) == ("delivered", 1, 204)
-    await deliver_due(services_with_fake_clock)
+    await attempt_due_deliveries(services_with_fake_clock)
     assert len(receiver.received) == 1
 
 
@@ -66,7 +66,7 @@ async def test_endpoint_gets_subscribed_events_under_its_own_id_and_secret(
     )
     await publish_event(services_with_fake_clock, "card.linked")
     await publish_event(services_with_fake_clock, "alert.resolved")
-    await deliver_due(services_with_fake_clock)
+    await attempt_due_deliveries(services_with_fake_clock)
     by_path = {
         path: [webhook.content["type"] for webhook in receiver.received if webhook.path == path]
         for path in ("/cards", "/everything")
@@ -89,7 +89,7 @@ async def test_rolled_back_change_publishes_no_event(
                 tx, services_with_fake_clock, "card.linked", msgspec.defstruct("Record", [])()
             )
             raise ZeroDivisionError
-    await deliver_due(services_with_fake_clock)
+    await attempt_due_deliveries(services_with_fake_clock)
     assert receiver.received == []
     assert await services_with_fake_clock.database.fetchval("SELECT count(*) FROM events") == 0
 
@@ -114,10 +114,10 @@ async def test_failed_attempts_are_retried_on_schedule_until_the_delivery_fails(
     while (row := await get_only_delivery(services_with_fake_clock))["status"] == "pending":
         delays.append((row["next_attempt_at"] - fake_clock()).total_seconds())
         fake_clock.advance(seconds=delays[-1] - 0.001)
-        await deliver_due(services_with_fake_clock)
-        assert len(receiver.received) == len(delays) - 1, "too early"
+        await attempt_due_deliveries(services_with_fake_clock)
+        assert len(receiver.received) == len(delays) - 1, "an attempt started too early"
         fake_clock.advance(seconds=0.001)
-        await deliver_due(services_with_fake_clock)
+        await attempt_due_deliveries(services_with_fake_clock)
     hour = 3600
     expected = [5, 300, 1800, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour]
     assert delays.pop(0) <= 0.001
@@ -136,7 +136,7 @@ async def test_retry_delays_have_jitter() -> None:
     assert retry_schedule.get_retry_delay(10) is None
 
 
-async def test_redirect_is_a_failure_and_not_followed(
+async def test_redirect_is_a_failed_attempt_and_is_not_followed(
     services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
     await create_endpoint(services_with_fake_clock, receiver.url)
@@ -145,13 +145,13 @@ async def test_redirect_is_a_failure_and_not_followed(
         f"HTTP/1.1 307 X\r\nLocation: {redirect_url}\r\nContent-Length: 0\r\n\r\n".encode()
     ]
     await publish_event(services_with_fake_clock)
-    await deliver_due(services_with_fake_clock)
+    await attempt_due_deliveries(services_with_fake_clock)
     assert [webhook.path for webhook in receiver.received] == ["/"]
     row = await get_only_delivery(services_with_fake_clock)
     assert (row["status"], row["last_status"]) == ("pending", 307)
 
 
-async def test_endless_response_body_is_not_read_to_the_end(
+async def test_huge_response_body_is_not_read_to_the_end(
     services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
     await create_endpoint(services_with_fake_clock, receiver.url)
@@ -160,7 +160,7 @@ async def test_endless_response_body_is_not_read_to_the_end(
     ]
     await publish_event(services_with_fake_clock)
     async with asyncio.timeout(30):
-        await deliver_due(services_with_fake_clock)
+        await attempt_due_deliveries(services_with_fake_clock)
     assert (await get_only_delivery(services_with_fake_clock))["status"] == "delivered"
 
 
@@ -172,7 +172,7 @@ async def test_unreachable_or_non_http_endpoint_causes_a_retry(
     receiver.responses = [b"what?\r\n\r\n"]
     await publish_event(services_with_fake_clock)
     with capture_logs() as lines:
-        await deliver_due(services_with_fake_clock)
+        await attempt_due_deliveries(services_with_fake_clock)
     assert {line["problem"] for line in lines} == {"ConnectError", "RemoteProtocolError"}
     for row in await list_deliveries(services_with_fake_clock):
         assert (row["status"], row["attempts"], row["last_status"]) == ("pending", 1, None)
@@ -184,15 +184,15 @@ async def test_response_timeout_is_a_failed_attempt(
     monkeypatch.setattr("tapgate.notifications.webhooks.sender.RESPONSE_TIMEOUT_SECONDS", 0.2)
     await create_endpoint(services_with_fake_clock, f"{receiver.url}/slow")
     await publish_event(services_with_fake_clock)
-    await deliver_due(services_with_fake_clock)
+    await attempt_due_deliveries(services_with_fake_clock)
     row = await get_only_delivery(services_with_fake_clock)
     assert (row["status"], row["attempts"], row["last_status"]) == ("pending", 1, None)
 
 
-async def test_production_does_not_send_to_a_name_that_resolves_locally(
+async def test_production_sends_neither_to_local_addresses_nor_over_plain_http(
     services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
-    """The check is repeated for each attempt, whatever the result was at creation."""
+    """The URL is checked at each attempt, not only when the endpoint is created."""
     services_with_fake_clock.settings = msgspec.structs.replace(
         services_with_fake_clock.settings, environment="production"
     )
@@ -201,7 +201,7 @@ async def test_production_does_not_send_to_a_name_that_resolves_locally(
     await create_endpoint(services_with_fake_clock, receiver.url)
     await publish_event(services_with_fake_clock)
     with capture_logs() as lines:
-        await deliver_due(services_with_fake_clock)
+        await attempt_due_deliveries(services_with_fake_clock)
     assert [line["problem"] for line in lines] == ["TargetRejectedError"] * 3
     assert receiver.received == []
     assert {row["status"] for row in await list_deliveries(services_with_fake_clock)} == {"pending"}
@@ -220,10 +220,10 @@ async def test_attempt_that_cannot_be_recorded_is_repeated(
     await publish_event(services_with_fake_clock)
     with monkeypatch.context() as patch, capture_logs() as lines:
         patch.setattr(delivery_queue, "mark_delivered", fail_to_record)
-        await deliver_due(services_with_fake_clock)
+        await attempt_due_deliveries(services_with_fake_clock)
     assert [line["event"] for line in lines] == ["webhooks.attempt_not_recorded"]
     fake_clock.advance(seconds=30)
-    await deliver_due(services_with_fake_clock)
+    await attempt_due_deliveries(services_with_fake_clock)
     first, second = receiver.received
     assert (first.id, first.body) == (second.id, second.body)
     assert (await get_only_delivery(services_with_fake_clock))["status"] == "delivered"
@@ -278,10 +278,10 @@ async def test_delivery_claimed_by_a_killed_process_is_sent_by_another(
     receiver.release_slow.set()
 
     fake_clock.advance(seconds=29)
-    await deliver_due(services_with_fake_clock)
+    await attempt_due_deliveries(services_with_fake_clock)
     assert len(receiver.received) == 1
     fake_clock.advance(seconds=1)
-    await deliver_due(services_with_fake_clock)
+    await attempt_due_deliveries(services_with_fake_clock)
     assert len(receiver.received) == 2
     assert len({webhook.id for webhook in receiver.received}) == 1
     row = await get_only_delivery(services_with_fake_clock)
@@ -395,7 +395,7 @@ async def test_attempt_in_progress_completes_during_shutdown(
     assert (await get_only_delivery(services))["status"] == "delivered"
 
 
-async def test_pending_delivery_of_a_deleted_endpoint_fails_unsent(
+async def test_pending_delivery_of_a_deleted_endpoint_fails_without_an_attempt(
     services_with_fake_clock: Services, receiver: WebhookReceiver
 ) -> None:
     await create_endpoint(services_with_fake_clock, receiver.url)
@@ -403,7 +403,7 @@ async def test_pending_delivery_of_a_deleted_endpoint_fails_unsent(
     await services_with_fake_clock.database.execute(
         "UPDATE webhook_endpoints SET deleted_at = now()"
     )
-    await deliver_due(services_with_fake_clock)
+    await attempt_due_deliveries(services_with_fake_clock)
     assert receiver.received == []
     row = await get_only_delivery(services_with_fake_clock)
     assert (row["status"], row["attempts"], row["next_attempt_at"]) == ("failed", 0, None)
@@ -423,9 +423,9 @@ async def test_ledger_record_is_loaded_once_and_reused_for_retries(
 
     receiver.enqueue_statuses(500)
     await publish_ledger_event(services_with_fake_clock, "transaction.completed", 17)
-    await deliver_due(services_with_fake_clock, {"transaction": load_transaction})
+    await attempt_due_deliveries(services_with_fake_clock, {"transaction": load_transaction})
     fake_clock.advance(minutes=1)
-    await deliver_due(services_with_fake_clock, {"transaction": load_transaction})
+    await attempt_due_deliveries(services_with_fake_clock, {"transaction": load_transaction})
     assert loaded_ids == [17]
     first, second = receiver.received
     assert first.body == second.body
@@ -446,7 +446,7 @@ async def test_all_endpoints_get_the_same_record_of_an_event(
     await create_endpoint(services_with_fake_clock, receiver.url)
     await create_endpoint(services_with_fake_clock, receiver.url)
     await publish_ledger_event(services_with_fake_clock, "transaction.completed", 17)
-    await deliver_due(services_with_fake_clock, {"transaction": load_transaction})
+    await attempt_due_deliveries(services_with_fake_clock, {"transaction": load_transaction})
     assert len(receiver.received) == 2
     assert len({webhook.body for webhook in receiver.received}) == 1
 
@@ -468,7 +468,7 @@ async def test_all_endpoints_get_the_same_record_of_an_event(
         ),
     ],
 )
-async def test_transaction_event_has_the_status_it_announces(
+async def test_transaction_event_has_its_own_status_even_after_a_later_refund(
     services_with_fake_clock: Services,
     receiver: WebhookReceiver,
     event: str,
@@ -481,12 +481,12 @@ async def test_transaction_event_has_the_status_it_announces(
 
     await create_endpoint(services_with_fake_clock, receiver.url)
     await publish_ledger_event(services_with_fake_clock, event, 17)
-    await deliver_due(services_with_fake_clock, {"transaction": load_transaction})
+    await attempt_due_deliveries(services_with_fake_clock, {"transaction": load_transaction})
     data = receiver.received[0].content["data"]
     assert {name: data[name] for name in expected} == expected
 
 
-async def test_unavailable_record_is_retried_later(
+async def test_delivery_is_retried_if_its_record_cannot_be_loaded(
     services_with_fake_clock: Services, receiver: WebhookReceiver, fake_clock: FakeClock
 ) -> None:
     async def raise_not_found(services: Services, subject_id: int) -> msgspec.Struct:
@@ -499,7 +499,7 @@ async def test_unavailable_record_is_retried_later(
     await publish_ledger_event(services_with_fake_clock, "transaction.completed", 17)
     with capture_logs() as lines:
         for records in ({"transaction": raise_not_found}, {"transaction": raise_error}, {}):
-            await deliver_due(services_with_fake_clock, records)
+            await attempt_due_deliveries(services_with_fake_clock, records)
             fake_clock.advance(hours=1)
     assert [line["problem"] for line in lines] == [
         "RecordUnavailableError",
@@ -520,7 +520,7 @@ async def test_secret_sealed_with_another_key_does_not_block_other_endpoints(
     await create_endpoint(services_with_fake_clock, f"{receiver.url}/own")
     await publish_event(services_with_fake_clock)
     with capture_logs() as lines:
-        await deliver_due(services_with_fake_clock)
+        await attempt_due_deliveries(services_with_fake_clock)
     assert [webhook.path for webhook in receiver.received] == ["/own"]
     assert [line["problem"] for line in lines] == ["VaultError"]
 
@@ -533,7 +533,7 @@ async def test_huge_numbers_are_sent_as_stored(
     await services_with_fake_clock.database.execute(
         """UPDATE events SET data = '{"order": 1e400}'"""
     )
-    await deliver_due(services_with_fake_clock)
+    await attempt_due_deliveries(services_with_fake_clock)
     assert b'"order": 1' + b"0" * 400 in receiver.received[0].body
 
 

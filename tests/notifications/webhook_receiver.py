@@ -35,7 +35,7 @@ class ReceivedWebhook(NamedTuple):
         return self.headers["webhook-signature"].split(" ")
 
     def is_signed_with(self, secret: str) -> bool:
-        """Check for a signature by this secret, computed independently of the gateway's code."""
+        """Return whether a signature matches the secret, without using the gateway's code."""
         key = base64.b64decode(secret.split("_", 1)[1])
         signed = b".".join(
             (self.id.encode(), self.headers["webhook-timestamp"].encode(), self.body)
@@ -46,7 +46,7 @@ class ReceivedWebhook(NamedTuple):
 
 
 class WebhookReceiver:
-    """Returns `responses` in turn, then 204. Requests to `/slow` wait for `release_slow`."""
+    """Returns `responses` in order, then 204. Requests to `/slow` wait for `release_slow`."""
 
     def __init__(self) -> None:
         self.url = ""

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-#: The documented example, with every optional part of a text message.
+#: The provider's documented example of a text message, with all optional parts.
 DOCUMENTED_DELIVERY: dict[str, Any] = {
     "object": "whatsapp_business_account",
     "entry": [

@@ -168,7 +168,7 @@ def test_body_that_is_not_a_json_object_is_malformed(body: bytes) -> None:
 
 @pytest.mark.parametrize("missing", ["id", "from"])
 @pytest.mark.parametrize("value", [None, "", 7, [], "\x00", "x" * 5000])
-def test_message_without_an_id_or_sender_is_skipped(missing: str, value: object) -> None:
+def test_message_without_a_valid_id_or_sender_is_skipped(missing: str, value: object) -> None:
     good = build_message("text", {"body": "hi"}, id="good")
     bad = build_message("text", {"body": "hi"}) | {missing: value}
     assert [message.message_id for message in parse_messages(build_delivery(bad, good))] == ["good"]
@@ -194,7 +194,7 @@ def test_group_messages_and_other_webhook_fields_are_skipped() -> None:
         ({"user_id": "SL.9"}, [], "user:SL.9", "SL.9"),
         ({}, [{"user_id": "SL.9"}], "user:SL.9", "SL.9"),
         ({"from": "SL.9"}, [], "user:SL.9", "SL.9"),
-        # The message names its sender: the first contact's number belongs to another person.
+        # The message names its sender, so the number of the first contact is not the sender's.
         (
             {"from_user_id": "SL.9"},
             [{"wa_id": "23276000000"}, {"user_id": "SL.9"}],
@@ -206,8 +206,8 @@ def test_group_messages_and_other_webhook_fields_are_skipped() -> None:
 def test_sender_address_and_user_id_are_resolved(
     sender: dict[str, str], contacts: list[dict[str, str]], address: str, user_id: str | None
 ) -> None:
-    rule = {"id": "1", "timestamp": "1", "type": "text", "text": {"body": "hi"}} | sender
-    (received,) = parse_messages(build_delivery(rule, contacts=contacts))
+    message = {"id": "1", "timestamp": "1", "type": "text", "text": {"body": "hi"}} | sender
+    (received,) = parse_messages(build_delivery(message, contacts=contacts))
     assert (received.address, received.user_id) == (address, user_id)
 
 

@@ -20,7 +20,7 @@ from tapgate.messenger.fake_graph.server import serve
 from tapgate.messenger.model.replies import TextReply
 
 PHONE = "+23276123456"
-(HELLO_PAYLOADS,) = render_payloads(TextReply(text="Hello"), PHONE)
+(HELLO_PAYLOAD,) = render_payloads(TextReply(text="Hello"), PHONE)
 IMAGE_BYTES = b"\xff\xd8 a picture \xff\xd9"
 
 
@@ -49,7 +49,7 @@ async def graph(url: str) -> AsyncIterator[GraphClient]:
 
 
 class FakeGraphServer:
-    """Server that returns queued raw responses and records the requests it receives."""
+    """Server that returns queued raw responses, or none, and records the requests."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -89,24 +89,26 @@ async def fake_graph_server() -> AsyncIterator[FakeGraphServer]:
         yield fake_graph_server
 
 
-async def test_message_is_sent(graph: GraphClient, provider: Provider) -> None:
-    message_id = await graph.send(HELLO_PAYLOADS)
+async def test_sent_message_gets_the_id_that_the_provider_assigned(
+    graph: GraphClient, provider: Provider
+) -> None:
+    message_id = await graph.send(HELLO_PAYLOAD)
     (sent,) = provider.list_sent_to(PHONE)
-    assert (sent.id, sent.message) == (message_id, HELLO_PAYLOADS)
+    assert (sent.id, sent.message) == (message_id, HELLO_PAYLOAD)
 
 
 RETRYABLE_CODES = [130429, 131056, 131000, 131016, 1, 2, 4, 80007, 190, 10, 200]
 PERMANENT_CODES = [131047, 131026, 131009, 131008, 100, 132001, 131051, 368]
 
 
-async def test_only_transient_error_codes_are_retryable(
+async def test_only_transient_and_configuration_error_codes_are_retryable(
     graph: GraphClient, provider: Provider
 ) -> None:
     provider.failures += [PlannedFailure(code=code) for code in RETRYABLE_CODES + PERMANENT_CODES]
     problems = []
     for _ in RETRYABLE_CODES + PERMANENT_CODES:
         with pytest.raises(GraphError) as raised:
-            await graph.send(HELLO_PAYLOADS)
+            await graph.send(HELLO_PAYLOAD)
         problems.append((raised.value.code, raised.value.is_retryable))
     assert problems == [
         (str(code), code in RETRYABLE_CODES) for code in RETRYABLE_CODES + PERMANENT_CODES
@@ -118,7 +120,7 @@ async def test_wrong_access_token_is_logged_once(url: str, provider: Provider) -
         with capture_logs() as logs:
             for _ in range(2):
                 with pytest.raises(GraphError) as raised:
-                    await graph.send(HELLO_PAYLOADS)
+                    await graph.send(HELLO_PAYLOAD)
     assert (raised.value.code, raised.value.is_retryable) == ("190", True)
     assert logs == [{"event": "graph.misconfigured", "log_level": "error", "problem": "190"}]
 
@@ -126,7 +128,7 @@ async def test_wrong_access_token_is_logged_once(url: str, provider: Provider) -
 async def test_wrong_phone_number_id_is_reported_as_misconfiguration(url: str) -> None:
     async with GraphClient(url, ACCESS_TOKEN, "1") as graph:
         with pytest.raises(GraphError) as raised:
-            await graph.send(HELLO_PAYLOADS)
+            await graph.send(HELLO_PAYLOAD)
     assert raised.value.is_misconfigured
 
 
@@ -150,7 +152,7 @@ async def test_unexpected_response_is_retryable_depending_on_its_status(
     fake_graph_server.enqueue_response(status, body, f"Location: {fake_graph_server.url}/elsewhere")
     async with GraphClient(fake_graph_server.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(GraphError) as raised:
-            await graph.send(HELLO_PAYLOADS)
+            await graph.send(HELLO_PAYLOAD)
     assert raised.value.is_retryable is is_retryable
     assert len(fake_graph_server.requests) == 1
 
@@ -161,18 +163,18 @@ async def test_success_response_without_a_message_id_counts_as_sent(
 ) -> None:
     fake_graph_server.enqueue_response(200, body)
     async with GraphClient(fake_graph_server.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
-        assert await graph.send(HELLO_PAYLOADS) == ""
+        assert await graph.send(HELLO_PAYLOAD) == ""
 
 
 async def test_connection_failure_is_retryable(fake_graph_server: FakeGraphServer) -> None:
     async with GraphClient(fake_graph_server.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         # The server closes the connection without a response.
         with pytest.raises(GraphError) as raised:
-            await graph.send(HELLO_PAYLOADS)
+            await graph.send(HELLO_PAYLOAD)
         assert raised.value.is_retryable
     async with GraphClient("http://127.0.0.1:1", ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(GraphError) as raised:
-            await graph.send(HELLO_PAYLOADS)
+            await graph.send(HELLO_PAYLOAD)
         assert (raised.value.code, raised.value.is_retryable) == ("ConnectError", True)
         with pytest.raises(MediaError) as media:
             await graph.fetch_media("1")
@@ -185,13 +187,15 @@ async def test_errors_contain_neither_the_message_nor_the_token(
     fake_graph_server.enqueue_response(400, b'{"error": {"code": 131009, "message": "Hello"}}')
     async with GraphClient(fake_graph_server.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(GraphError) as raised:
-            await graph.send(HELLO_PAYLOADS)
+            await graph.send(HELLO_PAYLOAD)
     assert "Hello" not in repr(raised.value)
     assert ACCESS_TOKEN not in repr(raised.value)
     assert ACCESS_TOKEN not in repr(vars(raised.value))
 
 
-async def test_media_is_fetched(graph: GraphClient, provider: Provider) -> None:
+async def test_media_is_fetched_and_its_hash_may_be_hex_or_base64(
+    graph: GraphClient, provider: Provider
+) -> None:
     media_id = provider.media.add(IMAGE_BYTES, "image/jpeg")
     digest = hashlib.sha256(IMAGE_BYTES).digest()
     for sha256 in (None, digest.hex(), base64.b64encode(digest).decode()):
@@ -232,7 +236,7 @@ async def test_media_larger_than_its_stated_size_is_aborted_during_the_download(
     fake_graph_server.enqueue_response(
         200, _build_media_info(fake_graph_server.url + "/file", file_size=10)
     )
-    # Declares more bytes than it sends: a client that reads to the end would block forever.
+    # Declares more bytes than it sends: reading to the end would fail with another error.
     fake_graph_server.responses.append(
         b"HTTP/1.1 200 X\r\nContent-Length: 99999999\r\n\r\n" + b"x" * 2_000_000
     )
@@ -254,7 +258,7 @@ async def test_media_larger_than_its_stated_size_is_aborted_during_the_download(
         "",
     ],
 )
-async def test_token_is_not_sent_to_another_host(
+async def test_token_is_not_sent_to_a_media_url_on_another_host(
     fake_graph_server: FakeGraphServer, media_url: str
 ) -> None:
     fake_graph_server.enqueue_response(200, _build_media_info(media_url))
@@ -264,7 +268,7 @@ async def test_token_is_not_sent_to_another_host(
     assert len(fake_graph_server.requests) == 1
 
 
-async def test_redirect_is_not_followed(fake_graph_server: FakeGraphServer) -> None:
+async def test_redirect_of_a_media_url_is_not_followed(fake_graph_server: FakeGraphServer) -> None:
     fake_graph_server.enqueue_response(200, _build_media_info(fake_graph_server.url + "/file"))
     fake_graph_server.enqueue_response(302, b"", f"Location: {fake_graph_server.url}/elsewhere")
     async with GraphClient(fake_graph_server.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:

@@ -38,7 +38,7 @@ def test_all_options_are_numbered_regardless_of_the_list_page() -> None:
     assert text.split("\n") == [f"{entry}. Card {entry}" for entry in range(1, 31)]
 
 
-def test_form_renders_as_its_text_without_the_token() -> None:
+def test_form_renders_as_its_text_and_a_template_as_nothing() -> None:
     form = PinForm(text="Your PIN, please.", button="PIN", form="pin", token="t0ken")
     assert render_plain_text([form]) == "Your PIN, please."
     assert render_plain_text([Template(name="t", language="en", parameters=("1",))]) == ""

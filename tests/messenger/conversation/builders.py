@@ -74,7 +74,7 @@ class FakeGateway:
             str, tuple[gateway_requests.SendMoney, GatewayOutcome]
         ] = {}
         self.requests: list[gateway_requests.GatewayRequest] = []
-        #: Outcomes to return instead, one per request of the given type.
+        #: Outcomes to return without executing the request, by request type, in order.
         self.overrides: dict[type, list[GatewayOutcome]] = {}
         #: Request types whose next request is executed, but whose response is lost.
         self.lost_responses: list[type] = []
@@ -115,7 +115,7 @@ class FakeGateway:
                 return self._check_pin(old) or RequestSucceeded(
                     result=self._handle_pin_request(request)
                 )
-        return RequestSucceeded(result=self._handle_read(request))
+        return RequestSucceeded(result=self._handle_request_without_pin(request))
 
     def _send_money(self, request: gateway_requests.SendMoney) -> GatewayOutcome:
         if request.request_id in self.payments_by_request_id:
@@ -176,7 +176,7 @@ class FakeGateway:
         self.cards[self.cards.index(card)] = changed
         return changed
 
-    def _handle_read(self, request: gateway_requests.GatewayRequest) -> Any:  # noqa: PLR0911, PLR0912 - one per type
+    def _handle_request_without_pin(self, request: gateway_requests.GatewayRequest) -> Any:  # noqa: PLR0911, PLR0912 - one per type
         match request:
             case gateway_requests.FindSubscriber():
                 return self.subscriber
@@ -268,7 +268,7 @@ class FakeGateway:
 
 
 class ConversationDriver:
-    """Processes events as the service does, answering gateway requests synchronously."""
+    """Processes events as the service does, with an in-memory gateway."""
 
     def __init__(self, language: Language | None = "en", **overrides: Any) -> None:
         self.gateway = FakeGateway()
@@ -314,7 +314,7 @@ class ConversationDriver:
         return TurnContext(**fields)
 
     def choose_option(self, value: str, *, late: bool = False) -> str:
-        """Choose the option of the last offer with the given value."""
+        """Choose the option with the given value in the last offer."""
         return self(OptionChosen(id=self.get_option_id(value), is_late=late))
 
     def get_option_id(self, value: str) -> str:

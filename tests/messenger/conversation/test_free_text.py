@@ -77,7 +77,7 @@ def test_block_reason_can_be_given_in_words(language, text, reason):
     assert chat.conversation.stage == "confirm"
 
 
-def test_text_resembling_the_current_command_does_not_restart_it():
+def test_text_that_resembles_the_current_command_does_not_restart_it():
     chat = build_driver("kyc", "i want to verify my identity")
     assert "canceled" not in chat.reply_text
     assert chat.conversation.piece == "type"
@@ -108,7 +108,7 @@ def test_yes_accepts_the_only_suggested_command():
     assert "TG-0001" in chat("yes")
 
 
-def test_yes_never_starts_a_payment():
+def test_yes_does_not_start_a_suggested_payment():
     chat = ConversationDriver()
     chat(TextMessage(text="the thing", intent=Intent(candidates=("send",))))
     assert "not waiting for a yes or no" in chat("yes")
@@ -157,7 +157,7 @@ def test_text_that_is_not_a_recipient_starts_nothing(text):
         "envoyer 10 à am-1001",
     ],
 )
-def test_complete_send_command_goes_straight_to_confirmation(text):
+def test_complete_send_command_asks_for_confirmation_immediately(text):
     chat = build_driver(text)
     assert chat.conversation.stage == "confirm"
     assert chat.conversation.facts["amount"] == "10.00"
@@ -221,7 +221,7 @@ def test_number_without_a_question_starts_nothing():
 
 
 @pytest.mark.parametrize("earlier_messages", [[], ["menu"], ["send 5 to AM-1001"]])
-def test_number_is_never_matched_to_a_guessed_command(earlier_messages):
+def test_guessed_command_of_a_number_is_ignored(earlier_messages):
     chat = build_driver(*earlier_messages)
     before = chat.conversation
     for command in ("send", "balance", "cancel"):
@@ -398,7 +398,7 @@ def test_small_talk_gets_a_single_friendly_reply(language, text, reply):
     assert chat.gateway.requests == []
 
 
-def test_thanks_do_not_end_a_payment():
+def test_thanks_do_not_cancel_a_payment():
     chat = build_driver("send 5 to AM-1001", "thank you")
     assert chat.conversation.stage == "confirm"
 
@@ -428,7 +428,7 @@ def test_negated_send_request_does_not_start_or_continue_a_payment(text):
 
 
 @pytest.mark.parametrize("kind", ["reaction", "sticker"])
-def test_sticker_gets_a_single_reply_and_keeps_the_stage(kind):
+def test_unsupported_message_gets_a_single_reply_and_keeps_the_stage(kind):
     for earlier_messages in ([], ["send 5 to AM-1001"], ["send 5 to AM-1001", "yes"]):
         chat = build_driver(*earlier_messages)
         stage = chat.conversation.stage
@@ -520,7 +520,7 @@ def test_repeated_question_keeps_its_option_ids():
     assert chat.conversation.is_awaiting_pin
 
 
-def test_repeated_send_command_gets_new_option_ids():
+def test_option_ids_of_a_canceled_payment_expire():
     chat = build_driver("send 5 to AM-1001")
     first = chat.get_option_id("yes")
     chat("cancel")

@@ -40,7 +40,7 @@ def test_menu_offers_every_command(language, greeting):
     assert chat.last_offer.options[0].id == "cmd:balance"
 
 
-def test_menu_greets_by_name_once_the_subscriber_is_known():
+def test_menu_greets_by_name_after_the_subscriber_was_looked_up():
     chat = ConversationDriver()
     assert "Mariama" not in chat("menu")
     chat("balance")
@@ -66,7 +66,7 @@ def test_option_numbers_continue_across_pages():
     assert "Your limits" in chat(str(number))
 
 
-def test_menu_option_never_expires():
+def test_menu_option_stays_valid_after_other_commands():
     chat = ConversationDriver()
     chat("menu")
     chat("balance")
@@ -160,7 +160,7 @@ def test_unsolicited_pin_is_neither_echoed_nor_stored():
     assert PIN not in msgspec.json.encode(chat.conversation).decode()
 
 
-def test_expired_conversation_is_announced_once():
+def test_expiry_of_a_conversation_is_announced_once():
     chat = ConversationDriver()
     chat.conversation = Conversation(lapsed=True)
     assert "canceled your request" in chat("balance")
@@ -186,7 +186,7 @@ def test_expired_conversation_is_announced_once():
 @pytest.mark.parametrize(
     "earlier_messages", [[], ["send money"], ["send money", "AM-1001", "500", "yes"]]
 )
-def test_any_event_gets_a_reply_in_any_state(event, earlier_messages):
+def test_unexpected_event_gets_a_reply_that_does_not_quote_the_pin(event, earlier_messages):
     chat = ConversationDriver()
     for word in earlier_messages:
         chat(word)

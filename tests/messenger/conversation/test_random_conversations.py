@@ -1,4 +1,4 @@
-"""Stateful property test: random messages, taps, forms, replays, lost responses and crash."""
+"""Stateful property test: random messages, taps, forms, replays, lost responses and crashes."""
 
 import re
 
@@ -163,7 +163,7 @@ class RandomConversation(RuleBasedStateMachine):
         unclear=st.sampled_from([None, *UNCLEAR_CONFIRMATIONS]),
     )
     def send_money(self, amount, card, pins, interruptions, crash_at, loses_response, unclear):
-        """Follow the script of a payment, because random events rarely complete one."""
+        """Follow the script of a payment, because random events rarely complete a payment."""
         script: list[str] = ["cancel", "send money", card, amount, "yes", *pins]
         events = [*enumerate(script, 1), *interruptions]
         for position, action in sorted(events, key=lambda pair: pair[0]):
@@ -367,7 +367,7 @@ def check_state_transition(before: Conversation, output: EngineOutput) -> None:
             assert isinstance(current_step, PinStep)
             assert now.operation
     if current_step is not None and current_step.name == "sent" and now.command == "send":
-        # A payment's PIN is requested only after a yes, and stays bound to that operation.
+        # The PIN of a payment is requested only after a yes, for the confirmed operation.
         assert (before.stage, before.piece) == ("confirm", "confirmed") or before.piece == "sent"
         assert before.operation == now.operation
     if isinstance(output.request, gateway_requests.SendMoney):

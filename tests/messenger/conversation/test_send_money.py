@@ -64,7 +64,7 @@ def test_payment_step_by_step_pays_once(language, command, yes, done):
     assert chat.conversation.stage == "idle"
 
 
-def test_sentence_with_amount_and_recipient_goes_to_confirmation():
+def test_sentence_with_amount_and_recipient_leads_to_the_confirmation():
     chat = ConversationDriver()
     text = chat(build_text_message("send 500 to 076222222", "send"))
     assert chat.conversation.stage == "confirm"
@@ -78,7 +78,7 @@ def test_amount_and_recipient_without_the_keyword_start_a_payment():
     assert chat.conversation.stage == "confirm"
 
 
-def test_operation_is_saved_before_the_pin_is_entered():
+def test_operation_id_stored_before_the_pin_becomes_the_request_id():
     chat = drive_to_pin()
     operation = chat.conversation.operation
     chat(PIN)
@@ -197,7 +197,7 @@ def test_unsent_request_does_not_leave_the_outcome_uncertain():
     assert "Done!" in chat(PIN)
 
 
-def test_decline_ends_the_operation():
+def test_payment_after_a_decline_has_a_new_request_id():
     chat = drive_to_pin()
     chat.gateway.balance = 0
     assert "don't have enough money" in chat(PIN)

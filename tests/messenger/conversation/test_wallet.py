@@ -382,7 +382,7 @@ def test_rejected_one_time_code_returns_to_the_phone_question():
     assert chat.conversation.piece == "phone"
 
 
-def test_new_code_or_other_number_can_be_requested():
+def test_new_code_can_be_requested_and_another_number_entered():
     chat = build_hidden_number_driver()
     chat("balance")
     chat(PHONE)
@@ -392,7 +392,7 @@ def test_new_code_or_other_number_can_be_requested():
     assert chat.conversation.piece == "phone"
 
 
-def test_one_time_code_is_never_stored():
+def test_one_time_code_is_not_stored_in_the_conversation():
     chat = build_hidden_number_driver()
     chat.gateway.overrides = {
         gateway_requests.VerifyOneTimeCode: [GatewayUnreachable(uncertain=False)]

@@ -12,7 +12,7 @@ GRAPH_APP_SECRET = "the app secret"
 
 
 class WebhookServer:
-    """Webhook endpoint that responds with each of `statuses` in turn, then with 200."""
+    """Webhook endpoint that responds with `statuses` in order, then with 200."""
 
     def __init__(self) -> None:
         self.url = ""

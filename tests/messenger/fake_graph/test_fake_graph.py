@@ -1,4 +1,4 @@
-"""The fake provider enforces the rules of the real one and delivers messages the same way."""
+"""The fake provider enforces the rules and uses the message formats of the real provider."""
 
 import asyncio
 import subprocess
@@ -128,7 +128,7 @@ async def test_wrong_token_or_phone_number_id_is_rejected(graph: httpx2.AsyncCli
     assert (response.status_code, response.json()["error"]["error_subcode"]) == (400, 33)
 
 
-async def test_free_form_message_is_allowed_only_within_24_hours(
+async def test_free_form_message_is_allowed_only_within_24_hours_of_a_user_message(
     graph: httpx2.AsyncClient, clock: FakeClock
 ) -> None:
     assert await _send_and_get_error(graph) == 131047
@@ -205,7 +205,7 @@ FLOW_PARAMETERS = {
 }
 
 
-INVALID_MESSAGES: list[tuple[Any, int]] = [
+MESSAGES_AND_ERROR_CODES: list[tuple[Any, int]] = [
     ([], 131009),
     (TEXT | {"messaging_product": "sms"}, 100),
     (TEXT | {"recipient_type": "business_scoped_user_id"}, 100),
@@ -273,7 +273,7 @@ async def test_message_format_and_limits_are_validated(
     graph: httpx2.AsyncClient, clock: FakeClock
 ) -> None:
     await _send_user_message(graph, text="hi")
-    for message, code in INVALID_MESSAGES:
+    for message, code in MESSAGES_AND_ERROR_CODES:
         clock.advance(seconds=6)
         assert (message, await _send_and_get_error(graph, message)) == (message, code)
 
@@ -295,14 +295,14 @@ async def test_deliveries_are_signed_and_repeated_until_acknowledged(
 async def test_held_messages_are_delivered_together_in_reverse_order(
     graph: httpx2.AsyncClient, webhook: WebhookServer
 ) -> None:
-    output = [
+    message_ids = [
         await _send_user_message(graph, text=text, hold=True) for text in ("one", "two", "three")
     ]
     assert webhook.received == []
     response = await graph.post("/_fake/deliver", json={"order": "reversed", "together": True})
     assert response.json() == {"delivered": 3}
     assert len(webhook.received) == 1
-    assert [message.message_id for message in _parse_messages(webhook)] == output[::-1]
+    assert [message.message_id for message in _parse_messages(webhook)] == message_ids[::-1]
 
 
 async def test_user_actions_are_delivered_as_messages(
@@ -342,7 +342,7 @@ async def test_user_without_a_phone_number_is_addressed_by_user_id(
     assert await _send_and_get_error(graph, message) == 0
 
 
-async def test_media_requires_the_token_and_expires(
+async def test_media_url_requires_the_token_and_expires(
     graph: httpx2.AsyncClient, clock: FakeClock
 ) -> None:
     uploaded = await graph.post("/_fake/media", content=b"a picture")

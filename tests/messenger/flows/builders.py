@@ -77,7 +77,7 @@ class FlowDriver:
     async def handle_entry(
         self, _: "FlowDriver", form: Form, submission: FormSubmitted
     ) -> SubmissionResult | None:
-        """Record the submission and mark the form as used, as the real handler does."""
+        """Record the submission, and mark the form as used unless the PIN is wrong."""
         self.entries.append(submission)
         if self.failure is not None:
             raise self.failure
@@ -106,7 +106,7 @@ def build_success(token: str) -> tuple[int, dict[str, Any]]:
 
 
 def split_words(text: str) -> list[str]:
-    """Split into words, so that a PIN does not match digits inside a longer id."""
+    """Split into words, so that a PIN does not match digits inside a longer ID."""
     return "".join(char if char.isalnum() else " " for char in text).split()
 
 

@@ -81,7 +81,7 @@ def test_non_canonical_base64_is_rejected() -> None:
                 FLOW_KEY.decrypt(encode_envelope(initial_vector=non_canonical))
             break
     else:
-        pytest.fail("16 bytes always have a second base64 encoding")
+        pytest.fail("no second base64 encoding of the same bytes was found")
 
 
 @pytest.mark.parametrize("vector", [b"", b"x" * 12, b"x" * 17])
@@ -91,7 +91,7 @@ def test_initial_vector_of_the_wrong_length_is_rejected(vector: bytes) -> None:
 
 
 @pytest.mark.parametrize("size", [24, 32])
-def test_longer_aes_key_is_rejected(size: int) -> None:
+def test_aes_key_that_is_too_long_is_rejected(size: int) -> None:
     client = FlowClient(PUBLIC_PEM)
     client._aes_key = b"k" * size
     with pytest.raises(DecryptionError):
@@ -140,6 +140,6 @@ def test_decrypted_request_is_not_in_the_repr() -> None:
     ],
     ids=["nonsense", "public", "elliptic", "short", "encrypted"],
 )
-def test_unusable_private_key_is_reported_by_its_setting(text: str, message: str) -> None:
+def test_error_about_an_unusable_private_key_names_the_setting(text: str, message: str) -> None:
     with pytest.raises(SettingsError, match="TAPGATE_MESSENGER_FLOW_PRIVATE_KEY " + message):
         FlowKey(text)

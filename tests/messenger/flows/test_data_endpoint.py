@@ -91,7 +91,7 @@ async def test_submission_is_passed_to_the_handler(
     assert flow_driver.entries == [entered]
 
 
-async def test_invalid_submission_is_shown_on_the_screen_and_not_handled(
+async def test_invalid_submission_shows_an_error_and_is_not_passed_to_the_handler(
     flow_driver: FlowDriver,
 ) -> None:
     token = await flow_driver.issue_form("new_pin", "fr")
@@ -116,7 +116,7 @@ async def test_rejection_without_a_text_gets_a_default_message(flow_driver: Flow
 
 
 @pytest.mark.parametrize("failure", [unavailable("database"), RuntimeError(CORRECT_PIN)])
-async def test_failed_submission_shows_an_error_and_keeps_the_form(
+async def test_failed_submission_shows_an_error_and_keeps_the_form_usable(
     flow_driver: FlowDriver, failure: Exception
 ) -> None:
     token, flow_driver.failure = await flow_driver.issue_form(), failure

@@ -44,7 +44,7 @@ async def test_form_expires_after_five_minutes(flow_driver: FlowDriver) -> None:
     assert await find_form(flow_driver, token) is None
 
 
-async def test_form_is_used_once(flow_driver: FlowDriver) -> None:
+async def test_form_can_be_marked_as_used_only_once(flow_driver: FlowDriver) -> None:
     token = await flow_driver.issue_form()
     assert sorted(await asyncio.gather(*(use_form(flow_driver, token) for _ in range(8)))) == [
         *[False] * 7,
@@ -53,7 +53,9 @@ async def test_form_is_used_once(flow_driver: FlowDriver) -> None:
     assert await find_form(flow_driver, token) is None
 
 
-async def test_form_found_before_expiry_can_be_used_shortly_after(flow_driver: FlowDriver) -> None:
+async def test_form_can_be_marked_as_used_one_minute_after_its_expiry(
+    flow_driver: FlowDriver,
+) -> None:
     token = await flow_driver.issue_form()
     flow_driver.advance_clock(minutes=6)
     assert await use_form(flow_driver, token)

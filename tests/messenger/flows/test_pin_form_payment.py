@@ -119,7 +119,7 @@ async def test_correct_pin_pays_once_and_the_receipt_is_sent_in_the_chat(chat: C
 async def test_concurrent_submissions_pay_once(
     chat: ChatDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Submissions wait for each other, so the lease timeout must hold on a slow machine.
+    # Submissions wait for each other's lease, which takes longer on a slow machine.
     monkeypatch.setattr(runner, "_FORM_LEASE_TIMEOUT_SECONDS", 30.0)
     token = await chat.drive_to_pin_form()
     responses = await asyncio.gather(*(chat.submit_pin(token, PIN) for _ in range(4)))
@@ -154,14 +154,14 @@ async def test_payment_canceled_in_the_chat_cannot_be_submitted(chat: ChatDriver
     assert chat.gateway.payments == []
 
 
-async def test_form_expires_with_the_conversation(chat: ChatDriver) -> None:
+async def test_form_expires_after_five_minutes(chat: ChatDriver) -> None:
     token = await chat.drive_to_pin_form()
     chat.clock.advance(minutes=5)
     assert await chat.submit_pin(token, PIN) == FORM_EXPIRED
     assert chat.gateway.payments == []
 
 
-async def test_no_pin_is_logged_or_stored(chat: ChatDriver) -> None:
+async def test_no_pin_is_logged_stored_or_sent(chat: ChatDriver) -> None:
     lines, before = io.BytesIO(), structlog.get_config()
     logs.configure(lines)
     try:

@@ -1,4 +1,4 @@
-"""Simulated phone that uses the webhook, the compatibility endpoint and forms."""
+"""Simulated phone that uses the webhook or simulator API, the compatibility endpoint and forms."""
 
 import asyncio
 import itertools
@@ -33,7 +33,7 @@ def build_button_reply(option_id: str) -> dict[str, Any]:
 
 
 class Phone:
-    """Sends through `client`, which reaches a messenger, and reads replies from its database."""
+    """Sends to a messenger through `client`, and reads replies from the outbox table."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Phone:
         self._auth: httpx2.Auth | None = None
 
     def use_simulator(self, auth: httpx2.Auth) -> Self:
-        """Send further deliveries through the simulator API, with a service's credentials."""
+        """Send further deliveries and form requests through the simulator API."""
         self._delivery_path, self._flow_path = (
             f"{SIMULATOR_PATH}/deliveries",
             f"{SIMULATOR_PATH}/flows",
@@ -93,7 +93,7 @@ class Phone:
         assert response.status_code == 200, response.text
 
     async def wait_until_handled(self) -> None:
-        """Wait until every delivered message has been processed."""
+        """Wait at most 30 seconds until every message of this phone has been processed."""
         async with asyncio.timeout(30):
             while await self._database.fetchval(
                 """SELECT EXISTS (SELECT FROM messenger.received
@@ -112,7 +112,7 @@ class Phone:
         return render_plain_text(await self.read_replies())  # type: ignore[arg-type]
 
     async def tap_option(self, title: str) -> str:
-        """Tap an option of the last offer by its title."""
+        """Tap the option with this title in the last offer, and return the replies."""
         offer = await self.get_last(OptionList)
         (option_id,) = (option.id for option in offer.options if option.title == title)
         return await self.send(build_button_reply(option_id))
@@ -130,7 +130,7 @@ class Phone:
         return [open_message(self._vault, row["id"], row["content"]) for row in rows]
 
     async def get_last(self, kind: type[Any]) -> Any:
-        """Return the newest message of a type that was sent to this phone."""
+        """Return the newest message of the given type to this phone."""
         rows = await self._database.fetch(
             "SELECT id, content FROM messenger.outbox WHERE address = $1 ORDER BY id DESC",
             self.number,
@@ -146,7 +146,7 @@ class Phone:
     async def submit_form(
         self, data: dict[str, str], token: str | None = None
     ) -> tuple[int, dict[str, Any]]:
-        """Submit the newest form and return the status and the decrypted response."""
+        """Submit a form, by default the newest; return the status and decrypted response."""
         return await self.send_flow_request("data_exchange", token, data=data)
 
     async def send_flow_request(

@@ -92,7 +92,7 @@ class MessengerDriver:
         self.client = client
 
     def create_phone(self, number: str) -> Phone:
-        """Create a phone that reads through the gateway's pool, which outlives a messenger."""
+        """Create a phone that reads through the gateway's pool, which outlives the messenger."""
         gateway_services = self._harness.services
         return Phone(
             number,

@@ -96,7 +96,7 @@ async def test_messages_of_several_people_in_one_delivery_are_all_answered(
         assert amount in reply.text
 
 
-async def test_message_delivered_50_times_concurrently_to_two_processes_acts_once(
+async def test_message_delivered_50_times_concurrently_to_two_messengers_is_processed_once(
     services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     harness = services_driver.harness
@@ -197,7 +197,7 @@ async def test_text_that_may_contain_a_pin_is_requested_again_after_a_crash(
 
 
 class LostReceiptTransport(httpx2.AsyncBaseTransport):
-    """Gateway transport that executes a payment but loses its response."""
+    """Gateway transport that executes a payment and never returns its response."""
 
     def __init__(self, services_driver: ServicesDriver) -> None:
         self._gateway = httpx2.ASGITransport(create_app(services_driver.harness.services))
@@ -251,7 +251,9 @@ async def test_payment_executed_during_a_crash_is_not_reported_as_canceled(
     assert await services_driver.get_balance(recipient["id"]) == "100.00"
 
 
-async def test_unreachable_gateway_still_gets_a_reply(services_driver: ServicesDriver) -> None:
+async def test_person_gets_a_reply_while_the_gateway_is_unreachable(
+    services_driver: ServicesDriver,
+) -> None:
     class UnreachableTransport(httpx2.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
             raise httpx2.ConnectError("refused")
@@ -270,7 +272,7 @@ async def test_unreachable_gateway_still_gets_a_reply(services_driver: ServicesD
         assert "status" not in await phone.send_by_bridge("help")
 
 
-async def test_rate_limit_reached_on_the_bridge_gets_one_webhook_notice(
+async def test_rate_limit_reached_on_the_bridge_causes_one_notice_on_the_webhook(
     services_driver: ServicesDriver,
 ) -> None:
     subscriber = await services_driver.harness.create_subscriber()
@@ -285,7 +287,7 @@ async def test_rate_limit_reached_on_the_bridge_gets_one_webhook_notice(
         assert len(await phone.read_replies()) == 1
 
 
-async def test_message_without_text_gets_a_reply(
+async def test_bridge_message_without_text_gets_a_reply(
     services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     phone = messenger.create_phone(
@@ -298,7 +300,7 @@ async def test_message_without_text_gets_a_reply(
 
 
 @pytest.mark.parametrize("channel", ["webhook", "bridge"])
-async def test_message_over_the_rate_limit_is_not_processed(
+async def test_message_above_the_rate_limit_is_not_processed(
     services_driver: ServicesDriver, channel: str
 ) -> None:
     subscriber = await services_driver.harness.create_subscriber(balance="77.00")
@@ -342,7 +344,7 @@ async def test_message_with_a_future_timestamp_does_not_make_later_messages_late
         assert await phone.get_last(PinForm)
 
 
-async def test_number_change_is_processed_over_the_rate_limit(
+async def test_number_change_is_processed_even_above_the_rate_limit(
     services_driver: ServicesDriver,
 ) -> None:
     subscriber = await services_driver.harness.create_subscriber(balance="77.00")
@@ -358,7 +360,7 @@ async def test_number_change_is_processed_over_the_rate_limit(
 async def test_unreadable_message_does_not_block_later_messages(
     services_driver: ServicesDriver,
 ) -> None:
-    """The message may have been stored by another version of the program."""
+    """Another version of the program may have stored the message."""
     subscriber = await services_driver.harness.create_subscriber(balance="77.00")
     async with services_driver.run_messenger(http=HangingTransport()) as first:
         phone = first.create_phone(subscriber["phone_number"])
@@ -375,7 +377,7 @@ async def test_unreadable_message_does_not_block_later_messages(
 async def test_blocked_conversations_do_not_starve_others(
     services_driver: ServicesDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More addresses than one sweep loads are blocked by leases of another process."""
+    """Leases of another process block as many addresses as one sweep loads."""
     monkeypatch.setattr(inbox_worker, "_MAX_ADDRESSES_PER_SWEEP", 2)
     database = services_driver.harness.services.database
     subscriber = await services_driver.harness.create_subscriber(balance="77.00")
@@ -418,19 +420,19 @@ async def test_messages_with_equal_timestamps_are_processed_in_delivery_order(
     services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     phone = messenger.create_phone(services_driver.harness.new_phone_number())
-    moment = {"timestamp": "1749416383"}
+    timestamp = {"timestamp": "1749416383"}
     await phone.deliver(
-        phone.build_message(build_text("register"), id="wamid.z", **moment),
-        phone.build_message(build_text("Mary Sesay"), id="wamid.a", **moment),
+        phone.build_message(build_text("register"), id="wamid.z", **timestamp),
+        phone.build_message(build_text("Mary Sesay"), id="wamid.a", **timestamp),
     )
     await phone.wait_until_handled()
     assert "Mary Sesay" in render_plain_text(await phone.read_replies())
 
 
 class ConcurrencyCountingTransport(httpx2.AsyncBaseTransport):
-    """Slow gateway that records its peak concurrency.
+    """Slow gateway transport that records the maximum number of concurrent requests.
 
-    The first request waits until a second one arrives.
+    The first request waits at most 30 seconds for a second one.
     """
 
     def __init__(self, services_driver: ServicesDriver) -> None:

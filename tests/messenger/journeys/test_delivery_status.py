@@ -22,7 +22,7 @@ async def send_code(
     record: dict[str, Any],
     channel_id: str = "wamid.code",
 ) -> None:
-    """Have the gateway send a code that the messenger accepts and the provider acknowledges."""
+    """Request a code, pass it to the messenger as the gateway does, and mark it as sent."""
     harness = services_driver.harness
     url = f"/api/v1/subscribers/{record['id']}/reset-pin"
     assert (await harness.client.post(url, auth=harness.get_service_auth())).status_code == 200
@@ -66,7 +66,7 @@ async def deliver_status(messenger: MessengerDriver, status: str, **fields: Any)
     assert response.status_code == 200
 
 
-async def test_failed_code_is_visible_to_support_staff(
+async def test_support_users_see_the_delivery_status_of_a_code(
     services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     record = await services_driver.harness.create_subscriber()

@@ -1,4 +1,4 @@
-"""KYC images over both endpoints."""
+"""KYC images sent to the compatibility endpoint, and the limits on their number."""
 
 import base64
 import io
@@ -19,7 +19,7 @@ def build_image(form: str) -> bytes:
 
 
 def build_decompression_bomb() -> bytes:
-    """Build a PNG of a few hundred bytes that declares more pixels than fit into memory."""
+    """Build a tiny PNG that declares 3.6 billion pixels."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return (
@@ -73,7 +73,7 @@ async def test_jpeg_and_png_are_forwarded_as_kyc_documents(
 @pytest.mark.parametrize(
     ("language", "output"), [("english", "several photos"), ("français", "plusieurs photos")]
 )
-async def test_limit_per_document_is_explained_in_the_chat(
+async def test_limit_per_document_type_is_explained_in_the_chat(
     services_driver: ServicesDriver, messenger: MessengerDriver, language: str, output: str
 ) -> None:
     subscriber = await services_driver.harness.create_subscriber()
@@ -94,7 +94,7 @@ async def test_limit_per_document_is_explained_in_the_chat(
     assert len(await list_documents(services_driver, subscriber["id"])) == 5
 
 
-async def test_daily_limit_is_explained_in_the_chat(
+async def test_daily_document_limit_is_explained_in_the_chat(
     services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     subscriber = await services_driver.harness.create_subscriber()
@@ -128,7 +128,7 @@ REJECTED_MEDIA = {
 
 
 @pytest.mark.parametrize("name", REJECTED_MEDIA)
-async def test_invalid_image_is_rejected_with_a_clear_error(
+async def test_invalid_image_is_rejected_and_not_stored(
     services_driver: ServicesDriver, messenger: MessengerDriver, name: str
 ) -> None:
     subscriber = await services_driver.harness.create_subscriber()

@@ -1,4 +1,4 @@
-"""Secrets in unexpected places; the leak detector verifies at teardown that none leaks."""
+"""Secrets in unexpected messages and fields; teardown checks that none of them leaks."""
 
 import pytest
 

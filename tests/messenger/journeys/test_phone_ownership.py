@@ -13,12 +13,12 @@ from tapgate.messenger.model.replies import Template
 
 
 def create_hidden_number_phone(messenger: MessengerDriver, user_id: str) -> Phone:
-    """Create a phone that does not disclose its number."""
+    """Create a phone that is identified by a user ID instead of a number."""
     return messenger.create_phone(f"user:{user_id}")
 
 
 async def send_text(phone: Phone, words: str) -> str:
-    """Deliver a text with only a user id, as the channel does for hidden numbers."""
+    """Deliver a text with a user ID only, as for a hidden number, and return the replies."""
     message = phone.build_message(build_text(words)) | {
         "from_user_id": phone.number.removeprefix("user:")
     }
@@ -52,7 +52,7 @@ async def test_hidden_number_is_verified_by_a_one_time_code(
     assert "77.00" not in await send_text(eve, code)
 
 
-async def test_code_allows_three_attempts_and_is_not_resent_repeatedly(
+async def test_code_allows_three_attempts_and_is_not_replaced_immediately(
     services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     subscriber = await services_driver.harness.create_subscriber(balance="77.00")
@@ -145,7 +145,7 @@ async def test_number_change_revokes_trust_until_the_pin_is_entered(
     assert "77.00" in await phone.send_text("balance")
 
 
-async def test_former_phone_number_no_longer_accesses_the_wallet(
+async def test_former_phone_number_has_no_access_to_the_wallet(
     services_driver: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     subscriber = await services_driver.harness.create_subscriber(balance="77.00")

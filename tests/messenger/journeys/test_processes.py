@@ -1,7 +1,7 @@
 """End-to-end journey over real processes.
 
-The fake provider uses HTTP, signed deliveries and encrypted forms. The test kills processes, and
-ends with a search for leaked PINs.
+Messages pass through a fake provider over HTTP, with signed deliveries and encrypted forms. The
+test kills the messenger processes, and teardown searches for leaked secrets.
 """
 
 import asyncio
@@ -71,7 +71,7 @@ class ProviderUser:
         raise AssertionError(f"no option has the title {title}")
 
     async def read_replies(self) -> str:
-        """Wait until everything is processed and sent, and return the new messages."""
+        """Wait until all messages of this user are processed and sent; return the new ones."""
         async with asyncio.timeout(60):
             while await self._database.fetchval(
                 """SELECT EXISTS (SELECT FROM messenger.received
@@ -86,7 +86,7 @@ class ProviderUser:
         return "\n".join(json.dumps(message.message, ensure_ascii=False) for message in new)
 
     async def submit_form(self, **fields: str) -> tuple[int, dict[str, Any]]:
-        """Submit the newest form, and close it on success."""
+        """Submit the newest form; on success, send the message that reports its completion."""
         token = next(
             sent.message["interactive"]["action"]["parameters"]["flow_token"]
             for sent in reversed(self._provider.list_sent_to(self.number))
@@ -149,7 +149,7 @@ async def running_services(
     leak_detector.add_folder(public_tmp_path / "data")
 
 
-async def test_full_wallet_journey_in_the_chat(
+async def test_wallet_can_be_used_in_the_chat_despite_duplicates_and_a_messenger_crash(
     running_services: tuple[RunningServices, Provider, AsyncTapgateClient],
     public_tmp_path: Path,
     database_url: str,
@@ -224,11 +224,13 @@ async def test_full_wallet_journey_in_the_chat(
     assert (await mary.submit_form(pin=PIN, new_pin=NEW_PIN, repeated_pin=NEW_PIN))[1][
         "screen"
     ] == "SUCCESS"
-    picture = io.BytesIO()
-    Image.new("RGB", (50, 50)).save(picture, "PNG")
+    image_file = io.BytesIO()
+    Image.new("RGB", (50, 50)).save(image_file, "PNG")
     await mary.send_text("kyc")
     await mary.send_text("1")
-    await mary.send_message(UserMessage(image=provider.media.add(picture.getvalue(), "image/png")))
+    await mary.send_message(
+        UserMessage(image=provider.media.add(image_file.getvalue(), "image/png"))
+    )
     documents = gateway.subscribers.list_kyc_documents(subscribers[mary.number].id)
     assert [entry.document_type async for entry in documents] == ["id_front"]
     await john.send_text("langue")
@@ -243,7 +245,7 @@ async def test_full_wallet_journey_in_the_chat(
     running.send_signal("gateway", signal.SIGCONT)
     assert "797.00 SLE" in await mary.read_replies()
 
-    # The ledger verifies; the leak detector searches for the PINs at teardown.
+    # The ledger is consistent. The leak detector searches for the PINs at teardown.
     assert (await run_command(public_tmp_path, database_url, "verify"))[0] == 0
     assert all(pin in leak_detector.secrets for pin in (PIN, NEW_PIN, WRONG_PIN))
     leak_detector.add_source("dump", dump_database(database_url))
@@ -253,7 +255,7 @@ async def test_full_wallet_journey_in_the_chat(
 
 
 async def wait_for_notification(person: ProviderUser) -> str:
-    """Wait for a message that does not answer a chat message."""
+    """Wait at most 30 seconds for messages to the user, and return them."""
     async with asyncio.timeout(30):
         while not (text := await person.read_replies()):
             await asyncio.sleep(0.05)

@@ -1,4 +1,4 @@
-"""Payments from the chat, verified at the gateway to be executed once."""
+"""Payments from the chat, and the balances and transfers at the gateway that result."""
 
 import asyncio
 from typing import Any
@@ -28,7 +28,7 @@ async def sender_and_recipient(services_driver: ServicesDriver) -> dict[str, Any
 async def get_balances_and_count(
     services_driver: ServicesDriver, pair: dict[str, Any]
 ) -> tuple[str, str, int]:
-    """Return both balances and the number of transfers."""
+    """Return the balances of sender and recipient, and the number of the sender's transfers."""
     sender, recipient = pair["sender"]["id"], pair["recipient"]["id"]
     return (
         await services_driver.get_balance(sender),
@@ -37,7 +37,7 @@ async def get_balances_and_count(
     )
 
 
-async def test_payment_over_the_webhook_with_a_pin_form(
+async def test_webhook_payment_with_a_pin_form_is_executed_once(
     services_driver: ServicesDriver,
     messenger: MessengerDriver,
     sender_and_recipient: dict[str, Any],
@@ -88,7 +88,7 @@ async def test_payment_over_the_webhook_with_a_pin_form(
     )
 
 
-async def test_receipt_is_sent_in_the_chat(
+async def test_receipt_of_a_form_payment_is_sent_in_the_chat(
     messenger: MessengerDriver, sender_and_recipient: dict[str, Any]
 ) -> None:
     phone = messenger.create_phone(sender_and_recipient["sender"]["phone_number"])
@@ -101,7 +101,7 @@ async def test_receipt_is_sent_in_the_chat(
         assert part in receipt
 
 
-async def test_payment_over_the_compatibility_endpoint(
+async def test_payment_over_the_compatibility_endpoint_is_executed_once(
     services_driver: ServicesDriver,
     messenger: MessengerDriver,
     sender_and_recipient: dict[str, Any],
@@ -155,7 +155,7 @@ async def test_concurrent_form_submissions_pay_once(
     sender_and_recipient: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Submissions wait for each other, so the lease timeout must hold on a slow machine.
+    # Submissions wait for each other's lease, which takes longer on a slow machine.
     monkeypatch.setattr(runner, "_FORM_LEASE_TIMEOUT_SECONDS", 30.0)
     phone = messenger.create_phone(sender_and_recipient["sender"]["phone_number"])
     await phone.send_text(f"send 100 to {sender_and_recipient['serial']}")

@@ -9,7 +9,7 @@ from messenger.journeys.phone import SIMULATOR_PATH, WEBHOOK_PATH
 from messenger.journeys.services_driver import ServicesDriver, build_flow_key
 from messenger.journeys.test_images import JPEG, PNG, build_media, list_documents
 
-APP_SECRET = {"messenger_app_secret": "the provider's, and not told to the gateway"}
+APP_SECRET = {"messenger_app_secret": "a secret that the gateway does not have"}
 
 
 def build_image_message(picture: dict[str, Any]) -> dict[str, Any]:

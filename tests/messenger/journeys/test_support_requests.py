@@ -23,7 +23,7 @@ async def request_support(phone: Phone) -> str:
 
 
 @pytest.mark.parametrize("times", [1, 10])
-async def test_repeated_requests_share_one_alert(
+async def test_repeated_support_requests_create_one_alert(
     services_driver: ServicesDriver, messenger: MessengerDriver, times: int
 ) -> None:
     subscriber = await services_driver.harness.create_subscriber()
@@ -32,7 +32,7 @@ async def test_repeated_requests_share_one_alert(
     assert len(responses) == 1
     (alert,) = await list_alerts(services_driver)
     assert alert["details"] == {"asked_by": subscriber["phone_number"]}
-    # Further requests within the hour do not reach the gateway, nor its audit log.
+    # After three requests in an hour, further requests are not sent to the gateway.
     assert alert["occurrences"] == min(times, 3)
 
 

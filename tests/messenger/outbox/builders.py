@@ -1,4 +1,4 @@
-"""Outbox driver, and one with a sender and a fake provider."""
+"""Drivers for outbox tests: one for the queue, and one with a sender and a fake provider."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Enqueued messages are stored once and sealed, and developers can list them."""
+"""Messages are stored sealed and once per idempotency key, and can be listed."""
 
 import asyncio
 
@@ -78,7 +78,7 @@ async def test_code_is_not_stored_in_plain_text(outbox: OutboxDriver) -> None:
         PinForm(text="PIN", button="b", form="change_pin", token="t"),
     ],
 )
-def test_sealed_message_opens_only_for_its_id_and_key(message: OutgoingMessage) -> None:
+def test_sealed_message_opens_only_with_its_id_and_secret_key(message: OutgoingMessage) -> None:
     vault = Vault("a secret key")
     content = seal_message(vault, 7, message)
     assert open_message(vault, 7, content) == message

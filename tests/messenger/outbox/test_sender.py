@@ -1,4 +1,4 @@
-"""The sender delivers every queued message at least once and in order per recipient."""
+"""The sender sends messages at least once and in order per recipient, unless they fail."""
 
 import asyncio
 import contextlib
@@ -128,7 +128,7 @@ def test_backoff_is_capped_at_about_a_minute_with_jitter() -> None:
     assert len(set(delays)) > 1
 
 
-async def test_message_over_the_maximum_age_fails_with_its_last_error(
+async def test_message_above_the_maximum_age_fails_with_its_last_error(
     sender_driver: SenderDriver,
 ) -> None:
     await sender_driver.open_service_window(PHONE)
@@ -163,7 +163,7 @@ async def test_message_is_sent_again_after_a_crash_before_completion(
     assert [log["event"] for log in logs] == ["outbox.completion_failed"]
     assert sender_driver.list_delivered_texts() == ["one"]
     await sender_driver.create_sender().send_due()
-    # The lease has not expired: another sender may still hold it.
+    # The lease has not expired, so the first message cannot be claimed again yet.
     assert sender_driver.list_delivered_texts() == ["one"]
     sender_driver.clock.advance(seconds=claims.LEASE_DURATION.total_seconds())
     await sender_driver.create_sender().send_due()
@@ -317,7 +317,7 @@ async def test_sender_wakes_on_demand_and_finishes_in_flight_messages_on_shutdow
     assert await sender_driver.list_statuses() == [("sent", None)] * 4
 
 
-async def test_sender_survives_database_outages(
+async def test_sender_continues_after_database_errors(
     sender_driver: SenderDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tapgate.messenger.outbox.sender.POLL_INTERVAL_SECONDS", 0.01)
@@ -342,7 +342,7 @@ async def test_sender_survives_database_outages(
     assert sender_driver.list_delivered_texts() == ["Hello"]
 
 
-async def test_lost_claim_changes_nothing(sender_driver: SenderDriver) -> None:
+async def test_expired_claim_cannot_change_the_message(sender_driver: SenderDriver) -> None:
     await sender_driver.enqueue("Hello")
     now = sender_driver.clock()
     (lost,) = await claims.claim(sender_driver.database, now=now, limit=9)
@@ -360,7 +360,9 @@ async def test_lost_claim_changes_nothing(sender_driver: SenderDriver) -> None:
     )
 
 
-async def test_concurrent_claims_return_different_recipients(sender_driver: SenderDriver) -> None:
+async def test_concurrent_claims_return_the_oldest_message_of_each_recipient_once(
+    sender_driver: SenderDriver,
+) -> None:
     people = [f"+232760000{number}" for number in range(10, 40)]
     oldest = {}
     for person in people:

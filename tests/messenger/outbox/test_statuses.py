@@ -25,7 +25,7 @@ def build_status(
 async def mark_sent(
     outbox: OutboxDriver, *channel_ids: str, message: Any = CODE_TEMPLATE, key: str = "k"
 ) -> None:
-    """Mark a message as accepted by the provider under these ids."""
+    """Enqueue a message and mark it as accepted by the provider under these IDs."""
     await outbox.enqueue(message, key=key)
     (claim,) = await claims.claim(outbox.database, now=outbox.clock(), limit=1)
     await claims.complete(
@@ -75,7 +75,7 @@ async def test_status_never_moves_backward(outbox: OutboxDriver) -> None:
         assert await get_status(outbox) == text
 
 
-async def test_report_that_arrives_before_the_channel_id_is_recorded_counts(
+async def test_report_that_arrives_before_the_channel_id_is_recorded_is_applied(
     outbox: OutboxDriver,
 ) -> None:
     await record_statuses(outbox, build_status("delivered"))

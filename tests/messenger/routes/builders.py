@@ -37,12 +37,12 @@ PHONE = "+23276123456"
 MESSAGE_BODY = {"event": "message", "from": "23276123456", "phoneE164": PHONE, "message": "menu"}
 CODE_BODY = {"to": PHONE, "template": "one_time_code", "parameters": ["918273"]}
 
-#: High enough that only the rate limit tests reach the limit per address.
+#: Limits per address that are reached only by tests that override them.
 NO_RATE_LIMITS = {"TAPGATE_RATE_LIMIT": "100000", "TAPGATE_RATE_BURST": "100000"}
 
 
 class FakeGateway:
-    """Gateway that knows no subscriber or is unreachable."""
+    """Gateway that returns None for every request, or is unreachable."""
 
     def __init__(self) -> None:
         self.is_unreachable = False

@@ -8,7 +8,7 @@ from messenger.routes.builders import PRODUCTION_ENVIRON, MessengerApp, run_mess
 
 @pytest.fixture
 async def messenger(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
-    """Messenger with development settings."""
+    """Yield a messenger with development settings."""
     async with run_messenger_app(tmp_path, database_url) as app:
         yield app
 
@@ -21,7 +21,7 @@ async def production_messenger(tmp_path: Path, database_url: str) -> AsyncIterat
 
 @pytest.fixture
 async def offline_messenger(tmp_path: Path) -> AsyncIterator[MessengerApp]:
-    """Messenger without a database, also for requests rejected before any database access."""
+    """Yield a messenger whose database is unreachable, also for tests that need no database."""
     nowhere = f"postgresql:///tapgate?host={tmp_path}/nowhere"
     async with run_messenger_app(tmp_path, nowhere) as app:
         yield app

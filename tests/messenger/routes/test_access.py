@@ -54,7 +54,7 @@ OUTBOX_ROUTE = "GET /api/v1/messages/outbox"
 class Credential(NamedTuple):
     name: str
     auth: httpx2.Auth
-    accepted_routes: Sequence[Any] = ()
+    accepted_access: Sequence[Any] = ()
 
 
 def sign_as_provider(secret: str, prefix: str = "sha256=") -> ChangeRequest:
@@ -70,7 +70,7 @@ def format_route(route: Route) -> str:
 
 
 def list_credentials(messenger: MessengerApp) -> list[Credential]:
-    """Return the messenger's credentials, the gateway's, and near misses of both."""
+    """Return credentials of the messenger and of the gateway, and invalid variants of them."""
     secrets = messenger.services.settings.service_secrets
     name, secret = next(iter(secrets.items()))
     bridge, service = BearerAuth(BRIDGE_TOKEN, ""), ServiceAuth(name, secret)
@@ -145,7 +145,7 @@ async def send(messenger: MessengerApp, route: Route, auth: Any) -> httpx2.Respo
     return await messenger.client.request(route.method, route.path, content=b"{}", auth=auth)
 
 
-async def assert_all_routes_reject(messenger: MessengerApp) -> None:
+async def assert_only_declared_credentials_are_accepted(messenger: MessengerApp) -> None:
     for route in ROUTES:
         for credential in list_credentials(messenger):
             response = await send(messenger, route, credential.auth)
@@ -156,7 +156,7 @@ async def assert_all_routes_reject(messenger: MessengerApp) -> None:
                 )
             elif route.access is PUBLIC:
                 assert response.status_code in (200, 503), case
-            elif route.access in credential.accepted_routes:
+            elif route.access in credential.accepted_access:
                 assert response.status_code not in (401, 403, BAD_FLOW_SIGNATURE), case
                 assert response.status_code != 500, case
             else:
@@ -168,13 +168,13 @@ async def assert_all_routes_reject(messenger: MessengerApp) -> None:
 
 
 async def test_only_the_declared_credential_is_accepted(protected_messenger: MessengerApp) -> None:
-    await assert_all_routes_reject(protected_messenger)
+    await assert_only_declared_credentials_are_accepted(protected_messenger)
 
 
 async def test_only_the_declared_credential_is_accepted_in_production(
     protected_production_messenger: MessengerApp,
 ) -> None:
-    await assert_all_routes_reject(protected_production_messenger)
+    await assert_only_declared_credentials_are_accepted(protected_production_messenger)
 
 
 async def test_unset_secrets_are_not_required_outside_production(
@@ -186,10 +186,10 @@ async def test_unset_secrets_are_not_required_outside_production(
             assert response.status_code not in (401, 403, BAD_FLOW_SIGNATURE), format_route(route)
 
 
-async def test_routes_with_unset_secrets_are_closed_in_production(
+async def test_routes_with_unset_secrets_return_403_in_production(
     production_messenger: MessengerApp,
 ) -> None:
-    """Also for signatures and tokens that an empty secret would validate."""
+    """They also reject signatures and tokens that an empty secret would validate."""
     empty = [
         None,
         BearerAuth("", ""),

@@ -27,7 +27,7 @@ from tapgate.messenger.routes.route import Route
 
 BURST = 5
 APP_SECRET, TOKEN = "the channel's secret", "kT4-the bridge's token-9w"
-#: Slow enough that no token is refilled during a test.
+#: No token is refilled during a test, because `stopped_clock` stops the time.
 RATE_LIMIT_ENVIRON = {
     "TAPGATE_RATE_LIMIT": "1",
     "TAPGATE_RATE_BURST": str(BURST),
@@ -69,7 +69,7 @@ async def test_every_route_limits_callers_without_a_credential(
 
 
 @pytest.mark.parametrize("path", [BRIDGE_PATH, WEBHOOK_PATH, f"{WEBHOOK_PATH}/flows"])
-async def test_anonymous_callers_are_limited_where_no_secret_is_set(
+async def test_callers_of_routes_without_a_configured_secret_are_limited(
     tmp_path: Path, database_url: str, path: str
 ) -> None:
     environ = {
@@ -126,7 +126,7 @@ async def test_addresses_are_limited_independently(tmp_path: Path, database_url:
             ]
             assert_limited(responses[-1])
             assert responses[-2].status_code == 200
-        # An IPv6 network counts as one address.
+        # All addresses of an IPv6 /64 network count as one.
         response = await messenger.client.get(
             HEALTH_PATH, headers={"X-Forwarded-For": "2001:db8::2"}
         )

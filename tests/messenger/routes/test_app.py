@@ -126,7 +126,7 @@ BODY_LIMITS_KIB = {
 
 
 @pytest.mark.parametrize(("path", "kibibytes"), BODY_LIMITS_KIB.items())
-async def test_body_over_the_route_limit_is_rejected(
+async def test_body_above_the_limit_of_the_route_is_rejected(
     offline_messenger: MessengerApp, path: str, kibibytes: int
 ) -> None:
     response = await offline_messenger.client.post(path, content=b"x" * (kibibytes * 1024 + 1))
@@ -184,7 +184,7 @@ async def test_request_id_is_echoed_or_generated(messenger: MessengerApp) -> Non
         assert (await messenger.client.post(path)).headers["x-request-id"]
 
 
-async def test_one_log_line_per_request_without_request_content(
+async def test_each_request_is_logged_in_one_line_without_its_content(
     messenger: MessengerApp, log_capture: LogCapture
 ) -> None:
     await messenger.client.post(BRIDGE_PATH, json=MESSAGE_BODY, headers={"X-Request-ID": "traced"})
@@ -216,7 +216,7 @@ async def test_every_response_has_security_headers(messenger: MessengerApp, path
     assert response.headers["cache-control"] == "no-store"
 
 
-async def test_client_address_is_taken_from_a_trusted_proxy(
+async def test_forwarded_address_is_used_only_from_a_trusted_proxy(
     tmp_path: Path, database_url: str, log_capture: LogCapture
 ) -> None:
     for trusted, expected in (("127.0.0.1", "203.0.113.7"), ("10.0.0.0/8", "127.0.0.1")):

@@ -25,7 +25,7 @@ ALL_SECRETS = {
 
 @pytest.fixture
 async def protected_messenger(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
-    """Messenger with all secrets set."""
+    """Yield a messenger that requires the bridge token and provider signatures."""
     async with run_messenger_app(tmp_path, database_url, **ALL_SECRETS) as app:
         yield app
 
@@ -40,7 +40,7 @@ def build_head(path: str, *lines: bytes) -> bytes:
     [(BRIDGE_PATH, 401), (WEBHOOK_PATH, 401), (FLOWS_PATH, 432), (TEMPLATE_PATH, 401)],
 )
 @pytest.mark.parametrize("framing", [b"Content-Length: 100", b"Transfer-Encoding: chunked"])
-async def test_credential_is_checked_before_the_body_arrives(
+async def test_credential_and_content_length_are_checked_before_the_body_arrives(
     protected_messenger: MessengerApp, path: str, status: int, framing: bytes
 ) -> None:
     app = App(protected_messenger.services)
@@ -56,7 +56,9 @@ async def test_credential_is_checked_before_the_body_arrives(
     )
 
 
-async def test_signed_delivery_waits_for_its_body(protected_messenger: MessengerApp) -> None:
+async def test_signature_of_a_delivery_is_checked_after_its_body_has_arrived(
+    protected_messenger: MessengerApp,
+) -> None:
     app = App(protected_messenger.services)
     signed = build_head(
         WEBHOOK_PATH, b"Content-Length: 2", b"X-Hub-Signature-256: sha256=" + b"0" * 64
@@ -65,7 +67,7 @@ async def test_signed_delivery_waits_for_its_body(protected_messenger: Messenger
     assert await cost_meter.send_request(MessengerHttpProtocol, app, [signed, b"{}"]) == 401
 
 
-async def test_request_without_a_host_or_with_an_endless_trailer_is_rejected(
+async def test_request_without_a_host_or_with_an_oversized_trailer_is_rejected(
     protected_messenger: MessengerApp,
 ) -> None:
     app = App(protected_messenger.services)

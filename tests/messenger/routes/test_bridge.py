@@ -40,7 +40,7 @@ async def test_message_gets_a_reply(messenger: MessengerApp) -> None:
 
 @pytest.mark.parametrize("field", ["event", "from", "phoneE164"])
 @pytest.mark.parametrize("value", ["absent", None, ""])
-async def test_missing_field_is_named(
+async def test_missing_field_is_named_in_the_error(
     offline_messenger: MessengerApp, field: str, value: str | None
 ) -> None:
     body = {**MESSAGE_BODY, field: value}
@@ -75,7 +75,7 @@ async def test_missing_field_is_named(
         ({"messageType": "image", "message": None}, "media.data is required"),
     ],
 )
-async def test_invalid_field_is_named(
+async def test_invalid_field_is_named_in_the_error(
     offline_messenger: MessengerApp, fields: dict[str, Any], message: str
 ) -> None:
     response = await offline_messenger.post_message(**fields)
@@ -163,15 +163,17 @@ async def test_invalid_image_is_rejected_without_echoing_it(
     assert media["data"][-20:] not in body["error"]
 
 
-async def test_body_limit_allows_for_an_image(messenger: MessengerApp) -> None:
+async def test_body_limit_leaves_room_for_a_base64_encoded_image(messenger: MessengerApp) -> None:
     for size, status in ((7 * 1024 * 1024, 400), (9 * 1024 * 1024, 413)):
         response = await messenger.post_message(hasMedia=True, media={"data": "x" * size})
         assert response.status_code == status
     assert response.json() == build_error("Request body too large")
 
 
-async def test_rate_limit_is_shared_by_all_processes(tmp_path: Path, database_url: str) -> None:
-    """The limit applies per phone: another phone is not affected."""
+async def test_rate_limit_of_a_phone_is_shared_by_all_processes(
+    tmp_path: Path, database_url: str
+) -> None:
+    """Another phone is not affected."""
     rate = {"TAPGATE_MESSENGER_RATE": "3"}
     async with (
         run_messenger_app(tmp_path, database_url, **rate) as first,

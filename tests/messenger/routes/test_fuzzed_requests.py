@@ -1,4 +1,4 @@
-"""Fuzzed requests get no 500, a well-formed error body, and no echo of their content."""
+"""Fuzzed requests get no 5xx status, a well-formed error body, and no echo of their content."""
 
 import json
 from collections.abc import AsyncIterator
@@ -50,7 +50,7 @@ many_examples = settings(max_examples=150)
 
 @pytest.fixture
 async def unthrottled_messenger(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
-    """Messenger with a rate limit above the number of examples."""
+    """Yield a messenger with a rate limit above the number of examples."""
     async with run_messenger_app(tmp_path, database_url, TAPGATE_MESSENGER_RATE="1000000") as app:
         yield app
 
@@ -92,9 +92,9 @@ def change_delivery(path: list[str | int], value: object) -> bytes:
     """Build a delivery with one nested value replaced."""
     delivery: dict[str, object] = build_delivery("wamid.1")
     part: object = delivery
-    for step in path[:-1]:
+    for key in path[:-1]:
         assert isinstance(part, dict | list)
-        part = part[step]  # type: ignore[index]
+        part = part[key]  # type: ignore[index]
     assert isinstance(part, dict | list)
     part[path[-1]] = value  # type: ignore[index]
     return encode_json(delivery)
@@ -161,7 +161,7 @@ headers = st.dictionaries(
 
 @pytest.fixture
 async def protected_messenger(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
-    """Messenger that requires every credential."""
+    """Yield a messenger that requires the bridge token and provider signatures."""
     secrets = {"TAPGATE_MESSENGER_BRIDGE_TOKEN": "b", "TAPGATE_MESSENGER_APP_SECRET": "a"}
     async with run_messenger_app(tmp_path, database_url, **secrets) as app:
         yield app

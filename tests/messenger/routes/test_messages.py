@@ -86,7 +86,7 @@ async def test_idempotency_keys_are_scoped_to_the_caller(messenger: MessengerApp
 
 @pytest.mark.parametrize("field", ["to", "template", "parameters"])
 @pytest.mark.parametrize("is_null", [True, False])
-async def test_missing_field_is_named(
+async def test_missing_field_is_named_in_the_error(
     offline_messenger: MessengerApp, field: str, is_null: bool
 ) -> None:
     body: dict[str, Any] = {name: value for name, value in CODE_BODY.items() if name != field}
@@ -127,7 +127,7 @@ PARAMETERS_ERROR = "parameters must have at most 1024 characters each, and no NU
         ({"parameters": ["9182\0"]}, 422, PARAMETERS_ERROR),
     ],
 )
-async def test_invalid_field_is_named(
+async def test_invalid_field_is_named_in_the_error(
     offline_messenger: MessengerApp, fields: dict[str, Any], status: int, message: str
 ) -> None:
     response = await send_template(offline_messenger, **fields)
@@ -135,7 +135,9 @@ async def test_invalid_field_is_named(
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "en_US", "fil"])
-async def test_language_code_is_accepted(messenger: MessengerApp, language: str) -> None:
+async def test_language_code_with_or_without_a_region_is_accepted(
+    messenger: MessengerApp, language: str
+) -> None:
     assert (await send_template(messenger, language=language)).status_code == 202
 
 
@@ -179,7 +181,7 @@ async def test_service_signature_is_required(
         assert await get_error(None, **headers | {"X-Service-Timestamp": timestamp}) == not_timely
 
 
-async def test_signature_covers_the_query(messenger: MessengerApp) -> None:
+async def test_service_signature_covers_the_query(messenger: MessengerApp) -> None:
     timestamp = str(int(messenger.services.clock().timestamp()))
     secret = messenger.services.settings.service_secrets["gateway"].encode()
     for query, status in ((b"to=%2B23276123456", 200), (b"to=%2B23276999999", 401)):

@@ -86,7 +86,9 @@ async def test_document_describes_channel_deliveries(document: dict[str, Any]) -
     }  # fmt: skip
 
 
-async def test_document_is_suitable_for_code_generators(document: dict[str, Any]) -> None:
+async def test_document_has_the_names_types_and_tags_that_code_generators_need(
+    document: dict[str, Any],
+) -> None:
     schemas = document["components"]["schemas"]
     assert [name for name in schemas if not re.fullmatch(r"[A-Z][A-Za-z0-9]+", name)] == []
     assert [

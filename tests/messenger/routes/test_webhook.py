@@ -112,10 +112,10 @@ async def test_malformed_delivery_returns_400(offline_messenger: MessengerApp, b
     assert (response.status_code, response.json()) == (400, build_error(message))
 
 
-async def test_message_over_the_rate_limit_is_acknowledged_but_throttled(
+async def test_message_above_the_rate_limit_is_acknowledged_but_throttled(
     tmp_path: Path, database_url: str
 ) -> None:
-    """The webhook and the compatibility endpoint share one limit, with one notice per window."""
+    """The webhook and the compatibility endpoint share the limit, and one notice is sent."""
     async with run_messenger_app(tmp_path, database_url, TAPGATE_MESSENGER_RATE="2") as messenger:
         assert (await messenger.post_message()).status_code == 200
         for number in range(4):
@@ -233,10 +233,10 @@ async def test_messages_to_another_number_are_acknowledged_and_ignored(
         assert [row["channel_message_id"] for row in rows] == ["sent.1065"]
 
 
-async def test_parallel_deliveries_do_not_exceed_the_rate_of_a_phone(
+async def test_parallel_deliveries_do_not_exceed_the_rate_limit_of_a_phone(
     messenger: MessengerApp,
 ) -> None:
-    """Each process reads its own clock, a few milliseconds apart."""
+    """Simulates processes whose clocks differ by up to 60 milliseconds."""
     now, readings = system_clock(), itertools.count()
     messenger.services.clock = lambda: now - timedelta(milliseconds=next(readings) * 37 % 60)
     bodies = [msgspec.json.encode(build_delivery(f"wamid.{number}")) for number in range(60)]

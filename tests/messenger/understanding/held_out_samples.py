@@ -26,6 +26,7 @@ ENGLISH: Final[tuple[Sample, ...]] = (
     ("dont send anything", "cancel"),
     ("how much can i send in one day", "limits"),
     ("show me who i sent money to dis week", "history"),
+    # The other commands.
     ("go back to the main manu", "menu"),
     ("how much remain for my acct", "balance"),
     ("i need a paper of my account for the bank, last month", "statement"),
@@ -60,6 +61,7 @@ FRENCH: Final[tuple[Sample, ...]] = (
     ("n'envoie rien stp", "cancel"),
     ("c combien le max que je peux envoyer par jour", "limits"),
     ("a qui jai envoyé largent la semaine passée", "history"),
+    # The other commands.
     ("aide moi stp je sais pas comment ca marche", "help"),
     ("il me reste cb sur mon compte", "balance"),
     ("je veux un relevé pour le mois de mars", "statement"),

@@ -1,7 +1,7 @@
 """Labeled texts in the style of real users; a test checks that few are resolver phrases.
 
-Of several commands, any is correct. `none` marks texts without a matching command, for which a
-clarifying question is acceptable.
+If several commands are listed, any of them is correct. `none` marks texts without a matching
+command, for which a clarifying question is acceptable.
 """
 
 _ENGLISH = """

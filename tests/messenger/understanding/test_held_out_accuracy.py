@@ -12,11 +12,11 @@ from tapgate.messenger.model.events import Intent
 from tapgate.messenger.understanding.resolver import resolve
 
 Outcome = Literal["right", "asked", "nothing", "wrong"]
-#: Commands that lead to a movement of money.
+#: Commands that can lead to a movement of money.
 MONEY_COMMANDS: frozenset[Command] = frozenset({"send", "yes"})
 
 
-def test_held_out_set_is_complete() -> None:
+def test_held_out_samples_are_unique_and_cover_every_command() -> None:
     texts = [text for samples in SAMPLES.values() for text, _ in samples]
     assert [len(samples) for samples in SAMPLES.values()] == [30, 30]
     assert len(set(texts)) == len(texts)
@@ -25,7 +25,7 @@ def test_held_out_set_is_complete() -> None:
 
 
 @pytest.mark.parametrize("language_known", [True, False])
-def test_held_out_texts_rarely_resolve_to_a_wrong_money_command(
+def test_at_most_one_held_out_text_resolves_to_a_wrong_money_command(
     language_known: bool, record_property: Callable[[str, object], None]
 ) -> None:
     outcomes: Counter[Outcome] = Counter()

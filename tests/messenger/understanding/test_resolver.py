@@ -156,7 +156,7 @@ def test_truncated_text_does_not_resolve_to_a_command() -> None:
 
 
 @pytest.mark.parametrize("text", ["yes 不要", "yes нет", "لا yes", "yes 200", "yes №"])
-def test_yes_with_unreadable_text_does_not_resolve_to_a_command(text: str) -> None:
+def test_yes_with_a_number_or_another_script_does_not_resolve_to_a_command(text: str) -> None:
     assert resolve(text, None).command is None
 
 

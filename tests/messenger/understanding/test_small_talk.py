@@ -62,7 +62,7 @@ def test_small_talk_is_classified(text: str, expected: str) -> None:
     you charged me two times
     """.splitlines(),
 )
-def test_command_is_not_classified_as_small_talk(text: str) -> None:
+def test_other_text_is_not_classified_as_small_talk(text: str) -> None:
     assert classify_small_talk(text.strip()) is None
 
 
