@@ -1,4 +1,4 @@
-"""README and docs: the tour runs as printed, and links resolve."""
+"""The README tour runs as printed; links in README.md, SECURITY.md and docs resolve."""
 
 import asyncio
 import os
