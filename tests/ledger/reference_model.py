@@ -37,7 +37,7 @@ LIMITED_TYPES = (*MONITORED_TYPES, "agent_cashout")
 
 @dataclass
 class Step:
-    """One command for the model. An `amount` of None means the full remaining amount."""
+    """One command or wait. A refund with an `amount` of None refunds the remaining amount."""
 
     kind: str
     payer: str = ""
@@ -149,7 +149,7 @@ class ReferenceModel:
             self.balances["expense"] -= commission
 
     def _calculate_commission(self, transaction: ModelTransaction) -> int:
-        """Match each unit of cash with the oldest unmatched unit in the opposite direction."""
+        """Match the cash with the oldest unmatched opposite cash, and return the commission."""
         since = max(transaction.created_at - DAY, self.now - WEEK)
         earlier = [
             other
