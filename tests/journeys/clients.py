@@ -1,6 +1,6 @@
 """HTTP clients of the gateway, optionally one per worker process.
 
-Which process accepts a new connection is otherwise random.
+Any worker process may accept the connections of a client that is not bound to one process.
 """
 
 import asyncio

@@ -45,8 +45,8 @@ async def test_family_with_child_cards(ada: Admin) -> None:
     # Valid rows are created and invalid ones reported; a second upload changes nothing.
     uploaded = require_success(await ada.upload_csv(CARD_FILE))
     assert (uploaded["total"], uploaded["created"], uploaded["skipped"]) == (8, 6, 0)
-    wrong = [(item["row"], item["serial"]) for item in uploaded["errors"]]
-    assert wrong == [(8, "FAM-0007"), (9, "FAM-0008")]
+    rejected_rows = [(item["row"], item["serial"]) for item in uploaded["errors"]]
+    assert rejected_rows == [(8, "FAM-0007"), (9, "FAM-0008")]
     again = require_success(await ada.upload_csv(CARD_FILE))
     assert (again["created"], again["skipped"], len(again["errors"])) == (0, 6, 2)
 

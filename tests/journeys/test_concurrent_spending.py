@@ -1,4 +1,4 @@
-"""Concurrent requests to two processes: funds are spent only once."""
+"""Concurrent requests to two processes: balances, limits and attempt counts hold."""
 
 import httpx2
 import pytest
@@ -168,7 +168,7 @@ async def test_concurrent_wrong_pins_share_three_attempts(
 ) -> None:
     aminata, mohamed = await create_customer(ada, "100.00"), await create_customer(ada, "1.00")
     terminal, url = merchant.server, f"subscribers/{aminata.id}/verify-pin"
-    # POS, app, and P2P share one counter.
+    # POS, app and P2P share one failure count.
     tries: list[SendRequest] = [
         lambda client: terminal.with_client(client).pay("1.00", aminata.card, WRONG_PIN),
         lambda client: terminal.with_client(client).verify_card(aminata.card, WRONG_PIN),

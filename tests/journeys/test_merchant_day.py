@@ -43,7 +43,7 @@ async def test_merchant_day_from_first_payment_to_payout(
     payment = {"metadata": body, "request_id": new_request_id()}
     delivery = require_success(await merchant.server.pay_in_app("120.00", aminata.card, **payment))
     assert delivery["metadata"] == body
-    # The alternative path and an equivalent amount are a replay of the same payment.
+    # A request to the versioned path with an equivalent amount replays the payment.
     again = await merchant.server.post("payment", card_serial=aminata.card, amount="120", **payment)
     assert require_success(again) == delivery
     assert again.headers["Idempotent-Replayed"] == "true"

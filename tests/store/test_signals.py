@@ -1,4 +1,4 @@
-"""Signals: all listeners have a change once it is acknowledged, even after lost connections."""
+"""Signals: an acknowledged change has reached all listeners, even after lost connections."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ from tapgate.store.signals import Signals
 
 _LISTENER_CONDITION = "application_name = 'tapgate listener'"
 
-#: Another process: prints each payload it receives on a line.
+#: Program that prints each payload that it receives on a line.
 _OTHER_PROCESS_SCRIPT = """
 import asyncio, sys
 from tapgate.store.signals import Signals
@@ -138,7 +138,7 @@ async def test_lost_connection_is_detected_and_reopened(
     await terminate_connections(database)
     await wait_until(lambda: not other_signals.is_listening)
     await wait_until(lambda: other_signals.is_listening and signals.is_listening)
-    assert listening_states == [False]  # caches are cleared before they are used again
+    assert listening_states == [False]  # so caches are cleared before they are used again
     await publish_change(database, signals, "afterwards")
     assert received == ["afterwards"]
 
