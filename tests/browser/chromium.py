@@ -141,7 +141,7 @@ class Tab:
     async def find_axe_violations(
         self, check: AxeCheck = "structure", within: str = "html"
     ) -> list[str]:
-        """Return serious and critical accessibility violations of the page or a part of it.
+        """Return serious and critical accessibility violations in the element `within`.
 
         Contrast checks take longer than all other checks together, so the default omits them.
         """

@@ -83,7 +83,7 @@ class Admin(ApiCaller):
         return Merchant(self.client, require_success(response))
 
     async def create_terminal(self, merchant: Merchant, name: str) -> tuple[Terminal, Record]:
-        """Create a terminal with its own key, and return it with its record."""
+        """Create a terminal with its own key; return the terminal and its record."""
         response = require_success(
             await self.post(f"processors/{merchant.id}/terminals", name=name)
         )

@@ -42,7 +42,7 @@ async def test_family_with_child_cards(ada: Admin) -> None:
     app = await ada.create_app()
     terminal = (await ada.create_merchant("School Canteen")).server
 
-    # Valid rows are created and invalid ones reported; a second upload changes nothing.
+    # Valid rows create cards and invalid rows are reported; a second upload changes nothing.
     uploaded = require_success(await ada.upload_csv(CARD_FILE))
     assert (uploaded["total"], uploaded["created"], uploaded["skipped"]) == (8, 6, 0)
     rejected_rows = [(item["row"], item["serial"]) for item in uploaded["errors"]]

@@ -121,7 +121,7 @@ async def test_concurrent_duplicates_of_one_request_pay_once(
     assert await aminata.get_balance() == "90.00"
 
 
-async def test_concurrent_requests_with_one_idempotency_key_and_two_amounts_execute_one(
+async def test_concurrent_requests_with_one_idempotency_key_and_two_amounts_execute_one_payment(
     deployment: Deployment, ada: Admin, merchant: Merchant
 ) -> None:
     aminata, same_request_id = (

@@ -25,7 +25,7 @@ async def test_merchant_day_from_first_payment_to_payout(
     front, front_record = await ada.create_terminal(merchant, "Front till")
     back, back_record = await ada.create_terminal(merchant, "Back till")
 
-    # Small payments need no PIN, large ones do. The cardholder's name is masked.
+    # Payments above the no-PIN limit need a PIN. The cardholder's last name is abbreviated.
     assert (
         require_success(await front.verify_card(aminata.card, PIN))["holder_name"] == "Aminata K."
     )
@@ -114,7 +114,7 @@ async def test_merchant_day_from_first_payment_to_payout(
     )
     require_success(await front.pay("20.00", aminata.card))
 
-    # A blocked terminal does not affect the second one.
+    # Blocking one terminal does not affect the other terminal.
     url = f"processors/{merchant.id}/terminals/{back_record['id']}"
     require_success(await ada.post(f"{url}/block", reason="stolen"))
     assert require_error(await back.pay("1.00", aminata.card)) == (403, "TERMINAL_BLOCKED")

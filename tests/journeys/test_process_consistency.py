@@ -1,4 +1,4 @@
-"""Consistency across processes: a change made in one applies to the next request in any."""
+"""A change made in one process applies to the next request in every process."""
 
 from collections.abc import AsyncIterator
 

@@ -13,7 +13,7 @@ from tapgate.ledger import chart
 PIN = "1234"
 CHILD_PIN = "4321"
 
-# Low limits, so random amounts reach each of them. In minor units.
+# In minor units. The limits are low, so that random amounts exceed each of them.
 LIMITS = {
     1: {"max_balance": 2_000, "transaction": 700, "day": 1_500, "month": 2_000, "no_pin": 50},
     2: {"max_balance": 4_000, "transaction": 900, "day": 2_500, "month": 3_000, "no_pin": 80},

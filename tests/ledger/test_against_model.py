@@ -484,7 +484,7 @@ async def ledger_with_rules(database_url: str, database: Database) -> Any:
 def split_into_batches(sequence: list[Step], cuts: set[int]) -> list[list[Step]]:
     """Split the sequence into batches at `cuts`, at every wait and before each dependent step.
 
-    A step that refers to an earlier transaction needs its ID, so that batch must have ended.
+    A step that refers to an earlier transaction needs the ID that the earlier batch returned.
     """
     batches: list[list[Step]] = [[]]
     for number, step in enumerate(sequence):

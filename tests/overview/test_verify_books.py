@@ -99,7 +99,7 @@ async def test_interrupted_verification_releases_its_lock(harness: Harness, caus
         else:
             verification.cancel()
             await asyncio.wait([verification])
-        # The advisory lock is released although the table lock that blocked it is still held.
+        # The advisory lock is released although the blocking table lock is still held.
         while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK_KEY):
             await asyncio.sleep(0.01)
         await connection.fetchval("SELECT pg_advisory_unlock($1)", _LOCK_KEY)

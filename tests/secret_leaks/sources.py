@@ -138,7 +138,7 @@ def read_processes() -> Iterator[Source]:
 
 
 def read_files(folder: Path) -> Iterator[Source]:
-    """Read all files except allowed ones and PostgreSQL's data files, which SQL covers."""
+    """Read all files except allowed files and PostgreSQL's data, which is read through SQL."""
     for path in sorted(folder.rglob("*")):
         relative_path = path.relative_to(folder)
         if path.is_file() and "pgdata" not in relative_path.parts:

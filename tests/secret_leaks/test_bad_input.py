@@ -144,7 +144,7 @@ async def test_credential_sent_in_place_of_another_is_not_leaked(
 async def test_password_sent_in_place_of_an_email_is_not_leaked(
     client: httpx2.AsyncClient, harness: Harness, leak_detector: LeakDetector
 ) -> None:
-    """Login emails are invalid, because valid ones are looked up and appear in the database log."""
+    """Login emails are invalid, because a valid email is looked up and so appears in the log."""
     for email in ("Tr0ub4dor", "a b", "1@", "@x"):
         body = {"email": email, "password": PASSWORD}
         assert (await client.post("/api/v1/admin/login", json=body)).status_code == 422

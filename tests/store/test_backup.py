@@ -291,7 +291,7 @@ async def test_database_with_another_secret_key_is_not_backed_up(
 async def test_terminated_session_fails_the_backup_or_restore_and_leaves_nothing(
     postgres: str, database_url: str, empty_database_url: str, tmp_path: Path
 ) -> None:
-    """The session is terminated during the backup, and another one during the restore.
+    """One session is terminated during the backup and one during the restore.
 
     Each session first waits for a lock, because it could otherwise end before it is terminated.
     """

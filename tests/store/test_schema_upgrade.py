@@ -54,7 +54,7 @@ async def first_schema_url(empty_database_url: str, tmp_path: Path) -> str:
 
 
 def copy_migrations_up_to(name: str, folder: Path) -> Path:
-    """Return a folder with the migrations up to this one."""
+    """Return a folder with the migrations up to and including `name`."""
     copy = folder / f"up_to_{name}"
     copy.mkdir()
     for migration_name in _MIGRATION_NAMES[: _MIGRATION_NAMES.index(name) + 1]:
