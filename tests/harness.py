@@ -238,7 +238,7 @@ class Harness:
         return restricted
 
     async def create_card(self, subscriber_id: str, **fields: Any) -> str:
-        """Insert a card of a subscriber, active unless `fields` differ, and return its serial."""
+        """Insert a card, active unless `fields` set another status, and return its serial."""
         number, card_id = next(_sequence), self.services.new_id()
         holder = ids.decode(ids.SUBSCRIBER, subscriber_id) or 0
         columns = {

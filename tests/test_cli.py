@@ -44,7 +44,7 @@ def run_tapgate(
     "command",
     [[], *([word] for word in "up serve messenger migrate demo chat backup restore".split())],
 )
-def test_help_shows_the_usage_of_the_command(command: list[str]) -> None:
+def test_help_shows_the_command_usage(command: list[str]) -> None:
     result = CliRunner().invoke(app, [*command, "--help"], prog_name="tapgate")
     assert result.exit_code == 0
     assert f"Usage: {' '.join(['tapgate', *command])}" in result.output
@@ -115,7 +115,7 @@ def test_up_starts_gateway_and_messenger_and_prints_the_first_password_once(
 
 @contextlib.contextmanager
 def run_up(folder: Path, ports: dict[str, str]) -> Iterator[list[str]]:
-    """Run `tapgate up`, check that both services respond, and yield its output until then."""
+    """Run `tapgate up`, check that both services respond, and yield its startup output."""
     variables = build_environ(folder, **ports, TAPGATE_DEMO="off")
     with subprocess.Popen(
         [_TAPGATE_EXECUTABLE, "up"], env=variables, cwd=folder, stdout=subprocess.PIPE, text=True

@@ -72,7 +72,7 @@ def build_random_command(plan: LoadPlan, rng: random.Random, number: int) -> Com
     else:
         payer, payee = commands.processor_party(rng.choice(plan.merchants)), wallet
     amount = rng.randrange(1, 20_00)
-    # A fifth of the commands use one of 50 idempotency keys that all processes share.
+    # About a fifth of the commands use one of 50 idempotency keys that all processes share.
     request_id = f"{plan.seed}-{number}" if rng.random() < 0.8 else f"shared-{number % 50}"
     return build_command(plan, kind, (payer, payee), amount, request_id)
 
