@@ -137,7 +137,7 @@ async def test_family_with_child_cards(ada: Admin) -> None:
         ("FAM-0006", "ACTIVE"),
     ]
 
-    # Blocking the parent subscriber blocks all cards.
+    # While the parent subscriber is blocked, payments with all cards are declined.
     require_success(await support.post(f"subscribers/{mother.id}/block", reason="asked by her"))
     for serial, pin in (("FAM-0001", PIN), ("FAM-0002", IBRAHIMS_PIN), ("FAM-0006", "7261")):
         assert require_error(await terminal.pay("1", serial, pin)) == (403, "SUBSCRIBER_BLOCKED")

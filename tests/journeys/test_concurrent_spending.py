@@ -159,7 +159,7 @@ async def test_concurrent_transfers_in_both_directions_all_succeed(
         deployment, *[send_to_mohamed, send_to_mohamed, send_to_aminata, send_to_aminata] * 25
     )
     assert count_outcomes(responses) == {200: 100}
-    # Fifty fees of two cents, rounded half up.
+    # Each customer paid fifty fees of 1.5 cents, rounded half up to two cents.
     assert [await aminata.get_balance(), await mohamed.get_balance()] == ["999.00", "999.00"]
 
 

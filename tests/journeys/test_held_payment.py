@@ -48,7 +48,7 @@ async def test_held_payment_is_released_rejected_or_returned(ada: Admin) -> None
         assert (raised["kyc_level"], raised["kyc_status"]) == (3, "VERIFIED")
     require_success(await bank.top_up(HIGH_BALANCE, aminata, "house"))
 
-    # 500,000 is accepted. One cent more is held: unavailable to sender and recipient.
+    # 500,000 is accepted. Larger amounts are held and available to neither customer.
     require_success(await aminata.send_money("500000.00", mohamed))
     assert await run_check(officer, aminata, "600000") == (True, "HIGH", ["AMOUNT_THRESHOLD"])
     first = require_success(await aminata.send_money("600000.00", mohamed, request_id="first-part"))

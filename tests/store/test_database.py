@@ -122,8 +122,7 @@ class TestOutage:
     async def test_unresponsive_server_is_503_after_the_timeout(
         self, server: EmbeddedPostgres, isolated_database: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # The first query must succeed on a busy machine too, so the timeout starts out at a few
-        # seconds.
+        # Long enough for the first query to succeed on a busy machine.
         monkeypatch.setattr(database_module, "DATABASE_TIMEOUT_SECONDS", 4.0)
         database = await Database.connect(server.url)
         async with database.transaction() as tx:
