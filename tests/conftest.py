@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from harness import Harness
-from kept_connections import KeptConnections
+from kept_connections import ConnectionCache
 from tapgate import dev_secrets
 from tapgate.edge.services import Services
 from tapgate.gateway import create_app, open_services
@@ -31,8 +31,8 @@ from tapgate.store.database import Database
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
 
-#: No deadline: the duration of an example depends on the load of the machine. Function-scoped
-#: fixtures may serve all examples.
+#: No deadline: the duration of an example depends on the load of the machine. No health checks:
+#: sharing a function-scoped fixture between examples is intended.
 hypothesis.settings.register_profile(
     "tests", deadline=None, suppress_health_check=list(hypothesis.HealthCheck)
 )
@@ -43,7 +43,8 @@ hypothesis.settings.load_profile("tests")
 database_module.DATABASE_TIMEOUT_SECONDS = 30.0
 signals_module._ACK_TIMEOUT_SECONDS = 30.0
 
-# httpx2 tries to import sniffio for every request. If it is missing, each try searches sys.path.
+# httpx2 imports sniffio for every request. If sniffio is not installed, every import attempt
+# searches sys.path; None in sys.modules makes the import fail immediately.
 if importlib.util.find_spec("sniffio") is None:
     sys.modules["sniffio"] = None  # type: ignore[assignment]
 
@@ -66,21 +67,21 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
-    """Wait until after midnight if the day is about to end.
+    """Wait until after midnight UTC if a test could still be running then.
 
-    Daily and monthly counters reset at midnight, so no test may run across it. Tests of the reset
-    have their own clock.
+    Daily and monthly counters reset at midnight, so no test may run across midnight. Tests of the
+    reset have their own clock.
     """
-    left = _DAY_SECONDS - time.time() % _DAY_SECONDS
-    if left < _MAX_TEST_SECONDS:
-        time.sleep(left + 0.1)
+    seconds_to_midnight = _DAY_SECONDS - time.time() % _DAY_SECONDS
+    if seconds_to_midnight < _MAX_TEST_SECONDS:
+        time.sleep(seconds_to_midnight + 0.1)
 
 
 @pytest.fixture
 def public_tmp_path() -> Iterator[Path]:
-    """Yield a temporary folder for files that another system user must reach.
+    """Yield a temporary folder that other system users can access.
 
-    pytest's own folders are private.
+    pytest's `tmp_path` is accessible only to its owner.
     """
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
         yield Path(name)
@@ -88,7 +89,7 @@ def public_tmp_path() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Path]:
-    """Yield a data folder with an empty database, created once because that is slow."""
+    """Yield a data folder with an empty database, created once because initdb is slow."""
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
         server = EmbeddedPostgres(Path(name))
         try:
@@ -100,7 +101,7 @@ def cluster() -> Iterator[Path]:
 
 @pytest.fixture
 def data_dir(public_tmp_path: Path, cluster: Path) -> Path:
-    """Return a private copy of the data folder to start a server on."""
+    """Return a copy of the data folder for a server of this test."""
     subprocess.run(["cp", "-a", cluster, public_tmp_path / "data"], check=True)
     return public_tmp_path / "data"
 
@@ -116,7 +117,7 @@ def postgres() -> Iterator[str]:
             server.stop()
 
 
-#: Values that only a schema change alters, so a database whose tables were altered is not reused,
+#: Values that change only with the schema. A database whose schema was changed is not reused,
 #: even if it is empty.
 _SCHEMA_FINGERPRINT_SQL = """
     SELECT (SELECT max(xmin::text::bigint) FROM pg_class WHERE oid >= 16384),
@@ -139,7 +140,7 @@ _LIST_SEQUENCES_SQL = """
 
 
 class DatabaseCleaner:
-    """Empties one database between tests over a connection that stays open.
+    """Cleaner that empties one database between tests over a persistent connection.
 
     The open connection keeps PostgreSQL's catalog and plan caches, which take longer to fill than
     the tables take to empty.
@@ -196,17 +197,19 @@ class ScratchDatabases:
     reused, unless the test changed the schema or left a large amount of data.
     """
 
-    def __init__(self, connection: asyncpg.Connection, url: str, kept: KeptConnections) -> None:
+    def __init__(
+        self, connection: asyncpg.Connection, url: str, connection_cache: ConnectionCache
+    ) -> None:
         self._connection = connection
         self._url = url
-        self._kept = kept
+        self._connection_cache = connection_cache
         self._schema: tuple[object, ...] = ()
         self._seeds: SeedRows = {}
         self._free: list[str] = []
         self._cleaners: dict[str, DatabaseCleaner] = {}
 
     async def read_template(self) -> None:
-        """Read the schema of a new copy and the rows that migrations inserted."""
+        """Read the template's schema fingerprint and the rows that migrations inserted."""
         template = await asyncpg.connect(build_database_url(_TEMPLATE_DATABASE, self._url))
         try:
             self._schema = tuple(await template.fetchrow(_SCHEMA_FINGERPRINT_SQL))
@@ -224,7 +227,7 @@ class ScratchDatabases:
         await self._connection.execute(
             f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE_DATABASE} STRATEGY FILE_COPY"
         )
-        self._kept.register(build_database_url(name, self._url))
+        self._connection_cache.register(build_database_url(name, self._url))
         return name
 
     async def release(self, name: str) -> None:
@@ -234,7 +237,7 @@ class ScratchDatabases:
                WHERE datname = $1 AND pid <> ALL ($2)""",
             name,
             [
-                *self._kept.list_pids(build_database_url(name, self._url)),
+                *self._connection_cache.list_pids(build_database_url(name, self._url)),
                 *([cleaner.pid] if cleaner else []),
             ],
         )
@@ -243,7 +246,7 @@ class ScratchDatabases:
             return
         if cleaner := self._cleaners.pop(name, None):
             cleaner.close()
-        self._kept.discard(build_database_url(name, self._url))
+        self._connection_cache.discard(build_database_url(name, self._url))
         await self._connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
     async def _reset(self, name: str) -> bool:
@@ -259,7 +262,7 @@ class ScratchDatabases:
                 return False
             await self._cleaners[name].reset(self._seeds)
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
-            return False  # a test that terminates all connections terminates this one too
+            return False  # the test terminated the cleaner's connection
         return True
 
     def close(self) -> None:
@@ -275,23 +278,23 @@ async def scratch_databases(postgres: str) -> AsyncIterator[ScratchDatabases]:
         for setting in ("fsync", "full_page_writes", "synchronous_commit"):
             await connection.execute(f"ALTER SYSTEM SET {setting} = off")
         await connection.execute("SELECT pg_reload_conf()")
-        await connection.execute(_ADVANCE_TRANSACTION_IDS)
+        await connection.execute(_ADVANCE_TRANSACTION_IDS_SQL)
         await connection.execute(f"CREATE DATABASE {_TEMPLATE_DATABASE}")
         await migrate(build_database_url(_TEMPLATE_DATABASE, postgres))
-        kept = KeptConnections()
-        copies = ScratchDatabases(connection, postgres, kept)
-        await copies.read_template()
-        kept.install()
-        yield copies
-        kept.uninstall()
-        copies.close()
+        connection_cache = ConnectionCache()
+        databases = ScratchDatabases(connection, postgres, connection_cache)
+        await databases.read_template()
+        connection_cache.install()
+        yield databases
+        connection_cache.uninstall()
+        databases.close()
     finally:
         await connection.close()
 
 
-#: PostgreSQL's transaction ids start in the hundreds. A four-digit id in a log could be mistaken
-#: for a PIN by the tests that search logs for PINs.
-_ADVANCE_TRANSACTION_IDS = """
+#: Advances PostgreSQL's transaction IDs, which start in the hundreds, to five digits. Tests that
+#: search logs for PINs could mistake a four-digit ID for a PIN.
+_ADVANCE_TRANSACTION_IDS_SQL = """
     DO $$ BEGIN
         FOR n IN 1..10000 LOOP
             PERFORM pg_current_xact_id();
@@ -358,7 +361,7 @@ async def services(settings: Settings, database_url: str) -> AsyncIterator[Servi
 
 @pytest.fixture
 async def client(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
-    """Yield a client of the whole gateway, without a socket in between."""
+    """Yield an in-process client of the complete gateway, without sockets."""
     transport = httpx2.ASGITransport(app=create_app(services), raise_app_exceptions=False)
     async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
         yield client
@@ -368,7 +371,7 @@ async def client(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
 async def other_process_client(
     services: Services, database_url: str
 ) -> AsyncIterator[httpx2.AsyncClient]:
-    """Yield a client of another process of the same gateway."""
+    """Yield a client of a second gateway instance on the same database."""
     async with open_services(services.settings, database_url) as other:
         transport = httpx2.ASGITransport(create_app(other))
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:

@@ -1,6 +1,6 @@
-"""Callers of every kind, subscribers and their messages, for tests over HTTP.
+"""Callers of every kind, subscribers and their messages, for tests of the HTTP API.
 
-Every caller is an `auth` of the client:
+A caller is passed to the client as `auth`:
 `await client.get(url, auth=await harness.create_admin("S"))`.
 """
 
@@ -30,7 +30,7 @@ _sequence = itertools.count(1)
 
 
 class BearerAuth(httpx2.Auth):
-    """An API key or an access token."""
+    """Authenticates with an API key or an access token."""
 
     def __init__(self, credential: str, public_id: str) -> None:
         self._credential = credential
@@ -44,7 +44,7 @@ class BearerAuth(httpx2.Auth):
 
 
 class ServiceAuth(httpx2.Auth):
-    """An internal service, which signs each request."""
+    """Signs each request as an internal service."""
 
     def __init__(self, name: str, secret: str) -> None:
         self.id = name
@@ -64,7 +64,7 @@ class ServiceAuth(httpx2.Auth):
 
 
 class HmacAuth(httpx2.Auth):
-    """The key of a processor, a terminal or a partner, which signs each request."""
+    """Signs each request with the key of a processor, a terminal or a partner."""
 
     requires_request_body = True
 
@@ -140,7 +140,7 @@ class Harness:
         return HmacAuth(ids.encode(ids.KEY, key.id), key.secret)
 
     async def get_account_id(self, key: HmacAuth) -> str:
-        """Return the account of the processor or partner that a key belongs to."""
+        """Return the account ID of the processor or partner that a key belongs to."""
         account_id = await self.services.database.fetchval(
             """SELECT account.id FROM hmac_keys key
                JOIN accounts account ON account.owner_id = coalesce(processor_id, partner_id)
@@ -202,7 +202,7 @@ class Harness:
         return f"+232{76_000_000 + next(_sequence)}"
 
     async def create_subscriber(self, *, balance: str = "0", **fields: Any) -> dict[str, Any]:
-        """Return the record of a new subscriber whose PIN is `PIN`."""
+        """Register a subscriber, by default with the PIN `PIN`, and return the record."""
         registration = {
             "phone_number": self.new_phone_number(),
             "first_name": "Aminata",
@@ -230,7 +230,7 @@ class Harness:
             auth=await self.create_admin("C"),
         )
         assert response.status_code == 200, response.text
-        # Only services still get the full record.
+        # Without a one-time code, only services get the full record.
         response = await self.client.get(
             f"/api/v1/subscribers/{record['id']}", auth=self.get_service_auth()
         )
@@ -238,7 +238,7 @@ class Harness:
         return restricted
 
     async def create_card(self, subscriber_id: str, **fields: Any) -> str:
-        """Return the serial of a subscriber's new card, active unless the fields say otherwise."""
+        """Insert a card, active unless `fields` set another status, and return its serial."""
         number, card_id = next(_sequence), self.services.new_id()
         holder = ids.decode(ids.SUBSCRIBER, subscriber_id) or 0
         columns = {
@@ -277,7 +277,7 @@ class Harness:
         outcome.require_accepted()
 
     async def disable_compliance_rules(self) -> None:
-        """Disable all rules, for unrelated tests that make many payments."""
+        """Disable all rules, for tests whose payments would exceed their thresholds."""
         async with self.services.database.transaction() as tx:
             await tx.execute("UPDATE compliance_rules SET status = 'inactive'")
             ticket = await self.services.signals.publish(tx, ledger_rules.RULES_CHANGED, "")
@@ -294,18 +294,18 @@ class Harness:
         return [message.parameters for message in pending if message.template == template]
 
     def advance_clock(self, **time: float) -> None:
-        """Advance the clock for later requests. Credentials do not age."""
+        """Advance the clock for later requests. Credentials still use the original clock."""
         clock = self.services.clock
         self.services.clock = lambda: clock() + timedelta(**time)
 
     def allow_weak_pins(self, allowed: bool = True) -> None:
-        """Change the setting for this test only."""
+        """Accept or reject weak PINs for the rest of this test."""
         self.services.settings = msgspec.structs.replace(
             self.services.settings, refuse_weak_pins=not allowed
         )
 
     async def list_audit_entries(self, resource_id: str, event: str) -> list[dict[str, Any]]:
-        """Return the audit entries of an event, oldest first."""
+        """Return the audit entries of an event on one resource, oldest first."""
         rows = await self.services.database.fetch(
             """SELECT actor, result, reason, changes FROM audit_entries
                WHERE resource_id = $1 AND event = $2 ORDER BY id""",

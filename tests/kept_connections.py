@@ -1,8 +1,8 @@
 """Connections to test databases that outlive the pool that opened them.
 
-A new connection is a new PostgreSQL process, which reads the catalogs and prepares every statement
-again: more work than most tests do. A pool that closes its connections therefore leaves them for
-the next pool with the same settings, reset to the state of a new session.
+A new connection starts a new PostgreSQL process, which reads the catalogs and prepares every
+statement again. That is more work than most tests do. When a pool closes a connection, the
+connection is therefore reset and kept for the next pool with the same database and settings.
 """
 
 import asyncio
@@ -43,23 +43,23 @@ def _get_address(target: DatabaseUrl) -> _DatabaseAddress:
 
 
 class KeptConnection(asyncpg.Connection):
-    """A connection that is kept for the next pool when it is closed, but not when terminated."""
+    """Connection that `close` keeps for the next pool and `terminate` closes."""
 
-    __slots__ = ("_codecs", "_keeper", "_key")
+    __slots__ = ("_cache", "_codecs", "_key")
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._codecs: set[tuple[str, str]] = set()
-        self._keeper: KeptConnections | None = None
+        self._cache: ConnectionCache | None = None
         self._key: _Key | None = None
 
-    def keep_in(self, keeper: "KeptConnections", key: _Key) -> None:
-        self._keeper, self._key = keeper, key
+    def keep_in(self, cache: "ConnectionCache", key: _Key) -> None:
+        self._cache, self._key = cache, key
 
     async def begin(
         self, settings: Mapping[str, str], seconds: float, command_timeout: float | None
     ) -> None:
-        """Begin another session.
+        """Apply the settings of the next session.
 
         Raises one of DATABASE_ERRORS if a test has terminated the connection.
         """
@@ -69,13 +69,13 @@ class KeptConnection(asyncpg.Connection):
         )
 
     async def set_type_codec(self, typename: str, *, schema: str = "public", **codec: Any) -> None:
-        """Set a codec once: setting it again would drop all prepared statements."""
+        """Set each codec once, because setting it again would drop all prepared statements."""
         if (schema, typename) not in self._codecs:
             await super().set_type_codec(typename, schema=schema, **codec)
             self._codecs.add((schema, typename))
 
     async def close(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109
-        is_kept = self._keeper and self._key and await self._keeper.keep(self, self._key)
+        is_kept = self._cache and self._key and await self._cache.keep(self, self._key)
         if not is_kept:
             await super().close(timeout=timeout)
 
@@ -83,8 +83,8 @@ class KeptConnection(asyncpg.Connection):
         return _RESET
 
 
-class KeptConnections:
-    """The idle connections to every test database, on the event loop that all tests share."""
+class ConnectionCache:
+    """Idle connections to the registered databases, on the event loop that all tests share."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -104,7 +104,7 @@ class KeptConnections:
             connection.terminate()
 
     def register(self, url: str) -> None:
-        """Keep the connections to this database from now on."""
+        """Keep closed connections to this database from now on."""
         self._addresses.add(_get_address(parse_url(url)))
 
     def discard(self, url: str) -> None:
@@ -116,7 +116,7 @@ class KeptConnections:
                 connection.terminate()
 
     def list_pids(self, url: str) -> list[int]:
-        """Return PostgreSQL's process ids of the idle connections to a database."""
+        """Return the PostgreSQL process IDs of the idle connections to a database."""
         address = _get_address(parse_url(url))
         return [
             connection.get_server_pid()
@@ -138,7 +138,7 @@ class KeptConnections:
             await connection.reset()
         except DATABASE_ERRORS:
             return False
-        except BaseException:  # canceled: a statement may still be running on it
+        except BaseException:  # canceled: a statement may still be running on the connection
             connection.terminate()
             raise
         self._idle[key].append(connection)
@@ -177,7 +177,7 @@ class KeptConnections:
         connection = await _open_connection(
             url, timeout=timeout, command_timeout=command_timeout, settings=settings
         )
-        if type(connection) is KeptConnection:  # any connection is an instance for asyncpg
+        if type(connection) is KeptConnection:  # isinstance is true for any asyncpg connection
             connection.keep_in(self, key)
         return connection
 

@@ -1,4 +1,4 @@
-"""Service for the supervisor's tests: responds with its process id, delayed on request."""
+"""Stub service for the supervisor's tests: responds with its process ID, `/late` after 1 s."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The command line as an operator uses it: output and exit status."""
+"""Output and exit status of the `tapgate` command line."""
 
 import contextlib
 import os
@@ -44,7 +44,7 @@ def run_tapgate(
     "command",
     [[], *([word] for word in "up serve messenger migrate demo chat backup restore".split())],
 )
-def test_every_command_has_help(command: list[str]) -> None:
+def test_help_shows_the_command_usage(command: list[str]) -> None:
     result = CliRunner().invoke(app, [*command, "--help"], prog_name="tapgate")
     assert result.exit_code == 0
     assert f"Usage: {' '.join(['tapgate', *command])}" in result.output
@@ -98,7 +98,9 @@ def test_migrate_brings_the_embedded_database_up_to_date(
     assert (first.stderr, second.stderr) == ("", "")
 
 
-def test_up_starts_everything_and_shows_the_first_password_once(public_tmp_path: Path) -> None:
+def test_up_starts_gateway_and_messenger_and_prints_the_first_password_once(
+    public_tmp_path: Path,
+) -> None:
     ports = {"TAPGATE_PORT": str(free_port()), "TAPGATE_MESSENGER_PORT": str(free_port())}
     with run_up(public_tmp_path, ports) as first:
         in_use = run_tapgate(public_tmp_path, "up", **ports, TAPGATE_HOST="127.0.0.2")
@@ -113,7 +115,7 @@ def test_up_starts_everything_and_shows_the_first_password_once(public_tmp_path:
 
 @contextlib.contextmanager
 def run_up(folder: Path, ports: dict[str, str]) -> Iterator[list[str]]:
-    """Run `tapgate up`, check that it responds, and yield the lines it printed until ready."""
+    """Run `tapgate up`, check that both services respond, and yield its startup output."""
     variables = build_environ(folder, **ports, TAPGATE_DEMO="off")
     with subprocess.Popen(
         [_TAPGATE_EXECUTABLE, "up"], env=variables, cwd=folder, stdout=subprocess.PIPE, text=True

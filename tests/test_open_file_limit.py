@@ -1,4 +1,4 @@
-"""The limit of open files of a worker process."""
+"""Open-file limit of a worker process."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""README and docs: the tour runs as printed, and links resolve."""
+"""The README tour runs as printed; links in README.md, SECURITY.md and docs resolve."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
-async def test_tour_works_as_printed(public_tmp_path: Path, database_url: str) -> None:
+async def test_readme_tour_runs_as_printed(public_tmp_path: Path, database_url: str) -> None:
     tour = "\n".join(BLOCK.findall((ROOT / "README.md").read_text()))
     async with run_gateway_and_messenger(public_tmp_path, database_url) as (address, messenger):
         script = tour.replace("http://127.0.0.1:8000", address)

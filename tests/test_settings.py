@@ -1,4 +1,4 @@
-"""Defaults and validation of every setting."""
+"""Defaults and validation of settings."""
 
 import stat
 from pathlib import Path
@@ -153,7 +153,7 @@ class TestSecrets:
         }
 
     @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"jwt_secret": "x"}'])
-    def test_damaged_secrets_file_is_not_replaced(self, damage: bytes) -> None:
+    def test_damaged_secrets_file_is_rejected_and_not_replaced(self, damage: bytes) -> None:
         load_settings({})
         path = Path(".tapgate/secrets.json")
         path.write_bytes(damage)
@@ -161,7 +161,7 @@ class TestSecrets:
             load_settings({})
         assert path.read_bytes() == damage
 
-    def test_generating_secrets_needs_a_usable_folder(self) -> None:
+    def test_unusable_data_folder_is_rejected_when_secrets_are_generated(self) -> None:
         Path("file").touch()
         with pytest.raises(SettingsError, match="cannot be used"):
             load_from_environ(DATA_DIR="file/folder")
@@ -187,7 +187,7 @@ class TestProduction:
     @pytest.mark.parametrize(
         "name", [name for name in PRODUCTION_ENVIRON if name[8:] != "ENVIRONMENT"]
     )
-    def test_missing_setting_is_rejected(self, environment: str, name: str) -> None:
+    def test_missing_or_empty_setting_is_rejected(self, environment: str, name: str) -> None:
         for value in ({}, {name: ""}):
             rest = {key: text for key, text in PRODUCTION_ENVIRON.items() if key != name}
             rest["TAPGATE_ENVIRONMENT"] = environment
@@ -224,7 +224,7 @@ class TestProduction:
         assert value not in str(raised.value)
 
 
-def test_testing_environment_generates_secrets_and_has_no_demo_or_default_token() -> None:
+def test_testing_environment_generates_secrets_and_has_no_demo_or_verify_token() -> None:
     settings = load_from_environ(ENVIRONMENT="testing")
     assert (settings.demo, settings.messenger_verify_token) == ("off", "")
     assert len(settings.secret_key) >= 32
@@ -234,7 +234,7 @@ def test_verify_token_may_be_explicitly_empty() -> None:
     assert load_from_environ(MESSENGER_VERIFY_TOKEN="").messenger_verify_token == ""
 
 
-def test_flow_private_key_is_a_pem_or_the_path_of_one() -> None:
+def test_flow_private_key_is_pem_text_or_the_path_of_a_pem_file() -> None:
     pem = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"
     Path("key.pem").write_text(pem)
     assert load_from_environ(MESSENGER_FLOW_PRIVATE_KEY=pem).messenger_flow_private_key == pem
@@ -248,7 +248,7 @@ def test_flag_accepts_on_off_and_synonyms(value: str, on: bool) -> None:
     assert load_from_environ(REFUSE_WEAK_PINS=value).refuse_weak_pins is on
 
 
-def test_first_admin_credentials_are_valid_for_login() -> None:
+def test_first_admin_email_and_password_follow_the_login_rules() -> None:
     for email in ("ada@localhost", "ada.lovelace@example.com"):
         assert load_from_environ(ADMIN_EMAIL=email, ADMIN_PASSWORD="short").admin_email == email
         assert EmailRule(allow_single_label=True).check(email) == email

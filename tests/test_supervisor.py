@@ -1,4 +1,4 @@
-"""Supervisor: starts all services, restarts the ones that die, and leaves no process behind."""
+"""Supervisor: starts services, restarts services that exit, and leaves no orphan process."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ from tapgate import supervisor
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
 
-#: A supervisor of the stub service.
+#: Program that supervises the stub service.
 _SUPERVISOR_SCRIPT = """
 import asyncio, os, sys
 from tapgate import supervisor
@@ -86,7 +86,7 @@ class SupervisorProcess:
         return self._errors.read_text().splitlines()
 
     def get_worker_pid(self, path: str = "/") -> int | None:
-        """Return the process id of the worker that responded."""
+        """Return the process ID of the worker that responds, or None if the request fails."""
         try:
             with urllib.request.urlopen(
                 f"http://127.0.0.1:{self.port}{path}", timeout=30
@@ -103,7 +103,7 @@ class SupervisorProcess:
         return self
 
     def list_processes(self) -> list[psutil.Process]:
-        """Return the current child processes and record them for `list_orphans`."""
+        """Return the current descendant processes and record them for `list_orphans`."""
         processes: list[psutil.Process] = []
         with contextlib.suppress(psutil.NoSuchProcess):
             processes = psutil.Process(self._process.pid).children(recursive=True)
@@ -119,8 +119,8 @@ class SupervisorProcess:
     def send_signal(self, number: int) -> None:
         self._process.send_signal(number)
 
-    def stop(self) -> int:
-        """Wait for the process to end and return its exit status."""
+    def wait_for_exit(self) -> int:
+        """Wait up to a minute for the supervisor to end and return its exit status."""
         return self._process.wait(60)
 
     def kill(self) -> None:
@@ -197,7 +197,7 @@ def test_supervisor_starts_and_stops_without_leaving_a_process(
     assert len(running.list_processes()) > 1 + workers  # workers and PostgreSQL
     assert len(running.list_workers()) == workers
     running.send_signal(number)
-    assert (running.stop(), running.error_lines) == (0, [])
+    assert (running.wait_for_exit(), running.error_lines) == (0, [])
     assert running.output_lines == [
         "preparing",
         "first line",
@@ -219,7 +219,7 @@ def test_supervisor_ignores_sighup_when_started_with_nohup(
     running.send_signal(signal.SIGHUP)
     assert running.get_worker_pid() is not None
     running.send_signal(signal.SIGTERM)
-    assert running.stop() == 0
+    assert running.wait_for_exit() == 0
 
 
 def test_request_in_progress_gets_its_response_before_shutdown(
@@ -234,7 +234,7 @@ def test_request_in_progress_gets_its_response_before_shutdown(
     running.send_signal(signal.SIGTERM)
     request.join()
     assert responses == [worker.pid]
-    assert running.stop() == 0
+    assert running.wait_for_exit() == 0
 
 
 @pytest.mark.usefixtures("own_postgres")
@@ -258,29 +258,29 @@ def test_killed_worker_and_killed_postgres_are_restarted(start_supervisor: Start
     wait_until(is_restarted)
     running.list_processes()
     running.send_signal(signal.SIGTERM)
-    assert running.stop() == 0
+    assert running.wait_for_exit() == 0
     assert "The gateway exited with status -9. Restarting it." in running.output_lines
     assert running.list_orphans() == []
 
 
 @pytest.mark.usefixtures("own_postgres")
-def test_children_end_when_the_supervisor_is_killed_and_it_can_be_restarted(
+def test_children_end_when_the_supervisor_is_killed_and_a_new_one_can_start(
     start_supervisor: StartSupervisor,
 ) -> None:
     killed = start_supervisor(TAPGATE_WORKERS="2").wait_until_ready()
     workers = killed.list_workers()
     assert len(workers) == 2
     killed.send_signal(signal.SIGKILL)
-    killed.stop()
+    killed.wait_for_exit()
     wait_until(lambda: not any(is_running(worker) for worker in workers))
     again = start_supervisor(TAPGATE_PORT=str(killed.port)).wait_until_ready()
     again.send_signal(signal.SIGTERM)
-    assert again.stop() == 0
+    assert again.wait_for_exit() == 0
     wait_until(lambda: killed.list_orphans() == [])
 
 
 def test_port_released_shortly_after_startup_is_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Children of a killed supervisor may hold the port briefly when it is restarted."""
+    """Workers of a killed supervisor may still hold the port when a new supervisor starts."""
     with socket.create_server(("127.0.0.1", 0)) as held, monkeypatch.context() as patched:
         port = held.getsockname()[1]
         patched.setattr(time, "sleep", lambda _: held.close())
@@ -297,7 +297,7 @@ def test_external_database_is_used_and_no_server_is_started(
     assert len(running.list_processes()) == 1  # the worker
     assert not (running.data_dir / "pgdata" / "postmaster.pid").exists()
     running.send_signal(signal.SIGTERM)
-    assert running.stop() == 0
+    assert running.wait_for_exit() == 0
 
 
 @pytest.mark.usefixtures("own_postgres")
@@ -308,7 +308,7 @@ def test_supervisor_stops_when_signaled_during_preparation(
     wait_until(lambda: "preparing" in running.output_lines)
     running.list_processes()
     running.send_signal(signal.SIGTERM)
-    assert running.stop() == 0
+    assert running.wait_for_exit() == 0
     assert running.list_orphans() == []
 
 
@@ -316,7 +316,7 @@ def test_port_in_use_is_reported_in_one_line(start_supervisor: StartSupervisor) 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
         running = start_supervisor(TAPGATE_PORT=port)
-        assert running.stop() == 1
+        assert running.wait_for_exit() == 1
     address = f"http://127.0.0.1:{port}"
     reason = "the port is already in use"
     assert running.error_lines == [f"the gateway cannot listen on {address}: {reason}"]
@@ -326,7 +326,7 @@ def test_address_of_another_machine_is_reported_in_one_line(
     start_supervisor: StartSupervisor,
 ) -> None:
     running = start_supervisor(TAPGATE_HOST="192.0.2.1")
-    assert running.stop() == 1
+    assert running.wait_for_exit() == 1
     assert len(running.error_lines) == 1
     assert running.error_lines[0].startswith("the gateway cannot listen on http://192.0.2.1:")
 
@@ -335,16 +335,16 @@ def test_address_of_another_machine_is_reported_in_one_line(
 def test_data_folder_in_use_is_reported_in_one_line(start_supervisor: StartSupervisor) -> None:
     first = start_supervisor().wait_until_ready()
     second = start_supervisor()
-    assert second.stop() == 1
+    assert second.wait_for_exit() == 1
     assert second.error_lines == [f"another Tapgate is already running on {first.data_dir}"]
     assert first.get_worker_pid() is not None
 
 
 @pytest.mark.usefixtures("own_postgres")
-def test_service_that_fails_to_start_is_reported_in_one_line_and_stops_the_rest(
+def test_service_that_fails_to_start_is_reported_in_one_line_and_postgres_is_stopped(
     start_supervisor: StartSupervisor,
 ) -> None:
     running = start_supervisor(STUB_FAILS="1")
-    assert running.stop() == 1
+    assert running.wait_for_exit() == 1
     assert running.error_lines == ["the gateway exited with status 7 during startup"]
     assert not (running.data_dir / "pgdata" / "postmaster.pid").exists()

@@ -29,7 +29,7 @@ EXECUTABLE_NAMES: Final = (
 DESKTOP_VIEWPORT: Final[ViewportSize] = {"width": 1280, "height": 900}
 PHONE_VIEWPORT: Final[ViewportSize] = {"width": 390, "height": 844}
 
-#: Disables Chromium's own background requests, which would go to other hosts.
+#: Includes options that disable Chromium's own background requests to other hosts.
 _ARGUMENTS: Final = (
     "--disable-gpu --disable-quic --no-first-run --disable-background-networking"
     " --disable-component-update --disable-sync"
@@ -80,12 +80,12 @@ async def open_tab(browser: Browser, address: str, size: ViewportSize) -> AsyncI
 
 
 class PageMonitor:
-    """Records console errors, content security policy violations, and requests to other hosts."""
+    """Records console errors and warnings, uncaught errors, and requests to other hosts."""
 
     def __init__(self, page: Page, address: str) -> None:
         self._origin = urlsplit(address).netloc
         self.problems: list[str] = []
-        #: Problems that a test provokes; the browser reports each as an error.
+        #: Substrings of the problems that the test provokes.
         self.expected_problems: tuple[str, ...] = ()
         page.on("console", self._on_console)
         page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
@@ -141,13 +141,12 @@ class Tab:
     async def find_axe_violations(
         self, check: AxeCheck = "structure", within: str = "html"
     ) -> list[str]:
-        """Return serious and critical accessibility violations of the page or a part of it.
+        """Return serious and critical accessibility violations in the element `within`.
 
-        Contrast checks take longer than all other checks together, so each page is checked for them
-        once.
+        Contrast checks take longer than all other checks together, so the default omits them.
         """
         if not await self.page.evaluate("'axe' in window"):
-            # Evaluated rather than added as a script, so the page's CSP stays unchanged.
+            # Evaluated rather than added as a script, so the page's CSP does not block it.
             await self.page.evaluate(_AXE_SCRIPT.read_text())
         options = {"resultTypes": ["violations"], "preload": False}
         found: dict[str, Any] = await self.page.evaluate(

@@ -1,4 +1,4 @@
-"""Fixtures of the browser tests: one Chromium, one Tapgate with demo data, a monitored tab each."""
+"""Browser test fixtures: one Chromium and one demo installation, a monitored tab per test."""
 
 import os
 import re
@@ -48,7 +48,7 @@ async def browser() -> AsyncIterator[Browser]:
 async def deployment(
     browser: Browser, postgres: str, scratch_databases: ScratchDatabases
 ) -> AsyncIterator[Deployment]:
-    """A gateway with the small demo and a messenger, as started by `make run`."""
+    """Yield a gateway with the small demo and a messenger, started by `tapgate up`."""
     name = await scratch_databases.acquire()
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as temporary_folder:
         folder, url = Path(temporary_folder), build_database_url(name, postgres)
@@ -78,13 +78,13 @@ def demo_customer(deployment: Deployment) -> DemoCustomer:
 
 @pytest.fixture(scope="session")
 async def ada(deployment: Deployment) -> Admin:
-    """A system admin that sets up test data over the API."""
+    """Log in as a system admin, who creates test data through the API."""
     return await deployment.log_in_admin()
 
 
 @pytest.fixture
 async def signed_out_tab(browser: Browser, deployment: Deployment) -> AsyncIterator[Tab]:
-    """A tab that is not signed in. The test fails if its page had problems."""
+    """Yield a tab that is not signed in. The test fails if its page had problems."""
     async with chromium.open_tab(
         browser, str(deployment.client.base_url), DESKTOP_VIEWPORT
     ) as opened:
@@ -93,6 +93,6 @@ async def signed_out_tab(browser: Browser, deployment: Deployment) -> AsyncItera
 
 @pytest.fixture
 async def tab(signed_out_tab: Tab) -> Tab:
-    """A tab signed in as a system admin."""
+    """Return a tab that is signed in as a system admin."""
     await signed_out_tab.sign_in_by_request(ADMIN["email"], ADMIN["password"])
     return signed_out_tab

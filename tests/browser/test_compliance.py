@@ -28,7 +28,7 @@ async def create_customer(ada: Admin, name: str) -> Customer:
 
 
 async def decide_alert(tab: Tab, button: str, notes: str) -> None:
-    """Decide an alert on its page, and check the dialog."""
+    """Release or reject the payment on the page of its alert, and check the dialog."""
     page = tab.page
     await page.get_by_role("button", name=button).click()
     dialog = page.get_by_role("dialog")

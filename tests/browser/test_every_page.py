@@ -1,4 +1,4 @@
-"""Every page and form at desktop and phone width, in light and dark mode.
+"""Every page at desktop and phone width, in light and dark mode, and the forms.
 
 Each page must open, be accessible, and fit the viewport. If TAPGATE_PICTURES names a folder,
 screenshots are saved there: `make pictures`.
@@ -35,7 +35,7 @@ _DETAIL_PAGE_LISTS: Final = {
     "/console/compliance/alerts/{id}": "compliance/alerts",
     "/console/webhooks/{id}": "admin/webhook-endpoints",
 }
-#: Paths that are fragments rather than pages, and the sign-in page.
+#: Paths that return fragments, files or data rather than pages, and the sign-in page.
 _PARTIAL_PATHS: Final = {
     "/console/audit/verify",
     "/console/limits/commission",
@@ -53,7 +53,7 @@ _DECLARED_PATHS: Final = sorted(
     {page.path for page in chain.from_iterable([*PAGES, *SIMULATORS]) if page.method == "GET"}
     - _PARTIAL_PATHS
 )
-#: Rows are alike, and axe checks every one of them.
+#: Removes most rows of each table: rows are alike, and axe would check each of them.
 _TRUNCATE_TABLES: Final = """
     for (const body of document.querySelectorAll("tbody")) {
       for (const row of [...body.rows].slice(4, -1)) row.remove();
@@ -76,7 +76,7 @@ _DARK_MODE_PATHS: Final = {
 
 @pytest.fixture(scope="session")
 async def page_urls(deployment: Deployment, ada: Admin) -> dict[str, str]:
-    """Return the URL of each page in the demo data."""
+    """Return the URL of each page, with IDs from the demo data."""
     await ada.post("admin/webhook-endpoints", url="http://127.0.0.1:9/hook", events=["*"])
     urls = {}
     for path in _DECLARED_PATHS:
@@ -127,7 +127,7 @@ async def _open_pages(tab: Tab, urls: dict[str, str]) -> AsyncIterator[tuple[str
 
 
 async def test_every_form_is_accessible(tab: Tab, ada: Admin) -> None:
-    """Forms are opened in their dialog; prefilled forms only for subscribers."""
+    """Each form opens in the dialog. Forms prefilled from other records are skipped."""
     person = require_success(await ada.get("subscribers", limit=1))["data"][0]["id"]
     dialog = tab.page.get_by_role("dialog")
     findings: dict[str, list[str]] = {}

@@ -56,7 +56,7 @@ async def test_fee_tier_can_be_added(tab: Tab, ada: Admin) -> None:
         await expect(fees).to_contain_text("0.75% up to 900,000.00 SLE")
         added = {"type": "transfer_p2p", "up_to": "900000.00", "rate": "0.75", "payer": "sender"}
         now = require_success(await ada.get("fee-rules"))["data"]
-        assert [step for step in now if step != added] == before and added in now
+        assert [rule for rule in now if rule != added] == before and added in now
     finally:
         require_success(await ada.put("fee-rules", data=before))
 

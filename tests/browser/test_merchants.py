@@ -15,7 +15,7 @@ async def agent_app(ada: Admin) -> App:
     return await ada.create_app("payments:write")
 
 
-#: Stores the first label that the button showed temporarily.
+#: Stores the first label to which the button changes.
 _RECORD_BUTTON_LABEL = """button => {
   new MutationObserver(() => { button.dataset.firstLabel ??= button.textContent; })
     .observe(button, { childList: true });
@@ -35,7 +35,7 @@ async def _copy_secret(tab: Tab, label: str) -> str:
 
 
 async def _require_no_horizontal_scroll(tab: Tab) -> None:
-    """Assert that nothing overflows the viewport on a phone."""
+    """Assert that neither the page nor the dialog overflows horizontally on a phone."""
     await tab.page.set_viewport_size(PHONE_VIEWPORT)
     overflows = await tab.page.evaluate(
         "[document.documentElement.scrollWidth - innerWidth,"

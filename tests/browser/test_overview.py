@@ -11,7 +11,9 @@ from journeys.api_caller import require_success
 from tapgate.ledger.verify import CLAIMS
 
 
-async def test_sign_in_and_sign_out(signed_out_tab: Tab) -> None:
+async def test_sign_in_rejects_a_wrong_password_and_sign_out_ends_the_session(
+    signed_out_tab: Tab,
+) -> None:
     page = signed_out_tab.page
     signed_out_tab.monitor.expected_problems = ("401",)
     await signed_out_tab.open("/console/subscribers")
@@ -51,7 +53,7 @@ async def test_overview_totals_match_the_api(tab: Tab, ada: Admin) -> None:
     assert await tab.find_axe_violations() == []
 
 
-async def test_ledger_verification_from_the_overview(tab: Tab) -> None:
+async def test_ledger_is_verified_from_the_overview(tab: Tab) -> None:
     page = tab.page
     await tab.open("/console")
     await page.get_by_role("button", name="Verify ledger").click()

@@ -1,6 +1,6 @@
 """Phone simulator: transfers, registration with a document, and PIN secrecy.
 
-PINs must be visible only to the messenger.
+Only the messenger may be able to read the PINs.
 """
 
 import asyncio
@@ -108,7 +108,7 @@ _HAS_PENDING_MESSAGES_SQL = """
 
 @pytest.fixture
 async def phone_page(tab: Tab, demo_customer: DemoCustomer, deployment: Deployment) -> PhonePage:
-    """The demo customer's phone, once all pending receipts of other tests have arrived."""
+    """Open the demo customer's phone after the pending messages of other tests were sent."""
     connection = await asyncpg.connect(deployment.database_url)
     try:
         async with asyncio.timeout(30):

@@ -62,7 +62,6 @@ class PosPage:
 
     @property
     def latest_receipt(self) -> Locator:
-        """The newest receipt."""
         return self.page.locator(".receipt").first
 
     async def get_transaction_id(self) -> str:
@@ -70,7 +69,7 @@ class PosPage:
 
 
 async def wait_until(condition: Callable[[], Awaitable[bool]]) -> None:
-    """Wait for the result of background work."""
+    """Wait up to 30 seconds until the condition holds."""
     async with asyncio.timeout(30):
         while not await condition():
             await asyncio.sleep(0.05)
@@ -109,7 +108,7 @@ async def test_payment_links_to_its_ledger_entries(
 async def test_terminal_cannot_be_switched_during_a_payment(
     pos_page: PosPage, demo_customer: DemoCustomer
 ) -> None:
-    """The response would reach another terminal, and no receipt would show the payment."""
+    """After a switch, the payment would not appear on any receipt."""
     page, released = pos_page.page, asyncio.Event()
 
     async def delay(route: Route) -> None:

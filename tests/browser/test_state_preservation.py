@@ -39,7 +39,7 @@ async def test_loaded_rows_are_restored_after_going_back(tab: Tab) -> None:
     await expect(rows).to_have_count(both)
 
 
-async def test_search_announces_the_number_of_results(tab: Tab) -> None:
+async def test_search_without_results_is_announced(tab: Tab) -> None:
     page = tab.page
     await tab.open("/console/agents")
     await page.get_by_label("Search").press_sequentially("nobody at all")
@@ -134,10 +134,10 @@ async def test_long_name_does_not_overflow(tab: Tab, ada: Admin) -> None:
     assert await tab.page.locator(".scroll").evaluate(too_wide) == 0
 
 
-async def test_print_and_large_text_layouts_show_all_content(tab: Tab) -> None:
+async def test_print_and_large_text_layouts_do_not_overflow(tab: Tab) -> None:
     page = tab.page
     await tab.open("/console/administrators")
-    # The table is then wider than the page, and scrolls in its own container.
+    # With large text, the table is wider than the page and scrolls in its own container.
     await page.locator("html").evaluate("html => { html.style.fontSize = '24px'; }")
     too_wide = "element => element.scrollWidth - element.clientWidth"
     assert await page.locator("html").evaluate(too_wide) == 0

@@ -1,4 +1,4 @@
-"""System administration: API keys, administrators, webhooks, and the audit trail."""
+"""System administration: API keys, administrators, webhooks and the audit log."""
 
 import re
 

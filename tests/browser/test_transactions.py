@@ -14,7 +14,7 @@ from journeys.api_caller import require_success
 async def test_transaction_is_found_by_filters_and_shows_its_entries(
     tab: Tab, demo_customer: DemoCustomer, ada: Admin
 ) -> None:
-    # The demo may have no payment by this person today.
+    # The demo may have no payment by this customer today.
     terminal, _ = await ada.create_terminal(await ada.create_merchant(), "Till 1")
     require_success(await terminal.pay("4.50", demo_customer.card, demo_customer.pin))
     page = tab.page

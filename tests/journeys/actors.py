@@ -1,4 +1,4 @@
-"""Actors outside the platform: customers, agents, merchants, and partners."""
+"""Actors outside the platform: apps, customers, agents, terminals, merchants and partners."""
 
 import asyncio
 import copy
@@ -135,12 +135,12 @@ class Terminal(ApiCaller):
         return await self.post("pos/payment", **{**body, **fields})
 
     async def pay_in_app(self, amount: str, card: str, **fields: Any) -> httpx2.Response:
-        """Pay through the equivalent path without a version."""
+        """Pay through `/payment`, the unversioned path of the in-app payment endpoint."""
         body = {"request_id": new_request_id(), "card_serial": card, "amount": amount}
         return await self.client.post("/payment", json=body | fields, auth=self.auth)
 
     async def pay_and_disconnect(self, amount: str, card: str, pin: str, request_id: str) -> None:
-        """Send a payment and abort the connection before the response."""
+        """Send a payment and abort the connection without reading the response."""
         body = {"request_id": request_id, "card_serial": card, "amount": amount, "pin": pin}
         request = self.client.build_request("POST", "/api/v1/pos/payment", json=body)
         next(self.auth.sync_auth_flow(request))
@@ -168,7 +168,7 @@ class Terminal(ApiCaller):
 
 
 class Merchant:
-    """A merchant (processor) with its server key and terminals."""
+    """A merchant (processor) with its server, which has a signing key."""
 
     def __init__(self, client: httpx2.AsyncClient, created: Record) -> None:
         self.id: str = created["processor_id"]

@@ -1,4 +1,4 @@
-"""Admins of every role."""
+"""Admins of any role, who create the other actors."""
 
 from typing import Any, Self
 
@@ -37,7 +37,7 @@ class Admin(ApiCaller):
         return cls(client, token, require_success(me))
 
     async def create_admin(self, name: str, role: str) -> "Admin":
-        """Create an admin and log in; `role` is the letter used in the access tables."""
+        """Create an admin and log in as this admin; `role` is a letter of `ROLES_BY_LETTER`."""
         email = f"{name.lower()}{next(sequence)}@example.com"
         created = await self.post(
             "admin/users", email=email, password=PASSWORD, name=name, role=ROLES_BY_LETTER[role]
@@ -83,7 +83,7 @@ class Admin(ApiCaller):
         return Merchant(self.client, require_success(response))
 
     async def create_terminal(self, merchant: Merchant, name: str) -> tuple[Terminal, Record]:
-        """Create a terminal with its own key, and return it with its record."""
+        """Create a terminal with its own key; return the terminal and its record."""
         response = require_success(
             await self.post(f"processors/{merchant.id}/terminals", name=name)
         )

@@ -1,7 +1,7 @@
 """Base class of all API callers in journeys.
 
-Each method sends one HTTP request and returns the response. `require_success` unwraps responses
-that must succeed, and `require_error` those that must fail.
+`get`, `post` and `put` send one HTTP request and return the response. `require_success` returns
+the body of a response that must succeed, and `require_error` the status and code of an error.
 """
 
 import copy
@@ -38,7 +38,7 @@ def require_error_details(response: httpx2.Response) -> Record:
 
 
 class ApiCaller:
-    """A caller with a credential. Fields that are None are omitted."""
+    """A caller with a credential. Body fields that are None are omitted."""
 
     def __init__(self, client: httpx2.AsyncClient, auth: httpx2.Auth) -> None:
         self.client = client

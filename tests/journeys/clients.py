@@ -1,6 +1,6 @@
 """HTTP clients of the gateway, optionally one per worker process.
 
-Which process accepts a new connection is otherwise random.
+Any worker process may accept the connections of a client that is not bound to one process.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ async def _require_no_failure(response: httpx2.Response) -> None:
 
 @contextlib.asynccontextmanager
 async def open_client_per_process(address: httpx2.URL) -> AsyncIterator[list[httpx2.AsyncClient]]:
-    """Open a client per process, suspending all other processes while it connects."""
+    """Open one client per worker; while a client connects, the other workers are suspended."""
     processes = list_workers(address)
     async with contextlib.AsyncExitStack() as stack:
         clients = []

@@ -24,7 +24,7 @@ async def send_round_robin(
 
 
 def count_outcomes(responses: Sequence[httpx2.Response]) -> Counter[Any]:
-    """Count the responses by outcome."""
+    """Count the responses by outcome: 200 for any success, else status and error code."""
     return Counter(
         200 if response.is_success else require_error(response) for response in responses
     )

@@ -1,6 +1,7 @@
 """Fixtures: each file has its own gateway and database.
 
-The books are verified after each journey. After each file, all used secrets are searched for.
+The books are verified after each journey. After each file, the leak detector searches for all
+secrets that the journeys used.
 """
 
 import tempfile

@@ -1,4 +1,4 @@
-"""A running gateway with its CLI and its books."""
+"""A running gateway, its command line and the verification of its books."""
 
 import asyncio
 import os
@@ -36,7 +36,7 @@ class Deployment:
         return load_settings(self._environ)
 
     def create_messenger_app(self) -> App:
-        """Return the messenger as a caller, which acts for the subscribers."""
+        """Return a caller that authenticates as the messenger."""
         secret = self.settings.service_secrets["messenger"]
         return App(self.client, ServiceAuth("messenger", secret), "messenger")
 
@@ -65,7 +65,7 @@ class Deployment:
         return codes[0].rpartition(": ")[2]
 
     async def disable_compliance_rules(self) -> None:
-        """Disable all rules, for journeys with more payments per day than they allow."""
+        """Disable all rules, for journeys with more payments per day than the rules allow."""
         ada = await self.log_in_admin()
         for rule in require_success(await ada.get("compliance/rules"))["data"]:
             require_success(await ada.put(f"compliance/rules/{rule['id']}", status="inactive"))

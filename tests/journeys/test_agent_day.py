@@ -34,7 +34,7 @@ async def test_agent_day_from_float_to_commission_payout(ada: Admin) -> None:
     assert receipt["agent_balance"] == "800.00 SLE"
     assert receipt["subscriber_balance"] == "700.00 SLE"
     receipt = require_success(await mariama.cash_in("250.50", ibrahim, card_serial=ibrahim.card))
-    assert receipt["commission_earned"] == "2.51 SLE"  # half up
+    assert receipt["commission_earned"] == "2.51 SLE"  # rounded half up
     assert await ibrahim.get_balance() == "250.50"
 
     # Two wrong agent PINs, then the correct one.
@@ -94,4 +94,4 @@ async def test_agent_day_from_float_to_commission_payout(ada: Admin) -> None:
     require_success(await mariama.cash_in("55.51", aminata))
     require_success(await ada.post(f"agents/{mariama.id}/suspend", reason="counting the till"))
     assert require_error(await mariama.cash_in("1", aminata)) == (403, "AGENT_NOT_ACTIVE")
-    assert await mariama.get_balances() == ("0.00", "0.00")  # offset by the cash-out
+    assert await mariama.get_balances() == ("0.00", "0.00")  # no commission: offset by the cash-out

@@ -21,14 +21,14 @@ from wallets.pdf_text import extract_pages
 
 
 class EventSubscriber:
-    """External subscriber to events, with its own server."""
+    """External receiver of webhook events, with its signing secret."""
 
     def __init__(self, receiver: WebhookReceiver, secret: str) -> None:
         self.receiver = receiver
         self.secret = secret
 
     async def list_types(self) -> list[str]:
-        """Return the event types sorted, because deliveries may overtake each other."""
+        """Return the event types sorted, because deliveries may arrive in any order."""
         return sorted(webhook.content["type"] for webhook in self.receiver.received)
 
     def list_records(self, event: str) -> list[Record]:
@@ -48,7 +48,7 @@ async def wait_until_sealed(auditor: Admin) -> Record:
     return require_success(await auditor.get("audit/verify"))
 
 
-async def test_audit_log_records_all_actions_and_detects_tampering(
+async def test_audit_log_records_actions_and_verification_detects_tampering(
     deployment: Deployment, ada: Admin
 ) -> None:
     sorie, auditor = await ada.create_admin("Sorie", "S"), await ada.create_admin("Isata", "C")
@@ -142,7 +142,7 @@ async def test_audit_log_records_all_actions_and_detects_tampering(
         change = "UPDATE audit_entries SET reason = $2 WHERE sequence = $1"
         with pytest.raises(asyncpg.RestrictViolationError):
             await connection.execute(change, blocked["sequence"], "nothing to see")
-        # The database owner can change entries, but verification detects it.
+        # The database owner can change entries, but verification detects the change.
         await connection.execute("ALTER TABLE audit_entries DISABLE TRIGGER USER")
         await connection.execute(change, blocked["sequence"], "nothing to see")
         verdict = require_success(await auditor.get("audit/verify"))

@@ -42,11 +42,11 @@ async def test_family_with_child_cards(ada: Admin) -> None:
     app = await ada.create_app()
     terminal = (await ada.create_merchant("School Canteen")).server
 
-    # Valid rows are created and invalid ones reported; a second upload changes nothing.
+    # Valid rows create cards and invalid rows are reported; a second upload changes nothing.
     uploaded = require_success(await ada.upload_csv(CARD_FILE))
     assert (uploaded["total"], uploaded["created"], uploaded["skipped"]) == (8, 6, 0)
-    wrong = [(item["row"], item["serial"]) for item in uploaded["errors"]]
-    assert wrong == [(8, "FAM-0007"), (9, "FAM-0008")]
+    rejected_rows = [(item["row"], item["serial"]) for item in uploaded["errors"]]
+    assert rejected_rows == [(8, "FAM-0007"), (9, "FAM-0008")]
     again = require_success(await ada.upload_csv(CARD_FILE))
     assert (again["created"], again["skipped"], len(again["errors"])) == (0, 6, 2)
 
@@ -137,7 +137,7 @@ async def test_family_with_child_cards(ada: Admin) -> None:
         ("FAM-0006", "ACTIVE"),
     ]
 
-    # Blocking the parent subscriber blocks all cards.
+    # While the parent subscriber is blocked, payments with all cards are declined.
     require_success(await support.post(f"subscribers/{mother.id}/block", reason="asked by her"))
     for serial, pin in (("FAM-0001", PIN), ("FAM-0002", IBRAHIMS_PIN), ("FAM-0006", "7261")):
         assert require_error(await terminal.pay("1", serial, pin)) == (403, "SUBSCRIBER_BLOCKED")

@@ -1,4 +1,4 @@
-"""Concurrent requests to two processes: funds are spent only once."""
+"""Concurrent requests to two processes: balances, limits and attempt counts hold."""
 
 import httpx2
 import pytest
@@ -121,7 +121,7 @@ async def test_concurrent_duplicates_of_one_request_pay_once(
     assert await aminata.get_balance() == "90.00"
 
 
-async def test_concurrent_requests_with_one_idempotency_key_and_two_amounts_execute_one(
+async def test_concurrent_requests_with_one_idempotency_key_and_two_amounts_execute_one_payment(
     deployment: Deployment, ada: Admin, merchant: Merchant
 ) -> None:
     aminata, same_request_id = (
@@ -159,7 +159,7 @@ async def test_concurrent_transfers_in_both_directions_all_succeed(
         deployment, *[send_to_mohamed, send_to_mohamed, send_to_aminata, send_to_aminata] * 25
     )
     assert count_outcomes(responses) == {200: 100}
-    # Fifty fees of two cents, rounded half up.
+    # Each customer paid fifty fees of 1.5 cents, rounded half up to two cents.
     assert [await aminata.get_balance(), await mohamed.get_balance()] == ["999.00", "999.00"]
 
 
@@ -168,7 +168,7 @@ async def test_concurrent_wrong_pins_share_three_attempts(
 ) -> None:
     aminata, mohamed = await create_customer(ada, "100.00"), await create_customer(ada, "1.00")
     terminal, url = merchant.server, f"subscribers/{aminata.id}/verify-pin"
-    # POS, app, and P2P share one counter.
+    # POS, app and P2P share one failure count.
     tries: list[SendRequest] = [
         lambda client: terminal.with_client(client).pay("1.00", aminata.card, WRONG_PIN),
         lambda client: terminal.with_client(client).verify_card(aminata.card, WRONG_PIN),

@@ -1,4 +1,4 @@
-"""Compliance review: held payments, and a customer exceeding the frequency rules."""
+"""Compliance: held payments, and a customer who exceeds the frequency rules."""
 
 from decimal import Decimal
 
@@ -37,7 +37,7 @@ async def test_held_payment_is_released_rejected_or_returned(ada: Admin) -> None
     bank = await ada.create_partner()
     await ada.fund_partner(bank, HIGH_BALANCE)
 
-    # KYC level 1 is too low for the amount, so the officer raises both customers.
+    # KYC level 1 is too low for the amount, so the officer raises the level of both customers.
     response = await bank.top_up(HIGH_BALANCE, aminata, "house")
     assert require_error(response) == (403, "MAX_BALANCE_EXCEEDED")
     response = await app.put(f"subscribers/{aminata.id}", kyc_level=3)
@@ -48,7 +48,7 @@ async def test_held_payment_is_released_rejected_or_returned(ada: Admin) -> None
         assert (raised["kyc_level"], raised["kyc_status"]) == (3, "VERIFIED")
     require_success(await bank.top_up(HIGH_BALANCE, aminata, "house"))
 
-    # 500,000 is accepted. One cent more is held: unavailable to sender and recipient.
+    # 500,000 is accepted. Larger amounts are held and available to neither customer.
     require_success(await aminata.send_money("500000.00", mohamed))
     assert await run_check(officer, aminata, "600000") == (True, "HIGH", ["AMOUNT_THRESHOLD"])
     first = require_success(await aminata.send_money("600000.00", mohamed, request_id="first-part"))
@@ -80,7 +80,7 @@ async def test_held_payment_is_released_rejected_or_returned(ada: Admin) -> None
     response = await officer.post(f"{url}/resolve", **resolution)
     assert require_error(response) == (422, "VALIDATION_FAILED")
 
-    # A release credits the recipient and charges the fee, and can be decided only once.
+    # A release credits the recipient and charges the fee. Each payment can be decided only once.
     response = await officer.post(f"{url}/resolve", **resolution, transaction_decision="release")
     assert require_success(response)["alert"]["resolved_by"] == officer.id
     response = await officer.post(f"{url}/resolve", **resolution, transaction_decision="reject")
@@ -133,13 +133,13 @@ async def test_held_payment_is_released_rejected_or_returned(ada: Admin) -> None
         )
 
 
-async def test_frequent_payments_raise_one_alert_and_are_then_rejected(ada: Admin) -> None:
+async def test_frequent_payments_raise_one_alert_and_are_then_declined(ada: Admin) -> None:
     officer = await ada.create_admin("Isata", "C")
     app = await ada.create_app()
     ibrahim = await ada.create_funded_customer("1000.00", app, "Ibrahim Sesay")
     terminal = (await ada.create_merchant()).server
 
-    # After ten payments in an hour an alert is raised; further ones increment its occurrences.
+    # The eleventh payment in an hour raises an alert; each further one adds an occurrence.
     for _ in range(10):
         require_success(await terminal.pay("1.00", ibrahim.card))
     assert await officer.list_all("compliance/alerts", subscriber_id=ibrahim.id) == []
@@ -148,7 +148,7 @@ async def test_frequent_payments_raise_one_alert_and_are_then_rejected(ada: Admi
     (alert,) = await officer.list_all("compliance/alerts", subscriber_id=ibrahim.id)
     assert (alert["status"], alert["severity"], alert["occurrences"]) == ("open", "MEDIUM", 10)
 
-    # The twenty-first payment of the day is rejected. The subscriber stays active.
+    # The twenty-first payment of the day is declined. The subscriber stays active.
     assert require_error(await terminal.pay("1.00", ibrahim.card)) == (403, "COMPLIANCE_REJECTED")
     allowed, _, codes = await run_check(officer, ibrahim, "1.00")
     assert not allowed

@@ -25,7 +25,7 @@ async def test_merchant_day_from_first_payment_to_payout(
     front, front_record = await ada.create_terminal(merchant, "Front till")
     back, back_record = await ada.create_terminal(merchant, "Back till")
 
-    # Small payments need no PIN, large ones do. The cardholder's name is masked.
+    # Payments above the no-PIN limit need a PIN. The cardholder's last name is abbreviated.
     assert (
         require_success(await front.verify_card(aminata.card, PIN))["holder_name"] == "Aminata K."
     )
@@ -43,7 +43,7 @@ async def test_merchant_day_from_first_payment_to_payout(
     payment = {"metadata": body, "request_id": new_request_id()}
     delivery = require_success(await merchant.server.pay_in_app("120.00", aminata.card, **payment))
     assert delivery["metadata"] == body
-    # The alternative path and an equivalent amount are a replay of the same payment.
+    # A request to the versioned path with an equivalent amount replays the payment.
     again = await merchant.server.post("payment", card_serial=aminata.card, amount="120", **payment)
     assert require_success(again) == delivery
     assert again.headers["Idempotent-Replayed"] == "true"
@@ -114,7 +114,7 @@ async def test_merchant_day_from_first_payment_to_payout(
     )
     require_success(await front.pay("20.00", aminata.card))
 
-    # A blocked terminal does not affect the second one.
+    # Blocking one terminal does not affect the other terminal.
     url = f"processors/{merchant.id}/terminals/{back_record['id']}"
     require_success(await ada.post(f"{url}/block", reason="stolen"))
     assert require_error(await back.pay("1.00", aminata.card)) == (403, "TERMINAL_BLOCKED")

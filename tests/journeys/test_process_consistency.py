@@ -1,4 +1,4 @@
-"""Consistency across processes: a change made in one applies to the next request in another."""
+"""A change made in one process applies to the next request in every process."""
 
 from collections.abc import AsyncIterator
 
@@ -33,7 +33,7 @@ async def terminal(ada: Admin) -> Terminal:
 async def process_clients(
     deployment: Deployment, aminata: Customer, terminal: Terminal
 ) -> AsyncIterator[list[httpx2.AsyncClient]]:
-    """Clients of processes that have both cached the rules by taking a payment."""
+    """Yield one client per process; each process has cached the rules by taking a payment."""
     async with deployment.open_client_per_process() as clients:
         for client in clients:
             require_success(await terminal.with_client(client).pay("1.00", aminata.card))
@@ -65,9 +65,9 @@ async def test_fee_change_applies_in_every_process(
     ada: Admin, aminata: Customer, terminal: Terminal, process_clients: list[httpx2.AsyncClient]
 ) -> None:
     before = require_success(await ada.get("fee-rules"))["data"]
-    doubled = [{**step, "rate": "2"} if step["type"] == "pos_payment" else step for step in before]
-    for index, steps, fee in ((0, doubled, "2.00 SLE"), (1, before, "1.00 SLE")):
-        require_success(await ada.with_client(process_clients[index]).put("fee-rules", data=steps))
+    doubled = [{**rule, "rate": "2"} if rule["type"] == "pos_payment" else rule for rule in before]
+    for index, rules, fee in ((0, doubled, "2.00 SLE"), (1, before, "1.00 SLE")):
+        require_success(await ada.with_client(process_clients[index]).put("fee-rules", data=rules))
         for client in process_clients:
             paid = require_success(await terminal.with_client(client).pay("100.00", aminata.card))
             assert paid["fee_amount"] == fee

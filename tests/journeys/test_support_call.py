@@ -13,7 +13,7 @@ NEW_PIN, LAST_PIN = "8264", "6419"
 
 @pytest.fixture
 async def sorie(ada: Admin) -> Admin:
-    """Support user."""
+    """Log in as a new support user."""
     return await ada.create_admin("Sorie", "S")
 
 
@@ -32,7 +32,7 @@ async def terminal(ada: Admin) -> Terminal:
     return (await ada.create_merchant()).server
 
 
-async def test_support_unblocks_a_subscriber_and_resets_the_pin(
+async def test_compliance_unblocks_a_subscriber_and_support_resets_the_pin(
     deployment: Deployment, ada: Admin, sorie: Admin, aminata: Customer, terminal: Terminal
 ) -> None:
     officer = await ada.create_admin("Isata", "C")
@@ -47,7 +47,7 @@ async def test_support_unblocks_a_subscriber_and_resets_the_pin(
     assert (found["id"], found["status"]) == (aminata.id, "BLOCKED")
     assert found["status_reason"] == "reported a theft"
 
-    # Support may block but not unblock; a compliance officer may.
+    # Support may block but not unblock; a compliance officer may unblock.
     response = await sorie.post(f"{url}/unblock")
     assert require_error(response) == (403, "FORBIDDEN")
     assert require_error_details(response)["required"]
@@ -102,7 +102,7 @@ async def test_support_unblocks_a_subscriber_and_resets_the_pin(
     assert await aminata.get_balance() == "460.00"
 
 
-async def test_restricted_subscriber_is_visible_only_with_a_code_from_the_phone(
+async def test_restricted_subscriber_is_visible_to_admins_only_with_a_code_from_the_phone(
     deployment: Deployment, ada: Admin, sorie: Admin, aminata: Customer, terminal: Terminal
 ) -> None:
     officer = await ada.create_admin("Isata", "C")

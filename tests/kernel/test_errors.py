@@ -13,11 +13,11 @@ def test_every_error_code_has_a_status_and_a_unique_text() -> None:
 
 def test_error_body_has_code_message_and_details() -> None:
     assert ApiError(Code.FORBIDDEN).body() == {"error": "Forbidden", "code": "FORBIDDEN"}
-    full = ApiError(Code.INVALID_PIN, "No", details={"attempts_remaining": 2})
+    full = ApiError(Code.INVALID_PIN, "Wrong PIN", details={"attempts_remaining": 2})
     assert full.body() == {
         "error": "Invalid PIN",
         "code": "INVALID_PIN",
-        "message": "No",
+        "message": "Wrong PIN",
         "details": {"attempts_remaining": 2},
     }
     assert invalid_field("pin", "must be 4 digits").body()["details"] == {
@@ -26,7 +26,7 @@ def test_error_body_has_code_message_and_details() -> None:
     assert unavailable("Later").headers == {"Retry-After": "1"}
 
 
-def test_times_are_formatted_in_utc() -> None:
+def test_times_are_formatted_in_utc_and_truncated_to_milliseconds() -> None:
     moment = datetime(2026, 1, 31, 23, 59, 59, 123_999, tzinfo=timezone(timedelta(hours=2)))
     assert format_rfc3339(moment) == "2026-01-31T21:59:59.123Z"
 

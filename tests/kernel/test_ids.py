@@ -41,7 +41,7 @@ def test_clock_that_steps_back_causes_no_duplicates() -> None:
     assert new_ids == sorted(set(new_ids))
 
 
-def test_clock_that_steps_back_far_requires_another_slot() -> None:
+def test_large_backward_clock_step_requires_a_new_slot() -> None:
     clock = [NOW]
     new_id = ids.IdGenerator(3, lambda: clock[0])
     new_ids = [new_id() for _ in range(3)]
@@ -59,7 +59,7 @@ def test_clock_that_steps_back_far_requires_another_slot() -> None:
     assert new_ids[5] < new_ids[0] < new_ids[6]
 
 
-def test_ids_are_generated_when_the_clock_is_at_1970() -> None:
+def test_clock_before_the_id_epoch_causes_no_duplicates() -> None:
     new_id = ids.IdGenerator(3, lambda: 0)
     new_ids = [new_id() for _ in range(10_000)]
     assert new_ids == sorted(set(new_ids))

@@ -1,4 +1,4 @@
-"""Signatures: only the signed bytes and well-formed, recent timestamps are accepted."""
+"""Signature verification, timestamp parsing and the five-minute timestamp window."""
 
 import base64
 import hmac
@@ -14,18 +14,18 @@ NOW = datetime(2026, 1, 31, 10, 15, 30, tzinfo=UTC)
 SECRET = b"a secret"
 
 
-def test_signed_string_has_four_lines() -> None:
+def test_signed_string_joins_method_path_timestamp_and_body_with_newlines() -> None:
     assert signing.signed_string("POST", "/p", "t", b"\x00\n{}") == b"POST\n/p\nt\n\x00\n{}"
     assert signing.signed_string("GET", "/p", "t", b"") == b"GET\n/p\nt\n"
 
 
-def test_service_signed_string_keeps_the_field_of_an_empty_query() -> None:
+def test_service_signed_string_has_an_empty_field_for_an_empty_query() -> None:
     assert signing.service_signed_string("GET", "/p", b"", "1") == b"GET|/p||1"
     assert signing.service_signed_string("GET", "/p", b"a=%20\xff", "1") == b"GET|/p|a=%20\xff|1"
 
 
 @given(secret=st.binary(max_size=200), body=st.binary(max_size=200))
-def test_signatures_are_plain_hmac_sha256(secret: bytes, body: bytes) -> None:
+def test_webhook_signature_is_hmac_sha256_in_hex(secret: bytes, body: bytes) -> None:
     assert signing.webhook_signature(secret, body) == hmac.digest(secret, body, "sha256").hex()
 
 
@@ -53,7 +53,7 @@ def test_request_signature_must_be_exact_lowercase_hex(change) -> None:  # type:
     assert not signing.verify(SECRET, change(signature), signed)
 
 
-def test_webhook_signature_may_have_an_algorithm_prefix() -> None:
+def test_webhook_signature_may_have_a_sha256_prefix() -> None:
     signature = signing.webhook_signature(SECRET, b"body")
     assert signing.verify_webhook(SECRET, signature, b"body")
     assert signing.verify_webhook(SECRET, signature.upper(), b"body")
@@ -118,7 +118,7 @@ def test_rfc3339_timestamp_in_utc_is_parsed(text: str, moment: datetime) -> None
         "1769854530",
     ],
 )
-def test_other_formats_are_not_timestamps(text: str) -> None:
+def test_timestamp_in_another_format_is_rejected(text: str) -> None:
     assert signing.parse_rfc3339_utc(text) is None
 
 

@@ -1,4 +1,4 @@
-"""Accounts and parties written directly to the database, for tests of the ledger itself."""
+"""Ledger driver for tests, with accounts and their owners written directly to the database."""
 
 import itertools
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _sequence = itertools.count(1)
 
 
 class PlaintextPin(msgspec.Struct, frozen=True):
-    """Stored PIN whose verifier is the PIN itself; PIN protection is not tested here."""
+    """Stored PIN whose verifier is the PIN itself; ledger tests do not cover PIN hashing."""
 
     verifier: bytes
     key_id: str = "test"
@@ -201,7 +201,7 @@ class LedgerDriver:
         return partner_id
 
     async def deposit(self, account_id: int, amount: int) -> None:
-        """Deposit cash, bypassing limits, with the same rows the ledger would write."""
+        """Write a cash deposit directly: transaction, entry, balance and rollup, without checks."""
         async with self.database.transaction() as tx:
             cash = await tx.fetchval("SELECT id FROM accounts WHERE kind = 'cash'")
             transaction_id = self.new_id()
@@ -267,7 +267,7 @@ class LedgerDriver:
 
 
 async def require_balanced_books(database: Database) -> None:
-    """Verify the ledger's invariants from its entries."""
+    """Fail if `verify` finds a broken invariant."""
     async with database.connection() as connection:
         proof = await verify(connection)
     assert proof.is_valid, [finding for finding in proof.findings if finding.broken]

@@ -11,7 +11,7 @@ from tapgate.store.database import Database
 
 @pytest.fixture
 async def ledger(database_url: str, database: Database) -> AsyncIterator[LedgerDriver]:
-    """Ledger without accounts; its invariants are verified after the test."""
+    """Yield a ledger without account holders; its invariants are verified after the test."""
     ledger = await LedgerDriver.open(database_url, database)
     try:
         yield ledger
@@ -20,7 +20,7 @@ async def ledger(database_url: str, database: Database) -> AsyncIterator[LedgerD
         await ledger.close()
 
 
-class CountingConnection:
+class RecordingConnection:
     """Connection wrapper that records the statements executed on it."""
 
     def __init__(self, connection: asyncpg.Connection, statements: list[str]) -> None:
@@ -46,7 +46,7 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     write = engine.write
 
     async def write_recorded(tx: Any, state: State, *arguments: Any) -> None:
-        await write(CountingConnection(tx, recorded), state, *arguments)
+        await write(RecordingConnection(tx, recorded), state, *arguments)
 
     monkeypatch.setattr(engine, "write", write_recorded)
     return recorded

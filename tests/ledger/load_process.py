@@ -1,7 +1,7 @@
-"""A ledger process for tests.
+"""Separate ledger process that submits a plan of commands.
 
-`python load_process.py` reads a plan of commands as JSON from standard input and writes one JSON
-line for every outcome as it arrives.
+`python load_process.py` reads the plan as JSON from standard input. It writes JSON lines: first
+`ready`, then one line per outcome as it arrives, and finally the number of retried batches.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ def build_random_command(plan: LoadPlan, rng: random.Random, number: int) -> Com
     else:
         payer, payee = commands.processor_party(rng.choice(plan.merchants)), wallet
     amount = rng.randrange(1, 20_00)
-    # Some commands reuse an idempotency key, also across processes.
+    # About a fifth of the commands use one of 50 idempotency keys that all processes share.
     request_id = f"{plan.seed}-{number}" if rng.random() < 0.8 else f"shared-{number % 50}"
     return build_command(plan, kind, (payer, payee), amount, request_id)
 

@@ -13,7 +13,7 @@ from tapgate.ledger import chart
 PIN = "1234"
 CHILD_PIN = "4321"
 
-# Low limits, so random amounts reach each of them. In minor units.
+# In minor units. The limits are low, so that random amounts exceed each of them.
 LIMITS = {
     1: {"max_balance": 2_000, "transaction": 700, "day": 1_500, "month": 2_000, "no_pin": 50},
     2: {"max_balance": 4_000, "transaction": 900, "day": 2_500, "month": 3_000, "no_pin": 80},
@@ -37,7 +37,7 @@ LIMITED_TYPES = (*MONITORED_TYPES, "agent_cashout")
 
 @dataclass
 class Step:
-    """One command for the model. An `amount` of None means the full remaining amount."""
+    """One command or wait. A refund with an `amount` of None refunds the remaining amount."""
 
     kind: str
     payer: str = ""
@@ -149,7 +149,7 @@ class ReferenceModel:
             self.balances["expense"] -= commission
 
     def _calculate_commission(self, transaction: ModelTransaction) -> int:
-        """Match each unit of cash with the oldest unmatched unit in the opposite direction."""
+        """Match the cash with the oldest unmatched opposite cash, and return the commission."""
         since = max(transaction.created_at - DAY, self.now - WEEK)
         earlier = [
             other

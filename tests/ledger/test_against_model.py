@@ -23,7 +23,9 @@ from tapgate.ledger.state import Account, Agent, Card, State, StoredTransaction
 from tapgate.ledger.verify import verify
 from tapgate.store.database import Database
 
-START = datetime(2026, 3, 30, 9, tzinfo=UTC)  # the longest sequences cross the end of the month
+START = datetime(
+    2026, 3, 30, 9, tzinfo=UTC
+)  # sequences with enough waits cross the end of the month
 OWNERS = {"w0": 100, "w1": 101, "w2": 102, "agent": 103, "merchant": 104, "partner": 105}
 ACCOUNTS = {name: owner * 10 for name, owner in OWNERS.items()}
 ACCOUNTS |= {"commission": 2000, "fees": 2001, "expense": 2002, "cash": 2003}
@@ -123,7 +125,7 @@ def build_rules() -> Rules:
     )
 
 
-#: Rules that apply to payees and agents.
+#: Rules whose subject is the payee or the agent.
 CASH_RULES: list[dict[str, Any]] = [
     {
         "id": number,
@@ -252,7 +254,7 @@ class InMemoryLedger:
         self.state.pins[holder] = PinState(holder, "test", b"", pin.encode(), 0, None)
 
     def advance_counts(self, model: ReferenceModel) -> None:
-        """Set the counts that the database would load for the next batch."""
+        """Set the time and the counts that the next batch would load from the database."""
         self.state.now, self.state.today = model.now, model.now.date()
         self.state.window_totals = count_recent(model)
         self.state.wrong_pin_counts = {
@@ -292,7 +294,7 @@ def is_possible(step: Step, created: int) -> bool:
     return step.original is None or step.original < created
 
 
-#: A rejected cash-in makes room for another one in the same batch.
+#: A cash-in that a review rejects no longer counts toward the agent's daily maximum.
 REJECTED_THEN_REPEATED = [
     *[Step("agent_cashin", "agent", "w0", 1, pin=reference_model.PIN)]
     * (reference_model.MAX_CASH_OPERATIONS_PER_DAY - 1),
@@ -482,7 +484,7 @@ async def ledger_with_rules(database_url: str, database: Database) -> Any:
 def split_into_batches(sequence: list[Step], cuts: set[int]) -> list[list[Step]]:
     """Split the sequence into batches at `cuts`, at every wait and before each dependent step.
 
-    A step that refers to an earlier transaction needs its ID, which is known only after its batch.
+    A step that refers to an earlier transaction needs the ID that the earlier batch returned.
     """
     batches: list[list[Step]] = [[]]
     for number, step in enumerate(sequence):

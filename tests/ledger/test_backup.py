@@ -1,4 +1,4 @@
-"""Backup and restore under load: the backup contains every transaction acknowledged before it."""
+"""Backup and restore under load: acknowledged transactions are kept, retries replay."""
 
 import asyncio
 import time
@@ -71,7 +71,7 @@ async def test_backup_under_load_is_consistent_and_accepts_retries(
     )
     assert manifest.tables["transactions"] == len(transactions)
     assert manifest.tables["entries"] == len(entries)
-    # Everything acknowledged before the backup is in it, and its rows match the source completely.
+    # The backup has all transactions acknowledged before it, and its rows equal the source rows.
     acknowledged = recorded[0].list_before(before=manifest.moment) | recorded[1].list_before(
         before=manifest.moment
     )

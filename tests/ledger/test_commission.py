@@ -64,7 +64,7 @@ async def decide_review(ledger: LedgerDriver, transaction_id: int, *, release: b
     return (await ledger.submit(command)).require_accepted().commission
 
 
-async def test_cash_in_earns_only_above_the_recent_cash_out(ledger: LedgerDriver) -> None:
+async def test_cash_in_earns_only_on_the_excess_over_recent_cash_out(ledger: LedgerDriver) -> None:
     agent, customer = await create_agent_and_customer(ledger)
     assert await submit_and_get_commission(ledger, build_cash_out(agent, customer, 400_00)) == 0
     assert await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00)) == 6_00
@@ -88,7 +88,9 @@ async def test_several_cash_ins_consume_earlier_cash_outs(ledger: LedgerDriver) 
     assert sum(row["amount"] for row in rows) == 600_00
 
 
-async def test_commission_in_one_batch_equals_separate_batches(ledger: LedgerDriver) -> None:
+async def test_commission_in_one_batch_equals_that_of_separate_batches(
+    ledger: LedgerDriver,
+) -> None:
     agent, customer = await create_agent_and_customer(ledger)
     outcomes = await ledger.submit_batch(
         [
@@ -174,7 +176,7 @@ async def test_held_cash_out_is_matched_from_its_release(ledger: LedgerDriver) -
     assert await submit_and_get_commission(ledger, build_cash_in(agent, customer, 1_000_00)) == 6_00
 
 
-async def test_rejected_cash_out_is_not_matched(ledger: LedgerDriver) -> None:
+async def test_cash_out_rejected_in_review_is_not_matched(ledger: LedgerDriver) -> None:
     agent, customer = await create_agent_and_customer(ledger)
     await hold_for_review(ledger, chart.AGENT_CASHOUT, "agent")
     held = (await ledger.submit(build_cash_out(agent, customer, 400_00))).require_accepted()
@@ -201,7 +203,9 @@ async def test_held_cash_in_earns_on_release(ledger: LedgerDriver) -> None:
     assert await ledger.get_balance(agent, chart.COMMISSION) == 6_00
 
 
-async def test_circulating_cash_earns_cash_out_commission_only_once(ledger: LedgerDriver) -> None:
+async def test_circulating_cash_earns_each_commission_once_per_24_hours(
+    ledger: LedgerDriver,
+) -> None:
     agent, customer = await create_agent_and_customer(ledger)
     await set_commission_rate(ledger, chart.AGENT_CASHOUT, 500)
     commands = [build_cash_in(agent, customer, 1_000_00), build_cash_out(agent, customer, 1_000_00)]
@@ -237,7 +241,7 @@ async def test_amount_below_the_minimum_earns_nothing(ledger: LedgerDriver) -> N
     assert await submit_and_get_commission(ledger, build_cash_in(agent, customer, 10_00)) == 10
 
 
-async def test_payments_execute_no_commission_statements(
+async def test_commission_statements_run_only_for_cash_and_once_per_batch(
     ledger: LedgerDriver, statements: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent, customer = await create_agent_and_customer(ledger)
@@ -265,7 +269,7 @@ async def test_payments_execute_no_commission_statements(
 
 
 async def test_recent_cash_query_uses_its_index(ledger: LedgerDriver) -> None:
-    """Also with a plan cached while the table was empty, because the connection keeps it."""
+    """The table is empty: connections may keep a plan made before the table had rows."""
     plans: list[str] = []
     async with ledger.ledger._database.connection() as connection:
 
@@ -293,7 +297,7 @@ async def test_old_matches_are_pruned(ledger: LedgerDriver) -> None:
 
 @pytest.fixture
 async def processes(database_url: str, database: Database) -> AsyncIterator[list[LedgerDriver]]:
-    """Three processes on the same database."""
+    """Yield three ledgers on the same database, as in three processes."""
     drivers = [await LedgerDriver.open(database_url, database, slot=slot) for slot in (1, 2, 3)]
     try:
         yield drivers
@@ -306,7 +310,7 @@ async def processes(database_url: str, database: Database) -> AsyncIterator[list
 async def test_concurrent_cash_ins_do_not_earn_on_the_same_cash(
     processes: list[LedgerDriver],
 ) -> None:
-    """Three processes share one database and acquire the locks in any order."""
+    """The order in which the processes acquire the locks does not matter."""
     ledger = processes[0]
     agent, customer = await create_agent_and_customer(ledger)
     for other in processes[1:]:
@@ -324,7 +328,7 @@ async def test_concurrent_cash_ins_do_not_earn_on_the_same_cash(
 
 
 async def test_concurrent_round_trips_earn_nothing(processes: list[LedgerDriver]) -> None:
-    """Equal cash-ins and cash-outs in any order, all covered by an earlier cash-out."""
+    """Equal cash-ins and cash-outs in any order, with an earlier cash-out above their sum."""
     ledger = processes[0]
     agent, customer = await create_agent_and_customer(ledger)
     for other in processes[1:]:

@@ -1,4 +1,4 @@
-"""Every decline and rejection of the ledger: whether it is stored, and the order of checks."""
+"""Declines and rejections of the ledger: error codes, storage and order of checks."""
 
 from datetime import timedelta
 
@@ -80,7 +80,9 @@ async def test_wallets_only_command_cannot_debit_an_agent(ledger: LedgerDriver) 
     assert outcome.code == Code.FORBIDDEN
 
 
-async def test_agents_can_transfer_only_to_their_own_sub_agents(ledger: LedgerDriver) -> None:
+async def test_agent_cannot_transfer_to_an_agent_that_is_not_a_sub_agent(
+    ledger: LedgerDriver,
+) -> None:
     agent, other_agent = await ledger.create_agent(10_00), await ledger.create_agent()
     outcome = await ledger.submit(
         build_command(
@@ -130,7 +132,7 @@ async def test_card_payments_without_pin_are_capped_per_payment_and_at_five_time
     assert await list_failure_codes(ledger) == []
 
 
-async def test_three_wrong_pins_lock_the_account_for_30_minutes(ledger: LedgerDriver) -> None:
+async def test_three_wrong_pins_lock_the_pin_for_30_minutes(ledger: LedgerDriver) -> None:
     sender, receiver = await ledger.create_subscriber(10_00), await ledger.create_subscriber()
 
     async def send(pin: str) -> tuple[Code | None, object]:
@@ -175,7 +177,9 @@ async def test_child_card_has_its_own_pin_and_failure_count(ledger: LedgerDriver
     assert await pay(parent_card, PIN) is None
 
 
-async def test_inactive_sender_receiver_or_receiving_card_is_declined(ledger: LedgerDriver) -> None:
+async def test_blocked_or_closed_party_and_blocked_receiving_card_are_declined(
+    ledger: LedgerDriver,
+) -> None:
     sender, receiver = await ledger.create_subscriber(10_00), await ledger.create_subscriber()
     card = await ledger.create_card(receiver)
     for owner, party in ((sender, "sender"), (receiver, "receiver")):
@@ -319,7 +323,7 @@ async def test_invalid_refunds_are_rejected_and_not_stored(ledger: LedgerDriver)
 
 
 async def test_checks_run_in_a_fixed_order(ledger: LedgerDriver) -> None:
-    """Each failing check is fixed in turn, which reveals the next one."""
+    """The cause of each failure is removed in turn, so that the next check fails."""
     sender, receiver = await ledger.create_subscriber(), await ledger.create_subscriber()
     card = await ledger.create_card(receiver)
     await set_account_status(ledger, sender, "blocked")

@@ -98,7 +98,6 @@ async def test_lost_connection_fails_the_batch_and_moves_no_money(
 async def test_deadlock_or_unique_violation_retries_the_batch(
     ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
-    """The ledger itself causes no collisions; one caused by another statement is retried."""
     (command,) = await build_transfers(ledger, 1)
     original, attempts = engine.write, []
 
@@ -156,10 +155,10 @@ async def test_health_check_fails_after_the_ledger_stops(ledger: LedgerDriver) -
     assert not await ledger.ledger.check_health()
 
 
-async def test_batches_that_debit_each_others_merchants_do_not_deadlock(
+async def test_batches_that_debit_and_credit_the_same_merchants_do_not_deadlock(
     ledger: LedgerDriver,
 ) -> None:
-    """Each batch debits one merchant and credits the other.
+    """One batch debits the merchant that the other batch credits, and vice versa.
 
     Accounts are locked in a fixed order, so the batches cannot wait for each other.
     """
@@ -191,7 +190,7 @@ async def test_batches_that_debit_each_others_merchants_do_not_deadlock(
 
 
 async def test_command_by_account_id_locks_all_accounts_of_its_owner(ledger: LedgerDriver) -> None:
-    """An agent has two accounts and one PIN, so attempts through either must be serialized."""
+    """An agent has two accounts and one PIN, so PIN attempts on both must be serialized."""
     agent, customer = await ledger.create_agent(), await ledger.create_subscriber()
     accounts = [
         await ledger.get_account_id(agent, kind) for kind in (chart.FLOAT, chart.COMMISSION)
@@ -218,7 +217,7 @@ async def test_command_by_account_id_locks_all_accounts_of_its_owner(ledger: Led
 async def test_review_decision_retries_if_the_transaction_appears_during_load(
     ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The transaction did not exist when accounts were locked, so its payee is not locked."""
+    """Simulates a transaction created after accounts were locked: its payee is not locked."""
     await remove_limits(ledger)
     sender, receiver = (
         await ledger.create_subscriber(2_000_000_00),
@@ -244,7 +243,7 @@ async def test_review_decision_retries_if_the_transaction_appears_during_load(
 async def test_card_linked_during_load_retries_the_batch(
     ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The card's account was not locked, so the batch is loaded again."""
+    """The account of the newly linked card is not locked, so the batch starts over."""
     payer, merchant = await ledger.create_subscriber(10_00), await ledger.create_processor()
     card = await ledger.create_card(None)
     account_id = await ledger.get_account_id(payer)

@@ -42,7 +42,7 @@ async def list_events(ledger: LedgerDriver) -> list[tuple[str, int]]:
     return [(row["type"], row["subject_id"]) for row in rows]
 
 
-async def test_events_without_subscribers_cost_no_statement(
+async def test_events_without_a_subscribed_endpoint_add_no_statement(
     ledger: LedgerDriver, statements: list[str]
 ) -> None:
     sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
@@ -165,7 +165,7 @@ async def test_rolled_back_batch_enqueues_no_events(
 
 
 @pytest.mark.parametrize(("release", "status"), [(True, "completed"), (False, "failed")])
-async def test_review_enqueues_events_for_its_hold_alert_and_outcome(
+async def test_review_enqueues_events_for_the_hold_the_alert_and_the_decision(
     ledger: LedgerDriver, release: bool, status: str
 ) -> None:
     await remove_limits(ledger)
@@ -253,7 +253,9 @@ async def test_float_low_event_is_enqueued_once_per_threshold_crossing(
     assert await list_events(ledger) == [("agent.float_low", agent)] * 2
 
 
-async def test_float_low_events_within_one_batch_follow_each_crossing(ledger: LedgerDriver) -> None:
+async def test_each_threshold_crossing_within_a_batch_enqueues_a_float_low_event(
+    ledger: LedgerDriver,
+) -> None:
     first_agent, second_agent = (
         await ledger.create_agent(LOW_FLOAT_AMOUNT),
         await ledger.create_agent(LOW_FLOAT_AMOUNT),

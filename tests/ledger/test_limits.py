@@ -40,7 +40,7 @@ async def submit_payment(
     )
 
 
-async def test_transaction_limit_is_exact(ledger: LedgerDriver) -> None:
+async def test_transaction_limit_is_inclusive(ledger: LedgerDriver) -> None:
     sender, receiver = (
         await ledger.create_subscriber(1_000_000_00),
         await ledger.create_subscriber(),

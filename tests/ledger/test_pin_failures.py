@@ -1,4 +1,4 @@
-"""PIN failure rules: counted per attempt, alerted immediately, enforced on the next payment."""
+"""PIN failure rules: wrong PINs alert immediately and can hold or block later payments."""
 
 from datetime import timedelta
 from typing import Any
@@ -114,7 +114,7 @@ async def test_block_rule_declines_until_the_window_ends(ledger: LedgerDriver) -
     assert (await submit_payment(ledger, card, merchant)).code is None
 
 
-async def test_review_holds_the_next_payment(ledger: LedgerDriver) -> None:
+async def test_review_rule_holds_the_next_payment(ledger: LedgerDriver) -> None:
     await activate_rule(ledger, action="review", threshold=0)
     payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
     card = await ledger.create_card(payer)
@@ -125,7 +125,9 @@ async def test_review_holds_the_next_payment(ledger: LedgerDriver) -> None:
     assert [review for _, _, review, _ in await list_alerts(ledger)] == [False, True]
 
 
-async def test_rule_does_not_block_other_transaction_types(ledger: LedgerDriver) -> None:
+async def test_block_rule_does_not_decline_a_type_that_it_does_not_list(
+    ledger: LedgerDriver,
+) -> None:
     await activate_rule(ledger, action="block", threshold=0)
     payer, agent = await ledger.create_subscriber(100_00), await ledger.create_agent()
     cash_out = build_command(
@@ -174,7 +176,9 @@ async def test_agent_pin_failures_are_not_counted(ledger: LedgerDriver) -> None:
     assert await ledger.database.fetchval("SELECT count(*) FROM pin_failures") == 0
 
 
-async def test_wrong_pins_outside_payments_are_counted(ledger: LedgerDriver) -> None:
+async def test_wrong_pins_in_pin_checks_without_a_transaction_are_counted(
+    ledger: LedgerDriver,
+) -> None:
     await activate_rule(ledger, threshold=1)
     payer = await ledger.create_subscriber()
     child = await ledger.create_card(payer, daily_limit=1, pin=CHILD_PIN)

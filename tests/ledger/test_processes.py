@@ -149,7 +149,7 @@ async def test_two_processes_cannot_overdraw_a_wallet(
 
 
 @pytest.mark.parametrize("acknowledged", [1, 60, 300])
-async def test_sigkill_mid_batch_keeps_acknowledged_transactions_and_allows_safe_retries(
+async def test_sigkill_keeps_acknowledged_transactions_and_allows_safe_retries(
     ledger: LedgerDriver, database_url: str, acknowledged: int
 ) -> None:
     """Acknowledged transactions are stored; a retry of the others executes each exactly once."""

@@ -52,7 +52,9 @@ async def test_transfer_enqueues_only_the_enabled_receipt_kinds(
     assert await list_receipts(ledger) == [receipt for receipt in both if receipt[1] in kinds]
 
 
-async def test_receipts_are_disabled_by_default(ledger: LedgerDriver) -> None:
+async def test_ledger_without_enabled_receipt_kinds_enqueues_no_receipt(
+    ledger: LedgerDriver,
+) -> None:
     sender, receiver = await ledger.create_subscriber(100_00), await ledger.create_subscriber()
     await submit_and_get_id(ledger, build_p2p(sender, receiver, 10_00))
     assert await list_receipts(ledger) == []
@@ -141,7 +143,7 @@ async def test_each_refund_enqueues_a_receipt_for_the_original_payer(ledger: Led
     ]
 
 
-async def test_card_payment_receipt_goes_to_the_wallet_owner(ledger: LedgerDriver) -> None:
+async def test_child_card_payment_receipt_goes_to_the_wallet_owner(ledger: LedgerDriver) -> None:
     parent, processor = await ledger.create_subscriber(100_00), await ledger.create_processor()
     card = await ledger.create_card(parent, daily_limit=50_00, pin="8350")
     enable_receipts(ledger, *RECEIPT_KINDS)
@@ -304,7 +306,7 @@ async def test_batch_enqueues_all_receipts_in_one_statement(
     assert len(await list_receipts(ledger)) == 9 * 2 + 3
 
 
-#: The receipt rules restated in SQL over the final state of the ledger.
+#: The expected receipts, computed from the stored transactions.
 _EXPECTED_RECEIPTS_SQL = """
     SELECT t.id, 'money_received', payee.owner_id
     FROM transactions t
@@ -340,7 +342,7 @@ class RandomCommands:
         self._partner = await ledger.create_partner(1_000_00)
 
     async def build_batch(self) -> list[LedgerCommand]:
-        """Build commands whose refund and review targets are mostly, but not always, valid."""
+        """Build 1 to 8 commands; some refund or review targets are not eligible."""
         rows = await self._ledger_driver.database.fetch(
             """SELECT id FROM transactions
                ORDER BY status = 'under_review' DESC, type LIKE '%_payment' DESC, id DESC
@@ -421,7 +423,7 @@ async def test_random_commands_enqueue_exactly_the_expected_receipts(
         """SELECT count(DISTINCT (type, kind, held > 0)) FROM notices
            JOIN transactions ON transactions.id = transaction_id"""
     )
-    assert kinds >= 10, "too few kinds of receipts to be conclusive"
+    assert kinds >= 10, "the random commands produced too few kinds of receipts"
 
 
 async def test_agent_funding_and_payout_enqueue_no_receipts(ledger: LedgerDriver) -> None:

@@ -122,7 +122,7 @@ async def test_failed_flush_keeps_the_replay_counts(
     assert [count for count, _ in (await count_replays(ledger)).values()] == [2]
 
 
-async def test_shutdown_without_a_database_logs_the_lost_replay_counts(
+async def test_shutdown_logs_replay_counts_that_cannot_be_flushed(
     ledger: LedgerDriver, database_url: str, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = await build_transfer(ledger, "one")
@@ -139,7 +139,7 @@ async def test_shutdown_without_a_database_logs_the_lost_replay_counts(
     assert [line["event"] for line in lines] == ["ledger.replay_counts_lost"]
 
 
-async def test_transaction_chain_reports_replays(harness: Harness) -> None:
+async def test_transaction_chain_shows_the_number_and_time_of_replays(harness: Harness) -> None:
     sender, recipient = (
         await harness.create_subscriber(balance="100"),
         await harness.create_subscriber(),

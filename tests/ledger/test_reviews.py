@@ -14,7 +14,7 @@ from tapgate.ledger.commands import Outcome, ReviewDecision, TransactionResult
 HELD_AMOUNT = 600_000_00
 
 
-async def create_pair(ledger: LedgerDriver, **more: int) -> tuple[int, int]:
+async def create_sender_and_receiver(ledger: LedgerDriver) -> tuple[int, int]:
     await ledger.database.execute(
         """UPDATE account_rules SET max_transaction = 1000000000, daily_limit = 1000000000,
                                     monthly_limit = 1000000000, max_balance = 1000000000"""
@@ -52,7 +52,7 @@ async def list_alerts(ledger: LedgerDriver) -> list[Any]:
 
 
 async def test_held_funds_cannot_be_spent_and_are_released(ledger: LedgerDriver) -> None:
-    sender, receiver = await create_pair(ledger)
+    sender, receiver = await create_sender_and_receiver(ledger)
     result = (await submit_transfer(ledger, sender, receiver)).require_accepted()
     fee = 3_000_00
     assert (result.status, result.payer_available) == ("under_review", 400_000_00 - fee)
@@ -68,8 +68,8 @@ async def test_held_funds_cannot_be_spent_and_are_released(ledger: LedgerDriver)
     assert await list_alerts(ledger) == [("AMOUNT_THRESHOLD", True, 1, "open")]
 
 
-async def test_rejecting_a_review_returns_the_held_funds(ledger: LedgerDriver) -> None:
-    sender, receiver = await create_pair(ledger)
+async def test_rejecting_a_held_transaction_returns_the_funds(ledger: LedgerDriver) -> None:
+    sender, receiver = await create_sender_and_receiver(ledger)
     result = (await submit_transfer(ledger, sender, receiver)).require_accepted()
     reject = ReviewDecision(transaction_id=result.transaction_id, release=False)
     decided = (await ledger.submit(reject)).require_accepted()
@@ -80,10 +80,10 @@ async def test_rejecting_a_review_returns_the_held_funds(ledger: LedgerDriver) -
     assert (row["status"], row["failure_code"]) == ("failed", "COMPLIANCE_REJECTED")
 
 
-async def test_release_fails_and_frees_the_hold_if_the_receiver_cannot_accept(
+async def test_release_fails_and_returns_the_funds_if_the_receiver_cannot_be_credited(
     ledger: LedgerDriver,
 ) -> None:
-    sender, receiver = await create_pair(ledger)
+    sender, receiver = await create_sender_and_receiver(ledger)
     first = (await submit_transfer(ledger, sender, receiver)).require_accepted().transaction_id
     await ledger.database.execute(
         "UPDATE accounts SET status = 'blocked' WHERE owner_id = $1", receiver
@@ -99,8 +99,8 @@ async def test_release_fails_and_frees_the_hold_if_the_receiver_cannot_accept(
     assert await get_balance_and_held(ledger, sender) == (1_000_000_00, 0)
 
 
-async def test_a_held_payment_is_released_to_its_merchant(ledger: LedgerDriver) -> None:
-    payer, _ = await create_pair(ledger)
+async def test_released_payment_is_credited_to_the_merchant(ledger: LedgerDriver) -> None:
+    payer, _ = await create_sender_and_receiver(ledger)
     merchant, card = await ledger.create_processor(), await ledger.create_card(payer)
     command = build_command(
         chart.POS_PAYMENT,
@@ -108,10 +108,12 @@ async def test_a_held_payment_is_released_to_its_merchant(ledger: LedgerDriver) 
         commands.processor_party(merchant),
         HELD_AMOUNT,
     )
-    held = (await ledger.submit(command)).require_accepted().transaction_id
-    await ledger.submit(ReviewDecision(transaction_id=held, release=True))
+    held_transaction_id = (await ledger.submit(command)).require_accepted().transaction_id
+    await ledger.submit(ReviewDecision(transaction_id=held_transaction_id, release=True))
     assert await get_balance_and_held(ledger, merchant) == (HELD_AMOUNT - 6_000_00, 0)
-    row = await ledger.database.fetchrow("SELECT * FROM transactions WHERE id = $1", held)
+    row = await ledger.database.fetchrow(
+        "SELECT * FROM transactions WHERE id = $1", held_transaction_id
+    )
     assert row is not None
     assert (row["from_balance"], row["to_balance"]) == (400_000_00, HELD_AMOUNT - 6_000_00)
 
@@ -121,8 +123,8 @@ async def test_review_decision_on_an_unknown_transaction_is_rejected(ledger: Led
     assert outcome.code == Code.TRANSACTION_NOT_FOUND
 
 
-async def test_hourly_count_raises_an_alert_and_daily_count_declines(ledger: LedgerDriver) -> None:
-    sender, receiver = await create_pair(ledger)
+async def test_hourly_count_rule_alerts_and_daily_count_rule_declines(ledger: LedgerDriver) -> None:
+    sender, receiver = await create_sender_and_receiver(ledger)
     ledger_commands = [
         build_command(
             chart.TRANSFER,
@@ -144,7 +146,7 @@ async def test_hourly_count_raises_an_alert_and_daily_count_declines(ledger: Led
 
 
 async def test_cumulative_amount_rule_declines_above_its_threshold(ledger: LedgerDriver) -> None:
-    sender, receiver = await create_pair(ledger)
+    sender, receiver = await create_sender_and_receiver(ledger)
     await ledger.database.execute(
         """INSERT INTO compliance_rules
                (id, name, type, transaction_types, threshold, window_seconds, action, severity)
@@ -155,8 +157,8 @@ async def test_cumulative_amount_rule_declines_above_its_threshold(ledger: Ledge
     assert (await submit_transfer(ledger, sender, receiver, 400)).code is None
 
 
-async def test_decline_for_another_reason_raises_no_alert(ledger: LedgerDriver) -> None:
-    _, sender = await create_pair(ledger)
+async def test_decline_for_insufficient_funds_raises_no_alert(ledger: LedgerDriver) -> None:
+    _, sender = await create_sender_and_receiver(ledger)
     receiver = await ledger.create_subscriber()
     assert (await submit_transfer(ledger, sender, receiver)).code == Code.INSUFFICIENT_FUNDS
     assert await list_alerts(ledger) == []
@@ -165,7 +167,7 @@ async def test_decline_for_another_reason_raises_no_alert(ledger: LedgerDriver) 
 async def test_failed_transactions_do_not_count_toward_compliance_rules(
     ledger: LedgerDriver,
 ) -> None:
-    sender, receiver = await create_pair(ledger)
+    sender, receiver = await create_sender_and_receiver(ledger)
     for _ in range(21):
         assert (await submit_transfer(ledger, receiver, sender, 1)).code == Code.INSUFFICIENT_FUNDS
     await ledger.deposit(await ledger.get_account_id(receiver), 10_00)
@@ -175,16 +177,22 @@ async def test_failed_transactions_do_not_count_toward_compliance_rules(
 async def test_before_commit_runs_in_the_review_decisions_database_transaction(
     ledger: LedgerDriver,
 ) -> None:
-    sender, receiver = await create_pair(ledger)
-    held = (await submit_transfer(ledger, sender, receiver)).require_accepted().transaction_id
+    sender, receiver = await create_sender_and_receiver(ledger)
+    held_transaction_id = (
+        (await submit_transfer(ledger, sender, receiver)).require_accepted().transaction_id
+    )
     statuses: list[str] = []
 
     async def resolve_alerts(tx: Any, result: TransactionResult) -> None:
-        status = await tx.fetchval("SELECT status FROM transactions WHERE id = $1", held)
+        status = await tx.fetchval(
+            "SELECT status FROM transactions WHERE id = $1", held_transaction_id
+        )
         statuses.extend((result.status, status))
         await tx.execute("UPDATE alerts SET status = 'resolved'")
 
-    decision = ReviewDecision(transaction_id=held, release=True, before_commit=resolve_alerts)
+    decision = ReviewDecision(
+        transaction_id=held_transaction_id, release=True, before_commit=resolve_alerts
+    )
     assert (await ledger.submit(decision)).require_accepted().status == "completed"
     assert statuses == ["completed", "completed"]
     assert await list_alerts(ledger) == [("AMOUNT_THRESHOLD", True, 1, "resolved")]
@@ -196,8 +204,10 @@ async def test_before_commit_runs_in_the_review_decisions_database_transaction(
 async def test_failing_before_commit_fails_only_its_own_review_decision(
     ledger: LedgerDriver, error: Exception
 ) -> None:
-    sender, receiver = await create_pair(ledger)
-    held = (await submit_transfer(ledger, sender, receiver)).require_accepted().transaction_id
+    sender, receiver = await create_sender_and_receiver(ledger)
+    held_transaction_id = (
+        (await submit_transfer(ledger, sender, receiver)).require_accepted().transaction_id
+    )
 
     async def raise_error(_tx: Any, _result: TransactionResult) -> None:
         raise error
@@ -209,7 +219,7 @@ async def test_failing_before_commit_fails_only_its_own_review_decision(
             commands.subscriber_party(receiver),
             1,
         ),
-        ReviewDecision(transaction_id=held, release=True, before_commit=raise_error),
+        ReviewDecision(transaction_id=held_transaction_id, release=True, before_commit=raise_error),
         build_command(
             chart.TRANSFER,
             commands.subscriber_party(sender),
@@ -232,7 +242,7 @@ async def test_failing_before_commit_fails_only_its_own_review_decision(
 async def test_release_fails_if_the_receiving_card_is_no_longer_active(
     ledger: LedgerDriver,
 ) -> None:
-    sender, receiver = await create_pair(ledger)
+    sender, receiver = await create_sender_and_receiver(ledger)
     serial = await ledger.create_card(receiver)
     outcome = await ledger.submit(
         build_command(

@@ -29,14 +29,14 @@ from tapgate.ledger.commands import LedgerCommand, ReviewDecision
 from tapgate.ledger.rollups import RollupCompactor, get_bucket_start
 from tapgate.store.database import Database
 
-#: Above the threshold that triggers a review.
+#: Above the threshold of the review rule.
 HELD_AMOUNT = 600_000_00
 ROLLUP_STATUSES = {"partially_refunded": "completed", "refunded": "completed"}
 
 
 @pytest.fixture
 async def processes(database_url: str, database: Database) -> AsyncIterator[list[LedgerDriver]]:
-    """Three processes on the same database that share one clock."""
+    """Yield three ledgers, as in three processes, that share a database and a clock."""
     clock = FakeClock()
     drivers = [
         await LedgerDriver.open(database_url, database, clock, slot=slot) for slot in (1, 2, 3)
@@ -53,7 +53,7 @@ async def processes(database_url: str, database: Database) -> AsyncIterator[list
 
 
 async def read_rollups(database: Database) -> dict[tuple[Any, ...], tuple[int, int, int]]:
-    """Return the rollups: bucket, type, outcome, code -> count, amount, fees."""
+    """Return (bucket, type, outcome, code) -> (count, amount, fees), summed over processes."""
     rollups: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
     for row in await database.fetch("SELECT * FROM figures"):
         totals = rollups[row["quarter"], row["type"], row["outcome"], row["failure_code"]]
@@ -99,7 +99,7 @@ class RandomCommands:
     def build_command(self) -> LedgerCommand:
         choose, amount = self.random.choice, self.random.randrange(1, 500_00)
         fields: dict[str, Any] = {}
-        if self.random.random() < 0.5:  # few keys, so some commands are replays and some conflicts
+        if self.random.random() < 0.5:  # few keys, so some commands are replays
             fields["idempotency_key"] = build_request_key(f"request-{self.random.randrange(60)}")
         builders: list[Any] = [
             lambda: build_payment(choose(self.wallets), self.merchant, amount, **fields),
@@ -242,7 +242,7 @@ async def test_compaction_merges_closed_buckets_and_skips_open_and_locked_rows(
 async def test_compaction_concurrent_with_writes_loses_nothing(
     processes: list[LedgerDriver],
 ) -> None:
-    """Two processes compact the buckets that three write to, as after a clock was set back."""
+    """Two processes compact open buckets, as if the clock of the writers had been set back."""
     commands, first = RandomCommands(7), processes[0]
     await commands.create_accounts(first)
     later = first.clock() + timedelta(hours=2)
@@ -272,7 +272,7 @@ async def test_compaction_concurrent_with_writes_loses_nothing(
 
 
 async def test_retried_batch_counts_once(ledger: LedgerDriver) -> None:
-    """One command cannot be stored, so the batch that counted the other commands rolls back."""
+    """One command fails, so the batch that counted the other commands rolls back."""
     payer, merchant = await ledger.create_subscriber(100_00), await ledger.create_processor()
 
     async def raise_error(_tx: Any, _result: Any) -> None:

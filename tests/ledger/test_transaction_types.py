@@ -122,7 +122,7 @@ async def test_cash_out_needs_both_pins(ledger: LedgerDriver) -> None:
     assert await ledger.get_balance(customer) == 60_00
 
 
-async def test_money_enters_through_agents_and_partners(ledger: LedgerDriver) -> None:
+async def test_funded_agents_and_partners_can_transfer_the_money(ledger: LedgerDriver) -> None:
     agent, partner, customer = (
         await ledger.create_agent(),
         await ledger.create_partner(),

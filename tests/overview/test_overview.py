@@ -85,7 +85,7 @@ async def test_buckets_add_up_to_the_totals(harness: Harness, period: str, bucke
     assert later["totals"]["count"] == 0
 
 
-async def test_review_is_counted_until_it_is_decided(harness: Harness) -> None:
+async def test_held_transaction_is_counted_as_under_review_until_decided(harness: Harness) -> None:
     alert, _, _ = await create_held_transfer(harness)
     overview = await get_overview(harness)
     assert overview["totals"]["under_review"] == 1

@@ -12,7 +12,7 @@ from tapgate.overview.periods import list_bucket_starts
 NOW = datetime(2026, 3, 10, 12, 34, 56, tzinfo=UTC)
 
 
-def test_day_is_divided_into_hours() -> None:
+def test_day_period_is_divided_into_24_hours() -> None:
     starts = list_bucket_starts("day", NOW, ZoneInfo("Africa/Freetown"))
     assert len(starts) == 24
     assert starts[-1] == datetime(2026, 3, 10, 12, tzinfo=UTC)

@@ -12,7 +12,7 @@ from tapgate.overview.operations import _LOCK_KEY
 
 URL = "/api/v1/ledger/verify"
 
-#: Limited to this database, because other databases on the server have their own locks.
+#: Sessions that wait for a table lock in this database; other tests use other databases.
 _VERIFY_LOCKS_SQL = """
     SELECT pid FROM pg_locks JOIN pg_database d ON d.oid = database
     WHERE locktype = 'relation' AND NOT granted AND datname = current_database()"""
@@ -99,7 +99,7 @@ async def test_interrupted_verification_releases_its_lock(harness: Harness, caus
         else:
             verification.cancel()
             await asyncio.wait([verification])
-        # Its advisory lock is released even though the table lock it waited for is still held.
+        # The advisory lock is released although the blocking table lock is still held.
         while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK_KEY):
             await asyncio.sleep(0.01)
         await connection.fetchval("SELECT pg_advisory_unlock($1)", _LOCK_KEY)

@@ -55,7 +55,7 @@ async def get_wallet_balance(harness: Harness, subscriber: dict[str, Any]) -> st
 async def post_webhook(
     client: httpx2.AsyncClient, new: dict[str, Any], body: object, **headers: str
 ) -> httpx2.Response:
-    """Send a partner webhook, signed unless the headers override it; bytes are sent unchanged."""
+    """Send a partner webhook, signed unless `headers` has a signature. Bytes are sent as is."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     signature = signing.webhook_signature(new["webhook_secret"].encode(), raw)
     return await client.post(

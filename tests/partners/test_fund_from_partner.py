@@ -185,7 +185,7 @@ async def test_partner_reference_funds_once_across_all_endpoints(
     assert response.json()["new_balance"] == "80.00 SLE"
 
 
-async def test_request_id_replays_or_conflicts(
+async def test_repeated_request_id_replays_and_with_other_content_conflicts(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     new = await create_partner(harness, balance="100")

@@ -33,7 +33,7 @@ async def _create_key(harness: Harness, new: dict[str, Any]) -> HmacAuth:
 async def _rotate_webhook_secret(
     client: httpx2.AsyncClient, new: dict[str, Any], admin: BearerAuth, grace: int | None = None
 ) -> dict[str, Any]:
-    """Rotate the webhook secret and return the partner with the new one."""
+    """Rotate the webhook secret and return the partner with the new secret."""
     response = await client.post(
         f"{PARTNERS_URL}/{new['partner']['id']}/rotate-webhook-secret",
         json={"grace_seconds": grace},
@@ -103,7 +103,7 @@ async def test_keys_are_listed_newest_first_in_pages_without_secrets(
     assert second["has_more"] is False
 
 
-async def test_key_of_another_owner_is_not_found(
+async def test_deleting_an_unknown_key_or_one_of_another_owner_is_not_found(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     partner, admin = await create_partner(harness), await harness.create_admin()

@@ -1,4 +1,4 @@
-"""Partner webhooks: signature, redelivery, and payment exactly once."""
+"""Partner webhooks: signatures, validation, and at most one top-up per reference."""
 
 import asyncio
 import json
@@ -81,7 +81,7 @@ async def test_signature_is_accepted_with_or_without_prefix_in_any_case(
     assert (await post_webhook(client, new, raw, **headers)).status_code == 200
 
 
-async def test_missing_or_wrong_signature_gets_one_uniform_error(
+async def test_invalid_signature_and_unknown_partner_get_the_same_error(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     new, other = await create_partner(harness, balance="100"), await create_partner(harness)
@@ -239,7 +239,7 @@ async def test_webhook_of_a_suspended_partner_stores_nothing(
     assert await harness.services.database.fetchval("SELECT count(*) FROM transactions") == 0
 
 
-async def test_webhook_is_declined_if_the_receiver_cannot_accept_the_amount(
+async def test_webhook_is_declined_if_the_receiver_cannot_be_credited(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     new, customer = (

@@ -76,7 +76,7 @@ class PosDriver:
         return balance
 
     async def create_terminal(self, status: str = "active") -> str:
-        """Create a terminal of this merchant and return its id."""
+        """Create a terminal of this merchant and return its ID."""
         services, terminal_id = self.harness.services, self.harness.services.new_id()
         await services.database.execute(
             """INSERT INTO terminals (id, processor_id, name, status, created_at)

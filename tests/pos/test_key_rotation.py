@@ -1,4 +1,4 @@
-"""Idempotency keys belong to the owner of a signing key, so a retry survives a key rotation."""
+"""Idempotency keys are scoped to the owner of a signing key, so retries survive a rotation."""
 
 import asyncio
 from typing import Any
@@ -30,9 +30,9 @@ async def _delete_key(harness: Harness, key: HmacAuth) -> None:
 async def _downgrade_and_migrate(
     harness: Harness, paid: dict[HmacAuth, httpx2.Response], *, owner: HmacAuth | None
 ) -> None:
-    """Store each payment with request id `one` in the scope of its key, as earlier releases did.
+    """Scope each payment to its key, with request ID `one`, as earlier releases did.
 
-    `owner` is the key whose id remains the owner's scope after the migration.
+    `owner` is the key whose ID remains the owner's scope after the migration.
     """
     async with harness.services.database.transaction() as tx:
         await tx.execute("SET LOCAL session_replication_role = replica")
@@ -108,7 +108,7 @@ async def test_concurrent_retries_under_two_keys_pay_once(
 
 @pytest.mark.parametrize("key_owner", ["processor", "terminal"])
 @pytest.mark.parametrize("scope", ["owner", "former"])
-async def test_request_stored_under_its_key_replays_under_every_key_of_the_owner(
+async def test_request_scoped_to_a_key_replays_under_every_key_of_the_owner(
     harness: Harness, key_owner: str, scope: str
 ) -> None:
     pos = await PosDriver.create(harness)
@@ -131,7 +131,7 @@ async def test_request_stored_under_its_key_replays_under_every_key_of_the_owner
 async def _create_payments_with_same_id(
     harness: Harness, pos: PosDriver, amounts: tuple[str, str], owner: int
 ) -> dict[HmacAuth, httpx2.Response]:
-    """Create two payments with one request id; the previous release allowed one per key."""
+    """Create two payments with one request ID, which an earlier release allowed per key."""
     keys = [pos.merchant_auth, await harness.create_second_key(pos.merchant_auth)]
     paid = {key: await pos.pay(amount, auth=key) for key, amount in zip(keys, amounts, strict=True)}
     await _downgrade_and_migrate(harness, paid, owner=keys[owner])
@@ -171,7 +171,7 @@ async def test_request_id_shared_by_identical_payments_replays_the_keys_own_paym
 async def test_process_of_the_previous_release_does_not_pay_again(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """During a rolling upgrade a retry may reach a process that uses the key as scope."""
+    """During a rolling upgrade, a retry may reach a process that still scopes by key."""
     pos = await PosDriver.create(harness)
     first = await pos.pay()
     await _downgrade_and_migrate(harness, {pos.merchant_auth: first}, owner=pos.merchant_auth)
@@ -190,7 +190,7 @@ async def test_process_of_the_previous_release_does_not_pay_again(
 async def test_rotation_while_paying_pays_every_request_once(
     client: httpx2.AsyncClient, other_process_client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    """A client switches to the new key on 401 and retries requests with an unknown outcome."""
+    """The client uses the newest key and repeats each request, as after an unknown outcome."""
     await harness.disable_compliance_rules()
     pos = await PosDriver.create(harness)
     keys = [pos.merchant_auth]

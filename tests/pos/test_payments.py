@@ -47,7 +47,7 @@ async def test_payment_above_the_no_pin_limit_requires_a_pin(harness: Harness) -
     assert (await pos.pay("500.01", pin=PIN)).status_code == 200
 
 
-async def test_payments_without_pin_are_capped_at_five_times_the_limit_per_day(
+async def test_payments_without_pin_are_capped_at_five_times_the_no_pin_limit_per_day(
     harness: Harness,
 ) -> None:
     pos = await PosDriver.create(harness, balance="5000")
@@ -57,7 +57,7 @@ async def test_payments_without_pin_are_capped_at_five_times_the_limit_per_day(
     assert (await pos.pay("0.01", pin=PIN)).status_code == 200
 
 
-async def test_three_wrong_pins_lock_the_account(harness: Harness) -> None:
+async def test_three_wrong_pins_lock_the_pin(harness: Harness) -> None:
     pos = await PosDriver.create(harness)
     for remaining in (2, 1, 0):
         response = await pos.pay("10", pin=WRONG_PIN)

@@ -123,7 +123,7 @@ async def test_invalid_terminal_transition_is_rejected(
     assert (response.status_code, response.json()["code"]) == (409, "ALREADY_BLOCKED")
 
 
-async def test_another_processors_terminal_is_not_found(
+async def test_unknown_terminal_or_one_of_another_processor_is_not_found(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     terminals_url, admin = await _create_processor(harness), await harness.create_admin()

@@ -125,10 +125,10 @@ async def test_unknown_subscriber_is_not_found(
     assert (response.status_code, response.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
 
 
-async def test_transfer_to_a_restricted_subscriber_requires_an_otp(
+async def test_transfer_to_a_restricted_subscriber_requires_a_one_time_code(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    """A balance limit decline would reveal the subscriber's balance."""
+    """A decline for the maximum balance would reveal the subscriber's balance."""
     url, customer = (
         await _create_funded_processor(harness, "600000"),
         await harness.create_restricted_subscriber(),

@@ -1,6 +1,7 @@
-"""Places where a secret may appear, each with its reason.
+"""Responses, files and environments in which a secret may appear, each with a reason.
 
-Everything else is a leak. A test checks that every exception here is needed.
+A secret anywhere else is a leak. A test checks that the allowed responses are exactly those that
+return a secret.
 """
 
 from typing import Final

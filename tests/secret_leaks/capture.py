@@ -1,7 +1,7 @@
 """Recorder of all secrets and responses that pass through an HTTP client.
 
-It hooks the clients in one place, so new tests need not declare their secrets. Any value sent or
-returned under the name of a secret is a secret, and so is every credential.
+It patches the client classes, so tests need not declare their secrets. Every credential is a
+secret, and so is every value, sent or returned, of a field whose name denotes a secret.
 """
 
 import contextlib
@@ -51,7 +51,7 @@ class TrafficRecorder:
             self.record_secrets(msgspec.json.decode(request.content))
 
     def record_secrets(self, value: Any, endpoint_name: str = "") -> Any:
-        """Record all secrets in the value and return it without those allowed there."""
+        """Record all secrets in the value; return it without those that the endpoint may return."""
         if isinstance(value, list):
             return [self.record_secrets(item, endpoint_name) for item in value]
         if not isinstance(value, dict):
@@ -74,14 +74,14 @@ class TrafficRecorder:
         head = f"{name}: {response.status_code} {list(response.headers.items())}".encode()
         body = response.content
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
-            if response.is_success:  # in errors, field names are keys of messages
+            if response.is_success:  # in errors, field names map to messages
                 body = msgspec.json.encode(self.record_secrets(msgspec.json.decode(body), name))
         self.responses.append(head + b" " + body)
 
 
 @contextlib.contextmanager
 def record_traffic() -> Iterator[TrafficRecorder]:
-    """Record everything that any HTTP client sends inside the block."""
+    """Record the requests and unstreamed responses of all HTTP clients inside the block."""
     recorder = TrafficRecorder()
     send, send_sync = httpx2.AsyncClient.send, httpx2.Client.send
     encrypt = FlowClient.encrypt

@@ -1,4 +1,4 @@
-"""Fixtures for single-process tests: at the end, no secret may have leaked anywhere."""
+"""Fixtures for single-process tests, which fail at the end if a secret has leaked."""
 
 from collections.abc import AsyncIterator
 

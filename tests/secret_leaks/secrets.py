@@ -1,4 +1,4 @@
-"""Known secrets, and the forms in which each may leak."""
+"""The secrets of a test, and the encodings in which each may leak."""
 
 import base64
 import json
@@ -9,13 +9,13 @@ from urllib.parse import quote, quote_plus
 
 #: Matches standalone digits or short words, not parts of an ID, an amount, or a time.
 _STANDALONE_PATTERN = rb"(?<![0-9A-Za-z+_-])(?<![0-9]\.)(?:%b)(?![0-9A-Za-z_-])(?!\.[0-9])"
-#: Random codes may equal an amount in a table, which is a bare JSON number there.
+#: One-time codes are not matched as bare JSON numbers, which may be amounts in a table.
 _NOT_JSON_NUMBER = rb'(?<!":)'
 _PIN_DIGITS = 4
 _MIN_SECRET_LENGTH = 4
 #: Minimum length of secrets that are matched anywhere, not only as standalone words.
 _MIN_LONG_SECRET_LENGTH = 8
-#: Minimum length of secrets whose halves are also searched for, because logs truncate long values.
+#: Minimum length of secrets that are searched for by halves, because logs truncate long values.
 _MIN_HALVED_LENGTH = 32
 _CONTEXT_BYTES = 60
 
@@ -53,7 +53,7 @@ class SecretSet:
     def filter_by_suffix(self, word: str) -> "SecretSet":
         """Return the secrets whose kind ends with the word.
 
-        Messages to subscribers may contain codes, but never a PIN.
+        Messages to subscribers are searched only for PINs, because they may contain codes.
         """
         matching = SecretSet()
         for value, kind in (self._short | self._long).items():
@@ -62,7 +62,7 @@ class SecretSet:
         return matching
 
     def find_leaks(self, source: str, data: bytes, *, digits: bool = True) -> list[Leak]:
-        """Search data for all secrets; set `digits` to False for random bytes."""
+        """Search data for all secrets. If `digits` is False, skip short secrets (random bytes)."""
         spans = [
             (kind, start, start + len(needle))
             for needle, kind in self._encoded.items()

@@ -121,7 +121,7 @@ def _decode_text(value: bytes) -> bytes | None:
 
 
 def read_processes() -> Iterator[Source]:
-    """Read the command lines and environments of all child processes."""
+    """Read command lines of child processes and environments of services and PostgreSQL."""
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
             command_line, environ = process.cmdline(), process.environ()
@@ -138,7 +138,7 @@ def read_processes() -> Iterator[Source]:
 
 
 def read_files(folder: Path) -> Iterator[Source]:
-    """Read all files except PostgreSQL's data files, which are searched through SQL and its log."""
+    """Read all files except allowed files and PostgreSQL's data, which is read through SQL."""
     for path in sorted(folder.rglob("*")):
         relative_path = path.relative_to(folder)
         if path.is_file() and "pgdata" not in relative_path.parts:

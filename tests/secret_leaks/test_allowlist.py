@@ -1,4 +1,4 @@
-"""The allowed exceptions match exactly what the API shows."""
+"""The allowlist matches the API and the documented settings, and gives reasons."""
 
 from collections.abc import Iterator
 from pathlib import Path

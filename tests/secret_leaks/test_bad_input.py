@@ -1,7 +1,6 @@
-"""Secrets in the wrong place: errors name the field and never repeat the value.
+"""Misplaced secrets: responses, logs and tables never contain them.
 
-Nothing is logged or stored either. Generated from the endpoint declarations, so new endpoints are
-covered automatically.
+The endpoints come from the declarations, so new endpoints are covered automatically.
 """
 
 import base64
@@ -26,8 +25,8 @@ PASSWORD = "Tr0ub4dor@parrot-cage"
 
 @pytest.fixture(autouse=True)
 def _detect_leaks(leak_detector: LeakDetector, log_capture: LogCapture) -> Iterator[None]:
-    leak_detector.add_secret("a PIN in the wrong place", MISPLACED_PIN)
-    leak_detector.add_secret("a long one", MISPLACED_PIN * 2)
+    leak_detector.add_secret("a misplaced PIN", MISPLACED_PIN)
+    leak_detector.add_secret("a misplaced PIN written twice", MISPLACED_PIN * 2)
     yield
     assert log_capture.text, "no log output to search"
     leak_detector.add_source("logs", log_capture.text)
@@ -42,12 +41,12 @@ ENDPOINTS_WITH_SECRETS = [
 ]
 
 
-def build_wrong_values() -> list[Any]:
+def build_invalid_values() -> list[Any]:
     pin = MISPLACED_PIN
     return [int(pin), float(pin), [pin], {pin: pin}, {"pin": pin}, True]
 
 
-def build_wrong_texts() -> list[str]:
+def build_invalid_texts() -> list[str]:
     pin = MISPLACED_PIN
     return [pin * 2, pin * 2500, f" {pin}", f"{pin}\0", f"{pin}\u202e", f"pin: {pin}", f"+{pin}"]
 
@@ -83,11 +82,11 @@ async def test_misplaced_secret_in_the_body_is_not_leaked(
             return response
 
         for name in list_secret_fields(endpoint):
-            for value in build_wrong_values():
+            for value in build_invalid_values():
                 response = await send_body(msgspec.json.encode({name: value}))
                 assert response.status_code == 400, (path, value, response.text)
                 assert list(response.json()["details"]["fields"]) == [name], response.text
-            for text in build_wrong_texts():
+            for text in build_invalid_texts():
                 await send_body(msgspec.json.encode({name: text}))
             for body in build_broken_bodies(name):
                 await send_body(body)
@@ -145,7 +144,7 @@ async def test_credential_sent_in_place_of_another_is_not_leaked(
 async def test_password_sent_in_place_of_an_email_is_not_leaked(
     client: httpx2.AsyncClient, harness: Harness, leak_detector: LeakDetector
 ) -> None:
-    """Login emails are invalid, because valid ones are looked up and appear in the database log."""
+    """Login emails are invalid, because a valid email is looked up and so appears in the log."""
     for email in ("Tr0ub4dor", "a b", "1@", "@x"):
         body = {"email": email, "password": PASSWORD}
         assert (await client.post("/api/v1/admin/login", json=body)).status_code == 422

@@ -1,4 +1,4 @@
-"""Database failures during requests with secrets: logs and responses must not leak them."""
+"""Database failures during requests with secrets: no log or response contains the secrets."""
 
 import httpx2
 import pytest
@@ -20,7 +20,7 @@ FAILURE_SQL = {
 
 
 async def make_writes_fail(database: Database, failure: str) -> None:
-    """Make every later write fail."""
+    """Make every later insert and update fail."""
     await database.execute(
         f"""CREATE FUNCTION failing() RETURNS trigger LANGUAGE plpgsql AS
             $$ BEGIN {FAILURE_SQL[failure]}; RETURN NEW; END $$"""
@@ -96,7 +96,6 @@ async def test_failed_write_does_not_leak_secrets(
 
 
 async def test_database_connection_error_does_not_reveal_the_password() -> None:
-    """The startup error is a single line that does not repeat the URL."""
     for rest in ("127.0.0.1:1/x", "[::1/x", "host.invalid:99999/x", "127.0.0.1:1/x?sslmode=wrong"):
         with pytest.raises(StoreError) as raised:
             await migrate(f"postgresql://ada:{PASSWORD}@{rest}")

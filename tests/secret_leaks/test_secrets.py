@@ -1,4 +1,4 @@
-"""Tests of the leak detector: it finds a PIN, and only a PIN."""
+"""PIN matching of the leak detector: a PIN is found only as a standalone number."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Pages of the POS simulator and access to them."""
+"""POS simulator pages and access control."""
 
 import re
 from importlib.resources import files
@@ -38,7 +38,7 @@ async def test_role_that_cannot_create_keys_gets_403_with_the_allowed_roles(
         assert response.status_code == 403, path
 
 
-async def test_terminal_can_be_created_on_a_new_platform(ada: ConsoleClient) -> None:
+async def test_terminal_can_be_created_on_a_new_installation(ada: ConsoleClient) -> None:
     assert "No terminals yet" in await ada.get_page_text("/simulator/pos")
     await create_terminal(ada)
     page = await ada.get_page_text("/simulator/pos")
@@ -50,16 +50,16 @@ async def test_key_is_created_shown_once_and_deleted(ada: ConsoleClient, harness
     form = await create_terminal(ada)
     created = (await ada.post_form("/simulator/pos/keys", form)).json()
     assert created["hmac_secret"] not in await ada.get_page_text("/simulator/pos")
-    stored = f"/api/v1/processors/{form['processor_id']}/keys"
+    keys_url = f"/api/v1/processors/{form['processor_id']}/keys"
     admin = await harness.create_admin()
 
     async def list_key_ids() -> list[str]:
-        keys = (await harness.client.get(stored, auth=admin)).json()["data"]
+        keys = (await harness.client.get(keys_url, auth=admin)).json()["data"]
         return [key["api_key_id"] for key in keys]
 
     assert created["api_key_id"] in await list_key_ids()
-    deletion = form | {"api_key_id": created["api_key_id"]}
-    assert (await ada.post_form("/simulator/pos/keys/delete", deletion)).status_code == 200
+    delete_form = form | {"api_key_id": created["api_key_id"]}
+    assert (await ada.post_form("/simulator/pos/keys/delete", delete_form)).status_code == 200
     assert created["api_key_id"] not in await list_key_ids()
 
 
@@ -113,8 +113,8 @@ async def test_unusual_search_terms_cause_no_server_error(ada: ConsoleClient, se
 async def test_demo_pin_is_shown_in_development_only(
     console_clients: ConsoleClients, services: Services
 ) -> None:
-    output = "  # Aminata Kamara: phone +23225000001, card DEMO-000001, PIN 4826"
-    examples.save_examples(services.settings.data_dir, [output])
+    example_line = "  # Aminata Kamara: phone +23225000001, card DEMO-000001, PIN 4826"
+    examples.save_examples(services.settings.data_dir, [example_line])
     ada = await console_clients.create_signed_in("A")
     await create_terminal(ada)
     page = await ada.get_page_text("/simulator/pos")
@@ -125,7 +125,7 @@ async def test_demo_pin_is_shown_in_development_only(
     assert not pin.search(await ada.get_page_text("/simulator/pos"))
 
 
-def test_every_error_code_of_the_pos_endpoints_has_a_text() -> None:
+def test_every_error_code_of_the_pos_endpoints_has_a_message() -> None:
     script = (files("tapgate.simulators") / "assets" / "error-texts.js").read_text()
     described = set(re.findall(r"^  ([A-Z_]+): \"", script, re.MULTILINE))
     assert described <= {code.value for code in Code}

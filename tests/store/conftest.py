@@ -31,7 +31,7 @@ class TlsProxy(NamedTuple):
 
 @pytest.fixture
 async def tls_proxy(postgres: str, tmp_path: Path) -> AsyncIterator[TlsProxy]:
-    """Yield a TCP port that accepts TLS only, with a certificate for `localhost`."""
+    """Yield a TLS-only proxy with a certificate for `localhost`."""
     folder = tmp_path / "certificates"
     folder.mkdir()
     context, root = make_certificates(folder)
@@ -55,7 +55,7 @@ async def other_empty_database_url(empty_database_url: str) -> AsyncIterator[str
 
 
 def make_reachable(folder: Path) -> None:
-    """Let other system users traverse a test's folders: temporary folders are private."""
+    """Let other system users traverse the parents of a folder, up to the temporary folder."""
     for parent in folder.parents:
         if parent == Path(tempfile.gettempdir()):
             return

@@ -1,4 +1,4 @@
-"""TCP proxy for a PostgreSQL server that only has a Unix socket, plain or TLS-only."""
+"""TCP proxy, plain or TLS-only, for a PostgreSQL server that has only a Unix socket."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ _NO_ENCRYPTION_ERROR = (
 )
 _CHUNK_BYTES = 1 << 16
 
-#: Receives the bytes sent by the server; True closes the connection instead of forwarding them.
+#: Called with bytes from the server. If it returns True, the proxy drops them and disconnects.
 ForwardHook = Callable[[bytes], Awaitable[bool]]
 
 
@@ -30,7 +30,7 @@ async def run_proxy(
 ) -> AsyncIterator[int]:
     """Run the proxy and yield its port.
 
-    With TLS, a client that does not request it is rejected with PostgreSQL's error.
+    With `tls`, a client that does not request TLS gets PostgreSQL's error.
     """
     folder = parse_url(url).hosts[0][0]
     loop, tasks = asyncio.get_running_loop(), set[asyncio.Task[None]]()
@@ -92,7 +92,7 @@ async def _pump(
 
 
 def make_certificates(folder: Path) -> tuple[ssl.SSLContext, Path]:
-    """Return a server context for `localhost` and the path of the CA certificate."""
+    """Create certificates; return a server context for `localhost` and the CA's path."""
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     authority = _build_certificate("authority", authority_key, "authority", authority_key)
     certificate = _build_certificate("localhost", key, "authority", authority_key)

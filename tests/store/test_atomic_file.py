@@ -39,7 +39,7 @@ def test_file_created_by_another_process_is_not_replaced(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_missing_folder_is_reported_in_one_line(tmp_path: Path) -> None:
+def test_missing_folder_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "backup"
     with (
         pytest.raises(StoreError, match="cannot be written: No such file"),

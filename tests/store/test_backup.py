@@ -57,7 +57,7 @@ def list_files(folder: Path) -> list[str]:
 
 
 def dump_schema(url: str) -> str:
-    """Return the schema without parentheses: a restored condition has fewer of them."""
+    """Return the schema without parentheses, because restored expressions may have fewer."""
     command = [PROGRAMS_DIR / "pg_dump", "--schema-only", "--no-owner", "--restrict-key=same"]
     result = subprocess.run([*command, url], check=True, capture_output=True, text=True)
     return result.stdout.replace("(", "").replace(")", "")
@@ -70,7 +70,7 @@ async def is_empty(url: str) -> bool:
     )
 
 
-async def test_restore_reproduces_the_whole_database(
+async def test_restore_reproduces_schema_rows_and_sequences(
     harness: Harness, database_url: str, empty_database_url: str, tmp_path: Path
 ) -> None:
     await harness.create_subscriber(balance="100.00")
@@ -88,7 +88,7 @@ async def test_restore_reproduces_the_whole_database(
     assert await migrate(empty_database_url) == []
 
 
-async def test_sessions_and_tokens_are_ended_after_a_restore(
+async def test_restore_ends_sessions_and_does_not_reuse_delivery_ids(
     harness: Harness, database_url: str, empty_database_url: str, tmp_path: Path
 ) -> None:
     await harness.create_admin()
@@ -97,8 +97,7 @@ async def test_sessions_and_tokens_are_ended_after_a_restore(
     await restore_backup(empty_database_url, tmp_path / "backup")
     assert await fetch_rows(empty_database_url, "SELECT FROM sessions WHERE ended_at IS NULL") == []
     assert await fetch_rows(empty_database_url, "SELECT FROM refresh_tokens") == []
-    # Receivers know delivery ids: an id issued after the backup must not be reused for another
-    # delivery.
+    # Receivers deduplicate by delivery ID, so an ID issued after the backup must not be reused.
     [(number,)] = await fetch_rows(empty_database_url, "SELECT nextval('deliveries_id_seq')")
     assert isinstance(number, int)
     assert number > before
@@ -228,7 +227,7 @@ async def test_commit_is_recognized_when_its_response_is_lost(
 async def test_restore_cannot_be_canceled_after_the_commit(
     database_url: str, empty_database_url: str, tmp_path: Path
 ) -> None:
-    """Otherwise an interrupted restore would report that nothing was restored."""
+    """Otherwise the canceled restore would report that nothing was restored."""
     await save_backup(database_url, tmp_path / "backup")
     committed = asyncio.Event()
 
@@ -248,7 +247,7 @@ async def test_restore_cannot_be_canceled_after_the_commit(
 
 
 async def wait_until_idle(url: str) -> None:
-    """Wait until PostgreSQL has noticed that the clients disconnected."""
+    """Wait until PostgreSQL has ended all other sessions of the database."""
     while await fetch_rows(
         url,
         """SELECT FROM pg_stat_activity
@@ -289,12 +288,12 @@ async def test_database_with_another_secret_key_is_not_backed_up(
     assert list_files(tmp_path) == []
 
 
-async def test_losing_the_server_during_backup_or_restore_is_reported_in_one_line(
+async def test_terminated_session_fails_the_backup_or_restore_and_leaves_nothing(
     postgres: str, database_url: str, empty_database_url: str, tmp_path: Path
 ) -> None:
-    """Terminate the sessions during the backup and during the restore.
+    """One session is terminated during the backup and one during the restore.
 
-    Each session is blocked on a lock first, since it might otherwise finish before it is found.
+    Each session first waits for a lock, because it could otherwise end before it is terminated.
     """
     await save_backup(database_url, tmp_path / "backup")
 

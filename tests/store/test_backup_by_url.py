@@ -26,7 +26,7 @@ PASSWORD = "p@ss:w/rd %&'\\"
 
 @pytest.fixture
 async def password_url(data_dir: Path) -> AsyncIterator[str]:
-    """Yield the URL of a TCP server for a role that owns a database, without other privileges."""
+    """Yield a URL with the password of a role that owns only the databases `one` and `two`."""
     server = EmbeddedPostgres(data_dir)
     quoted = PASSWORD.replace("'", "''")
     try:
@@ -108,7 +108,7 @@ async def test_backup_and_restore_in_another_schema(
     other_empty_database_url: str,
     tmp_path: Path,
 ) -> None:
-    """Back up and restore in both directions: neither the file nor the code names the schema."""
+    """Restore from `public` into another schema and back: a backup fits any schema."""
     other = f"{empty_database_url}&options=-c%20search_path%3D%22My%5C%20shop%22"
     await fetch_rows(empty_database_url, 'CREATE SCHEMA "My shop"')
     if configured_by == "database":
@@ -127,7 +127,7 @@ async def test_backup_and_restore_in_another_schema(
     assert dump_schema(other_empty_database_url) == dump_schema(database_url)
 
 
-async def test_missing_schema_is_reported_in_one_line(
+async def test_missing_schema_is_reported(
     database_url: str, empty_database_url: str, tmp_path: Path
 ) -> None:
     await save_backup(database_url, tmp_path / "backup")

@@ -1,4 +1,4 @@
-"""Backup file stream: memory is bounded, and unreadable input is reported in one line."""
+"""Backup file stream: memory is bounded, and unreadable input is rejected."""
 
 import io
 import os
@@ -85,7 +85,7 @@ async def test_complete_stream_is_read() -> None:
         ),
     ],
 )
-async def test_unreadable_stream_is_reported_in_one_line(stream: bytes, error: str) -> None:
+async def test_unreadable_stream_is_rejected(stream: bytes, error: str) -> None:
     with pytest.raises(StoreError, match=error):
         await read_contents(stream)
 
@@ -97,10 +97,10 @@ def test_oversized_manifest_is_not_written() -> None:
 
 
 @pytest.mark.parametrize("chunk", [lambda: os.urandom(1 << 20), lambda: bytes(1 << 20)])
-async def test_memory_does_not_grow_with_the_database(
+async def test_memory_stays_bounded_while_a_long_stream_is_written_and_read(
     chunk: Callable[[], bytes], tmp_path: Path
 ) -> None:
-    """Memory stays bounded even when a short file decompresses to a long stream."""
+    """Covers content that does not compress, and a short file that expands to a long stream."""
     chunk_count = 40
     tracemalloc.start()
     try:

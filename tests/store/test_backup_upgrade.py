@@ -1,4 +1,4 @@
-"""Backups of older schemas: all rows of all tables are restored and can then be migrated."""
+"""Backups of older schemas can be restored and migrated without losing rows."""
 
 import io
 from pathlib import Path
@@ -21,7 +21,7 @@ from tapgate.store.backup_file import BackupReader
 from tapgate.store.migrate import migrate
 from tapgate.vault import Vault
 
-#: A restore ends the sessions, codes and links in these tables.
+#: A restore changes or deletes rows of these tables to end sessions, codes and links.
 _CLEARED_TABLES = {
     "public.sessions",
     "public.refresh_tokens",

@@ -1,4 +1,4 @@
-"""Loss of the connection to PostgreSQL in all its forms, and recovery."""
+"""Database access: transactions, errors, lost connections, timeouts and recovery."""
 
 import asyncio
 import os
@@ -40,7 +40,7 @@ async def test_statement_errors_are_raised_unchanged(database: Database) -> None
     assert await database.fetchval("SELECT 1") == 1
 
 
-async def test_terminated_session_is_503_and_the_next_one_works(database: Database) -> None:
+async def test_terminated_session_is_503_and_the_next_query_works(database: Database) -> None:
     with pytest.raises(ApiError) as raised:
         async with database.transaction() as tx:
             await tx.execute("INSERT INTO installation VALUES ('a', '1')")
@@ -122,8 +122,7 @@ class TestOutage:
     async def test_unresponsive_server_is_503_after_the_timeout(
         self, server: EmbeddedPostgres, isolated_database: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # The first query must succeed on a busy machine too, so the timeout starts out at a few
-        # seconds.
+        # Long enough for the first query to succeed on a busy machine.
         monkeypatch.setattr(database_module, "DATABASE_TIMEOUT_SECONDS", 4.0)
         database = await Database.connect(server.url)
         async with database.transaction() as tx:

@@ -1,4 +1,4 @@
-"""Embedded PostgreSQL: starts after any kind of shutdown, and only its owner can use it."""
+"""Embedded PostgreSQL: recovers from any shutdown, and only its owner can access its files."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ from tapgate.store import server_user as server_user_module
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.server_user import ServerUser, resolve_server_user
 
-#: Another process that owns a server: prints the server's URL, then waits.
+#: Program that starts a server, prints the server's URL and waits.
 _OWNER_SCRIPT = """
 import sys, time
 from pathlib import Path
@@ -174,7 +174,7 @@ async def test_unfinished_cluster_is_recreated_even_under_a_long_unusual_path(
     assert get_mode(socket_folder) is None
 
 
-async def test_folder_name_may_contain_spaces_and_percent_signs(
+async def test_data_folder_name_may_contain_spaces_and_percent_signs(
     public_tmp_path: Path, cluster: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy_data_dir(cluster, public_tmp_path / "a b%20é")
@@ -210,7 +210,7 @@ def test_startup_failure_is_reported_in_one_line(server: EmbeddedPostgres) -> No
     server.start()
 
 
-def test_folder_that_cannot_be_created_is_reported_in_one_line(public_tmp_path: Path) -> None:
+def test_data_folder_that_cannot_be_created_is_reported(public_tmp_path: Path) -> None:
     (public_tmp_path / "file").touch()
     with pytest.raises(StoreError, match="PostgreSQL cannot be started"):
         EmbeddedPostgres(public_tmp_path / "file" / "data").start()
@@ -241,7 +241,7 @@ async def test_root_starts_the_server_below_a_private_folder_without_changing_it
 
 @pytest.fixture
 def private_installation(public_tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Install PostgreSQL's programs in a folder that only root can read."""
+    """Install PostgreSQL's programs in a folder that only root can access, and yield it."""
     installed = public_tmp_path / "installed"
     installed.mkdir(mode=0o700)
     site_packages = embedded.PROGRAMS_DIR.parents[2]
@@ -284,7 +284,7 @@ def public_folder() -> Iterator[Path]:
 
 
 def install_program(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Install a single PostgreSQL program."""
+    """Install a stub of the program `postgres` and return its folder."""
     programs = folder / "package" / "pginstall18" / "bin"
     programs.mkdir(parents=True)
     (programs / "postgres").write_text("#!/bin/sh\n")
@@ -335,7 +335,7 @@ def test_programs_symlinked_from_a_public_folder_are_used_directly(
 
 
 @needs_root
-def test_inaccessible_program_copies_are_reported_in_one_line(
+def test_inaccessible_program_copies_are_reported(
     public_tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedded, "PROGRAM_COPIES_DIR", public_tmp_path / "copies")

@@ -1,4 +1,4 @@
-"""A retry after the upgrade replays a request that the previous release stored under its key."""
+"""A retry after an upgrade replays a request that an older release scoped to a signing key."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,7 +30,7 @@ from tapgate.vault import Vault
 PAY_URL = "/api/v1/pos/payment"
 PAYMENT_ID = 1004
 BODY: dict[str, Any] = {"request_id": "pos-1", "card_serial": "CARD-1", "amount": "200.00"}
-#: Key id -> secret. 731 is a terminal's current key, 732 its deleted predecessor.
+#: Key ID -> secret. 731 is the current key of a terminal, 732 its deleted predecessor.
 SECRETS = {731: "current", 732: "deleted"}
 
 
@@ -38,7 +38,7 @@ SECRETS = {731: "current", 732: "deleted"}
 async def upgraded_database_url(
     request: pytest.FixtureRequest, empty_database_url: str, tmp_path: Path
 ) -> str:
-    """Migrate a database with a payment stored under one of the terminal's keys."""
+    """Migrate a database whose payment is scoped to one of the terminal's keys."""
     before = [name for name in _MIGRATION_NAMES if name < "0028"]
     for name in before:
         await migrate(empty_database_url, copy_migrations_up_to(name, tmp_path))

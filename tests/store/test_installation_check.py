@@ -7,7 +7,9 @@ from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
 
 
-async def test_first_start_fixes_the_secret_key_and_currency(database: Database) -> None:
+async def test_later_starts_require_the_secret_key_and_currency_of_the_first_start(
+    database: Database,
+) -> None:
     await asyncio.gather(
         *(check_installation(database, secret_fingerprint="a", currency="SLE") for _ in range(4))
     )

@@ -1,4 +1,4 @@
-"""Backups of the first format can be restored, and nothing written into one is executed."""
+"""Legacy backups can be restored, and their contents are never executed."""
 
 import asyncio
 import hashlib
@@ -28,7 +28,7 @@ async def restore_backup(url: str, path: Path) -> list[str]:
 
 
 def alter_manifest(path: Path, alter: Callable[[dict[str, Any]], object]) -> Path:
-    """Write the fixture with an altered manifest and a matching checksum."""
+    """Write the legacy backup with an altered manifest and a matching checksum."""
     archive, manifest, _, _ = LEGACY_BACKUP.read_bytes().rsplit(b"\n", 3)
     content = msgspec.json.decode(manifest)
     alter(content)
@@ -73,7 +73,7 @@ async def test_manifest_cannot_run_a_program(
 
 
 @pytest.mark.parametrize("field", ["figures", "currency", "secret_fingerprint"])
-async def test_manifest_text_is_only_compared(
+async def test_manifest_text_is_compared_and_never_executed(
     field: str, empty_database_url: str, tmp_path: Path
 ) -> None:
     marker = tmp_path / "executed"
@@ -91,7 +91,7 @@ async def test_manifest_text_is_only_compared(
 
 @pytest.fixture
 def set_archive_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Replace the script that an archive expands to."""
+    """Return a function that sets the script to which `pg_restore` expands any archive."""
 
     def write(text: str) -> None:
         (tmp_path / "script").write_text(text)
@@ -124,7 +124,7 @@ def set_archive_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Calla
         ("x" * 3_000_000, "cannot be read"),
     ],
 )
-async def test_script_is_treated_as_data(
+async def test_archive_script_is_parsed_and_never_executed(
     text: str,
     error: str,
     set_archive_script: Callable[[str], None],

@@ -1,4 +1,4 @@
-"""Migrations: each runs once, in order and atomically, and a mismatch is reported in one line."""
+"""Migrations run once, in order and atomically; mismatches with the database are rejected."""
 
 import asyncio
 from pathlib import Path

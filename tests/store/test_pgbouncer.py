@@ -93,7 +93,7 @@ async def test_session_mode_supports_settings_signals_and_migrations(
             await other_signals.start()
             async with database.transaction() as tx:
                 ticket = await signals.publish(tx, "keys", "changed")
-            # Returns early only if both listeners acknowledge under the process id they registered.
+            # Ends before the timeout only if both listeners acknowledge with their registered IDs.
             await asyncio.wait_for(signals._collect_acks(ticket), 30)
             assert received == ["changed"]
             for name, value in [
@@ -111,7 +111,7 @@ async def test_session_mode_supports_settings_signals_and_migrations(
 async def test_session_mode_works_with_a_pool_of_one_connection(
     database_url: str, public_tmp_path: Path
 ) -> None:
-    """The second connection of the pool mode check has to wait, which is not a reason to fail."""
+    """The pool mode check must not fail because its second connection has to wait."""
     async with run_pgbouncer(database_url, public_tmp_path, "session", default_pool_size=1) as url:
         connection = await open_connection(url, timeout=30)
         try:

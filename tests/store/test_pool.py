@@ -1,4 +1,4 @@
-"""Connection pool, tested with fake connections and against a simple model."""
+"""Connection pool, tested with fake connections and random sequences of operations."""
 
 import asyncio
 from typing import Any
@@ -33,7 +33,7 @@ class FakeConnection:
 
 
 class FakeServer:
-    """Opens fake connections and counts the open ones."""
+    """Opens fake connections and fails if more than `POOL_SIZE` are open."""
 
     def __init__(self) -> None:
         self.connections: list[FakeConnection] = []
@@ -98,7 +98,7 @@ async def test_broken_connection_is_replaced_for_a_waiting_task(
     assert fake_server.open_count == POOL_SIZE
 
 
-async def test_connection_handed_to_a_canceled_task_returns_to_the_pool(pool: Pool) -> None:
+async def test_connection_assigned_to_a_canceled_task_returns_to_the_pool(pool: Pool) -> None:
     held = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
     waiting = asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS))
     await asyncio.sleep(0)

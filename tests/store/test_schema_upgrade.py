@@ -1,6 +1,6 @@
 """Upgrades from every earlier schema, with rows in all tables, to the current schema.
 
-For each migration, `upgrade/` has sample rows of the tables it added, in their form at that time.
+`upgrade/` has sample rows for the tables that each migration adds, in the schema as of then.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _sequence = itertools.count(1)
 _TABLES_GAINING_ROWS = frozenset({"public.compliance_rules", "public.installation"})
 _HOLDERS_CLAIM = "every wallet, float, settlement and clearing account has a holder"
 
-#: Another process that migrates a database.
+#: Program that migrates a database.
 _MIGRATE_SCRIPT = """
 import asyncio, sys
 from tapgate.store.migrate import migrate
@@ -47,14 +47,14 @@ asyncio.run(migrate(sys.argv[1]))
 
 @pytest.fixture
 async def first_schema_url(empty_database_url: str, tmp_path: Path) -> str:
-    """Return a database with only the first migration and rows in all its tables."""
+    """Return the URL of a database with only the first migration and rows in all its tables."""
     await migrate(empty_database_url, copy_migrations_up_to(_MIGRATION_NAMES[0], tmp_path))
     await insert_sample_rows(empty_database_url, _MIGRATION_NAMES[0])
     return empty_database_url
 
 
 def copy_migrations_up_to(name: str, folder: Path) -> Path:
-    """Return a folder with the migrations up to this one."""
+    """Return a folder with the migrations up to and including `name`."""
     copy = folder / f"up_to_{name}"
     copy.mkdir()
     for migration_name in _MIGRATION_NAMES[: _MIGRATION_NAMES.index(name) + 1]:
@@ -84,7 +84,7 @@ async def insert_sample_rows(url: str, name: str) -> None:
 
 
 async def list_columns(url: str) -> dict[str, str]:
-    """Return each table's columns."""
+    """Return the comma-separated column names of each table."""
     rows = await fetch_rows(
         url,
         """SELECT format('%I.%I', table_schema, table_name),
@@ -96,7 +96,7 @@ async def list_columns(url: str) -> dict[str, str]:
 
 
 async def dump_rows(url: str, columns: dict[str, str]) -> dict[str, list[str]]:
-    """Return all rows of these columns, in an order independent of their physical position."""
+    """Return the rows of each table as text, sorted, with only the given columns."""
     connection = await asyncpg.connect(url)
     try:
         return {
@@ -112,7 +112,7 @@ async def dump_rows(url: str, columns: dict[str, str]) -> dict[str, list[str]]:
 async def require_rows_kept(
     url: str, columns: dict[str, str], before: dict[str, list[str]]
 ) -> None:
-    """Require that no row was lost or changed."""
+    """Require that no row was lost or changed, nor added to a table that gains no rows."""
     for table, rows in (await dump_rows(url, columns)).items():
         if table in _TABLES_GAINING_ROWS:
             assert set(before[table]) <= set(rows)
@@ -123,7 +123,7 @@ async def require_rows_kept(
 async def copy_database(postgres: str, original: str) -> str:
     """Copy a database.
 
-    The copy is not dropped: that would take longer than the test, and the server is discarded.
+    The copy is not dropped, because dropping it is slow and the server is discarded anyway.
     """
     copy = f"upgrading_{next(_sequence)}"
     connection = await asyncpg.connect(postgres)
@@ -152,7 +152,7 @@ async def verify_ledger(url: str) -> Proof:
 async def test_upgrade_from_every_migration_keeps_rows_and_matches_a_new_schema(
     empty_database_url: str, postgres: str, database_url: str, tmp_path: Path
 ) -> None:
-    """Each table gets rows as soon as it exists, and they must survive every later migration."""
+    """Each table gets rows as soon as it exists; all later migrations must keep these rows."""
     new = dump_schema(database_url)
     for name in _MIGRATION_NAMES:
         assert await migrate(empty_database_url, copy_migrations_up_to(name, tmp_path)) == [name]
@@ -241,7 +241,7 @@ async def pay_from_migrated_balance(url: str, folder: Path) -> None:
                 auth=await harness.create_api_key("payments:write"),
             )
     assert paid.status_code == 200, paid.text
-    assert paid.json()["sender_new_balance"] == "0.00 SLE"  # the rest is under review
+    assert paid.json()["sender_new_balance"] == "0.00 SLE"  # the remaining balance is held
 
 
 def build_settings(url: str, folder: Path) -> Settings:
@@ -254,7 +254,7 @@ def build_settings(url: str, folder: Path) -> Settings:
     )
 
 
-async def test_upgrade_ends_statement_links_of_restricted_subscribers(
+async def test_upgrade_deletes_statement_links_of_restricted_subscribers(
     empty_database_url: str, tmp_path: Path
 ) -> None:
     name = "0027_ended_statement_links.sql"

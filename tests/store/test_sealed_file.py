@@ -72,7 +72,7 @@ def get_chunk(data: bytes, number: int) -> bytes:
         lambda data: data + get_chunk(data, 0),
         lambda data: (
             data[:HEADER_BYTES] + data[HEADER_BYTES + SEALED_CHUNK_BYTES :]
-        ),  # without the first
+        ),  # without the first chunk
         lambda data: (
             data[:HEADER_BYTES]
             + get_chunk(data, 1)

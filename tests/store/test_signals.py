@@ -1,4 +1,4 @@
-"""Signals: all listeners have a change once it is acknowledged, even after lost connections."""
+"""Signals: an acknowledged change has reached all listeners, even after lost connections."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ from tapgate.store.signals import Signals
 
 _LISTENER_CONDITION = "application_name = 'tapgate listener'"
 
-#: Another process: prints each payload it receives on a line.
+#: Program that prints each payload that it receives on a line.
 _OTHER_PROCESS_SCRIPT = """
 import asyncio, sys
 from tapgate.store.signals import Signals
@@ -27,7 +27,7 @@ async def main():
     signals = Signals(sys.argv[1])
     signals.subscribe("keys", lambda payload: print(payload, flush=True))
     await signals.start()
-    while not signals.is_listening:  # it reconnects automatically
+    while not signals.is_listening:  # `start` returns even if connecting failed, and retries
         await asyncio.sleep(0.01)
     print("listening", flush=True)
     await asyncio.sleep(60)
@@ -138,7 +138,7 @@ async def test_lost_connection_is_detected_and_reopened(
     await terminate_connections(database)
     await wait_until(lambda: not other_signals.is_listening)
     await wait_until(lambda: other_signals.is_listening and signals.is_listening)
-    assert listening_states == [False]  # caches are cleared before they are used again
+    assert listening_states == [False]  # so caches are cleared before they are used again
     await publish_change(database, signals, "afterwards")
     assert received == ["afterwards"]
 
@@ -153,7 +153,7 @@ async def test_acknowledgment_survives_a_connection_lost_while_waiting(
     await wait_until(lambda: signals.is_listening and other_signals.is_listening)
     received: list[str] = []
     other_signals.subscribe("keys", received.append)
-    async with asyncio.timeout(60):  # the last termination may not have been noticed yet
+    async with asyncio.timeout(60):  # the last termination may not have been detected yet
         for number in itertools.count():
             await publish_change(database, signals, f"afterwards {number}")
             if received:
@@ -164,7 +164,7 @@ async def test_acknowledgment_survives_a_connection_lost_while_waiting(
 async def test_stopping_during_acknowledgment_raises_no_unhandled_exception(
     database: Database, database_url: str
 ) -> None:
-    """The waiting task and the connection are gone, so the query's failure has no recipient."""
+    """The query fails after its waiting task and its connection have ended."""
     gc.collect()  # exceptions of earlier tests must not count here
     unhandled: list[object] = []
     loop = asyncio.get_running_loop()
@@ -189,7 +189,7 @@ async def test_stopping_during_acknowledgment_raises_no_unhandled_exception(
     assert unhandled == []
 
 
-async def test_changes_reach_other_processes_and_do_not_wait_for_hung_or_dead_ones(
+async def test_change_reaches_other_processes_and_waits_only_briefly_for_hung_or_dead_ones(
     database: Database, database_url: str, signals: Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = await asyncio.create_subprocess_exec(

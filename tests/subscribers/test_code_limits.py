@@ -79,14 +79,16 @@ async def test_rate_limited_request_leaves_the_pending_code_valid(
     assert confirmed.status_code == 200
 
 
-async def test_failed_request_does_not_count(harness: Harness, record: dict[str, Any]) -> None:
+async def test_forbidden_request_does_not_count_toward_the_limit(
+    harness: Harness, record: dict[str, Any]
+) -> None:
     key = await harness.create_api_key("subscribers:write")
     rejected = await harness.client.post(f"{URL}/{record['id']}/reset-pin", auth=key)
     assert rejected.status_code == 403
     assert (await request_code(harness, record, "reset-pin")).status_code == 200
 
 
-async def test_expired_rows_are_purged(harness: Harness, database: Database) -> None:
+async def test_reserving_a_code_purges_expired_rows(harness: Harness, database: Database) -> None:
     now = harness.services.clock()
     for number in range(15):
         async with database.transaction() as tx:
@@ -98,7 +100,7 @@ async def test_expired_rows_are_purged(harness: Harness, database: Database) -> 
         assert await database.fetchval("SELECT count(*) FROM one_time_code_sends") == remaining
 
 
-async def test_clock_set_back_by_hours_does_not_lock_a_number_out(
+async def test_clock_set_back_two_hours_does_not_delay_the_next_code(
     harness: Harness, database: Database
 ) -> None:
     for hours in (0, -2):

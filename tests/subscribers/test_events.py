@@ -14,7 +14,7 @@ async def list_events(harness: Harness) -> list[tuple[str, Any]]:
     return [(row["type"], row["data"]) for row in rows]
 
 
-async def test_subscriber_changes_are_published(
+async def test_registration_blocks_unblocks_and_kyc_changes_are_published(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     await harness.services.database.execute(

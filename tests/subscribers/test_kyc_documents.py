@@ -1,4 +1,4 @@
-"""KYC documents: images are re-encoded, stored encrypted, and readable by few roles."""
+"""KYC documents: images are validated, re-encoded, stored encrypted, and access is limited."""
 
 import asyncio
 import base64
@@ -47,7 +47,7 @@ PNG = encode_image(build_image())
 
 
 def build_png_chunk(kind: bytes, data: bytes) -> bytes:
-    """Return one PNG chunk."""
+    """Return a PNG chunk with its length and checksum."""
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
@@ -237,7 +237,7 @@ async def test_scan_markers_inside_a_comment_are_not_counted(harness: Harness) -
 
 
 def build_jpeg_with_scans(times: int) -> bytes:
-    """Return a progressive JPEG whose last scan is repeated."""
+    """Return a progressive JPEG whose last scan occurs `times` times."""
     content = encode_image(build_image(), "JPEG", progressive=True)
     scan = content.rindex(b"\xff\xda")
     return content[:scan] + content[scan:-2] * times + content[-2:]
@@ -259,7 +259,7 @@ async def test_jpeg_with_padding_instead_of_scan_data_is_rejected(harness: Harne
 
 
 def test_counting_scans_takes_time_linear_in_the_padding() -> None:
-    """Measured in thread CPU time, which other load on the machine does not affect."""
+    """Measured in CPU time of the thread, which excludes the work of other threads."""
 
     def measure_seconds(length: int) -> float:
         content, started = build_padded_image(length), time.thread_time()
@@ -414,7 +414,7 @@ async def test_decoding_a_large_image_does_not_block_the_event_loop(
     assert loop_turns > 10
 
 
-async def test_new_document_resets_the_kyc_status_and_publishes_only_changes(
+async def test_new_document_sets_the_kyc_status_to_pending_and_publishes_only_changes(
     harness: Harness,
 ) -> None:
     record, admin = await harness.create_subscriber(), await harness.create_admin("C")

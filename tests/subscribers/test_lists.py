@@ -80,7 +80,9 @@ async def test_unencoded_plus_in_a_phone_number_is_accepted(
     assert response.json()["data"] == [record]
 
 
-async def test_invalid_filter_is_named(client: httpx2.AsyncClient, harness: Harness) -> None:
+async def test_invalid_query_parameter_is_named(
+    client: httpx2.AsyncClient, harness: Harness
+) -> None:
     for query, field in (
         ("limit=0", "limit"),
         ("limit=101", "limit"),

@@ -63,7 +63,7 @@ async def test_three_consecutive_wrong_pins_lock_the_pin(harness: Harness) -> No
     assert subscriber.json()["pin_locked_until"] is not None
 
 
-async def test_correct_pin_resets_the_count(harness: Harness) -> None:
+async def test_correct_pin_resets_the_failure_count(harness: Harness) -> None:
     record = await harness.create_subscriber()
     for _ in range(2):
         await verify_pin(harness, record, WRONG_PIN)
@@ -82,7 +82,7 @@ async def test_pin_lock_expires_after_thirty_minutes(harness: Harness) -> None:
     assert subscriber.json()["pin_locked_until"] is None
 
 
-async def test_expired_lock_is_not_shown(harness: Harness) -> None:
+async def test_expired_pin_lock_is_not_in_the_record(harness: Harness) -> None:
     record = await harness.create_subscriber()
     await lock_pin(harness, record)
     harness.advance_clock(minutes=31)

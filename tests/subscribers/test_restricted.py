@@ -1,4 +1,4 @@
-"""Restricted subscribers: API keys never have access, admins only after verifying a code."""
+"""Restricted subscribers: API keys have no access and admins need a code, except to block."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tapgate.subscribers.model import DisclosedSubscriber, SubscriberRecord
 
 URL = "/api/v1/subscribers"
 
-#: Every route except block that returns or changes the record.
+#: The routes, except block, that an API key may use for an unrestricted subscriber.
 RESTRICTED_ROUTES: list[tuple[str, str, Any]] = [
     ("GET", "", None),
     ("PUT", "", {"first_name": "Eve"}),
@@ -20,7 +20,7 @@ RESTRICTED_ROUTES: list[tuple[str, str, Any]] = [
     ("POST", "/verify-pin", {"pin": PIN}),
     ("POST", "/change-pin", {"old_pin": PIN, "new_pin": "5927"}),
 ]
-#: Adds the routes that are not available to API keys.
+#: Routes that an admin may use only for an unrestricted subscriber or with a code.
 ROUTES_CLOSED_TO_ADMINS: list[tuple[str, str, Any]] = [
     *RESTRICTED_ROUTES,
     ("POST", "/close", {"reason": "r"}),
@@ -73,7 +73,9 @@ async def test_restricted_subscriber_is_forbidden_to_admins_without_a_code(
     assert response.json() == record
 
 
-async def test_restricted_subscriber_is_listed_only_for_services(harness: Harness) -> None:
+async def test_restricted_subscriber_is_listed_without_a_code_only_for_services(
+    harness: Harness,
+) -> None:
     restricted = await harness.create_restricted_subscriber()
     record = await harness.create_subscriber()
     for caller in [
@@ -92,7 +94,7 @@ async def block_subscriber(harness: Harness, record: dict[str, Any], caller: Any
     return blocked
 
 
-async def test_block_works_without_a_code_and_discloses_nothing(harness: Harness) -> None:
+async def test_block_works_without_a_code_and_discloses_no_personal_data(harness: Harness) -> None:
     callers = [
         await harness.create_api_key("subscribers:write", "subscribers:read", "balance:read")
     ]
@@ -120,7 +122,9 @@ async def test_block_returns_the_full_record_after_a_verified_code(harness: Harn
     assert (await block_subscriber(harness, unrestricted, admin)).keys() == record.keys()
 
 
-async def test_update_that_restricts_discloses_nothing(harness: Harness) -> None:
+async def test_update_that_restricts_a_subscriber_discloses_no_personal_data(
+    harness: Harness,
+) -> None:
     record, admin = await harness.create_subscriber(), await harness.create_admin("C")
     url = f"{URL}/{record['id']}"
     response = await harness.client.put(url, json={"address": "1 Main St"}, auth=admin)

@@ -51,7 +51,7 @@ async def create_subscriber_in_status(harness: Harness, status: str) -> dict[str
         ("CLOSED", "close", "NOT_CLOSABLE"),
     ],
 )
-async def test_every_transition_from_every_status(
+async def test_transition_succeeds_or_conflicts_depending_on_the_status(
     harness: Harness, status: str, verb: str, result: str
 ) -> None:
     record = await create_subscriber_in_status(harness, status)

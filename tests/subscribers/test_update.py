@@ -138,7 +138,7 @@ async def test_invalid_field_is_named(client: httpx2.AsyncClient, harness: Harne
 
 
 @pytest.mark.parametrize("role", ["A", "C"])
-async def test_compliance_can_set_kyc_level_and_status(
+async def test_system_admins_and_compliance_can_set_kyc_level_and_status(
     client: httpx2.AsyncClient, harness: Harness, services: Services, role: str
 ) -> None:
     record = await harness.create_subscriber()

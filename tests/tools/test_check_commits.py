@@ -29,7 +29,7 @@ def check(folder: Path, *subjects: str) -> subprocess.CompletedProcess[str]:
     return run_check(folder, f"HEAD~{len(subjects)}")
 
 
-def test_correct_subjects_pass(tmp_path: Path) -> None:
+def test_well_formed_subjects_pass(tmp_path: Path) -> None:
     result = check(
         tmp_path,
         "ledger: Stop counting rejected payments",
@@ -52,7 +52,7 @@ def test_correct_subjects_pass(tmp_path: Path) -> None:
         ("ledger: Stop " + "c" * 60, "has 73 characters"),
     ],
 )
-def test_other_subjects_are_reported(tmp_path: Path, subject: str, problem: str) -> None:
+def test_malformed_subject_is_reported(tmp_path: Path, subject: str, problem: str) -> None:
     result = check(tmp_path, "ledger: Pass this one", subject)
     assert result.returncode == 1
     (line,) = result.stderr.splitlines()
@@ -60,14 +60,14 @@ def test_other_subjects_are_reported(tmp_path: Path, subject: str, problem: str)
     assert line.endswith(subject)
 
 
-def test_an_unknown_revision_is_an_error(tmp_path: Path) -> None:
+def test_unknown_revision_is_an_error(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
     result = run_check(tmp_path, "unknown")
     assert result.returncode == 1
     assert "Cannot list the commits since unknown" in result.stderr
 
 
-def test_a_clone_without_the_history_is_not_checked(tmp_path: Path) -> None:
+def test_clone_without_the_history_is_not_checked(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
     result = run_check(tmp_path)
     assert (result.returncode, result.stderr) == (0, "")

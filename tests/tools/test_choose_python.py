@@ -1,4 +1,4 @@
-"""Choice of a Python interpreter, tested with fake ones that report a given speed."""
+"""Choice of a Python interpreter, tested with fake interpreters that report a duration."""
 
 import os
 import subprocess

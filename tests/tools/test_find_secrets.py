@@ -1,4 +1,4 @@
-"""Secret scan of a project that contains a key."""
+"""Secret scan of a project, with and without the secret in the baseline."""
 
 import subprocess
 import sys
@@ -33,7 +33,7 @@ def test_key_in_a_file_is_reported_by_location_without_its_value(tmp_path: Path)
     assert KEY not in result.stdout + result.stderr
 
 
-def test_known_secret_may_move_within_its_file_only(tmp_path: Path) -> None:
+def test_secret_in_the_baseline_may_move_only_within_its_file(tmp_path: Path) -> None:
     create_project(tmp_path, notes=f"key {KEY}\n")
     subprocess.run([*SCAN_COMMAND, "--baseline", ".secrets.baseline"], cwd=tmp_path, check=True)
     (tmp_path / "notes").write_text(f"first line\nkey {KEY}\n")

@@ -1,4 +1,4 @@
-"""Account holders of every kind, and transactions between them."""
+"""Builders for transaction tests: agents, processors, partners, and their transactions."""
 
 import itertools
 from typing import Any
@@ -128,9 +128,10 @@ async def submit_refund(
 
 
 async def decide_review(harness: Harness, transaction_id: str, *, release: bool) -> None:
-    number = ids.decode(ids.TRANSACTION, transaction_id)
-    assert number is not None
-    await harness.services.ledger.submit(ReviewDecision(transaction_id=number, release=release))
+    internal_id = ids.decode(ids.TRANSACTION, transaction_id)
+    assert internal_id is not None
+    decision = ReviewDecision(transaction_id=internal_id, release=release)
+    await harness.services.ledger.submit(decision)
 
 
 async def set_kyc_level(harness: Harness, subscriber_id: str, level: int) -> None:

@@ -1,4 +1,4 @@
-"""A large transaction history, and the number of rows a query reads from it."""
+"""A large transaction history, and the number of rows that a query reads from it."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -19,7 +19,7 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
 async def insert_transactions(database: Database) -> None:
     """Insert transactions over one year, with one in a hundred subscribers restricted.
 
-    The tables are vacuumed, because autovacuum would do so and the planner's choice depends on it.
+    The tables are vacuumed, as autovacuum would do, because the query plans depend on it.
     """
     async with database.transaction() as tx:
         await tx.execute(
@@ -70,7 +70,7 @@ async def insert_transactions(database: Database) -> None:
 
 
 class QueryExplainer:
-    """Database stand-in that explains queries instead of returning rows.
+    """Fake database that explains queries instead of returning rows.
 
     Each query is planned once with a custom plan and once with a generic plan, as a prepared
     statement can be.

@@ -121,7 +121,7 @@ async def test_admins_see_every_transaction_with_restricted_ones_masked(
     assert [row["amount"] for row in listed] == [row["amount"] for row in unmasked]
     masked = {row["id"] for row in listed if row.get("masked")}
     assert masked_transactions.restricted_ids <= masked
-    # The remaining one is the subscriber's initial deposit.
+    # The remaining masked transaction is the subscriber's initial deposit.
     assert len(masked - masked_transactions.restricted_ids) == 1
     assert all("masked" not in row for row in listed if row["id"] not in masked)
 
@@ -153,7 +153,9 @@ async def test_masked_row_keeps_only_type_and_id_of_both_parties(
     assert rows[masked_transactions.declined]["failure_code"] == "INSUFFICIENT_FUNDS"
 
 
-async def test_verified_otp_unmasks_the_rows(masked_transactions: MaskedTransactions) -> None:
+async def test_verified_one_time_code_unmasks_the_rows(
+    masked_transactions: MaskedTransactions,
+) -> None:
     admin = await masked_transactions.create_verified_admin("F")
     rows = {row["id"]: row for row in await masked_transactions.list_all(admin)}
     assert not [row for row in rows.values() if "masked" in row]
@@ -219,7 +221,7 @@ async def test_counterparty_lists_contain_the_masked_transactions(
 
 
 @pytest.mark.parametrize("kind", ["admin", "key"])
-async def test_filtering_by_a_restricted_subscriber_requires_an_otp(
+async def test_filtering_by_a_restricted_subscriber_requires_a_one_time_code(
     masked_transactions: MaskedTransactions, kind: str
 ) -> None:
     harness = masked_transactions.harness

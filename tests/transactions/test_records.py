@@ -49,7 +49,7 @@ async def list_transactions(
     return records
 
 
-async def test_payment_record_has_every_field_of_the_interface(harness: Harness) -> None:
+async def test_payment_record_has_all_fields(harness: Harness) -> None:
     payer, merchant = (
         await harness.create_subscriber(balance="1000"),
         await create_processor(harness),

@@ -91,7 +91,9 @@ async def test_balance_of_an_unknown_id_is_not_found(
         assert (response.status_code, response.json()["code"]) == (404, code), user_id
 
 
-async def test_restricted_subscribers_balance_requires_an_otp(harness: Harness) -> None:
+async def test_balance_of_a_restricted_subscriber_requires_a_one_time_code(
+    harness: Harness,
+) -> None:
     subscriber = await harness.create_restricted_subscriber(balance="5")
     for caller in (await harness.create_api_key("balance:read"), await harness.create_admin("C")):
         response = await harness.client.get(f"{URL}/{subscriber['id']}", auth=caller)

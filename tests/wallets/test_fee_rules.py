@@ -25,24 +25,24 @@ DEFAULT_RULES = [
 ]
 
 
-def build_step(
+def build_rule(
     kind: str = "transfer", up_to: str | None = None, rate: str = "2", payer: str = "sender"
 ) -> dict[str, Any]:
     return {"type": kind, "up_to": up_to, "rate": rate, "payer": payer}
 
 
-async def put_rules(harness: Harness, *steps: dict[str, Any]) -> httpx2.Response:
-    return await harness.client.put(URL, json={"data": steps}, auth=await harness.create_admin())
+async def put_rules(harness: Harness, *rules: dict[str, Any]) -> httpx2.Response:
+    return await harness.client.put(URL, json={"data": rules}, auth=await harness.create_admin())
 
 
 async def get_rules(harness: Harness) -> list[Any]:
     response = await harness.client.get(URL, auth=await harness.create_admin("F"))
     assert (response.status_code, list(response.json())) == (200, ["data"])
-    steps: list[Any] = response.json()["data"]
-    return steps
+    rules: list[Any] = response.json()["data"]
+    return rules
 
 
-async def test_putting_the_default_rules_back_changes_nothing(harness: Harness) -> None:
+async def test_replacing_the_fee_rules_with_the_same_rules_is_not_audited(harness: Harness) -> None:
     assert await get_rules(harness) == DEFAULT_RULES
     assert list(DEFAULT_RULES[0]) == list((await get_rules(harness))[0])
     response = await put_rules(harness, *DEFAULT_RULES)
@@ -52,17 +52,17 @@ async def test_putting_the_default_rules_back_changes_nothing(harness: Harness) 
 
 async def test_put_replaces_all_fee_rules(harness: Harness) -> None:
     new_rules = [
-        build_step("agent_cashout", rate="0.125", payer="receiver"),
-        build_step("transfer", up_to="10", rate="0"),
-        build_step("transfer", up_to="20.5", rate="100.000"),
-        build_step("transfer", rate="2.50"),
+        build_rule("agent_cashout", rate="0.125", payer="receiver"),
+        build_rule("transfer", up_to="10", rate="0"),
+        build_rule("transfer", up_to="20.5", rate="100.000"),
+        build_rule("transfer", rate="2.50"),
     ]
     response = await put_rules(harness, *new_rules)
     stored = [
         new_rules[0],
-        build_step("transfer", up_to="10.00", rate="0"),
-        build_step("transfer", up_to="20.50", rate="100"),
-        build_step("transfer", rate="2.5"),
+        build_rule("transfer", up_to="10.00", rate="0"),
+        build_rule("transfer", up_to="20.50", rate="100"),
+        build_rule("transfer", rate="2.5"),
     ]
     assert (response.status_code, response.json()) == (200, {"data": stored})
     assert await get_rules(harness) == stored
@@ -71,15 +71,15 @@ async def test_put_replaces_all_fee_rules(harness: Harness) -> None:
     assert (await put_rules(harness)).json() == {"data": []}
 
 
-async def put_rules_of_type(harness: Harness, kind: str, *steps: dict[str, Any]) -> httpx2.Response:
+async def put_rules_of_type(harness: Harness, kind: str, *rules: dict[str, Any]) -> httpx2.Response:
     return await harness.client.put(
-        f"{URL}/{kind}", json={"data": steps}, auth=await harness.create_admin("A")
+        f"{URL}/{kind}", json={"data": rules}, auth=await harness.create_admin("A")
     )
 
 
 async def test_put_by_type_replaces_only_the_rules_of_that_type(harness: Harness) -> None:
     other_rules = [rule for rule in DEFAULT_RULES if rule["type"] != "transfer_p2p"]
-    new_rule = build_step("transfer_p2p", rate="2")
+    new_rule = build_rule("transfer_p2p", rate="2")
     response = await put_rules_of_type(harness, "transfer_p2p", new_rule)
     assert (response.status_code, response.json()) == (200, {"data": [*other_rules, new_rule]})
     (entry,) = await harness.list_audit_entries("fee_rules", "fee_rules.replaced")
@@ -90,14 +90,14 @@ async def test_put_by_type_replaces_only_the_rules_of_that_type(harness: Harness
 
 async def test_put_by_type_rejects_rules_of_another_type(harness: Harness) -> None:
     response = await put_rules_of_type(
-        harness, "transfer", build_step(up_to="5"), build_step("transfer_p2p")
+        harness, "transfer", build_rule(up_to="5"), build_rule("transfer_p2p")
     )
     assert response.status_code == 422
     fields = {"data[1].type": "must be transfer"}
     assert response.json()["details"]["fields"] == fields
-    response = await put_rules_of_type(harness, "refund", build_step("refund"))
+    response = await put_rules_of_type(harness, "refund", build_rule("refund"))
     assert "data[0].type" in response.json()["details"]["fields"]
-    response = await put_rules_of_type(harness, "tips", build_step())
+    response = await put_rules_of_type(harness, "tips", build_rule())
     assert (response.status_code, response.json()["code"]) == (404, "RULE_NOT_FOUND")
     assert await get_rules(harness) == DEFAULT_RULES
 
@@ -105,18 +105,18 @@ async def test_put_by_type_rejects_rules_of_another_type(harness: Harness) -> No
 async def test_concurrent_updates_of_different_types_all_apply(harness: Harness) -> None:
     kinds = ("transfer", "agent_cashout", "agent_transfer", "partner_fund")
     responses = await asyncio.gather(
-        *(put_rules_of_type(harness, kind, build_step(kind)) for kind in kinds)
+        *(put_rules_of_type(harness, kind, build_rule(kind)) for kind in kinds)
     )
     assert {response.status_code for response in responses} == {200}
     rules = await get_rules(harness)
     assert [rule for rule in rules if rule["type"] in kinds] == [
-        build_step(kind) for kind in sorted(kinds)
+        build_rule(kind) for kind in sorted(kinds)
     ]
     assert len(rules) == len(DEFAULT_RULES) + len(kinds)
 
 
 async def test_rules_of_different_types_can_be_sent_in_any_order(harness: Harness) -> None:
-    new_rules = [build_step(up_to="5"), build_step("agent_transfer"), build_step()]
+    new_rules = [build_rule(up_to="5"), build_rule("agent_transfer"), build_rule()]
     response = await put_rules(harness, *new_rules)
     assert [rule["type"] for rule in response.json()["data"]] == [
         "agent_transfer",
@@ -126,33 +126,33 @@ async def test_rules_of_different_types_can_be_sent_in_any_order(harness: Harnes
 
 
 INVALID_RULES: list[tuple[list[dict[str, Any]], list[str]]] = [
-    ([build_step(up_to="5")], ["data[0].up_to"]),
-    ([build_step(up_to="5"), build_step(up_to="4"), build_step()], ["data[1].up_to"]),
-    ([build_step(up_to="5"), build_step(up_to="5.00"), build_step()], ["data[1].up_to"]),
-    ([build_step(), build_step(up_to="5")], ["data[1].up_to"]),
-    ([build_step(), build_step()], ["data[1].up_to"]),
-    ([build_step(up_to="5"), build_step(payer="receiver")], ["data[1].payer"]),
-    ([build_step("pos_payment")], ["data[0].payer"]),
-    ([build_step("online_payment")], ["data[0].payer"]),
-    ([build_step("refund")], ["data[0].type"]),
-    ([build_step("commission_payout"), build_step("agent_fund")], ["data[0].type", "data[1].type"]),
-    ([build_step("partner_deposit")], ["data[0].type"]),
-    ([build_step("gift")], ["data[0].type"]),
-    ([build_step(up_to="0"), build_step()], ["data[0].up_to"]),
-    ([build_step(up_to="1.001"), build_step()], ["data[0].up_to"]),
-    ([build_step(payer="platform")], ["data[0].payer"]),
+    ([build_rule(up_to="5")], ["data[0].up_to"]),
+    ([build_rule(up_to="5"), build_rule(up_to="4"), build_rule()], ["data[1].up_to"]),
+    ([build_rule(up_to="5"), build_rule(up_to="5.00"), build_rule()], ["data[1].up_to"]),
+    ([build_rule(), build_rule(up_to="5")], ["data[1].up_to"]),
+    ([build_rule(), build_rule()], ["data[1].up_to"]),
+    ([build_rule(up_to="5"), build_rule(payer="receiver")], ["data[1].payer"]),
+    ([build_rule("pos_payment")], ["data[0].payer"]),
+    ([build_rule("online_payment")], ["data[0].payer"]),
+    ([build_rule("refund")], ["data[0].type"]),
+    ([build_rule("commission_payout"), build_rule("agent_fund")], ["data[0].type", "data[1].type"]),
+    ([build_rule("partner_deposit")], ["data[0].type"]),
+    ([build_rule("gift")], ["data[0].type"]),
+    ([build_rule(up_to="0"), build_rule()], ["data[0].up_to"]),
+    ([build_rule(up_to="1.001"), build_rule()], ["data[0].up_to"]),
+    ([build_rule(payer="platform")], ["data[0].payer"]),
     *(
-        ([build_step(), build_step("agent_cashin", rate=rate)], ["data[1].rate"])
+        ([build_rule(), build_rule("agent_cashin", rate=rate)], ["data[1].rate"])
         for rate in ("100.001", "101", "-1", "1.2345", "1e1", "", ".5", "1.", "NaN", "٣", "1 %")
     ),
 ]
 
 
-@pytest.mark.parametrize(("steps", "fields"), INVALID_RULES)
+@pytest.mark.parametrize(("rules", "fields"), INVALID_RULES)
 async def test_invalid_rule_is_rejected_with_its_field(
-    harness: Harness, steps: list[dict[str, Any]], fields: list[str]
+    harness: Harness, rules: list[dict[str, Any]], fields: list[str]
 ) -> None:
-    response = await put_rules(harness, *steps)
+    response = await put_rules(harness, *rules)
     assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
     assert list(response.json()["details"]["fields"]) == fields
     assert await get_rules(harness) == DEFAULT_RULES
@@ -164,7 +164,7 @@ async def test_value_of_the_wrong_json_type_is_rejected_with_its_field(harness: 
         ({"up_to": 5}, "data[0].up_to"),
         ({"payer": None}, "data[0].payer"),
     ):
-        response = await put_rules(harness, build_step() | change)
+        response = await put_rules(harness, build_rule() | change)
         assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST")
         assert list(response.json()["details"]["fields"]) == [field]
     response = await harness.client.put(URL, json={}, auth=await harness.create_admin())
@@ -173,8 +173,8 @@ async def test_value_of_the_wrong_json_type_is_rejected_with_its_field(harness: 
 
 async def test_concurrent_replacements_do_not_mix_rules(harness: Harness) -> None:
     rule_sets = [
-        [build_step(up_to=str(end), rate=str(number)) for end in range(1, 10)]
-        + [build_step(rate=str(number))]
+        [build_rule(up_to=str(end), rate=str(number)) for end in range(1, 10)]
+        + [build_rule(rate=str(number))]
         for number in range(8)
     ]
     responses = await asyncio.gather(*(put_rules(harness, *rules) for rules in rule_sets))
@@ -210,8 +210,8 @@ async def test_new_fee_rules_apply_to_the_next_transaction_on_every_process(
             assert result.fee == 0
         await put_rules(
             harness,
-            build_step(up_to="10", rate="10", payer="receiver"),
-            build_step(payer="receiver"),
+            build_rule(up_to="10", rate="10", payer="receiver"),
+            build_rule(payer="receiver"),
         )
         for gateway in gateways:
             result = await submit_command(
@@ -230,7 +230,7 @@ async def test_fee_is_charged_for_every_type_that_allows_one(harness: Harness, p
     charged = [
         kind
         for kind in chart.TRANSACTION_TYPES
-        if (await put_rules(harness, build_step(kind, rate="100", payer=payer))).status_code == 200
+        if (await put_rules(harness, build_rule(kind, rate="100", payer=payer))).status_code == 200
     ]
     payments = sorted(chart.PAYMENT_TYPES) if payer == "receiver" else []
     assert sorted(charged) == sorted(
@@ -245,7 +245,7 @@ async def test_fee_is_charged_for_every_type_that_allows_one(harness: Harness, p
             *payments,
         ]
     )
-    await put_rules(harness, *(build_step(kind, rate="50", payer=payer) for kind in charged))
+    await put_rules(harness, *(build_rule(kind, rate="50", payer=payer) for kind in charged))
     sender, receiver = (
         await harness.create_subscriber(balance="1000"),
         await harness.create_subscriber(),
@@ -268,7 +268,7 @@ async def test_fee_is_charged_for_every_type_that_allows_one(harness: Harness, p
 async def test_transactions_with_platform_accounts_have_no_fee(
     harness: Harness, payer: str
 ) -> None:
-    await put_rules(harness, build_step(rate="10", payer=payer))
+    await put_rules(harness, build_rule(rate="10", payer=payer))
     subscriber = await harness.create_subscriber()
     result = await submit_command(
         harness, chart.TRANSFER, commands.CASH_PARTY, build_party(subscriber), 10_00

@@ -1,4 +1,4 @@
-"""P2P transfers to a cardholder, as specified in section 2.5 of the interface."""
+"""P2P transfers to a cardholder: fees, idempotency and restricted recipients."""
 
 import uuid
 from typing import Any
@@ -98,7 +98,7 @@ async def test_restricted_recipient_is_not_named_in_the_receipt(
     assert receipt["recipient"]["name"] == "Aminata K."
 
 
-async def test_transfer_fails_without_payment_if_the_payee_check_fails(
+async def test_transfer_is_not_executed_if_the_restricted_payee_check_fails(
     client: httpx2.AsyncClient, harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing_check = AsyncMock(side_effect=unavailable("The database cannot be reached"))

@@ -1,4 +1,4 @@
-"""Quotes: the fee of a payment, and whether it would be accepted."""
+"""Quotes: the fee of a transaction, and whether the transaction would be accepted."""
 
 from typing import Any
 
@@ -70,7 +70,7 @@ async def test_quote_without_balance_read_scope_reveals_nothing_about_funds(
     )
 
     async def get_quotes(type: str, *amounts: str) -> list[Any]:
-        """Return the quotes for the funded subscriber, which must equal the unfunded one's."""
+        """Return the quotes after checking that they are equal for both subscribers."""
         quotes_by_sender: list[list[Any]] = [[], []]
         for amount in amounts:
             for sender, quotes in zip((funded, unfunded), quotes_by_sender, strict=True):

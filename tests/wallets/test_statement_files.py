@@ -132,7 +132,7 @@ async def test_links_are_revoked_when_the_subscriber_becomes_restricted(
     unknown = await harness.client.get("/api/v1/statements/unknown")
     assert (revoked.status_code, revoked.json()) == (404, unknown.json())
     assert (await fetch_statement(harness, other_statement)).status_code == 200
-    # The subscriber requests a statement in the chat: that link works.
+    # The link of a statement that the subscriber later requests in the chat works.
     new_statement = await get_statement(harness, harness.get_service_auth(), holder, format=format)
     assert (await fetch_statement(harness, new_statement)).status_code == 200
     await set_restricted(harness, holder, restricted=False)
@@ -140,10 +140,10 @@ async def test_links_are_revoked_when_the_subscriber_becomes_restricted(
     assert (await fetch_statement(harness, new_statement)).status_code == 200
 
 
-async def test_no_link_outlives_a_restriction_during_its_request(
+async def test_no_link_remains_if_the_subscriber_is_restricted_during_the_request(
     harness: Harness, key: BearerAuth
 ) -> None:
-    """Concurrently, each statement is rejected or its file is deleted by the restriction."""
+    """Each concurrent request is rejected, or the restriction deletes its file."""
     holders = [await harness.create_subscriber(balance="10") for _ in range(12)]
     responses = await asyncio.gather(
         *(
@@ -205,7 +205,7 @@ async def test_restriction_during_rendering_prevents_the_link(
 async def test_expired_files_are_removed_in_batches(
     harness: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The backlog of a long outage would exceed the statement timeout."""
+    """Deleting the backlog of a long outage at once could exceed the query timeout."""
     monkeypatch.setattr(queries, "CLEANUP_BATCH_SIZE", 2)
     database, holder = harness.services.database, await harness.create_subscriber()
     for _ in range(3):

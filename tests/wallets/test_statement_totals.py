@@ -115,7 +115,7 @@ class RandomHistory:
     async def _submit(
         self, kind: str, payer: str, payee: str, minor: int, **more: Any
     ) -> list[int]:
-        """Submit a command and return a list with its transaction ID, if it was accepted."""
+        """Submit a command; return its transaction ID in a list, empty if it was not accepted."""
         amount = f"{minor // 100}.{minor % 100:02d}"
         outcome = await submit_command(self._harness, kind, payer, payee, amount, **more)
         return [outcome.result.transaction_id] if outcome.result and not outcome.code else []
@@ -155,7 +155,7 @@ async def _list_entries(harness: Harness, account_id: int) -> list[tuple[date, i
 
 
 async def _get_recorded_balance(harness: Harness, account_id: int, before: datetime) -> int:
-    """Return the balance recorded by the last transaction before a moment."""
+    """Return the balance that the last transaction before a time recorded."""
     row = await harness.services.database.fetchrow(
         """SELECT from_account, from_balance, to_balance FROM transactions
            WHERE $1 IN (from_account, to_account) AND completed_at < $2

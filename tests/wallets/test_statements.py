@@ -60,7 +60,7 @@ async def get_error(
     return response.status_code, response.json()
 
 
-async def test_statement_matches_the_interface_specification(
+async def test_statement_lists_transactions_fees_refunds_and_totals(
     harness: Harness, key: BearerAuth
 ) -> None:
     holder = await harness.create_subscriber(balance="1000")
@@ -173,7 +173,7 @@ async def test_held_transaction_appears_in_the_statement_only_after_release(
     assert statement["closing_balance"] == "296898.50"
 
 
-async def test_rejected_review_does_not_appear_in_the_statement(
+async def test_transaction_rejected_in_review_does_not_appear_in_the_statement(
     harness: Harness, key: BearerAuth
 ) -> None:
     holder, recipient = await harness.create_subscriber(), await harness.create_subscriber()
@@ -274,7 +274,7 @@ async def test_closed_subscriber_gets_a_statement_but_a_pin_is_rejected(
     assert (status, body["code"]) == (409, "NOT_CLOSABLE")
 
 
-async def test_statement_of_a_restricted_subscriber_requires_an_otp(
+async def test_statement_of_a_restricted_subscriber_requires_a_one_time_code(
     harness: Harness, key: BearerAuth
 ) -> None:
     holder = await harness.create_restricted_subscriber(balance="5")

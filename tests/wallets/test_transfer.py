@@ -85,7 +85,7 @@ async def test_accounts_must_exist_and_differ(client: httpx2.AsyncClient, harnes
     assert await _get_error(client, to_self, key) == (422, "SELF_TRANSFER")
 
 
-async def test_restricted_wallet_allows_only_the_holders_own_payments(
+async def test_restricted_wallet_allows_only_transfers_that_the_holder_confirms_by_pin(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
     restricted, other = (
