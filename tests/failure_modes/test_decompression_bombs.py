@@ -23,7 +23,7 @@ from subscribers.test_kyc_documents import (
     build_url,
     encode_image,
 )
-from tapgate.cards import upload_file
+from tapgate.cards import upload_parser
 from tapgate.edge.body_limits import DEFAULT_BODY_BYTES
 from tapgate.errors import ApiError
 from tapgate.images import MAX_PIXELS, MAX_SIDE_PIXELS, ImageError, reencode
@@ -243,19 +243,19 @@ def test_multipart_parsing_stops_after_the_maximum_number_of_parts(
 ) -> None:
     """CPU work is bounded too; the test counts parts because timing is unreliable."""
     part_count = 0
-    begin_part = upload_file._FilePartCollector.begin_part
+    begin_part = upload_parser._FilePartCollector.begin_part
 
     def count_and_begin(self: Any) -> None:
         nonlocal part_count
         part_count += 1
         begin_part(self)
 
-    monkeypatch.setattr(upload_file._FilePartCollector, "begin_part", count_and_begin)
+    monkeypatch.setattr(upload_parser._FilePartCollector, "begin_part", count_and_begin)
     build_body, headers, _ = REJECTED_FILES["a form with empty parts"]
     with pytest.raises(ApiError) as caught:
-        upload_file._extract_file(headers["Content-Type"], build_body())
+        upload_parser._extract_file(headers["Content-Type"], build_body())
     assert caught.value.message == "body must have at most 100 parts"
-    assert part_count == upload_file.MAX_PARTS + 1
+    assert part_count == upload_parser.MAX_PARTS + 1
 
 
 async def test_compressed_request_body_is_rejected_without_decompression(

@@ -13,7 +13,7 @@ from tapgate.ledger import chart, rules
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.commands import Command, LedgerCommand, Outcome, ScopedIdempotencyKey
 from tapgate.ledger.engine import Ledger
-from tapgate.ledger.pin_attempts import PinState
+from tapgate.ledger.pin_lockout import PinState
 from tapgate.ledger.pins import set_pin
 from tapgate.ledger.rollups import get_bucket_start
 from tapgate.ledger.verify import verify

@@ -16,7 +16,7 @@ from tapgate.ledger.apply import apply_decision
 from tapgate.ledger.commands import Command, LedgerCommand, ReviewDecision, ScopedIdempotencyKey
 from tapgate.ledger.decide import decide
 from tapgate.ledger.fees import FeeStep
-from tapgate.ledger.pin_attempts import PinState
+from tapgate.ledger.pin_lockout import PinState
 from tapgate.ledger.review import decide_review
 from tapgate.ledger.rules import AccountRule, CommissionRule, ComplianceRule, Rules
 from tapgate.ledger.state import Account, Agent, Card, State, StoredTransaction

@@ -16,7 +16,7 @@ from tapgate.cards.model import (
 )
 from tapgate.cards.operations import get_record_context
 from tapgate.cards.upload import UploadCardsResponse, upload
-from tapgate.cards.upload_file import UPLOAD_MEDIA_TYPES
+from tapgate.cards.upload_parser import UPLOAD_MEDIA_TYPES
 from tapgate.edge.endpoint import MEBIBYTE, Access, Endpoints
 from tapgate.edge.pagination import Page, paginate
 from tapgate.edge.request_context import RequestContext

@@ -10,8 +10,8 @@ import asyncpg
 import msgspec
 
 from tapgate.audit.trail import AuditTrail
-from tapgate.cards import upload_file
-from tapgate.cards.upload_file import CardRow, RowError, build_row_error
+from tapgate.cards import upload_parser
+from tapgate.cards.upload_parser import CardRow, RowError, build_row_error
 from tapgate.edge.request_context import RequestContext
 from tapgate.errors import unavailable
 from tapgate.store.database import Database
@@ -51,7 +51,7 @@ async def upload(
     services = request.services
     # Parse in a thread, so that thousands of rows do not block the event loop.
     rows, errors = await asyncio.to_thread(
-        upload_file.parse_upload, content_type, body, services.clock(), services.settings.timezone
+        upload_parser.parse_upload, content_type, body, services.clock(), services.settings.timezone
     )
     total = len(rows) + len(errors)
     async with _acquire_upload_lock(services.database) as tx:

@@ -9,7 +9,7 @@ import msgspec
 from tapgate.ledger import chart, checks
 from tapgate.ledger.commands import Command, Party, subscriber_party
 from tapgate.ledger.context import Rejection, build_context
-from tapgate.ledger.pin_attempts import PinState
+from tapgate.ledger.pin_lockout import PinState
 from tapgate.ledger.state import RuleMatch, State
 
 #: Placeholder for the other party, which an assessment does not include.

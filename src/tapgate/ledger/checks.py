@@ -6,7 +6,7 @@ from tapgate import money
 from tapgate.errors import Code
 from tapgate.ledger import chart, screening
 from tapgate.ledger.context import CommandContext, Rejection
-from tapgate.ledger.pin_attempts import evaluate_pin
+from tapgate.ledger.pin_lockout import evaluate_pin
 from tapgate.ledger.state import Account, Card, State
 
 #: Multiple of the no-PIN limit that one card may spend per day without a PIN.

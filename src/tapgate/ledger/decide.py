@@ -18,7 +18,7 @@ from tapgate.ledger.commands import (
     build_outcome,
 )
 from tapgate.ledger.context import CommandContext, Rejection, build_context
-from tapgate.ledger.pin_attempts import PinMatcher
+from tapgate.ledger.pin_lockout import PinMatcher
 from tapgate.ledger.screening import find_wrong_pin_matches
 from tapgate.ledger.state import (
     Account,

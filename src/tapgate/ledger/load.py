@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from tapgate.clock import Clock, get_platform_day
 from tapgate.ledger import chart, commission, pin_failures, windows
 from tapgate.ledger.commands import Command, LedgerCommand, Party, decode_result
-from tapgate.ledger.pin_attempts import PinState
+from tapgate.ledger.pin_lockout import PinState
 from tapgate.ledger.rules import Rules
 from tapgate.ledger.state import Account, Agent, Card, PriorRequest, State, StoredTransaction
 

@@ -12,7 +12,7 @@ from tapgate.ids import IdGenerator
 from tapgate.ledger import pin_failures, rules
 from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.events import enqueue_alert_events
-from tapgate.ledger.pin_attempts import PinMatcher, PinState, PinVerdict, evaluate_pin
+from tapgate.ledger.pin_lockout import PinMatcher, PinState, PinVerdict, evaluate_pin
 from tapgate.ledger.screening import find_wrong_pin_matches
 
 

@@ -13,7 +13,7 @@ from tapgate.ledger.commands import (
     ScopedIdempotencyKey,
     TransactionResult,
 )
-from tapgate.ledger.pin_attempts import PinState
+from tapgate.ledger.pin_lockout import PinState
 from tapgate.ledger.rules import ComplianceRule, Rules
 
 

@@ -7,7 +7,7 @@ from tapgate.credentials.one_time_codes import CodeRequest
 from tapgate.credentials.pins import is_weak_pin
 from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
-from tapgate.ledger.pin_attempts import PinVerdict
+from tapgate.ledger.pin_lockout import PinVerdict
 from tapgate.ledger.pins import check_pin, set_pin
 from tapgate.subscribers import codes, queries
 from tapgate.subscribers.audit_trail import record_audit_entry

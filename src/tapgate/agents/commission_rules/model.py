@@ -10,7 +10,7 @@ import msgspec
 from tapgate import money
 from tapgate.agents.model import CommissionTier
 from tapgate.edge.fields import AmountOrZero, Choice, ListLength
-from tapgate.edge.rates import Rate, format_rate, parse_rate
+from tapgate.edge.percentages import Rate, format_rate, parse_rate
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
-from tapgate.cards.upload_file import MAX_ROWS
+from tapgate.cards.upload_parser import MAX_ROWS
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.edge import csv_files

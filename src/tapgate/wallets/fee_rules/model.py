@@ -9,7 +9,7 @@ import msgspec
 
 from tapgate import money
 from tapgate.edge.fields import Amount, Choice, ListLength
-from tapgate.edge.rates import Rate, format_rate, parse_rate
+from tapgate.edge.percentages import Rate, format_rate, parse_rate
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger import chart
 
