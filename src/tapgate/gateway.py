@@ -1,7 +1,7 @@
 """Gateway: assembly of all components, and the entry point of a worker process.
 
 `open_services` builds the services of a process, `create_app` adds the endpoints, and
-`prepare_installation` runs once before the first process starts.
+`prepare_installation` runs at every start, before the worker processes.
 """
 
 import contextlib
@@ -257,7 +257,7 @@ async def prepare_installation(settings: Settings, database_url: str) -> AsyncIt
             try:
                 await build_demo(services, database_url, settings.demo)
             except Exception as error:
-                yield f"The demo could not be built. Continuing without it: {error!r}"
+                yield f"Continuing without the demo, because it could not be built: {error!r}"
 
 
 async def _is_new_installation(services: Services) -> bool:
@@ -269,7 +269,7 @@ async def _is_new_installation(services: Services) -> bool:
 async def build_demo(services: Services, database_url: str, size: str) -> list[str]:
     """Build the demo, and save and return example requests with a new API key.
 
-    Raise DemoError if no system_admin exists.
+    Raise DemoError if no system_admin exists, the demo exists, or another process is building it.
     """
     settings, now = services.settings, services.clock()
     admin_id = await admin_queries.get_first_system_admin(services.database)
@@ -327,7 +327,7 @@ async def _create_first_admin(services: Services) -> list[str]:
 
 
 def get_first_admin_path(data_dir: Path) -> Path:
-    """Return the path of the file with the credentials of a generated first admin."""
+    """Return the path of the file with the generated credentials of the first admin."""
     return data_dir / "administrator.txt"
 
 

@@ -45,7 +45,7 @@ class Vault:
             ) from None
 
     def keyed_hash(self, purpose: str, data: bytes) -> bytes:
-        """Return the HMAC-SHA-256 of data. Guesses of data cannot be tested without the key."""
+        """Return the HMAC-SHA-256 of data. Without the key, guesses cannot be verified."""
         hasher = self._hasher(purpose).copy()
         hasher.update(data)
         return hasher.finalize()
@@ -61,7 +61,7 @@ class Vault:
         """
         if key_id != self.key_id:
             raise VaultError(
-                f"sealed with secret key {key_id}, but the current key is {self.key_id}"
+                f"created with secret key {key_id}, but the current key is {self.key_id}"
             )
 
     def _hasher(self, purpose: str) -> HMAC:

@@ -268,7 +268,7 @@ async def test_write_error_of_a_backup_is_reported_in_one_line(
         status, _, error = await run_tapgate(data, "backup", "-", url=url, stdout=full)
     finally:
         os.close(full)
-    reason = "standard output cannot be written: No space left on device"
+    reason = "cannot write to standard output: No space left on device"
     assert (status, error) == (1, f"tapgate: {reason}\n")
 
 
@@ -296,7 +296,7 @@ async def test_first_backup_format_requires_the_unauthenticated_flag(
         public_tmp_path, "restore", LEGACY_BACKUP, url=empty_database_url, **key
     )
     assert status == 1
-    assert "cannot be restored: it is in the first format, which is not authenticated" in error
+    assert "cannot be restored: it is in backup format 1, which is not authenticated" in error
     assert "--unauthenticated" in error
     assert error.count("\n") == 1
     assert await is_empty(empty_database_url)

@@ -70,5 +70,5 @@ async def test_other_secret_key_is_reported_in_one_line(services: Services) -> N
     await _enqueue_message(services)
     status, output, error = await _run_messages(services, TAPGATE_SECRET_KEY="k" * 32)
     assert (status, output) == (1, "")
-    assert error.startswith("tapgate: sealed with secret key ")
+    assert error.startswith("tapgate: created with secret key ")
     assert error.count("\n") == 1

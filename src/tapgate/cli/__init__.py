@@ -172,7 +172,7 @@ def restore(
         bool,
         typer.Option(
             "--unauthenticated",
-            help="Accept a backup in the first format (Tapgate 1.0), which is not protected"
+            help="Accept a backup in format 1 (Tapgate 1.0), which is not protected"
             " against tampering.",
         ),
     ] = False,

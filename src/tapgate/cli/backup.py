@@ -33,7 +33,7 @@ _PRINT_INTERVAL_SECONDS = 10.0
 def save_backup(settings: Settings, path: Path | None, *, replace: bool) -> None:
     moment = system_clock()
     path = path or Path(f"tapgate-{moment:%Y%m%d-%H%M%S}.backup")
-    # Standard output may be the backup itself, so print messages to standard error then.
+    # If the backup is written to standard output, print messages to standard error instead.
     console = Console(stderr=path == _STDOUT_PATH, highlight=False, soft_wrap=True)
     with (
         _exit_on_interrupt("no backup was saved"),
@@ -97,7 +97,7 @@ def _open_backup(
         raise StoreError("it is not a Tapgate backup")
     if not unauthenticated:
         raise StoreError(
-            "it is in the first format, which is not authenticated: anyone with write access may"
+            "it is in backup format 1, which is not authenticated: anyone with write access may"
             " have altered it. If you trust where it was stored, add --unauthenticated"
         )
     print(
@@ -169,7 +169,7 @@ def _open_output(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
             raise StoreError("the program that reads the backup closed the pipe") from None
         except OSError as error:
             _discard_stdout()
-            raise StoreError(f"standard output cannot be written: {error.strerror}") from error
+            raise StoreError(f"cannot write to standard output: {error.strerror}") from error
 
 
 def _discard_stdout() -> None:

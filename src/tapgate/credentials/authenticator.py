@@ -65,7 +65,7 @@ class Authenticator:
 
         `path` is percent-encoded, as in the request, and excludes the query. Header names are
         lowercase. `charge` is taken before the database lookup of a credential that this process
-        has not found valid before, and refunded if the lookup finds the credential.
+        has not found before, and kept only if the lookup does not find the credential.
         """
         if self.signatures.has_body_signature(headers):
             return await self.signatures.authenticate(method, path, headers, body, charge)

@@ -43,7 +43,7 @@ class TransactionSimulator:
         serial: str | None = None,
         child: ChildCard | None = None,
     ) -> None:
-        """Pay at a terminal: above 100 major units always with the PIN, else sometimes."""
+        """Pay at a terminal, always with the PIN above 100 major units and sometimes below."""
         rng = self._random
         terminal = rng.choice(shop.terminals)
         pin = child.pin if child else resident.pin

@@ -29,9 +29,9 @@ _TYPE_NAMES = {
     "array": "an array",
 }
 
-#: In a larger body, a lone surrogate is malformed JSON: replacement costs a call per escape.
+#: Larger bodies with lone surrogates are rejected as malformed JSON, to bound the cost of `sub`.
 _MAX_REPAIRED_BYTES: Final = 16 * 1024
-#: Matches lone surrogates. Group 1 matches escapes to keep: surrogate pairs, and all but `\\u`.
+#: Matches lone surrogates. Group 1 matches what to keep: surrogate pairs and non-`\u` escapes.
 _SURROGATE_PATTERN: Final = re.compile(
     rb"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\[^u])"
     rb"|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"

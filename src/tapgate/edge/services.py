@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from tapgate.store.signals import Signals
     from tapgate.vault import Vault
 
-    #: Called when a request to a public endpoint or of an authenticated caller gets FORBIDDEN, with
-    #: the origin, the endpoint's name and the error.
+    #: Called with the origin, the endpoint's name and the error when a request to a public endpoint
+    #: or from an authenticated caller is rejected with FORBIDDEN.
     DenialHook = Callable[[Origin, str, ApiError], Awaitable[None]]
 
 

@@ -70,7 +70,7 @@ async def pay_at_terminal(
 ) -> Reply[PaymentReceipt]:
     """Take a payment by card.
 
-    Requires a `request_id`. The PIN is required above the no-PIN limit of the cardholder's KYC
+    Requires an idempotency key. The PIN is required above the no-PIN limit of the cardholder's KYC
     level, and when the card's payments without a PIN would exceed five times this limit in a day.
     If the key belongs to a terminal, the payment is made at this terminal, otherwise at
     `terminal_id`.
@@ -111,7 +111,7 @@ async def refund_terminal_payment(
 ) -> Reply[RefundReceipt]:
     """Refund a payment in full or in part.
 
-    Requires a `request_id`. If `amount` is omitted, the entire refundable amount is refunded.
+    Requires an idempotency key. Without `amount`, the entire refundable amount is refunded.
     """
     return await payments.refund(request, body, channel="pos")
 
@@ -134,7 +134,7 @@ for _prefix, _suffix in _PREFIXES:
     ) -> Reply[PaymentReceipt]:
         """Take a payment in an app.
 
-        Requires a `request_id`. No PIN can be entered, so the no-PIN limits always apply.
+        Requires an idempotency key. No PIN can be entered, so the no-PIN limits always apply.
         """
         return await payments.pay_in_app(request, body)
 
@@ -175,6 +175,6 @@ for _prefix, _suffix in _PREFIXES:
     ) -> Reply[RefundReceipt]:
         """Refund an in-app payment in full or in part.
 
-        Requires a `request_id`. If `amount` is omitted, the entire refundable amount is refunded.
+        Requires an idempotency key. Without `amount`, the entire refundable amount is refunded.
         """
         return await payments.refund(request, body, channel="in_app")

@@ -44,7 +44,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     moment: datetime
     #: Migration name to checksum.
     migrations: dict[str, str]
-    #: Currency and key fingerprint are None if no gateway has ever started on this database.
+    #: Currency and key fingerprint are None if Tapgate has never started on this database.
     currency: str | None
     secret_fingerprint: str | None
     #: Table to number of rows.
@@ -88,7 +88,7 @@ class BackupWriter:
         self._write_record(msgspec.json.encode(TableHeader(table, columns)))
 
     def write_rows(self, data: bytes) -> None:
-        """Append COPY data. A call may end within a row."""
+        """Append COPY data, which may end in the middle of a row."""
         self._rows += data
         while len(self._rows) >= _ROWS_RECORD_BYTES:
             self._write_record(bytes(self._rows[:_ROWS_RECORD_BYTES]))
@@ -205,7 +205,7 @@ class _RecordReader:
 
 @contextlib.contextmanager
 def open_new_file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
-    """Open a file, private to its owner, that gets its name only once it is complete on disk."""
+    """Create a file, private to its owner, that appears at `path` only once synced to disk."""
     if not replace and path.exists():
         raise _build_file_exists_error(path)
     try:

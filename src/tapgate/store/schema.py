@@ -36,8 +36,8 @@ _SELECT_FOREIGN_KEYS = """
     WHERE contype = 'f' AND n.nspname = ANY ($1)
     ORDER BY conrelid::regclass::text, conname"""
 
-#: Excludes indexes that back constraints: rows are loaded roughly in primary key order, so these
-#: indexes are cheap to maintain during loading.
+#: Excludes indexes that back constraints. Rows are loaded roughly in primary key order, so the
+#: primary key indexes are cheap to maintain during loading.
 _SELECT_INDEXES = """
     SELECT format('DROP INDEX %s', indexrelid::regclass) AS remove,
            pg_get_indexdef(indexrelid) AS restore

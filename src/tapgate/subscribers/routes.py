@@ -105,7 +105,7 @@ async def _to_disclosed_record(
 async def register_subscriber(request: RequestContext, body: Registration) -> SubscriberRegistered:
     """Register a subscriber.
 
-    The subscriber gets an empty wallet and starts as `ACTIVE` on KYC level 1. The phone number is
+    The subscriber gets an empty wallet and starts as `ACTIVE` at KYC level 1. The phone number is
     stored in E.164 format. Phone numbers and identity document numbers are unique and stay reserved
     after a subscriber is closed.
     """

@@ -41,8 +41,8 @@ _JOIN_SIDES: Final = """
     LEFT JOIN accounts payer ON payer.id = t.from_account
     LEFT JOIN accounts payee ON payee.id = t.to_account"""
 
-#: Upper bound on the difference between the time in an ID and `created_at`. Without clock skew, it
-#: is a few seconds at most.
+#: Upper bound on the difference between the time in an ID and `created_at`. Without clock skew, the
+#: difference is at most a few seconds.
 _ID_TIME_TOLERANCE: Final = timedelta(hours=1)
 _MAX_ID: Final = 2**63 - 1
 
@@ -163,7 +163,7 @@ async def list_page(
     conditions.where_word("t.status", filters.status)
     conditions.where("t.failure_code = {}", filters.failure_code)
     start, end = parse_period_start(filters.from_, zone), parse_period_end(filters.to, zone)
-    # The ID range is approximate and serves the index; the condition on `created_at` is exact.
+    # The ID range is approximate but can use an index; the condition on `created_at` is exact.
     if start is not None:
         conditions.where("t.id >= {}", _get_first_id(start - _ID_TIME_TOLERANCE))
         conditions.add_unselective(f"t.created_at >= {conditions.bind(start)}")
@@ -172,7 +172,7 @@ async def list_page(
         conditions.add_unselective(f"t.created_at < {conditions.bind(end)}")
     if caller.kind != "admin":
         exclude_hidden_accounts(conditions, caller, now, "t.from_account", "t.to_account")
-    # Two queries: in a single one, PostgreSQL would overestimate the number of selected IDs by far
+    # Use two queries: with one, PostgreSQL would greatly overestimate the number of selected IDs
     # and read all accounts for the join.
     id_rows = await database.fetch(scope.build_sql(filters.limit + 1), *conditions.values)
     if not id_rows:

@@ -1,4 +1,4 @@
-"""`tapgate chat`: chat with the messenger in the terminal, as a subscriber does on the phone."""
+"""`tapgate chat`: chat with the messenger in the terminal, as a subscriber would on a phone."""
 
 import contextlib
 import io
@@ -118,7 +118,7 @@ class _ChatSession:
         try:
             name, *caption = shlex.split(rest)
         except ValueError:
-            raise ChatError("usage: /image FILE [CAPTION], with spaces in quotes") from None
+            raise ChatError("usage: /image FILE [CAPTION]. Quote a FILE with spaces") from None
         image = read_image(name)
         self._show_reply(self._messenger.send_image(self._phone, image, " ".join(caption)))
 

@@ -17,7 +17,7 @@ _IDEMPOTENCY_NOTE = (
 
 
 class Operation(NamedTuple):
-    """One operation of the API. Routes with identical descriptions form a single operation."""
+    """API operation. Routes whose specs differ only in `operationId` form one operation."""
 
     routes: tuple[tuple[str, str], ...]  # method and path
     spec: dict[str, Any]

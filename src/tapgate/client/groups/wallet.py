@@ -110,7 +110,7 @@ class Wallet(OperationGroup[M]):
         sender_id: str | None = None,
         currency: str | None = None,
     ) -> Operation[Quote]:
-        """Return the fee and total of a transaction that is not executed.
+        """Return the fee and total of a transaction without executing it.
 
         With `sender_id`, also check whether the transaction would currently be accepted.
         """
@@ -141,7 +141,7 @@ class Wallet(OperationGroup[M]):
             format=format,
             pin=pin,
         )
-        # Every incorrect PIN counts toward the PIN lock, so a request with a PIN is not repeatable.
+        # An incorrect PIN counts toward the PIN lock, so a request with a PIN is not safe to retry.
         effect: Effect = "reads" if pin is None else "acts"
         return build_operation(
             effect, "POST", f"{_WALLET_PATH}/account-statement", Statement, body=body

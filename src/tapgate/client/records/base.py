@@ -7,7 +7,7 @@ import msgspec
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """Base class of records. Amounts are decimal strings in major units: `1234.50`."""
+    """Base class. Unless noted, amounts are decimal strings in major units: `1234.50`."""
 
 
 class Confirmation(Record, frozen=True, kw_only=True):

@@ -24,8 +24,8 @@ class Card(Record, frozen=True, kw_only=True):
 class DisclosedCard(Record, frozen=True, kw_only=True):
     """A card, with the fields that the caller may see.
 
-    For a card of a restricted subscriber (`restricted` is true), all fields except `serial`,
-    `status`, `status_reason` and `subscriber_id` are None until a one-time code is verified.
+    While a restricted subscriber is hidden from the caller, `restricted` is true and only `serial`,
+    `status`, `status_reason` and `subscriber_id` are set. Otherwise, `restricted` is None.
     """
 
     serial: str

@@ -136,7 +136,7 @@ async def show_partner(request: PageRequest, id: str) -> Reply[bytes]:
 
 @pages.get("/console/partners/{id}/keys")
 async def list_keys(request: PageRequest, id: str) -> Reply[bytes]:
-    """Render a partner's full list of keys; the partner page is a preview."""
+    """Render all keys of a partner, in pages. The partner page shows at most `_RECENT_LIMIT`."""
     record, page = await asyncio.gather(
         request.get(build_path(_ITEM_PATH, {"id": id})),
         request.get(build_path(_KEYS_PATH, {"id": id}), request.query.pick("cursor")),

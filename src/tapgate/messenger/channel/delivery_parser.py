@@ -1,4 +1,4 @@
-"""Parser of the deliveries from the channel's provider.
+"""Parser for webhook deliveries from the channel's provider.
 
 The provider redelivers a rejected delivery for days, so every field is optional: missing or
 malformed parts are skipped, and unknown message types become `UnsupportedContent`. Only a body that
@@ -297,7 +297,7 @@ def _as_objects(value: object) -> list[dict[str, Any]]:
 
 
 def _parse_identifier(value: object, max_length: int) -> str | None:
-    """Return the identifier, or None if it is not a string, empty or too long.
+    """Return the identifier, or None if it is empty, too long or not a string.
 
     It is not truncated, because two long identifiers could then become equal.
     """

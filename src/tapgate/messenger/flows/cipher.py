@@ -101,7 +101,7 @@ def _encrypt(aes_key: bytes, vector: bytes, response: dict[str, Any]) -> str:
 def _decode_base64(encoded: str) -> bytes:
     content = base64.b64decode(encoded, validate=True)
     if base64.b64encode(content).decode() != encoded:
-        # Nonzero trailing bits: a second encoding of the same bytes.
+        # Reject nonzero trailing bits, so that each value has only one valid encoding.
         raise binascii.Error("not canonical")
     return content
 

@@ -10,7 +10,7 @@ from tapgate.messenger.model.common import Command, Language, SecretStruct, Tagg
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
-    """Intent of a free text: a command, a few candidates, or unknown."""
+    """Intent of a free-text message: a command, a few candidates, or unknown."""
 
     command: Command | None = None
     candidates: tuple[Command, ...] = ()
