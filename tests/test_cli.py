@@ -98,7 +98,7 @@ def test_migrate_brings_the_embedded_database_up_to_date(
     assert (first.stderr, second.stderr) == ("", "")
 
 
-def test_up_starts_gateway_and_messenger_and_prints_the_first_password_once(
+def test_up_starts_gateway_and_messenger_and_prints_the_first_admin_password_once(
     public_tmp_path: Path,
 ) -> None:
     ports = {"TAPGATE_PORT": str(free_port()), "TAPGATE_MESSENGER_PORT": str(free_port())}

@@ -336,7 +336,7 @@ def test_data_folder_in_use_is_reported_in_one_line(start_supervisor: StartSuper
     first = start_supervisor().wait_until_ready()
     second = start_supervisor()
     assert second.wait_for_exit() == 1
-    assert second.error_lines == [f"another Tapgate is already running on {first.data_dir}"]
+    assert second.error_lines == [f"another Tapgate instance is already using {first.data_dir}"]
     assert first.get_worker_pid() is not None
 
 

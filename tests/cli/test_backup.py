@@ -126,7 +126,7 @@ async def test_running_installation_is_backed_up_and_works_after_a_restore_elsew
         # A restore into a folder in use or without the secret key, and a backup to an existing
         # file, are rejected.
         result = await run_tapgate(source_folder / "gateway", "restore", path)
-        assert result[2].startswith("tapgate: another Tapgate is already running on ")
+        assert result[2].startswith("tapgate: another Tapgate instance is already using ")
         result = await run_tapgate(source_folder / "gateway", "backup", path)
         assert result[2] == f"tapgate: {path} already exists. Use --force to replace it\n"
         result = await run_tapgate(target_folder / "gateway", "restore", path)

@@ -80,7 +80,7 @@ AMBIGUOUS_REQUESTS = {
     + b"Transfer-Encoding: chunked\r\n\r\n"
     + LAST_CHUNK,
     "100 kB of one header": POST_HEAD + b"X-A: " + b"a" * 100_000 + b"\r\n\r\n",
-    "3,000 times one header": POST_HEAD + b"X:\r\n" * 3_000 + b"\r\n",
+    "one header 3,000 times": POST_HEAD + b"X:\r\n" * 3_000 + b"\r\n",
     "10,000 headers": POST_HEAD + b"".join(b"X-%d: a\r\n" % n for n in range(10_000)) + b"\r\n",
 }
 
@@ -113,7 +113,7 @@ async def send_and_read_all(port: int, data: bytes) -> list[httpx2.Response]:
 async def test_ambiguous_or_malformed_request_is_rejected_and_the_connection_closed(
     port: int,
 ) -> None:
-    """If a proxy and a server disagree on a body's end, one client can inject requests."""
+    """If a proxy and a server disagree on where a body ends, a client can inject requests."""
     for name, data in AMBIGUOUS_REQUESTS.items():
         (response,) = await send_and_read_all(port, data + SMUGGLED_REQUEST)
         assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST"), name
@@ -137,7 +137,7 @@ async def test_request_body_is_never_parsed_as_a_request(port: int) -> None:
 
 
 async def test_http_1_0_connection_is_closed_after_a_chunked_request(port: int) -> None:
-    """HTTP/1.0 has no chunked encoding, so an old proxy may see a different end of the body."""
+    """HTTP/1.0 has no chunked encoding, so an old proxy may disagree on where the body ends."""
     old = b"POST /api/v1/echoes HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n" + LAST_CHUNK
     assert len(await send_and_read_all(port, old + SMUGGLED_REQUEST)) == 1
 
@@ -181,7 +181,7 @@ async def test_headers_do_not_override_method_path_or_client_address(port: int) 
     assert (response.status_code, response.json()["ip"]) == (200, "127.0.0.1")
 
 
-async def test_absolute_request_target_is_served_by_its_path(port: int) -> None:
+async def test_absolute_form_request_target_is_routed_by_its_path(port: int) -> None:
     """The host in the target is ignored."""
     for target in (b"http://evil.example/api/v1/open", b"https://a@evil.example:1/api/v1/open?b"):
         (response,) = await send_and_read_all(port, b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % target)
@@ -249,7 +249,7 @@ async def test_requests_pipelined_after_a_malformed_request_are_not_processed(po
     assert [response.status_code for response in received] in ([200], [200, 400])
 
 
-async def test_thousands_of_pipelined_upgrade_offers_do_not_grow_the_stack(
+async def test_pipelined_upgrade_offers_do_not_grow_the_stack(
     port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Recursive parsing would exhaust the stack and copy the remaining data at every level."""

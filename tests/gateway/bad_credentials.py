@@ -1,4 +1,4 @@
-"""Invalid credentials: one for each way to fail, such as expired, revoked or tampered with."""
+"""Invalid credentials, one per failure mode: expired, deleted, tampered with, and so on."""
 
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -62,7 +62,7 @@ def duplicate_header(name: str, other: str | None = None) -> ChangeRequest:
 
 
 def sign_differently(key: HmacAuth, **parts: Any) -> ChangeRequest:
-    """Sign another method, path, body or time than that of the request."""
+    """Sign a different method, path or body than the request's, or send a shifted timestamp."""
 
     def change(request: httpx2.Request) -> None:
         timestamp = format_rfc3339(system_clock() + parts.get("off", timedelta()))
@@ -142,7 +142,7 @@ async def _list_bad_api_keys(harness: Harness) -> Sequence[BadCredential]:
     assert response.status_code == 204
     return [
         BadCredential("unknown key", build_bearer("svc_test_" + "x" * 43)),
-        BadCredential("a key of production", build_bearer(key.replace("svc_test_", "svc_live_"))),
+        BadCredential("a production key", build_bearer(key.replace("svc_test_", "svc_live_"))),
         BadCredential(
             "a key without its environment", build_bearer(key.replace("svc_test_", "svc_"))
         ),
@@ -152,7 +152,7 @@ async def _list_bad_api_keys(harness: Harness) -> Sequence[BadCredential]:
         BadCredential("a key's id", build_bearer(good.id)),
         BadCredential("an expired key", build_bearer(expired)),
         BadCredential("a deleted key", deleted),
-        BadCredential("a key as a signing key", HmacAuth(good.id, key)),
+        BadCredential("an API key as a signing key", HmacAuth(good.id, key)),
     ]
 
 
@@ -188,24 +188,25 @@ async def _list_bad_tokens(harness: Harness) -> Sequence[BadCredential]:
         BadCredential("a disabled admin", disabled),
         BadCredential("an ended session", logged_out),
         BadCredential(
-            "a token of another secret", build_bearer(jwt.encode(claims, "x" * 32, "HS256", sid))
+            "a token signed with another secret",
+            build_bearer(jwt.encode(claims, "x" * 32, "HS256", sid)),
         ),
         BadCredential(
-            "a token without algorithm", build_bearer(jwt.encode(claims, None, "none", sid))
+            "a token with algorithm none", build_bearer(jwt.encode(claims, None, "none", sid))
+        ),
+        BadCredential("an HS512 token", build_bearer(jwt.encode(claims, secret * 2, "HS512", sid))),
+        BadCredential(
+            "a token without a session", build_bearer(jwt.encode(claims, secret, "HS256"))
         ),
         BadCredential(
-            "a token of HS512", build_bearer(jwt.encode(claims, secret * 2, "HS512", sid))
-        ),
-        BadCredential("a token without session", build_bearer(jwt.encode(claims, secret, "HS256"))),
-        BadCredential(
-            "a token of another's session",
+            "a token with another admin's session",
             build_bearer(jwt.encode({**claims, "sub": disabled.id}, secret, "HS256", sid)),
         ),
         BadCredential(
             "a token with an extended expiry",
             build_bearer(f"{head}.{_encode_claims(longer)}.{signature}"),
         ),
-        BadCredential("a token without signature", build_bearer(f"{head}.{body}.")),
+        BadCredential("a token without a signature", build_bearer(f"{head}.{body}.")),
     ]
 
 
@@ -234,7 +235,7 @@ async def _list_bad_signatures(
         "another method": sign_differently(terminal_auth, method="PATCH"),
         "another path": sign_differently(terminal_auth, path="/api/v1/pos/lookup-card/"),
         "another body": sign_differently(terminal_auth, body=b'{"amount":"1.00"}'),
-        "a signing key's id as a service": replace_headers(
+        "a signing key ID as a service name": replace_headers(
             X_API_Key_ID=None, X_Signature=None, X_Service_Name=terminal_auth.id
         ),
     }
@@ -246,7 +247,7 @@ async def _list_bad_signatures(
         ),
         BadCredential("an uppercase signature", uppercase),
         BadCredential("an unknown signing key", HmacAuth("key_" + "0" * 13, terminal_auth.secret)),
-        BadCredential("another's secret", HmacAuth(terminal_auth.id, other.secret)),
+        BadCredential("another processor's secret", HmacAuth(terminal_auth.id, other.secret)),
         BadCredential("a deleted signing key", rotated),
         BadCredential(
             "a partner without a partner ID",
@@ -302,7 +303,7 @@ def _list_bad_service_signatures(harness: Harness) -> Sequence[BadCredential]:
         "no service signature": replace_headers(X_Service_Signature=None),
         "a malformed service timestamp": replace_headers(X_Service_Timestamp="1e9"),
         "an unknown service": sign_as_service(secret, "courier"),
-        "a service with another's secret": sign_as_service(secrets["gateway"], name),
+        "a service with another service's secret": sign_as_service(secrets["gateway"], name),
         "a service signed long ago": sign_as_service(secret, name, ago=360),
         "a service signed in the future": sign_as_service(secret, name, ago=-360),
         "a service signed for another query": sign_as_service(secret, name, query=b"x=1"),

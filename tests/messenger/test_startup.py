@@ -123,8 +123,8 @@ def test_messenger_starts_with_the_gateway_on_the_embedded_database(
         )
         assert (second.returncode, second.stdout) == (1, "")
         assert second.stderr == (
-            f"tapgate: another Tapgate is already running on {data_dir}: `tapgate up` includes the"
-            " messenger. To run it separately, set TAPGATE_DATABASE_URL to the same database for"
+            f"tapgate: another Tapgate instance is already using {data_dir}: `tapgate up`"
+            " includes the messenger. To run it separately, set TAPGATE_DATABASE_URL to the same database for"
             " both\n"
         )
     assert f"The gateway listens on http://127.0.0.1:{port}." in lines
@@ -170,10 +170,10 @@ def test_startup_error_is_one_line(
     assert (result.returncode, result.stdout, result.stderr) == (1, "", f"tapgate: {line}\n")
 
 
-def test_unsigned_flow_gets_432_and_another_secret_key_is_rejected_at_startup(
+def test_unsigned_flow_gets_432_and_mismatched_secret_key_is_rejected_at_startup(
     public_tmp_path: Path, database_url: str
 ) -> None:
-    """Another secret key is rejected at startup, because it cannot open sealed values."""
+    """A messenger with a different secret key could not decrypt stored values."""
     port = free_port()
     variables = {
         "TAPGATE_DATABASE_URL": database_url,

@@ -104,7 +104,7 @@ def test_only_the_owner_can_access_the_server_files(running: EmbeddedPostgres) -
 
 def test_second_server_on_the_same_folder_is_rejected(running: EmbeddedPostgres) -> None:
     second = EmbeddedPostgres(running.data_dir)
-    with pytest.raises(StoreError, match="another Tapgate is already running on"):
+    with pytest.raises(StoreError, match="another Tapgate instance is already using"):
         second.start()
     assert running.is_alive
 

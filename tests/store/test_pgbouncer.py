@@ -36,7 +36,7 @@ POOL_MODE_ERROR = "shares connections between transactions. Set pool_mode = sess
 async def run_pgbouncer(
     url: str, folder: Path, mode: str, **settings: object
 ) -> AsyncIterator[str]:
-    """Yield the URL of the same database through PgBouncer, which does not run as root."""
+    """Run PgBouncer as a non-root user and yield a URL that reaches the database through it."""
     sockets, port = Path(str(parse_url(url).hosts[0][0])), free_port()
     user = resolve_server_user(sockets)
     make_reachable(sockets)
@@ -111,7 +111,7 @@ async def test_session_mode_supports_settings_signals_and_migrations(
 async def test_session_mode_works_with_a_pool_of_one_connection(
     database_url: str, public_tmp_path: Path
 ) -> None:
-    """The pool mode check must not fail because its second connection has to wait."""
+    """The second connection of the pool mode check has to wait; the check must still pass."""
     async with run_pgbouncer(database_url, public_tmp_path, "session", default_pool_size=1) as url:
         connection = await open_connection(url, timeout=30)
         try:

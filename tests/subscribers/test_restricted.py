@@ -48,7 +48,7 @@ async def list_ids(harness: Harness, caller: Any) -> list[str]:
     return [record["id"] for record in response.json()["data"]]
 
 
-async def test_restricted_subscriber_is_forbidden_to_api_keys(harness: Harness) -> None:
+async def test_api_keys_cannot_access_a_restricted_subscriber(harness: Harness) -> None:
     record = await harness.create_restricted_subscriber()
     key = await harness.create_api_key("subscribers:read", "subscribers:write")
     for method, path, body in RESTRICTED_ROUTES:
@@ -60,7 +60,7 @@ async def test_restricted_subscriber_is_forbidden_to_api_keys(harness: Harness) 
     assert response.json() == record
 
 
-async def test_restricted_subscriber_is_forbidden_to_admins_without_a_code(
+async def test_admins_cannot_access_a_restricted_subscriber_without_a_code(
     harness: Harness,
 ) -> None:
     record = await harness.create_restricted_subscriber()

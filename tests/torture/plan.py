@@ -67,7 +67,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind
     payer: str
     payee: str
-    amount: int | None  # None: the full remaining amount of a refund
+    amount: int | None  # None: refund the full remaining amount
     refunded_key: str = ""  # key of the refunded payment
     wrong_pin: bool = False
     duplicates: int = 0  # concurrent copies on other connections
@@ -80,9 +80,9 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     after_operations: int  # number of operations sent before the fault
-    delay: float  # seconds, a few milliseconds
-    choice: int  # selects the worker or session, modulo their number
-    duration: float = 0.0  # seconds that a worker stays stopped, or until the second kill
+    delay: float  # in seconds, at most 0.015
+    choice: int  # index of the worker or backend to hit, modulo their number
+    duration: float = 0.0  # seconds for which a worker is stopped, or before the second kill
 
 
 class RoundPlan(msgspec.Struct, frozen=True, kw_only=True):

@@ -87,7 +87,7 @@ class EmbeddedPostgres:
         try:
             self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not self._owner_lock.acquire():
-                raise FolderInUseError(f"another Tapgate is already running on {self.data_dir}")
+                raise FolderInUseError(f"another Tapgate instance is already using {self.data_dir}")
             self._start_server()
         except OSError as error:
             self.stop()

@@ -27,7 +27,7 @@ from tapgate.messenger.routes.route import Route
 
 BURST = 5
 APP_SECRET, TOKEN = "the channel's secret", "kT4-the bridge's token-9w"
-#: No token is refilled during a test, because `stopped_clock` stops the time.
+#: The bucket is never refilled during a test, because `stopped_clock` freezes the clock.
 RATE_LIMIT_ENVIRON = {
     "TAPGATE_RATE_LIMIT": "1",
     "TAPGATE_RATE_BURST": str(BURST),
@@ -102,7 +102,7 @@ async def test_signed_deliveries_are_never_limited_by_address(
     assert_limited(await limited_messenger.deliver(body, "another secret"))
 
 
-async def test_callers_with_a_credential_are_not_limited_by_address(
+async def test_authenticated_callers_are_not_limited_by_address(
     limited_messenger: MessengerApp,
 ) -> None:
     await exhaust_burst(limited_messenger)
