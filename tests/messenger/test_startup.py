@@ -124,8 +124,8 @@ def test_messenger_starts_with_the_gateway_on_the_embedded_database(
         assert (second.returncode, second.stdout) == (1, "")
         assert second.stderr == (
             f"tapgate: another Tapgate instance is already using {data_dir}: `tapgate up`"
-            " includes the messenger. To run it separately, set TAPGATE_DATABASE_URL to the same database for"
-            " both\n"
+            " includes the messenger. To run it separately, set TAPGATE_DATABASE_URL to the same"
+            " database for both\n"
         )
     assert f"The gateway listens on http://127.0.0.1:{port}." in lines
     assert f"The messenger listens on http://127.0.0.1:{messenger_port}." in lines
