@@ -92,7 +92,7 @@ class ReceiptFields:
 
     @property
     def payee_balance(self) -> str:
-        """Return the available balance of a payee that is an agent."""
+        """Return the available balance of a payee that is an agent or a partner."""
         balance = self.visible_payee_balance
         assert balance is not None, "the payee's balance is not available"
         return balance
