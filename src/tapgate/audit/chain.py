@@ -69,7 +69,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """Result of verifying the audit log, with the first mismatch if there is one.
 
     `first_broken` is the ID of the first entry that does not match. If all entries match but the
-    last sealed entry is missing, it is the sequence number of the missing entry.
+    chain ends too early, `first_broken` is the sequence number of the recorded head.
     """
 
     valid: bool

@@ -6,8 +6,8 @@ address) get individual entries, written before the response is sent.
 
 Further rejections are counted by kind in memory, and the counts are flushed to the database every
 second. After the end of the hour, they become one entry per kind with `occurrences`. The number of
-kinds is also bounded: beyond the limit, counts omit the resource, and those of anonymous callers
-then also the source.
+kinds is also bounded: beyond the limit, counts omit the resource and, if necessary, the source
+of anonymous callers.
 
 The total limits apply only to anonymous callers, which can come from any number of addresses. The
 number of authenticated callers is limited by their credentials, so only the limits per source apply
@@ -174,7 +174,7 @@ class RejectionLog:
         self, pending: _PendingCounts, keys: list[tuple[datetime, bytes]]
     ) -> None:
         async with self._services.database.transaction() as tx:
-            # Serialize processes, which may lock the same rows in different orders.
+            # Serialize processes. They lock the same rows in different orders and could deadlock.
             await tx.execute("SELECT pg_advisory_xact_lock($1)", _LOCK_KEY)
             for key in keys:
                 await _store_count(tx, pending[key])

@@ -77,7 +77,7 @@ class AuditTrail:
         reason: str | None = None,
         changes: Changes | None = None,
     ) -> None:
-        """Record an action. `resource_id` is None if it does not concern a single resource."""
+        """Record an action. `resource_id` is None if the action concerns no single resource."""
         await record(
             tx,
             request.services,

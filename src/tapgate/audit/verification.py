@@ -1,4 +1,4 @@
-"""Verification of the audit log on request: one at a time, from the last checkpoint.
+"""Verification of the audit log on request: one at a time, in full or from the last checkpoint.
 
 A checkpoint states that the chain was intact up to an entry. It has a MAC whose key is not in the
 database. A checkpoint that was forged together with old entries is therefore detected, and the
@@ -32,7 +32,7 @@ from tapgate.vault import Vault
 
 _log = structlog.get_logger()
 
-#: Maximum callers waiting for a verification per process.
+#: Maximum number of callers per process that wait for a verification.
 MAX_WAITING_CALLERS: Final = 16
 #: Maximum wait for a verification in another process. From a checkpoint, it normally takes less.
 _WAIT_TIMEOUT_SECONDS: Final = 3.0
@@ -53,7 +53,7 @@ class Verifier:
     async def verify(self, *, full: bool) -> Verification:
         """Verify the log, or join a verification of this process that covers at least as much.
 
-        Raises 503 if too many callers are waiting or another process is verifying for too long.
+        Raises 503 if too many callers are waiting or another process takes too long to verify.
         """
         if self._waiting_callers >= MAX_WAITING_CALLERS:
             raise _build_busy_error()

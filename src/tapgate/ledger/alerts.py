@@ -64,8 +64,8 @@ async def raise_alerts(
 ) -> list[int]:
     """Write the alerts for rule matches and return the IDs of the new ones.
 
-    There is one unresolved alert per rule and subject: a further match increments its occurrences.
-    A transaction held for review gets a separate alert, for the first rule that requires review.
+    Each rule and subject has at most one unresolved alert, and further matches are added to it. A
+    transaction held for review gets a separate alert, for the first rule that requires review.
     """
     reviews: dict[int | None, _PendingAlert] = {}
     others: dict[tuple[int, int], _PendingAlert] = {}

@@ -1,4 +1,4 @@
-"""Allowance of a subscriber: the limits of the KYC level and their current usage."""
+"""A subscriber's allowance: the limits of the KYC level and their current usage."""
 
 from datetime import date
 from typing import Any

@@ -58,7 +58,7 @@ def _apply_usage(state: State, usage: UsageChange) -> None:
 
 
 def _set_balances(state: State, row: NewTransaction | StoredTransaction) -> None:
-    """Set the balances of payer and payee after a transaction.
+    """Set a transaction's `from_balance` and `to_balance` to the balances after it.
 
     For a credit-only payee, set `to_balance_offset` instead. Balances of platform accounts are not
     recorded.
@@ -118,7 +118,7 @@ def _add_to_windows(state: State, row: NewTransaction, payer: Account, payee: Ac
 
 
 def _remove_from_windows(state: State, row: StoredTransaction) -> None:
-    """Remove a failed transaction from the time windows that counted it while under review."""
+    """Remove a failed transaction from the time windows that counted it during its review."""
     payer = state.accounts.get(row.from_account or 0)
     for subject, rules in state.rules.screening.get(row.type, {}).items():
         for account in get_subject_accounts(subject, payer, state.accounts[row.to_account]):

@@ -4,16 +4,16 @@ from typing import Final, NamedTuple
 
 from tapgate.errors import Code
 
-# Accounts of people and companies. A batch locks every such account that it debits and keeps its
-# balance within the overdraft.
+# Accounts of people and companies. A batch locks every such account whose balance it may reduce,
+# and keeps the available balance within the overdraft.
 WALLET: Final = "wallet"
 FLOAT: Final = "float"
 COMMISSION: Final = "commission"
 SETTLEMENT: Final = "settlement"
 CLEARING: Final = "clearing"
 
-# Platform accounts. They are never locked, and their stored balance is not updated: the balance is
-# the sum of the entries.
+# Platform accounts. They are never locked, and their stored balances are not updated: a balance
+# is the sum of the account's entries.
 FEES: Final = "fees"
 COMMISSION_EXPENSE: Final = "commission_expense"
 CASH: Final = "cash"

@@ -92,7 +92,7 @@ class TransactionResult(msgspec.Struct, frozen=True, array_like=True, kw_only=Tr
 #: Callback that writes related rows in the database transaction that executes the command. The
 #: command's accounts are locked, so the callback must not wait for a lock whose holder may wait for
 #: an account. An exception in the callback fails the command. The callback is not called for
-#: declines, rejections and replays.
+#: declines, rejections or replays.
 BeforeCommit = Callable[[Any, TransactionResult], Awaitable[None]]
 
 

@@ -41,7 +41,7 @@ def get_pair(transaction_type: str, from_account: int, to_account: int) -> CashP
 
 
 def get_window_start(requested_at: datetime, now: datetime) -> datetime:
-    """Return the start of the matching window: 24 hours before the request, at most 7 days ago.
+    """Return the start of the matching window: 24 hours before the request, but at most 7 days ago.
 
     The window is relative to the request, so that a review does not expire matches.
     """
@@ -73,8 +73,8 @@ def earn_commission(
         transaction_type, agent.commission_tier, amount, commissionable
     )
     exact += agent.commission_remainder
-    # Round half up and carry the rounding error over to the agent's next commission: the parts of
-    # a split amount earn in total what the whole would earn.
+    # Round half up and carry the rounding error over to the agent's next commission, so that
+    # splitting an amount gains nothing from rounding.
     commission = (exact + _RATE_SCALE // 2) // _RATE_SCALE
     return EarnedCommission(
         pair, agent.id, tuple(matches), commission, exact - commission * _RATE_SCALE

@@ -1,7 +1,8 @@
 """Decision on a command, without any I/O.
 
-`decide` returns plain data and does not change the state. A replay gets the original outcome;
-otherwise the first failing check determines the outcome.
+`decide` returns plain data and does not change the state. A replay gets the original outcome.
+A new command is accepted if all checks pass; otherwise, the first failing check determines the
+outcome.
 """
 
 from collections.abc import Callable

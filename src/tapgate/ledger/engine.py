@@ -47,7 +47,8 @@ _GATHER_LOOP_TURNS: Final = 4
 _POOL_SIZE: Final = 2
 
 #: Every statement of a batch looks up rows by key, so one generic plan per statement suffices.
-#: Plans stay cached even if the tables were empty at planning time, so table scans are disabled.
+#: A plan made while the tables were empty stays cached, so table scans, hash joins and
+#: merge joins are disabled.
 _SESSION_SETTINGS: Final = {
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
@@ -103,7 +104,7 @@ class Ledger:
         self._wakeup = asyncio.Event()
         self._is_stopping = False
         #: Processes one batch at a time. Two concurrent batches were slower (docs/benchmarks.md):
-        #: they are smaller, and wait for rows that the other batch has locked.
+        #: they are smaller and wait for each other's row locks.
         self._worker: asyncio.Task[None] | None = None
         self._rules: Rules | None = None
         self._rules_version = 0
@@ -183,7 +184,8 @@ class Ledger:
     ) -> Assessment:
         """Assess a transaction without executing it; without a subscriber, return only its fee.
 
-        Uses a connection of `database`, because the ledger's own are reserved for batches.
+        Uses a connection of `database`, because the ledger's own are reserved for batches and
+        health checks.
         """
         async with database.transaction() as tx:
             rules = await self._get_rules(tx)
@@ -232,7 +234,7 @@ class Ledger:
     async def _process_batch(self, batch: Sequence[PendingCommand]) -> ApiError | None:
         """Process a batch and resolve its futures; return the error of a database outage, or None.
 
-        If the batch fails for another reason, its commands are processed individually.
+        If a batch of several commands fails for another reason, each is processed individually.
         """
         started = perf_counter()
         try:

@@ -135,7 +135,7 @@ async def load(
 async def load_without_locks(
     tx: Any, commands: Sequence[LedgerCommand], rules: Rules, clock: Clock, timezone: ZoneInfo
 ) -> State:
-    """Load the same state as `load` without locks. It may be out of date when it is used."""
+    """Load the same state as `load`, but without locking, so it may be out of date when used."""
     keys = BatchKeys(commands)
     accounts = _build_accounts(await tx.fetch(_FIND_ACCOUNTS, *keys.get_account_arguments()))
     return await _load_state(tx, accounts, keys, commands, rules, clock, timezone)

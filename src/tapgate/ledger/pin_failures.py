@@ -1,6 +1,6 @@
 """Wrong PINs per wallet, including those entered for the wallet's child cards.
 
-A wrong PIN is stored together with the PIN's failure count, under the lock on the wallet's account.
+A failure is stored together with the PIN's failure count, under the lock on the wallet's account.
 It is stored even if no rule is active, so that a rule that is activated later counts it too.
 Attempts while the PIN is locked are not stored.
 """
@@ -36,7 +36,7 @@ async def add_failures(tx: Any, account_ids: Collection[int], now: datetime) -> 
 async def count_failures(
     tx: Any, rules: Collection[ComplianceRule], account_ids: Collection[int], now: datetime
 ) -> dict[tuple[int, int], int]:
-    """Return the failures in each rule's window by (rule ID, account ID), without zero counts."""
+    """Return the nonzero failure counts in the rules' windows, by (rule ID, account ID)."""
     if not rules or not account_ids:
         return {}
     rows = await tx.fetch(

@@ -1,9 +1,9 @@
 """Transaction counts and volumes per 15-minute bucket, updated by each batch.
 
-A batch updates few rows, in the database transaction that writes its transactions, so the rollups
-always agree with the transactions. `tapgate verify` checks this. Each process has its own rows (its
-slot), so that processes do not wait for each other. The cost of reading does not depend on the
-number of transactions.
+A batch updates only a few rows, in the database transaction that writes its transactions, so the
+rollups always agree with the transactions. `tapgate verify` checks this. Each process has its own
+rows (its slot), so that processes do not wait for each other. The cost of reading does not depend
+on the number of transactions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,7 +38,7 @@ class RollupKey(NamedTuple):
 def get_bucket_start(moment: datetime) -> datetime:
     """Return the start of the 15-minute bucket that contains a time.
 
-    Buckets last 15 minutes because in some time zones, days start at a quarter hour of UTC.
+    Buckets last 15 minutes because some UTC offsets, such as +05:45, are not whole or half hours.
     """
     return moment.replace(minute=moment.minute // 15 * 15, second=0, microsecond=0)
 

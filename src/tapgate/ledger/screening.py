@@ -69,7 +69,7 @@ def find_wrong_pin_matches(
 ) -> list[RuleMatch]:
     """Return the rule matches of a wrong PIN, which `failure_counts` already includes.
 
-    These matches only raise alerts. A review or block applies to the subscriber's next transaction.
+    These matches only raise alerts. A review or block applies only to later transactions.
     """
     matches = []
     for rule in rules:

@@ -51,7 +51,8 @@ class Account(msgspec.Struct, gc=False):
         """Add usage of the day `counted_on`. A negative amount restores allowance.
 
         The usage day never moves back: if the clock does, usage counts toward the latest day seen.
-        Usage of an earlier day or month does not change the current day or month.
+        Usage of an earlier day does not change `day_used`, and usage of an earlier month does not
+        change `month_used`.
         """
         self.day_used, self.month_used = self.get_usage(today)
         self.usage_day = today if self.usage_day is None else max(self.usage_day, today)

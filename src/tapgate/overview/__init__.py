@@ -1,1 +1,1 @@
-"""Platform overview: transaction rollups, a snapshot of accounts and cards, ledger proofs."""
+"""Platform overview: transaction rollups, a snapshot of accounts and cards, and ledger proofs."""

@@ -1,4 +1,4 @@
-"""Request and response records of the overview and of ledger proofs."""
+"""Request and response records for the overview and for ledger proofs."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -122,7 +122,10 @@ class AuditChainState(msgspec.Struct, kw_only=True):
 
 
 class LatencyStats(msgspec.Struct, kw_only=True):
-    """Latencies of this node's most recent samples within the last hour; null without samples."""
+    """Latencies of this node's most recent samples within the last hour.
+
+    Without samples, all fields except `count` are null.
+    """
 
     count: int
     average_ms: float | None

@@ -1,4 +1,4 @@
-"""Operations of the overview and of ledger verification."""
+"""Operations for the overview and for ledger verification."""
 
 from collections.abc import Mapping
 from time import perf_counter

@@ -1,4 +1,4 @@
-"""SQL queries of the overview. They never read transactions or entries, which are too numerous."""
+"""SQL queries for the overview. They never read transactions or entries, which are too numerous."""
 
 from collections.abc import Sequence
 from datetime import datetime

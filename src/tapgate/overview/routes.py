@@ -1,4 +1,4 @@
-"""Endpoints of the overview and of ledger verification."""
+"""Endpoints for the overview and for ledger verification."""
 
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.request_context import RequestContext

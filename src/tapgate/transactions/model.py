@@ -348,7 +348,7 @@ _GOLDEN_RATIO: Final = 0x9E3779B97F4A7C15  # 2**64 / golden ratio: spreads conse
 
 
 def calculate_approval_code(transaction_id: int) -> str:
-    """Return the approval code for a receipt. It is not unique, so it is no lookup key."""
+    """Return the approval code for a receipt. It is not unique, so it cannot be a lookup key."""
     number = (transaction_id * _GOLDEN_RATIO % 2**64) >> (64 - _APPROVAL_BITS)
     pairs = _APPROVAL_PAIRS
     return f"{pairs[number >> 20]}{pairs[number >> 10 & 1023]}{pairs[number & 1023]}"

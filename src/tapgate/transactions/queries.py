@@ -90,7 +90,7 @@ async def get_card_account_id(database: Database, serial: str) -> int | None:
 
 
 class TransactionQuery:
-    """Query for the transactions that match all conditions and at least one branch, if it has any.
+    """Query for the transactions that match all conditions and, if there are branches, any branch.
 
     Each branch corresponds to an index. A transaction that matches several branches is listed once.
     """

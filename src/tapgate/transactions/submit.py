@@ -92,7 +92,7 @@ class ReceiptFields:
 
     @property
     def payee_balance(self) -> str:
-        """Return the available balance of a payee that is an agent."""
+        """Return the available balance of a payee that is an agent or a partner."""
         balance = self.visible_payee_balance
         assert balance is not None, "the payee's balance is not available"
         return balance
@@ -107,7 +107,7 @@ class ReceiptFields:
     def balances(self) -> tuple[str | None, str | None]:
         """Return the available balances of payer and payee, or None where a balance is unavailable.
 
-        A balance is unavailable for a platform account, a credit-only payee, and a payee who is
+        A balance is unavailable for a platform account, a credit-only payee or a payee who is
         hidden from the caller.
         """
         payer, payee = self._result.payer_available, self._result.payee_available
@@ -129,7 +129,7 @@ async def submit(
 
     A replay returns the original receipt.
     """
-    # Before the ledger commits, so that a failure here results in a 503 with nothing executed.
+    # Query this before the ledger commits, so that if it fails with 503, nothing is executed.
     is_payee_hidden = not has_full_disclosure(request.caller) and await _is_payee_hidden(
         request, command.payee
     )
@@ -160,7 +160,7 @@ async def _is_payee_hidden(request: RequestContext, payee: Party) -> bool:
 
 
 def _redact_payee(outcome: Outcome) -> Outcome:
-    """Remove the payee's name and balance, which `used` of MAX_BALANCE_EXCEEDED also reveals."""
+    """Remove the payee's name and balance, including `used` in the MAX_BALANCE_EXCEEDED details."""
     details, result = outcome.details, outcome.result
     if outcome.code == Code.MAX_BALANCE_EXCEEDED and details is not None:
         details = {name: value for name, value in details.items() if name != "used"}

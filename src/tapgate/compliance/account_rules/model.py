@@ -47,7 +47,7 @@ def to_record(rule: AccountRule, currency: str) -> AccountRuleRecord:
 
 
 def apply_update(rule: AccountRule, update: AccountRuleUpdate, currency: str) -> AccountRule:
-    """Return the updated rule, or raise an error that names the invalid fields."""
+    """Return the updated rule, or raise an ApiError if the update is invalid."""
     if update.currency not in (None, currency):
         raise ApiError(Code.CURRENCY_NOT_SUPPORTED)
     changes: dict[str, Any] = {

@@ -11,7 +11,7 @@ from tapgate.ledger.rules import AccountRule
 async def update(
     request: RequestContext, kyc_level: int, update: model.AccountRuleUpdate
 ) -> AccountRule:
-    """Update a rule and wait up to one second until every process applies the change."""
+    """Update a rule and wait up to one second for every process to apply the change."""
     services = request.services
     currency = services.settings.currency
     async with services.database.transaction() as tx:

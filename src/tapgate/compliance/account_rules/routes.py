@@ -44,7 +44,7 @@ async def update_account_rule(
     """Update the limits of a KYC level.
 
     Omitted fields keep their value. The daily limit must not exceed the monthly limit. The request
-    waits up to one second until every process applies the new limits. If `no_pin_limit` is zero,
+    waits up to one second for every process to apply the new limits. If `no_pin_limit` is zero,
     every card payment requires the PIN.
     """
     rule = await operations.update(request, parse_level(kyc_level), body)

@@ -1,4 +1,4 @@
-"""Alert records, their public representation, and their resolution."""
+"""Stored alerts, their public records, and their resolution."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -16,8 +16,8 @@ AlertStatus = Annotated[
     str, Choice("open", "investigating", "resolved", "false_positive", name="AlertStatus")
 ]
 
-#: A chat user asks to be contacted. `details.asked_by` is the user's phone number, or the channel
-#: address if the phone number is not available.
+#: Alert type for a chat user who asks to be contacted. `details.asked_by` is the user's phone
+#: number, or the channel address if the phone number is not available.
 SUPPORT_REQUEST = "SUPPORT_REQUEST"
 
 _MAX_KEY_LENGTH = 255

@@ -67,9 +67,10 @@ class AlertResponse(msgspec.Struct, kw_only=True):
 async def create_alert(request: RequestContext, body: NewAlert) -> Reply[AlertCreated]:
     """Create an alert.
 
-    If an unresolved alert of the same rule already exists for the subscriber, no new alert is
-    created. Instead, the existing alert's `occurrences` increases and the response status is 200.
-    The same applies to an unresolved `SUPPORT_REQUEST` with the same `details.asked_by`.
+    If the subscriber already has an unresolved alert of the same rule that holds no transaction, no
+    new alert is created. Instead, the existing alert's `occurrences` increases and the response
+    status is 200. The same applies to an unresolved `SUPPORT_REQUEST` with the same
+    `details.asked_by`.
     """
     alert, new = await operations.create(request, body)
     record = await _to_record(request, alert)

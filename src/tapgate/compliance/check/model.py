@@ -59,8 +59,8 @@ class ComplianceCheckResult(msgspec.Struct, frozen=True, kw_only=True):
 def build_result(assessment: Assessment) -> ComplianceCheckResult:
     """Build the result of a check.
 
-    A transaction is allowed if it passes all assessed checks. Violations also list the rules that
-    would hold the transaction or raise an alert.
+    A transaction is allowed if it passes all assessed checks, regardless of available funds. The
+    violations also include the rules that would hold the transaction or raise an alert.
 
     The risk level is the highest severity found: a rule's own severity, HIGH for an inactive
     subscriber, MEDIUM for a limit. Each additional finding raises the score within the level.

@@ -138,7 +138,7 @@ def to_record(rule: StoredRule, currency: str) -> RuleRecord:
 
 
 def build_rule(rule_id: int, new: NewRule, currency: str) -> StoredRule:
-    """Return the rule to store, or raise an error that names the invalid field."""
+    """Return the rule to store, or raise an ApiError if it is invalid."""
     _require_currency(new.currency, currency)
     if new.type == AMOUNT_THRESHOLD and new.window_seconds is not None:
         raise _build_window_error(new.type)
@@ -162,7 +162,7 @@ def build_rule(rule_id: int, new: NewRule, currency: str) -> StoredRule:
 
 
 def apply_update(rule: StoredRule, update: RuleUpdate, currency: str) -> StoredRule:
-    """Return the updated rule, or raise an error that names the invalid field."""
+    """Return the updated rule, or raise an ApiError if the update is invalid."""
     _require_currency(update.currency, currency)
     changes: dict[str, Any] = {
         name: value
@@ -191,7 +191,7 @@ def _build_window_error(kind: str) -> ApiError:
 
 
 def _require_consistent(rule: StoredRule, request: NewRule | RuleUpdate) -> None:
-    """Reject a rule that could never match or whose action could not be applied.
+    """Reject combinations of fields that could never match or whose action could not be applied.
 
     Combinations with `transaction_types` are checked only if the request sets one of the combined
     fields, so that other fields of an older, inconsistent rule can still be changed.

@@ -12,7 +12,7 @@ from tapgate.store.signals import Ticket
 
 
 async def create(request: RequestContext, new_rule: NewRule) -> StoredRule:
-    """Create a rule and wait up to one second until every process applies it."""
+    """Create a rule and wait up to one second for every process to apply it."""
     services = request.services
     rule = model.build_rule(services.new_id(), new_rule, services.settings.currency)
     async with services.database.transaction() as tx:
@@ -24,7 +24,7 @@ async def create(request: RequestContext, new_rule: NewRule) -> StoredRule:
 
 
 async def delete(request: RequestContext, rule_id: int) -> None:
-    """Delete a rule and wait up to one second until no process applies it.
+    """Delete a rule and wait up to one second for every process to stop applying it.
 
     The rule's alerts are kept, and transactions that the rule holds stay under review.
     """
@@ -37,7 +37,7 @@ async def delete(request: RequestContext, rule_id: int) -> None:
 
 
 async def update(request: RequestContext, rule_id: int, update: RuleUpdate) -> StoredRule:
-    """Update a rule and wait up to one second until every process applies the change."""
+    """Update a rule and wait up to one second for every process to apply the change."""
     services = request.services
     async with services.database.transaction() as tx:
         before = await queries.lock(tx, rule_id)

@@ -22,7 +22,7 @@ _FEE_EXEMPT_REASONS: Final = {
 
 
 class FeeRule(msgspec.Struct, kw_only=True):
-    """Tier: the rate for amounts up to `up_to` (null: no upper bound) above the previous tier."""
+    """Fee tier: the rate for amounts above the previous tier, up to `up_to` (null: no limit)."""
 
     type: Annotated[str, Choice(*chart.TRANSACTION_TYPES, name="TransactionType")]
     up_to: Amount | None = None

@@ -12,9 +12,9 @@ from tapgate.wallets.fee_rules.model import FeeRules
 async def replace(
     request: RequestContext, fee_rules: FeeRules, kind: str | None = None
 ) -> FeeRules:
-    """Replace the rules of the type `kind`, or all rules if it is None, and return all rules.
+    """Replace the rules of the type `kind`, or all rules if `kind` is None, and return all rules.
 
-    Waits up to one second until every process applies the new rules.
+    Waits up to one second for every process to apply the new rules.
     """
     services = request.services
     currency = services.settings.currency

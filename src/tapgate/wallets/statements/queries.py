@@ -14,8 +14,8 @@ from tapgate.wallets.statements.model import FileFormat, Movement, Period
 _QUERY_TIMEOUT_SECONDS: Final = 30.0
 CLEANUP_BATCH_SIZE: Final = 200
 
-#: Upper bound on the difference between the time in an ID and `created_at`. Without clock skew, it
-#: is a few seconds at most.
+#: Upper bound on the difference between the time in an ID and `created_at`. Without clock skew, the
+#: difference is at most a few seconds.
 _ID_TIME_TOLERANCE: Final = timedelta(days=1)
 
 #: All movements of a wallet since a point in time. A wallet is always the payer or the payee of a
@@ -100,8 +100,8 @@ class StatementFile(NamedTuple):
 async def count_files(tx: asyncpg.Connection, subscriber_id: int) -> int:
     """Count the files of a subscriber.
 
-    The caller must hold the lock of `lock_restriction`, so that concurrent requests do not exceed
-    the maximum.
+    The caller must hold the lock taken by `lock_restriction`, so that concurrent requests do not
+    exceed the maximum.
     """
     count: int = await tx.fetchval(
         "SELECT count(*) FROM statements WHERE subscriber_id = $1", subscriber_id

@@ -49,7 +49,7 @@ def _replace_glyph(letter: str) -> str:
 
 
 def truncate_to_width(text: str, font: str, size: float, width: float) -> str:
-    """Replace missing glyphs, and truncate a text that is too wide, with an ellipsis."""
+    """Replace missing glyphs, then shorten the text with an ellipsis if it is too wide."""
     text = replace_missing_glyphs(text)
     if pdfmetrics.stringWidth(text, font, size) <= width:
         return text
