@@ -1,6 +1,6 @@
 """Interfaces between the application and sites, which serve HTML pages on the same server.
 
-A site calls the endpoints of the API and uses no layer below them.
+A site calls the endpoints of the API. It uses the layers below them only for sessions.
 """
 
 from typing import Any, Protocol
