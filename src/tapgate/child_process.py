@@ -43,7 +43,7 @@ class ChildProcess:
     async def supervise(self) -> NoReturn:
         """Run and restart the process until canceled, then shut it down gracefully.
 
-        Raise StartError if the process has never been ready when it exits or cannot be started.
+        Raise StartError if the process exits or cannot be started before it was ever ready.
         """
         delay = _MIN_RESTART_DELAY_SECONDS
         while True:
@@ -90,8 +90,8 @@ class ChildProcess:
             stdin=asyncio.subprocess.DEVNULL,
             env={**self._environ, **{name: str(number) for name, number in descriptors.items()}},
             pass_fds=tuple(descriptors.values()),
-            # Ctrl-C in the terminal must reach only the supervisor, which stops its children in
-            # order.
+            # Ctrl-C in the terminal must reach only the supervisor, which stops the workers before
+            # PostgreSQL.
             start_new_session=True,
         )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Code(StrEnum):
-    """Machine-readable error code. Public: clients branch on it, so its meaning never changes."""
+    """Machine-readable error code. Clients branch on codes, so their meanings never change."""
 
     INVALID_REQUEST = "INVALID_REQUEST"
     INVALID_PIN = "INVALID_PIN"
@@ -172,5 +172,5 @@ def invalid_field(field: str, message: str) -> ApiError:
 
 
 def unavailable(message: str) -> ApiError:
-    """Return a 503 with `Retry-After`. No money was moved; the client can retry the request."""
+    """Return a 503 with `Retry-After`, which tells the client to retry the request."""
     return ApiError(Code.SERVICE_UNAVAILABLE, message, headers={"Retry-After": "1"})

@@ -240,8 +240,9 @@ def create_app(services: Services) -> App:
 async def prepare_installation(settings: Settings, database_url: str) -> AsyncIterator[str]:
     """Prepare the installation before its workers start; yield lines for the operator.
 
-    Checks that the secret key and currency match the database, ensures that the default rules and
-    an admin exist, and builds the demo of a new installation.
+    Checks that the secret key and currency match the database, and ensures that an admin exists. A
+    new installation also gets the default rules, the platform accounts and, unless it is off, the
+    demo.
     """
     async with open_services(settings, database_url) as services:
         await require_same_installation(services)
@@ -298,7 +299,7 @@ async def build_demo(services: Services, database_url: str, size: str) -> list[s
 
 
 async def require_same_installation(services: Services) -> None:
-    """Require the secret key and the currency that the database was created with."""
+    """Require the database's secret key and currency. On first start, store them."""
     await check_installation(
         services.database,
         secret_fingerprint=services.vault.key_id,

@@ -2,7 +2,7 @@
 
 An identifier consists of a zero sign bit, 41 bits of milliseconds since 2025, 10 bits for the slot
 of the process, and a 12-bit counter. Each process takes the next slot of a cyclic database sequence
-when it starts, so identifiers are unique unless all 1,024 slots are taken again while it runs.
+when it starts, so identifiers are unique unless 1,024 further slots are taken while it still runs.
 """
 
 import time
@@ -59,7 +59,7 @@ class IdGenerator:
 
     @property
     def is_ahead(self) -> bool:
-        """Whether new identifiers lead the clock by more than the maximum, as it was set back."""
+        """Whether new identifiers lead the clock, which was set back, by more than the maximum."""
         now = max(0, self._milliseconds() - _EPOCH_MS)
         return self._last_ms - now > _MAX_CLOCK_LEAD_MS
 

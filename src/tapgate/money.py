@@ -93,7 +93,7 @@ def format_money(minor: int, currency: str) -> str:
 def to_float(minor: int, currency: str) -> float:
     """Return an amount as a float: `50750` becomes `507.5` (SLE).
 
-    Only for the `details` of insufficient funds and float errors, which contain JSON numbers.
+    Only for the `details` of INSUFFICIENT_FUNDS and INSUFFICIENT_FLOAT, which contain JSON numbers.
     """
     return minor / int(10 ** get_decimals(currency))
 

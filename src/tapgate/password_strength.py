@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 #: Only this many leading characters are estimated, because the time grows quickly with length. A
-#: strong prefix makes the whole text strong, and a prefix this long is weak only if it repeats.
+#: strong prefix makes the whole text strong, and a prefix this long is rarely weak unless it is
+#: repetitive.
 MAX_ESTIMATED_LENGTH: Final = 32
 #: zxcvbn's highest score: more than 10^10 guesses.
 MIN_PASSWORD_SCORE: Final = 4

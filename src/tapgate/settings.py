@@ -172,7 +172,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
 
 
 class _EnvironmentReader:
-    """Reader of `TAPGATE_` variables, which validates each. An empty variable counts as unset."""
+    """Reader that validates `TAPGATE_` variables. Unless noted, an empty one counts as unset."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ

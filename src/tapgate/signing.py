@@ -1,7 +1,7 @@
 """Request and webhook signatures, computed by the same functions for signing and verification.
 
 All signatures are HMAC-SHA-256. `docs/signing.md` explains each one with fixed examples. A secret
-of type `bytes` is the UTF-8 encoding of the text that was shown to its owner.
+of type `bytes` is the UTF-8 encoding of the secret's text.
 """
 
 import base64
@@ -99,7 +99,7 @@ def parse_rfc3339_utc(text: str) -> datetime | None:
         return None
     try:
         return datetime.fromisoformat(text.upper())
-    except ValueError:  # well-formed, but no valid date or time
+    except ValueError:  # well-formed, but not a valid date or time
         return None
 
 

@@ -1,9 +1,9 @@
 """Supervisor that starts, restarts and stops PostgreSQL and the workers of all services.
 
 It binds the ports, starts PostgreSQL (unless a database URL is set), migrates the database, and
-then starts the workers. Processes that exit are restarted. On a stop signal, workers stop first
-and PostgreSQL last. If the supervisor is killed, its workers detect that and exit; PostgreSQL
-keeps running until the next start, which stops it before starting a new server.
+then starts the workers. Processes that exit after startup are restarted. On a stop signal, workers
+stop first and PostgreSQL last. If the supervisor is killed, its workers detect that and exit.
+PostgreSQL keeps running until the next start, which stops it before starting a new server.
 """
 
 import asyncio

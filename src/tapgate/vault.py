@@ -17,7 +17,7 @@ _NONCE_BYTES = 12
 
 
 class VaultError(Exception):
-    """The value was created with another secret key or context, or has been altered."""
+    """The value was created with a different secret key or context, or has been altered."""
 
 
 class Vault:
@@ -26,7 +26,7 @@ class Vault:
         self._hashers: dict[str, HMAC] = {}
         self._cipher = AESGCM(self._derive("seal"))
         self._key_id_bytes = self._derive("key id")[:_KEY_ID_BYTES]
-        #: Identifies the secret key without revealing it; stored with the values it protects.
+        #: Identifies the secret key without revealing it. Stored with values that the key protects.
         self.key_id = self._key_id_bytes.hex()
 
     def seal(self, plain: bytes, context: bytes) -> bytes:
@@ -55,7 +55,7 @@ class Vault:
         return self._derive(f"derived {purpose}", salt)
 
     def require_key(self, key_id: str) -> None:
-        """Raise VaultError if a value was created with another secret key.
+        """Raise VaultError if a value was created with a different secret key.
 
         Without this check, a changed secret key would look like altered data or incorrect PINs.
         """

@@ -3,11 +3,11 @@
 The order of checks is part of the public API: 404 and 405, then 503 if too many requests are in
 progress, then 413, 401, 429, 403, 400, 422, then the handler. The address restriction of an API key
 (403) is checked before its rate limit (429). The credential is checked before the gateway waits for
-the rest of a body. 413 therefore precedes 401 only if Content-Length, or the part of the body
-received so far, exceeds the limit.
+the rest of a body. 413 therefore precedes 401 only if Content-Length, or a body that has already
+arrived completely, exceeds the limit.
 
-Sites serve HTML pages on the same server. A site calls the endpoints like an API client, but in
-process.
+Sites serve HTML pages on the same server. A site calls the endpoints like an API client, but
+within the process.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

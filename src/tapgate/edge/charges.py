@@ -18,7 +18,7 @@ def build_rate_limit_error(result: RateLimitResult, message: str | None = None) 
 class LookupCharge:
     """Charge to the client address for a credential lookup or a failed authentication.
 
-    A request is charged at most one token. This rate limits credential probing and the database
+    A request is charged at most one token. The charge limits credential probing and the database
     load caused by unknown credentials.
     """
 

@@ -13,7 +13,7 @@ from tapgate.edge.fields import INTEGER_RULE, OBJECT_RULE, TEXT_RULE, InvalidVal
 Check = Callable[[Any], Any]
 
 #: The check of a list stops at this many problems, so that a list of invalid items cannot cause a
-#: response of megabytes.
+#: response of several megabytes.
 _MAX_PROBLEMS = 20
 
 _DEFAULT_RULES: dict[Any, Rule] = {str: TEXT_RULE, int: INTEGER_RULE, dict: OBJECT_RULE}

@@ -8,9 +8,9 @@ from typing import Final
 
 CONTENT_TYPE: Final = "text/csv; charset=utf-8"
 
-#: Positions where a spreadsheet may interpret text as a formula: a formula character at the start
-#: of the text, or after a cell or row separator. In some locales, spreadsheets split cells at
-#: separators other than the comma, even inside quotes.
+#: Positions where a spreadsheet may interpret text as a formula: at the start of the text, or after
+#: a cell or row separator, if a formula character follows, even after quotes or spaces. In some
+#: locales, spreadsheets split cells at separators other than the comma, even inside quotes.
 _FORMULA_START: Final = re.compile(r'(^|[;\t\r\n])(?=[" ]*[=+\-@＝＋－＠\t\r])')
 
 

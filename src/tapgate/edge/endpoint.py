@@ -133,8 +133,8 @@ class EndpointOptions(TypedDict, total=False):
     - `moves_money`: The endpoint moves money and accepts an idempotency key.
     - `requires`: Checks for missing or inconsistent input. They run once all types are valid and
       before any value is checked.
-    - `heavy`: Requests need a slot of the limit on expensive reads. True applies to all requests, a
-      string to requests with that query parameter.
+    - `heavy`: Requests count toward the limit on concurrent expensive reads. True applies to all
+      requests, a string to requests with that query parameter.
     """
 
     access: Required[Access]

@@ -97,7 +97,7 @@ def build_example(kind: Any, name: str = "") -> Any:
 
 
 def get_path_example(path: str, name: str) -> str:
-    """Return an example of the path parameter `{name}`, by default the name."""
+    """Return an example of the path parameter `{name}`, or the name if there is none."""
     segment = path.partition(f"/{{{name}}}")[0].rpartition("/")[2]
     return _PATH_EXAMPLES.get(segment, name)
 

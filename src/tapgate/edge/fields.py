@@ -186,7 +186,7 @@ class PhoneRule(Rule):
         except phonenumbers.NumberParseException:
             raise InvalidValueError("must start with a valid country code") from None
         normalized = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
-        # Check only the length that E.164 allows: numbering plans change faster than any table.
+        # Check only the number of digits, because numbering plans change faster than any table.
         if not _MIN_PHONE_DIGITS <= len(normalized) - 1 <= _MAX_PHONE_DIGITS:
             raise InvalidValueError(f"must have {_MIN_PHONE_DIGITS} to {_MAX_PHONE_DIGITS} digits")
         return normalized
@@ -198,7 +198,7 @@ class PhoneRule(Rule):
 class EmailRule(Rule):
     """Email address.
 
-    The check catches typing errors. Only a delivered message proves that an address exists. The
+    The check catches typos. Only a delivered message proves that an address exists. The
     address is normalized to lowercase.
     """
 
@@ -269,7 +269,7 @@ class IdRule(Rule):
 class CurrencyRule(Rule):
     """The platform's currency.
 
-    A request in another currency is rejected, because its amount has a different value.
+    A request in a different currency is rejected, because its amount would be misinterpreted.
     """
 
     def __init__(self, currency: str = "SLE") -> None:

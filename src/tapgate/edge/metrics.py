@@ -1,7 +1,7 @@
 """Prometheus metrics, summed over all workers of the node.
 
 Each worker keeps its counters in its own file. A replacement worker takes over the file of a dead
-worker, so counters decrease only when an upgrade changes the layout of the file.
+worker, so counters decrease only when the layout of the file changes, such as in an upgrade.
 """
 
 import zlib

@@ -109,7 +109,7 @@ def _require_unique_ids(endpoints: Sequence[Endpoint]) -> None:
 
 
 class _OperationBuilder:
-    """Builder of operation objects. `queries` maps query structs to their parameters."""
+    """Builder for operation objects. `queries` maps query structs to their parameters."""
 
     def __init__(self, schemas: Schemas, queries: dict[Any, dict[str, Schema]]) -> None:
         self._schemas = schemas
@@ -256,7 +256,7 @@ def _describe_callers(access: Access) -> str:
 
 
 def _build_security(access: Access) -> list[dict[str, list[str]]]:
-    """Return the security requirements: alternatives, each a set of schemes sent together."""
+    """Return alternative security requirements. The schemes of each one are sent together."""
     choices: list[dict[str, list[str]]] = []
     if access.scope:
         choices.append({"apiKey": [access.scope]})

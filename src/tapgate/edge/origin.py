@@ -14,7 +14,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str | None = None
 
 
-#: Origin of actions that the platform performs in the background.
+#: Origin of actions that no request causes, such as background work and the setup of the demo.
 SYSTEM_ORIGIN = Origin(actor={"type": "system", "id": "system"}, actor_id="system")
 
 

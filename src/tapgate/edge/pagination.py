@@ -31,7 +31,7 @@ class CursorRule(Rule):
 
 
 class PageQuery(msgspec.Struct, kw_only=True):
-    """Query parameters of every list. Subclasses add filters."""
+    """Query parameters of a paginated list. Subclasses add filters."""
 
     limit: Annotated[int, IntegerRange(1, 100)] = 50
     cursor: Annotated[str, CursorRule()] | None = None

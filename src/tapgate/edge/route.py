@@ -65,7 +65,7 @@ class Route:
         return error
 
     async def run(self, request: RequestContext, parameters: list[str]) -> Any:
-        """Decode the arguments and run the handler."""
+        """Check access to fields, decode the arguments and run the handler."""
         arguments: dict[str, Any] = (
             dict(zip(self._path_parameters, parameters, strict=True)) if parameters else {}
         )

@@ -48,7 +48,7 @@ class Router(Generic[R]):
         return node.methods
 
     def find(self, path: str) -> tuple[Mapping[str, R], list[str]] | None:
-        """Return the routes of a path by method and its decoded parameters, or None."""
+        """Return a path's routes by method, and its decoded parameters, or None without a match."""
         methods = self._static_routes.get(path)
         if methods is not None:
             return methods, []

@@ -12,7 +12,7 @@ from tapgate.edge.fields import Choice, Rule
 from tapgate.service import json_schema
 from tapgate.service.json_schema import Schema, build_reference, get_component_name
 
-#: Formats of response fields by name. Names that end in `_at` or `_until` are `date-time` too.
+#: Formats of response fields by name. Fields named `*_at` or `*_until` are `date-time` too.
 _RESPONSE_FORMATS: Final = {
     "as_of": "date-time",
     "date": "date",

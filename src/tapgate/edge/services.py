@@ -1,4 +1,4 @@
-"""Process-wide dependencies of request handlers, built once by the gateway."""
+"""Dependencies shared by all request handlers, built by the gateway."""
 
 from __future__ import annotations
 

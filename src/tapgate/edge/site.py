@@ -1,6 +1,6 @@
 """Interfaces between the application and sites, which serve HTML pages on the same server.
 
-A site calls the endpoints of the API and uses no layer below them.
+Except for sessions, a site reads and changes data only through the endpoints of the API.
 """
 
 from typing import Any, Protocol

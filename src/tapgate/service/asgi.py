@@ -1,4 +1,4 @@
-"""ASGI adapter, for serving behind any ASGI server and for tests without a socket."""
+"""ASGI adapter, for running on any ASGI server and for tests without a socket."""
 
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping

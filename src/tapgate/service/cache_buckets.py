@@ -24,7 +24,7 @@ redis.call('SET', KEYS[1], string.format('%.0f', after), 'PX', math.ceil((after 
 return {1, after - now}
 """
 
-#: Does nothing if no time is stored, because the bucket is full.
+#: Does nothing if no time is stored, because the bucket is then full.
 _REFUND_SCRIPT = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return end
 local full_at = tonumber(redis.call('GET', KEYS[1])) - tonumber(ARGV[1])

@@ -62,7 +62,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
 
     @abstractmethod
     def _continue_reading(self) -> None:
-        """Resume reading and request handling. Called when a timed pause ends."""
+        """Resume reading and request handling, for example when a timed pause ends."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -147,7 +147,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
                 self._transport.pause_reading()
 
     def _pause_reading_for(self, seconds: float) -> None:
-        """Pause reading. TCP flow control holds back the client's data."""
+        """Pause reading for some time. TCP flow control holds back the client's data."""
         self._pause_reading()
         self._pause_timer = self._loop.call_later(seconds, self._end_pause)
 

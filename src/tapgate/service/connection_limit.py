@@ -16,8 +16,8 @@ class ConnectionLimit:
     """Counter of open connections with a limit per client address and a total limit.
 
     Only the total applies to a trusted proxy, which forwards requests of many clients. The total
-    stays below the limit of open files, so that an excess connection can be accepted and rejected
-    with 503.
+    stays below the limit of open files, so that an excess connection can still be accepted to
+    send 503.
     """
 
     def __init__(self, settings: Settings) -> None:

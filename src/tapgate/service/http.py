@@ -5,8 +5,8 @@ from typing import Final, NamedTuple, Protocol
 
 from tapgate.errors import ApiError, Code
 
-#: Default headers of every response. Browsers must not guess the content type, load resources for
-#: the page or show it in a frame.
+#: Default response headers. They forbid browsers to guess the content type, to load resources, and
+#: to show the response in a frame.
 SECURITY_HEADERS: Final[Mapping[str, str]] = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",

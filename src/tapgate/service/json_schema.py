@@ -66,7 +66,7 @@ def tidy_query(properties: dict[str, Schema]) -> dict[str, Schema]:
 
 
 def tidy_response(component: Schema, kind: Any) -> None:
-    """Remove defaults, require the fields that are always sent, and allow null only if sent."""
+    """Remove defaults, require fields that are always sent, and allow null only if null is sent."""
     struct = get_struct(kind)
     assert struct is not None
     omits_defaults = struct.__struct_config__.omit_defaults

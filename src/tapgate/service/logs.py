@@ -172,7 +172,7 @@ def _mask_value(name: str, value: Any) -> Any:
 
 
 def _is_secret_name(name: str) -> bool:
-    """Return whether a name denotes a secret: `old_pin` does, `key_id` is public."""
+    """Return whether a name denotes a secret: `old_pin` does, `key_id` does not."""
     words = [word.removesuffix("s") for word in str(name).lower().replace("-", "_").split("_")]
     return words[-1] != "id" and not _SECRET_WORDS.isdisjoint(words)
 

@@ -21,7 +21,7 @@ def get_shared_folder(data_dir: Path) -> Path:
     """Return the folder for shared files, created if necessary.
 
     It is in the data folder, or in the system's temporary folder if the data folder is not
-    writable. Raise PermissionError if other users can access the folder there.
+    writable. Raise PermissionError if that temporary folder is not private.
     """
     folder = data_dir / "shared"
     try:

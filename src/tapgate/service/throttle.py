@@ -38,7 +38,7 @@ class RateLimitedCaller(Protocol):
 
 
 class Throttle:
-    """Rate limiter that uses the cache, or the node's buckets without a reachable cache."""
+    """Rate limiter that uses the cache, or the node's buckets if no cache is reachable."""
 
     def __init__(self, settings: Settings) -> None:
         self.default_limit = RateLimit(settings.rate_limit, settings.rate_burst)
@@ -75,7 +75,7 @@ class Throttle:
         return result
 
     async def refund(self, key: str, rate: RateLimit | None = None) -> None:
-        """Put a taken token back. It is lost if the cache became unavailable or recovered since."""
+        """Put a token back. It is lost if the cache has since become unavailable or recovered."""
         if self._cache_buckets is None or self._is_cache_unavailable():
             self._node_buckets.refund(key, rate)
             return

@@ -1,8 +1,8 @@
 """Token buckets, each stored as one number: the time at which the bucket is full again.
 
-A bucket gains one token per period and holds `burst` tokens. The time at which it is full is in the
-past or at most `burst` periods ahead. Taking a token moves that time one period ahead. Times are
-integers, in microseconds.
+A bucket gains one token per period and holds at most `burst` tokens. The time at which it is full
+is in the past or at most `burst` periods ahead. Taking a token moves that time one period ahead.
+Times are integers, in microseconds.
 """
 
 import fcntl
@@ -56,7 +56,7 @@ class NodeBuckets:
     full set evicts the bucket that is closest to full, which loses the least information.
 
     Times are from the monotonic clock, which all processes share and which restarts at boot. A time
-    beyond a bucket's window is stale, from an earlier boot or another rate, and the bucket counts
+    beyond a bucket's window is stale, from an earlier boot or a former rate, and the bucket counts
     as full. Buckets with different rates share the table, but a key must always be used with the
     same rate.
     """

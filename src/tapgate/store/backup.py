@@ -17,7 +17,8 @@ from tapgate.store.migrate import open_checked_connection, summarize_error
 from tapgate.store.schema import Schema, read_schema
 from tapgate.vault import Vault
 
-#: Label to table and query. A restore compares the totals of existing tables, like row counts.
+#: Label to table and query. A restore compares these totals, as it compares row counts, except for
+#: tables that do not exist.
 CONTROL_TOTALS = {
     "entries: sum of amounts": ("entries", "SELECT sum(amount)::text FROM entries"),
     "accounts: sum of balances": ("accounts", "SELECT sum(balance)::text FROM accounts"),
@@ -40,7 +41,7 @@ COPY_SETTINGS = """
     SET extra_float_digits = 3;
     SET row_security = off"""
 
-#: Receives the bytes written to the file so far and the name of the current table.
+#: Receives the number of bytes written so far and the name of the current table.
 ProgressCallback = Callable[[int, str], None]
 
 

@@ -34,8 +34,8 @@ ProgressCallback = Callable[[int], None]
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """Description of a backup, used to verify a restore.
 
-    Tables in the gateway's schema have their plain name, because that schema may have another name
-    in the target database. Tables of the messenger are named `messenger.name`.
+    Tables in the gateway's schema have their plain name, because that schema may have a
+    different name in the target database. Tables of the messenger are named `messenger.name`.
     """
 
     tapgate: str
@@ -112,7 +112,7 @@ class BackupWriter:
 
 
 class BackupReader:
-    """Reader of a backup file.
+    """Backup file reader.
 
     The file is read twice: first to authenticate all of it before anything is parsed, then to parse
     it. The second pass authenticates every chunk again, because the file may have changed.
@@ -162,7 +162,7 @@ def build_unreadable_error() -> StoreError:
 
 
 class _RecordReader:
-    """Reader of the records in a compressed stream, in bounded memory."""
+    """Reader for the records in a compressed stream, with bounded memory."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks

@@ -28,7 +28,7 @@ _APPLY_SETTINGS = """
 
 #: Failures after which the next host of the URL is tried.
 _FAILOVER_ERRORS = (OSError, asyncpg.CannotConnectNowError, asyncpg.TargetServerAttributeNotMatched)
-#: Errors of prepared statements if a pooler shares server connections between transactions.
+#: Prepared statement errors that occur if a pooler shares connections between transactions.
 _SHARED_CONNECTION_ERRORS = (
     asyncpg.DuplicatePreparedStatementError,
     asyncpg.InvalidSQLStatementNameError,

@@ -26,7 +26,7 @@ _SESSION_SETTINGS = {
     "idle_in_transaction_session_timeout": "30s",
 }
 
-#: All errors that opening, using, or closing a connection can raise.
+#: Database and network errors that opening, using, or closing a connection can raise.
 DATABASE_ERRORS = (
     asyncpg.PostgresError,
     asyncpg.InterfaceError,

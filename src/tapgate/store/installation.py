@@ -7,8 +7,8 @@ from tapgate.store.database import Database
 async def check_installation(database: Database, *, secret_fingerprint: str, currency: str) -> None:
     """Store the secret key's fingerprint and the currency on first start; later require the same.
 
-    Raise SettingsError if one of them differs. With another secret key, no PIN would match and no
-    sealed value could be opened. With another currency, every amount would change its meaning.
+    Raise SettingsError if one of them differs. With a different secret key, no PIN would match and
+    no sealed value could be opened. With a different currency, every amount would be wrong.
     """
     await _require_unchanged(
         database,

@@ -1,8 +1,8 @@
-"""Reader for backups of format 1: a `pg_dump` archive, a manifest, and a checksum.
+"""Reader for backups in format 1: a `pg_dump` archive, a manifest, and a checksum.
 
 These files are not authenticated, so their content is untrusted. `pg_restore` converts the archive
-to a script without a database. Only table and column names, rows, and sequence values are taken
-from that script, as data. None of its statements is executed.
+to a script without connecting to a database. Only table and column names, rows, and sequence values
+are taken from that script, as data. None of its statements is executed.
 """
 
 import asyncio
@@ -151,7 +151,7 @@ class _ScriptReader:
         return line
 
     async def iter_rows(self) -> AsyncIterator[bytes]:
-        """Yield COPY data up to the end marker, in parts that may end within a row."""
+        """Yield COPY data up to the end marker, in parts that may end in the middle of a row."""
         self._buffer = b"\n" + self._buffer
         is_first = True
         while (end := self._buffer.find(_END_OF_ROWS)) < 0:

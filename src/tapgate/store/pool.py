@@ -98,7 +98,7 @@ class Pool:
         try:
             return await waiter
         except BaseException:
-            if not waiter.cancelled():  # a result was set after the timeout or cancellation
+            if not waiter.cancelled():  # a result was set just before the timeout or cancellation
                 if (connection := waiter.result()) is not None:
                     self.release(connection)
                 else:

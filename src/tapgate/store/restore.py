@@ -57,7 +57,7 @@ _REVOKE_STATEMENTS = {
     "messenger.codes": "DELETE FROM messenger.codes",
 }
 #: Receivers deduplicate deliveries by number. They may have seen numbers assigned after the backup,
-#: so the sequence continues above every number that can have been assigned so far.
+#: so the sequence continues above every number that could have been assigned.
 _ADVANCE_DELIVERY_SEQUENCE = """
     SELECT setval('deliveries_id_seq', greatest(last_value, $1)) FROM deliveries_id_seq"""
 
@@ -90,7 +90,7 @@ ProgressCallback = Callable[[str], None]
 def require_restorable(
     manifest: Manifest, *, secret_fingerprint: str, currency: str, clock: Clock = system_clock
 ) -> None:
-    """Raise StoreError if the backup does not match the settings or IDs could be reused."""
+    """Raise StoreError if the migrations or settings do not match, or if IDs could be reused."""
     require_known_migrations(manifest.migrations)
     if manifest.secret_fingerprint not in (None, secret_fingerprint):
         raise StoreError(

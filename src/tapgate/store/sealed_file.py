@@ -61,7 +61,7 @@ def is_sealed(file: BinaryIO) -> bool:
 def read_sealed(file: BinaryIO, vault: Vault) -> Iterator[bytes]:
     """Yield the decrypted chunks; raise `StoreError` if the file is altered or truncated.
 
-    Also raise `StoreError` if the file was sealed with another secret key.
+    Also raise `StoreError` if the file was sealed with a different secret key.
     """
     file.seek(0)
     header = file.read(_HEADER_BYTES)
@@ -92,7 +92,7 @@ def _create_cipher(vault: Vault, salt: bytes) -> AESGCM:
 
 
 def _build_nonce(number: int, *, is_last: bool) -> bytes:
-    """Return the nonce of a chunk, which is unique per file; every file has its own key."""
+    """Return a chunk's nonce. It is unique within the file, and every file has its own key."""
     return number.to_bytes(11, "big") + bytes([is_last])
 
 

@@ -1,4 +1,4 @@
-"""System user that runs the embedded PostgreSQL, which refuses to run as root."""
+"""Operating system user that runs the embedded PostgreSQL, which refuses to run as root."""
 
 import fcntl
 import os
