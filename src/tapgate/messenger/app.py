@@ -2,8 +2,8 @@
 
 Checks run in this order: route and method (404, 405), concurrency limit (503), declared body length
 (413), credentials (401, 403 or 432) and rate limit (429), then the handler's own checks. Public
-routes have only a rate limit. Credentials in headers are checked before the body is read, and a
-signature over the body after it is read.
+routes skip all but the first and the rate limit. Credentials in headers are checked before the body
+is read, and a signature over the body after it is read.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -178,7 +178,7 @@ def _build_routing_error(methods: Mapping[str, Route]) -> HttpError:
 
 
 def _render_api_error(request: Request, error: ApiError) -> Response:
-    """Render an error of shared platform code; log a server error and replace its message."""
+    """Render an error from shared platform code; log a server error and replace its message."""
     if error.status < 500:
         return render_http_error(HttpError(error.status, error.error, headers=error.headers))
     _log.error(

@@ -1,4 +1,4 @@
-"""Storage of conversations, with a lease that gives one task exclusive write access.
+"""Conversation storage, with leases that give one task at a time exclusive write access.
 
 The holder renews its lease periodically, and the lease expires soon after the holder dies. Every
 write names the lease, so a task that has lost its lease cannot write. Lease deadlines use the
@@ -150,7 +150,7 @@ def _restore_conversation(
     try:
         conversation = msgspec.convert(state, Conversation)
     except msgspec.ValidationError:
-        # Written by another version of this code: start over rather than guess.
+        # A different version of this code wrote the state, so start over rather than guess.
         return Conversation(lapsed=True)
     if expires_at > now:
         return conversation

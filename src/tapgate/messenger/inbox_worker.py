@@ -1,7 +1,8 @@
 """Worker that handles stored inbox messages, oldest first in each conversation.
 
-Any process can handle a message while it holds the lease of the sender's conversation. The message
-is marked as handled in the database transaction that saves the turn. A failed attempt is retried.
+Any process that holds the lease of the sender's conversation can handle a message. The message is
+marked as handled in the database transaction that saves the turn. Failed attempts are retried, and
+after `_MAX_ATTEMPTS` attempts the message is marked as failed.
 """
 
 import asyncio

@@ -50,7 +50,8 @@ class Services:
     throttle: Throttle
     #: If None, all messages stay in the outbox, and images cannot be downloaded.
     graph: GraphClient | None = None
-    #: If None, there are no PIN forms; `messenger_text_pin` decides whether PINs are sent as text.
+    #: If None, there are no PIN forms, and `messenger_text_pin` decides whether the webhook accepts
+    #: PINs as text.
     flow_key: FlowKey | None = None
     #: Texts that may contain a PIN, by inbox row ID; kept in memory only.
     withheld_texts: dict[int, str] = field(default_factory=dict, repr=False)

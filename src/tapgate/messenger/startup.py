@@ -29,8 +29,8 @@ async def prepare(settings: Settings, database_url: str) -> AsyncIterator[str]:
 def add_development_form_key(settings: Settings) -> Settings:
     """Add a generated form key in development if no key, provider or text PIN entry is set.
 
-    The key enables PIN forms on simulated phones. A provider could not use it, because the provider
-    does not have its public key.
+    The key enables PIN forms on simulated phones. A provider could not use the key, because the
+    provider does not have the public key.
     """
     needs_key = not (
         settings.is_production

@@ -40,7 +40,7 @@ async def open_services(
     clock: Clock = system_clock,
     http: httpx2.AsyncBaseTransport | None = None,
 ) -> AsyncIterator[Services]:
-    """Open the services and run the background tasks; `http` replaces the gateway's transport."""
+    """Open services and run background tasks; `http` replaces the gateway client's transport."""
     async with contextlib.AsyncExitStack() as stack:
         gateway = AsyncTapgateClient(
             settings.gateway_url,

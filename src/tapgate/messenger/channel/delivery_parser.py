@@ -27,7 +27,7 @@ from tapgate.messenger.model.incoming import (
 
 MAX_TEXT_LENGTH = 4096
 
-#: These values are indexed or used as keys, so their length is limited. The provider's are shorter.
+#: These values are indexed or used as keys, so their length is limited. Real values are shorter.
 _MAX_MESSAGE_ID_LENGTH = 500
 _MAX_USER_ID_LENGTH = 200
 _MAX_OPTION_ID_LENGTH = 256

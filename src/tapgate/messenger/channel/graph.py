@@ -130,7 +130,7 @@ class GraphClient:
     async def fetch_media(
         self, media_id: str, limit: int = MAX_MEDIA_BYTES, *, sha256: str | None = None
     ) -> bytes:
-        """Download an image; raise `MediaError` if it fails, is too large or has another hash."""
+        """Download an image; raise `MediaError` on failure, excess size or hash mismatch."""
         if _MEDIA_ID_PATTERN.fullmatch(media_id) is None:
             raise MediaError("was not found")
         with _map_media_errors():
@@ -224,7 +224,7 @@ def _build_error(response: _Response) -> GraphError:
 
 
 def _build_status_error(status: int) -> GraphError:
-    """Return the error for a response in another format, as from a proxy or a wrong URL."""
+    """Return the error for a response without an error code, as from a proxy or a wrong URL."""
     is_config_error = status in _MISCONFIGURED_STATUSES or status < 400 or status == 404
     can_retry = is_config_error or status in _TRANSIENT_STATUSES or status >= 500
     return GraphError(f"status {status}", is_retryable=can_retry, is_misconfigured=is_config_error)

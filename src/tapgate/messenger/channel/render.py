@@ -1,8 +1,8 @@
 """Rendering of outgoing messages as provider payloads, within the provider's limits.
 
-Long titles, descriptions, labels, captions and template parameters are truncated with an ellipsis.
-The text of a message is split into several messages instead. Option IDs are never truncated,
-because the provider sends them back: an ID that is too long raises `RenderError`.
+Long titles, descriptions, labels, filenames, captions and template parameters are truncated with an
+ellipsis. The text of a message is split into several messages instead. Option IDs are never
+truncated, because the provider sends them back: an ID that is too long raises `RenderError`.
 
 A person with a hidden number is addressed by user ID in the field `recipient`. The field `to` is
 then omitted, because the provider gives it precedence.
@@ -220,7 +220,7 @@ def _split_text(text: str, max_length: int) -> list[str]:
 
 
 def _find_split(text: str, max_length: int) -> int:
-    """Return a split position in the second half of the limit, so that no part is too short."""
+    """Return a split position from `max_length // 2` on, so that no part is too short."""
     for mark in _SPLIT_MARKS:
         position = text.rfind(mark, max_length // 2, max_length + 1)
         if position != -1:

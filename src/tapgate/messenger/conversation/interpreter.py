@@ -101,7 +101,7 @@ def start_step(turn: Turn, step: Step) -> None:
 
 
 def repeat_question(turn: Turn) -> None:
-    """Repeat the open question. Without one, suggest commands."""
+    """Repeat the open question, or offer to retry a failed request; otherwise, suggest commands."""
     match get_current_step(turn):
         case None:
             turn.end_command()

@@ -28,7 +28,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     #: ID of the operation that the PIN authorizes; for a transfer, the gateway's `request_id`.
     #: Stored before the PIN arrives, so a retry sends the same idempotency key.
     operation: str | None = None
-    #: The transfer with the ID `operation` was sent, and its outcome is unknown.
+    #: The transfer with the ID `operation` may have been executed; its outcome is unknown.
     uncertain: bool = False
     #: The form of `operation` was submitted, so its closing needs no reply.
     form_answered: bool = False

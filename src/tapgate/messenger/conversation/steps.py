@@ -1,4 +1,4 @@
-"""Scripts of commands, and the steps that they consist of.
+"""Command scripts and their steps.
 
 The first open step of a script is the next to run. A step is open while it is needed and no fact is
 stored under its name. The position in a script therefore follows from the facts, and going back
@@ -44,7 +44,7 @@ def proceed(turn: Turn, result: Any) -> Next:
 
 
 def use_default_message(turn: Turn, error: RequestRejected) -> Next | None:
-    """Return None: reply with the default message for the error code and end the command."""
+    """Return None, which selects the default message for the error code and ends the command."""
     return None
 
 
@@ -72,7 +72,7 @@ class Step:
     name: str
     #: Text key of the reply to a text that does not answer the step.
     not_understood_key: str = "not_understood.choice"
-    #: Text key of the reply when the request may have succeeded but no response arrived.
+    #: Text key of the reply when it is unknown whether the request succeeded.
     uncertain_key: str = "unreachable"
     is_needed: Callable[[Turn], bool] = always
     #: `on_success` and `on_rejection` handle the response in steps that send a gateway request.
@@ -94,7 +94,7 @@ class RequestStep(Step):
 class AskStep(Step):
     """Step that asks a question.
 
-    The step accepts text only with `parse_text`, and images only with `parse_image`. Without
+    The step accepts free text only with `parse_text`, and images only with `parse_image`. Without
     `parse_option`, the value of the chosen option is the answer.
     """
 
@@ -125,7 +125,7 @@ class PinStep(Step):
     build_request: Callable[[Turn, PinInput], GatewayRequest]
     form: Literal["pin", "new_pin", "change_pin"] = "pin"
     not_understood_key: str = "not_understood.pin"
-    #: Whether money may have moved when no response arrives.
+    #: Whether money may have moved when the outcome is unknown.
     moves_money: bool = False
 
 

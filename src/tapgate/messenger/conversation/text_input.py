@@ -138,7 +138,10 @@ def _handle_keyword_as_answer(turn: Turn, command: Command, text: str) -> bool:
 
 
 def _handle_answer(turn: Turn, text: str, *, is_late: bool) -> bool:
-    """Apply the text to the options or the question; return False if neither accepts the text."""
+    """Treat the text as an option or an answer; return False if no open question takes free text.
+
+    If the open question does not understand the text, reply so and return True.
+    """
     offer, number = turn.conversation.offer, reading.parse_list_number(text)
     if offer is not None and text.casefold() == offer.more.title.casefold():
         buttons.handle(turn, OptionChosen(id=offer.more.id))

@@ -145,7 +145,7 @@ class Turn:
             self.replies[-1] = msgspec.structs.replace(last, text=combined)
 
     def ask(self, text: str, choices: Iterable[Choice] = ()) -> None:
-        """Ask a question. The options of the previous question expire, unless it is the same."""
+        """Ask a question. The previous options expire, unless the same question is repeated."""
         choices = tuple(choices)
         number = self.conversation.question
         options = self._build_option_list(text, choices, number)

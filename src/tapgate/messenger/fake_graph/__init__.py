@@ -1,4 +1,4 @@
-"""Fake of the channel's provider, served over real HTTP, for development and tests.
+"""Fake messaging provider, served over real HTTP, for development and tests.
 
 Its rules come from the provider's documentation, not from the messenger's renderer, so it validates
 outgoing messages independently. The paths under `/_fake` control the fake and its users:

@@ -1,4 +1,4 @@
-"""Store of media files that users sent, served from short-lived URLs."""
+"""Media files sent by users, served from short-lived URLs."""
 
 import hashlib
 import secrets

@@ -1,4 +1,4 @@
-"""Simulated provider: accepts the business's messages and sends messages as its users."""
+"""Simulated provider: accepts the business's messages and sends messages on behalf of users."""
 
 import base64
 import secrets
@@ -92,7 +92,7 @@ class Provider:
         return [sent for sent in self.sent if sent.to == address.removeprefix("+")]
 
     async def send_user_message(self, user_id: str, user_message: UserMessage) -> str:
-        """Deliver or hold back a user's message; return its ID, which all copies have."""
+        """Deliver or hold back a user's message; return its ID, which all copies share."""
         now = self.clock()
         self._policy.get_user(user_id, now).last_message_at = now
         message = {

@@ -1,4 +1,4 @@
-"""Webhook deliveries to the business: signed, and redelivered a few times if they fail."""
+"""Webhook deliveries to the business, signed if a secret is set and redelivered on failure."""
 
 import asyncio
 import hashlib
@@ -31,7 +31,7 @@ class WebhookSender:
             await self._client.aclose()
 
     async def deliver(self, values: Sequence[dict[str, Any]]) -> int | None:
-        """Deliver the values; return the first attempt's status, or None if there is no response.
+        """Deliver the values; return the first attempt's status, or None without a response.
 
         A failed delivery is retried in the background.
         """

@@ -119,7 +119,8 @@ async def _handle_submission(
     try:
         result = await submit(services, form, submission)
     except Exception:
-        # Keep the form open, so that the person can retry. A transfer has an idempotency key.
+        # Keep the form open, so that the person can retry. A transfer's idempotency key makes a
+        # retry safe.
         _log.exception("flows.submission_failed", form=form.form)
         return 200, screens.render_screen(form, screens.get_error_text(form.language, "try_again"))
     if result is None:

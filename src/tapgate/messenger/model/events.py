@@ -14,7 +14,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
 
     command: Command | None = None
     candidates: tuple[Command, ...] = ()
-    #: Whether the text is a keyword of the command, which takes precedence over an open question.
+    #: Whether the text is a keyword of the command. Keywords take precedence over an open question.
     is_exact: bool = False
     #: Language of the recognized words.
     language: Language | None = None

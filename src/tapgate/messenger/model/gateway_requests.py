@@ -233,7 +233,7 @@ class Payee(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TransferQuote(msgspec.Struct, frozen=True, kw_only=True):
-    """Quote for a transfer. `reasons` are the error codes with which it would be declined now."""
+    """Quote for a transfer. `reasons` are the error codes with which the transfer would fail."""
 
     amount: str
     fee_amount: str

@@ -1,4 +1,4 @@
-"""Queries of the outbox, which let tests and demos read one-time codes."""
+"""Outbox queries, with which tests, demos and the CLI read messages such as one-time codes."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any

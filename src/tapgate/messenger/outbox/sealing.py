@@ -9,7 +9,7 @@ _decoder: msgspec.json.Decoder[OutgoingMessage] = msgspec.json.Decoder(OutgoingM
 
 
 class UnreadableError(Exception):
-    """The content is missing, sealed with another secret key, or of an unknown format."""
+    """The content is missing, sealed with a different secret key, or in an unknown format."""
 
 
 def seal_message(vault: Vault, row_id: int, message: OutgoingMessage) -> bytes:

@@ -1,4 +1,4 @@
-"""Sender of outbox messages: concurrent across people, in order for each person.
+"""Outbox sender: concurrent across people, in order for each person.
 
 Delivery is at least once. A message is marked as sent after the provider accepts it, so a process
 killed in between causes a duplicate, never a loss.
@@ -97,7 +97,7 @@ class Sender:
         self._tasks.discard(task)
         self._wake_event.set()  # the concurrency limit allows another send
         if not task.cancelled() and (error := task.exception()) is not None:
-            # Usually, PostgreSQL is unavailable. The message is sent again after the lease expires.
+            # Usually because PostgreSQL is unavailable. The message is retried when its lease ends.
             _log.warning("outbox.completion_failed", error=type(error).__name__)
 
     async def _drain(self) -> None:

@@ -1,4 +1,4 @@
-"""Reporter of delivery statuses to the gateway, for the messages that the gateway enqueued.
+"""Delivery status reports to the gateway, for the messages that the gateway enqueued.
 
 Reports are delivered at least once: a failed report is retried when its lease expires. The
 gateway keeps the furthest status of each message, so duplicate and concurrent reports are harmless.

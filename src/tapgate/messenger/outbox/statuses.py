@@ -18,10 +18,10 @@ from tapgate.store.database import Database
 #: A status replaces the statuses that precede it in this order.
 STATUS_ORDER: Final = ("sent", "failed", "delivered", "read")
 
-#: LIKE pattern for the keys of messages that the gateway enqueued. Their status is reported to it.
+#: LIKE pattern for the keys of messages from the gateway, whose status is reported back to it.
 REPORTED_KEY_PATTERN: Final = r"gateway:msg\_%"
 
-#: A message in several parts has the status of its slowest part; one failed part fails it.
+#: A message in several parts has the status of its slowest part; one failed part fails the message.
 OVERALL_STATUS_SQL: Final = """
     CASE o.status WHEN 'waiting' THEN 'queued' WHEN 'refused' THEN 'failed' ELSE (
     SELECT CASE WHEN bool_or(s.status = 'failed') THEN 'failed'

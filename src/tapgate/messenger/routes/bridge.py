@@ -109,7 +109,8 @@ async def receive_bridge_message(request: Request) -> Response:
             request.services, phone, await _build_event(message)
         )
     except (ApiError, LeaseLostError) as error:
-        # The database is unavailable, too many images are pending, or the lease failed.
+        # The database or the lease is unavailable, too many images are pending, or the lease was
+        # lost.
         _log.warning(
             "bridge.failed", request_id=request.request_id, failure=logs.describe_exception(error)
         )

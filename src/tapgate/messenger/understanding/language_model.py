@@ -32,7 +32,7 @@ _log = structlog.get_logger()
 
 
 class _InvalidResponseError(Exception):
-    """The model's response is an error, too large or not a command; it is never quoted."""
+    """The model's response is an error, too large or not a command. Its content is never logged."""
 
 
 class _ModelResponse(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -81,7 +81,7 @@ class Resolver:
         return Intent(candidates=tuple(c for c in commands if c is not None), language=detected)
 
     def resolve(self, text: str, language: Language | None) -> Intent:
-        """Return the intent of a text. `language` is preferred for phrases of both languages."""
+        """Return the intent of a text. `language` decides for phrases that both languages have."""
         known = self.match_literal(text, language)
         if known is not None:
             return known

@@ -114,7 +114,7 @@ class SimilarityIndex:
 
 
 def _compute_specificity(by_subject: Counter[Subject], sizes: Counter[Subject]) -> float:
-    """Return 1 for a feature of one subject, less the more evenly subjects share it."""
+    """Return 1 for a feature of one subject, and less the more evenly subjects share a feature."""
     if len(sizes) < 2:
         return 1.0
     shares = [count / sizes[subject] for subject, count in by_subject.items()]

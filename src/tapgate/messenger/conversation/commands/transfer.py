@@ -70,7 +70,7 @@ def _list_recipient_choices(turn: Turn) -> list[Choice]:
 
 
 def _find_recipient_by_name(turn: Turn, text: str) -> dict[str, str] | None:
-    """Return the `to` fact of the saved recipient with this name, or None if none or several."""
+    """Return the `to` fact of the only saved recipient with this name, or None."""
     matches = [recipient for recipient in turn.person.recipients if _has_name(recipient, text)]
     return {"to": f"card:{matches[0].card_serial}"} if len(matches) == 1 else None
 

@@ -5,8 +5,7 @@ include all phrases for yes and no.
 
 The samples in `en.txt` and `fr.txt` match literally too. Samples and keywords, except those for yes
 and no, also serve as references for similarity. Samples under `[]` ask for nothing the messenger
-can do. If a phrase is listed under two commands, the messenger asks
-which one the user wants.
+can do. If a phrase is listed under two commands, the messenger asks which one the user wants.
 """
 
 from collections.abc import Iterator

@@ -33,7 +33,7 @@ _THOUSANDS_PATTERN = re.compile(
     r"[0-9]{1,3}(?P<separator>[ ,.'])[0-9]{3}(?:(?P=separator)[0-9]{3})*"
 )
 _DIGITS_PATTERN = re.compile(r"[0-9]+")
-#: Number of decimals of a currency from which a single separator may be a decimal mark.
+#: Minimum number of currency decimals at which a single separator may be a decimal mark.
 _AMBIGUOUS_FROM_DECIMALS = {",": 3, ".": 1}
 #: A longer number without a currency or separator may be a phone number.
 _MAX_BARE_DIGITS = 7
