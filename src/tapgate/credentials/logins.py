@@ -29,8 +29,8 @@ class Logins:
     ) -> int:
         """Return the id of the active admin with this email and password.
 
-        Raises 401 if there is none, 429 over a limit, and 503 if too many passwords are being
-        verified. `charge` is taken for every attempt and refunded unless the response is 401.
+        Raises 401 if there is none, 429 if a limit is exceeded, and 503 if too many passwords are
+        being verified. `charge` is taken for every attempt and refunded unless the response is 401.
         """
         source = LoginSource(self._hash_email(email), get_address_key(address))
         # Serialize the attempts from one source in this process: each attempt reserves a failure,

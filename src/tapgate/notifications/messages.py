@@ -114,7 +114,7 @@ async def enqueue_messages(
 
 
 async def list_pending(database: Database, vault: Vault, to: str) -> list[PendingMessage]:
-    """Return the pending messages of a phone number, newest first.
+    """Return the pending messages to a phone number, newest first.
 
     Developers can thus read one-time codes without running a messenger.
     """

@@ -18,7 +18,7 @@ _LOCK_KEY: Final = 0x7467_6B65  # "tgke"
 
 
 class RetentionWorker:
-    """Background worker that removes old rows in bounded batches, so that locks are short."""
+    """Background worker that removes old rows in bounded batches, so that locks are brief."""
 
     def __init__(self, services: Services) -> None:
         self._database: Database = services.database

@@ -30,7 +30,7 @@ _REJECTION_MESSAGES: Final = {
 async def require_subscriber_access(
     reader: Reader, request: RequestContext, subscriber_id: int, *, restricted: bool
 ) -> None:
-    """Raise `OTP_REQUIRED` if the caller is an API key or admin without access to the subscriber."""
+    """Raise `OTP_REQUIRED` for an API key or admin without access to the subscriber."""
     reason = _REJECTION_MESSAGES.get(request.principal.kind)
     if restricted and reason is not None and await is_hidden_from(reader, request, subscriber_id):
         raise ApiError(Code.OTP_REQUIRED, reason)
@@ -39,7 +39,7 @@ async def require_subscriber_access(
 async def require_account_access(
     reader: Reader, request: RequestContext, account_ids: Collection[int | None]
 ) -> None:
-    """Raise `OTP_REQUIRED` if the caller is an API key or admin without access to every holder."""
+    """Raise `OTP_REQUIRED` for an API key or admin without access to all account holders."""
     reason = _REJECTION_MESSAGES.get(request.principal.kind)
     if reason is not None and await find_accounts_hidden_from(reader, request, account_ids):
         raise ApiError(Code.OTP_REQUIRED, reason)
