@@ -58,7 +58,8 @@ async def list_audit_entries(request: RequestContext, query: AuditLogQuery) -> P
     masked.
 
     In entries about a restricted subscriber, or about the subscriber's cards, transactions and
-    alerts, all values and the reason are masked, unless this admin has verified a one-time code.
+    alerts, the values in `changes` and the reason are masked, unless this admin has verified a
+    one-time code.
 
     `hash` and `previous_hash` are null until the entry is sealed into the chain, normally within a
     few seconds.

@@ -23,9 +23,9 @@ _FIRST_ADMIN_NAME = "Administrator"
 async def log_in(services: Services, origin: Origin, email: str, password: str) -> Tokens:
     """Log an admin in, record the login in the audit log, and return the tokens.
 
-    Failed and rate-limited logins are also recorded, without the password; a 503 is not. An email
-    that belongs to no admin is recorded as a hash, because it may be a password typed into the
-    wrong field.
+    Failed and rate-limited logins are also recorded, without the password. Logins rejected with 503
+    are not. An email that belongs to no admin is recorded as a hash, because it may be a password
+    typed into the wrong field.
     """
     try:
         address = origin.ip or ""

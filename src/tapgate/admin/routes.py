@@ -55,8 +55,8 @@ async def refresh_token(request: RequestContext, body: Refresh) -> Tokens:
 async def log_out(request: RequestContext) -> None:
     """Log out.
 
-    Ends the session. Every process rejects its access and refresh tokens, normally before the
-    response is sent.
+    Ends the session. Every process rejects the session's access and refresh tokens, normally before
+    the response is sent.
     """
     admin_id, session_id = _get_admin_and_session_ids(request)
     await operations.log_out(

@@ -1,1 +1,1 @@
-"""Agents: people and businesses that exchange cash for wallet money, from a prepaid float."""
+"""Agents: people and businesses that exchange cash and wallet money, using a prepaid float."""

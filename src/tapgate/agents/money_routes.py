@@ -78,7 +78,7 @@ class CashReceipt(Receipt, kw_only=True):
     """Receipt for a cash-in or cash-out.
 
     `commission_earned` is zero while the transaction is under review. After a cash-in,
-    `subscriber_balance` is null if the subscriber became restricted during the request.
+    `subscriber_balance` is null if the caller lost access to the subscriber during the request.
     """
 
     amount: str

@@ -46,7 +46,7 @@ async def get(reader: Database | asyncpg.Connection, agent_id: int) -> Agent:
 
 
 async def get_record(services: Services, agent_id: int) -> AgentRecord:
-    """Return an agent as returned by the API, for event data."""
+    """Return the API record of an agent, for event data."""
     return to_record(await get(services.database, agent_id))
 
 

@@ -69,7 +69,8 @@ async def link_to_child(request: RequestContext, child: NewChildCard) -> Card:
 async def block(request: RequestContext, serial: str, reason: str) -> Card:
     """Block a card.
 
-    Blocking protects the cardholder, so a restricted subscriber's card needs no one-time code.
+    Blocking protects the cardholder, so it requires no one-time code, even if the subscriber is
+    restricted.
     """
     async with request.services.database.transaction() as tx:
         before = await queries.lock(tx, serial)

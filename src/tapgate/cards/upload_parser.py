@@ -17,7 +17,7 @@ from tapgate.edge.fields import CardSerialRule, DateRule, InvalidValueError
 from tapgate.errors import ApiError, Code, invalid_field
 
 MAX_ROWS: Final = 10_000
-#: Includes blank lines, which do not count as rows. Spreadsheet exports contain far fewer.
+#: Also counts blank lines, which are not rows. Spreadsheet exports stay far below this limit.
 MAX_LINES: Final = 10 * MAX_ROWS
 #: Allows for the empty columns that spreadsheets add. A line with many columns is parsed into a
 #: list that takes up to thirty times the line's size.
@@ -264,7 +264,7 @@ def _parse_uid_field(text: str) -> str | None:
 
 
 def _parse_expiry(text: str, today: date, zone: ZoneInfo) -> datetime | None:
-    """Return the end of the expiry date, until which the card is valid, or None if empty."""
+    """Return the end of the expiry date, or None if the field is empty."""
     if not text:
         return None
     try:

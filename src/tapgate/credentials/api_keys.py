@@ -177,7 +177,7 @@ class ApiKeys:
         return None if row is None else ApiKey(**row)
 
     async def list_page(self, *, before: int | None, limit: int) -> list[ApiKey]:
-        """Return keys that are not deleted, newest first; only ids below `before` if it is set."""
+        """Return keys that are not deleted, newest first, with ids below `before` if it is set."""
         rows = await self._database.fetch(
             f"SELECT {_COLUMNS} FROM api_keys WHERE deleted_at IS NULL "
             "AND ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2",

@@ -61,7 +61,7 @@ class Authenticator:
         body: bytes,
         charge: Charge = NO_CHARGE,
     ) -> Principal | None:
-        """Return the principal, None without a credential, or raise if the credential is invalid.
+        """Return the principal, or None without a credential; raise if the credential is invalid.
 
         `path` is percent-encoded, as in the request, and excludes the query. Header names are
         lowercase. `charge` is taken before the database lookup of a credential that this process

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Cache(Generic[K, V]):
-    """Credential cache that every signal of its topic clears completely.
+    """Credential cache, cleared completely by each signal of its topic and each reconnection.
 
     Changes are rare, and evicting too few entries would leave a revoked credential valid.
 

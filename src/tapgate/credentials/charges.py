@@ -8,7 +8,7 @@ class Charge(Protocol):
         """Take a token for the work, or raise 429 if the rate limit is exhausted."""
 
     async def refund(self) -> None:
-        """Return the token, because the caller is legitimate or the work was not done."""
+        """Give the token back, because the caller is legitimate or the work was not done."""
 
 
 class _NoCharge:

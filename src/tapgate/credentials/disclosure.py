@@ -24,7 +24,7 @@ Reader: TypeAlias = Database | asyncpg.Connection
 
 _UNRESTRICTED_KINDS: Final = ("service", "processor")
 
-#: Accounts of the subscribers that each subject concerns.
+#: Accounts that each subject concerns, including accounts that belong to no subscriber.
 _SUBJECT_ACCOUNTS: Final = """
     SELECT 'subscriber' AS kind, id, NULL AS serial, account_id FROM subscribers
     WHERE id = ANY ({subscriber}::bigint[])

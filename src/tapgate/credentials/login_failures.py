@@ -1,8 +1,8 @@
 """Limit on failed logins: five per email and address within 15 minutes.
 
 An attempt is counted as a failure before its password is checked. The failure is removed if the
-password is correct or cannot be checked. Concurrent attempts, in any number of processes, therefore
-cannot exceed the limit.
+login succeeds or the password cannot be checked. Concurrent attempts, in any number of processes,
+therefore cannot exceed the limit.
 """
 
 import math

@@ -29,8 +29,8 @@ class Logins:
     ) -> int:
         """Return the id of the active admin with this email and password.
 
-        Raises 401 if there is none, 429 over a limit, and 503 if too many passwords are being
-        verified. `charge` is taken for every attempt and refunded unless the response is 401.
+        Raises 401 if there is none, 429 if a limit is exceeded, and 503 if too many passwords are
+        being verified. `charge` is taken for every attempt and refunded unless the response is 401.
         """
         source = LoginSource(self._hash_email(email), get_address_key(address))
         # Serialize the attempts from one source in this process: each attempt reserves a failure,
@@ -48,7 +48,7 @@ class Logins:
             return admin_id
 
     async def _check_and_count(self, source: LoginSource, email: str, password: str) -> int | None:
-        """Return the admin's id, or None and count a failure if the login fails."""
+        """Return the admin's id. If the login fails, count a failure and return None."""
         await login_failures.reserve(self._database, source, self._clock())
         try:
             admin_id = await self._find_admin(email, password, source.address)
@@ -73,7 +73,7 @@ class Logins:
         return self._vault.keyed_hash("login", email.lower().encode()).hex()
 
     async def _find_admin(self, email: str, password: str, address: str) -> int | None:
-        """Return the id of the active admin with this password, or None.
+        """Return the id of the active admin with this email and password, or None.
 
         For an unknown email, the check takes equally long.
         """

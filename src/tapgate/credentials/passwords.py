@@ -13,7 +13,7 @@ from tapgate.service.fair_limit import FairLimit
 
 T = TypeVar("T")
 
-#: OWASP's first recommendation for Argon2id: 19 MiB, two passes, one lane.
+#: OWASP's minimum configuration for Argon2id: 19 MiB, two passes, one lane.
 OWASP_PARAMETERS = argon2.Parameters(
     type=argon2.Type.ID,
     version=19,
@@ -26,7 +26,7 @@ OWASP_PARAMETERS = argon2.Parameters(
 
 #: Per process: half of the CPUs, so that a flood of logins leaves CPUs for payments.
 _MAX_THREADS = max(1, (os.cpu_count() or 1) // 2)
-#: Password checks that wait for a thread. 64 take one thread about two seconds.
+#: Maximum number of tasks waiting for a thread. One thread completes 64 in about two seconds.
 _MAX_WAITING = 64
 _MAX_WAITING_PER_ADDRESS = 8
 _TIMEOUT_SECONDS = 10.0

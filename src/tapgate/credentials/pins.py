@@ -35,8 +35,8 @@ class PinVerifier:
         return StoredPin(self._vault.key_id, salt, self._compute_verifier(salt, pin))
 
     def matches(self, stored: PinHash, pin: str) -> bool:
-        # Raise if the PIN was hashed with another secret key. Otherwise every PIN would count as
-        # wrong, and all PINs would be locked.
+        # Raise if the PIN was hashed with a different secret key. Otherwise every PIN would count
+        # as wrong and soon be locked.
         self._vault.require_key(stored.key_id)
         return hmac.compare_digest(stored.verifier, self._compute_verifier(stored.salt, pin))
 

@@ -40,7 +40,7 @@ class RequestSignatures:
 
     @staticmethod
     def has_body_signature(headers: Headers) -> bool:
-        """Return whether the request has headers of a signature that covers the body."""
+        """Return whether the request has any header of a signature that covers the body."""
         return b"x-api-key-id" in headers or b"x-signature" in headers
 
     async def require_known_key(self, headers: Headers, charge: Charge = NO_CHARGE) -> Principal:
@@ -56,7 +56,11 @@ class RequestSignatures:
         return key.principal
 
     def _parse_signature_headers(self, headers: Headers) -> tuple[bytes, str, str]:
-        """Return the key id, timestamp, and signature; raise 401 unless the timestamp is recent."""
+        """Return the key id, timestamp, and signature.
+
+        Raises 401 if one of them is missing, or if the timestamp is malformed or too far from the
+        server's time.
+        """
         try:
             key_id = headers[b"x-api-key-id"]
             timestamp = headers[b"x-timestamp"].decode("latin-1")

@@ -1,4 +1,4 @@
-"""Admin sessions: one login and all tokens issued from it."""
+"""Admin sessions. A session consists of one login and all tokens issued from it."""
 
 import secrets
 from datetime import datetime, timedelta
@@ -96,7 +96,8 @@ class Sessions:
         """Exchange a refresh token for new tokens. Token reuse ends the session.
 
         Runs in its own database transaction, because the end of a session must be committed
-        although the request is rejected. Waits up to one second for every process to apply it.
+        although the request is rejected. If the session ends, waits up to one second for every
+        process to apply the change.
         """
         now = self._clock()
         async with self._database.transaction() as tx:
@@ -142,9 +143,10 @@ class Sessions:
         return await self._signals.publish(tx, _TOPIC, "")
 
     async def authenticate(self, access_token: str, charge: Charge = NO_CHARGE) -> Principal:
-        """Return the principal of an access token; raise 401 if token or session is not valid.
+        """Return the principal of an access token; raise 401 if the token or session is invalid.
 
-        Role and name come from the database, because those in the token may be outdated.
+        The role and name come from the database. The role in the token may be outdated, and the
+        token contains no name.
         """
         token = self._access_tokens.verify(access_token, self._clock())
         principal = await self._cache.get(token.session_id, charge)
@@ -184,9 +186,9 @@ class Sessions:
     async def _lock_token(
         self, tx: asyncpg.Connection, refresh_token: str
     ) -> asyncpg.Record | None:
-        """Load a refresh token and lock its row.
+        """Load a refresh token with its session and lock both rows.
 
-        Because of the lock, the second of two concurrent uses finds the token used.
+        Because of the locks, the second of two concurrent uses finds the token used.
         """
         return await tx.fetchrow(
             """SELECT token_hash, expires_at, used_at, session_id, ended_at,

@@ -1,9 +1,9 @@
 """Outbox of messages to phones, sent through the messenger.
 
 A message is a row written in the database transaction of the change that it reports. The sender
-posts a message until the messenger accepts it or it expires. The message id is the idempotency key,
-with which the messenger discards duplicates. Parameters may contain one-time codes. They are sealed
-while the message is pending, removed when the messenger accepts the message or it expires, and
+posts a message repeatedly until it is accepted by the messenger or expires. The message id is the
+idempotency key, with which the messenger discards duplicates. Parameters may contain one-time
+codes. They are sealed while the message is pending, removed when it is accepted or expires, and
 never logged.
 """
 
@@ -114,7 +114,7 @@ async def enqueue_messages(
 
 
 async def list_pending(database: Database, vault: Vault, to: str) -> list[PendingMessage]:
-    """Return the pending messages of a phone number, newest first.
+    """Return the pending messages to a phone number, newest first.
 
     Developers can thus read one-time codes without running a messenger.
     """

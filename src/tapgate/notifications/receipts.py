@@ -1,4 +1,4 @@
-"""Worker that enqueues a receipt message for each notice of the ledger.
+"""Worker that enqueues a receipt message for each notice from the ledger.
 
 The ledger inserts a notice for each receipt to send. The worker deletes the notice in the database
 transaction that writes the message, so each message is enqueued exactly once, even if the process
@@ -85,7 +85,7 @@ class ReceiptWorker:
 
 
 def _build_message(row: Mapping[str, Any], hidden: Set[int]) -> Message:
-    """Build the message of a notice.
+    """Build the message for a notice.
 
     `hidden` contains the accounts of restricted subscribers, who are named only by subscriber id.
     """

@@ -1,4 +1,4 @@
-"""Removal of old webhook events, deliveries and messages, and of deleted webhook endpoints."""
+"""Removal of old events, deliveries and messages, deleted endpoints and expired secrets."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final, NoReturn
@@ -18,7 +18,7 @@ _LOCK_KEY: Final = 0x7467_6B65  # "tgke"
 
 
 class RetentionWorker:
-    """Background worker that removes old rows in bounded batches, so that locks are short."""
+    """Background worker that removes old rows in bounded batches, so that locks are brief."""
 
     def __init__(self, services: Services) -> None:
         self._database: Database = services.database
@@ -104,7 +104,7 @@ async def _remove_endpoints(tx: Any, before: datetime) -> int:
 
 
 async def _remove_messages(tx: Any, before: datetime) -> int:
-    """Remove messages that expired before this time and are no longer pending."""
+    """Remove messages that are not pending and whose `expires_at` is before this time."""
     rows = await tx.fetch(
         f"""DELETE FROM messages WHERE id = ANY (ARRAY(
                 SELECT id FROM messages WHERE status <> 'pending' AND expires_at < $1

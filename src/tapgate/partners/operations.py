@@ -79,7 +79,10 @@ async def activate(request: RequestContext, partner_id: int, reason: str | None)
 async def rotate_webhook_secret(
     request: RequestContext, partner_id: int, grace_seconds: int
 ) -> str:
-    """Return a new webhook secret. The previous secret stays valid until the grace period ends."""
+    """Replace the webhook secret and return the new secret.
+
+    The old secret stays valid until the grace period ends.
+    """
     services = request.services
     new = services.authenticator.webhook_secrets.create(partner_id)
     previous_until = services.clock() + timedelta(seconds=grace_seconds) if grace_seconds else None

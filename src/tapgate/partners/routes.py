@@ -141,7 +141,7 @@ async def suspend_partner(
 ) -> PartnerResponse:
     """Suspend a partner.
 
-    Every process rejects its keys and webhooks, normally before the response is sent.
+    Every process rejects the partner's keys and webhooks, normally before the response is sent.
     """
     partner = await operations.suspend(request, decode_partner_id(id), body.reason)
     return PartnerResponse(message="Partner suspended", partner=to_record(partner))

@@ -26,7 +26,7 @@ class Wallet(NamedTuple):
 class VerifyCardResponse(msgspec.Struct, kw_only=True):
     """Result of a card verification.
 
-    `balance` is present only for an active card that was verified with its PIN.
+    `balance` is present only if `is_active` is true and the card was verified with its PIN.
     """
 
     success: bool = True
@@ -49,7 +49,7 @@ async def verify_with_pin(request: RequestContext, serial: str, pin: str) -> Ver
     """Verify a card and its PIN.
 
     The PIN is checked under the account lock that payments also take. The failure count is
-    committed before an error is raised. For an unlinked card, which has no PIN, none is checked.
+    committed before an error is raised. An unlinked card has no PIN, so none is checked.
     """
     _touch_terminal(request)
     services = request.services

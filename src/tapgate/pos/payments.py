@@ -80,7 +80,7 @@ async def pay_in_app(request: RequestContext, body: InAppPaymentRequest) -> Repl
 async def _resolve_terminal(
     request: RequestContext, requested_id: str | None
 ) -> tuple[int | None, Code | None]:
-    """Return the terminal id of a payment, if any, and an error code if it cannot be used.
+    """Return the terminal id of a payment, if any, and an error code if the terminal is unusable.
 
     The terminal of the caller's key takes precedence over the terminal named in the request.
     """
@@ -153,7 +153,7 @@ def _build_context(body: InAppPaymentRequest, terminal_id: int | None) -> dict[s
 async def refund(
     request: RequestContext, body: RefundRequest, *, channel: str
 ) -> Reply[RefundReceipt]:
-    """Refund a payment. Any key of the processor may refund payments made with its other keys."""
+    """Refund a payment. The processor may use any of its keys, whichever key took the payment."""
 
     def build_receipt(receipt_fields: ReceiptFields) -> RefundReceipt:
         return RefundReceipt(

@@ -72,8 +72,8 @@ async def pay_at_terminal(
 
     Requires an idempotency key. The PIN is required above the no-PIN limit of the cardholder's KYC
     level, and when the card's payments without a PIN would exceed five times this limit in a day.
-    If the key belongs to a terminal, the payment is made at this terminal, otherwise at
-    `terminal_id`.
+    If the signing key belongs to a terminal, the payment is made at this terminal, otherwise at
+    `terminal_id`, if given.
     """
     return await payments.pay_at_terminal(request, body)
 

@@ -47,7 +47,7 @@ async def list_subscriber_messages(
 ) -> Page[MessageRecord]:
     """List the messages sent to a subscriber.
 
-    Newest first, without their text. Messages from before the phone number was assigned to the
+    Newest first, without the text. Messages from before the phone number was assigned to the
     subscriber are not listed, because they may be for a previous owner of the number.
 
     `status` is `queued`, `sent`, `delivered`, `read` or `failed`. If it is `failed`, `error_code`

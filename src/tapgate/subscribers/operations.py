@@ -75,7 +75,8 @@ async def update(
 async def block(request: RequestContext, subscriber_id: int, reason: str) -> Subscriber:
     """Block a subscriber.
 
-    Blocking protects the subscriber, so a restricted subscriber needs no one-time code.
+    Blocking protects the subscriber, so it requires no one-time code, even if the subscriber is
+    restricted.
     """
     async with request.services.database.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)

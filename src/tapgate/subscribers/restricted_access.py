@@ -18,7 +18,7 @@ async def request_access(request: RequestContext, subscriber_id: int) -> None:
 
 
 async def grant_access(request: RequestContext, subscriber_id: int, code: str) -> datetime:
-    """Redeem the code, grant this admin access to the subscriber, and return its expiry time."""
+    """Redeem the code, grant this admin access, and return the time at which the access expires."""
     await queries.get(request.services.database, subscriber_id)
     code_request = _build_code_request(request, subscriber_id)
     async with codes.redeem(request, code_request, code, "restricted_access_granted") as tx:

@@ -30,7 +30,7 @@ _REJECTION_MESSAGES: Final = {
 async def require_subscriber_access(
     reader: Reader, request: RequestContext, subscriber_id: int, *, restricted: bool
 ) -> None:
-    """Raise `OTP_REQUIRED` if the subscriber is hidden from the caller, an API key or admin."""
+    """Raise `OTP_REQUIRED` for an API key or admin without access to the subscriber."""
     reason = _REJECTION_MESSAGES.get(request.principal.kind)
     if restricted and reason is not None and await is_hidden_from(reader, request, subscriber_id):
         raise ApiError(Code.OTP_REQUIRED, reason)
@@ -39,7 +39,7 @@ async def require_subscriber_access(
 async def require_account_access(
     reader: Reader, request: RequestContext, account_ids: Collection[int | None]
 ) -> None:
-    """Raise `OTP_REQUIRED` if a holder of these accounts is hidden from an API key or admin."""
+    """Raise `OTP_REQUIRED` for an API key or admin without access to all account holders."""
     reason = _REJECTION_MESSAGES.get(request.principal.kind)
     if reason is not None and await find_accounts_hidden_from(reader, request, account_ids):
         raise ApiError(Code.OTP_REQUIRED, reason)
@@ -66,7 +66,7 @@ async def require_editable(reader: Reader, request: RequestContext, subscriber: 
 
 
 def exclude_hidden(conditions: Conditions, caller: Principal, now: datetime) -> None:
-    """Exclude subscribers hidden from the caller from a query over `subscribers s`.
+    """Limit a query over `subscribers s` to subscribers who are visible to the caller.
 
     Rows without a subscriber, as in a LEFT JOIN, are kept.
     """

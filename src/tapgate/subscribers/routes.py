@@ -136,7 +136,7 @@ async def get_subscriber(request: RequestContext, id: str) -> SubscriberRecord:
     """Get a subscriber.
 
     API keys cannot access a restricted subscriber. Admins must first request and verify a one-time
-    code with `restricted-access`. Otherwise the request fails with `OTP_REQUIRED`.
+    code with `restricted-access`. Without access, the request fails with `OTP_REQUIRED`.
     """
     database = request.services.database
     subscriber = await queries.get(database, decode_subscriber_id(id))
@@ -262,8 +262,9 @@ async def verify_pin(request: RequestContext, id: str, body: PinVerification) ->
 async def change_pin(request: RequestContext, id: str, body: PinChange) -> SuccessResponse:
     """Change the PIN.
 
-    A wrong old PIN counts as a wrong PIN, as in `verify-pin`. A malformed PIN, or a new PIN that is
-    too easy to guess, returns 400. `SAME_PIN` is returned only if the old PIN is correct.
+    A wrong old PIN counts as a wrong PIN, as in `verify-pin`. If a PIN is malformed, or the new PIN
+    is too easy to guess, the request fails with 400. `SAME_PIN` is returned only if the old PIN is
+    correct.
     """
     await pins.change_pin(request, decode_subscriber_id(id), body.old_pin, body.new_pin)
     return SuccessResponse(message="PIN changed")
@@ -325,7 +326,7 @@ async def verify_restricted_access(
     """Unlock a restricted subscriber with the one-time code.
 
     Until `expires_at`, 15 minutes from now, this admin can view and change the subscriber like any
-    other.
+    other subscriber.
     """
     expires_at = await restricted_access.grant_access(request, decode_subscriber_id(id), body.otp)
     return AccessGranted(expires_at=clock.format_rfc3339(expires_at))

@@ -1,1 +1,1 @@
-"""API keys, which admins create, update, rotate and delete."""
+"""API keys, which system admins create, update, rotate and delete."""

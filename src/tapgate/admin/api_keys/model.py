@@ -62,7 +62,7 @@ class CidrRule(Rule):
 
 
 class OrEmptyRule(Rule):
-    """Wrapper that also accepts an empty string, which resets the field to its default."""
+    """Wraps a rule to also accept an empty string, which resets the field to its default."""
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule

@@ -1,4 +1,4 @@
-"""Commission rules as sent and returned by the API.
+"""Commission rules as accepted and returned by the API, and as stored.
 
 The ledger stores amounts in minor units and rates in thousandths of a percent.
 """

@@ -87,7 +87,7 @@ async def is_endpoint_unchanged(database: Database, delivery: ClaimedDelivery) -
 
 
 async def release(database: Database, delivery: ClaimedDelivery, now: datetime) -> None:
-    """Undo a claim of which nothing was sent: the delivery is due again."""
+    """Undo a claim for which nothing was sent, so that the delivery is due again."""
     await database.execute(
         f"""UPDATE deliveries SET attempts = attempts - 1, next_attempt_at = $4
             WHERE {_STILL_CLAIMED}""",
@@ -155,7 +155,7 @@ async def mark_endpoint_failing(
     """Record a failure of the endpoint; return the start of its current failure streak.
 
     A success, or a gap between failures longer than `max_gap`, ends a streak. Returns None if the
-    URL or status of the endpoint has changed since the claim.
+    URL or status of the endpoint has changed since the claim, or if the endpoint is deleted.
     """
     since: datetime | None = await database.fetchval(
         f"""UPDATE webhook_endpoints
@@ -180,8 +180,8 @@ async def disable_endpoint(
 ) -> asyncpg.Record | None:
     """Disable the endpoint and return its row.
 
-    Returns None if its URL or status has changed since the claim, or if its failure streak did not
-    start at `if_failing_since`, unless that is None.
+    Returns None if the endpoint is deleted or its URL or status has changed since the claim. If
+    `if_failing_since` is set, also returns None unless the failure streak started at that time.
     """
     return await tx.fetchrow(
         f"""UPDATE webhook_endpoints

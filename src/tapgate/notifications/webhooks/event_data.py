@@ -53,8 +53,8 @@ async def redact_event_data(services: Services, event: str, data: str) -> str:
     kind = get_resource_type(event)
     if kind not in REDACTORS:
         return data
-    # Metadata may contain numbers that Python cannot represent, so long numbers are read as text.
-    # This does not change redacted data, which has no metadata.
+    # Metadata may contain numbers that Python cannot represent, so long integers and all decimals
+    # are read as text. This does not change redacted data, which has no metadata.
     record = json.loads(data, parse_int=_parse_int, parse_float=str)
     public_id = record.get("serial" if kind == "card" else "id")
     subjects = [] if public_id is None else [Subject(kind, public_id)]

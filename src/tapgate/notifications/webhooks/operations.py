@@ -62,7 +62,7 @@ async def create(request: RequestContext, new: NewWebhookEndpoint) -> WebhookEnd
             {"url": (None, model.strip_query(row["url"])), "events": (None, row["events"])},
         )
         ticket = await _signal_change(tx, services)
-    # Wait up to one second for every process to publish events to the new endpoint.
+    # Wait up to one second for every process to start publishing events to the new endpoint.
     await services.signals.wait_for_acks(ticket)
     return model.to_record_with_secret(row, secret)
 
@@ -131,8 +131,8 @@ async def disable(
 ) -> bool:
     """Disable the endpoint of a failed attempt, and return whether it was disabled.
 
-    An endpoint that has changed since the claim, or whose failure streak did not start at
-    `if_failing_since`, is not disabled.
+    An endpoint whose URL or status has changed since the claim is not disabled. If
+    `if_failing_since` is set, the failure streak must also have started at that time.
     """
     async with services.database.transaction() as tx:
         row = await delivery_queue.disable_endpoint(

@@ -1,4 +1,4 @@
-"""Parser of the `Retry-After` header (RFC 9110, section 10.2.3)."""
+"""Parser for the `Retry-After` header (RFC 9110, section 10.2.3)."""
 
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -9,7 +9,7 @@ MAX_RETRY_AFTER: Final = timedelta(hours=24)
 
 
 def parse_retry_after(value: str | None, now: datetime) -> timedelta | None:
-    """Return the delay that the header requests, in seconds or as an HTTP date.
+    """Return the delay requested by the header, which contains seconds or an HTTP date.
 
     The delay is at least 0 and at most `MAX_RETRY_AFTER`. Returns None if the header is absent or
     malformed.

@@ -76,7 +76,7 @@ async def rotate_webhook_secret(
 
     The response contains the new secret, which cannot be retrieved later. For `grace_seconds`,
     each request is signed with both the new and the old secret. After another rotation during this
-    period, the older secret is no longer used.
+    period, the oldest secret is no longer used.
     """
     return await operations.rotate_secret(request, _decode_endpoint_id(id), body.grace_seconds)
 
@@ -115,7 +115,8 @@ async def list_deliveries(
 ) -> Page[WebhookDelivery]:
     """List the deliveries to a webhook endpoint, newest first.
 
-    `response` is also null if the event concerns a restricted subscriber hidden from the caller.
+    `response` is null if no response text was received, or if the event concerns a restricted
+    subscriber hidden from the caller.
     """
     endpoint_id, database = _decode_endpoint_id(id), request.services.database
     await queries.get(database, endpoint_id)

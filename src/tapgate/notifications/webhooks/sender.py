@@ -18,7 +18,7 @@ from tapgate.notifications.webhooks.target_urls import (
     resolve_with_system,
 )
 
-#: Timeout until the response status, including name resolution and connecting.
+#: Timeout for receiving the response status, including name resolution and connecting.
 RESPONSE_TIMEOUT_SECONDS: Final = 10.0
 #: Timeout for reading the stored part of the response body, counted from the status.
 _BODY_TIMEOUT_SECONDS: Final = 2.0
@@ -77,7 +77,7 @@ class WebhookSender:
         body: bytes,
         before_write: BeforeWrite = _do_nothing,
     ) -> Response:
-        """Send a POST request and return the response; raise `NoResponseError` without one."""
+        """Send a POST request and return the response; raise `NoResponseError` if none."""
         request = _Request(url, headers, body, before_write, time.monotonic())
         try:
             async with asyncio.timeout(RESPONSE_TIMEOUT_SECONDS) as deadline:
@@ -104,7 +104,7 @@ class WebhookSender:
     async def _post(self, address: str, request: "_Request", deadline: asyncio.Timeout) -> Response:
         target = httpx2.URL(request.url)
         # One client per request: the URL contains the address, so a pooled connection could be
-        # reused for another host name at the same address.
+        # reused for a different host name at the same address.
         async with (
             httpx2.AsyncClient(
                 verify=self._ssl_context,

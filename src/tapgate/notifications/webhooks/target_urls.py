@@ -1,8 +1,8 @@
 """Validation of webhook URLs and of the addresses they resolve to.
 
-The syntax of a URL is checked when an endpoint is created or updated. In production, the host name
-is also resolved then, and again at every attempt, because its owner can later point the name to a
-private address.
+The syntax of a URL is checked when an endpoint is created or updated. In production, the addresses
+of its host are also checked then, and again at every attempt, because the owner of the host name
+can later point it to a private address.
 """
 
 import asyncio
@@ -59,8 +59,8 @@ _NON_PUBLIC_IPV4: Final = tuple(
 _GLOBAL_UNICAST_IPV6: Final = ip_network("2000::/3")
 _NON_PUBLIC_IPV6: Final = tuple(
     IPv6Network(network)
-    # In this order: special purposes such as tunnels, documentation, 6to4, which can embed any IPv4
-    # address, and documentation again.
+    # In this order: special purposes (such as tunnels), documentation, 6to4 (which can embed any
+    # IPv4 address), and documentation again.
     for network in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 )
 _NAT64: Final = IPv6Network("64:ff9b::/96")

@@ -3,8 +3,7 @@
 Any number of processes may run a worker, because a delivery is leased to one process at a time. The
 number of concurrent attempts per endpoint is limited, so that one slow endpoint cannot delay the
 deliveries to others. After a process has acknowledged a change to an endpoint, it starts no request
-with the old settings: it releases deliveries claimed before the change whose requests are not yet
-sent.
+with the old settings. It releases deliveries that were claimed before the change but not yet sent.
 """
 
 import asyncio
@@ -60,8 +59,8 @@ class WebhookWorker:
         self._attempts_per_endpoint: Counter[int] = Counter()
         self._has_more_due = False
         self._capacity_available = asyncio.Event()
-        #: Incremented at every endpoint change and whenever signals reconnect. A delivery claimed
-        #: in an earlier generation is not sent.
+        #: Incremented at every endpoint change and whenever signals reconnect. While this process
+        #: receives signals, a delivery claimed in an earlier generation is not sent.
         self._generation = 0
         services.signals.subscribe(
             operations.ENDPOINTS_CHANGED, lambda _: self._advance_generation()
@@ -165,7 +164,7 @@ class WebhookWorker:
         except NoResponseError as error:
             return AttemptResult(problem=str(error), duration_ms=error.duration_ms)
         except Exception as error:
-            # The attempt is retried on schedule, but the endpoint did not cause the failure.
+            # The attempt is retried on schedule, but does not count as a failure of the endpoint.
             return AttemptResult(problem=type(error).__name__, is_internal=True)
         return AttemptResult(
             problem=None if 200 <= response.status < 300 else f"status {response.status}",

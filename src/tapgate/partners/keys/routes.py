@@ -35,8 +35,8 @@ def _to_record(key: SigningKey) -> PartnerKeyRecord:
 async def create_partner_key(request: RequestContext, id: str) -> SigningKeyCreated:
     """Create an additional signing key for a partner.
 
-    Existing keys remain valid until they are deleted. All keys of a partner share its idempotency
-    keys. The secret is returned only in this response.
+    Existing keys remain valid until they are deleted. All keys of a partner share one set of
+    idempotency keys. The secret is returned only in this response.
     """
     key = await operations.create(request, decode_partner_id(id))
     return SigningKeyCreated(api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret)

@@ -39,8 +39,8 @@ class FundFromPartner(CustomerMoneyRequest, kw_only=True):
 class TopUpReceipt(Receipt, kw_only=True):
     """Receipt for a top-up.
 
-    `new_balance` is null if the subscriber is restricted and hidden from the caller, as from a
-    partner.
+    `new_balance` is null if the subscriber is restricted and hidden from the caller. Restricted
+    subscribers are always hidden from partners.
     """
 
     amount: str

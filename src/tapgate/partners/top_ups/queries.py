@@ -24,8 +24,8 @@ class WebhookSource(NamedTuple):
 async def get_webhook_source(database: Database, partner_id: int) -> WebhookSource | None:
     """Return the partner that sends a webhook, or None if there is no such partner.
 
-    The row is read for each webhook, so that a suspension or rotation takes effect in every
-    process.
+    The row is read for each webhook, so that a suspension or rotation takes effect immediately in
+    every process.
     """
     row = await database.fetchrow(
         """SELECT p.webhook_secret, p.previous_webhook_secret, p.previous_webhook_secret_until,

@@ -35,7 +35,7 @@ async def fund_from_partner(request: RequestContext, body: FundFromPartner) -> R
     itself signs the request.
 
     A `partner_reference` identifies one top-up of a partner, whether by API request or by webhook.
-    Repeating it with the same subscriber and amount returns the original response. With another
+    Repeating it with the same subscriber and amount returns the original response. With a different
     subscriber or amount, the request fails with `DUPLICATE_REFERENCE`.
     """
     return await operations.fund_by_request(request, body)
@@ -57,7 +57,7 @@ async def receive_partner_webhook(
     `phone_number`.
 
     A `reference` identifies one top-up of the partner. Repeating it with the same subscriber and
-    amount returns the original response and moves no money. With another subscriber or amount, the
-    request fails with `DUPLICATE_REFERENCE`.
+    amount returns the original response and moves no money. With a different subscriber or amount,
+    the request fails with `DUPLICATE_REFERENCE`.
     """
     return await operations.fund_by_webhook(request, partner_id, body)

@@ -53,8 +53,8 @@ async def create_signing_key(
     """Create an additional signing key.
 
     The key belongs to the processor, or to the terminal `terminal_id`. Existing keys remain valid
-    until they are deleted. All keys of a terminal share its idempotency keys, as do all keys of the
-    processor itself. The secret is returned only in this response.
+    until they are deleted. All keys of a terminal share one set of idempotency keys, as do all keys
+    of the processor itself. The secret is returned only in this response.
     """
     requested_id = body.terminal_id
     terminal_id = None if requested_id is None else decode_id(ids.TERMINAL, requested_id)

@@ -58,7 +58,7 @@ async def list_terminals(
 ) -> Page[TerminalRecord]:
     """List a processor's terminals, newest first.
 
-    `api_key_id` is the newest key of the terminal that is not deleted, or null.
+    `api_key_id` is the terminal's newest key that is not deleted, or null.
     """
     database, processor_id = request.services.database, processors.decode_processor_id(id)
     await processor_queries.require_exists(database, processor_id)
@@ -78,8 +78,8 @@ async def block_terminal(
 ) -> TerminalResponse:
     """Block a terminal.
 
-    Every process rejects its keys, and payments with a processor's key that name the terminal,
-    normally before the response is sent.
+    Every process rejects the terminal's keys, and payments in which the processor names the
+    terminal, normally before the response is sent.
     """
     terminal = await operations.block(
         request,
