@@ -1,4 +1,4 @@
-"""Messenger client of the phone simulator, which signs its requests as the gateway.
+"""Messenger client of the phone simulator. Its requests are signed like the gateway's.
 
 The simulator acts as the messaging provider, but does not need the provider's secrets.
 """

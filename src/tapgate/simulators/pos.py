@@ -100,7 +100,7 @@ async def create_key(request: PageRequest) -> Reply[bytes]:
 
 @pages.post("/simulator/pos/keys/delete")
 async def delete_key(request: PageRequest) -> Reply[bytes]:
-    """Delete a signing key. The page calls this when the terminal is switched off."""
+    """Delete a signing key. The page calls this when it no longer needs the key."""
     path_parameters = {
         "id": request.form.get("processor_id") or "none",
         "api_key_id": request.form.get("api_key_id") or "none",
