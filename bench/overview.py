@@ -61,7 +61,7 @@ _INSERT_ENTRIES = """
     INSERT INTO entries SELECT id, 0, from_account, to_account, amount FROM transactions
     WHERE status = 'completed'"""
 
-#: As the ledger writes and compacts rollups: the last hour per process, older rows combined.
+#: Like the ledger's rollups: one row per process in the last hour, and combined rows before that.
 _INSERT_ROLLUPS = """
     INSERT INTO figures
     SELECT date_bin('15 minutes', created_at, '2000-01-01Z') AS quarter, type, status,

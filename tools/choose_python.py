@@ -5,7 +5,7 @@
 Builds of the same version can differ in speed by a factor of 1.5: Linux distributions use
 profile-guided optimization, many other builds do not. Each Python on the PATH therefore runs the
 same small workload. Prints the path of the first usable interpreter, normally `python3`, or of the
-fastest if that is at least 15 % faster. This script itself runs on any Python 3.
+fastest if that is more than 15 % faster. This script itself runs on any Python 3.
 """
 
 import os

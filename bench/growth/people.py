@@ -15,7 +15,7 @@ from tapgate.demo import country
 from tapgate.ledger import chart
 from tapgate.ledger.rules import load_rules
 
-#: Maximum accounts per card of the dataset, including the card's own. Each uses another ID slot.
+#: Maximum accounts per card of the dataset, including the card's own. Each has its own ID slot.
 MAX_PEOPLE_PER_CARD: Final = 1_000
 _NAME_COUNT: Final = 500
 #: Prices of historical payments, in minor units. A payer always pays the same price.
@@ -31,7 +31,7 @@ _CREATE_TABLES: Final = """
         card_id bigint, serial text, name_number bigint, slots bigint, price bigint, fee bigint,
         final_balance bigint)"""
 
-#: The identifiers of a new payer are those of a dataset payer with another slot, which is stored
+#: The identifiers of a new payer are those of a dataset payer with a new slot, which is stored
 #: in the bits above the 12-bit counter.
 _INSERT_PAYERS: Final = """
     INSERT INTO payers

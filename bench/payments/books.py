@@ -34,7 +34,7 @@ async def get_batches_since(connection: asyncpg.Connection, moment: datetime) ->
 
 
 async def verify_books(connection: asyncpg.Connection, *, approved: int) -> Books:
-    """Verify the ledger: all claims hold, and `approved` payments and transfers are completed."""
+    """Check that all claims hold and that `approved` payments and transfers are completed."""
     proof = await verify(connection)
     completed = await connection.fetchval(
         """SELECT count(*) FROM transactions
@@ -51,7 +51,7 @@ async def verify_books(connection: asyncpg.Connection, *, approved: int) -> Book
 
 
 async def require_durable(connection: asyncpg.Connection) -> None:
-    """Raise an error unless commits are durable. Other results would be meaningless."""
+    """Raise an error if commits are not durable, since the results would be meaningless."""
     for name in ("fsync", "synchronous_commit", "full_page_writes"):
         if await connection.fetchval("SELECT current_setting($1)", name) != "on":
             raise RuntimeError(f"{name} is off")

@@ -24,7 +24,7 @@ from tapgate.processors.model import NewProcessor
 from tapgate.processors.terminals import operations as terminals
 from tapgate.processors.terminals.model import NewTerminal
 
-#: In minor units. Covers every payment that the compliance rules allow a card to make.
+#: In minor units. Covers all payments that a card makes in the benchmark.
 _INITIAL_BALANCE = 20_000_00
 _COMMAND_BATCH_SIZE = 1_000
 #: Copying many cards takes longer than the gateway's statement timeout.

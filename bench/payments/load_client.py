@@ -35,7 +35,7 @@ class LoadPlan(msgspec.Struct):
     #: Warm-up in seconds, in which all connections should get their first response. Responses
     #: during the warm-up are not part of `in_time`, unless the requests run out before its end.
     lead_in: float = 0.0
-    #: After a 503, a connection resends the same request immediately.
+    #: Whether a connection resends a request immediately after a 503.
     insists: bool = False
 
 

@@ -1,4 +1,4 @@
-"""TPC-B, PostgreSQL's own benchmark, run with pgbench on the same server."""
+"""TPC-B, the default workload of PostgreSQL's pgbench, run on the same server."""
 
 import asyncio
 import os

@@ -233,7 +233,7 @@ def chat(
         str | None, typer.Option(help="Send one message, print the reply and exit.")
     ] = None,
 ) -> None:
-    """Chat with a running messenger, as a customer does on the phone.
+    """Chat with a running messenger, as a customer would on a phone.
 
     If standard input is not a terminal, each line is sent as a message.
     """
@@ -302,7 +302,8 @@ def _build_startup_hints(
 ) -> list[str]:
     """Return the startup hints.
 
-    The hints contain the demo examples if this start created them, else the path of their file.
+    If the demo exists, the hints contain the examples that this start created, or else a command
+    that shows the existing ones.
     """
     examples = _load_examples(settings)
     if examples and examples == old_examples:

@@ -1,7 +1,7 @@
 """Credentials: one immutable type for each authentication method of the gateway.
 
-Their `repr` hides secrets. Every attempt is signed again, with the same code that the gateway
-uses to verify signatures.
+Their `repr` hides secrets. Signing credentials sign every attempt separately, with the same code
+that the gateway uses to verify signatures.
 """
 
 from typing import Protocol

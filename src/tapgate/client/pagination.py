@@ -23,7 +23,7 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
     """One page of a list.
 
     `next_cursor` identifies the next page and is None on the last page. `masked` is true if any
-    transaction on the page is masked.
+    record on the page is masked.
     """
 
     data: list[T]
@@ -41,7 +41,7 @@ class _AsyncSender(Protocol):
 
 
 class Paginator(Generic[T]):
-    """Iterable over all items of a list, which fetches pages as needed."""
+    """Iterable that yields all items of a list and fetches pages as needed."""
 
     def __init__(self, transport: _SyncSender, listing: ListOperation[T]) -> None:
         self._transport = transport
@@ -60,7 +60,7 @@ class Paginator(Generic[T]):
 
 
 class AsyncPaginator(Generic[T]):
-    """Asynchronous iterable over all items of a list, which fetches pages as needed."""
+    """Asynchronous iterable that yields all items of a list and fetches pages as needed."""
 
     def __init__(self, transport: _AsyncSender, listing: ListOperation[T]) -> None:
         self._transport = transport

@@ -55,7 +55,7 @@ _CONNECT_ERRORS: Final = (
 _NOT_EXECUTED_STATUSES: Final = (429, 503)
 _OUTCOME_UNKNOWN_STATUSES: Final = (500, 502, 504)
 
-#: Returned before the gateway checks for a replay: the outcome of earlier attempts stays unknown.
+#: Returned before the gateway checks for a replay, so the outcome of earlier attempts is unknown.
 _CODES_BEFORE_REPLAY_CHECK: Final = frozenset(
     {
         Code.UNAUTHORIZED,
@@ -151,7 +151,7 @@ class RequestFlow:
             return
         tokens = None
         if self._tokens is not None:
-            # A refresh token is valid for one use: after a rejected or lost refresh, log in again.
+            # A refresh token is valid for one use, so log in if a refresh is rejected or lost.
             try:
                 tokens = yield from self.run(build_token_refresh(self._tokens.refresh_token))
             except (UnauthorizedError, OutcomeUnknownError):

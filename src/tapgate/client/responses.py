@@ -18,7 +18,7 @@ from tapgate.client.records.base import File, Receipt
 T = TypeVar("T")
 
 _REPLAYED_HEADER = "Idempotent-Replayed"
-#: If the body is not a gateway error, a proxy returned the status: it could not reach the gateway.
+#: Unless the body is a gateway error, they come from a proxy that got no response from the gateway.
 _PROXY_ERROR_STATUSES = (502, 503, 504)
 
 

@@ -22,7 +22,7 @@ FieldKind = Literal[
 
 
 class Field(NamedTuple):
-    """Form field for one field of the request body. A choice is a value or a (value, label)."""
+    """Form field for a field of the request body. A choice is a value or a (value, label) pair."""
 
     name: str
     label: str
@@ -93,8 +93,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
 
 _FORM_TEMPLATE: Final = "action.html"
 
-#: Codes that an action that moves money gets only from the ledger, and only if no transaction was
-#: executed under the idempotency key. The decline itself may have consumed the key.
+#: For an action that moves money, only the ledger returns these codes, and only if no transaction
+#: was executed under the idempotency key. The decline itself may have consumed the key.
 _DECLINE_CODES: Final = frozenset(
     {
         Code.INSUFFICIENT_FUNDS,
@@ -267,7 +267,7 @@ def _build_body(action: Action, form: FormData) -> dict[str, Any]:
 def _parse_field(field: Field, form: FormData) -> Any:
     """Return a field's value for the JSON body.
 
-    Text that is not a number stays text, so that the operation's own validation rejects it.
+    In a number field, text that is not a number is kept, so that the API's validation rejects it.
     """
     text = form.get(field.name)
     match field.kind:

@@ -40,7 +40,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "processor": "merchant",
 }
 
-#: Terms in the API's messages that the console calls differently.
+#: Terms in the API's messages for which the console uses different words.
 _TERMS: Final[Mapping[str, str]] = {
     "subscriber": "customer",
     "processor": "merchant",
@@ -94,7 +94,7 @@ def humanize(name: str | None) -> str:
 
 
 def use_console_terms(message: str) -> str:
-    """Replace terms such as `subscriber` and error codes in an API message with labels."""
+    """Replace error codes, and terms such as `subscriber`, in an API message with labels."""
 
     def get_term(match: re.Match[str]) -> str:
         term = _TERMS[match[0].lower()]
@@ -109,7 +109,7 @@ def get_transaction_status_label(status: str) -> str:
 
 
 def get_decline_reason(code: str) -> str:
-    """Return the reason of a decline, such as `Insufficient funds`."""
+    """Return the reason for a decline, such as `Insufficient funds`."""
     return _DECLINE_REASONS.get(code) or TABLE[Code(code)][1]
 
 

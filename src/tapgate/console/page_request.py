@@ -17,8 +17,8 @@ from tapgate.edge.request_context import RequestContext
 from tapgate.edge.site import InternalApi
 from tapgate.errors import ApiError, Code
 
-#: Only this site's scripts, styles, images and connections: nothing inline, no other origin, no
-#: framing. Images may also be `data:` and `blob:` URLs.
+#: Allows scripts, styles, images, connections and form targets only on this site, and forbids
+#: inline code and framing. Images may also be `data:` and `blob:` URLs.
 _CONTENT_SECURITY_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -176,7 +176,7 @@ class PageRequest:
     def redirect(
         self, path: str, message: str | None = None, cookie: str | None = None
     ) -> Reply[bytes]:
-        """Redirect to another page of this site, with a cookie or else a flash message, if any."""
+        """Redirect to a page of this site and set `cookie`, or else a flash message if given."""
         headers = dict(SECURITY_HEADERS)
         if self.is_partial:
             headers["HX-Redirect"] = path
@@ -204,7 +204,7 @@ class PageRequest:
         return get_local_path(self.context.get_header(b"hx-current-url") or "")
 
     def redirect_to_sign_in(self) -> Reply[bytes]:
-        """Redirect to the sign-in page, and from there back to this page.
+        """Redirect to the sign-in page, which then leads back to the open page if it is known.
 
         Form input may be lost after a fragment request, so the sign-in page explains that the
         session has ended.

@@ -52,7 +52,7 @@ def without_notifications(settings: Settings) -> Settings:
 
 @contextlib.asynccontextmanager
 async def acquire_build_lock(database: Database) -> AsyncIterator[None]:
-    """Hold the build lock; raise `DemoError` if the demo exists or another process builds it."""
+    """Hold the build lock; raise `DemoError` if the demo exists or is already being built."""
     async with database.connection() as connection:
         if not await connection.fetchval("SELECT pg_try_advisory_lock($1)", _ADVISORY_LOCK_KEY):
             raise DemoError("another process is already loading the demo data")

@@ -132,7 +132,7 @@ def _render_post(context: ExampleContext, path: str, body: Mapping[str, str]) ->
 def _render_signed_post(
     context: ExampleContext, path: str, body: Mapping[str, str], *, key_id: str, secret: str
 ) -> str:
-    # `--secret=`, because a secret that starts with a dash would be parsed as an option.
+    # With a space instead of `=`, a secret that starts with a dash would be parsed as an option.
     sign = (
         f"{context.sign} pos POST {path} -d {_quote_json(body)} --key-id {key_id} "
         f"--secret={_quote(secret)}"

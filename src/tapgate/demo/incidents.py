@@ -1,4 +1,4 @@
-"""Rare events of the demo: a lost card, an expired card, a blocked subscriber, a house sale."""
+"""Rare events of the demo, such as a lost card, a blocked subscriber and a house sale."""
 
 from datetime import timedelta
 from typing import Final

@@ -41,7 +41,7 @@ _FIXED_PINS: Final = {HERO: "4826", FRIEND: "7391"}
 _CATEGORIES: Final = {HERO: "vip", HOUSE_BUYER: "vip", EMPLOYER: "corporate"}
 _KYC_LEVELS: Final = {HERO: 2, FRIEND: 2, EMPLOYER: 3, HOUSE_BUYER: 3, RESTRICTED: 3}
 
-#: More cards than residents: for child cards and replacements, and some stay in stock.
+#: More than one, for child cards, replacements and cards that stay in stock.
 _CARDS_PER_RESIDENT: Final = 1.5
 _ROWS_PER_FILE: Final = 10_000
 #: Less than the size of the connection pool.

@@ -27,7 +27,8 @@ _MONDAY, _FRIDAY, _SATURDAY = 0, 4, 5
 
 #: Random transactions per resident. The default compliance rules allow 20 transactions per day.
 _MAX_TRANSACTIONS_PER_DAY: Final = 6
-#: Fraction of residents that register on the first day. The rest follow in the first half.
+#: Fraction of residents that register on the first day. The rest register in the first half of
+#: the simulated period.
 _FIRST_DAY_FRACTION: Final = 0.6
 
 PendingTransaction = Coroutine[Any, Any, None]
@@ -83,7 +84,7 @@ class Simulation:
             await self._incidents.run(self._size.days - 1 - day_number)
 
     async def prepare_examples(self) -> None:
-        """Fund the subscriber and the agent of the examples, so that the examples succeed."""
+        """Ensure that the subscriber and the agent in the examples have sufficient balances."""
         hero, agent = self._country.residents[seed.HERO], self._country.agents[0]
         if hero.balance < 1_000 * self._major_unit:
             await self._transactions.fund_from_partner(hero, 2_500 * self._major_unit, "ADVANCE")

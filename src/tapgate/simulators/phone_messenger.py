@@ -1,4 +1,4 @@
-"""Client of the phone simulator for the messenger, with requests signed as the gateway.
+"""Messenger client of the phone simulator. Its requests are signed like the gateway's.
 
 The simulator acts as the messaging provider, but does not need the provider's secrets.
 """
@@ -65,7 +65,7 @@ class MessengerClient:
         return data
 
     async def get_form_key(self) -> str | None:
-        """Return the public key of forms, or None if forms are disabled."""
+        """Return the public key for encrypting forms, or None if forms are disabled."""
         response = await self._request("GET", _FORM_KEY_PATH)
         key: str | None = _decode(response, dict[str, str | None])["public_pem"]
         return key

@@ -23,7 +23,7 @@ _TERMINALS_PATH: Final = "/api/v1/processors/{id}/terminals"
 _KEYS_PATH: Final = "/api/v1/processors/{id}/keys"
 _KEY_PATH: Final = "/api/v1/processors/{id}/keys/{api_key_id}"
 
-#: Merchant created for installations without a terminal.
+#: Merchant of the test terminal that users of the simulator can create.
 _SIMULATOR_MERCHANT_NAME: Final = "Simulator"
 _SIMULATOR_MERCHANT: Final = {
     "name": _SIMULATOR_MERCHANT_NAME,
@@ -72,7 +72,7 @@ def _is_inactive(record: dict[str, Any]) -> bool:
 
 
 def _load_example_person(request: PageRequest) -> examples.ExamplePerson | None:
-    """Return the demo's example person with the PIN, or None outside development."""
+    """Return the demo's example person, if any, with the PIN; None outside development."""
     settings = request.context.services.settings
     if settings.environment != DEVELOPMENT:
         return None
@@ -100,7 +100,7 @@ async def create_key(request: PageRequest) -> Reply[bytes]:
 
 @pages.post("/simulator/pos/keys/delete")
 async def delete_key(request: PageRequest) -> Reply[bytes]:
-    """Delete a signing key. The page calls this when the terminal is switched off."""
+    """Delete a signing key. The page calls this when it no longer needs the key."""
     path_parameters = {
         "id": request.form.get("processor_id") or "none",
         "api_key_id": request.form.get("api_key_id") or "none",
@@ -111,7 +111,10 @@ async def delete_key(request: PageRequest) -> Reply[bytes]:
 
 @pages.get("/simulator/pos/cards")
 async def search_cards(request: PageRequest) -> Reply[bytes]:
-    """Search cards by serial, UID or cardholder name; active cards come first."""
+    """Search cards by serial, UID or cardholder; active cards come first.
+
+    Without a search text, return only active cards.
+    """
     search = request.query.get("search")
     if search is None:
         found = await request.get("/api/v1/cards", {"status": "ACTIVE", "limit": _MAX_CARDS})

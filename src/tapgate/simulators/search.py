@@ -9,7 +9,7 @@ from tapgate.errors import ApiError, Code
 async def search_records(
     request: PageRequest, path: str, search: str, limit: int
 ) -> list[dict[str, Any]]:
-    """Return the matching records, or an empty list if the search text is invalid (too short)."""
+    """Return the matching records, or an empty list if the search text is invalid."""
     try:
         found = await request.get(path, {"search": search, "limit": limit})
     except ApiError as error:

@@ -1,4 +1,4 @@
-"""Client of the messenger's compatibility endpoint."""
+"""Client for the messenger's compatibility endpoint."""
 
 import base64
 import re
@@ -39,8 +39,8 @@ class MessengerClient:
         headers = {"Content-Type": "application/json"}
         if token is not None:
             headers["Authorization"] = f"Bearer {_validate_token(token)}"
-        # No keep-alive: users pause for longer than servers keep idle connections open. No proxy:
-        # the messenger usually runs on the same machine.
+        # Disable keep-alive, since users pause for longer than servers keep idle connections open.
+        # Ignore proxy settings, since the messenger usually runs on the same machine.
         self._http = httpx2.Client(
             headers=headers,
             timeout=_TIMEOUT,

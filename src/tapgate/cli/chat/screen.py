@@ -27,7 +27,7 @@ class Screen(Protocol):
     def show_reply(self, text: str) -> None: ...
 
     def show_note(self, text: str) -> None:
-        """Show a message of the chat command itself."""
+        """Show a message from the chat command itself."""
 
 
 class TerminalScreen:

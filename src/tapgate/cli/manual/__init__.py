@@ -29,7 +29,7 @@ _CURRENCY = "SLE"
 
 
 def list_endpoints() -> list[Endpoint]:
-    """Return all endpoints. The endpoints of the gateway itself, such as health, come last."""
+    """Return all endpoints of the gateway. System endpoints, such as health, come last."""
     no_source = cast(SystemSource, None)  # the endpoints are only described, never called
     return [*chain.from_iterable(ENDPOINT_GROUPS), *build_system_endpoints(no_source)]
 
@@ -43,7 +43,7 @@ def build_openapi_document() -> dict[str, Any]:
 
 
 def _inline_enums(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document with enums inlined, so pages list their values where they are used."""
+    """Return the document with enums inlined, so that pages list the values of each field."""
     schemas = document["components"]["schemas"]
     enums = {
         f"#/components/schemas/{name}": item for name, item in schemas.items() if "enum" in item

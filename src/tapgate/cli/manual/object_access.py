@@ -118,7 +118,7 @@ OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
         ObjectAccess.UNRESTRICTED,
         ObjectAccess.PARENT_IN_PATH,
     ),
-    f"GET {_SUBSCRIBER}/messages": (ObjectAccess.ANY,),  # restricted subscribers: codes only
+    f"GET {_SUBSCRIBER}/messages": (ObjectAccess.ANY,),  # if restricted, one-time codes only
     f"POST {_V1}/cards/link": (ObjectAccess.UNRESTRICTED, ObjectAccess.PIN),
     f"POST {_V1}/cards/child": (ObjectAccess.UNRESTRICTED, ObjectAccess.PIN),
     f"GET {_V1}/cards": (ObjectAccess.UNRESTRICTED,),

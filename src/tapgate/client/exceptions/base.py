@@ -41,7 +41,7 @@ class OutcomeUnknownError(TapgateError):
 
 
 class UnexpectedResponseError(TapgateError):
-    """The response cannot be decoded: it is from another server or an incompatible version."""
+    """The response cannot be decoded. It may be from a different server or incompatible version."""
 
     def __init__(self, request_id: str, status: int) -> None:
         super().__init__(request_id)
@@ -140,7 +140,7 @@ class NotFoundError(ApiError, code=Code.NOT_FOUND):
 
 
 class ConflictError(ApiError):
-    """409: the resource does not allow the operation in its current state, or it is a duplicate."""
+    """409: the resource's state does not allow the operation, or a value was already used."""
 
 
 class RetryableError(ApiError):
@@ -148,7 +148,7 @@ class RetryableError(ApiError):
 
 
 class ServerError(ApiError):
-    """5xx: the gateway failed."""
+    """5xx except 503: the gateway failed."""
 
 
 _CLASS_BY_STATUS: dict[int, type[ApiError]] = {

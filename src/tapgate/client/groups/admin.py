@@ -1,4 +1,4 @@
-"""Operations on admins, their sessions and API keys."""
+"""Operations on admins, sessions and API keys."""
 
 from collections.abc import Sequence
 

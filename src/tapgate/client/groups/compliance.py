@@ -61,8 +61,8 @@ class Compliance(OperationGroup[M]):
     ) -> Operation[CreateAlertResponse]:
         """Create an alert.
 
-        If an alert for the same rule and subscriber is already open, its `occurrences` count is
-        incremented instead.
+        If the same rule and subscriber already have an unresolved alert, the `occurrences` count of
+        that alert is incremented instead.
         """
         body = omit_none(
             alert_type=alert_type,

@@ -171,7 +171,7 @@ class Subscribers(OperationGroup[M]):
 
     @operation
     def request_restricted_access(self, id: str) -> Operation[Confirmation]:
-        """Send a one-time code to the subscriber's phone, with which this admin gets access."""
+        """Send the subscriber's phone a one-time code that grants this admin access."""
         return build_post(f"{_RESOURCE_PATH}/restricted-access", Confirmation, id=id)
 
     @operation

@@ -70,7 +70,7 @@ class Transactions(OperationGroup[M]):
 
     @operation
     def get_chain(self, id: str) -> Operation[TransactionChain]:
-        """Return a refund's payment, a payment's refunds, and the replay count. Admins only."""
+        """Return the related payment or refunds, and a summary of replays. Admins only."""
         return build_get(f"{_RESOURCE_PATH}/chain", TransactionChain, id=id)
 
 

@@ -1,4 +1,4 @@
-"""Records of admins, their sessions and API keys."""
+"""Admin, session and API key records."""
 
 from tapgate.client.records.base import Record, SecretRecord
 

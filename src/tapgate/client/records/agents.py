@@ -1,4 +1,4 @@
-"""Records of agents and their float."""
+"""Agent and float records."""
 
 from tapgate.client.records.base import Confirmation, Receipt, Record
 

@@ -1,4 +1,4 @@
-"""Records of the audit log."""
+"""Audit log records."""
 
 from typing import Any
 

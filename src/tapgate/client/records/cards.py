@@ -1,4 +1,4 @@
-"""Records of cards."""
+"""Card records."""
 
 from tapgate.client.records.base import Confirmation, Record
 

@@ -1,4 +1,4 @@
-"""Records of compliance alerts, rules and check results."""
+"""Compliance alert, rule and check records."""
 
 from typing import Any
 
@@ -20,8 +20,8 @@ class ComplianceCheckResult(Record, frozen=True, kw_only=True):
 class Alert(Record, frozen=True, kw_only=True):
     """A compliance alert.
 
-    For a restricted subscriber, `masked` is true until a one-time code is verified:
-    `details` then contains only what a rule wrote, and `resolution_notes` is None.
+    While the alert's subscriber is restricted and hidden from the caller, `masked` is true,
+    `details` contains only what a rule wrote, and `resolution_notes` is None.
     """
 
     id: str

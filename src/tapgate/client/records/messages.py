@@ -1,4 +1,4 @@
-"""Records of messages sent to phones."""
+"""Delivery status records of messages sent to phones."""
 
 from tapgate.client.records.base import Record
 

@@ -1,4 +1,4 @@
-"""Records of the platform overview and of ledger verification."""
+"""Platform overview and ledger verification records."""
 
 import msgspec
 
@@ -68,7 +68,7 @@ class PlatformBalances(Record, frozen=True, kw_only=True):
     agent_commissions: str
     settlements: str
     clearing: str
-    under_review: str  # held from the payers, and included in their account balances
+    under_review: str  # held funds, which are included in the balances of the payers' accounts
 
 
 class PlatformSnapshot(Record, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Records of funding partners."""
+"""Funding partner records."""
 
 from tapgate.client.records.base import Confirmation, Receipt, Record, SecretRecord
 

@@ -1,4 +1,4 @@
-"""Records of merchant operations."""
+"""Payment, refund and card check records of merchants."""
 
 from typing import Any
 

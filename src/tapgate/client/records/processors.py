@@ -1,4 +1,4 @@
-"""Records of processors, their terminals and signing keys."""
+"""Processor, terminal and signing key records."""
 
 from tapgate.client.records.base import Confirmation, Receipt, Record, SecretRecord
 

@@ -1,4 +1,4 @@
-"""Records of fee rules, commission rules and account limits."""
+"""Fee rule, commission rule and account limit records."""
 
 from tapgate.client.records.base import Record
 

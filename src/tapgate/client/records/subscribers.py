@@ -1,4 +1,4 @@
-"""Records of subscribers and their KYC documents."""
+"""Subscriber, KYC document and message records."""
 
 from tapgate.client.records.base import Confirmation, Record
 
@@ -34,8 +34,8 @@ class Subscriber(Record, frozen=True, kw_only=True):
 class DisclosedSubscriber(Record, frozen=True, kw_only=True):
     """A subscriber, with the fields that the caller may see.
 
-    For a restricted subscriber, all fields except `id`, `restricted`, `status` and `status_reason`
-    are None until a one-time code is verified.
+    While a restricted subscriber is hidden from the caller, all fields except `id`, `restricted`,
+    `status` and `status_reason` are None.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Records of the gateway's health."""
+"""Gateway health records."""
 
 from tapgate.client.records.base import Record
 

@@ -1,4 +1,4 @@
-"""Records of transactions and their ledger entries."""
+"""Transaction and ledger entry records."""
 
 from typing import Any
 

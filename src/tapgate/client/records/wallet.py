@@ -1,4 +1,4 @@
-"""Records of balances, quotes, statements and transfers."""
+"""Balance, quote, statement and transfer records."""
 
 import msgspec
 
@@ -26,7 +26,7 @@ class TransferReceipt(Receipt, frozen=True, kw_only=True):
 
 
 class TopUpReceipt(Receipt, frozen=True, kw_only=True):
-    """Receipt of a top-up. `new_balance` is None for a restricted subscriber."""
+    """Receipt of a top-up. `new_balance` is None if the subscriber is hidden from the caller."""
 
     amount: str
     new_balance: str | None

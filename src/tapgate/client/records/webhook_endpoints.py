@@ -1,4 +1,4 @@
-"""Records of webhook endpoints and their deliveries."""
+"""Webhook endpoint and delivery records."""
 
 from tapgate.client.records.base import Record, SecretRecord
 

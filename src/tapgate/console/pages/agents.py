@@ -14,7 +14,7 @@ pages = Pages()
 
 _LIST_PATH = "/api/v1/agents"
 _ITEM_PATH = "/api/v1/agents/{id}"
-_TREES_PER_PAGE = 20  # each tree takes another request for its sub-agents
+_TREES_PER_PAGE = 20  # each tree takes an additional request for its sub-agents
 _MAX_SUB_AGENTS = 100
 _RECENT_LIMIT = 10
 

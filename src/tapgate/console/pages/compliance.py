@@ -185,7 +185,7 @@ def _needs_decision(alert: dict[str, Any]) -> bool:
 
 
 async def _load_if_visible(request: PageRequest, path: str, public_id: str | None) -> Any:
-    """Load a record; return None without an ID, if it is hidden, or if it is a deleted rule."""
+    """Load a record. Return None if there is no ID, it is hidden, or it is a deleted rule."""
     return (
         None
         if public_id is None

@@ -189,7 +189,10 @@ async def list_keys(request: PageRequest, id: str) -> Reply[bytes]:
 async def _render_sublist(
     request: PageRequest, id: str, endpoint: str, template: str
 ) -> Reply[bytes]:
-    """Render a processor's full list of terminals or keys; the processor page is a preview."""
+    """Render all terminals or keys of a processor, in pages.
+
+    The processor page shows at most `_PREVIEW_LIMIT` of each.
+    """
     record, page = await asyncio.gather(
         request.get(build_path(_ITEM_PATH, {"id": id})),
         request.get(build_path(endpoint, {"id": id}), request.query.pick("cursor")),

@@ -99,7 +99,7 @@ def _redirect_to_subscriber(request: PageRequest, error: ApiError) -> Reply[byte
 
 
 def _get_refundable_amount(record: dict[str, Any]) -> str | None:
-    """Return the amount of a payment not yet refunded; None if it cannot be refunded at all."""
+    """Return the unrefunded amount of a payment; None if the transaction is not refundable."""
     if record["type"] not in chart.PAYMENT_TYPES or record["status"] in ("failed", "under_review"):
         return None
     return f"{Decimal(record['amount']) - Decimal(record['refunded_amount']):f}"
