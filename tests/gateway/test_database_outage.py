@@ -79,7 +79,7 @@ async def test_gateway_recovers_from_a_database_outage_under_load(
 
 @contextlib.asynccontextmanager
 async def run_load(client: httpx2.AsyncClient) -> AsyncIterator[Counter[int]]:
-    """Register subscribers with twenty concurrent clients and yield the count per status."""
+    """Register subscribers in twenty concurrent tasks and yield the count per status."""
     statuses: Counter[int] = Counter()
     numbers = iter(range(10_000_000))
 
