@@ -92,7 +92,7 @@ async def run_load(client: httpx2.AsyncClient) -> AsyncIterator[Counter[int]]:
                 "pin": "4071",
             }
             response = await client.post("/api/v1/subscribers", json=body)
-            # A commit with a lost response may have succeeded; the retry then gets 409.
+            # 409 means that the subscriber exists, so it counts as registered.
             statuses[201 if response.status_code == 409 else response.status_code] += 1
             if response.status_code == 503:
                 assert response.json()["code"] == "SERVICE_UNAVAILABLE"
