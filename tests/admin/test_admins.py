@@ -92,7 +92,7 @@ async def test_invalid_field_is_named_without_echoing_its_value(
 async def test_weak_password_is_rejected_only_in_production(
     client: httpx2.AsyncClient, ada: Headers, services: Services, password: str
 ) -> None:
-    """In development, any password that meets the length rule is accepted."""
+    """In development, these passwords are accepted."""
     new = NEW_ADMIN | {"name": "Eve Everly Evans", "password": password}
     original = services.settings
     services.settings = msgspec.structs.replace(original, environment="production")
@@ -198,7 +198,7 @@ async def test_admin_cannot_disable_their_own_account(
 async def test_last_system_admin_cannot_be_disabled(
     client: httpx2.AsyncClient, services: Services, ada: Headers, ben: dict[str, Any]
 ) -> None:
-    """Simulates a request of Ben that was authorized just before Ada disabled him."""
+    """Simulates a request by Ben that was authorized just before Ada disabled him."""
     await client.post(f"{ADMINS_URL}/{ben['id']}/disable", headers=ada)
     adas_id = ids.decode(
         ids.ADMIN, (await client.get("/api/v1/admin/me", headers=ada)).json()["id"]

@@ -146,7 +146,7 @@ async def test_limits_apply_to_cash_out_and_the_maximum_balance_to_cash_in(
 
 
 async def add_compliance_rule(services: Services, action: str) -> None:
-    """Add a rule for cash-outs above 10.00, before the ledger loads its rules."""
+    """Add a rule for cash-outs above 10.00. Call this before the ledger loads its rules."""
     await services.database.execute(
         """INSERT INTO compliance_rules
                (id, name, type, transaction_types, threshold, action, severity)

@@ -98,7 +98,7 @@ async def test_generated_history_matches_what_the_ledger_would_have_written(
 
 
 async def assert_balances_match_entries(connection: asyncpg.Connection) -> None:
-    """Compare the recorded balances of every transaction with the sum of its entries so far."""
+    """Compare the balances recorded in each transaction with the sums of all entries up to it."""
     checked = {row["id"] for row in await connection.fetch("SELECT id FROM accounts WHERE checked")}
     entries_by_transaction = defaultdict(list)
     for entry in await connection.fetch("SELECT * FROM entries ORDER BY transaction_id, position"):

@@ -20,7 +20,7 @@ async def officer(signed_out_tab: Tab, ada: Admin) -> Tab:
 
 
 async def create_customer(ada: Admin, name: str) -> Customer:
-    """Create a customer on KYC level 3 with a card."""
+    """Create a customer at KYC level 3 with a card."""
     customer = await ada.create_funded_customer("100.00", await ada.create_app(), name)
     url = f"subscribers/{customer.id}"
     require_success(await ada.put(url, kyc_level=3, kyc_status="VERIFIED"))

@@ -1,7 +1,7 @@
-"""Every page at desktop and phone width, in light and dark mode, and the forms.
+"""Every page at desktop and phone width, some of them in dark mode too, and the forms.
 
-Each page must open, be accessible, and fit the viewport. If TAPGATE_PICTURES names a folder,
-screenshots are saved there: `make pictures`.
+Each page must open and fit the viewport, and be accessible at desktop width. If TAPGATE_PICTURES
+names a folder, screenshots are saved there: `make pictures`.
 """
 
 import re
@@ -127,7 +127,7 @@ async def _open_pages(tab: Tab, urls: dict[str, str]) -> AsyncIterator[tuple[str
 
 
 async def test_every_form_is_accessible(tab: Tab, ada: Admin) -> None:
-    """Each form opens in the dialog. Forms prefilled from other records are skipped."""
+    """Each form opens in the dialog. Forms prefilled from other kinds of records are skipped."""
     person = require_success(await ada.get("subscribers", limit=1))["data"][0]["id"]
     dialog = tab.page.get_by_role("dialog")
     findings: dict[str, list[str]] = {}

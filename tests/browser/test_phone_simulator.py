@@ -30,7 +30,7 @@ def contains_pin(text: str, pin: str) -> bool:
 
 
 class PhonePage:
-    """Page object of the phone simulator. Records every request that the page sends."""
+    """Page object for the phone simulator. Records every request that the page sends."""
 
     def __init__(self, tab: Tab) -> None:
         self.tab = tab

@@ -28,7 +28,7 @@ window.NDEFReader = class extends EventTarget {
 
 
 class PosPage:
-    """Page object of the POS simulator."""
+    """Page object for the POS simulator."""
 
     def __init__(self, tab: Tab) -> None:
         self.tab = tab

@@ -28,7 +28,7 @@ class TerminalSession:
         self.output = ""
 
     def wait_for(self, text: str) -> str:
-        """Wait for a text and return the output that precedes it since the previous call."""
+        """Wait for the text and return the output between the previous match and this one."""
         deadline = time.monotonic() + _TIMEOUT_SECONDS
         while (found := self.output.find(text, self._read_position)) < 0:
             assert self._read(deadline), f"{text!r} was not printed: {self.output!r}"
@@ -42,8 +42,8 @@ class TerminalSession:
     def press_and_wait(self, key: str) -> int:
         """Press a key until the process ends and return its exit status.
 
-        The key is pressed every few seconds: Python handles a signal that arrives just before it
-        blocks on input only after the next key.
+        The key is pressed repeatedly, because a signal that arrives just before Python blocks on
+        input is handled only after the next key.
         """
         time.sleep(0.2)  # make this race unlikely
         for _ in range(_TIMEOUT_SECONDS // _RETRY_SECONDS):

@@ -202,7 +202,7 @@ async def test_interrupted_backup_leaves_no_backup_file(
         assert list_files(public_tmp_path) == []
 
 
-#: Makes CREATE INDEX wait for an advisory lock, which the session takes, once `entries` has rows.
+#: Takes an advisory lock, and makes CREATE INDEX wait for it once `entries` has rows.
 _PAUSE_BEFORE_INDEXES_SQL = """
     CREATE SCHEMA held;
     CREATE FUNCTION held.wait() RETURNS event_trigger LANGUAGE plpgsql

@@ -63,7 +63,7 @@ def test_total_limit_applies_to_all_addresses(tmp_path: Path) -> None:
     assert admit_each(connections, *(f"192.0.2.{n}" for n in range(4))) == [True, True, True, False]
 
 
-def test_trusted_proxy_has_no_address_limit_and_a_reserve(tmp_path: Path) -> None:
+def test_trusted_proxy_has_reserved_connections_and_no_limit_per_address(tmp_path: Path) -> None:
     connections = build_limit(tmp_path, 16, 2, "10.0.0.1")
     direct = admit_each(connections, *(f"192.0.2.{n}" for n in range(20)))
     assert direct.count(True) == 14  # one eighth is reserved for trusted proxies

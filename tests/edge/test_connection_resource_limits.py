@@ -77,7 +77,7 @@ async def test_chunk_framing_is_accepted_in_proportion_to_the_body(port: int) ->
 
 
 @pytest.mark.usefixtures("traced_memory")
-async def test_tiny_chunks_need_little_more_memory_than_their_bytes(gateway: EdgeApp) -> None:
+async def test_tiny_chunks_use_less_memory_than_three_times_their_size(gateway: EdgeApp) -> None:
     client = connect(SimulatedLoop())
     client.protocol._respond = gateway.app.respond
     data = b"2\r\nxx\r\n" * 8_000

@@ -71,7 +71,7 @@ async def test_connection_close_header_closes_the_connection(port: int) -> None:
 async def test_protocol_upgrade_is_ignored_and_the_request_is_served(
     port: int, protocol: bytes
 ) -> None:
-    """Java's HTTP client offers h2c with its first request, including the body."""
+    """Java's HTTP client offers h2c with its first request, even if the request has a body."""
     body = b'{"name": "lamp"}'
     head = (
         b"POST /api/v1/echoes HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\n"

@@ -1,4 +1,4 @@
-"""Filters `from` and `to`."""
+"""The `from` and `to` filters."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo

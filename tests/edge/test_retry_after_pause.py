@@ -124,7 +124,7 @@ async def test_resumed_writing_does_not_end_the_pause() -> None:
 def test_every_request_gets_one_response_in_order_and_never_during_a_pause(
     steps: list[tuple[int, bool, float]],
 ) -> None:
-    """Each step: the requested status, whether to send the request in two parts, and a delay."""
+    """A step is the requested status, whether to send the request in two parts, and a delay."""
 
     async def run_steps() -> None:
         loop = SimulatedLoop()

@@ -45,8 +45,8 @@ from tapgate.messenger.routes.access import PUBLIC
 _MAX_STALL_FACTOR = 4.0
 _MAX_STALL_FACTOR_PER_MEBIBYTE = 12.0
 _MAX_MEMORY_BYTES = 3 * MEBIBYTE
-#: Bytes of memory per byte of the body: a few copies. The messenger decodes its provider's
-#: requests without a schema and creates an object for each value.
+#: Bytes of memory per byte of the body. The gateway makes a few copies. The messenger decodes its
+#: provider's requests without a schema and creates an object for each value.
 _GATEWAY_MEMORY_FACTOR = 4
 _MESSENGER_MEMORY_FACTOR = 40
 
@@ -133,7 +133,7 @@ async def build_cases(
         for endpoint in chain.from_iterable(ENDPOINT_GROUPS)
     ]
     app = App(services, endpoints)
-    _ = app.openapi_document  # rendered once
+    _ = app.openapi_document  # cached, so that no request is charged for rendering it
     system_endpoints = list(build_system_endpoints(app))
     database_url = str(services.settings.database_url)
     async with run_messenger_app(tmp_path / "messenger", database_url) as messenger:

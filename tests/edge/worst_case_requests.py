@@ -136,7 +136,7 @@ _EXPENSIVE_CHUNKED_BODIES = {
 
 
 def build_framing_attacks(target: Target) -> Iterator[AttackRequest]:
-    """Yield attacks on framing, and bodies sent before authentication."""
+    """Yield attacks on framing, bodies without a credential, and pipelined requests."""
     chunked = _build_head(target, b"Transfer-Encoding: chunked\r\n") + b"\r\n"
     for name, reads in _EXPENSIVE_CHUNKED_BODIES.items():
         yield AttackRequest(name, [chunked, *reads])

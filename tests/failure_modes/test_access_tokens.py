@@ -149,7 +149,7 @@ async def test_validly_signed_token_with_changed_claims_gains_no_access(
 async def test_truncated_padded_or_altered_token_is_rejected(
     client: httpx2.AsyncClient, valid_token: str
 ) -> None:
-    """Lenient base64 decoders skip unknown characters, so several strings could be one token."""
+    """Lenient base64 decoders skip unknown characters, so many strings could mean one token."""
     cuts = [valid_token[:length] for length in range(1, len(valid_token), 7)]
     padded = [valid_token + end for end in ("=", "==", "!", ".", "%20", " x", ",", valid_token)]
     altered = [

@@ -35,7 +35,7 @@ def count_codes(responses: Sequence[httpx2.Response]) -> Counter[str]:
 
 
 async def build_pin_attempts(harness: Harness) -> tuple[dict[str, Any], dict[str, TryPin]]:
-    """Return a subscriber, and one request per endpoint that verifies the subscriber's PIN."""
+    """Return a subscriber, and one function per endpoint that sends a PIN for verification."""
     pos = await PosDriver.create(harness)
     holder, card = pos.customer, pos.card
     friend = await harness.create_subscriber()
@@ -209,7 +209,7 @@ async def create_unlinked_cards(harness: Harness, count: int) -> list[str]:
 async def test_all_endpoints_that_verify_an_agent_pin_share_three_attempts(
     harness: Harness, clients: Clients
 ) -> None:
-    """An agent's PIN authorizes cash-ins, cash-outs, and float transfers."""
+    """An agent's PIN authorizes cash-ins, cash-outs, float transfers, and PIN changes."""
     agent, customer = (
         await create_agent(harness, balance="100"),
         await harness.create_subscriber(balance="50"),

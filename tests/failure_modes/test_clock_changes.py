@@ -47,7 +47,7 @@ DST_CHANGES = [
 async def test_daily_limit_resets_once_at_local_midnight_when_clocks_change(
     database_url: str, database: Database, zone: str, start: datetime, hours: float
 ) -> None:
-    """Treating a 23- or 25-hour day as 24 hours would reset the limit too early, late, or twice."""
+    """Treating a 23- or 25-hour day as 24 hours would reset the limit twice or at a wrong time."""
     async with TwoLedgers.open(database_url, database, zone) as ledgers:
         await ledgers.set_limits(daily_limit=DAILY_LIMIT)
         sender, receiver = await ledgers.create_pair(100_00)
@@ -79,7 +79,7 @@ def _is_first_attempt_of_day(at: datetime, zone: str) -> bool:
 async def test_daily_limit_resets_once_when_midnight_occurs_twice(
     database_url: str, database: Database
 ) -> None:
-    """In St. John's clocks went back at 00:01: Sunday, then Saturday again, then Sunday."""
+    """In St. John's, clocks went back at 00:01 on Sunday, so Saturday resumed for 59 minutes."""
     zone, minute = "America/St_Johns", timedelta(minutes=1)
     first_midnight = datetime(2006, 10, 29, 2, 30, tzinfo=UTC)
     assert get_platform_day(first_midnight, ZoneInfo(zone)) == date(2006, 10, 29)
@@ -190,7 +190,7 @@ steps = st.lists(
 async def test_clock_jumps_never_grant_a_day_two_limits(
     two_ledgers: TwoLedgers, plan: list[tuple[int, int, int, bool]]
 ) -> None:
-    """Either clock jumps back or forward by one second to 35 days, with refunds in between."""
+    """Either clock jumps back by up to a day or forward by up to 35, with refunds in between."""
     ledgers = two_ledgers
     await ledgers.set_limits(daily_limit=DAILY_LIMIT, monthly_limit=3 * DAILY_LIMIT)
     start = datetime(2026, 3, 28, 23, 59, 59, tzinfo=UTC)

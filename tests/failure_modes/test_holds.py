@@ -130,7 +130,7 @@ async def test_review_decision_concurrent_with_spending_does_not_spend_funds_twi
 
 
 async def test_concurrent_review_decisions_are_applied_once(held_payment: HeldPayment) -> None:
-    """Two reviewers work on the same queue; one releases while another rejects."""
+    """Two reviewers work on the same queue; one releases while the other rejects."""
 
     async def decide(client: Client, decision: str) -> tuple[str, int]:
         response = await held_payment.gateways.admin.with_client(client).post(

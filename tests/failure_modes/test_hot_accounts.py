@@ -14,7 +14,7 @@ def _calculate_percentage(amount: int, percent: str) -> Decimal:
 
 
 def _has_no_retried_batch(two_gateways: TwoGateways) -> bool:
-    """Return whether the first process retried no batch because of a conflict."""
+    """Return True if the first process did not have to retry any batch after a conflict."""
     return two_gateways.harness.services.ledger.batch_stats.retries == 0
 
 

@@ -1,4 +1,4 @@
-"""Failure mode: a request that reuses an idempotency key for another body is not rejected."""
+"""Failure mode: a request that reuses an idempotency key with a different body is accepted."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ def _change_value(name: str, value: str) -> str:
 async def test_idempotency_key_reused_with_any_changed_field_is_rejected(
     two_gateways: TwoGateways, route: str
 ) -> None:
-    """Comparing only the amount would accept another card, payee, or reference as a replay."""
+    """Comparing only the amount would treat a different card, payee, or reference as a replay."""
     case = await CASES[route](two_gateways.harness)
     first = await send_case(two_gateways.harness, case, "one")
     entry_count = await count_entries(two_gateways.harness)

@@ -92,7 +92,7 @@ def test_string_fields_reject_values_of_other_types() -> None:
         decoder, example = BodyDecoder(kind, "SLE"), build_example(kind)
         texts = [name for name, value in example.items() if isinstance(value, str)]
         for name in texts:
-            if name == "threshold":  # declared as both a count and an amount
+            if name == "threshold":  # a number if it is a count, a string if it is an amount
                 continue
             for value in NON_STRING_VALUES:
                 with pytest.raises(ApiError) as caught:
@@ -172,7 +172,7 @@ async def test_new_record_ignores_undeclared_fields_sent_by_the_caller(
         )
 
 
-#: Values of an extra field beside a protected one, which JSON parsers may treat differently.
+#: Values that JSON parsers may treat differently, for an extra field next to a protected one.
 INVALID_EXTRA_VALUES = [
     b"1e999",
     b"[1e999]",
@@ -240,7 +240,7 @@ async def test_immutable_fields_of_rules_are_ignored_on_update(
 
 
 def test_protected_fields_default_to_none() -> None:
-    """The access check treats None as absent, so any other default would need access."""
+    """The access check treats only None as absent, so another default would require access."""
     guarded = [e for e in ENDPOINTS_WITH_BODY if e.field_access]
     assert guarded
     for endpoint in guarded:

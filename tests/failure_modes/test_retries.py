@@ -85,7 +85,7 @@ async def test_retry_with_the_key_in_the_header_moves_the_money_once(
 
 
 async def test_retry_after_a_client_timeout_moves_the_money_once(two_gateways: TwoGateways) -> None:
-    """The client gave up on a request in progress and retries at another process."""
+    """The client gives up on a request in progress and retries at another process."""
     aminata, terminal = (
         await two_gateways.create_customer("100"),
         (await two_gateways.create_merchant()).server,

@@ -83,7 +83,7 @@ async def test_malformed_and_inexact_amounts_are_rejected(
 
 
 async def test_decimal_amounts_add_up_exactly(two_gateways: TwoGateways) -> None:
-    """In floats 0.1 + 0.2 is 0.30000000000000004, which a wallet with 0.30 cannot pay."""
+    """In floats, 0.1 + 0.2 is 0.30000000000000004, which a wallet with 0.30 cannot pay."""
     aminata, terminal = (
         await two_gateways.create_customer("0.30"),
         (await two_gateways.create_merchant()).server,

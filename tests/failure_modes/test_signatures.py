@@ -197,7 +197,7 @@ def build_invalid_timestamps() -> list[str]:
 async def test_signed_timestamp_in_a_nonstandard_format_is_rejected(
     client: httpx2.AsyncClient, harness: Harness
 ) -> None:
-    """A lenient parser could read milliseconds as a far-future year, so requests never expire."""
+    """If a parser read milliseconds as a far-future year, the request would never expire."""
     terminal_auth, service = await harness.create_processor(), harness.get_service_auth()
     body = b'{"card_identifier": "TAP-1"}'
     path, subscribers_path = LOOKUP_URL, "/api/v1/subscribers"

@@ -48,7 +48,7 @@ def test_non_public_ipv4_address_is_recognized_in_every_ipv6_embedding(
 
 
 class RebindingResolver:
-    """Resolver that returns a public address when checked and a loopback address when used."""
+    """Resolver that returns a public address on odd calls and a loopback address on even calls."""
 
     def __init__(self) -> None:
         self.call_count = 0

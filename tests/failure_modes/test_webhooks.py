@@ -79,7 +79,7 @@ class WebhookDriver:
         )
 
     async def subscribe(self, path: str = "") -> str:
-        """Create payer, merchant and an endpoint for completed transactions; return its ID."""
+        """Create a payer, a merchant, and a webhook endpoint, and return the endpoint's ID."""
         self._payer, self._merchant = (
             await self.gateways.create_customer("100"),
             await self.gateways.create_merchant(),

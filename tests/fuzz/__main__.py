@@ -48,7 +48,7 @@ async def run_all(count: int, seed: int) -> Results:
 
 
 async def run_forgeries(fixtures: FuzzFixtures) -> list[Finding]:
-    """Send every mutation of each kind of signed request; return a finding per accepted one."""
+    """Send every mutation of each kind of signed request, and return a finding per failure."""
     installation = fixtures.installation
     url = installation.deployment.database_url
     findings: list[Finding] = []

@@ -131,7 +131,7 @@ class Executor:
     def _build_request(
         self, operation: Operation, case: AnyCase, content: tuple[bytes, str] | None
     ) -> httpx2.Request | None:
-        """Build the request, or return None if no client could send it (newline in a header)."""
+        """Build the request, or return None if no client could send it."""
         address = self._connections[operation.service].address
         try:
             kwargs = case.as_transport_kwargs(base_url=address)

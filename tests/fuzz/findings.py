@@ -27,11 +27,11 @@ _CHECKS = [
     response_schema_conformance,
 ]
 _INTERNAL_MARKERS = ("Traceback", 'File "', "asyncpg", "msgspec", "site-packages")
-#: The owner of a key is checked before its permissions, so any authenticated operation returns
+#: The owner of a key is checked before its permissions, so any authenticated operation can return
 #: these.
 _CREDENTIAL_CODES = (Code.PROCESSOR_SUSPENDED, Code.PARTNER_SUSPENDED, Code.TERMINAL_BLOCKED)
 #: Rules that a schema cannot express: which of several fields is required, that the header matches,
-#: and the type of a threshold. JSON Schema accepts 3.0 as an integer, the API does not.
+#: and the type of a threshold. JSON Schema accepts 3.0 as an integer; the API does not.
 _RULES_BEYOND_SCHEMA = (
     "is required",
     "must equal the Idempotency-Key header",

@@ -163,7 +163,7 @@ class FuzzFixtures:
         raise AssertionError("no code was sent")
 
     async def restore_rules(self) -> None:
-        """Restore the rules that fuzzing changed."""
+        """Restore all rules, because fuzzing may have changed them."""
         require_success(await self.admin.put("fee-rules", data=self.fees))
         require_success(await self.admin.put("commission-rules", data=self.commissions))
         original_ids = {rule["id"] for rule in self.rules}

@@ -31,7 +31,7 @@ class Forgery:
 
 
 def build_forgeries(signed: SignedRequest) -> Iterator[Forgery]:
-    """Yield all mutations except those that provably change nothing."""
+    """Yield all mutations of the signed parts, except those that provably change nothing."""
     for part, value in signed.parts.items():
         if part in signed.unsigned_parts:
             continue

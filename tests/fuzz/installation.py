@@ -39,7 +39,7 @@ _SETTINGS = {
 class Installation:
     running: RunningServices
     deployment: Deployment
-    #: Client of the messenger, as `deployment.client` is the client of the gateway.
+    #: Client for the messenger. `deployment.client` is the client for the gateway.
     messenger: httpx2.AsyncClient
     settings: Settings
 

@@ -43,7 +43,7 @@ class Caller(NamedTuple):
         return access.hmac == self.kind
 
     def get_expected_error(self, access: Access) -> tuple[int, str]:
-        """Return the expected status and error code, from the specification and not from the code.
+        """Return the expected status and error code according to the specification.
 
         The wrong kind of credential, or a missing permission, is 403. A route that accepts only
         client signatures returns 401 for a request without one.

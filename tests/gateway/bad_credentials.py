@@ -52,7 +52,7 @@ def replace_headers(**headers: str | None) -> ChangeRequest:
 
 
 def duplicate_header(name: str, other: str | None = None) -> ChangeRequest:
-    """Repeat a header, with the same or another value."""
+    """Repeat a header, with the same or a different value."""
 
     def change(request: httpx2.Request) -> None:
         value = request.headers[name] if other is None else other

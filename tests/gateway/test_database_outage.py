@@ -79,7 +79,7 @@ async def test_gateway_recovers_from_a_database_outage_under_load(
 
 @contextlib.asynccontextmanager
 async def run_load(client: httpx2.AsyncClient) -> AsyncIterator[Counter[int]]:
-    """Register subscribers with twenty concurrent clients and yield the count per status."""
+    """Register subscribers in twenty concurrent tasks and yield the count per status."""
     statuses: Counter[int] = Counter()
     numbers = iter(range(10_000_000))
 
@@ -92,7 +92,7 @@ async def run_load(client: httpx2.AsyncClient) -> AsyncIterator[Counter[int]]:
                 "pin": "4071",
             }
             response = await client.post("/api/v1/subscribers", json=body)
-            # A commit with a lost response may have succeeded; the retry then gets 409.
+            # 409 means that the subscriber exists, so it counts as registered.
             statuses[201 if response.status_code == 409 else response.status_code] += 1
             if response.status_code == 503:
                 assert response.json()["code"] == "SERVICE_UNAVAILABLE"

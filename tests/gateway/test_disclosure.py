@@ -1,8 +1,8 @@
 """No endpoint discloses personal data of a restricted subscriber.
 
-Every declared endpoint is called with references to a restricted subscriber, by an API key with all
-scopes, by each role without a verified code, and by a partner. No personal value may appear in any
-response.
+Every declared endpoint, except logout and those for terminals, is called with references to a
+restricted subscriber, by an API key with all scopes, by each role without a verified code, and by a
+partner. No personal value may appear in any response.
 """
 
 import json

@@ -293,7 +293,7 @@ async def assert_indistinguishable(
 async def test_terminal_key_determines_the_terminal_of_a_payment(
     ownership_fixtures: OwnershipFixtures,
 ) -> None:
-    """A terminal in the body is ignored, including another processor's."""
+    """A terminal in the body is ignored, even if it belongs to another processor."""
     key = ownership_fixtures.access_fixtures.terminal
     body = {
         "request_id": new_request_id(),
@@ -364,7 +364,7 @@ async def test_partner_webhook_rejects_the_secret_of_another_partner(
 async def test_idempotency_keys_are_scoped_to_the_client(
     ownership_fixtures: OwnershipFixtures,
 ) -> None:
-    """Another client's key or reference is neither a replay nor a conflict."""
+    """Reusing another client's key or reference is neither a replay nor a conflict."""
     name = new_request_id()
     body = {"request_id": name, "card_serial": ownership_fixtures.subscriber.card, "amount": "1"}
     first = await send(

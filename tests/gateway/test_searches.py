@@ -1,4 +1,4 @@
-"""Searches use an index for frequent and rare texts, and require a word of three characters."""
+"""Searches use an index for frequent and rare texts, and need a word of at least 3 characters."""
 
 import re
 from typing import Any
@@ -18,7 +18,7 @@ SEARCHES = {
     "/api/v1/processors": ("processors", "mary", "shop00042"),
     "/api/v1/admin/partners": ("partners", "mary", "koroma 00042"),
 }
-#: Half of the names contain "mary", and every number occurs once.
+#: Every name contains "Mary" and a number that occurs once per kind of account.
 _INSERT_ACCOUNTS_SQL = """
     INSERT INTO accounts
         (id, kind, owner_id, holder_name, public_name, currency, kyc_level, checked)
@@ -97,7 +97,7 @@ async def test_searches_do_not_scan_tables(
 
 
 @pytest.mark.parametrize("path", SEARCHES)
-async def test_search_requires_a_word_of_three_characters(
+async def test_search_requires_a_word_of_at_least_three_characters(
     client: httpx2.AsyncClient, harness: Harness, path: str
 ) -> None:
     admin = await harness.create_admin()

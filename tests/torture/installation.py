@@ -1,4 +1,4 @@
-"""A gateway on its embedded PostgreSQL, started as by an operator, and its processes.
+"""A gateway on its embedded PostgreSQL, started as an operator would, and its processes.
 
 Only processes started here are ever killed.
 """

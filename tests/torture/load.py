@@ -235,7 +235,7 @@ class LoadRound:
             )
 
     async def _retry_unacknowledged(self) -> None:
-        """Retry all operations without a response, payments before their refunds."""
+        """Retry all unacknowledged operations, refunds last."""
         unacknowledged = [state for state in self._operations if state.acknowledgment is None]
         refunds = [state for state in unacknowledged if state.operation.kind == "refund"]
         await self._distribute(

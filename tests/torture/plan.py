@@ -31,7 +31,7 @@ BANK: Final = "bank"
 UNAFFORDABLE_AMOUNT: Final = 50_00
 _MAX_AMOUNT: Final = 40_00
 _DEFAULT_CUT_RATE: Final = 0.03
-#: Number of operations of the previous round to replay.
+#: Approximate number of operations of the previous round to replay.
 _REPLAYS_OF_PREVIOUS_ROUND: Final = 10
 #: Relative weights, 27 in total.
 _KIND_WEIGHTS: Final[dict[Kind, int]] = {

@@ -1,4 +1,4 @@
-"""Two rounds of crash testing, and proof that the reconciler detects every kind of tampering.
+"""Two rounds of crash testing, and proof that the reconciler detects tampering.
 
 A check that cannot fail proves nothing.
 """

@@ -1,4 +1,4 @@
-"""Prerequisites of operations on alerts, rules, admins, keys, and webhook endpoints."""
+"""Prerequisites for operations on alerts, rules, admins, keys, and webhook endpoints."""
 
 from fuzz.callers import Caller
 from fuzz.recipes.merchants import prepare_suspended_processor

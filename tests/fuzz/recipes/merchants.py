@@ -1,4 +1,4 @@
-"""Prerequisites of operations on merchants, partners, agents, and their transactions."""
+"""Prerequisites for operations on merchants, partners, agents, and their transactions."""
 
 import httpx2
 

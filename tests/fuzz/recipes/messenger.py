@@ -1,4 +1,4 @@
-"""Prerequisites of messenger operations."""
+"""Prerequisites for messenger operations."""
 
 from fuzz.callers import Caller
 from fuzz.recipes.recipe import V1, Prerequisites, register_recipe

@@ -1,4 +1,4 @@
-"""Prerequisites of operations that need more than a funded customer.
+"""Prerequisites for operations that need more than a funded customer.
 
 Examples are a blocked card before it is unblocked, and a payment before its refund.
 """

@@ -1,4 +1,4 @@
-"""Prerequisites of operations on subscribers and their cards."""
+"""Prerequisites for operations on subscribers and their cards."""
 
 import httpx2
 
