@@ -66,19 +66,21 @@ async def test_error_does_not_reveal_whether_a_credential_exists(
         "key": ("unknown key", "a longer key", "a shorter key", "an expired key", "a deleted key"),
         "signature": (
             "an unknown signing key",
-            "another's secret",
+            "another processor's secret",
             "a deleted signing key",
             "another body",
             "a suspended processor, wrongly signed",
         ),
-        "service": ("an unknown service", "a service with another's secret"),
-        "session": ("a disabled admin", "an ended session", "a token of another's session"),
+        "service": ("an unknown service", "a service with another service's secret"),
+        "session": ("a disabled admin", "an ended session", "a token with another admin's session"),
     }
+    auth_by_name = {bad.name: bad.auth for bad in bad_credential_fixtures.bad_credentials}
     for kind, names in names_by_kind.items():
-        for bad in bad_credential_fixtures.bad_credentials:
-            if bad.name in names:
-                response = await client.post("/api/v1/pos/lookup-card", json={}, auth=bad.auth)
-                texts.setdefault(kind, set()).add(response.text)
+        for name in names:
+            response = await client.post(
+                "/api/v1/pos/lookup-card", json={}, auth=auth_by_name[name]
+            )
+            texts.setdefault(kind, set()).add(response.text)
     assert {kind: len(values) for kind, values in texts.items()} == dict.fromkeys(names_by_kind, 1)
 
 
