@@ -142,7 +142,7 @@ async def test_held_transfer_of_a_restricted_payer_is_masked_and_can_be_released
 async def test_alert_without_a_transaction_is_resolved_without_a_transaction_decision(
     officer: ConsoleClient, harness: Harness
 ) -> None:
-    # The alert of a service has details that imitate those of a rule's alert.
+    # A service's alert may contain details that imitate those of a rule's alert.
     details = {"action": "review", "figure": {"a": XSS_PAYLOAD}, XSS_PAYLOAD: [XSS_PAYLOAD]}
     body = {"alert_type": XSS_PAYLOAD, "details": details}
     url = "/api/v1/compliance/alerts"

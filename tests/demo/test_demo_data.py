@@ -215,7 +215,7 @@ async def test_demo_works_with_another_currency_and_time_zone(
         assert await database.fetchval("SELECT max(created_at) FROM transactions") < NOW
 
 
-async def test_demo_is_not_built_twice_concurrently_or_without_an_administrator(
+async def test_second_or_concurrent_build_and_build_without_an_administrator_are_rejected(
     services: Services, database_url: str
 ) -> None:
     with pytest.raises(DemoError, match="no administrator"):
