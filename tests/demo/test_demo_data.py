@@ -101,7 +101,7 @@ async def test_ledger_is_consistent_and_entries_sum_to_zero(demo_database: Datab
     )
 
 
-async def test_every_transaction_type_occurs_and_a_few_are_declined(
+async def test_every_transaction_type_occurs_and_a_few_transactions_are_declined(
     demo_database: Database,
 ) -> None:
     types = await count_by(demo_database, "SELECT type, count(*) FROM transactions GROUP BY type")

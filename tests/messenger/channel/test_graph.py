@@ -49,7 +49,7 @@ async def graph(url: str) -> AsyncIterator[GraphClient]:
 
 
 class FakeGraphServer:
-    """Server that records requests and sends queued raw responses, or no response if none is left."""
+    """Server that records requests and sends queued raw responses, or none if the queue is empty."""
 
     def __init__(self) -> None:
         self.url = ""
