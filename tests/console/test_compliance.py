@@ -96,7 +96,7 @@ async def test_rejecting_a_held_transfer_requires_notes_and_releases_the_hold(
     assert await get_available_balance(harness, receiver) == "0.00"
 
 
-async def test_failed_release_is_shown_with_its_error_code(
+async def test_failed_release_is_shown_with_the_reason(
     officer: ConsoleClient, harness: Harness
 ) -> None:
     payer, receiver = (

@@ -49,7 +49,7 @@ async def graph(url: str) -> AsyncIterator[GraphClient]:
 
 
 class FakeGraphServer:
-    """Server that records requests and sends queued raw responses, or none if the queue is empty."""
+    """Server that records requests and sends queued raw responses, or none if none is queued."""
 
     def __init__(self) -> None:
         self.url = ""
