@@ -31,8 +31,8 @@ from tapgate.store.database import Database
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
 
-#: No deadline: the duration of an example depends on the load of the machine. No health checks:
-#: sharing a function-scoped fixture between examples is intended.
+#: There is no deadline, because the duration of an example depends on the load of the machine.
+#: Health checks are off, because sharing a function-scoped fixture between examples is intended.
 hypothesis.settings.register_profile(
     "tests", deadline=None, suppress_health_check=list(hypothesis.HealthCheck)
 )

@@ -289,7 +289,7 @@ class Harness:
         return code
 
     async def list_pending_messages(self, phone_number: str, template: str) -> list[list[str]]:
-        """Return the parameters of a phone's pending messages of a template, newest first."""
+        """Return the parameters of a phone's pending messages with a template, newest first."""
         pending = await list_pending(self.services.database, self.services.vault, phone_number)
         return [message.parameters for message in pending if message.template == template]
 

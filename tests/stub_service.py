@@ -1,4 +1,4 @@
-"""Stub service for the supervisor's tests: responds with its process ID, `/late` after 1 s."""
+"""Stub service for the supervisor's tests. It responds with its process ID; `/late` takes 1 s."""
 
 import asyncio
 import os

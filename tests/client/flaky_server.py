@@ -20,7 +20,7 @@ class ReceivedRequest(NamedTuple):
 
 
 class FlakyServer:
-    """Handles each request by the next of `behaviors`, or forwards it if none is left.
+    """Handles each request according to the next of `behaviors`, or forwards it if none is left.
 
     A behavior may also be a complete response, as bytes.
     """

@@ -31,7 +31,7 @@ _SAMPLE_VALUES: dict[Any, Any] = {
 
 
 class RecordingTransport:
-    """Transport that sends nothing and returns the operation, for a list that of one page."""
+    """Transport that returns each operation unsent. A list returns the operation of one page."""
 
     def send(self, operation: Operation[Any], /) -> Operation[Any]:
         return operation

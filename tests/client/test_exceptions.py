@@ -1,4 +1,4 @@
-"""Exceptions: one class per error code, derived from the class for declines or its status."""
+"""Exceptions: one class per error code, derived from the class for declines or for its status."""
 
 import pickle
 import re

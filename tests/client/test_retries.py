@@ -54,7 +54,7 @@ async def gateway(
 
 
 class TransferProbe:
-    """The request of a transfer of 100, and a count of the transfers that were executed."""
+    """The request for a transfer of 100, and a count of the transfers that were executed."""
 
     def __init__(self, client_factory: ClientFactory, sender_id: str, serial: str) -> None:
         self._client_factory = client_factory
@@ -178,7 +178,7 @@ async def test_unknown_outcome_reports_the_request_id_to_retry_with(
     assert await transfer_probe.count_transfers() == 1
 
 
-async def test_503_of_a_proxy_leaves_the_outcome_unknown(
+async def test_503_from_a_proxy_leaves_the_outcome_unknown(
     gateway: AsyncTapgateClient, flaky_server: FlakyServer, transfer_probe: TransferProbe
 ) -> None:
     """A proxy may return 503 after it has forwarded the request and lost the connection."""
@@ -339,7 +339,7 @@ async def test_retry_after_beyond_the_retry_budget_is_raised_to_the_caller(
         build_response(404, "no Ada"),
     ],
 )
-async def test_response_of_another_server_raises_an_error_that_does_not_quote_it(
+async def test_response_from_another_server_raises_an_error_that_does_not_quote_it(
     gateway: AsyncTapgateClient, flaky_server: FlakyServer, received: bytes
 ) -> None:
     flaky_server.behaviors = [received]

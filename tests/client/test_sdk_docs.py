@@ -1,4 +1,4 @@
-"""Examples of docs/sdk.md run unchanged against a gateway and print the documented output."""
+"""The examples in docs/sdk.md run unchanged against a gateway and print the documented output."""
 
 import asyncio
 import contextlib

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_mypy_rejects_exactly_the_lines_marked_wrong() -> None:
-    # In a separate process: mypy modifies the interpreter that it runs in.
+    # Run mypy in a separate process, because it modifies the interpreter that it runs in.
     config = ["--config-file", str(ROOT / "pyproject.toml")]
     result = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", *config, "--no-pretty", str(SOURCE)],

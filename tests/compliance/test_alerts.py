@@ -201,7 +201,7 @@ async def test_alerts_are_filtered_and_paginated(harness: Harness) -> None:
 async def test_alerts_about_restricted_subscribers_are_masked_and_can_be_resolved(
     harness: Harness,
 ) -> None:
-    """No access code is needed: it would be sent to the phone of the investigated subscriber."""
+    """No access code is required, because it would alert the subscriber under investigation."""
     restricted, other = (
         await harness.create_restricted_subscriber(balance="50"),
         await harness.create_subscriber(),

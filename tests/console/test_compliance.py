@@ -96,7 +96,7 @@ async def test_rejecting_a_held_transfer_requires_notes_and_releases_the_hold(
     assert await get_available_balance(harness, receiver) == "0.00"
 
 
-async def test_failed_release_is_shown_with_its_error_code(
+async def test_failed_release_is_shown_with_the_reason(
     officer: ConsoleClient, harness: Harness
 ) -> None:
     payer, receiver = (
@@ -142,7 +142,7 @@ async def test_held_transfer_of_a_restricted_payer_is_masked_and_can_be_released
 async def test_alert_without_a_transaction_is_resolved_without_a_transaction_decision(
     officer: ConsoleClient, harness: Harness
 ) -> None:
-    # The alert of a service has details that imitate those of a rule's alert.
+    # A service's alert may contain details that imitate those of a rule's alert.
     details = {"action": "review", "figure": {"a": XSS_PAYLOAD}, XSS_PAYLOAD: [XSS_PAYLOAD]}
     body = {"alert_type": XSS_PAYLOAD, "details": details}
     url = "/api/v1/compliance/alerts"

@@ -161,7 +161,7 @@ async def test_invalid_field_values_are_reported_in_the_form(
 async def test_fields_forbidden_to_the_role_are_dropped(
     console_clients: ConsoleClients, harness: Harness
 ) -> None:
-    """The form does not contain the field for this role, and submitting it has no effect."""
+    """The form omits the field for this role, and submitting the field anyway has no effect."""
     person = await harness.create_subscriber()
     support = await console_clients.create_signed_in("S")
     await support.submit_action(
@@ -177,7 +177,7 @@ async def test_fields_forbidden_to_the_role_are_dropped(
 async def test_large_form_is_parsed_once_and_off_the_main_thread(
     ada: ConsoleClient, harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Parsing a photo takes long and must not delay other requests of the process."""
+    """Parsing a photo takes a long time and must not delay other requests of the process."""
     person, csrf = (await harness.create_subscriber())["id"], await ada.get_csrf_token()
     parsed: list[tuple[int, bool]] = []
 

@@ -44,7 +44,7 @@ async def role_and_client(
     return request.param, await console_clients.create_signed_in(request.param)
 
 
-def test_actions_have_unique_names_existing_endpoints_and_descriptions_of_dangers() -> None:
+def test_action_names_are_unique_endpoints_exist_and_dangerous_actions_are_described() -> None:
     assert len({action.name for action in ACTIONS}) == len(ACTIONS)
     for console_action in ACTIONS:
         assert console_action.endpoint in _ENDPOINTS, (

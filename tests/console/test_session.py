@@ -82,7 +82,7 @@ async def test_failed_sign_in_does_not_reveal_whether_the_account_exists(
     assert signed_out_client.session is None
 
 
-async def test_malformed_credentials_get_the_message_of_incorrect_credentials(
+async def test_malformed_and_incorrect_credentials_get_the_same_message(
     signed_out_client: ConsoleClient,
 ) -> None:
     for email, password in (("", ""), (EMAIL, ""), ("no address", "x"), ("", PASSWORD)):

@@ -39,7 +39,7 @@ async def test_rejected_admin_form_does_not_show_the_password(ada: ConsoleClient
     assert "hush hush" not in rejected.text
 
 
-async def test_admins_are_not_offered_to_disable_their_own_account(
+async def test_admins_are_not_offered_an_action_to_disable_their_own_account(
     ada: ConsoleClient, harness: Harness
 ) -> None:
     ben = await harness.create_admin("A")

@@ -105,7 +105,7 @@ def test_token_with_the_claims_or_header_of_another_token_is_rejected() -> None:
 @given(data=st.data())
 def test_token_with_a_changed_character_is_rejected(data: st.DataObject) -> None:
     token = make_token()
-    # Not the last character: some of its bits are unused.
+    # Exclude the last character, because some of its bits are unused.
     position = data.draw(st.integers(0, len(token) - 2))
     letter = data.draw(st.sampled_from("Aa0-_.{é\x00").filter(lambda x: x != token[position]))
     get_rejection_message(token[:position] + letter + token[position + 1 :])

@@ -279,7 +279,7 @@ async def test_suspended_processor_is_rejected_by_every_process_immediately(
         assert await authenticate(gateway, headers) is not None
 
 
-async def test_suspended_partner_is_rejected_by_every_process_immediately(
+async def test_suspended_partner_is_rejected_by_another_process_immediately(
     process: GatewayProcess,
     other_process: GatewayProcess,
     partner_id: int,
@@ -294,7 +294,7 @@ async def test_suspended_partner_is_rejected_by_every_process_immediately(
     ).code is Code.PARTNER_SUSPENDED
 
 
-async def test_blocked_terminal_is_rejected_by_every_process_immediately(
+async def test_blocked_terminal_is_rejected_by_another_process_immediately(
     process: GatewayProcess,
     other_process: GatewayProcess,
     owners: OwnerBuilder,

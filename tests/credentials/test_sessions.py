@@ -158,7 +158,7 @@ async def test_logout_ends_one_session_in_every_process_immediately(
     assert await catch_unauthorized(refresh(other_process, ended)) == INVALID_REFRESH_MESSAGE
 
 
-async def test_disabled_admin_is_rejected_by_every_process_immediately(
+async def test_disabled_admin_is_rejected_by_another_process_immediately(
     process: GatewayProcess, other_process: GatewayProcess, admin_id: int
 ) -> None:
     sessions = [await log_in(process, admin_id) for _ in range(2)]

@@ -101,7 +101,7 @@ async def test_ledger_is_consistent_and_entries_sum_to_zero(demo_database: Datab
     )
 
 
-async def test_every_transaction_type_occurs_and_a_few_are_declined(
+async def test_every_transaction_type_occurs_and_a_few_transactions_are_declined(
     demo_database: Database,
 ) -> None:
     types = await count_by(demo_database, "SELECT type, count(*) FROM transactions GROUP BY type")
@@ -215,7 +215,7 @@ async def test_demo_works_with_another_currency_and_time_zone(
         assert await database.fetchval("SELECT max(created_at) FROM transactions") < NOW
 
 
-async def test_demo_is_not_built_twice_concurrently_or_without_an_administrator(
+async def test_second_or_concurrent_build_and_build_without_an_administrator_are_rejected(
     services: Services, database_url: str
 ) -> None:
     with pytest.raises(DemoError, match="no administrator"):

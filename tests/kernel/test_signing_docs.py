@@ -1,4 +1,4 @@
-"""Examples of docs/signing.md match the code, and their shell commands produce the signatures."""
+"""The examples in docs/signing.md match the code, and their shell commands print the signatures."""
 
 import re
 import shutil

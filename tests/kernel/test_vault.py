@@ -1,4 +1,4 @@
-"""Vault: sealed data opens only unaltered and with the same context and key."""
+"""Vault: sealed data can be opened only if unaltered, and only with the same context and key."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Reference model of the ledger: dictionaries, one command at a time, no batches, no database.
+"""Reference model of the ledger: dictionaries that process one command at a time.
 
 The ledger is tested against it.
 """
@@ -20,7 +20,7 @@ LIMITS = {
 }
 REVIEW_ABOVE = 600
 MAX_PAYMENTS_PER_DAY = 9
-MAX_WRONG_PINS_PER_DAY = 4  # wallet and child card combined; more than this blocks
+MAX_WRONG_PINS_PER_DAY = 4  # wallet and child card combined; any more block payments
 CHILD_LIMIT = 300
 REVIEW_CASH_ABOVE = 280  # cash-in checks the payee, cash-out the agent
 MAX_CASH_OPERATIONS_PER_DAY = 8  # per agent

@@ -472,8 +472,8 @@ class DatabaseLedger:
 
 @pytest.fixture
 async def ledger_with_rules(database_url: str, database: Database) -> Any:
-    # Allocate the slot like a process does: the ledger takes its next slot from this sequence when
-    # the clock is set back.
+    # Allocate the slot as a process does, because the ledger takes its next slot from the same
+    # sequence when the clock is set back.
     slot = await database.fetchval("SELECT nextval('process_slots')")
     ledger = await LedgerDriver.open(database_url, database, FakeClock(START), slot=slot)
     await create_rules(ledger)

@@ -1,4 +1,4 @@
-"""Commission on cash-in and cash-out: cash that circulates earns only once."""
+"""Commission on cash-in and cash-out: circulating cash earns each only once in 24 hours."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -269,7 +269,7 @@ async def test_commission_statements_run_only_for_cash_and_once_per_batch(
 
 
 async def test_recent_cash_query_uses_its_index(ledger: LedgerDriver) -> None:
-    """The table is empty: connections may keep a plan made before the table had rows."""
+    """Tests an empty table, because a connection may keep a plan made before the first rows."""
     plans: list[str] = []
     async with ledger.ledger._database.connection() as connection:
 

@@ -217,7 +217,7 @@ async def test_command_by_account_id_locks_all_accounts_of_its_owner(ledger: Led
 async def test_review_decision_retries_if_the_transaction_appears_during_load(
     ledger: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Simulates a transaction created after accounts were locked: its payee is not locked."""
+    """Simulates a transaction created after accounts were locked, so its payee is not locked."""
     await remove_limits(ledger)
     sender, receiver = (
         await ledger.create_subscriber(2_000_000_00),

@@ -88,7 +88,7 @@ async def test_payee_with_a_blocked_card_has_no_payable_card(
     ).card_serial is None
 
 
-async def test_history_masks_the_last_names_of_people(
+async def test_history_abbreviates_the_last_names_of_people(
     harness: Harness, gateway: GatewayAdapter
 ) -> None:
     sender = await harness.create_subscriber(balance="100.00")

@@ -10,7 +10,7 @@ from tapgate.messenger import retention
 from tapgate.messenger.retention import RETENTION_RULES, Retention, RetentionRule
 from tapgate.store.database import Database
 
-#: Columns and values of one row per table. $1 is its number, and $2 the start of its age.
+#: Columns and values of one row per table. $1 is the row's number, and $2 the start of its age.
 TABLE_ROWS: dict[str, str] = {
     "outbox": """(id, address, next_attempt_at, created_at) VALUES ($1, 'a', $2, $2)""",
     "received": """(id, message_id, address, sent_at, reserved_for, reserved_until, status,

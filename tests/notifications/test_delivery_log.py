@@ -1,4 +1,4 @@
-"""Delivery log: status, duration and the beginning of the response; Retry-After."""
+"""Delivery log (status, duration and start of the response) and the effect of Retry-After."""
 
 import asyncio
 from datetime import timedelta
@@ -165,7 +165,7 @@ async def test_retry_after_of_429_and_503_is_honored_up_to_a_day(
 
 
 @pytest.mark.parametrize(("status", "header"), [(500, "90"), (503, "soon"), (429, "1")])
-async def test_invalid_or_shorter_retry_after_or_that_of_another_status_is_ignored(
+async def test_retry_after_that_is_invalid_shorter_or_sent_with_another_status_is_ignored(
     services_with_fake_clock: Services,
     receiver: WebhookReceiver,
     fake_clock: FakeClock,

@@ -1,4 +1,4 @@
-"""Webhooks and receipts omit the personal data of subscribers restricted at that time."""
+"""Webhooks and receipts omit the personal data of subscribers who are currently restricted."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

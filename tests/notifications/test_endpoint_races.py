@@ -112,7 +112,7 @@ async def delete_endpoint(deliveries: ClaimedDeliveries) -> Any:
 
 
 async def disable_by_410(deliveries: ClaimedDeliveries) -> Any:
-    """Disable the endpoint: another worker gets 410 for another delivery."""
+    """Disable the endpoint by having another worker get 410 for another delivery."""
     deliveries.receiver.enqueue_statuses(410)
     await publish_event(deliveries.harness.services)
     resolver = BlockingResolver()

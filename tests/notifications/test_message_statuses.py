@@ -202,7 +202,9 @@ async def test_messages_to_the_previous_owner_of_a_number_are_not_listed(
     ]
 
 
-async def test_only_codes_are_listed_for_a_restricted_subscriber(harness: Harness) -> None:
+async def test_only_codes_are_listed_for_a_restricted_subscriber_without_an_access_code(
+    harness: Harness,
+) -> None:
     record = await harness.create_restricted_subscriber()
     admin = await harness.create_admin("S")
     await harness.services.database.execute(

@@ -179,7 +179,7 @@ async def test_unreachable_messenger_causes_a_retry_and_logs_no_secrets(
 async def test_unreachable_messenger_is_probed_with_only_some_messages(
     gateway: Services, messenger: FakeMessenger, clock: FakeClock, http: httpx2.AsyncClient
 ) -> None:
-    """A few failed attempts are enough, because thousands of messages may be pending."""
+    """Thousands of messages may be pending, so only some of them are tried during an outage."""
     for _ in range(50):
         await _enqueue_message(gateway)
     settings = msgspec.structs.replace(gateway.settings, messenger_url="http://127.0.0.1:9")

@@ -66,7 +66,7 @@ async def test_messages_are_not_shown_in_production(services: Services) -> None:
     assert error == "tapgate: messages cannot be shown in production\n"
 
 
-async def test_other_secret_key_is_reported_in_one_line(services: Services) -> None:
+async def test_different_secret_key_is_reported_in_one_line(services: Services) -> None:
     await _enqueue_message(services)
     status, output, error = await _run_messages(services, TAPGATE_SECRET_KEY="k" * 32)
     assert (status, output) == (1, "")

@@ -1,4 +1,4 @@
-"""Retention: rows that ended, or deliveries that were due, over 30 days ago are removed."""
+"""Retention: ended rows, and deliveries that stay due, are removed after 30 days."""
 
 from datetime import timedelta
 

@@ -17,7 +17,7 @@ from secret_leaks.secrets import SecretSet
 from tapgate.gateway import ENDPOINT_GROUPS
 from tapgate.messenger.flows.flow_client import FlowClient
 
-#: Last word of a field name: `new_pin` is secret, `pin_locked_until` and `api_key_id` are not.
+#: Last words of secret fields' names: `new_pin` is secret, but `api_key_id` is not.
 SECRET_SUFFIXES = frozenset({"pin", "otp", "password", "secret", "token", "key"})
 _REDACTED = "(shown here)"
 _AUTH_ATTRIBUTES = ("secret", "_secret", "_credential")

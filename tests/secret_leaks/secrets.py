@@ -40,7 +40,7 @@ class SecretSet:
         return {*self._short.values(), *self._long.values()}
 
     def add(self, kind: str, value: object) -> None:
-        """Add a secret; ignore values that are not strings or too short to be distinctive."""
+        """Add a secret; ignore values that are too short to be distinctive or not strings."""
         if not isinstance(value, str) or len(value) < _MIN_SECRET_LENGTH or value in self:
             return
         if len(value) < _MIN_LONG_SECRET_LENGTH:
@@ -62,7 +62,7 @@ class SecretSet:
         return matching
 
     def find_leaks(self, source: str, data: bytes, *, digits: bool = True) -> list[Leak]:
-        """Search data for all secrets. If `digits` is False, skip short secrets (random bytes)."""
+        """Search for all secrets, or only for long ones if `digits` is False (random bytes)."""
         spans = [
             (kind, start, start + len(needle))
             for needle, kind in self._encoded.items()

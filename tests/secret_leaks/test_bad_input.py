@@ -90,7 +90,7 @@ async def test_misplaced_secret_in_the_body_is_not_leaked(
                 await send_body(msgspec.json.encode({name: text}))
             for body in build_broken_bodies(name):
                 await send_body(body)
-            # Under an undeclared field name.
+            # Send the PIN under an undeclared field name.
             await send_body(json.dumps({name.upper(): MISPLACED_PIN}).encode())
 
 

@@ -118,7 +118,7 @@ async def test_demo_pin_is_shown_in_development_only(
     ada = await console_clients.create_signed_in("A")
     await create_terminal(ada)
     page = await ada.get_page_text("/simulator/pos")
-    # Match whole words only: random values of the session may contain these digits.
+    # Match whole words only, because random values of the session may contain these digits.
     pin = re.compile(r"\b4826\b")
     assert pin.search(page) and 'data-serial="DEMO-000001"' in page
     services.settings = msgspec.structs.replace(services.settings, environment="testing")

@@ -279,7 +279,7 @@ async def test_manually_altered_tables_are_rejected(
 async def test_database_with_another_secret_key_is_not_backed_up(
     database_url: str, tmp_path: Path
 ) -> None:
-    """Such a backup could not be restored: the file and its contents would need different keys."""
+    """Such a backup could not be restored, as the file and its contents need different keys."""
     await fetch_rows(
         database_url, "INSERT INTO installation VALUES ('secret_fingerprint', 'ab12cd34')"
     )

@@ -108,7 +108,7 @@ async def test_backup_and_restore_in_another_schema(
     other_empty_database_url: str,
     tmp_path: Path,
 ) -> None:
-    """Restore from `public` into another schema and back: a backup fits any schema."""
+    """Restores from `public` into another schema and back, because a backup must fit any schema."""
     other = f"{empty_database_url}&options=-c%20search_path%3D%22My%5C%20shop%22"
     await fetch_rows(empty_database_url, 'CREATE SCHEMA "My shop"')
     if configured_by == "database":

@@ -1,6 +1,6 @@
 """Upgrades from every earlier schema, with rows in all tables, to the current schema.
 
-`upgrade/` has sample rows for the tables that each migration adds, in the schema as of then.
+`upgrade/` has sample rows for the tables that each migration adds, in the schema at that point.
 """
 
 import asyncio
@@ -112,7 +112,7 @@ async def dump_rows(url: str, columns: dict[str, str]) -> dict[str, list[str]]:
 async def require_rows_kept(
     url: str, columns: dict[str, str], before: dict[str, list[str]]
 ) -> None:
-    """Require that no row was lost or changed, nor added to a table that gains no rows."""
+    """Require that rows were neither lost nor changed, and added only where migrations do so."""
     for table, rows in (await dump_rows(url, columns)).items():
         if table in _TABLES_GAINING_ROWS:
             assert set(before[table]) <= set(rows)

@@ -121,7 +121,7 @@ def test_chunks_before_an_altered_one_are_returned_and_later_ones_are_not() -> N
         next(chunks)
 
 
-def test_file_of_another_secret_key_is_rejected_with_the_key_id() -> None:
+def test_file_sealed_with_another_secret_key_is_rejected_with_the_key_id() -> None:
     other = Vault("another secret key")
     with pytest.raises(StoreError) as raised:
         open_sealed(seal(b"plain"), other)

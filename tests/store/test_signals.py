@@ -38,7 +38,7 @@ asyncio.run(main())
 
 @pytest.fixture(autouse=True)
 def _raise_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Raise the query timeout: on a busy machine a response may take longer than the default."""
+    """Raise the query timeout, because responses may take longer on a busy machine."""
     monkeypatch.setattr(signals_module, "_QUERY_TIMEOUT_SECONDS", 30.0)
 
 

@@ -1,4 +1,4 @@
-"""KYC documents: images are validated, re-encoded, stored encrypted, and access is limited."""
+"""KYC documents: images are validated, re-encoded and encrypted, and access is limited."""
 
 import asyncio
 import base64

@@ -6,7 +6,7 @@ from pathlib import Path
 
 FIND_SCRIPT = Path(__file__).parents[2] / "tools" / "find_secrets.py"
 SCAN_COMMAND = [Path(sys.executable).with_name("detect-secrets"), "scan", "--no-verify"]
-# In two parts, so the scan of this repository does not report it.
+# Written in two parts, so that the scan of this repository does not report it.
 KEY = "AKIA" + "IOSFODNN7EXAMPLQ"
 
 

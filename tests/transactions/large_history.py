@@ -11,7 +11,7 @@ from tapgate.store.database import Database
 
 TRANSACTION_COUNT = 200_000
 ACCOUNT_COUNT = 2_000
-#: Payer or payee of every second transaction.
+#: Payer or payee of half of the transactions.
 BUSY_ACCOUNT_ID = 1
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

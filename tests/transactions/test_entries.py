@@ -33,7 +33,7 @@ async def get_transaction(harness: Harness, caller: Any, transaction_id: str, pa
 
 
 async def list_entries(harness: Harness, caller: Any, transaction_id: str) -> list[tuple[Any, ...]]:
-    """Return kinds, amount, and balances after the entry, debit before credit, per entry."""
+    """Return each entry's account kinds, amount and resulting balances, debit before credit."""
     body = await get_transaction(harness, caller, transaction_id, "entries")
     assert (body["transaction_id"], body["currency"]) == (transaction_id, "SLE")
     entries = body["entries"]

@@ -126,7 +126,7 @@ async def test_admins_see_every_transaction_with_restricted_ones_masked(
     assert all("masked" not in row for row in listed if row["id"] not in masked)
 
 
-async def test_masked_row_keeps_only_type_and_id_of_both_parties(
+async def test_masked_row_shows_only_the_type_and_id_of_each_party(
     masked_transactions: MaskedTransactions,
 ) -> None:
     admin = await masked_transactions.harness.create_admin("F")

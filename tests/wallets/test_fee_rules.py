@@ -225,7 +225,9 @@ async def test_new_fee_rules_apply_to_the_next_transaction_on_every_process(
 
 
 @pytest.mark.parametrize("payer", ["sender", "receiver"])
-async def test_fee_is_charged_for_every_type_that_allows_one(harness: Harness, payer: str) -> None:
+async def test_fee_rules_are_accepted_for_exactly_the_types_that_allow_fees(
+    harness: Harness, payer: str
+) -> None:
     """Fees at high rates for either payer keep the ledger valid."""
     charged = [
         kind

@@ -79,7 +79,7 @@ async def test_quote_without_balance_read_scope_reveals_nothing_about_funds(
         assert quotes_by_sender[0] == quotes_by_sender[1]
         return [(quote["allowed"], quote["reasons"]) for quote in quotes_by_sender[0]]
 
-    # The hidden reasons: INSUFFICIENT_FUNDS of a sender, MAX_BALANCE_EXCEEDED of a receiver.
+    # INSUFFICIENT_FUNDS of a sender and MAX_BALANCE_EXCEEDED of a receiver are hidden.
     assert await get_quotes("transfer_p2p", "1", "40000") == [(True, [])] * 2
     assert await get_quotes("agent_cashin", "1", "40000", "600000") == [(True, [])] * 3
     over_limit = await get_quotes("transfer_p2p", "200000")

@@ -281,7 +281,7 @@ async def test_json_csv_and_pdf_have_the_same_content(harness: Harness, key: Bea
 async def test_statement_with_10000_entries_uses_bounded_memory(
     harness: Harness, key: BearerAuth
 ) -> None:
-    # Simulate outdated planner statistics: the tables are analyzed while they are empty.
+    # Simulate outdated planner statistics by analyzing the tables while they are empty.
     await harness.services.database.execute("ANALYZE transactions, entries, accounts")
     holder = await harness.create_subscriber()
     await _insert_entries(harness, ids.decode(ids.ACCOUNT, holder["account_id"]) or 0)

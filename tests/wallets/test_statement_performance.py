@@ -1,4 +1,4 @@
-"""A statement reads only the entries of its own wallet, independent of the table size."""
+"""A statement reads only the entries of its own wallet, regardless of the table size."""
 
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -24,7 +24,7 @@ class ExplainingDatabase(QueryExplainer):
         yield
 
     async def execute(self, _: str) -> None:
-        """Ignore session settings: the plans must be good without them."""
+        """Ignore session settings, because the plans must be good without them."""
 
 
 async def test_statement_reads_only_its_wallet_since_the_start_of_the_period(

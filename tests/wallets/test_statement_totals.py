@@ -155,7 +155,7 @@ async def _list_entries(harness: Harness, account_id: int) -> list[tuple[date, i
 
 
 async def _get_recorded_balance(harness: Harness, account_id: int, before: datetime) -> int:
-    """Return the balance that the last transaction before a time recorded."""
+    """Return the balance recorded by the last transaction before the given time."""
     row = await harness.services.database.fetchrow(
         """SELECT from_account, from_balance, to_balance FROM transactions
            WHERE $1 IN (from_account, to_account) AND completed_at < $2

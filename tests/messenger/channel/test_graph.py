@@ -1,4 +1,4 @@
-"""Graph API client: retries, error classification and protection of the access token."""
+"""Graph API client: error classification, media downloads and protection of the access token."""
 
 import asyncio
 import base64
@@ -49,7 +49,7 @@ async def graph(url: str) -> AsyncIterator[GraphClient]:
 
 
 class FakeGraphServer:
-    """Server that returns queued raw responses, or none, and records the requests."""
+    """Server that records requests and sends queued raw responses, or none if none is queued."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -236,7 +236,7 @@ async def test_media_larger_than_its_stated_size_is_aborted_during_the_download(
     fake_graph_server.enqueue_response(
         200, _build_media_info(fake_graph_server.url + "/file", file_size=10)
     )
-    # Declares more bytes than it sends: reading to the end would fail with another error.
+    # Declares more bytes than it sends, so reading to the end would fail with a different error.
     fake_graph_server.responses.append(
         b"HTTP/1.1 200 X\r\nContent-Length: 99999999\r\n\r\n" + b"x" * 2_000_000
     )
@@ -258,7 +258,7 @@ async def test_media_larger_than_its_stated_size_is_aborted_during_the_download(
         "",
     ],
 )
-async def test_token_is_not_sent_to_a_media_url_on_another_host(
+async def test_token_is_not_sent_to_an_invalid_or_foreign_media_url(
     fake_graph_server: FakeGraphServer, media_url: str
 ) -> None:
     fake_graph_server.enqueue_response(200, _build_media_info(media_url))

@@ -221,7 +221,7 @@ def test_number_without_a_question_starts_nothing():
 
 
 @pytest.mark.parametrize("earlier_messages", [[], ["menu"], ["send 5 to AM-1001"]])
-def test_guessed_command_of_a_number_is_ignored(earlier_messages):
+def test_command_guessed_from_a_number_is_ignored(earlier_messages):
     chat = build_driver(*earlier_messages)
     before = chat.conversation
     for command in ("send", "balance", "cancel"):
@@ -366,7 +366,7 @@ def test_pin_after_expiry_is_answered_with_the_expiry_notice_only(event):
 
 
 @pytest.mark.parametrize(("language", "duration"), [("en", "30 minutes"), ("fr", "30 minutes")])
-def test_pin_lockout_message_states_its_duration(language, duration):
+def test_pin_lockout_message_states_the_lockout_duration(language, duration):
     chat = build_driver("send 5 to AM-1001", "yes", language=language)
     for _ in range(3):
         chat(WRONG_PIN)

@@ -281,7 +281,7 @@ class RandomConversation(RuleBasedStateMachine):
 
     def handle_event(self, event: Event, *, crash: bool = False) -> None:
         if crash:
-            # Crash before the save: the gateway executed the request, and the event is replayed.
+            # Simulate a crash after the gateway requests but before the save; replay the event.
             self.chat.replies, self.chat.effects, self.chat.outputs = [], [], []
             self.chat.handle_event(event)
         before = self.chat.conversation

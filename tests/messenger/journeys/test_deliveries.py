@@ -360,7 +360,7 @@ async def test_number_change_is_processed_even_above_the_rate_limit(
 async def test_unreadable_message_does_not_block_later_messages(
     services_driver: ServicesDriver,
 ) -> None:
-    """Another version of the program may have stored the message."""
+    """A different version may have stored a message that this version cannot read."""
     subscriber = await services_driver.harness.create_subscriber(balance="77.00")
     async with services_driver.run_messenger(http=HangingTransport()) as first:
         phone = first.create_phone(subscriber["phone_number"])

@@ -96,7 +96,7 @@ async def test_status_report_is_retried_until_the_gateway_accepts_it(
     await send_code(services_driver, messenger, record)
     await wait_for_status(
         services_driver, record, "sent"
-    )  # by the messenger's own reporter, which is then disabled
+    )  # reported by the messenger's own reporter, which the updates below keep idle
     database = services_driver.harness.services.database
     await database.execute("UPDATE messages SET delivery = NULL")
     await database.execute(

@@ -190,7 +190,7 @@ async def test_wallet_can_be_used_in_the_chat_despite_duplicates_and_a_messenger
         amount="1000.00",
     )
 
-    # Mary pays John: one wrong PIN, every message delivered three times.
+    # Mary pays John, with one wrong PIN and with every chat message delivered three times.
     assert "1,000.00 SLE" in await mary.send_text("balance", copies=3)
     await mary.send_text("send money", copies=3)
     await mary.send_text(john.number, copies=3)
@@ -215,7 +215,7 @@ async def test_wallet_can_be_used_in_the_chat_despite_duplicates_and_a_messenger
 
     assert "200.00 SLE" in await john.send_text("solde")
 
-    # The other commands, including messages that contain the PIN.
+    # Mary sends her PIN in chat messages, and both use other commands.
     await mary.send_text(f"my pin is {PIN}")
     await mary.send_text(PIN)
     for command in ("history", "limits", "cards", "help", "statement", "1", "talk to a person"):

@@ -1,4 +1,4 @@
-"""Payments from the chat, and the balances and transfers at the gateway that result."""
+"""Payments from the chat, and the resulting balances and transfers at the gateway."""
 
 import asyncio
 from typing import Any
@@ -270,7 +270,7 @@ async def test_deliveries_out_of_order_do_not_pay_twice(
     )
 
 
-async def test_late_yes_does_not_confirm_another_payment(
+async def test_late_yes_does_not_confirm_a_later_payment(
     services_driver: ServicesDriver,
     messenger: MessengerDriver,
     sender_and_recipient: dict[str, Any],

@@ -1,4 +1,4 @@
-"""Phone simulated by an internal service: the whole channel without the provider's secrets."""
+"""Phone simulated by an internal service, which needs none of the provider's secrets."""
 
 from typing import Any
 

@@ -189,7 +189,7 @@ async def test_unset_secrets_are_not_required_outside_production(
 async def test_routes_with_unset_secrets_return_403_in_production(
     production_messenger: MessengerApp,
 ) -> None:
-    """They also reject signatures and tokens that an empty secret would validate."""
+    """They also reject tokens and signatures made with an empty secret or with the text `None`."""
     empty = [
         None,
         BearerAuth("", ""),

@@ -136,7 +136,7 @@ async def test_body_above_the_limit_of_the_route_is_rejected(
 
 
 def test_other_routes_accept_at_most_16_kibibytes() -> None:
-    """The simulator routes exist only outside production."""
+    """Simulated deliveries may also be larger, but their route exists only outside production."""
     larger = {route.path for route in ROUTES if route.body_limit > 16 * 1024}
     assert larger == {BRIDGE_PATH, WEBHOOK_PATH, TEMPLATE_PATH, "/api/v1/simulator/deliveries"}
 
@@ -150,7 +150,7 @@ class UnreadableRequest:
         self.method, self.path, self.headers = method, path, headers or {}
 
     def check_content_length(self, limit: int) -> None:
-        """No length is declared."""
+        """Do nothing, because no length is declared."""
 
     async def read_body(self, limit: int) -> bytes:
         raise AssertionError("the body was read")

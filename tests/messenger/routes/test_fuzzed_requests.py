@@ -1,4 +1,4 @@
-"""Fuzzed requests get no 5xx status, a well-formed error body, and no echo of their content."""
+"""Fuzzed requests get no 5xx status, and JSON errors are well-formed and echo no content."""
 
 import json
 from collections.abc import AsyncIterator

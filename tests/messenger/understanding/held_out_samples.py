@@ -1,6 +1,6 @@
 """Held-out texts in the style of real users, each with its expected command.
 
-They measure how the resolver generalizes, so they must not be added to its phrases.
+They measure how well the resolver generalizes, so they must not be added to its phrases.
 """
 
 from typing import Final
