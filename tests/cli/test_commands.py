@@ -52,7 +52,7 @@ async def test_verify_works_on_a_read_only_database(services: Services, harness:
     status, output, _ = await run_tapgate(services, "verify")
     assert (status, output.splitlines()[-1]) == (
         0,
-        "Result not recorded: the database is read-only.",
+        "Result not recorded: the database or its user is read-only.",
     )
 
 

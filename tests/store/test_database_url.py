@@ -82,7 +82,7 @@ def test_url_yields_session_settings(parameters: str, settings: dict[str, str]) 
         ("ssl=false", "unsupported parameter 'ssl'"),
         (
             "channel_binding=require&sslmode=require",
-            "channel_binding=require, which is not supported",
+            "channel_binding=require, which is accepted only with sslmode=verify-full",
         ),
         ("gssencmode=require", "gssencmode=require, which is not supported. Remove it, or set"),
         ("sslsni=0", "sslsni=0, which is not supported"),

@@ -70,7 +70,7 @@ async def lock(tx: asyncpg.Connection, agent_id: int) -> Agent:
 
 
 async def list_page(database: Database, filters: AgentFilters) -> list[Agent]:
-    """Return the newest matching agents, up to the limit plus one."""
+    """Return a page of matching agents, newest first, plus one row if there are more."""
     conditions = Conditions()
     conditions.where("agent.id < {}", filters.before_id)
     conditions.where(

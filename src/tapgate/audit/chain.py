@@ -69,7 +69,8 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """Result of verifying the audit log, with the first mismatch if there is one.
 
     `first_broken` is the ID of the first entry that does not match. If all entries match but the
-    chain ends too early, `first_broken` is the sequence number of the recorded head.
+    chain ends too early or its last hash differs from the recorded head, `first_broken` is the
+    sequence number of that head.
     """
 
     valid: bool

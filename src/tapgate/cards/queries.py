@@ -83,7 +83,7 @@ async def count_child_cards(tx: asyncpg.Connection, subscriber_id: int, now: dat
 async def list_page(
     database: Database, filters: CardFilters, caller: Principal, now: datetime
 ) -> list[Card]:
-    """Return the newest matching cards visible to the caller, up to the limit plus one."""
+    """Return a page of matching cards visible to the caller, plus one row if there are more."""
     conditions = Conditions()
     conditions.where("c.id < {}", filters.before_id)
     holder = filters.subscriber_id

@@ -1,6 +1,6 @@
 """`tapgate verify`: check and print every claim about the ledger and the audit log.
 
-The ledger's proof is recorded, unless the database is read-only. The console and the API show the
+The proof of the ledger is recorded if the database allows writes. The console and the API show the
 latest proof.
 """
 
@@ -31,7 +31,7 @@ async def verify_installation(url: str) -> bool:
     if audit.first_broken is not None:
         console.print(f"      {audit.first_broken}")
     if not recorded:
-        console.print("Result not recorded: the database is read-only.")
+        console.print("Result not recorded: the database or its user is read-only.")
     return proof.is_valid and audit.valid
 
 

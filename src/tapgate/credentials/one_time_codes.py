@@ -2,7 +2,7 @@
 
 At most one code is valid per purpose, subscriber, and requester. After 15 wrong codes, no further
 code is issued until 24 hours after the first of them; a correct code resets the count. A phone
-number receives at most one code per minute and five per hour, across all routes
+number receives at most one code per minute and five per hour from the gateway and the messenger
 (`store/code_send_limit.py`). The limit on wrong codes allows about 15 guesses per day; the limit on
 sent codes alone would allow 15 per hour.
 """
@@ -113,7 +113,7 @@ async def _attempt(
 
     Returns 0 if there is no valid code.
     """
-    # The row lock serializes concurrent attempts, so that each sees the failures counted before.
+    # The row lock serializes concurrent attempts, so that each sees all earlier failures.
     stored = await tx.fetchrow(
         "SELECT code_hash, failures, expires_at FROM one_time_codes "
         "WHERE purpose = $1 AND subscriber_id = $2 AND asker = $3 FOR UPDATE",

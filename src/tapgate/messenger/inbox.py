@@ -97,7 +97,7 @@ async def _insert_unless_throttled(
     if not await _insert(tx, services, row_id, message, is_withheld=is_withheld):
         return False
     # A number change comes from the channel and is exempt from the limit. Otherwise, a sender could
-    # flood the inbox to suppress it, and keep the trust of the old number.
+    # flood the inbox to suppress it and remain trusted after the number change.
     return isinstance(message.content, NumberChangeContent) or await _is_within_rate_limit(
         tx, services, row_id, message.address
     )

@@ -60,7 +60,7 @@ async def get_overview(request: RequestContext, period: str) -> Overview:
 async def verify_ledger(request: RequestContext) -> tuple[proofs.StoredProof, Proof]:
     """Verify the ledger and record the proof.
 
-    Only one verification runs at a time across all processes, because it reads the whole ledger.
+    Only one verification runs at a time across all gateway processes; it reads the whole ledger.
     """
     services = request.services
     try:

@@ -44,7 +44,7 @@ async def lock(tx: asyncpg.Connection, partner_id: int) -> Partner:
 
 
 async def list_page(database: Database, filters: PartnerFilters) -> list[Partner]:
-    """Return the newest matching partners, up to the limit plus one."""
+    """Return a page of matching partners, newest first, plus one row if there are more."""
     conditions = Conditions()
     conditions.where("p.id < {}", filters.before_id)
     conditions.where("a.status = {}", filters.status and ACCOUNT_STATUSES[filters.status])

@@ -51,7 +51,7 @@ async def lock(tx: asyncpg.Connection, processor_id: int) -> Processor:
 
 
 async def list_page(database: Database, filters: ProcessorFilters) -> list[Processor]:
-    """Return the newest matching processors, up to the limit plus one."""
+    """Return a page of matching processors, newest first, plus one row if there are more."""
     conditions = Conditions()
     conditions.where("p.id < {}", filters.before_id)
     conditions.where("a.status = {}", filters.status and ACCOUNT_STATUSES[filters.status])

@@ -6,7 +6,7 @@ from typing import Final
 import httptools
 
 MAX_HEAD_BYTES: Final = 64 * 1024
-#: Longer targets are rejected: none is valid, and decoding them byte by byte is costly.
+#: Longer targets are rejected: no endpoint needs one, and decoding it byte by byte is costly.
 MAX_TARGET_BYTES: Final = 16 * 1024
 #: Added to the size of each field line, as in HTTP/2 (RFC 9113, 6.5.2). A line costs more than its
 #: bytes: lines with the same name are joined one by one.

@@ -28,7 +28,7 @@ _NUMERIC_PARAMETERS = frozenset(
     "connect_timeout keepalives keepalives_count keepalives_idle keepalives_interval"
     " tcp_user_timeout".split()
 )
-#: Parameter to values that have no effect here. Other values request features that asyncpg lacks.
+#: Values to ignore, by parameter. Other values require features that asyncpg does not have.
 _IGNORED_PARAMETERS: Mapping[str, frozenset[str]] = {
     "channel_binding": frozenset({"disable", "prefer"}),
     "client_encoding": frozenset({"auto", "utf8", "utf-8"}),
@@ -84,7 +84,7 @@ def _parse(parts: SplitResult) -> DatabaseUrl:
     query = {name: value for name, value in parse_qsl(parts.query) if value}
     if "@" in parts.path or parts.fragment:
         raise _build_url_error(
-            "has an unencoded @ : / ? # in its user or password. Percent-encode it"
+            "has an unencoded @, :, /, ? or # in its user or password. Percent-encode it"
         )
     _translate_jdbc(query)
     _require_supported(query)
@@ -149,12 +149,12 @@ def _require_supported(query: Mapping[str, str]) -> None:
 def _build_unsupported_error(name: str, value: str) -> StoreError:
     if name == "channel_binding" and value == "require":
         return _build_url_error(
-            "has channel_binding=require, which is not supported. It is accepted with"
-            " sslmode=verify-full, which verifies the server's certificate instead"
+            "has channel_binding=require, which is accepted only with sslmode=verify-full:"
+            " the server's certificate is then verified instead"
         )
     accepted = " or ".join(sorted(_IGNORED_PARAMETERS[name]))
     return _build_url_error(
-        f"has {name}={value}, which is not supported. Remove it, or set {accepted}"
+        f"has {name}={value}, which is not supported. Remove it, or set it to {accepted}"
     )
 
 
@@ -207,7 +207,7 @@ def _parse_hosts(
         parsed_hosts = [urlsplit(f"//{host}") for host in location.split(",")]
         if not all(host.hostname for host in parsed_hosts):
             raise _build_url_error("has an empty host")
-        # `hostname` is lowercased, but the host may be the percent-encoded path of a socket folder.
+        # `hostname` is lowercased, but a host may be a percent-encoded path of a socket directory.
         names = [unquote(_PORT_PATTERN.sub("", host.netloc)).strip("[]") for host in parsed_hosts]
         ports = [host.port for host in parsed_hosts]
         if "port" in query and not any(ports):

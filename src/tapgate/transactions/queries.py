@@ -152,7 +152,7 @@ async def list_page(
     now: datetime,
     zone: ZoneInfo,
 ) -> list[Transaction]:
-    """Return the newest matching transactions, up to the limit plus one.
+    """Return a page of matching transactions, newest first, plus one row if there are more.
 
     For admins, the list includes the transactions of hidden subscribers, which the calling code
     must mask. For other callers, it omits them.

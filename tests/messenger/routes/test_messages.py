@@ -101,7 +101,7 @@ async def test_missing_field_is_named_in_the_error(
 E164_ERROR = "must be a phone number in E.164 format, such as +23276123456"
 TEMPLATE_ERROR = "template must be 1 to 64 lowercase letters, digits or underscores"
 LANGUAGE_ERROR = "language must be a code such as en or en_US"
-PARAMETERS_ERROR = "parameters must have at most 1024 characters each, and no NUL"
+PARAMETERS_ERROR = "each parameter must have at most 1024 characters and no NUL"
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ class ErrorResponse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApiError(TapgateError):
-    """Error response of the gateway. Each code has its own class, a subclass of its family."""
+    """Error response of the gateway. Each error code has its own class, grouped by base class."""
 
     #: The error code of this class; None if only its subclasses have codes.
     CODE: ClassVar[Code | None] = None
@@ -144,7 +144,7 @@ class ConflictError(ApiError):
 
 
 class RetryableError(ApiError):
-    """429, 503: the request was not executed, and the client's own retries are exhausted."""
+    """429, 503: the request was not executed, and the retry policy allows no further attempt."""
 
 
 class ServerError(ApiError):

@@ -44,7 +44,7 @@ async def lock(tx: asyncpg.Connection, alert_id: int) -> Alert:
 
 
 async def list_page(database: Database, filters: AlertFilters) -> list[Alert]:
-    """Return the newest matching alerts, up to the limit plus one."""
+    """Return a page of matching alerts, newest first, plus one row if there are more."""
     conditions = Conditions()
     conditions.where("id < {}", filters.before_id)
     conditions.where("status = {}", filters.status)

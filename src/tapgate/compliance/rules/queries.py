@@ -16,7 +16,7 @@ _SELECT: Final = """
 
 
 async def list_page(database: Database, query: PageQuery) -> list[StoredRule]:
-    """Return the newest rules, up to the limit plus one."""
+    """Return a page of rules, newest first, plus one row if there are more."""
     rows = await database.fetch(
         f"{_SELECT} WHERE id < $1 ORDER BY id DESC LIMIT $2", query.before_id, query.limit + 1
     )

@@ -1,4 +1,4 @@
-"""Handling of chosen options, by button, by list row or by text.
+"""Handling of options chosen by button, list row or text.
 
 Command options work at any time. Other options work only while they are the last ones offered.
 """

@@ -25,7 +25,7 @@ from tapgate.messenger.model.people import (
 )
 from tapgate.messenger.model.replies import DocumentReply, Option, OptionList, Reply, TextReply
 
-#: Channel limits. More than `MAX_BUTTONS` options are list rows, which can have longer titles.
+#: Channel limits. More than `MAX_BUTTONS` options are sent as a list, whose titles can be longer.
 MAX_BUTTONS = 3
 _MAX_BODY_LENGTH = 1024
 _MAX_BUTTON_LENGTH, _MAX_ROW_LENGTH, _MAX_DESCRIPTION_LENGTH = 20, 24, 72
@@ -158,7 +158,7 @@ class Turn:
         self.replies.append(options or TextReply(text=text))
 
     def suggest_commands(self, text: str, *commands: Command, yes: Command | None = None) -> None:
-        """Reply and offer next commands. `yes` is the command that answering yes starts.
+        """Reply and offer next commands. `yes` is the command to start if the person answers yes.
 
         Answering yes never starts a transfer.
         """
@@ -197,7 +197,7 @@ def _build_option_id(value: str, number: int) -> str:
 
 
 def _merge_person(person: Person, conversation: Conversation) -> Person:
-    """Return the person with facts from this conversation, whose effects may not be applied yet."""
+    """Return the person updated from the conversation, as its effects may not be applied yet."""
     return msgspec.structs.replace(
         person,
         language=conversation.language or person.language,

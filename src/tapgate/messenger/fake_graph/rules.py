@@ -11,7 +11,7 @@ from tapgate.messenger.fake_graph.errors import GraphApiError
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """Policy parameters. By default, limits are the provider's, and redeliveries are faster."""
+    """Policy parameters. The default limits match the provider's; redelivery is faster."""
 
     #: Messages per second from a business phone number.
     max_per_second: int = 80
@@ -23,7 +23,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     media_url_lifetime: timedelta = timedelta(minutes=5)
     #: Number of parameters by template name. None accepts every template.
     templates: Mapping[str, int] | None = None
-    #: Delays in seconds before the redeliveries of a delivery that did not get a 200 response.
+    #: Delays in seconds before each redelivery of a webhook that did not get a 200 response.
     redelivery_delays: tuple[float, ...] = (0.05, 0.2, 1.0, 5.0)
 
 

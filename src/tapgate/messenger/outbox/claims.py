@@ -126,6 +126,6 @@ async def fail(
 
 
 def compute_backoff(attempts: int) -> timedelta:
-    """Return an exponential backoff of 1, 2, 4, ... 60 seconds, with a jitter of up to 25%."""
+    """Return an exponential backoff of 1, 2, 4, ... 60 seconds, with ±25% jitter."""
     seconds = min(_MAX_BACKOFF_SECONDS, 2.0 ** min(attempts - 1, 10))
     return timedelta(seconds=seconds * _random.uniform(0.75, 1.25))

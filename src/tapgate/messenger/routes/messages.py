@@ -80,7 +80,7 @@ async def send_template(request: Request) -> Response:
 
 
 async def list_outbox_messages(request: Request) -> Response:
-    """List the latest 100 messages in the outbox to a phone number, newest first.
+    """List the latest 100 outbox messages to a phone number, newest first.
 
     Lets tests and demos read one-time codes. Not available in production.
     """
@@ -107,7 +107,7 @@ def _validate_body(body: TemplateMessage) -> tuple[str, Template]:
     )
     _require(
         all(len(item) <= MAX_PARAMETER_LENGTH and "\0" not in item for item in body.parameters),
-        f"parameters must have at most {MAX_PARAMETER_LENGTH} characters each, and no NUL",
+        f"each parameter must have at most {MAX_PARAMETER_LENGTH} characters and no NUL",
     )
     parameters = tuple(body.parameters)
     return to, Template(name=body.template, language=language, parameters=parameters)

@@ -62,7 +62,7 @@ async def mark_decided(tx: asyncpg.Connection, subscriber_id: int, now: datetime
 
 
 async def list_page(database: Database, subscriber_id: int, query: PageQuery) -> list[Document]:
-    """Return the newest documents, up to the limit plus one."""
+    """Return a page of documents, newest first, plus one extra row if there are more."""
     rows = await database.fetch(
         """SELECT id, document_type, created_at FROM kyc_documents
            WHERE subscriber_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3""",

@@ -43,7 +43,7 @@ async def add_kyc_document(request: RequestContext, id: str, body: NewDocument) 
 
     The image is decoded, rotated upright and encoded again without metadata. The subscriber's KYC
     status becomes `PENDING`. For each subscriber, at most 4 documents of a type can await a KYC
-    decision, and at most 20 documents are accepted in 24 hours. Over a limit, the request fails
+    decision, and at most 20 documents are accepted in 24 hours. A request over a limit fails
     with 429, and `details.limit` is `undecided_per_type` or `per_day`.
     """
     document, subscriber = await operations.add(request, decode_subscriber_id(id), body)
