@@ -68,7 +68,7 @@ async def get_phone_number_owned_since(database: Database, subscriber_id: int) -
 async def list_page(
     database: Database, filters: SubscriberFilters, caller: Principal, now: datetime
 ) -> list[Subscriber]:
-    """Return a page of matching subscribers visible to the caller, plus one row if there are more."""
+    """Return a page of subscribers visible to the caller, plus one row if there are more."""
     conditions = Conditions()
     conditions.where("s.id < {}", filters.before_id)
     conditions.where("s.phone_number = {}", filters.phone_number)
