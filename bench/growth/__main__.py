@@ -2,7 +2,7 @@
 
     python -m bench.growth
 
-One installation is almost empty. The other has many more subscribers and a year of payments.
+One installation is almost empty; the second has many more subscribers and a year of payments.
 Their phases alternate, so other load on the machine affects both equally. All servers listen only
 on 127.0.0.1, and the data is removed at the end.
 """

@@ -26,7 +26,7 @@ _GROWING_TABLES: Final = {
     "cards": "id",
     "pins": "holder_id",
 }
-#: Settings of this session. None of them affects the durability of commits.
+#: Settings of this session. They do not affect the durability of commits.
 _SESSION_SETTINGS: Final = {
     "work_mem": "128MB",
     "maintenance_work_mem": "512MB",

@@ -1,7 +1,7 @@
 """Additional subscribers, each with a wallet, a PIN and a card.
 
-Their identifiers and serials are interleaved with those of the dataset, so that active payers are
-spread over every part of an index.
+Their identifiers and serials are interleaved with the dataset's, so that active payers are spread
+over every part of an index.
 """
 
 from datetime import datetime
@@ -31,8 +31,8 @@ _CREATE_TABLES: Final = """
         card_id bigint, serial text, name_number bigint, slots bigint, price bigint, fee bigint,
         final_balance bigint)"""
 
-#: The identifiers of a new payer are those of a dataset payer with a new slot, which is stored
-#: in the bits above the 12-bit counter.
+#: A new payer has the identifiers of a dataset payer with a new slot, which is stored in the bits
+#: above the 12-bit counter.
 _INSERT_PAYERS: Final = """
     INSERT INTO payers
     WITH dataset_payers AS MATERIALIZED (

@@ -81,7 +81,7 @@ class TpcB(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ratio(msgspec.Struct, frozen=True, kw_only=True):
-    """Throughput of the best payments phase, relative to that of the best TPC-B phase."""
+    """Throughput of the best payments phase, relative to the best TPC-B phase."""
 
     payments_per_second: float
     connections: int

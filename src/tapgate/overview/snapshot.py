@@ -115,6 +115,6 @@ def _build_snapshot(
 def _count_by_status(accounts: Iterable[AccountTotals], kind: str) -> Counter[str]:
     """Count accounts of one kind by status.
 
-    A subscriber's status is that of the wallet account; an agent's is that of the float account.
+    A subscriber has the status of the wallet account, an agent the status of the float account.
     """
     return Counter({totals.status: totals.accounts for totals in accounts if totals.kind == kind})

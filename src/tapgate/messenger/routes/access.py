@@ -12,7 +12,7 @@ from tapgate import signing
 from tapgate.messenger.routes import parsing
 from tapgate.messenger.routes.route import Access, HttpError, Request
 
-#: Used for an unknown service, so that its check takes as long as that of a known service.
+#: Used for an unknown service, so that its check takes the same time as for a known service.
 _DUMMY_SECRET: Final = b"no such service"
 #: Status by which the provider recognizes an invalid signature in a flow data exchange.
 BAD_FLOW_SIGNATURE: Final = 432
