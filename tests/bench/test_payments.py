@@ -51,7 +51,7 @@ async def test_small_run_has_every_figure_and_a_consistent_ledger(public_tmp_pat
     assert "At overload, with 40 connections" in written
     assert "## What is measured" in written
     assert (public_tmp_path / "docs" / "benchmarks.svg").read_text().count("<rect ") == 6
-    assert set(os.listdir(public_tmp_path)) == {"bench", "docs"}  # noqa: PTH208 - the data is gone
+    assert set(os.listdir(public_tmp_path)) == {"bench", "docs"}  # noqa: PTH208 - data is deleted
 
 
 async def test_page_matches_the_stored_results(public_tmp_path: Path) -> None:

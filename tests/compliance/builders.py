@@ -1,4 +1,4 @@
-"""Builders for compliance tests: API requests as a compliance user or a service."""
+"""Builders for compliance tests: compliance user requests, transfers and database queries."""
 
 import asyncio
 from typing import Any

@@ -93,7 +93,7 @@ async def test_repeated_alert_for_a_rule_and_subscriber_increments_its_occurrenc
     assert (await post_alert(harness, **subject)).status_code == 201
 
 
-async def test_alerts_without_both_rule_and_subscriber_are_not_merged(harness: Harness) -> None:
+async def test_alerts_without_a_rule_or_subscriber_are_not_merged(harness: Harness) -> None:
     subscriber = await harness.create_subscriber()
     rule_id = (await get_rules_by_name(harness))["Large amount"]["id"]
     for subject in ({}, {"subscriber_id": subscriber["id"]}, {"rule_id": rule_id}):
@@ -116,7 +116,7 @@ async def test_concurrent_alerts_for_a_rule_and_subscriber_are_merged(harness: H
     assert alert["occurrences"] == 20
 
 
-async def test_alerts_from_rules_and_clients_for_a_rule_and_subscriber_are_merged(
+async def test_client_alert_is_merged_into_the_alert_raised_by_the_same_rule(
     harness: Harness,
 ) -> None:
     await update_rule(harness, "Large amount", threshold="10", action="alert")
@@ -383,7 +383,7 @@ async def test_concurrent_support_requests_are_merged(harness: Harness) -> None:
     assert alert["occurrences"] == 20
 
 
-async def test_alerts_are_merged_only_for_support_requests_with_a_phone_number(
+async def test_only_support_requests_are_merged_by_phone_number(
     harness: Harness,
 ) -> None:
     for details in ({"asked_by": "+23276000001"}, {"asked_by": 1}, {}):

@@ -23,7 +23,7 @@ def test_every_operation_declares_its_object_access() -> None:
     for name, object_access in OBJECT_ACCESS.items():
         combinable = {ObjectAccess.NO_OBJECT, ObjectAccess.ANY}.isdisjoint(object_access)
         assert object_access, name
-        assert combinable or len(object_access) == 1, f"{name}: {CLASSIFY_HINT}"
+        assert combinable or len(object_access) == 1, f"{name}: NO_OBJECT and ANY must be alone"
 
 
 def find_row(operation: str) -> list[str]:

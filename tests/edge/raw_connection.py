@@ -42,7 +42,7 @@ class EdgeServer:
 
     @property
     def started_request_count(self) -> int:
-        """Return the number of requests that have started to arrive."""
+        """Return the number of requests in progress, including those with an incomplete body."""
         return 0 if self._server is None else len(self._server.server_state.tasks)
 
     def request_stop(self) -> None:

@@ -166,7 +166,7 @@ def test_library_logs_omit_values(log_capture: LogCapture) -> None:
     assert "1234" not in log_capture.text
 
 
-def test_values_without_a_json_form_are_logged_by_type(log_capture: LogCapture) -> None:
+def test_values_that_are_not_json_serializable_are_logged_by_type(log_capture: LogCapture) -> None:
     structlog.get_logger().info("event", thing=object())
     assert log_capture.records[0]["thing"] == "object"
 
@@ -198,7 +198,7 @@ def test_unread_log_does_not_block_requests_and_reports_missing_lines(
 ) -> None:
     reader, writer = os.pipe()
     logs.configure(LogStream(writer))
-    structlog.get_logger().info("long", words=["x" * 100] * 100)  # longer than one write can take
+    structlog.get_logger().info("long", words=["x" * 100] * 100)  # longer than one chunk
     for _ in range(2_000):  # more than the pipe holds
         logs.write_request(REQUEST_LINE)
     written = os.read(reader, 1 << 20).count(b"\n")

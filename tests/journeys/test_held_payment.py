@@ -1,4 +1,4 @@
-"""Compliance: held payments, and a customer who exceeds the frequency rules."""
+"""Compliance: held payments, and a customer who exceeds the velocity limits."""
 
 from decimal import Decimal
 

@@ -35,11 +35,11 @@ async def test_saved_conversation_is_restored_until_it_expires(database: Databas
     assert await conversation_store.count_active(database, clock()) == 0
     async with conversation_store.acquire(database, PHONE, clock()) as held:
         # The question number is kept, so that options of earlier questions stay expired.
-        # `lapsed` means that a payment in progress was canceled.
+        # `lapsed` is set because a payment was in progress.
         assert held.conversation == Conversation(question=7, lapsed=True)
 
 
-async def test_conversation_without_money_in_progress_expires_silently(database: Database) -> None:
+async def test_conversation_without_a_pending_payment_expires_silently(database: Database) -> None:
     clock = FakeClock()
     async with conversation_store.acquire(database, PHONE, clock()) as held:
         await save_conversation(
