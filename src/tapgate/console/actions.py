@@ -162,23 +162,30 @@ def build_action_pages(actions: Iterable[Action]) -> Pages:
                 fingerprint=form.get("seen"),
                 error=error,
             )
-        if action.result_template is not None:
-            return request.render(
-                action.result_template, result=response, action=action, path_params=path_params
-            )
-        path = (
-            request.previous_path
-            if action.redirect_path is None
-            else build_path(action.redirect_path, {**_get_string_values(response), **path_params})
-        )
-        return request.redirect(
-            path,
-            action.success_message
-            if action.message_field is None
-            else end_sentence(use_console_terms(response[action.message_field])),
-        )
+        return _render_result(request, action, response, path_params)
 
     return pages
+
+
+def _render_result(
+    request: PageRequest, action: Action, response: Any, path_params: Mapping[str, str]
+) -> Reply[bytes]:
+    """Return the result of an action: its result template, or a redirect with a message."""
+    if action.result_template is not None:
+        return request.render(
+            action.result_template, result=response, action=action, path_params=path_params
+        )
+    path = (
+        request.previous_path
+        if action.redirect_path is None
+        else build_path(action.redirect_path, {**_get_string_values(response), **path_params})
+    )
+    return request.redirect(
+        path,
+        action.success_message
+        if action.message_field is None
+        else end_sentence(use_console_terms(response[action.message_field])),
+    )
 
 
 async def _load_current_values(request: PageRequest, action: Action) -> dict[str, Any]:
