@@ -12,10 +12,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from tapgate import ids, signing
+from tapgate.auth.access_tokens import AccessTokens
+from tapgate.auth.authenticator import Authenticator
+from tapgate.auth.pins import PinVerifier
 from tapgate.clock import format_rfc3339, system_clock
-from tapgate.credentials.access_tokens import AccessTokens
-from tapgate.credentials.authenticator import Authenticator
-from tapgate.credentials.pins import PinVerifier
 from tapgate.vault import Vault
 
 ROUNDS = 20_000

@@ -22,19 +22,19 @@ import uvicorn
 import uvloop
 
 from tapgate import settings
+from tapgate.api.app import App
+from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.http_protocol import HttpProtocol
+from tapgate.api.latency_samples import LatencySamples
+from tapgate.api.request_context import RequestContext
+from tapgate.api.services import Services
+from tapgate.auth.principals import Principal
 from tapgate.clock import system_clock
-from tapgate.credentials.principals import Principal
-from tapgate.edge.app import App
-from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.fields import Amount, CardSerial, IdempotencyKey, Metadata, Pin, Text
-from tapgate.edge.http_protocol import HttpProtocol
-from tapgate.edge.latency_samples import LatencySamples
-from tapgate.edge.request_context import RequestContext
-from tapgate.edge.services import Services
+from tapgate.http.throttle import Throttle
 from tapgate.ids import IdGenerator
-from tapgate.service import logs
-from tapgate.service.node_files import get_shared_folder
-from tapgate.service.throttle import Throttle
+from tapgate.runtime import logs
+from tapgate.runtime.node_files import get_shared_folder
+from tapgate.schemas.fields import Amount, CardSerial, IdempotencyKey, Metadata, Pin, Text
 
 APP_REQUESTS = 100_000
 SERVER_REQUESTS = 40_000

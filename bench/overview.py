@@ -20,13 +20,13 @@ import asyncpg
 import httpx2
 
 from bench.growth import indexes
-from tapgate.credentials.sessions import Sessions
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
+from tapgate.auth.sessions import Sessions
 from tapgate.gateway import create_app, open_services
 from tapgate.ledger.rules import insert_defaults
 from tapgate.ledger.verify import CLAIMS
-from tapgate.overview import rollup_cache
-from tapgate.service import logs
+from tapgate.reporting import rollup_cache
+from tapgate.runtime import logs
 from tapgate.settings import load_settings
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
@@ -109,7 +109,7 @@ async def open_database(
         {"TAPGATE_DATA_DIR": str(folder / name), "TAPGATE_DATABASE_URL": url} | environ
     )
     async with open_services(settings, url) as services:
-        async with services.database.transaction() as tx:
+        async with services.transaction() as tx:
             await insert_defaults(tx, settings.currency, services.new_id)
         token = await _create_admin_token(services, services.authenticator.sessions)
         transport = httpx2.ASGITransport(app=cast(Any, create_app(services)))
@@ -123,7 +123,7 @@ async def open_database(
 
 async def _create_admin_token(services: Services, sessions: Sessions) -> str:
     admin_id = services.new_id()
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         await tx.execute(
             """INSERT INTO admins (id, email, name, role, password_hash, created_at)
                VALUES ($1, 'ada@example.com', 'Ada', 'system_admin', 'no password', now())""",

@@ -20,7 +20,7 @@ import pytest
 from harness import Harness
 from kept_connections import ConnectionCache
 from tapgate import dev_secrets
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.gateway import create_app, open_services
 from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
@@ -354,7 +354,7 @@ def settings(tmp_path: Path, database_url: str) -> Settings:
 async def services(settings: Settings, database_url: str) -> AsyncIterator[Services]:
     """Yield the services of a gateway process, on a database with the default rules."""
     async with open_services(settings, database_url) as services:
-        async with services.database.transaction() as tx:
+        async with services.transaction() as tx:
             await insert_defaults(tx, settings.currency, IdGenerator(1023))
         yield services
 

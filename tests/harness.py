@@ -14,9 +14,9 @@ import httpx2
 import msgspec
 
 from tapgate import ids, money, signing
+from tapgate.api.endpoint import ROLES_BY_LETTER
+from tapgate.api.services import Services
 from tapgate.clock import format_rfc3339, system_clock
-from tapgate.edge.endpoint import ROLES_BY_LETTER
-from tapgate.edge.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger import rules as ledger_rules
 from tapgate.ledger.accounts import open_account
@@ -99,7 +99,7 @@ class Harness:
         `role` is a letter of `ROLES_BY_LETTER`.
         """
         services, admin_id = self.services, self.services.new_id()
-        async with services.database.transaction() as tx:
+        async with services.transaction() as tx:
             await tx.execute(
                 """INSERT INTO admins (id, email, name, role, password_hash, created_at)
                    VALUES ($1, $2, 'Ada', $3, 'unusable password hash', $4)""",
@@ -113,7 +113,7 @@ class Harness:
 
     async def create_api_key(self, *scopes: str) -> BearerAuth:
         admin = await self.create_admin()
-        async with self.services.database.transaction() as tx:
+        async with self.services.transaction() as tx:
             record, key = await self.services.authenticator.api_keys.create(
                 tx,
                 name="Shop",
@@ -126,7 +126,7 @@ class Harness:
     async def create_processor(self) -> HmacAuth:
         """Create a processor and return its key."""
         processor_id = self.services.new_id()
-        async with self.services.database.transaction() as tx:
+        async with self.services.transaction() as tx:
             account_id = await self._create_account(tx, chart.SETTLEMENT, processor_id)
             await tx.execute(
                 """INSERT INTO processors
@@ -157,7 +157,7 @@ class Harness:
 
     async def create_second_key(self, key: HmacAuth) -> HmacAuth:
         """Create another key of the same processor."""
-        async with self.services.database.transaction() as tx:
+        async with self.services.transaction() as tx:
             processor_id = await tx.fetchval(
                 "SELECT processor_id FROM hmac_keys WHERE id = $1", ids.decode(ids.KEY, key.id)
             )
@@ -168,7 +168,7 @@ class Harness:
     async def create_partner(self) -> HmacAuth:
         """Create a partner and return its key."""
         partner_id = self.services.new_id()
-        async with self.services.database.transaction() as tx:
+        async with self.services.transaction() as tx:
             account_id = await self._create_account(tx, chart.CLEARING, partner_id)
             await tx.execute(
                 """INSERT INTO partners (id, account_id, webhook_secret, created_at)
@@ -278,7 +278,7 @@ class Harness:
 
     async def disable_compliance_rules(self) -> None:
         """Disable all rules, for tests whose payments would exceed their thresholds."""
-        async with self.services.database.transaction() as tx:
+        async with self.services.transaction() as tx:
             await tx.execute("UPDATE compliance_rules SET status = 'inactive'")
             ticket = await self.services.signals.publish(tx, ledger_rules.RULES_CHANGED, "")
         await self.services.signals.wait_for_acks(ticket)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tapgate.service.worker import run, serve
+from tapgate.http.worker import run, serve
 
 
 async def app(scope: Any, receive: Any, send: Any) -> None:

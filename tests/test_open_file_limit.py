@@ -5,7 +5,7 @@ import sys
 
 _SCRIPT = """
 import resource
-from tapgate.service import worker
+from tapgate.http import worker
 
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, {hard}))
 

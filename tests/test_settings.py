@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from production_settings import PRODUCTION_ENVIRON, SERVICE_SECRETS
-from tapgate.edge.fields import EmailRule
+from tapgate.schemas.fields import EmailRule
 from tapgate.settings import Settings, SettingsError, load_settings
 
 _ADMIN_ENVIRON = {

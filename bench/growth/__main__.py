@@ -28,8 +28,8 @@ from bench.payments.installation import Installation, run_installation
 from bench.payments.phase_runner import PAYMENTS_PER_CARD, PhaseRunner, create_payment_builder
 from bench.payments.results import Phase
 from tapgate import VERSION, ids
+from tapgate.api.services import Services
 from tapgate.clock import system_clock
-from tapgate.edge.services import Services
 from tapgate.gateway import open_services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command

@@ -12,9 +12,9 @@ from bench.payments.installation import Installation
 from tapgate.admin.api_keys import operations as api_keys
 from tapgate.admin.api_keys.model import NewApiKey
 from tapgate.admin.queries import get_first_system_admin
+from tapgate.api.services import Services
+from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate.clock import get_platform_day
-from tapgate.edge.origin import SYSTEM_ORIGIN
-from tapgate.edge.services import Services
 
 PAGE_SIZE = 20
 _HISTORY_PATH = "/api/v1/transactions"
@@ -98,7 +98,7 @@ async def _create_api_key(services: Services) -> str:
     admin_id = await get_first_system_admin(services.database)
     assert admin_id is not None
     new_key = NewApiKey(name="reader", scopes=["payments:read", "balance:read"])
-    _, key = await api_keys.create(services, SYSTEM_ORIGIN, new_key, created_by=admin_id)
+    _, key = await api_keys.create(services, SYSTEM_ACTOR, new_key, created_by=admin_id)
     return key
 
 

@@ -27,8 +27,8 @@ from bench.payments.phase_runner import (
 from bench.payments.results import Memory, Overload, Phase, Results, Sizes, TpcB
 from bench.payments.tpcb import PgBench
 from tapgate import VERSION
+from tapgate.api.services import Services
 from tapgate.clock import system_clock
-from tapgate.edge.services import Services
 from tapgate.gateway import open_services
 from tapgate.settings import load_settings
 

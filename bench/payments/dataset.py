@@ -11,18 +11,18 @@ from tapgate import ids
 from tapgate.admin.api_keys import operations as api_keys
 from tapgate.admin.api_keys.model import NewApiKey
 from tapgate.admin.queries import get_first_system_admin
-from tapgate.credentials.hmac_keys import NewHmacKey
+from tapgate.api.services import Services
+from tapgate.auth.actors import SYSTEM_ACTOR
+from tapgate.auth.hmac_keys import NewHmacKey
 from tapgate.demo.seed import build_request_context
-from tapgate.edge.origin import SYSTEM_ORIGIN
-from tapgate.edge.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
-from tapgate.notifications.webhooks import operations as webhooks
-from tapgate.notifications.webhooks.model import NewWebhookEndpoint
 from tapgate.processors import operations as processors
 from tapgate.processors.model import NewProcessor
 from tapgate.processors.terminals import operations as terminals
 from tapgate.processors.terminals.model import NewTerminal
+from tapgate.webhooks import operations as webhooks
+from tapgate.webhooks.model import NewWebhookEndpoint
 
 #: In minor units. Covers all payments that a card makes in the benchmark.
 _INITIAL_BALANCE = 20_000_00
@@ -61,7 +61,7 @@ async def build(services: Services, *, cards: int, processors: int) -> Dataset:
     assert admin_id is not None
     _, api_key = await api_keys.create(
         services,
-        SYSTEM_ORIGIN,
+        SYSTEM_ACTOR,
         NewApiKey(name="bench", scopes=["payments:write", "balance:read"]),
         created_by=admin_id,
     )
@@ -103,7 +103,7 @@ async def _create_cards(services: Services, count: int) -> list[Card]:
         )
         cards.append(Card(serial, pin, ids.encode(ids.SUBSCRIBER, owner)))
         owners.append(owner)
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         for table, columns in _COLUMNS.items():
             await tx.copy_records_to_table(
                 table, records=rows[table], columns=columns.split(), timeout=_COPY_TIMEOUT_SECONDS

@@ -16,7 +16,7 @@ from time import perf_counter, process_time
 
 import msgspec
 
-from tapgate.service import open_files
+from tapgate.runtime import open_files
 
 READY, GO = b"ready\n", b"go\n"
 _RESPONSE_TIMEOUT_SECONDS = 30.0

@@ -5,10 +5,10 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from tapgate import ids
+from tapgate.api.services import Services
 from tapgate.demo.seed import build_request_context
-from tapgate.edge.services import Services
-from tapgate.notifications.webhooks import operations as webhooks
-from tapgate.notifications.webhooks.model import NewWebhookEndpoint
+from tapgate.webhooks import operations as webhooks
+from tapgate.webhooks.model import NewWebhookEndpoint
 
 _RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import NoReturn
 
-from tapgate.service.handover import (
+from tapgate.runtime.handover import (
     DRAIN_TIMEOUT_SECONDS,
     LIFELINE_FD_VARIABLE,
     LISTENER_FD_VARIABLE,

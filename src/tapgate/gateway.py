@@ -30,9 +30,18 @@ from tapgate.agents import routes as agents
 from tapgate.agents.commission_rules import routes as commission_rules
 from tapgate.agents.model import AgentRecord
 from tapgate.agents.queries import get_record as agent_record
+from tapgate.api.app import App
+from tapgate.api.endpoint import Endpoints
+from tapgate.api.http_protocol import HttpProtocol
+from tapgate.api.latency_samples import LatencySamples
+from tapgate.api.openapi_webhooks import WebhookEvent
+from tapgate.api.services import Services
 from tapgate.audit.chain import Sealer
 from tapgate.audit.rejections import RejectionLog
 from tapgate.audit.trail import record_denial
+from tapgate.auth.actors import SYSTEM_ACTOR, Actor
+from tapgate.auth.authenticator import Authenticator
+from tapgate.auth.pins import PinVerifier
 from tapgate.cards import routes as cards
 from tapgate.cards.model import CardRecord
 from tapgate.clock import Clock, get_platform_day, system_clock
@@ -43,20 +52,14 @@ from tapgate.compliance.alerts.queries import get_record as alert_record
 from tapgate.compliance.check import routes as compliance_check
 from tapgate.compliance.rules import routes as compliance_rules
 from tapgate.console.console import build_console
-from tapgate.credentials.authenticator import Authenticator
-from tapgate.credentials.pins import PinVerifier
 from tapgate.demo import build as demo
 from tapgate.demo import examples
 from tapgate.demo.build import DemoError
 from tapgate.demo.progress import show_progress
-from tapgate.edge.app import App
-from tapgate.edge.endpoint import Endpoints
-from tapgate.edge.http_protocol import HttpProtocol
-from tapgate.edge.latency_samples import LatencySamples
-from tapgate.edge.openapi_webhooks import WebhookEvent
-from tapgate.edge.origin import SYSTEM_ORIGIN, Origin
-from tapgate.edge.services import Services
 from tapgate.errors import ApiError
+from tapgate.http import worker
+from tapgate.http.connection_limit import ConnectionLimit
+from tapgate.http.throttle import Throttle
 from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger
 from tapgate.ledger.rollups import RollupCompactor
@@ -65,11 +68,6 @@ from tapgate.notifications.events import WEBHOOK_EVENT_CATALOG, EventType
 from tapgate.notifications.messages import MessageSender
 from tapgate.notifications.receipts import KINDS_BY_SETTING, ReceiptWorker
 from tapgate.notifications.retention import RetentionWorker
-from tapgate.notifications.webhooks import routes as webhooks
-from tapgate.notifications.webhooks.event_data import RecordLoader
-from tapgate.notifications.webhooks.model import TEST_EVENT, DisabledEndpoint, TestEventData
-from tapgate.notifications.webhooks.worker import WebhookWorker
-from tapgate.overview import routes as overview
 from tapgate.partners import routes as partners
 from tapgate.partners.keys import routes as partner_keys
 from tapgate.partners.top_ups import routes as top_ups
@@ -78,11 +76,10 @@ from tapgate.processors import routes as processors
 from tapgate.processors.keys import routes as signing_keys
 from tapgate.processors.model import ProcessorRecord
 from tapgate.processors.terminals import routes as terminals
-from tapgate.service import logs, worker
-from tapgate.service.background import run_background_tasks
-from tapgate.service.connection_limit import ConnectionLimit
-from tapgate.service.node_files import get_shared_folder
-from tapgate.service.throttle import Throttle
+from tapgate.reporting import routes as overview
+from tapgate.runtime import logs
+from tapgate.runtime.background import run_background_tasks
+from tapgate.runtime.node_files import get_shared_folder
 from tapgate.settings import NO_DEMO, Settings, SettingsError, load_settings
 from tapgate.simulators.site import build_simulator_site
 from tapgate.store.database import Database
@@ -101,6 +98,10 @@ from tapgate.wallets import routes as wallets
 from tapgate.wallets.fee_rules import routes as fee_rules
 from tapgate.wallets.statements import operations as statement_operations
 from tapgate.wallets.statements import routes as statements
+from tapgate.webhooks import routes as webhooks
+from tapgate.webhooks.event_data import RecordLoader
+from tapgate.webhooks.model import TEST_EVENT, DisabledEndpoint, TestEventData
+from tapgate.webhooks.worker import WebhookWorker
 
 ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     subscribers.endpoints,
@@ -229,8 +230,8 @@ async def open_services(
 
 
 def create_app(services: Services) -> App:
-    async def record(origin: Origin, endpoint: str, error: ApiError) -> None:
-        await record_denial(services, origin, endpoint, error)
+    async def record(actor: Actor, endpoint: str, error: ApiError) -> None:
+        await record_denial(services, actor, endpoint, error)
 
     services.on_denied = record
     sites = [build_console(), build_simulator_site(services.settings)]
@@ -248,7 +249,7 @@ async def prepare_installation(settings: Settings, database_url: str) -> AsyncIt
         await require_same_installation(services)
         for line in await services.throttle.list_warnings():
             yield line
-        async with services.database.transaction() as tx:
+        async with services.transaction() as tx:
             await rules.insert_defaults(tx, settings.currency, services.new_id)
         is_new = await _is_new_installation(services)
         for line in await _create_first_admin(services):
@@ -285,7 +286,7 @@ async def build_demo(services: Services, database_url: str, size: str) -> list[s
                 country = await demo.build(demo_services, clock, size, now, advance)
         _, key = await api_key_operations.create(
             services,
-            SYSTEM_ORIGIN,
+            SYSTEM_ACTOR,
             NewApiKey(name="demo", scopes=list(SCOPES)),
             created_by=admin_id,
         )

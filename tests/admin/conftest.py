@@ -7,7 +7,7 @@ import pytest
 
 from admin.builders import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
 from tapgate.admin import operations
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 
 
 @pytest.fixture

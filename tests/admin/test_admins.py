@@ -10,8 +10,8 @@ import pytest
 from admin.builders import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
 from tapgate import ids
 from tapgate.admin import operations
-from tapgate.edge.origin import SYSTEM_ORIGIN
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
+from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate.errors import ApiError, Code
 
 ADMINS_URL = "/api/v1/admin/users"
@@ -207,7 +207,7 @@ async def test_last_system_admin_cannot_be_disabled(
     assert adas_id is not None
     assert bens_id is not None
     with pytest.raises(ApiError) as error:
-        await operations.disable(services, SYSTEM_ORIGIN, adas_id, by=bens_id)
+        await operations.disable(services, SYSTEM_ACTOR, adas_id, by=bens_id)
     assert error.value.code is Code.FORBIDDEN
     assert error.value.message == "The last active system_admin cannot be disabled."
 

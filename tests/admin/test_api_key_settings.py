@@ -14,7 +14,7 @@ import pytest
 from admin.builders import Headers, ListAuditEntries
 from admin.test_api_keys import KEYS_URL, NEW_KEY, _get_status
 from tapgate import ids
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.gateway import create_app
 
 CARDS_URL = "/api/v1/cards"

@@ -5,7 +5,7 @@ import pytest
 
 from admin.builders import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
 from harness import Harness
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 
 
 async def _log_in(client: httpx2.AsyncClient, email: str, password: str) -> httpx2.Response:

@@ -14,7 +14,7 @@ from agents.builders import (
 )
 from harness import WRONG_PIN, Harness
 from tapgate import ids
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 
 
 async def test_insufficient_float_or_funds_is_declined_with_details(harness: Harness) -> None:

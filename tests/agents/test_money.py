@@ -19,7 +19,7 @@ from agents.builders import (
     transfer_float,
 )
 from harness import PIN, WRONG_PIN, Harness
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.ledger.pins import set_pin
 
 CHILD_PIN = "6138"
@@ -34,7 +34,7 @@ def drop_transaction_id(response: httpx2.Response) -> dict[str, Any]:
 
 async def create_child_card(harness: Harness, subscriber: dict[str, Any], **fields: Any) -> str:
     card_id = harness.services.new_id()
-    async with harness.services.database.transaction() as tx:
+    async with harness.services.transaction() as tx:
         await set_pin(tx, card_id, harness.services.pin_verifier.hash(CHILD_PIN))
     return await harness.create_card(
         subscriber["id"], id=card_id, type="CHILD", pin_holder_id=card_id, **fields

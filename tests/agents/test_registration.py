@@ -18,7 +18,7 @@ from agents.builders import (
 from harness import Harness
 from tapgate import ids
 from tapgate.agents import model, queries
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 
 RECORD_FIELDS = [
     "id",

@@ -27,7 +27,7 @@ from agents.builders import (
 from harness import Harness
 from tapgate import ids
 from tapgate.agents.model import ACTIVATE, SUSPEND, TERMINATE, Agent, apply_transition
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code
 
 

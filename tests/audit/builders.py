@@ -4,13 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from tapgate.audit.chain import Sealer
-from tapgate.edge.origin import Origin
+from tapgate.auth.actors import Actor
 
 WriteEntry = Callable[..., Awaitable[None]]
 
-ORIGIN = Origin(
-    actor={"type": "admin", "id": "adm_0000000000001", "name": "Aminata", "role": "system_admin"},
-    actor_id="adm_0000000000001",
+ACTOR = Actor(
+    record={"type": "admin", "id": "adm_0000000000001", "name": "Aminata", "role": "system_admin"},
     ip="192.0.2.7",
     request_id="req-1",
 )

@@ -1,20 +1,18 @@
-from types import SimpleNamespace
 from typing import Any
 
 import asyncpg
 import pytest
 
-from audit.builders import ORIGIN, WriteEntry
+from audit.builders import ACTOR, WriteEntry
 from tapgate import clock, ids
 from tapgate.audit import trail
+from tapgate.store.transaction import Transaction
 
 
 @pytest.fixture
 def write_entry() -> WriteEntry:
     """Return a function that adds an audit entry, with default values, in a given transaction."""
-    services: Any = SimpleNamespace(
-        new_id=ids.IdGenerator(ids.SLOT_COUNT - 1), clock=clock.system_clock
-    )
+    new_id = ids.IdGenerator(ids.SLOT_COUNT - 1)
 
     async def write(tx: asyncpg.Connection, **fields: Any) -> None:
         values = {
@@ -23,6 +21,6 @@ def write_entry() -> WriteEntry:
             "resource_id": "TAP-1",
             **fields,
         }
-        await trail.record(tx, services, ORIGIN, **values)
+        await trail.record(Transaction(tx, clock.system_clock, new_id), ACTOR, **values)
 
     return write

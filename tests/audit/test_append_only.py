@@ -3,7 +3,7 @@
 import asyncpg
 import pytest
 
-from audit.builders import ORIGIN, WriteEntry
+from audit.builders import ACTOR, WriteEntry
 from tapgate.store.database import Database
 
 
@@ -21,8 +21,8 @@ async def test_entry_records_actor_action_and_origin(
     assert row["event"] == "card.blocked"
     assert (row["resource_type"], row["resource_id"]) == ("card", "TAP-1")
     assert (row["result"], row["reason"]) == ("success", "stolen")
-    assert (row["actor"], row["actor_id"]) == (ORIGIN.actor, ORIGIN.actor_id)
-    assert (row["ip"], row["request_id"]) == (ORIGIN.ip, ORIGIN.request_id)
+    assert (row["actor"], row["actor_id"]) == (ACTOR.record, ACTOR.id)
+    assert (row["ip"], row["request_id"]) == (ACTOR.ip, ACTOR.request_id)
     assert row["changes"] == {"status": ["ACTIVE", "LOST"]}
     assert (row["previous_hash"], row["hash"]) == (None, None)
 

@@ -7,12 +7,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from audit.builders import ORIGIN
+from audit.builders import ACTOR
 from harness import Harness
+from tapgate.api.services import RejectedRequest, Services
 from tapgate.audit import rejections
 from tapgate.audit.rejections import RejectionLog
-from tapgate.edge.origin import Origin
-from tapgate.edge.services import RejectedRequest, Services
+from tapgate.auth.actors import Actor
 from tapgate.store.database import Database
 
 ANONYMOUS = {"type": "anonymous", "id": "anonymous"}
@@ -65,8 +65,8 @@ def build_failed_login(email: str = "ada@example.com") -> RejectedRequest:
     )
 
 
-def build_origin(address: str = "192.0.2.1") -> Origin:
-    return Origin(actor=ANONYMOUS, actor_id="anonymous", ip=address, request_id="req-1")
+def build_actor(address: str = "192.0.2.1") -> Actor:
+    return Actor(record=ANONYMOUS, ip=address, request_id="req-1")
 
 
 async def fetch_entries(database: Database) -> list[Any]:
@@ -86,7 +86,7 @@ async def test_first_rejections_are_separate_entries(
     rejection_log: RejectionLog, database: Database
 ) -> None:
     for _ in range(3):
-        await rejection_log.record(build_origin(), build_failed_login())
+        await rejection_log.record(build_actor(), build_failed_login())
     rows = await fetch_entries(database)
     assert [(row["event"], row["result"], row["request_id"]) for row in rows] == [
         ("admin.login", "failure", "req-1")
@@ -97,7 +97,7 @@ async def test_further_rejections_are_summarized_in_one_entry_with_their_count(
     rejection_log: RejectionLog, database: Database, clock: FakeClock
 ) -> None:
     for _ in range(50):
-        await rejection_log.record(build_origin(), build_failed_login())
+        await rejection_log.record(build_actor(), build_failed_login())
         clock.advance(seconds=1)
     await rejection_log.flush_and_close()
     assert len(await fetch_entries(database)) == 3
@@ -118,9 +118,9 @@ async def test_new_hour_starts_with_separate_entries_again(
     rejection_log: RejectionLog, database: Database, clock: FakeClock
 ) -> None:
     for _ in range(5):
-        await rejection_log.record(build_origin(), build_failed_login())
+        await rejection_log.record(build_actor(), build_failed_login())
     clock.advance(hours=1)
-    await rejection_log.record(build_origin(), build_failed_login())
+    await rejection_log.record(build_actor(), build_failed_login())
     assert len(await fetch_entries(database)) == 4
 
 
@@ -128,7 +128,7 @@ async def test_entries_of_one_source_are_bounded_for_any_variation(
     rejection_log: RejectionLog, database: Database, clock: FakeClock
 ) -> None:
     for number in range(100):
-        await rejection_log.record(build_origin(), build_failed_login(f"{number}@example.com"))
+        await rejection_log.record(build_actor(), build_failed_login(f"{number}@example.com"))
     clock.advance(hours=2)
     await rejection_log.flush_and_close()
     rows = await fetch_entries(database)
@@ -142,7 +142,7 @@ async def test_entries_of_all_anonymous_sources_together_are_bounded(
     rejection_log: RejectionLog, database: Database, clock: FakeClock
 ) -> None:
     for number in range(200):
-        await rejection_log.record(build_origin(f"192.0.2.{number}"), build_failed_login())
+        await rejection_log.record(build_actor(f"192.0.2.{number}"), build_failed_login())
     clock.advance(hours=2)
     await rejection_log.flush_and_close()
     rows = await fetch_entries(database)
@@ -160,17 +160,17 @@ async def test_anonymous_rejections_do_not_use_the_budget_of_authenticated_calle
 ) -> None:
     monkeypatch.setattr(rejections, "_MAX_PENDING", 8)
     for number in range(50):
-        await rejection_log.record(build_origin(f"192.0.2.{number}"), build_failed_login())
+        await rejection_log.record(build_actor(f"192.0.2.{number}"), build_failed_login())
     for number in range(20):
-        await rejection_log.record(ORIGIN, build_failed_login(f"{number}@example.com"))
+        await rejection_log.record(ACTOR, build_failed_login(f"{number}@example.com"))
     clock.advance(hours=2)
     await rejection_log.flush_and_close()
-    rows = [row for row in await fetch_entries(database) if row["actor_id"] == ORIGIN.actor_id]
+    rows = [row for row in await fetch_entries(database) if row["actor_id"] == ACTOR.id]
     assert len([row for row in rows if not row["changes"]]) == 3
     summaries = summarize_entries(rows)
     assert sum(number for _, _, number in summaries) == 17
     assert len(summaries) <= 2 + 1
-    assert all(row["actor"] == ORIGIN.actor for row in rows)
+    assert all(row["actor"] == ACTOR.record for row in rows)
 
 
 async def test_two_processes_share_the_bound_of_one_source(
@@ -180,7 +180,7 @@ async def test_two_processes_share_the_bound_of_one_source(
     clock: FakeClock,
 ) -> None:
     recordings = [
-        log.record(build_origin(), build_failed_login())
+        log.record(build_actor(), build_failed_login())
         for log in (rejection_log, other_rejection_log) * 20
     ]
     await asyncio.gather(*recordings)
@@ -201,7 +201,7 @@ async def test_concurrent_flushes_of_many_kinds_do_not_deadlock(
     for number in range(40):
         for log in (rejection_log, other_rejection_log):
             address = f"192.0.2.{number if log is rejection_log else 39 - number}"
-            await log.record(build_origin(address), build_failed_login(f"{number}@example.com"))
+            await log.record(build_actor(address), build_failed_login(f"{number}@example.com"))
     await asyncio.gather(rejection_log.flush(), other_rejection_log.flush())
     stored = await database.fetchval("SELECT sum(occurrences) FROM audit_repeats")
     assert stored == 80 - 10
@@ -214,10 +214,10 @@ async def test_killed_process_has_stored_the_first_rejections_and_flushed_counts
     clock: FakeClock,
 ) -> None:
     for _ in range(10):
-        await rejection_log.record(build_origin(), build_failed_login())
+        await rejection_log.record(build_actor(), build_failed_login())
     await rejection_log.flush()
     for _ in range(5):
-        await rejection_log.record(build_origin(), build_failed_login())  # lost with the process
+        await rejection_log.record(build_actor(), build_failed_login())  # lost with the process
     clock.advance(hours=2)
     await other_rejection_log.flush_and_close()
     rows = await fetch_entries(database)
@@ -232,7 +232,7 @@ async def test_counts_survive_a_database_outage(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for _ in range(10):
-        await rejection_log.record(build_origin(), build_failed_login())
+        await rejection_log.record(build_actor(), build_failed_login())
 
     def raise_connection_error(self: Database) -> Any:
         raise ConnectionError

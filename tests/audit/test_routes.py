@@ -6,11 +6,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from audit.builders import ORIGIN, WriteEntry, assert_seals
+from audit.builders import ACTOR, WriteEntry, assert_seals
 from harness import BearerAuth, Harness
 from tapgate import clock, ids
+from tapgate.api.services import Services
 from tapgate.audit.chain import Sealer
-from tapgate.edge.services import Services
 from tapgate.ledger import chart
 from tapgate.store.database import Database
 from transactions.builders import create_processor, submit_and_get_id
@@ -44,14 +44,14 @@ async def test_entry_has_hashes_after_it_is_sealed(
         "sequence": 1,
         "occurred_at": clock.format_rfc3339(row["occurred_at"]),
         "event": "card.blocked",
-        "actor": ORIGIN.actor,
+        "actor": ACTOR.record,
         "resource_type": "card",
         "resource_id": "TAP-1",
         "result": "success",
         "reason": "stolen",
         "changes": {"status": ["ACTIVE", "LOST"]},
-        "ip": ORIGIN.ip,
-        "request_id": ORIGIN.request_id,
+        "ip": ACTOR.ip,
+        "request_id": ACTOR.request_id,
         "previous_hash": None,
         "hash": None,
     }
@@ -73,7 +73,7 @@ async def test_log_is_filtered_by_event_resource_result_and_actor(
     assert await _list_resource_ids(client, reader, resource_type="agent") == ["b"]
     assert await _list_resource_ids(client, reader, resource_id="b") == ["b"]
     assert await _list_resource_ids(client, reader, result="failure") == ["c"]
-    assert await _list_resource_ids(client, reader, actor_id=ORIGIN.actor_id) == ["c", "b", "a"]
+    assert await _list_resource_ids(client, reader, actor_id=ACTOR.id) == ["c", "b", "a"]
     assert await _list_resource_ids(client, reader, actor_id="adm_0000000000002") == []
     assert await _list_resource_ids(client, reader, result="success", resource_type="card") == ["a"]
 
@@ -81,7 +81,7 @@ async def test_log_is_filtered_by_event_resource_result_and_actor(
 async def test_log_is_filtered_by_time_and_by_day(
     client: httpx2.AsyncClient, services: Services, reader: BearerAuth, write_entry: WriteEntry
 ) -> None:
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         await write_entry(tx)
     occurred_at = await services.database.fetchval("SELECT occurred_at FROM audit_entries")
     at = clock.format_rfc3339(occurred_at)

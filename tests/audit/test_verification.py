@@ -10,11 +10,11 @@ import pytest
 from audit.builders import WriteEntry, assert_seals
 from harness import Harness
 from tapgate import ids
+from tapgate.api.services import Services
 from tapgate.audit import chain, verification
 from tapgate.audit.chain import Sealer
 from tapgate.audit.verification import Verifier
 from tapgate.clock import system_clock
-from tapgate.edge.services import Services
 from tapgate.errors import ApiError
 from tapgate.store.database import Database
 from tapgate.vault import Vault

@@ -307,7 +307,7 @@ async def test_concurrent_uploads_with_the_same_uids_create_one_set_of_cards(
 async def test_waiting_uploads_do_not_exhaust_the_connection_pool(harness: Harness) -> None:
     admin = await harness.create_admin()
     record = await harness.create_subscriber()
-    async with harness.services.database.transaction() as other_tx:
+    async with harness.services.transaction() as other_tx:
         await other_tx.execute("SELECT pg_advisory_xact_lock($1)", LOCK_KEY)
         uploads = [
             asyncio.create_task(upload_csv(harness, f"{HEADER}W-{number},\n", caller=admin))
@@ -323,7 +323,7 @@ async def test_upload_gets_503_if_another_upload_holds_the_lock_too_long(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cards_upload, "UPLOAD_TIMEOUT_SECONDS", 0.3)
-    async with harness.services.database.transaction() as other_tx:
+    async with harness.services.transaction() as other_tx:
         await other_tx.execute("SELECT pg_advisory_xact_lock($1)", LOCK_KEY)
         response = await upload_csv(harness, f"{HEADER}W-1,\n")
         assert (response.status_code, response.json()["code"]) == (503, "SERVICE_UNAVAILABLE")

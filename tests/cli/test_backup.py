@@ -20,7 +20,7 @@ from harness import Harness
 from journeys.clients import open_client
 from store.test_backup import fetch_rows, is_empty, list_files, wait_until_idle
 from store.test_legacy_backup import LEGACY_BACKUP
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.ledger.verify import CLAIMS
 
 _NOBODY_UID = 65534
@@ -191,7 +191,7 @@ async def test_interrupted_backup_leaves_no_backup_file(
             await asyncio.sleep(0.01)
         process.send_signal(signal_number)
 
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         await tx.execute("LOCK TABLE accounts IN ACCESS EXCLUSIVE MODE")
         status, _, error = await run_tapgate(
             data, "backup", public_tmp_path / "backup", url=url, while_running=interrupt

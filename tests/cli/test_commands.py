@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from harness import BearerAuth, Harness
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 
 TAPGATE_EXECUTABLE = Path(sys.executable).with_name("tapgate")
 

@@ -13,4 +13,4 @@ def test_process_of_an_unnamed_user_is_recorded_by_its_user_id(
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "getuid", lambda: 987_654_321)
-    assert operator.build_origin().actor_id == "command line:987654321"
+    assert operator.build_actor().id == "command line:987654321"

@@ -5,6 +5,7 @@ import asyncio
 import httpx2
 
 from harness import BearerAuth, Harness
+from tapgate.api.services import Services
 from tapgate.client import (
     AccessToken,
     AsyncTapgateClient,
@@ -14,7 +15,6 @@ from tapgate.client import (
     ServiceSecret,
     TapgateClient,
 )
-from tapgate.edge.services import Services
 from tapgate.gateway import create_app
 
 GATEWAY_URL = "http://gateway"

@@ -2,7 +2,7 @@ import pytest
 
 from client.builders import ClientFactory
 from harness import Harness
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ import msgspec
 import pytest
 
 from client.operation_catalog import ClientMethod, list_methods
+from tapgate.api.endpoint import Endpoint
+from tapgate.api.system import build_system_endpoints
 from tapgate.client.pagination import Page
 from tapgate.client.records.base import File, Receipt
-from tapgate.edge.endpoint import Endpoint
-from tapgate.edge.pagination import Page as DeclaredPage
-from tapgate.edge.system import build_system_endpoints
 from tapgate.gateway import ENDPOINT_GROUPS
+from tapgate.schemas.pagination import Page as DeclaredPage
 
 #: Endpoints without a client operation, and the reason.
 OMITTED_OPERATIONS = {

@@ -14,7 +14,7 @@ from client.builders import ClientFactory
 from client.flaky_server import FlakyServer
 from tapgate.admin.operations import create_first_admin
 from tapgate.clock import system_clock
-from tapgate.notifications.webhooks import model
+from tapgate.webhooks import model
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "sdk.md").read_text()
 BASE_URL = "http://127.0.0.1:8000"

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from client.builders import GATEWAY_URL, ClientFactory
 from tapgate.client import NO_RETRIES, AsyncTapgateClient, Credential, PartnerKey, PosKey
 from tapgate.client.operation import Operation, build_operation
-from tapgate.service.asgi import AsgiApp
-from tapgate.service.http import Request, Response
+from tapgate.http.asgi import AsgiApp
+from tapgate.http.messages import Request, Response
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
 OPERATIONS = st.tuples(

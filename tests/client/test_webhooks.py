@@ -10,7 +10,7 @@ from tapgate import signing
 from tapgate.client import exceptions, webhooks
 from tapgate.client.webhooks import WebhookVerificationError
 from tapgate.clock import system_clock
-from tapgate.notifications.webhooks import model
+from tapgate.webhooks import model
 
 SECRET = signing.new_standard_secret()
 BODY = model.encode_body("card.linked", system_clock(), '{"serial": "TAP-1"}')

@@ -6,7 +6,7 @@ import httpx2
 
 from harness import Harness
 from tapgate import ids
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Outcome
 

@@ -6,8 +6,8 @@ import pytest
 
 from compliance.builders import decode_id, list_alerts, submit_transfer, update_rule
 from harness import Harness
+from tapgate.api.services import Services
 from tapgate.compliance.check.model import build_result
-from tapgate.edge.services import Services
 from tapgate.ledger.assess import Assessment
 from tapgate.ledger.rules import ComplianceRule
 from tapgate.ledger.state import RuleMatch

@@ -21,7 +21,7 @@ from compliance.builders import (
     update_rule,
 )
 from harness import Harness
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.errors import unavailable
 from tapgate.gateway import create_app, open_services
 from tapgate.ledger.commands import LedgerCommand, Outcome, ReviewDecision

@@ -7,7 +7,7 @@ import httpx2
 
 from compliance.builders import RULES_URL, get_rules_by_name, submit_transfer, update_rule
 from harness import Harness
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.gateway import open_services
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings
@@ -120,7 +120,7 @@ async def test_deleted_default_rules_are_not_inserted_again(
         )
         assert response.status_code == 204
     await services.database.execute("DELETE FROM fee_rules; DELETE FROM commission_rules")
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         await insert_defaults(tx, "SLE", services.new_id)
     assert await get_rules_by_name(harness) == {}
     for table in ("fee_rules", "commission_rules"):

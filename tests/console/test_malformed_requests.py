@@ -9,7 +9,7 @@ import msgspec
 
 from console.console_client import ConsoleClient, ConsoleClients
 from tapgate.console.page_request import SECURITY_HEADERS
-from tapgate.service.throttle import Throttle
+from tapgate.http.throttle import Throttle
 
 PATHS = ("/console", "/console/subscribers", "/console/audit", "/console/actions/subscriber.block")
 QUERIES = (

@@ -7,10 +7,10 @@ import pytest
 
 from console.console_client import ConsoleClient, ConsoleClients
 from harness import Harness
+from tapgate.api.endpoint import ROLES_BY_LETTER, Endpoint
 from tapgate.console.actions import Action
 from tapgate.console.console import ACTIONS
 from tapgate.console.rendering import get_page_path
-from tapgate.edge.endpoint import ROLES_BY_LETTER, Endpoint
 from tapgate.gateway import ENDPOINT_GROUPS
 
 _ENDPOINTS = {endpoint.name: endpoint for group in ENDPOINT_GROUPS for endpoint in group}

@@ -15,7 +15,7 @@ from admin.builders import EMAIL, PASSWORD
 from console.console_client import SESSION_COOKIE, ConsoleClient, ConsoleClients
 from harness import Harness
 from tapgate.admin import operations
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 
 
 @pytest.fixture(autouse=True)

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from conftest import ScratchDatabases, build_database_url
+from tapgate.api.services import Services
 from tapgate.demo import build as demo
 from tapgate.demo.build import DemoError
 from tapgate.demo.country import SIZES, Size
-from tapgate.edge.services import Services
 from tapgate.gateway import build_demo, open_services, prepare_installation
 from tapgate.ids import IdGenerator
 from tapgate.ledger import chart
@@ -52,7 +52,7 @@ async def build_demo_database(
     settings = load_settings({"TAPGATE_DATA_DIR": str(folder), **variables})
     try:
         async with open_services(settings, url) as services:
-            async with services.database.transaction() as tx:
+            async with services.transaction() as tx:
                 await insert_defaults(tx, settings.currency, IdGenerator(1023))
             clock = demo.create_clock(NOW, size, settings.timezone)
             async with open_services(

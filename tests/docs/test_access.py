@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from tapgate.api.endpoint import ROLES_BY_LETTER
 from tapgate.cli.manual import list_endpoints, render_access_page, write_access_page
 from tapgate.cli.manual.object_access import OBJECT_ACCESS, ObjectAccess
-from tapgate.edge.endpoint import ROLES_BY_LETTER
 from tapgate.messenger.routes import ROUTES
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "access.md"

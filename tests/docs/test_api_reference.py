@@ -9,6 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from tapgate.api.endpoint import Access, Endpoint, Endpoints, Reply
+from tapgate.api.openapi import render_openapi_document
+from tapgate.api.request_context import RequestContext
 from tapgate.cli.manual import (
     INDEX_FILE,
     OPERATIONS_HEADING,
@@ -16,13 +19,10 @@ from tapgate.cli.manual import (
     render_pages,
     write_pages,
 )
-from tapgate.edge.decoding import BodyDecoder
-from tapgate.edge.endpoint import Access, Endpoint, Endpoints, Reply
-from tapgate.edge.fields import Text
-from tapgate.edge.openapi import render_openapi_document
-from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.gateway import ENDPOINT_GROUPS
+from tapgate.http.decoding import BodyDecoder
+from tapgate.schemas.fields import Text
 
 API_DOCS_DIR = Path(__file__).parents[2] / "docs" / "api"
 ENDPOINTS = list(chain.from_iterable(ENDPOINT_GROUPS))
@@ -77,7 +77,7 @@ def test_every_request_example_passes_validation(
     operation = document["paths"][endpoint.path][endpoint.method.lower()]
     (example, *_) = (item["example"] for item in operation["requestBody"]["content"].values())
     # If this raises, the `example` of a field's rule is invalid, or the field needs an example of
-    # its own in edge/schemas.py.
+    # its own in api/openapi_schemas.py.
     BodyDecoder(endpoint.body_type, "SLE").decode(json.dumps(example).encode())
 
 

@@ -16,8 +16,8 @@ import pytest
 from agents.builders import AGENT_PIN, create_agent, create_sub_agent
 from harness import PIN, WRONG_PIN, Harness
 from pos.builders import PAY_URL, VERIFY_URL, PosDriver, new_request_id
-from tapgate.credentials import login_failures
-from tapgate.credentials.passwords import Passwords
+from tapgate.auth import login_failures
+from tapgate.auth.passwords import Passwords
 
 API_PREFIX = "/api/v1"
 LOGIN_URL = f"{API_PREFIX}/admin/login"

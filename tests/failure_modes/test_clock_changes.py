@@ -265,7 +265,7 @@ async def test_transfer_after_the_clock_went_back_is_listed_on_its_own_day(
     """Lists select a day by ID range, so IDs must follow the clock when it goes back."""
     clock = FakeClock(system_clock())
     async with open_services(settings, database_url, clock=clock) as services:
-        async with services.database.transaction() as tx:
+        async with services.transaction() as tx:
             await insert_defaults(tx, "SLE", services.new_id)
         transport = httpx2.ASGITransport(create_app(services))
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:

@@ -24,8 +24,8 @@ from subscribers.test_kyc_documents import (
     encode_image,
 )
 from tapgate.cards import upload_parser
-from tapgate.edge.body_limits import DEFAULT_BODY_BYTES
 from tapgate.errors import ApiError
+from tapgate.http.body_limits import DEFAULT_BODY_BYTES
 from tapgate.images import MAX_PIXELS, MAX_SIDE_PIXELS, ImageError, reencode
 
 MEBIBYTE = 1024 * 1024

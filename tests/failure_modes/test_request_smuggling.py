@@ -10,14 +10,14 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from edge.raw_connection import EdgeServer, RawConnection, open_connection
-from edge.simulated_protocol import SimulatedLoop, connect, drain_event_loop
+from api.raw_connection import EdgeServer, RawConnection, open_connection
+from api.simulated_protocol import SimulatedLoop, connect, drain_event_loop
 from harness import Harness, HmacAuth
 from tapgate import signing
 from tapgate.clock import format_rfc3339, system_clock
-from tapgate.service import http_protocol
-from tapgate.service.client_addresses import ClientAddresses
-from tapgate.service.http import Request, Response
+from tapgate.http import protocol as http_protocol
+from tapgate.http.client_addresses import ClientAddresses
+from tapgate.http.messages import Request, Response
 from wallets.test_statements import get_statement
 
 #: A valid request. If it gets a response after an ambiguous request, it was smuggled.

@@ -58,7 +58,7 @@ async def _renew_session(two_gateways: TwoGateways, auth: Any) -> Any:
     if admin_id is None:
         return auth
     services = two_gateways.harness.services
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         tokens = await services.authenticator.sessions.start(tx, admin_id)
     return BearerAuth(tokens.token, auth.id)
 
@@ -91,7 +91,7 @@ async def test_retry_after_a_client_timeout_moves_the_money_once(two_gateways: T
         (await two_gateways.create_merchant()).server,
     )
     idempotency = {"request_id": new_request_id()}
-    async with two_gateways.harness.services.database.transaction() as tx:
+    async with two_gateways.harness.services.transaction() as tx:
         await tx.fetch(
             "SELECT FROM accounts WHERE owner_id = $1 FOR UPDATE",
             ids.decode(ids.SUBSCRIBER, aminata.id),

@@ -195,7 +195,7 @@ async def _run_in_currency(
     """Run one gateway process that uses the given currency."""
     currency_settings = msgspec.structs.replace(settings, currency=currency)
     async with open_services(currency_settings, url) as services:
-        async with services.database.transaction() as tx:
+        async with services.transaction() as tx:
             await insert_defaults(tx, currency, IdGenerator(1023))
         transport = httpx2.ASGITransport(create_app(services))
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:

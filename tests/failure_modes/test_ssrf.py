@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import tapgate
 from messenger.channel.test_graph import ACCESS_TOKEN, PHONE_NUMBER_ID, FakeGraphServer
 from tapgate.messenger.channel.graph import GraphClient, MediaError
-from tapgate.notifications.webhooks.sender import NoResponseError, WebhookSender
-from tapgate.notifications.webhooks.target_urls import (
+from tapgate.webhooks.sender import NoResponseError, WebhookSender
+from tapgate.webhooks.target_urls import (
     _NON_PUBLIC_IPV4,
     TargetRejectedError,
     is_public_address,
@@ -144,7 +144,7 @@ def test_no_http_client_follows_redirects_or_uses_environment_proxies() -> None:
     The clients are found in the source, so new clients are covered automatically.
     """
     clients = dict(list_http_clients())
-    assert {"notifications/webhooks/sender.py", "messenger/channel/graph.py"} <= clients.keys()
+    assert {"webhooks/sender.py", "messenger/channel/graph.py"} <= clients.keys()
     for module, options in clients.items():
         assert options.get("follow_redirects", False) is False, module
         if not module.startswith(("cli/", "client/")):  # these run on the caller's own machine

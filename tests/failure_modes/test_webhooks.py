@@ -20,9 +20,9 @@ from notifications.builders import get_only_delivery
 from notifications.webhook_receiver import WebhookReceiver
 from tapgate.clock import system_clock
 from tapgate.gateway import EVENT_RECORD_LOADERS
-from tapgate.notifications.webhooks import sender
-from tapgate.notifications.webhooks.retry_schedule import RETRY_DELAYS_SECONDS
-from tapgate.notifications.webhooks.worker import WebhookWorker
+from tapgate.webhooks import sender
+from tapgate.webhooks.retry_schedule import RETRY_DELAYS_SECONDS
+from tapgate.webhooks.worker import WebhookWorker
 
 
 async def test_concurrent_top_ups_with_one_reference_and_two_amounts_execute_one_amount(

@@ -12,7 +12,7 @@ from journeys.admin import Admin
 from journeys.api_caller import require_success
 from tapgate import signing
 from tapgate.admin.model import SCOPES
-from tapgate.edge.endpoint import ROLES_BY_LETTER
+from tapgate.api.endpoint import ROLES_BY_LETTER
 
 
 class BodyHmacAuth(httpx2.Auth):

@@ -9,7 +9,7 @@ import pytest
 from fuzz.callers import ANONYMOUS, Callers
 from fuzz.findings import Finding, find_problems, format_curl
 from fuzz.openapi import Operation, list_operations
-from tapgate.edge.openapi import render_openapi_document
+from tapgate.api.openapi import render_openapi_document
 from tapgate.errors import ApiError, Code
 from tapgate.gateway import ENDPOINT_GROUPS
 

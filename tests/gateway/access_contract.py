@@ -3,7 +3,7 @@
 Declarations that deviate from the specification fail the comparison in test_access.py.
 """
 
-from tapgate.edge.endpoint import ROLES_BY_LETTER, Access
+from tapgate.api.endpoint import ROLES_BY_LETTER, Access
 
 V1 = "/api/v1"
 

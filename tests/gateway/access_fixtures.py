@@ -12,7 +12,7 @@ from conftest import ScratchDatabases, build_database_url
 from harness import Harness, HmacAuth
 from tapgate import ids
 from tapgate.admin.model import SCOPES
-from tapgate.edge.endpoint import ROLES_BY_LETTER, Access, Endpoint
+from tapgate.api.endpoint import ROLES_BY_LETTER, Access, Endpoint
 from tapgate.gateway import create_app, open_services
 from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
@@ -143,7 +143,7 @@ class AccessFixtures:
 async def create_terminal_key(harness: Harness, processor: HmacAuth) -> HmacAuth:
     """Create a terminal of the processor and return its key."""
     services, terminal_id = harness.services, harness.services.new_id()
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         owner = await tx.fetchval(
             "SELECT processor_id FROM hmac_keys WHERE id = $1", ids.decode(ids.KEY, processor.id)
         )
@@ -169,7 +169,7 @@ async def run_access_fixtures(
     )
     try:
         async with open_services(settings, url) as services:
-            async with services.database.transaction() as tx:
+            async with services.transaction() as tx:
                 await insert_defaults(tx, settings.currency, IdGenerator(1023))
             transport = httpx2.ASGITransport(create_app(services), raise_app_exceptions=False)
             async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:

@@ -12,8 +12,8 @@ from gateway.access_fixtures import AccessFixtures, create_terminal_key
 from harness import BearerAuth, Harness, HmacAuth, ServiceAuth
 from tapgate import ids, signing
 from tapgate.admin.model import SCOPES
+from tapgate.auth.access_tokens import AccessTokens
 from tapgate.clock import format_rfc3339, system_clock
-from tapgate.credentials.access_tokens import AccessTokens
 
 ChangeRequest = Callable[[httpx2.Request], None]
 
@@ -129,7 +129,7 @@ async def _list_bad_api_keys(harness: Harness) -> Sequence[BadCredential]:
     good, deleted = await harness.create_api_key(*SCOPES), await harness.create_api_key(*SCOPES)
     key = _get_credential(good)
     services = harness.services
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         _, expired = await services.authenticator.api_keys.create(
             tx,
             name="old",
@@ -170,7 +170,7 @@ async def _list_bad_tokens(harness: Harness) -> Sequence[BadCredential]:
     token = _get_credential(good)
     header, claims = jwt.get_unverified_header(token), jwt.decode(token, secret, ["HS256"])
     sid = {"sid": header["sid"]}
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         number = ids.decode(ids.ADMIN, good.id) or 0
         refresh = (await services.authenticator.sessions.start(tx, number)).refresh_token
     expired = AccessTokens(secret).issue(

@@ -19,8 +19,8 @@ from gateway.access_fixtures import (
     run_access_fixtures,
 )
 from harness import Harness
+from tapgate.api.endpoint import Endpoint
 from tapgate.cli.manual import list_endpoints
-from tapgate.edge.endpoint import Endpoint
 
 ENDPOINTS = list_endpoints()
 PROTECTED_ENDPOINTS = [endpoint for endpoint in ENDPOINTS if not endpoint.access.public]

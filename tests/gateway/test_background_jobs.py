@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tapgate import gateway
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.notifications.messages import MessageSender
 
 

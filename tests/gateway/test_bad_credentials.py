@@ -17,8 +17,8 @@ from gateway.bad_credentials import (
     list_bad_credentials,
     replace_headers,
 )
+from tapgate.api.endpoint import Endpoint
 from tapgate.cli.manual import list_endpoints
-from tapgate.edge.endpoint import Endpoint
 
 PROTECTED_ENDPOINTS = [endpoint for endpoint in list_endpoints() if not endpoint.access.public]
 

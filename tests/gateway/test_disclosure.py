@@ -27,9 +27,9 @@ from gateway.ownership_requests import (
 from harness import PIN
 from partners.builders import get_auth, post_webhook
 from tapgate import ids
+from tapgate.api.endpoint import Endpoint
+from tapgate.api.openapi_schemas import build_example
 from tapgate.cli.manual import list_endpoints
-from tapgate.edge.endpoint import Endpoint
-from tapgate.edge.schemas import build_example
 
 NAME, CHILD = "Zebulonia", "Persephina"
 PROFILE = {

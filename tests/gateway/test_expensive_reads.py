@@ -8,9 +8,9 @@ import httpx2
 import pytest
 
 from harness import BearerAuth, Harness
-from tapgate.edge.services import Services, create_heavy_read_limit
+from tapgate.api.services import Services, create_heavy_read_limit
 from tapgate.gateway import ENDPOINT_GROUPS
-from tapgate.service.fair_limit import FairLimit
+from tapgate.http.fair_limit import FairLimit
 from tapgate.wallets.statements import queries
 
 STATEMENT_URL = "/api/v1/wallet/account-statement"

@@ -9,7 +9,7 @@ import pytest
 from agents.builders import create_agent
 from harness import Harness
 from tapgate import ids
-from tapgate.edge.endpoint import Endpoint
+from tapgate.api.endpoint import Endpoint
 from tapgate.gateway import ENDPOINT_GROUPS
 
 CANARY = "cAnArY-7319"

@@ -26,9 +26,9 @@ from gateway.ownership_requests import (
 from harness import PIN
 from partners.builders import post_webhook
 from tapgate import ids
+from tapgate.api.endpoint import Access
 from tapgate.cli.manual import list_endpoints
 from tapgate.cli.manual.object_access import OBJECT_ACCESS, ObjectAccess
-from tapgate.edge.endpoint import Access
 
 ACCESS = {endpoint.name: endpoint.access for endpoint in list_endpoints()}
 TRANSFER_OPERATION = f"POST {V1}/wallet/transfer"

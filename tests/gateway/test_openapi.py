@@ -13,13 +13,13 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from harness import Harness
 from notifications.builders import ENDPOINTS_URL, attempt_due_deliveries
 from notifications.webhook_receiver import WebhookReceiver
-from tapgate.edge.fields import IdempotencyKeyRule
-from tapgate.edge.openapi import render_openapi_document
+from tapgate.api.openapi import render_openapi_document
 from tapgate.errors import TABLE
 from tapgate.gateway import ENDPOINT_GROUPS, EVENT_RECORD_LOADERS
+from tapgate.http import json_schema
 from tapgate.notifications.events import WEBHOOK_EVENT_TYPES
-from tapgate.notifications.webhooks.model import TEST_EVENT
-from tapgate.service import json_schema
+from tapgate.schemas.fields import IdempotencyKeyRule
+from tapgate.webhooks.model import TEST_EVENT
 
 
 @pytest.fixture

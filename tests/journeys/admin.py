@@ -7,7 +7,7 @@ import httpx2
 from harness import BearerAuth
 from journeys.actors import AGENT_PIN, Agent, App, Customer, Merchant, Partner, Terminal
 from journeys.api_caller import ApiCaller, Record, new_phone_number, require_success, sequence
-from tapgate.edge.endpoint import ROLES_BY_LETTER
+from tapgate.api.endpoint import ROLES_BY_LETTER
 
 PASSWORD = "a long enough password"
 _SCOPES = (

@@ -9,11 +9,11 @@ import asyncpg
 import msgspec
 
 from tapgate import ids, signing
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.notifications.events import publish
-from tapgate.notifications.webhooks import model
-from tapgate.notifications.webhooks.sender import WebhookSender
-from tapgate.notifications.webhooks.worker import WebhookWorker
+from tapgate.webhooks import model
+from tapgate.webhooks.sender import WebhookSender
+from tapgate.webhooks.worker import WebhookWorker
 
 ENDPOINTS_URL = "/api/v1/admin/webhook-endpoints"
 
@@ -61,8 +61,8 @@ async def create_endpoint(services: Services, url: str, *events: str) -> tuple[i
 
 
 async def publish_event(services: Services, event: str = "card.linked") -> None:
-    async with services.database.transaction() as tx:
-        await publish(tx, services, event, CardRecord())
+    async with services.transaction() as tx:
+        await publish(tx, event, CardRecord())
 
 
 async def publish_ledger_event(services: Services, event: str, subject_id: int) -> None:

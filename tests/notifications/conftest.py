@@ -5,10 +5,10 @@ import pytest
 
 from notifications.builders import FakeClock
 from notifications.webhook_receiver import WebhookReceiver
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.notifications import messages
-from tapgate.notifications.webhooks import sender, worker
 from tapgate.store import signals
+from tapgate.webhooks import sender, worker
 
 
 @pytest.fixture(autouse=True)

@@ -16,9 +16,9 @@ from notifications.builders import (
 )
 from notifications.webhook_receiver import WebhookReceiver
 from tapgate import ids
-from tapgate.edge.services import Services
-from tapgate.notifications.webhooks import sender
-from tapgate.notifications.webhooks.sender import (
+from tapgate.api.services import Services
+from tapgate.webhooks import sender
+from tapgate.webhooks.sender import (
     MAX_RESPONSE_BYTES,
     WebhookSender,
     decode_body_prefix,

@@ -15,9 +15,9 @@ from tapgate.ledger import chart
 from tapgate.ledger import rules as ledger_rules
 from tapgate.notifications.events import WEBHOOK_EVENT_TYPES, get_resource_type
 from tapgate.notifications.receipts import ReceiptWorker
-from tapgate.notifications.webhooks.event_data import REDACTORS
-from tapgate.notifications.webhooks.worker import WebhookWorker
 from tapgate.settings import Settings
+from tapgate.webhooks.event_data import REDACTORS
+from tapgate.webhooks.worker import WebhookWorker
 from transactions.builders import create_processor, submit_and_get_id, submit_refund
 
 PROFILE = {
@@ -46,7 +46,7 @@ def test_every_event_about_a_subscriber_has_a_redactor() -> None:
 
 async def subscribe_to_events(harness: Harness, receiver: WebhookReceiver) -> None:
     await create_endpoint(harness.services, receiver.url)
-    async with harness.services.database.transaction() as tx:
+    async with harness.services.transaction() as tx:
         ticket = await harness.services.signals.publish(tx, ledger_rules.RULES_CHANGED, "")
     await harness.services.signals.wait_for_acks(ticket)
 

@@ -23,13 +23,13 @@ from notifications.builders import (
     wait_until_equal,
 )
 from notifications.webhook_receiver import WebhookReceiver
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code
 from tapgate.notifications import work_queue
-from tapgate.notifications.webhooks import delivery_queue
-from tapgate.notifications.webhooks.sender import WebhookSender
-from tapgate.notifications.webhooks.worker import WebhookWorker
 from tapgate.store.signals import Signals
+from tapgate.webhooks import delivery_queue
+from tapgate.webhooks.sender import WebhookSender
+from tapgate.webhooks.worker import WebhookWorker
 
 #: Time for a request in transit to arrive.
 NETWORK_DELAY_SECONDS = 0.5

@@ -11,12 +11,12 @@ from harness import BearerAuth, Harness
 from notifications.builders import ENDPOINTS_URL, attempt_due_deliveries, publish_event
 from notifications.webhook_receiver import WebhookReceiver
 from tapgate import ids
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.gateway import EVENT_RECORD_LOADERS
-from tapgate.notifications.webhooks import model, operations, retry_schedule
-from tapgate.notifications.webhooks.model import StatusReason
-from tapgate.notifications.webhooks.retry_after import MAX_RETRY_AFTER
 from tapgate.vault import VaultError
+from tapgate.webhooks import model, operations, retry_schedule
+from tapgate.webhooks.model import StatusReason
+from tapgate.webhooks.retry_after import MAX_RETRY_AFTER
 
 
 class EndpointsDriver:

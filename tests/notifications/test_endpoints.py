@@ -13,11 +13,11 @@ from harness import BearerAuth, Harness
 from notifications.builders import attempt_due_deliveries, publish_event
 from notifications.webhook_receiver import WebhookReceiver
 from tapgate import ids
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.ledger.rules import EVENT_TYPES
 from tapgate.notifications.events import WEBHOOK_EVENT_TYPES
-from tapgate.notifications.webhooks import operations, retry_schedule
-from tapgate.notifications.webhooks.worker import WebhookWorker
+from tapgate.webhooks import operations, retry_schedule
+from tapgate.webhooks.worker import WebhookWorker
 
 ENDPOINTS_URL = "/api/v1/admin/webhook-endpoints"
 UNKNOWN_ENDPOINT_ID = ids.encode(ids.WEBHOOK_ENDPOINT, 1)

@@ -3,8 +3,8 @@
 from typing import Any
 
 from notifications.builders import create_endpoint
-from tapgate.edge.services import Services
-from tapgate.notifications.webhooks import delivery_queue
+from tapgate.api.services import Services
+from tapgate.webhooks import delivery_queue
 from transactions.large_history import QueryExplainer, count_rows_read
 
 PENDING_COUNT = 20_000

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from notifications.fake_messenger import FakeMessenger
 from tapgate import ids
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.notifications import messages
 from tapgate.notifications.messages import MessageSender, enqueue_message, list_pending
 

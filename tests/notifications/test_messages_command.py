@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from production_settings import PRODUCTION_ENVIRON
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.notifications.messages import enqueue_message
 
 TAPGATE_EXECUTABLE = Path(sys.executable).with_name("tapgate")
@@ -38,10 +38,10 @@ async def _run_messages(services: Services, **variables: str) -> tuple[int | Non
 
 
 async def _enqueue_message(services: Services) -> None:
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         await enqueue_message(
             tx,
-            services,
+            services.vault,
             to=PHONE,
             template="one_time_code",
             parameters=[CODE],

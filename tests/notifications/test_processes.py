@@ -9,7 +9,7 @@ import httpx2
 from gateway.processes import ADMIN, list_workers, run_gateway
 from notifications.builders import publish_event, wait_until_equal
 from notifications.webhook_receiver import WebhookReceiver
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 
 ENDPOINTS_URL = "/api/v1/admin/webhook-endpoints"
 

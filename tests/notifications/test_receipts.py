@@ -13,7 +13,7 @@ import pytest
 from harness import PIN, Harness
 from notifications.fake_messenger import FakeMessenger
 from tapgate import gateway, ids
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.gateway import open_services
 from tapgate.ledger import chart
 from tapgate.ledger import rules as ledger_rules
@@ -132,7 +132,7 @@ async def test_merchant_name_from_the_terminal_is_shown_on_one_line(harness: Har
 
 async def test_received_amount_excludes_a_fee_paid_by_the_receiver(harness: Harness) -> None:
     services = harness.services
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         await tx.execute("UPDATE fee_rules SET payer = 'receiver', rate = 2000")
         ticket = await services.signals.publish(tx, ledger_rules.RULES_CHANGED, "")
     await services.signals.wait_for_acks(ticket)

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from notifications.builders import FakeClock, create_endpoint, publish_event
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.notifications import retention
 from tapgate.notifications.messages import enqueue_message
 from tapgate.notifications.retention import RetentionWorker

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tapgate.notifications.webhooks import retry_schedule
-from tapgate.notifications.webhooks.retry_after import MAX_RETRY_AFTER, parse_retry_after
+from tapgate.webhooks import retry_schedule
+from tapgate.webhooks.retry_after import MAX_RETRY_AFTER, parse_retry_after
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

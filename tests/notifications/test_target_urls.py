@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tapgate.edge.fields import InvalidValueError
-from tapgate.notifications.webhooks.target_urls import (
+from tapgate.schemas.fields import InvalidValueError
+from tapgate.webhooks.target_urls import (
     TargetRejectedError,
     TargetUrlRule,
     is_public_address,

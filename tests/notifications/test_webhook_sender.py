@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from notifications.webhook_receiver import WebhookReceiver
-from tapgate.notifications.webhooks.sender import NoResponseError, WebhookSender
+from tapgate.webhooks.sender import NoResponseError, WebhookSender
 
 HOST = "shop.example.com"
 
@@ -144,7 +144,7 @@ async def test_production_connects_to_the_address_that_was_checked(
     certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # No public address is reachable in a test, so loopback counts as public here.
-    monkeypatch.setattr("tapgate.notifications.webhooks.target_urls._NON_PUBLIC_IPV4", ())
+    monkeypatch.setattr("tapgate.webhooks.target_urls._NON_PUBLIC_IPV4", ())
     receiver, resolver = WebhookReceiver(), FakeResolver(["127.0.0.1"], ["10.0.0.1"])
     trust = ssl.create_default_context(cafile=str(certificate))
     async with receiver.listen(build_ssl_context(certificate)):

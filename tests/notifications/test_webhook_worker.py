@@ -21,13 +21,13 @@ from notifications.builders import (
 )
 from notifications.webhook_receiver import WebhookReceiver
 from tapgate import ids
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code
 from tapgate.notifications import work_queue
 from tapgate.notifications.events import publish
-from tapgate.notifications.webhooks import delivery_queue, retry_schedule, worker
-from tapgate.notifications.webhooks.model import AttemptResult
-from tapgate.notifications.webhooks.worker import WebhookWorker
+from tapgate.webhooks import delivery_queue, retry_schedule, worker
+from tapgate.webhooks.model import AttemptResult
+from tapgate.webhooks.worker import WebhookWorker
 
 
 async def test_event_is_sent_with_a_standard_webhooks_signature(
@@ -84,10 +84,8 @@ async def test_rolled_back_change_publishes_no_event(
 ) -> None:
     await create_endpoint(services_with_fake_clock, receiver.url)
     with pytest.raises(ZeroDivisionError):
-        async with services_with_fake_clock.database.transaction() as tx:
-            await publish(
-                tx, services_with_fake_clock, "card.linked", msgspec.defstruct("Record", [])()
-            )
+        async with services_with_fake_clock.transaction() as tx:
+            await publish(tx, "card.linked", msgspec.defstruct("Record", [])())
             raise ZeroDivisionError
     await attempt_due_deliveries(services_with_fake_clock)
     assert receiver.received == []
@@ -181,7 +179,7 @@ async def test_unreachable_or_non_http_endpoint_causes_a_retry(
 async def test_response_timeout_is_a_failed_attempt(
     services_with_fake_clock: Services, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tapgate.notifications.webhooks.sender.RESPONSE_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr("tapgate.webhooks.sender.RESPONSE_TIMEOUT_SECONDS", 0.2)
     await create_endpoint(services_with_fake_clock, f"{receiver.url}/slow")
     await publish_event(services_with_fake_clock)
     await attempt_due_deliveries(services_with_fake_clock)

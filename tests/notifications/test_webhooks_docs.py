@@ -12,8 +12,8 @@ import pytest
 from tapgate import signing
 from tapgate.notifications import retention
 from tapgate.notifications.events import WEBHOOK_EVENT_TYPES
-from tapgate.notifications.webhooks import model, retry_schedule, sender
-from tapgate.notifications.webhooks.retry_after import MAX_RETRY_AFTER
+from tapgate.webhooks import model, retry_schedule, sender
+from tapgate.webhooks.retry_after import MAX_RETRY_AFTER
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text()
 SECRET = "whsec_dGFwZ2F0ZS1leGFtcGxlLWRvLW5vdC11c2UtdGhpcyE="

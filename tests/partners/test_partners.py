@@ -16,7 +16,7 @@ from partners.builders import (
     post_webhook,
     suspend_partner,
 )
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 
 
 async def test_new_partner_gets_secrets_that_are_stored_encrypted(

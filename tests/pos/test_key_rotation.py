@@ -9,7 +9,7 @@ import pytest
 from harness import Harness, HmacAuth
 from pos.builders import PAY_URL, PosDriver, parse_error
 from tapgate import ids
-from tapgate.credentials.principals import Principal
+from tapgate.auth.principals import Principal
 
 REPLAYED_HEADER = "idempotent-replayed"
 
@@ -34,7 +34,7 @@ async def _downgrade_and_migrate(
 
     `owner` is the key whose ID remains the owner's scope after the migration.
     """
-    async with harness.services.database.transaction() as tx:
+    async with harness.services.transaction() as tx:
         await tx.execute("SET LOCAL session_replication_role = replica")
         for key, response in paid.items():
             await tx.execute(

@@ -134,7 +134,7 @@ async def test_replay_succeeds_after_the_terminal_is_blocked(
     pos = await PosDriver.create(harness)
     terminal = await pos.create_terminal()
     first = await pos.pay("1", request_id="one", terminal_id=terminal)
-    async with harness.services.database.transaction() as tx:
+    async with harness.services.transaction() as tx:
         await tx.execute("UPDATE terminals SET status = 'blocked'")
         ticket = await harness.services.authenticator.hmac_keys.publish_owner_change(tx)
     await harness.services.signals.wait_for_acks(ticket)
@@ -146,7 +146,7 @@ async def test_replay_succeeds_after_the_terminal_is_blocked(
 async def test_terminal_key_overrides_the_terminal_id_in_the_request(harness: Harness) -> None:
     pos = await PosDriver.create(harness)
     own, other = await pos.create_terminal(), await pos.create_terminal()
-    async with harness.services.database.transaction() as tx:
+    async with harness.services.transaction() as tx:
         processor_id = await tx.fetchval("SELECT processor_id FROM terminals LIMIT 1")
         key = await harness.services.authenticator.hmac_keys.create_for_processor(
             tx, processor_id, ids.decode(ids.TERMINAL, own)

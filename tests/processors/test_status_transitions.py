@@ -14,7 +14,7 @@ from processors.builders import (
     get_auth,
     probe_credential,
 )
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 
 PROCESSOR_SUSPENDED = (403, "PROCESSOR_SUSPENDED")
 

@@ -14,8 +14,8 @@ from processors.builders import (
     probe_credential,
 )
 from tapgate import ids
+from tapgate.api.services import Services
 from tapgate.clock import format_rfc3339
-from tapgate.edge.services import Services
 
 TERMINAL_BLOCKED = (403, "TERMINAL_BLOCKED")
 

@@ -12,12 +12,12 @@ import httpx2
 import msgspec
 import pytest
 
-from edge.log_capture import LogCapture
+from api.log_capture import LogCapture
 from gateway.test_hostile_input import ENDPOINTS_WITH_BODY, build_path, create_caller, list_fields
 from harness import PIN, Harness
 from secret_leaks.capture import is_secret_field
 from secret_leaks.detector import LeakDetector
-from tapgate.edge.endpoint import Endpoint
+from tapgate.api.endpoint import Endpoint
 
 MISPLACED_PIN = "4826"
 PASSWORD = "Tr0ub4dor@parrot-cage"

@@ -8,8 +8,8 @@ import pytest
 
 from console.console_client import ConsoleClient, ConsoleClients
 from harness import Harness
+from tapgate.api.services import Services
 from tapgate.demo import examples
-from tapgate.edge.services import Services
 from tapgate.errors import Code
 from tapgate.pos.routes import pos_endpoints
 

@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from harness import Harness
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.gateway import create_app
 
 

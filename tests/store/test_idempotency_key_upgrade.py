@@ -17,7 +17,7 @@ from store.test_schema_upgrade import (
     verify_ledger,
 )
 from tapgate import ids
-from tapgate.edge.request_context import RequestContext
+from tapgate.api.request_context import RequestContext
 from tapgate.gateway import create_app, open_services
 from tapgate.ledger.commands import TransactionResult, encode_result
 from tapgate.ledger.rules import insert_defaults
@@ -72,7 +72,7 @@ async def test_retry_after_the_upgrade_returns_the_original_response(
     async with open_services(
         build_settings(upgraded_database_url, tmp_path), upgraded_database_url
     ) as services:
-        async with services.database.transaction() as tx:
+        async with services.transaction() as tx:
             await insert_defaults(tx, "SLE", services.new_id)
             created = await services.authenticator.hmac_keys.create_for_processor(tx, 401, 411)
         keys = {731: SECRETS[731], created.id: created.secret}

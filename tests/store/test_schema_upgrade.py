@@ -17,7 +17,7 @@ from harness import PIN, Harness
 from store.test_backup import dump_schema, fetch_rows, get_database_name
 from tapgate import ids
 from tapgate.audit import chain
-from tapgate.credentials.pins import PinVerifier
+from tapgate.auth.pins import PinVerifier
 from tapgate.gateway import create_app, open_services, require_same_installation
 from tapgate.ledger.pins import set_pin
 from tapgate.ledger.rules import insert_defaults
@@ -224,7 +224,7 @@ async def test_upgrade_inserts_the_new_compliance_rules_once(
 async def pay_from_migrated_balance(url: str, folder: Path) -> None:
     async with open_services(build_settings(url, folder), url) as services:
         await require_same_installation(services)
-        async with services.database.transaction() as tx:
+        async with services.transaction() as tx:
             await insert_defaults(tx, "SLE", services.new_id)
         transport = httpx2.ASGITransport(app=create_app(services), raise_app_exceptions=False)
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:

@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 
 from harness import Harness
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 
 URL = "/api/v1/subscribers"
 
@@ -149,7 +149,7 @@ async def test_search_reflects_updates(harness: Harness) -> None:
 
 
 async def test_search_uses_the_index(harness: Harness, services: Services) -> None:
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         await tx.execute(
             """INSERT INTO accounts (id, kind, owner_id, holder_name, public_name, currency,
                                      kyc_level, checked)

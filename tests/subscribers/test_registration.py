@@ -7,7 +7,7 @@ import pytest
 
 from harness import PIN, Harness
 from tapgate import ids
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 
 URL = "/api/v1/subscribers"
 

@@ -9,7 +9,7 @@ import pytest
 
 from harness import PIN, Harness
 from tapgate import ids
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code
 from tapgate.subscribers.model import BLOCK, CLOSE, UNBLOCK, Subscriber, apply_transition
 

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from harness import Harness
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 
 URL = "/api/v1/subscribers"
 

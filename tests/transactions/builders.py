@@ -17,7 +17,7 @@ async def create_agent(harness: Harness, name: str = "Kadiatu Conteh") -> str:
     """Create an agent whose PIN is `PIN` and return its ID."""
     services, agent_id = harness.services, harness.services.new_id()
     accounts = {}
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         for kind in (chart.FLOAT, chart.COMMISSION):
             accounts[kind] = await _create_account(tx, harness, kind, agent_id, name)
         await tx.execute(
@@ -36,7 +36,7 @@ async def create_agent(harness: Harness, name: str = "Kadiatu Conteh") -> str:
 async def create_processor(harness: Harness, name: str = "Kamara Stores") -> str:
     """Create a processor and return its ID."""
     processor_id = harness.services.new_id()
-    async with harness.services.database.transaction() as tx:
+    async with harness.services.transaction() as tx:
         account_id = await _create_account(tx, harness, chart.SETTLEMENT, processor_id, name)
         await tx.execute(
             """INSERT INTO processors (id, account_id, phone_number, email, created_at, updated_at)
@@ -50,7 +50,7 @@ async def create_processor(harness: Harness, name: str = "Kamara Stores") -> str
 async def create_partner(harness: Harness, name: str = "Sierra Bank") -> str:
     """Create a partner and return its ID."""
     partner_id = harness.services.new_id()
-    async with harness.services.database.transaction() as tx:
+    async with harness.services.transaction() as tx:
         account_id = await _create_account(tx, harness, chart.CLEARING, partner_id, name)
         await tx.execute(
             """INSERT INTO partners (id, account_id, webhook_secret, created_at)

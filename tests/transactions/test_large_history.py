@@ -4,7 +4,7 @@ from datetime import UTC, timedelta
 from typing import Any
 
 from tapgate import ids
-from tapgate.credentials.principals import Principal
+from tapgate.auth.principals import Principal
 from tapgate.store.database import Database
 from tapgate.transactions import queries
 from tapgate.transactions.model import TransactionFilters

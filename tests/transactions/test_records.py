@@ -9,9 +9,9 @@ from harness import WRONG_PIN, Harness
 from tapgate import ids
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import ScopedIdempotencyKey
-from tapgate.notifications.webhooks.event_data import build_event_data
 from tapgate.transactions import queries
 from tapgate.transactions.model import calculate_approval_code
+from tapgate.webhooks.event_data import build_event_data
 from transactions.builders import (
     create_agent,
     create_partner,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from harness import BearerAuth, Harness
 from tapgate import ids
-from tapgate.edge.csv_files import escape_formulas
+from tapgate.api.csv_files import escape_formulas
 from tapgate.ledger import chart
 from tapgate.wallets.statements import csv_file, operations, pdf_file, queries
 from tapgate.wallets.statements.model import Movement, Period, Statement
@@ -303,7 +303,7 @@ async def test_statement_with_10000_entries_uses_bounded_memory(
 
 
 async def _insert_entries(harness: Harness, account_id: int) -> None:
-    async with harness.services.database.transaction() as tx:
+    async with harness.services.transaction() as tx:
         cash = await tx.fetchval("SELECT id FROM accounts WHERE kind = 'cash'")
         first = harness.services.new_id()
         await tx.execute(

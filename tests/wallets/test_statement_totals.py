@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from harness import Harness
 from tapgate import ids
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.gateway import create_app, open_services
 from tapgate.ids import IdGenerator
 from tapgate.ledger import chart
@@ -61,7 +61,7 @@ async def services(
     settings = msgspec.structs.replace(settings, timezone=ZONE)
     async with open_services(settings, database_url, clock=fake_clock) as services:
         services.new_id._milliseconds = fake_clock.milliseconds
-        async with services.database.transaction() as tx:
+        async with services.transaction() as tx:
             await insert_defaults(tx, settings.currency, IdGenerator(1023))
         yield services
 

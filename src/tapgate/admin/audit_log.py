@@ -8,16 +8,16 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.request_context import RequestContext
+from tapgate.api.services import Services
 from tapgate.audit import entry
 from tapgate.audit.chain import Verification
 from tapgate.audit.entry import AuditEntry, AuditResult
 from tapgate.audit.verification import Verifier
-from tapgate.credentials.disclosure import Subject, find_hidden_subjects
-from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.pagination import Page, PageQuery, paginate
-from tapgate.edge.periods import PeriodBound, parse_period_end, parse_period_start
-from tapgate.edge.request_context import RequestContext
-from tapgate.edge.services import Services
+from tapgate.auth.disclosure import Subject, find_hidden_subjects
+from tapgate.schemas.pagination import Page, PageQuery, paginate
+from tapgate.schemas.periods import PeriodBound, parse_period_end, parse_period_start
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
 

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 import msgspec
 
 from tapgate import clock, ids
-from tapgate.edge.endpoint import ROLES_BY_LETTER
-from tapgate.edge.fields import Choice, CompanyEmail, Password, TextRule
+from tapgate.api.endpoint import ROLES_BY_LETTER
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.password_strength import is_weak_password
+from tapgate.schemas.fields import Choice, CompanyEmail, Password, TextRule
 
 SYSTEM_ADMIN = ROLES_BY_LETTER["A"]
 AdminRole = Annotated[str, Choice(*ROLES_BY_LETTER.values(), name="AdminRole")]

@@ -10,17 +10,17 @@ import msgspec
 from tapgate import ids
 from tapgate.admin import model, queries
 from tapgate.admin.model import NewAdmin
+from tapgate.api.charges import LoginCharge
+from tapgate.api.services import RejectedRequest, Services
 from tapgate.audit import trail
-from tapgate.credentials.sessions import TokenReuseError, Tokens
-from tapgate.edge.charges import LoginCharge
-from tapgate.edge.origin import SYSTEM_ORIGIN, Origin
-from tapgate.edge.services import RejectedRequest, Services
+from tapgate.auth.actors import SYSTEM_ACTOR, Actor
+from tapgate.auth.sessions import TokenReuseError, Tokens
 from tapgate.errors import ApiError, Code
 
 _FIRST_ADMIN_NAME = "Administrator"
 
 
-async def log_in(services: Services, origin: Origin, email: str, password: str) -> Tokens:
+async def log_in(services: Services, actor: Actor, email: str, password: str) -> Tokens:
     """Log an admin in, record the login in the audit log, and return the tokens.
 
     Failed and rate-limited logins are also recorded, without the password. Logins rejected with 503
@@ -28,34 +28,34 @@ async def log_in(services: Services, origin: Origin, email: str, password: str) 
     typed into the wrong field.
     """
     try:
-        address = origin.ip or ""
+        address = actor.ip or ""
         charge = LoginCharge(services.throttle, address)
         admin_id = await services.authenticator.logins.authenticate(
             email, password, address, charge
         )
-        async with services.database.transaction() as tx:
+        async with services.transaction() as tx:
             tokens = await services.authenticator.sessions.start(tx, admin_id)
             row = await queries.get(tx, admin_id)
             await _record_audit_entry(
-                tx, services, _with_admin_actor(origin, row), "admin.login", admin_id
+                tx, services, _with_admin_actor(actor, row), "admin.login", admin_id
             )
         return tokens
     except ApiError as error:
         if error.code is not Code.SERVICE_UNAVAILABLE:
-            await _record_failed_login(services, origin, email, error)
+            await _record_failed_login(services, actor, email, error)
         raise
 
 
-async def refresh(services: Services, origin: Origin, refresh_token: str) -> Tokens:
+async def refresh(services: Services, actor: Actor, refresh_token: str) -> Tokens:
     """Exchange a refresh token. Token reuse ends the session and is recorded in the audit log."""
     try:
         return await services.authenticator.sessions.refresh(refresh_token)
     except TokenReuseError as reuse:
-        async with services.database.transaction() as tx:
+        async with services.transaction() as tx:
             await _record_audit_entry(
                 tx,
                 services,
-                origin,
+                actor,
                 "admin.session_ended",
                 reuse.admin_id,
                 reason="Refresh token reused",
@@ -63,22 +63,22 @@ async def refresh(services: Services, origin: Origin, refresh_token: str) -> Tok
         raise
 
 
-async def log_out(services: Services, origin: Origin, *, admin_id: int, session_id: int) -> None:
-    async with services.database.transaction() as tx:
+async def log_out(services: Services, actor: Actor, *, admin_id: int, session_id: int) -> None:
+    async with services.transaction() as tx:
         ticket = await services.authenticator.sessions.end(tx, session_id)
-        await _record_audit_entry(tx, services, origin, "admin.logout", admin_id)
+        await _record_audit_entry(tx, services, actor, "admin.logout", admin_id)
     await services.signals.wait_for_acks(ticket)
 
 
-async def create(services: Services, origin: Origin, new: NewAdmin) -> asyncpg.Record:
+async def create(services: Services, actor: Actor, new: NewAdmin) -> asyncpg.Record:
     strict = services.settings.requires_secrets
     await asyncio.to_thread(model.require_strong_password, new, strict=strict)
     password_hash = await services.authenticator.passwords.hash(new.password)
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         return await _insert_admin(
             tx,
             services,
-            origin,
+            actor,
             email=new.email,
             name=new.name,
             role=new.role,
@@ -94,7 +94,7 @@ async def create_first_admin(services: Services, *, email: str, password: str) -
     if await queries.has_system_admin(services.database):
         return False
     password_hash = await services.authenticator.passwords.hash(password)
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         # A concurrent call waits for this lock and then finds the admin.
         await tx.execute("LOCK TABLE admins IN SHARE ROW EXCLUSIVE MODE")
         if await queries.has_system_admin(tx):
@@ -102,7 +102,7 @@ async def create_first_admin(services: Services, *, email: str, password: str) -
         await _insert_admin(
             tx,
             services,
-            SYSTEM_ORIGIN,
+            SYSTEM_ACTOR,
             email=email.lower(),
             name=_FIRST_ADMIN_NAME,
             role=model.SYSTEM_ADMIN,
@@ -111,13 +111,13 @@ async def create_first_admin(services: Services, *, email: str, password: str) -
     return True
 
 
-async def disable(services: Services, origin: Origin, admin_id: int, *, by: int) -> asyncpg.Record:
+async def disable(services: Services, actor: Actor, admin_id: int, *, by: int) -> asyncpg.Record:
     """Disable an admin and end all of the admin's sessions.
 
     Admins cannot disable themselves, and the last active `system_admin` cannot be disabled. Waits
     up to one second for every process to apply the change.
     """
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         system_admins = await queries.lock_active_system_admins(tx)
         before = await queries.get(tx, admin_id, for_update=True)
         if admin_id == by:
@@ -126,7 +126,7 @@ async def disable(services: Services, origin: Origin, admin_id: int, *, by: int)
             raise ApiError(Code.ALREADY_BLOCKED, "This admin is already disabled.")
         if system_admins == {admin_id}:
             raise _build_forbidden_error("The last active system_admin cannot be disabled.")
-        after = await _change_status(tx, services, origin, before, "disabled")
+        after = await _change_status(tx, services, actor, before, "disabled")
         ticket = await services.authenticator.sessions.end_all(tx, admin_id)
     await services.signals.wait_for_acks(ticket)
     return after
@@ -136,18 +136,18 @@ def _build_forbidden_error(message: str) -> ApiError:
     return ApiError(Code.FORBIDDEN, message, details={"required": ["another system_admin"]})
 
 
-async def enable(services: Services, origin: Origin, admin_id: int) -> asyncpg.Record:
-    async with services.database.transaction() as tx:
+async def enable(services: Services, actor: Actor, admin_id: int) -> asyncpg.Record:
+    async with services.transaction() as tx:
         before = await queries.get(tx, admin_id, for_update=True)
         if before["status"] == "active":
             raise ApiError(Code.NOT_BLOCKED, "This admin is not disabled.")
-        return await _change_status(tx, services, origin, before, "active")
+        return await _change_status(tx, services, actor, before, "active")
 
 
 async def _insert_admin(
     tx: asyncpg.Connection,
     services: Services,
-    origin: Origin,
+    actor: Actor,
     *,
     email: str,
     name: str,
@@ -166,23 +166,23 @@ async def _insert_admin(
     if row is None:
         raise ApiError(Code.DUPLICATE_EMAIL)
     changes = {field: (None, row[field]) for field in ("email", "name", "role", "status")}
-    await _record_audit_entry(tx, services, origin, "admin.created", row["id"], changes=changes)
+    await _record_audit_entry(tx, services, actor, "admin.created", row["id"], changes=changes)
     return row
 
 
 async def _change_status(
-    tx: asyncpg.Connection, services: Services, origin: Origin, before: asyncpg.Record, status: str
+    tx: asyncpg.Connection, services: Services, actor: Actor, before: asyncpg.Record, status: str
 ) -> asyncpg.Record:
     event = "admin.disabled" if status == "disabled" else "admin.enabled"
     changes = {"status": (before["status"], status)}
-    await _record_audit_entry(tx, services, origin, event, before["id"], changes=changes)
+    await _record_audit_entry(tx, services, actor, event, before["id"], changes=changes)
     return await queries.set_status(tx, before["id"], status)
 
 
 async def _record_audit_entry(
     tx: asyncpg.Connection,
     services: Services,
-    origin: Origin,
+    actor: Actor,
     event: str,
     admin_id: int,
     *,
@@ -191,8 +191,7 @@ async def _record_audit_entry(
 ) -> None:
     await trail.record(
         tx,
-        services,
-        origin,
+        actor,
         event=event,
         resource_type="admin",
         resource_id=ids.encode(ids.ADMIN, admin_id),
@@ -202,11 +201,11 @@ async def _record_audit_entry(
 
 
 async def _record_failed_login(
-    services: Services, origin: Origin, email: str, error: ApiError
+    services: Services, actor: Actor, email: str, error: ApiError
 ) -> None:
     loggable_email = await services.authenticator.logins.get_loggable_email(email)
     await services.rejection_log.record(
-        origin,
+        actor,
         RejectedRequest(
             event="admin.login",
             resource_type="admin",
@@ -217,15 +216,12 @@ async def _record_failed_login(
     )
 
 
-def _with_admin_actor(origin: Origin, admin: Mapping[str, Any]) -> Origin:
-    """Return the origin with the admin as its actor.
-
-    The actor is unknown until the password is verified.
-    """
-    actor = {
+def _with_admin_actor(actor: Actor, admin: Mapping[str, Any]) -> Actor:
+    """Return the admin as the actor, known once the password is verified."""
+    record = {
         "type": "admin",
         "id": ids.encode(ids.ADMIN, admin["id"]),
         "name": admin["name"],
         "role": admin["role"],
     }
-    return msgspec.structs.replace(origin, actor=actor, actor_id=actor["id"])
+    return msgspec.structs.replace(actor, record=record)

@@ -3,12 +3,12 @@
 from tapgate import ids
 from tapgate.admin import model, operations, queries
 from tapgate.admin.model import Admin, Login, Me, NewAdmin, Refresh
-from tapgate.credentials.sessions import Tokens
-from tapgate.edge.body_limits import DEFAULT_BODY_BYTES
-from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.pagination import Page, PageQuery, paginate
-from tapgate.edge.request_context import RequestContext
+from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.request_context import RequestContext
+from tapgate.auth.sessions import Tokens
 from tapgate.errors import Code
+from tapgate.http.body_limits import DEFAULT_BODY_BYTES
+from tapgate.schemas.pagination import Page, PageQuery, paginate
 
 endpoints = Endpoints("Admin")
 
@@ -32,7 +32,7 @@ async def log_in(request: RequestContext, body: Login) -> Tokens:
     While too many passwords are being verified, the response is 503. All 429 and 503 responses
     include `Retry-After`.
     """
-    return await operations.log_in(request.services, request.origin, body.email, body.password)
+    return await operations.log_in(request.services, request.actor, body.email, body.password)
 
 
 @endpoints.post(
@@ -48,7 +48,7 @@ async def refresh_token(request: RequestContext, body: Refresh) -> Tokens:
     invalidates its access tokens. A refresh token is valid for 30 days. A session cannot be
     refreshed later than 90 days after login or more than 10,000 times.
     """
-    return await operations.refresh(request.services, request.origin, body.refresh_token)
+    return await operations.refresh(request.services, request.actor, body.refresh_token)
 
 
 @endpoints.post("/api/v1/admin/logout", access=_ANY_ADMIN)
@@ -60,7 +60,7 @@ async def log_out(request: RequestContext) -> None:
     """
     admin_id, session_id = _get_admin_and_session_ids(request)
     await operations.log_out(
-        request.services, request.origin, admin_id=admin_id, session_id=session_id
+        request.services, request.actor, admin_id=admin_id, session_id=session_id
     )
 
 
@@ -85,7 +85,7 @@ async def create_admin(request: RequestContext, body: NewAdmin) -> Admin:
     covers alerts, rules and blocking. `support_user` covers read access and basic support.
     `finance_user` covers transactions and funding.
     """
-    return model.to_record(await operations.create(request.services, request.origin, body))
+    return model.to_record(await operations.create(request.services, request.actor, body))
 
 
 @endpoints.get("/api/v1/admin/users", access=_SYSTEM_ADMIN)
@@ -114,7 +114,7 @@ async def disable_admin(request: RequestContext, id: str) -> Admin:
     """
     own_id, _ = _get_admin_and_session_ids(request)
     return model.to_record(
-        await operations.disable(request.services, request.origin, _decode_admin_id(id), by=own_id)
+        await operations.disable(request.services, request.actor, _decode_admin_id(id), by=own_id)
     )
 
 
@@ -129,7 +129,7 @@ async def enable_admin(request: RequestContext, id: str) -> Admin:
     The password is unchanged. Ended sessions are not restored.
     """
     return model.to_record(
-        await operations.enable(request.services, request.origin, _decode_admin_id(id))
+        await operations.enable(request.services, request.actor, _decode_admin_id(id))
     )
 
 

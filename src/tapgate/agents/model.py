@@ -7,7 +7,10 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.edge.fields import (
+from tapgate.api.transitions import Transition
+from tapgate.errors import ApiError, Code, invalid_field
+from tapgate.names import mask_name
+from tapgate.schemas.fields import (
     Choice,
     Email,
     IdRule,
@@ -18,10 +21,7 @@ from tapgate.edge.fields import (
     SearchText,
     Text,
 )
-from tapgate.edge.pagination import PageQuery
-from tapgate.edge.transitions import Transition
-from tapgate.errors import ApiError, Code, invalid_field
-from tapgate.names import mask_name
+from tapgate.schemas.pagination import PageQuery
 
 AgentType = Annotated[str, Choice("sub_agent", "super_agent", name="AgentType")]
 CommissionTier = Annotated[int, IntegerRange(1, 3)]

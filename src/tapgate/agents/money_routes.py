@@ -1,12 +1,12 @@
 """Agent money endpoints: float funding, cash-in, cash-out, float transfers, commission payouts."""
 
 from tapgate import ids
-from tapgate.edge.endpoint import Access, Endpoints, Reply
-from tapgate.edge.fields import Amount, FreeText, Pin, Text
-from tapgate.edge.request_context import RequestContext
+from tapgate.api.endpoint import Access, Endpoints, Reply
+from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party
+from tapgate.schemas.fields import Amount, FreeText, Pin, Text
 from tapgate.transactions.customers import CustomerMoneyRequest, require_customer_access
 from tapgate.transactions.submit import (
     MoneyRequest,

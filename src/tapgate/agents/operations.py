@@ -5,11 +5,11 @@ import msgspec
 
 from tapgate.agents import model, queries
 from tapgate.agents.model import AccountStatus, Agent, AgentRegistration
+from tapgate.api.request_context import RequestContext
+from tapgate.api.transitions import Transition
 from tapgate.audit.changes import diff_records
 from tapgate.audit.entry import MASK
 from tapgate.audit.trail import AuditTrail
-from tapgate.edge.request_context import RequestContext
-from tapgate.edge.transitions import Transition
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
@@ -26,7 +26,7 @@ async def register(request: RequestContext, registration: AgentRegistration) -> 
     services = request.services
     require_strong_pin(request, "pin", registration.pin)
     parent_id = model.decode_parent_id(registration)
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         agent = model.build_agent(
             registration,
             None if parent_id is None else await _lock_parent(tx, parent_id),
@@ -40,7 +40,7 @@ async def register(request: RequestContext, registration: AgentRegistration) -> 
         await queries.add(tx, agent)
         await set_pin(tx, agent.id, services.pin_verifier.hash(registration.pin))
         changes = {"status": (None, model.PUBLIC_STATUSES[agent.status])}
-        await _trail.record(tx, request, agent.public_id, "created", changes=changes)
+        await _trail.record(tx, request.actor, agent.public_id, "created", changes=changes)
     return agent
 
 
@@ -90,7 +90,7 @@ async def _change_status(
     transition: Transition[AccountStatus],
     reason: str | None,
 ) -> Agent:
-    async with request.services.database.transaction() as tx:
+    async with request.services.transaction() as tx:
         before = await queries.lock(tx, agent_id)
         after = msgspec.structs.replace(
             model.apply_transition(before, transition, reason), updated_at=request.services.clock()
@@ -98,7 +98,7 @@ async def _change_status(
         await queries.save_state(tx, after)
         changes = diff_records(model.to_record(before), model.to_record(after))
         await _trail.record(
-            tx, request, after.public_id, transition.event, reason=reason, changes=changes
+            tx, request.actor, after.public_id, transition.event, reason=reason, changes=changes
         )
     return after
 
@@ -108,7 +108,7 @@ async def change_pin(request: RequestContext, agent_id: int, old_pin: str, new_p
     # This endpoint returns 400 for a weak PIN, as for a malformed one, instead of 422.
     require_strong_pin(request, "new_pin", new_pin, error=Code.INVALID_REQUEST)
     is_same = new_pin == old_pin
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         agent = await queries.lock(tx, agent_id)
         model.require_not_terminated(agent)
         verdict = await check_pin(
@@ -117,12 +117,17 @@ async def change_pin(request: RequestContext, agent_id: int, old_pin: str, new_p
         # Raise for a wrong PIN only after the commit, so that the failure count is stored.
         if verdict.code is not None:
             await _trail.record(
-                tx, request, agent.public_id, "pin_changed", result="failure", reason=verdict.code
+                tx,
+                request.actor,
+                agent.public_id,
+                "pin_changed",
+                result="failure",
+                reason=verdict.code,
             )
         elif not is_same:
             await set_pin(tx, agent.id, services.pin_verifier.hash(new_pin))
             await _trail.record(
-                tx, request, agent.public_id, "pin_changed", changes=_MASKED_CHANGES
+                tx, request.actor, agent.public_id, "pin_changed", changes=_MASKED_CHANGES
             )
     if verdict.code is not None:
         raise ApiError(verdict.code, details=verdict.details)

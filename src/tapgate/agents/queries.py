@@ -15,7 +15,7 @@ from tapgate.agents.model import (
     not_found,
     to_record,
 )
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code
 from tapgate.ledger.accounts import lock_account
 from tapgate.store.conditions import Conditions

@@ -12,12 +12,12 @@ from tapgate.agents.model import (
     to_balance,
     to_record,
 )
-from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.fields import Pin
-from tapgate.edge.pagination import Page, paginate
-from tapgate.edge.request_context import RequestContext
-from tapgate.edge.shared_structs import OptionalReason, Reason, SuccessResponse
+from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
+from tapgate.schemas.common import OptionalReason, Reason, SuccessResponse
+from tapgate.schemas.fields import Pin
+from tapgate.schemas.pagination import Page, paginate
 
 endpoints = Endpoints("Agents")
 

@@ -23,8 +23,8 @@ import asyncpg
 import msgspec
 
 from tapgate.audit import entry
-from tapgate.service.background import run_periodically
-from tapgate.service.thread_pool import BoundedThreadPool
+from tapgate.runtime.background import run_periodically
+from tapgate.runtime.thread_pool import BoundedThreadPool
 from tapgate.store.database import Database
 
 #: Previous hash of the first entry.

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 
 from tapgate import clock, ids
-from tapgate.edge.fields import Choice
+from tapgate.schemas.fields import Choice
 
 #: Placeholder for values that are not disclosed.
 MASK = "***"

@@ -26,13 +26,13 @@ from typing import NoReturn
 import asyncpg
 import msgspec
 
+from tapgate.api.services import RejectedRequest, Services
 from tapgate.audit import trail
+from tapgate.auth.actors import ANONYMOUS, Actor
 from tapgate.clock import format_rfc3339
-from tapgate.edge.origin import Origin
-from tapgate.edge.services import RejectedRequest, Services
 from tapgate.errors import ApiError
-from tapgate.service.background import run_periodically
-from tapgate.service.client_addresses import get_address_key
+from tapgate.http.client_addresses import get_address_key
+from tapgate.runtime.background import run_periodically
 
 WINDOW = timedelta(hours=1)
 MAX_ENTRIES_PER_SOURCE = 200
@@ -46,7 +46,6 @@ _CLOSE_GRACE = timedelta(minutes=1)
 _MAX_PENDING = 2_000
 _BATCH_SIZE = 100
 _LOCK_KEY = 0x7467_7265  # "tgre"
-_ANONYMOUS = {"type": "anonymous", "id": "anonymous"}
 _ALL_SOURCES = "all"
 _AGGREGATED_REASON = "Aggregated count: the limit of separate entries was reached"
 
@@ -61,7 +60,7 @@ class _RejectionKind(msgspec.Struct, frozen=True):
 
     @property
     def is_anonymous(self) -> bool:
-        return self.actor == _ANONYMOUS
+        return self.actor == ANONYMOUS
 
     @property
     def digest(self) -> bytes:
@@ -76,7 +75,7 @@ class _RejectionKind(msgspec.Struct, frozen=True):
 
     @property
     def without_source(self) -> "_RejectionKind":
-        return _RejectionKind(self.without_resource.rejection, _ALL_SOURCES, _ANONYMOUS, None)
+        return _RejectionKind(self.without_resource.rejection, _ALL_SOURCES, ANONYMOUS, None)
 
 
 class _RejectionCount(msgspec.Struct):
@@ -102,14 +101,14 @@ class RejectionLog:
         self._pending: _PendingCounts = {}
         self._flush_lock = asyncio.Lock()
 
-    async def record(self, origin: Origin, rejection: RejectedRequest) -> None:
+    async def record(self, actor: Actor, rejection: RejectedRequest) -> None:
         now = self._services.clock()
         window = _get_window(now)
         if window != self._window:
             self._window, self._exhausted_budgets = window, set()
-        kind = _get_kind(origin, rejection)
+        kind = _get_kind(actor, rejection)
         if self._exhausted_budgets.isdisjoint(name for name, _ in _list_budgets(kind)):
-            exhausted = await self._write_entry(window, kind, origin)
+            exhausted = await self._write_entry(window, kind, actor)
             if exhausted is None:
                 return
             if window == self._window:
@@ -144,15 +143,15 @@ class RejectionLog:
             await self.flush()
 
     async def _write_entry(
-        self, window: datetime, kind: _RejectionKind, origin: Origin
+        self, window: datetime, kind: _RejectionKind, actor: Actor
     ) -> str | None:
         """Write an entry and return None, or return the name of the exhausted budget."""
         services = self._services
-        async with services.database.transaction() as tx:
+        async with services.transaction() as tx:
             for name, limit in _list_budgets(kind):
                 if not await _reserve_budget(tx, window, f"entries {name}", limit):
                     return name
-            await trail.record(tx, services, origin, **msgspec.structs.asdict(kind.rejection))
+            await trail.record(tx, actor, **msgspec.structs.asdict(kind.rejection))
         return None
 
     def _count_rejection(self, kind: _RejectionKind, window: datetime, now: datetime) -> None:
@@ -173,7 +172,7 @@ class RejectionLog:
     async def _store_counts(
         self, pending: _PendingCounts, keys: list[tuple[datetime, bytes]]
     ) -> None:
-        async with self._services.database.transaction() as tx:
+        async with self._services.transaction() as tx:
             # Serialize processes. They lock the same rows in different orders and could deadlock.
             await tx.execute("SELECT pg_advisory_xact_lock($1)", _LOCK_KEY)
             for key in keys:
@@ -184,7 +183,7 @@ class RejectionLog:
     async def _close_windows(self, before: datetime) -> bool:
         """Convert the counts of closed windows to entries; return whether there may be more."""
         services = self._services
-        async with services.database.transaction() as tx:
+        async with services.transaction() as tx:
             rows = await tx.fetch(
                 f"""DELETE FROM audit_repeats WHERE (window_start, kind) IN (
                         SELECT window_start, kind FROM audit_repeats WHERE window_start < $1
@@ -196,8 +195,7 @@ class RejectionLog:
                 kind = msgspec.convert(row["facts"], _RejectionKind)
                 await trail.record(
                     tx,
-                    services,
-                    Origin(actor=kind.actor, actor_id=kind.actor["id"], ip=kind.ip),
+                    Actor(record=kind.actor, ip=kind.ip),
                     **msgspec.structs.asdict(kind.rejection),
                     changes={
                         "occurrences": (None, row["occurrences"]),
@@ -290,12 +288,12 @@ async def _reserve_budget(
     )
 
 
-def _get_kind(origin: Origin, rejection: RejectedRequest) -> _RejectionKind:
+def _get_kind(actor: Actor, rejection: RejectedRequest) -> _RejectionKind:
     """Return the kind of a rejection: by address if the caller is anonymous, else by actor."""
-    if origin.actor == _ANONYMOUS:
-        address = get_address_key(origin.ip or "")
-        return _RejectionKind(rejection, f"ip:{address}", _ANONYMOUS, address)
-    return _RejectionKind(rejection, origin.actor_id, origin.actor, None)
+    if actor.record == ANONYMOUS:
+        address = get_address_key(actor.ip or "")
+        return _RejectionKind(rejection, f"ip:{address}", ANONYMOUS, address)
+    return _RejectionKind(rejection, actor.id, actor.record, None)
 
 
 def _get_window(moment: datetime) -> datetime:

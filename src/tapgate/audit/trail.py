@@ -3,13 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-import asyncpg
-
+from tapgate.api.services import RejectedRequest, Services
 from tapgate.audit.entry import MASK
-from tapgate.edge.origin import Origin
-from tapgate.edge.request_context import RequestContext
-from tapgate.edge.services import RejectedRequest, Services
+from tapgate.auth.actors import Actor
 from tapgate.errors import ApiError
+from tapgate.store.transaction import Transaction
 
 Result = Literal["success", "failure", "denied"]
 #: field name -> (old value, new value)
@@ -22,9 +20,8 @@ _NON_SECRET_SUFFIXES = frozenset({"id", "at", "until", "limit", "prefix"})
 
 
 async def record(
-    tx: asyncpg.Connection,
-    services: Services,
-    origin: Origin,
+    tx: Transaction,
+    actor: Actor,
     *,
     event: str,
     resource_type: str,
@@ -46,17 +43,17 @@ async def record(
         """INSERT INTO audit_entries (id, occurred_at, event, actor, resource_type, resource_id,
                                       result, reason, changes, ip, request_id)
            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)""",
-        services.new_id(),
-        services.clock(),
+        tx.new_id(),
+        tx.now(),
         event,
-        origin.actor,
+        actor.record,
         resource_type,
         resource_id,
         result,
         reason,
         masked_changes,
-        origin.ip,
-        origin.request_id,
+        actor.ip,
+        actor.request_id,
     )
 
 
@@ -68,8 +65,8 @@ class AuditTrail:
 
     async def record(
         self,
-        tx: asyncpg.Connection,
-        request: RequestContext,
+        tx: Transaction,
+        actor: Actor,
         resource_id: str | None,
         action: str,
         *,
@@ -80,8 +77,7 @@ class AuditTrail:
         """Record an action. `resource_id` is None if the action concerns no single resource."""
         await record(
             tx,
-            request.services,
-            request.origin,
+            actor,
             event=f"{self._resource_type}.{action}",
             resource_type=self._resource_type,
             resource_id=resource_id,
@@ -91,10 +87,10 @@ class AuditTrail:
         )
 
 
-async def record_denial(services: Services, origin: Origin, endpoint: str, error: ApiError) -> None:
+async def record_denial(services: Services, actor: Actor, endpoint: str, error: ApiError) -> None:
     """Record a 403 FORBIDDEN response."""
     await services.rejection_log.record(
-        origin,
+        actor,
         RejectedRequest(
             event="access.denied",
             resource_type="endpoint",

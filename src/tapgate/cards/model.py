@@ -7,7 +7,8 @@ from typing import Annotated, Final, Literal, NamedTuple, get_args
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.edge.fields import (
+from tapgate.errors import ApiError, Code
+from tapgate.schemas.fields import (
     Amount,
     CardSerial,
     Choice,
@@ -17,8 +18,7 @@ from tapgate.edge.fields import (
     SearchText,
     Text,
 )
-from tapgate.edge.pagination import PageQuery
-from tapgate.errors import ApiError, Code
+from tapgate.schemas.pagination import PageQuery
 from tapgate.subscribers.model import MAX_CHILD_CARDS, Subscriber
 
 #: Status as stored. Expiry is not stored: it is derived from `expires_at`.

@@ -6,12 +6,12 @@ from typing import Final
 import asyncpg
 import msgspec
 
+from tapgate.api.request_context import RequestContext
 from tapgate.audit.changes import diff_records
 from tapgate.audit.trail import AuditTrail
 from tapgate.cards import model, queries
 from tapgate.cards.model import Card, CardLink, NewChildCard, RecordContext
 from tapgate.clock import get_platform_day
-from tapgate.edge.request_context import RequestContext
 from tapgate.ledger.pins import set_pin
 from tapgate.notifications.events import publish
 from tapgate.notifications.messages import enqueue_message
@@ -29,7 +29,7 @@ _NOTIFICATION_LIFETIME: Final = timedelta(hours=24)
 
 
 async def link(request: RequestContext, link: CardLink) -> Card:
-    async with request.services.database.transaction() as tx:
+    async with request.services.transaction() as tx:
         holder, card = await _lock_subscriber_and_card(
             tx, request, link.subscriber_id, link.card_serial
         )
@@ -47,7 +47,7 @@ async def link(request: RequestContext, link: CardLink) -> Card:
 async def link_to_child(request: RequestContext, child: NewChildCard) -> Card:
     services = request.services
     require_strong_pin(request, "child_pin", child.child_pin)
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         holder, card = await _lock_subscriber_and_card(
             tx, request, child.parent_subscriber_id, child.card_serial
         )
@@ -72,7 +72,7 @@ async def block(request: RequestContext, serial: str, reason: str) -> Card:
     Blocking protects the cardholder, so it requires no one-time code, even if the subscriber is
     restricted.
     """
-    async with request.services.database.transaction() as tx:
+    async with request.services.transaction() as tx:
         before = await queries.lock(tx, serial)
         now = request.services.clock()
         after = model.block(before, reason, now)
@@ -81,7 +81,7 @@ async def block(request: RequestContext, serial: str, reason: str) -> Card:
 
 
 async def unblock(request: RequestContext, serial: str, reason: str | None) -> Card:
-    async with request.services.database.transaction() as tx:
+    async with request.services.transaction() as tx:
         before = await queries.lock(tx, serial)
         if before.subscriber_id is not None:
             holder = await subscribers.get(tx, before.subscriber_id)
@@ -112,7 +112,7 @@ async def _notify_holder(
     holder = await subscribers.get(tx, card.subscriber_id)
     await enqueue_message(
         tx,
-        request.services,
+        request.services.vault,
         to=holder.phone_number,
         template=_BLOCKED_TEMPLATE,
         parameters=[card.masked_serial, model.BLOCK_REASON_TEXTS[reason]],
@@ -134,9 +134,9 @@ async def _save(
     await queries.save(tx, after)
     old, new = (model.to_record(card, get_record_context(request)) for card in (before, after))
     await _trail.record(
-        tx, request, after.serial, action, reason=reason, changes=diff_records(old, new)
+        tx, request.actor, after.serial, action, reason=reason, changes=diff_records(old, new)
     )
-    await publish(tx, request.services, f"card.{action}", new)
+    await publish(tx, f"card.{action}", new)
     return after
 
 

@@ -6,9 +6,9 @@ from datetime import datetime
 import asyncpg
 
 from tapgate import ids
+from tapgate.auth.principals import Principal
 from tapgate.cards.model import Card, CardFilters, not_found
 from tapgate.cards.uids import parse_uid
-from tapgate.credentials.principals import Principal
 from tapgate.ledger.accounts import lock_account
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from tapgate.api.endpoint import MEBIBYTE, Access, Endpoints
+from tapgate.api.request_context import RequestContext
 from tapgate.cards import operations, queries
 from tapgate.cards.model import (
     Card,
@@ -17,11 +19,9 @@ from tapgate.cards.model import (
 from tapgate.cards.operations import get_record_context
 from tapgate.cards.upload import UploadCardsResponse, upload
 from tapgate.cards.upload_parser import UPLOAD_MEDIA_TYPES
-from tapgate.edge.endpoint import MEBIBYTE, Access, Endpoints
-from tapgate.edge.pagination import Page, paginate
-from tapgate.edge.request_context import RequestContext
-from tapgate.edge.shared_structs import OptionalReason
 from tapgate.errors import Code
+from tapgate.schemas.common import OptionalReason
+from tapgate.schemas.pagination import Page, paginate
 from tapgate.subscribers.restriction import find_accounts_hidden_from, require_subscriber_access
 
 endpoints = Endpoints("Cards")

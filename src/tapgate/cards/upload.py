@@ -9,12 +9,13 @@ from typing import Final
 import asyncpg
 import msgspec
 
+from tapgate.api.request_context import RequestContext
+from tapgate.api.services import Services
 from tapgate.audit.trail import AuditTrail
 from tapgate.cards import upload_parser
 from tapgate.cards.upload_parser import CardRow, RowError, build_row_error
-from tapgate.edge.request_context import RequestContext
 from tapgate.errors import unavailable
-from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
 
 _trail = AuditTrail("card")
 
@@ -54,7 +55,7 @@ async def upload(
         upload_parser.parse_upload, content_type, body, services.clock(), services.settings.timezone
     )
     total = len(rows) + len(errors)
-    async with _acquire_upload_lock(services.database) as tx:
+    async with _acquire_upload_lock(services) as tx:
         created = await _insert_cards(tx, request, rows)
         remaining_rows = [row for row in rows if row.serial not in created]
         skipped = await _find_existing_serials(tx, [row.serial for row in remaining_rows])
@@ -78,12 +79,12 @@ async def upload(
                 ("errors", len(response.errors)),
             )
         }
-        await _trail.record(tx, request, None, "uploaded", changes=counts)
+        await _trail.record(tx, request.actor, None, "uploaded", changes=counts)
     return response
 
 
 @asynccontextmanager
-async def _acquire_upload_lock(database: Database) -> AsyncIterator[asyncpg.Connection]:
+async def _acquire_upload_lock(services: Services) -> AsyncIterator[Transaction]:
     """Yield the database transaction of the single active upload.
 
     Other uploads poll for the lock, and fail with 503 after a timeout. Waiting inside the database
@@ -91,7 +92,7 @@ async def _acquire_upload_lock(database: Database) -> AsyncIterator[asyncpg.Conn
     """
     deadline = monotonic() + UPLOAD_TIMEOUT_SECONDS
     while True:
-        async with database.transaction() as tx:
+        async with services.transaction() as tx:
             if await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", LOCK_KEY):
                 yield tx
                 return

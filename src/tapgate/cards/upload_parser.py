@@ -13,8 +13,8 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 
 from tapgate.cards.uids import is_random_uid, parse_uid
 from tapgate.clock import get_platform_day
-from tapgate.edge.fields import CardSerialRule, DateRule, InvalidValueError
 from tapgate.errors import ApiError, Code, invalid_field
+from tapgate.schemas.fields import CardSerialRule, DateRule, InvalidValueError
 
 MAX_ROWS: Final = 10_000
 #: Also counts blank lines, which are not rows. Spreadsheet exports stay far below this limit.

@@ -123,11 +123,10 @@ async def _record_restore(settings: Settings, url: str, manifest: Manifest) -> N
     from tapgate.audit.trail import record  # noqa: PLC0415
     from tapgate.gateway import open_services  # noqa: PLC0415
 
-    async with open_services(settings, url) as services, services.database.transaction() as tx:
+    async with open_services(settings, url) as services, services.transaction() as tx:
         await record(
             tx,
-            services,
-            operator.build_origin(),
+            operator.build_actor(),
             event="installation.restored",
             resource_type="installation",
             resource_id=None,

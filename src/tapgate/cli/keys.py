@@ -36,7 +36,7 @@ def create(
         from tapgate.admin import queries  # noqa: PLC0415
         from tapgate.admin.api_keys import operations  # noqa: PLC0415
         from tapgate.admin.api_keys.model import NewApiKey  # noqa: PLC0415
-        from tapgate.edge.decoding import BodyDecoder  # noqa: PLC0415
+        from tapgate.http.decoding import BodyDecoder  # noqa: PLC0415
 
         body = {"name": name, "scopes": scope, "expires_at": expires_at}
         decoder = BodyDecoder(NewApiKey, services.settings.currency)
@@ -47,7 +47,7 @@ def create(
                 Code.NOT_FOUND, "no administrator exists yet. Start Tapgate once and try again"
             )
         _, key = await operations.create(
-            services, operator.build_origin(), new_key, created_by=admin_id
+            services, operator.build_actor(), new_key, created_by=admin_id
         )
         print(key)
 
@@ -90,7 +90,7 @@ def delete(
         internal_id = ids.decode(ids.KEY, key_id)
         if internal_id is None:
             raise invalid_field("KEY_ID", "must be an ID such as key_06vvxzyjr0m00")
-        await operations.delete(services, operator.build_origin(), internal_id)
+        await operations.delete(services, operator.build_actor(), internal_id)
         print("Deleted.")
 
     _run_with_services(task)

@@ -5,14 +5,14 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tapgate.edge.origin import Origin
+    from tapgate.auth.actors import Actor
 
 
-def build_origin() -> "Origin":
-    from tapgate.edge.origin import Origin  # noqa: PLC0415
+def build_actor() -> "Actor":
+    from tapgate.auth.actors import Actor  # noqa: PLC0415
 
     actor_id = f"command line:{_get_username()}"
-    return Origin(actor={"type": "system", "id": actor_id}, actor_id=actor_id)
+    return Actor(record={"type": "system", "id": actor_id})
 
 
 def _get_username() -> str:

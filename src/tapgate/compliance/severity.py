@@ -2,7 +2,7 @@
 
 from typing import Annotated, Final
 
-from tapgate.edge.fields import Choice
+from tapgate.schemas.fields import Choice
 
 SEVERITIES: Final = ("LOW", "MEDIUM", "HIGH", "CRITICAL")
 

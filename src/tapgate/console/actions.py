@@ -6,13 +6,13 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
+from tapgate.api.endpoint import Reply
 from tapgate.console import stale_check
 from tapgate.console.forms import FormData
 from tapgate.console.labels import use_console_terms
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.rendering import end_sentence
 from tapgate.console.site import Pages
-from tapgate.edge.endpoint import Reply
 from tapgate.errors import ApiError, Code
 
 FieldKind = Literal[

@@ -3,6 +3,7 @@
 from itertools import chain
 from typing import Final
 
+from tapgate.api.packaged_files import PackagedFiles
 from tapgate.console.actions import Action, build_action_pages
 from tapgate.console.page_request import SECURITY_HEADERS
 from tapgate.console.pages import (
@@ -27,7 +28,6 @@ from tapgate.console.pages import (
 )
 from tapgate.console.rendering import build_environment
 from tapgate.console.site import Pages, PageSite
-from tapgate.edge.packaged_files import PackagedFiles
 
 _PACKAGE: Final = "tapgate.console"
 

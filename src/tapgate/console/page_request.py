@@ -8,13 +8,13 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 import msgspec
 from jinja2 import Environment
 
+from tapgate.api.endpoint import Reply
+from tapgate.api.request_context import RequestContext
+from tapgate.api.site import InternalApi
+from tapgate.auth.principals import Principal
 from tapgate.console import session
 from tapgate.console.forms import FORM_CONTENT_TYPE, FormData
 from tapgate.console.rendering import get_page_path
-from tapgate.credentials.principals import Principal
-from tapgate.edge.endpoint import Reply
-from tapgate.edge.request_context import RequestContext
-from tapgate.edge.site import InternalApi
 from tapgate.errors import ApiError, Code
 
 #: Allows scripts, styles, images, connections and form targets only on this site, and forbids

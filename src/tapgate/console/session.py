@@ -5,11 +5,11 @@ import hmac
 from typing import Final
 from urllib.parse import urlsplit
 
+from tapgate.api.request_context import RequestContext
+from tapgate.auth.access_tokens import ACCESS_TOKEN_LIFETIME
+from tapgate.auth.charges import Charge
+from tapgate.auth.principals import Principal
 from tapgate.console.forms import parse_cookies
-from tapgate.credentials.access_tokens import ACCESS_TOKEN_LIFETIME
-from tapgate.credentials.charges import Charge
-from tapgate.credentials.principals import Principal
-from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 
 CSRF_HEADER: Final = b"x-csrf-token"

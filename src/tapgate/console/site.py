@@ -6,17 +6,17 @@ from typing import Final, NamedTuple, TypeVar
 import structlog
 from jinja2 import Environment
 
+from tapgate.api.charges import LookupCharge
+from tapgate.api.endpoint import MEBIBYTE, Reply
+from tapgate.api.packaged_files import PackagedFiles
+from tapgate.api.request_context import RequestContext
+from tapgate.api.site import InternalApi
+from tapgate.auth.charges import NO_CHARGE
 from tapgate.console import session
 from tapgate.console.page_request import SIGN_IN_PATH, PageRequest
-from tapgate.credentials.charges import NO_CHARGE
-from tapgate.edge.charges import LookupCharge
-from tapgate.edge.endpoint import MEBIBYTE, Reply
-from tapgate.edge.packaged_files import PackagedFiles
-from tapgate.edge.request_context import RequestContext
-from tapgate.edge.router import Router
-from tapgate.edge.site import InternalApi
 from tapgate.errors import ApiError, Code
-from tapgate.service import logs
+from tapgate.http.router import Router
+from tapgate.runtime import logs
 
 _MAX_BODY_BYTES: Final = 9 * MEBIBYTE  # a card file, or a picture with its form
 _MAX_ANONYMOUS_BODY_BYTES: Final = 16 * 1024
@@ -65,7 +65,7 @@ class Pages:
 
 
 class PageSite:
-    """Site of pages and assets; implements `tapgate.edge.site.Site`."""
+    """Site of pages and assets; implements `tapgate.api.site.Site`."""
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from tapgate.api.services import Services
 from tapgate.clock import get_platform_day
 from tapgate.demo.clock import SimulatedClock
 from tapgate.demo.country import SIZES
@@ -16,7 +17,6 @@ from tapgate.demo.people import Country
 from tapgate.demo.seed import FIRST_SERIAL, Seeder, build_request_context
 from tapgate.demo.simulation import Simulation
 from tapgate.demo.transactions import TransactionSimulator
-from tapgate.edge.services import Services
 from tapgate.settings import NO_RECEIPTS, Settings
 from tapgate.store.database import DATABASE_ERRORS, Database
 

@@ -6,8 +6,8 @@ from random import Random
 from typing import Final
 
 from tapgate import ids
-from tapgate.credentials.hmac_keys import NewHmacKey
-from tapgate.credentials.pins import is_weak_pin
+from tapgate.auth.hmac_keys import NewHmacKey
+from tapgate.auth.pins import is_weak_pin
 from tapgate.demo.country import Merchant, Person
 
 

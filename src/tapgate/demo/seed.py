@@ -9,15 +9,15 @@ from typing import Final
 from tapgate import money
 from tapgate.agents import operations as agents
 from tapgate.agents.model import AgentRegistration
+from tapgate.api.request_context import RequestContext
+from tapgate.api.services import Services
+from tapgate.auth.principals import Principal
 from tapgate.cards import operations as cards
 from tapgate.cards import upload
 from tapgate.cards.model import CardLink, NewChildCard
-from tapgate.credentials.principals import Principal
 from tapgate.demo import country, people
 from tapgate.demo.country import Person, Size
 from tapgate.demo.people import Agent, ChildCard, Country, Resident, Shop, Terminal
-from tapgate.edge.request_context import RequestContext
-from tapgate.edge.services import Services
 from tapgate.partners import operations as partners
 from tapgate.partners.model import NewPartner
 from tapgate.processors import operations as processors

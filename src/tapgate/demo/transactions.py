@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from tapgate import ids, money
+from tapgate.api.services import Services
 from tapgate.demo.people import Agent, ChildCard, Country, Resident, Shop, Terminal
-from tapgate.edge.services import Services
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import (

@@ -34,6 +34,7 @@ from tapgate.ledger.state import Decision, State
 from tapgate.ledger.write import write
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
+from tapgate.store.transaction import Transaction
 
 log = structlog.get_logger()
 
@@ -299,7 +300,8 @@ class Ledger:
             await write(tx, state, decisions, self._new_id)
             for command, decision in zip(commands, decisions, strict=True):
                 if command.before_commit is not None:
-                    await _run_before_commit(tx, command.before_commit, decision.outcome)
+                    transaction = Transaction(tx, self._clock, self._new_id)
+                    await _run_before_commit(transaction, command.before_commit, decision.outcome)
         return [decision.outcome for decision in decisions]
 
     def _decide(self, state: State, command: LedgerCommand) -> Decision:
@@ -334,7 +336,7 @@ class Ledger:
 
 
 async def _run_before_commit(
-    tx: asyncpg.Connection, before_commit: BeforeCommit, outcome: Outcome
+    tx: Transaction, before_commit: BeforeCommit, outcome: Outcome
 ) -> None:
     if outcome.result is None or outcome.code is not None or outcome.replayed:
         return

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, NoReturn
 
 from tapgate.clock import Clock
 from tapgate.ledger.commands import Outcome
-from tapgate.service.background import run_periodically
+from tapgate.runtime.background import run_periodically
 from tapgate.store.database import Database
 
 _FLUSH_INTERVAL_SECONDS: Final = 1.0

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from tapgate.clock import Clock
 from tapgate.ledger.state import Decision, State
-from tapgate.service.background import run_periodically
+from tapgate.runtime.background import run_periodically
 from tapgate.store.database import Database
 
 #: Slot of compacted rows, each of which merges the rows of all processes.

@@ -2,12 +2,13 @@
 
 import os
 
+from tapgate.http import worker
+from tapgate.http.connection_limit import ConnectionLimit
 from tapgate.messenger.app import App
 from tapgate.messenger.http_protocol import MessengerHttpProtocol
 from tapgate.messenger.startup import add_development_form_key
 from tapgate.messenger.wiring import open_services
-from tapgate.service import logs, worker
-from tapgate.service.connection_limit import ConnectionLimit
+from tapgate.runtime import logs
 from tapgate.settings import load_settings
 
 

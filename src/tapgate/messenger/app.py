@@ -14,6 +14,13 @@ from typing import Final
 import structlog
 
 from tapgate.errors import ApiError
+from tapgate.http import messages as http
+from tapgate.http.asgi import AsgiApp
+from tapgate.http.client_addresses import ClientAddresses, get_address_key
+from tapgate.http.messages import ClientDisconnectedError, Response, encode_header
+from tapgate.http.overload import ConcurrencyLimit, OverloadError
+from tapgate.http.token_buckets import MICROSECONDS_PER_SECOND
+from tapgate.http.tracing import RequestIdSource
 from tapgate.messenger.openapi import build_document
 from tapgate.messenger.routes import ROUTES
 from tapgate.messenger.routes.access import PUBLIC
@@ -25,13 +32,7 @@ from tapgate.messenger.routes.route import (
     render_http_error,
 )
 from tapgate.messenger.services import Services
-from tapgate.service import http, logs
-from tapgate.service.asgi import AsgiApp
-from tapgate.service.client_addresses import ClientAddresses, get_address_key
-from tapgate.service.http import ClientDisconnectedError, Response, encode_header
-from tapgate.service.overload import ConcurrencyLimit, OverloadError
-from tapgate.service.token_buckets import MICROSECONDS_PER_SECOND
-from tapgate.service.tracing import RequestIdSource
+from tapgate.runtime import logs
 
 _log = structlog.get_logger()
 

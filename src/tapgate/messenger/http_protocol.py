@@ -1,9 +1,9 @@
 """HTTP protocol that renders its errors in the messenger's format."""
 
 from tapgate.errors import ApiError
+from tapgate.http import protocol as http_protocol
+from tapgate.http.messages import Response
 from tapgate.messenger.routes.route import HttpError, render_http_error
-from tapgate.service import http_protocol
-from tapgate.service.http import Response
 
 
 class MessengerHttpProtocol(http_protocol.HttpProtocol):

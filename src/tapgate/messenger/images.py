@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from tapgate.images import EncodedImage, ImageError, decode_data_uri, reencode
 from tapgate.messenger.model.incoming import ImageFile
-from tapgate.service.thread_pool import BoundedThreadPool
+from tapgate.runtime.thread_pool import BoundedThreadPool
 
 MAX_IMAGE_BYTES: Final = 5 * 1024 * 1024
 

@@ -36,8 +36,8 @@ from tapgate.messenger.model.incoming import (
     UnsupportedContent,
 )
 from tapgate.messenger.services import Services
-from tapgate.service import logs
-from tapgate.service.background import run_periodically
+from tapgate.runtime import logs
+from tapgate.runtime.background import run_periodically
 
 SWEEP_INTERVAL_SECONDS = 1.0
 

@@ -8,15 +8,15 @@ from typing import Any, Final, get_args
 import msgspec
 
 from tapgate import VERSION
-from tapgate.messenger.routes.access import SECURITY_SCHEMES
-from tapgate.messenger.routes.route import JSON_MEDIA_TYPE, ErrorBody, Route
-from tapgate.service.json_schema import (
+from tapgate.http.json_schema import (
     build_components,
     get_component_name,
     require_unique_names,
     tidy_request,
     tidy_response,
 )
+from tapgate.messenger.routes.access import SECURITY_SCHEMES
+from tapgate.messenger.routes.route import JSON_MEDIA_TYPE, ErrorBody, Route
 
 _TEXT_MEDIA_TYPE: Final = "text/plain"
 _INTRODUCTION: Final = """\

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Final, NamedTuple, NoReturn
 
 from tapgate.clock import Clock
-from tapgate.service.background import run_periodically
+from tapgate.runtime.background import run_periodically
 from tapgate.store.database import Database
 
 BATCH_SIZE: Final = 1_000

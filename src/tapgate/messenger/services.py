@@ -7,6 +7,7 @@ from typing import Protocol
 import asyncpg
 
 from tapgate.clock import Clock
+from tapgate.http.throttle import Throttle
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.flows.cipher import FlowKey
 from tapgate.messenger.model.common import Language
@@ -19,7 +20,6 @@ from tapgate.messenger.model.events import (
 from tapgate.messenger.model.gateway_requests import GatewayRequest
 from tapgate.messenger.model.replies import OutgoingMessage
 from tapgate.messenger.outbox import operations as outbox
-from tapgate.service.throttle import Throttle
 from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.vault import Vault

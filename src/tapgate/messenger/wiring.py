@@ -9,6 +9,7 @@ import httpx2
 from tapgate import ids
 from tapgate.client import AsyncTapgateClient, RetryPolicy, ServiceSecret
 from tapgate.clock import Clock, system_clock
+from tapgate.http.throttle import Throttle
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.flows.cipher import FlowKey
 from tapgate.messenger.gateway_adapter import GatewayAdapter
@@ -18,8 +19,7 @@ from tapgate.messenger.outbox.status_reporter import StatusReporter
 from tapgate.messenger.retention import Retention
 from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.language_model import IntentService
-from tapgate.service.background import run_background_tasks
-from tapgate.service.throttle import Throttle
+from tapgate.runtime.background import run_background_tasks
 from tapgate.settings import Settings, SettingsError
 from tapgate.store.database import Database
 from tapgate.vault import Vault

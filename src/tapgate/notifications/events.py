@@ -3,11 +3,11 @@
 An event is written in the database transaction of the change that it reports, and delivered later.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from tapgate.edge.services import Services
+from tapgate.store.transaction import Transaction
 
 
 class EventType(msgspec.Struct, frozen=True):
@@ -66,7 +66,7 @@ def get_resource_type(event_type: str) -> str:
     return event_type.partition(".")[0]
 
 
-async def publish(tx: Any, services: Services, event_type: str, record: msgspec.Struct) -> None:
+async def publish(tx: Transaction, event_type: str, record: msgspec.Struct) -> None:
     """Write an event, with this record as data, and a delivery for each subscribed endpoint.
 
     `tx` is the database transaction of the change. Nothing is written if no active or paused
@@ -74,4 +74,4 @@ async def publish(tx: Any, services: Services, event_type: str, record: msgspec.
     """
     assert event_type in WEBHOOK_EVENT_TYPES
     data = msgspec.to_builtins(record)
-    await tx.execute(_PUBLISH_SQL, services.new_id(), event_type, data, services.clock())
+    await tx.execute(_PUBLISH_SQL, tx.new_id(), event_type, data, tx.now())

@@ -7,9 +7,9 @@ import asyncpg
 import msgspec
 
 from tapgate import ids
-from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.fields import Choice, IdRule, ListLength, TextRule
-from tapgate.edge.request_context import RequestContext
+from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.request_context import RequestContext
+from tapgate.schemas.fields import Choice, IdRule, ListLength, TextRule
 from tapgate.store.database import Database
 
 endpoints = Endpoints("Messages")
@@ -50,7 +50,7 @@ async def report_message_statuses(
     only by a later one in the order `sent`, `failed`, `delivered`, `read`. Unknown messages are
     skipped. `updated` is the number of messages whose status changed.
     """
-    async with request.services.database.transaction() as tx:
+    async with request.services.transaction() as tx:
         changed = await _store_reports(tx, request, body.data)
     for status in changed:
         request.services.count_message_status(status)

@@ -14,16 +14,16 @@ from functools import partial
 from typing import NoReturn
 from urllib.parse import urlsplit
 
-import asyncpg
 import httpx2
 import msgspec
 import structlog
 
 from tapgate import ids, signing
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
 from tapgate.notifications import work_queue
-from tapgate.service.background import run_periodically
+from tapgate.runtime.background import run_periodically
 from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
 from tapgate.vault import Vault, VaultError
 
 #: Name under which the gateway signs requests to other services.
@@ -74,8 +74,8 @@ class _ClaimedMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def enqueue_message(
-    tx: asyncpg.Connection,
-    services: Services,
+    tx: Transaction,
+    vault: Vault,
     *,
     to: str,
     template: str,
@@ -87,16 +87,14 @@ async def enqueue_message(
     message = Message(
         to=to, template=template, parameters=parameters, language=language, expires_at=expires_at
     )
-    await enqueue_messages(tx, services, [message])
+    await enqueue_messages(tx, vault, [message])
 
 
-async def enqueue_messages(
-    tx: asyncpg.Connection, services: Services, messages: Sequence[Message]
-) -> None:
+async def enqueue_messages(tx: Transaction, vault: Vault, messages: Sequence[Message]) -> None:
     """Enqueue several messages in one statement."""
     if not messages:
         return
-    messages_with_ids = [(services.new_id(), message) for message in messages]
+    messages_with_ids = [(tx.new_id(), message) for message in messages]
     await tx.execute(
         """INSERT INTO messages (id, recipient, template, language, parameters, expires_at,
                                  next_attempt_at, created_at)
@@ -107,9 +105,9 @@ async def enqueue_messages(
         [message.to for message in messages],
         [message.template for message in messages],
         [message.language for message in messages],
-        [_seal_parameters(services.vault, *pair) for pair in messages_with_ids],
+        [_seal_parameters(vault, *pair) for pair in messages_with_ids],
         [message.expires_at for message in messages],
-        services.clock(),
+        tx.now(),
     )
 
 

@@ -10,11 +10,11 @@ from datetime import timedelta
 from typing import Any, Final, NoReturn
 
 from tapgate import ids, money
-from tapgate.credentials.disclosure import find_hidden_accounts
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
+from tapgate.auth.disclosure import find_hidden_accounts
 from tapgate.ledger.receipts import MONEY_RECEIVED, PAYMENT_MADE
 from tapgate.notifications.messages import Message, enqueue_messages
-from tapgate.service.background import run_periodically
+from tapgate.runtime.background import run_periodically
 from tapgate.settings import ALL_RECEIPTS, NO_RECEIPTS, RECEIVED_RECEIPTS
 
 POLL_INTERVAL_SECONDS: Final = 0.5
@@ -73,13 +73,13 @@ class ReceiptWorker:
 
     async def _enqueue_batch(self) -> bool:
         """Enqueue one batch of receipts; return whether more may be due."""
-        async with self._services.database.transaction() as tx:
+        async with self._services.transaction() as tx:
             rows = await tx.fetch(_DEQUEUE_SQL, BATCH_SIZE)
             hidden = await find_hidden_accounts(
                 tx, None, self._services.clock(), {row["other_account"] for row in rows}
             )
             await enqueue_messages(
-                tx, self._services, [_build_message(row, hidden) for row in rows]
+                tx, self._services.vault, [_build_message(row, hidden) for row in rows]
             )
         return len(rows) == BATCH_SIZE
 

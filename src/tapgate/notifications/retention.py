@@ -3,9 +3,9 @@
 from datetime import datetime, timedelta
 from typing import Any, Final, NoReturn
 
+from tapgate.api.services import Services
 from tapgate.clock import Clock
-from tapgate.edge.services import Services
-from tapgate.service.background import run_periodically
+from tapgate.runtime.background import run_periodically
 from tapgate.store.database import Database
 
 RETENTION_PERIOD: Final = timedelta(days=30)

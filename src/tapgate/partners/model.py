@@ -7,10 +7,10 @@ from typing import Annotated, Final, Literal, get_args
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.edge.fields import AmountOrZero, Choice, PersonName, SearchText
-from tapgate.edge.pagination import PageQuery
-from tapgate.edge.transitions import Transition
+from tapgate.api.transitions import Transition
 from tapgate.errors import ApiError, Code
+from tapgate.schemas.fields import AmountOrZero, Choice, PersonName, SearchText
+from tapgate.schemas.pagination import PageQuery
 
 PartnerStatus = Literal["active", "suspended"]
 PublicStatus = Annotated[str, Choice(*get_args(PartnerStatus), name="PartnerStatus")]

@@ -4,11 +4,11 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from tapgate import ids, money
+from tapgate.api.request_context import RequestContext
+from tapgate.api.transitions import Transition
 from tapgate.audit.changes import diff_records
 from tapgate.audit.trail import AuditTrail
-from tapgate.credentials.hmac_keys import NewHmacKey
-from tapgate.edge.request_context import RequestContext
-from tapgate.edge.transitions import Transition
+from tapgate.auth.hmac_keys import NewHmacKey
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.partners import model, queries
@@ -35,7 +35,7 @@ async def create(request: RequestContext, new: NewPartner) -> CreatedPartner:
         overdraft=money.parse(new.overdraft_limit or "0", currency, allow_zero=True),
     )
     webhook_secret = services.authenticator.webhook_secrets.create(partner.id)
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         await open_account(
             tx,
             id=partner.account_id,
@@ -51,7 +51,7 @@ async def create(request: RequestContext, new: NewPartner) -> CreatedPartner:
         record = model.to_record(partner)
         await _trail.record(
             tx,
-            request,
+            request.actor,
             record.id,
             "created",
             changes={
@@ -86,12 +86,12 @@ async def rotate_webhook_secret(
     services = request.services
     new = services.authenticator.webhook_secrets.create(partner_id)
     previous_until = services.clock() + timedelta(seconds=grace_seconds) if grace_seconds else None
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         if not await queries.rotate_webhook_secret(tx, partner_id, new.sealed, previous_until):
             raise model.not_found()
         await _trail.record(
             tx,
-            request,
+            request.actor,
             ids.encode(ids.PARTNER, partner_id),
             "webhook_secret_rotated",
             changes={"grace_seconds": (None, grace_seconds)},
@@ -106,14 +106,14 @@ async def _change_status(
     reason: str | None,
 ) -> Partner:
     services = request.services
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         before = await queries.lock(tx, partner_id)
         after = model.apply_transition(before, transition)
         await queries.save_state(tx, after, reason, services.clock())
         record = model.to_record(after)
         await _trail.record(
             tx,
-            request,
+            request.actor,
             record.id,
             transition.event,
             reason=reason,

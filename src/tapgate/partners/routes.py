@@ -3,11 +3,8 @@
 import msgspec
 
 from tapgate import ids
-from tapgate.edge.endpoint import Access, Endpoints, Reply
-from tapgate.edge.fields import Amount
-from tapgate.edge.pagination import Page, paginate
-from tapgate.edge.request_context import RequestContext
-from tapgate.edge.shared_structs import OptionalReason, Rotation
+from tapgate.api.endpoint import Access, Endpoints, Reply
+from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
@@ -19,6 +16,9 @@ from tapgate.partners.model import (
     decode_partner_id,
     to_record,
 )
+from tapgate.schemas.common import OptionalReason, Rotation
+from tapgate.schemas.fields import Amount
+from tapgate.schemas.pagination import Page, paginate
 from tapgate.transactions.submit import (
     MoneyRequest,
     Receipt,

@@ -6,9 +6,9 @@ import asyncpg
 import msgspec
 
 from tapgate import money
+from tapgate.api.request_context import RequestContext
 from tapgate.cards import queries as cards
 from tapgate.cards.model import Card, PublicStatus, PublicType
-from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 from tapgate.ledger.pins import check_pin
 from tapgate.names import mask_name
@@ -54,7 +54,7 @@ async def verify_with_pin(request: RequestContext, serial: str, pin: str) -> Ver
     _touch_terminal(request)
     services = request.services
     verdict = None
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         card = await cards.lock(tx, serial)
         wallet = await _get_wallet(tx, card)
         if card.pin_holder_id is not None:

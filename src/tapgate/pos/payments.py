@@ -3,13 +3,13 @@
 from typing import Any
 
 from tapgate import ids, money
+from tapgate.api.endpoint import Reply
+from tapgate.api.request_context import RequestContext
 from tapgate.audit.trail import AuditTrail
-from tapgate.edge.endpoint import Reply
-from tapgate.edge.fields import Amount, CardSerial, FreeText, Metadata, Pin, Text
-from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, TransactionResult
+from tapgate.schemas.fields import Amount, CardSerial, FreeText, Metadata, Pin, Text
 from tapgate.transactions.model import calculate_approval_code
 from tapgate.transactions.submit import (
     MoneyRequest,
@@ -194,7 +194,7 @@ async def _record_refund(
     currency = request.services.settings.currency
     await _trail.record(
         tx,
-        request,
+        request.actor,
         ids.encode(ids.TRANSACTION, result.original_id),
         "refunded",
         reason=reason,

@@ -2,10 +2,9 @@
 
 import msgspec
 
-from tapgate.edge.endpoint import Access, Endpoints, Reply
-from tapgate.edge.fields import CardSerial, Pin, Text
-from tapgate.edge.idempotency import require_idempotency_key
-from tapgate.edge.request_context import RequestContext
+from tapgate.api.endpoint import Access, Endpoints, Reply
+from tapgate.api.idempotency import require_idempotency_key
+from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.pos import cards, payments
 from tapgate.pos.cards import LookupCardResponse, VerifyCardResponse
@@ -16,6 +15,7 @@ from tapgate.pos.payments import (
     RefundReceipt,
     RefundRequest,
 )
+from tapgate.schemas.fields import CardSerial, Pin, Text
 
 pos_endpoints = Endpoints("POS")
 in_app_endpoints = Endpoints("In-app payments")

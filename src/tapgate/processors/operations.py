@@ -5,11 +5,11 @@ from typing import NamedTuple
 import msgspec
 
 from tapgate import ids
+from tapgate.api.request_context import RequestContext
+from tapgate.api.transitions import Transition
 from tapgate.audit.changes import diff_records
 from tapgate.audit.trail import AuditTrail
-from tapgate.credentials.hmac_keys import NewHmacKey
-from tapgate.edge.request_context import RequestContext
-from tapgate.edge.transitions import Transition
+from tapgate.auth.hmac_keys import NewHmacKey
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.notifications import events
@@ -37,7 +37,7 @@ async def create(request: RequestContext, new: NewProcessor) -> CreatedProcessor
         created_at=now,
         updated_at=now,
     )
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         await open_account(
             tx,
             id=processor.account_id,
@@ -51,7 +51,7 @@ async def create(request: RequestContext, new: NewProcessor) -> CreatedProcessor
         key = await services.authenticator.hmac_keys.create_for_processor(tx, processor.id)
         await _trail.record(
             tx,
-            request,
+            request.actor,
             ids.encode(ids.PROCESSOR, processor.id),
             "created",
             changes={
@@ -82,7 +82,7 @@ async def _change_status(
     reason: str | None,
 ) -> Processor:
     services = request.services
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         before = await queries.lock(tx, processor_id)
         after = msgspec.structs.replace(
             model.apply_transition(before, transition, reason), updated_at=services.clock()
@@ -91,14 +91,14 @@ async def _change_status(
         record = model.to_record(after)
         await _trail.record(
             tx,
-            request,
+            request.actor,
             record.id,
             transition.event,
             reason=reason,
             changes=diff_records(model.to_record(before), record),
         )
         if transition is model.SUSPEND:
-            await events.publish(tx, services, "processor.suspended", record)
+            await events.publish(tx, "processor.suspended", record)
         ticket = await services.authenticator.hmac_keys.publish_owner_change(tx)
     await services.signals.wait_for_acks(ticket)
     return after

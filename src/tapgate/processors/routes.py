@@ -3,11 +3,8 @@
 import msgspec
 
 from tapgate import ids
-from tapgate.edge.endpoint import Access, Endpoints, Reply
-from tapgate.edge.fields import Amount, FreeText, Text
-from tapgate.edge.pagination import Page, paginate
-from tapgate.edge.request_context import RequestContext
-from tapgate.edge.shared_structs import OptionalReason, Reason
+from tapgate.api.endpoint import Access, Endpoints, Reply
+from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
@@ -19,6 +16,9 @@ from tapgate.processors.model import (
     decode_processor_id,
     to_record,
 )
+from tapgate.schemas.common import OptionalReason, Reason
+from tapgate.schemas.fields import Amount, FreeText, Text
+from tapgate.schemas.pagination import Page, paginate
 from tapgate.transactions.customers import require_customer_access
 from tapgate.transactions.submit import (
     MoneyRequest,

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import msgspec
 
+from tapgate.api.endpoint import Reply
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 from tapgate.demo.examples import load_example_phone
-from tapgate.edge.endpoint import Reply
 from tapgate.errors import ApiError, Code
 from tapgate.simulators import phone_templates
 from tapgate.simulators.phone_messenger import MessengerClient, MessengerError

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from tapgate import money
+from tapgate.api.endpoint import Reply
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
 from tapgate.demo import examples
-from tapgate.edge.endpoint import Reply
 from tapgate.settings import DEVELOPMENT
 from tapgate.simulators.search import search_records
 

@@ -47,6 +47,17 @@ _CONNECTION_ERRORS = (
 _JSONB_VERSION = b"\x01"
 
 
+class RaiseAfterCommit(Exception):  # noqa: N818 - an instruction rather than an error
+    """Commits the database transaction in which it is raised, and then raises `error`.
+
+    For errors whose cause must be stored, such as a wrong PIN.
+    """
+
+    def __init__(self, error: ApiError) -> None:
+        super().__init__(error)
+        self.error = error
+
+
 class Database:
     """Pooled access to PostgreSQL that recovers automatically after an outage."""
 
@@ -113,6 +124,7 @@ class Database:
     async def transaction(self) -> AsyncIterator[asyncpg.Connection]:
         """Open a database transaction that commits on exit and rolls back on an exception.
 
+        `RaiseAfterCommit` commits it and raises the enclosed error.
         If the connection is lost during the commit, raise 503: the outcome is unknown.
         """
         async with self.connection() as tx:
@@ -120,6 +132,9 @@ class Database:
             await transaction.start()
             try:
                 yield tx
+            except RaiseAfterCommit as request:
+                await transaction.commit()
+                raise request.error from None
             except Exception as error:
                 if not _is_connection_loss(error, tx):
                     await transaction.rollback()

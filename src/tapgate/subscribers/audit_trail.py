@@ -3,8 +3,8 @@
 import asyncpg
 
 from tapgate import ids
+from tapgate.api.request_context import RequestContext
 from tapgate.audit.trail import AuditTrail, Changes, Result
-from tapgate.edge.request_context import RequestContext
 
 _trail = AuditTrail("subscriber")
 
@@ -21,7 +21,7 @@ async def record_audit_entry(
 ) -> None:
     await _trail.record(
         tx,
-        request,
+        request.actor,
         ids.encode(ids.SUBSCRIBER, subscriber_id),
         action,
         result=result,

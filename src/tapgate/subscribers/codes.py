@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
-from tapgate.credentials import one_time_codes
-from tapgate.credentials.one_time_codes import CodeRequest
-from tapgate.edge.request_context import RequestContext
+from tapgate.api.request_context import RequestContext
+from tapgate.auth import one_time_codes
+from tapgate.auth.one_time_codes import CodeRequest
 from tapgate.errors import ApiError, Code
 from tapgate.notifications.messages import enqueue_message
 from tapgate.subscribers.audit_trail import record_audit_entry
@@ -28,7 +28,7 @@ async def send(
     )
     await enqueue_message(
         tx,
-        request.services,
+        request.services.vault,
         to=subscriber.phone_number,
         template=ONE_TIME_CODE_TEMPLATE,
         parameters=[code],
@@ -48,12 +48,12 @@ async def redeem(
     services = request.services
     try:
         async with one_time_codes.redeem(
-            services.database, services.vault, code_request, code, services.clock()
+            services.transaction, services.vault, code_request, code, services.clock()
         ) as tx:
             yield tx
     except ApiError as error:
         if error.code == Code.INVALID_OTP:
-            async with services.database.transaction() as tx:
+            async with services.transaction() as tx:
                 await record_audit_entry(
                     tx,
                     request,

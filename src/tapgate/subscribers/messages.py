@@ -5,12 +5,12 @@ from typing import Annotated, Any
 import msgspec
 
 from tapgate import clock, ids
-from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.fields import Choice, TextRule
-from tapgate.edge.pagination import Page, PageQuery, paginate
-from tapgate.edge.request_context import RequestContext
+from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 from tapgate.notifications import message_statuses
+from tapgate.schemas.fields import Choice, TextRule
+from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.subscribers import queries
 from tapgate.subscribers.codes import ONE_TIME_CODE_TEMPLATE
 from tapgate.subscribers.model import Subscriber, decode_subscriber_id

@@ -7,7 +7,9 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.edge.fields import (
+from tapgate.api.transitions import Transition
+from tapgate.errors import ApiError, Code, invalid_field
+from tapgate.schemas.fields import (
     Choice,
     Date,
     Email,
@@ -19,9 +21,7 @@ from tapgate.edge.fields import (
     SearchText,
     Text,
 )
-from tapgate.edge.pagination import PageQuery
-from tapgate.edge.transitions import Transition
-from tapgate.errors import ApiError, Code, invalid_field
+from tapgate.schemas.pagination import PageQuery
 
 Category = Annotated[str, Choice("standard", "vip", "corporate", name="SubscriberCategory")]
 IdType = Annotated[str, Choice("NATIONAL_ID", "PASSPORT", "DRIVERS_LICENSE", name="IdType")]

@@ -5,10 +5,10 @@ from datetime import date
 import asyncpg
 import msgspec
 
+from tapgate.api.request_context import RequestContext
+from tapgate.api.transitions import Transition
 from tapgate.audit.changes import diff_records
 from tapgate.clock import get_platform_day
-from tapgate.edge.request_context import RequestContext
-from tapgate.edge.transitions import Transition
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.pins import set_pin
@@ -32,7 +32,7 @@ async def register(request: RequestContext, registration: Registration) -> Subsc
         now=services.clock(),
     )
     model.require_plausible_birth_date(subscriber, _get_today(request))
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         await open_account(
             tx,
             id=subscriber.account_id,
@@ -47,9 +47,7 @@ async def register(request: RequestContext, registration: Registration) -> Subsc
         await set_pin(tx, subscriber.id, services.pin_verifier.hash(registration.pin))
         changes = {"status": (None, subscriber.status.upper())}
         await record_audit_entry(tx, request, subscriber.id, "created", changes=changes)
-        await publish(
-            tx, services, "subscriber.created", model.to_record(subscriber, services.clock())
-        )
+        await publish(tx, "subscriber.created", model.to_record(subscriber, services.clock()))
     return subscriber
 
 
@@ -60,7 +58,7 @@ async def update(
 
     A KYC decision marks the documents uploaded so far as decided, even if no value changes.
     """
-    async with request.services.database.transaction() as tx:
+    async with request.services.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
         await require_editable(tx, request, before)
         after = model.apply_update(before, update)
@@ -78,13 +76,13 @@ async def block(request: RequestContext, subscriber_id: int, reason: str) -> Sub
     Blocking protects the subscriber, so it requires no one-time code, even if the subscriber is
     restricted.
     """
-    async with request.services.database.transaction() as tx:
+    async with request.services.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
         return await _change_status(tx, request, before, model.BLOCK, reason)
 
 
 async def unblock(request: RequestContext, subscriber_id: int, reason: str | None) -> Subscriber:
-    async with request.services.database.transaction() as tx:
+    async with request.services.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
         await require_editable(tx, request, before)
         return await _change_status(tx, request, before, model.UNBLOCK, reason)
@@ -92,7 +90,7 @@ async def unblock(request: RequestContext, subscriber_id: int, reason: str | Non
 
 async def close(request: RequestContext, subscriber_id: int, reason: str) -> Subscriber:
     """Close a subscriber permanently. The wallet must be empty, with no funds on hold."""
-    async with request.services.database.transaction() as tx:
+    async with request.services.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
         await require_editable(tx, request, before)
         return await _change_status(tx, request, before, model.CLOSE, reason)
@@ -131,7 +129,7 @@ async def save(
     changes = diff_records(model.to_record(before, now), record)
     await record_audit_entry(tx, request, after.id, action, reason=reason, changes=changes)
     for event in model.list_events(before, after):
-        await publish(tx, request.services, event, record)
+        await publish(tx, event, record)
     return after
 
 

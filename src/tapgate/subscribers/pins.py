@@ -2,10 +2,10 @@
 
 import asyncpg
 
+from tapgate.api.request_context import RequestContext
 from tapgate.audit.entry import MASK
-from tapgate.credentials.one_time_codes import CodeRequest
-from tapgate.credentials.pins import is_weak_pin
-from tapgate.edge.request_context import RequestContext
+from tapgate.auth.one_time_codes import CodeRequest
+from tapgate.auth.pins import is_weak_pin
 from tapgate.errors import ApiError, Code
 from tapgate.ledger.pin_lockout import PinVerdict
 from tapgate.ledger.pins import check_pin, set_pin
@@ -19,7 +19,7 @@ _MASKED_CHANGES = {"pin": (MASK, MASK)}
 
 
 async def verify_pin(request: RequestContext, subscriber_id: int, pin: str) -> None:
-    async with request.services.database.transaction() as tx:
+    async with request.services.transaction() as tx:
         subscriber = await _lock_subscriber(tx, request, subscriber_id)
         verdict = await check_subscriber_pin(tx, request, subscriber, pin, "pin_verified")
     _require_correct(verdict)
@@ -31,7 +31,7 @@ async def change_pin(
     # This endpoint returns 400 for a weak PIN, as for a malformed one, instead of 422.
     require_strong_pin(request, "new_pin", new_pin, error=Code.INVALID_REQUEST)
     is_same = new_pin == old_pin
-    async with request.services.database.transaction() as tx:
+    async with request.services.transaction() as tx:
         subscriber = await _lock_subscriber(tx, request, subscriber_id)
         verdict = await check_subscriber_pin(tx, request, subscriber, old_pin, "pin_changed")
         if verdict.code is None and not is_same:
@@ -45,7 +45,7 @@ async def change_pin(
 
 
 async def request_pin_reset(request: RequestContext, subscriber_id: int) -> None:
-    async with request.services.database.transaction() as tx:
+    async with request.services.transaction() as tx:
         # Do not lock the account: `reset_pin` locks the code before the account, and the opposite
         # order could deadlock.
         subscriber = await queries.get(tx, subscriber_id)

@@ -11,7 +11,7 @@ from datetime import datetime
 import asyncpg
 
 from tapgate import ids
-from tapgate.credentials.principals import Principal
+from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code, unavailable
 from tapgate.ledger.accounts import lock_account
 from tapgate.store.conditions import Conditions

@@ -2,8 +2,8 @@
 
 from datetime import datetime, timedelta
 
-from tapgate.credentials.one_time_codes import CodeRequest
-from tapgate.edge.request_context import RequestContext
+from tapgate.api.request_context import RequestContext
+from tapgate.auth.one_time_codes import CodeRequest
 from tapgate.subscribers import codes, queries
 from tapgate.subscribers.audit_trail import record_audit_entry
 
@@ -11,7 +11,7 @@ ACCESS_LIFETIME = timedelta(minutes=15)
 
 
 async def request_access(request: RequestContext, subscriber_id: int) -> None:
-    async with request.services.database.transaction() as tx:
+    async with request.services.transaction() as tx:
         subscriber = await queries.get(tx, subscriber_id)
         await codes.send(tx, request, subscriber, _build_code_request(request, subscriber_id))
         await record_audit_entry(tx, request, subscriber_id, "restricted_access_requested")

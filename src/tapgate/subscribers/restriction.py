@@ -9,14 +9,14 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 
-from tapgate.credentials.disclosure import (
+from tapgate.api.request_context import RequestContext
+from tapgate.auth.disclosure import (
     Reader,
     build_hidden_condition,
     find_hidden_accounts,
     is_hidden,
 )
-from tapgate.credentials.principals import Principal
-from tapgate.edge.request_context import RequestContext
+from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code
 from tapgate.store.conditions import Conditions
 from tapgate.subscribers.model import Subscriber, require_not_closed

@@ -3,12 +3,12 @@
 import msgspec
 
 from tapgate import clock
-from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.fields import NewPin, OneTimeCode, Pin
-from tapgate.edge.pagination import Page, paginate
-from tapgate.edge.request_context import RequestContext
-from tapgate.edge.shared_structs import OptionalReason, Reason, SuccessResponse
+from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
+from tapgate.schemas.common import OptionalReason, Reason, SuccessResponse
+from tapgate.schemas.fields import NewPin, OneTimeCode, Pin
+from tapgate.schemas.pagination import Page, paginate
 from tapgate.subscribers import limits, operations, pins, queries, restricted_access
 from tapgate.subscribers.limits import Limits
 from tapgate.subscribers.model import (

@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from tapgate import clock
-from tapgate.edge.request_context import RequestContext
+from tapgate.api.request_context import RequestContext
 from tapgate.store.database import Database
 from tapgate.subscribers.restriction import find_accounts_hidden_from
 from tapgate.transactions import queries

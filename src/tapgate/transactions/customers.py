@@ -3,12 +3,12 @@
 from typing import ClassVar
 
 from tapgate import ids
-from tapgate.edge.fields import CardSerial, Text
-from tapgate.edge.request_context import RequestContext
-from tapgate.edge.shared_structs import build_missing_field_error
+from tapgate.api.request_context import RequestContext
 from tapgate.errors import invalid_field
 from tapgate.ledger import commands
 from tapgate.ledger.commands import Party
+from tapgate.schemas.common import build_missing_field_error
+from tapgate.schemas.fields import CardSerial, Text
 from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate.transactions.submit import MoneyRequest, decode_id
 

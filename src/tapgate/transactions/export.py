@@ -6,9 +6,9 @@ from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
-from tapgate.edge import csv_files
-from tapgate.edge.fields import IntegerRange
-from tapgate.edge.pagination import Page
+from tapgate.api import csv_files
+from tapgate.schemas.fields import IntegerRange
+from tapgate.schemas.pagination import Page
 from tapgate.transactions.model import PartyRecord, TransactionFilters, TransactionRecord
 
 MAX_ROWS: Final = 50_000

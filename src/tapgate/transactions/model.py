@@ -7,12 +7,12 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.edge.fields import CardSerial, Choice, InvalidValueError, Rule, Text
-from tapgate.edge.pagination import PageQuery
-from tapgate.edge.periods import PeriodBound
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
 from tapgate.ledger.commands import decode_result
+from tapgate.schemas.fields import CardSerial, Choice, InvalidValueError, Rule, Text
+from tapgate.schemas.pagination import PageQuery
+from tapgate.schemas.periods import PeriodBound
 
 TRANSACTION_TYPES: Final = (
     chart.TRANSFER_P2P,

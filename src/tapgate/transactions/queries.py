@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 import asyncpg
 
 from tapgate import ids
-from tapgate.credentials.principals import Principal
-from tapgate.edge.periods import parse_period_end, parse_period_start
-from tapgate.edge.services import Services
+from tapgate.api.services import Services
+from tapgate.auth.principals import Principal
+from tapgate.schemas.periods import parse_period_end, parse_period_start
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
 from tapgate.subscribers.restriction import exclude_hidden_accounts

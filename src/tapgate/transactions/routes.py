@@ -1,12 +1,12 @@
 """Endpoints for transactions."""
 
 from tapgate import ids
+from tapgate.api import csv_files
+from tapgate.api.endpoint import Access, Endpoints, Reply
+from tapgate.api.request_context import RequestContext
 from tapgate.clock import get_platform_day
-from tapgate.edge import csv_files
-from tapgate.edge.endpoint import Access, Endpoints, Reply
-from tapgate.edge.pagination import Page, paginate
-from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
+from tapgate.schemas.pagination import Page, paginate
 from tapgate.subscribers.restriction import find_accounts_hidden_from, require_account_access
 from tapgate.transactions import queries
 from tapgate.transactions.chain import TransactionChain, get_chain

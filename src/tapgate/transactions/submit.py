@@ -7,21 +7,21 @@ from typing import Annotated, Final, TypeVar
 import msgspec
 
 from tapgate import ids, money
-from tapgate.credentials.disclosure import (
+from tapgate.api import idempotency
+from tapgate.api.endpoint import Reply
+from tapgate.api.request_context import RequestContext
+from tapgate.auth.disclosure import (
     Subject,
     find_hidden_accounts,
     find_hidden_subjects,
     has_full_disclosure,
     is_hidden,
 )
-from tapgate.credentials.principals import Principal
-from tapgate.edge import idempotency
-from tapgate.edge.endpoint import Reply
-from tapgate.edge.fields import Choice, Currency, IdempotencyKey
-from tapgate.edge.request_context import RequestContext
+from tapgate.auth.principals import Principal
 from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Command, Outcome, Party, ScopedIdempotencyKey, TransactionResult
+from tapgate.schemas.fields import Choice, Currency, IdempotencyKey
 
 _REPLAYED_HEADERS: Final = {"Idempotent-Replayed": "true"}
 

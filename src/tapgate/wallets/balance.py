@@ -3,8 +3,8 @@
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.request_context import RequestContext
+from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate.transactions.model import parse_user_id

@@ -5,11 +5,11 @@ from typing import Annotated, Final
 import msgspec
 
 from tapgate import money
-from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.fields import Amount, Choice, Currency, Text
-from tapgate.edge.request_context import RequestContext
+from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.ledger import chart
+from tapgate.schemas.fields import Amount, Choice, Currency, Text
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import decode_subscriber_id
 from tapgate.subscribers.restriction import require_subscriber_access

@@ -3,12 +3,12 @@
 import msgspec
 
 from tapgate import ids
-from tapgate.edge.endpoint import Access, Endpoints, Reply
-from tapgate.edge.fields import Amount, CardSerial, FreeText, Pin, Text
-from tapgate.edge.request_context import RequestContext
+from tapgate.api.endpoint import Access, Endpoints, Reply
+from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
+from tapgate.schemas.fields import Amount, CardSerial, FreeText, Pin, Text
 from tapgate.subscribers.restriction import require_account_access
 from tapgate.transactions.submit import (
     MoneyRequest,

@@ -22,7 +22,7 @@ from tapgate.errors import unavailable
 from tapgate.messenger.flows import data_endpoint, screens
 from tapgate.messenger.flows.flow_client import FlowClient
 from tapgate.messenger.model.events import FormSubmitted
-from tapgate.service import logs
+from tapgate.runtime import logs
 from tapgate.store.database import Database
 
 FORM_EXPIRED = (427, {"error_msg": screens.get_error_text("en", "expired")})

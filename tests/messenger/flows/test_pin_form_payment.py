@@ -12,6 +12,7 @@ from messenger.conversation.builders import PHONE, PIN, WRONG_PIN, FakeGateway
 from messenger.fake_clock import FakeClock
 from messenger.flows.builders import FLOW_KEY, PUBLIC_PEM, build_success, dump_tables, split_words
 from tapgate import ids
+from tapgate.http.throttle import Throttle
 from tapgate.messenger import conversation_store, runner
 from tapgate.messenger.conversation.keywords import match_command
 from tapgate.messenger.flows import data_endpoint, screens
@@ -28,8 +29,7 @@ from tapgate.messenger.model.gateway_requests import GatewayRequest
 from tapgate.messenger.model.replies import OptionList, OutgoingMessage, PinForm, TextReply
 from tapgate.messenger.outbox.sealing import open_message
 from tapgate.messenger.services import Services
-from tapgate.service import logs
-from tapgate.service.throttle import Throttle
+from tapgate.runtime import logs
 from tapgate.settings import load_settings
 from tapgate.store.database import Database
 from tapgate.vault import Vault

@@ -11,6 +11,7 @@ from harness import ServiceAuth
 from production_settings import PRODUCTION_ENVIRON  # noqa: F401 - used by the tests of routes
 from tapgate import ids, signing
 from tapgate.clock import system_clock
+from tapgate.http.throttle import Throttle
 from tapgate.messenger.app import App
 from tapgate.messenger.model.common import Language
 from tapgate.messenger.model.events import (
@@ -21,7 +22,6 @@ from tapgate.messenger.model.events import (
 )
 from tapgate.messenger.model.gateway_requests import GatewayRequest
 from tapgate.messenger.services import Services
-from tapgate.service.throttle import Throttle
 from tapgate.settings import load_settings
 from tapgate.store.database import Database
 from tapgate.vault import Vault

@@ -23,12 +23,13 @@ from messenger.routes.builders import (
     build_error,
     run_messenger_app,
 )
+from tapgate.http import overload
+from tapgate.http.asgi import Response
 from tapgate.messenger.app import App
 from tapgate.messenger.routes import ROUTES
 from tapgate.messenger.routes.access import PUBLIC
 from tapgate.messenger.routes.route import Request, Route
-from tapgate.service import logs, overload
-from tapgate.service.asgi import Response
+from tapgate.runtime import logs
 
 
 class LogCapture:

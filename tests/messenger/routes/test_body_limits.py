@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from edge import cost_meter
+from api import cost_meter
 from messenger.routes.builders import (
     BRIDGE_PATH,
     FLOWS_PATH,

@@ -7,8 +7,9 @@ import msgspec
 
 from tapgate import clock, ids
 from tapgate.admin.model import SCOPES
-from tapgate.credentials.api_keys import ApiKey
-from tapgate.edge.fields import (
+from tapgate.auth.api_keys import ApiKey
+from tapgate.errors import ApiError, Code
+from tapgate.schemas.fields import (
     Choice,
     IntegerRange,
     InvalidValueError,
@@ -18,7 +19,6 @@ from tapgate.edge.fields import (
     Timestamp,
     TimestampRule,
 )
-from tapgate.errors import ApiError, Code
 
 _MAX_RATE_LIMIT: Final = 1_000_000
 _MAX_NETWORKS: Final = 100

@@ -10,22 +10,22 @@ import msgspec
 from tapgate import clock, ids
 from tapgate.admin.api_keys import model
 from tapgate.admin.api_keys.model import ApiKeyChanges, NewApiKey
+from tapgate.api.services import Services
 from tapgate.audit import trail
 from tapgate.audit.changes import diff_records
-from tapgate.credentials.api_keys import ApiKey
-from tapgate.edge.origin import Origin
-from tapgate.edge.services import Services
+from tapgate.auth.actors import Actor
+from tapgate.auth.api_keys import ApiKey
 from tapgate.errors import invalid_field
-from tapgate.service.client_addresses import Network
+from tapgate.http.client_addresses import Network
 
 _AUDITED_FIELDS = ("name", "scopes", "rate_limit", "burst", "allowed_ips", "expires_at")
 
 
 async def create(
-    services: Services, origin: Origin, new: NewApiKey, *, created_by: int
+    services: Services, actor: Actor, new: NewApiKey, *, created_by: int
 ) -> tuple[ApiKey, str]:
     """Create a key and return its record and the key itself, which is not stored."""
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         key, secret = await services.authenticator.api_keys.create(
             tx,
             name=new.name,
@@ -42,35 +42,35 @@ async def create(
             for field in _AUDITED_FIELDS
             if (value := getattr(record, field)) is not None
         }
-        await _record_audit_entry(tx, services, origin, "created", key.id, changes)
+        await _record_audit_entry(tx, services, actor, "created", key.id, changes)
     return key, secret
 
 
-async def update(services: Services, origin: Origin, key_id: int, changes: ApiKeyChanges) -> ApiKey:
+async def update(services: Services, actor: Actor, key_id: int, changes: ApiKeyChanges) -> ApiKey:
     """Update the given settings.
 
     Waits up to one second for every process to apply the change.
     """
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         before = await _lock_key(tx, services, key_id)
         after = msgspec.structs.replace(before, **_get_changed_settings(services, before, changes))
         difference = diff_records(model.to_record(before), model.to_record(after))
         if not difference:
             return before
         ticket = await services.authenticator.api_keys.save(tx, after)
-        await _record_audit_entry(tx, services, origin, "updated", key_id, difference)
+        await _record_audit_entry(tx, services, actor, "updated", key_id, difference)
     await services.signals.wait_for_acks(ticket)
     return after
 
 
 async def rotate(
-    services: Services, origin: Origin, key_id: int, grace_seconds: int
+    services: Services, actor: Actor, key_id: int, grace_seconds: int
 ) -> tuple[ApiKey, str]:
     """Replace the secret, and return the updated record and the new secret.
 
     Waits up to one second for every process to apply the change.
     """
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         before = await _lock_key(tx, services, key_id)
         after, secret, ticket = await services.authenticator.api_keys.rotate(
             tx, before, grace_seconds=grace_seconds
@@ -79,18 +79,18 @@ async def rotate(
             "prefix": (before.prefix, after.prefix),
             "grace_seconds": (None, grace_seconds),
         }
-        await _record_audit_entry(tx, services, origin, "rotated", key_id, changes)
+        await _record_audit_entry(tx, services, actor, "rotated", key_id, changes)
     await services.signals.wait_for_acks(ticket)
     return after, secret
 
 
-async def delete(services: Services, origin: Origin, key_id: int) -> None:
+async def delete(services: Services, actor: Actor, key_id: int) -> None:
     """Delete a key. Waits up to one second for every process to apply the change."""
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         ticket = await services.authenticator.api_keys.delete(tx, key_id)
         if ticket is None:
             raise model.not_found()
-        await _record_audit_entry(tx, services, origin, "deleted", key_id)
+        await _record_audit_entry(tx, services, actor, "deleted", key_id)
     await services.signals.wait_for_acks(ticket)
 
 
@@ -143,15 +143,14 @@ async def _lock_key(tx: asyncpg.Connection, services: Services, key_id: int) -> 
 async def _record_audit_entry(
     tx: asyncpg.Connection,
     services: Services,
-    origin: Origin,
+    actor: Actor,
     action: str,
     key_id: int,
     changes: trail.Changes | None = None,
 ) -> None:
     await trail.record(
         tx,
-        services,
-        origin,
+        actor,
         event=f"api_key.{action}",
         resource_type="api_key",
         resource_id=ids.encode(ids.KEY, key_id),

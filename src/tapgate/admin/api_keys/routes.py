@@ -2,11 +2,11 @@
 
 from tapgate.admin.api_keys import model, operations
 from tapgate.admin.api_keys.model import ApiKeyChanges, ApiKeyRecord, ApiKeyWithSecret, NewApiKey
-from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.pagination import Page, PageQuery, paginate
-from tapgate.edge.request_context import RequestContext
-from tapgate.edge.shared_structs import Rotation
+from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
+from tapgate.schemas.common import Rotation
+from tapgate.schemas.pagination import Page, PageQuery, paginate
 
 endpoints = Endpoints("Admin")
 
@@ -29,7 +29,7 @@ async def create_api_key(request: RequestContext, body: NewApiKey) -> ApiKeyWith
     admin_id = request.principal.admin_id
     assert admin_id is not None, "only admins can access this endpoint"
     key, secret = await operations.create(
-        request.services, request.origin, body, created_by=admin_id
+        request.services, request.actor, body, created_by=admin_id
     )
     return model.to_record_with_secret(key, secret)
 
@@ -64,7 +64,7 @@ async def update_api_key(request: RequestContext, id: str, body: ApiKeyChanges) 
     to its default, and an empty list removes the `allowed_ips` restriction. The change takes effect
     in every process, normally before the response is sent.
     """
-    key = await operations.update(request.services, request.origin, model.decode_id(id), body)
+    key = await operations.update(request.services, request.actor, model.decode_id(id), body)
     return model.to_record(key)
 
 
@@ -77,7 +77,7 @@ async def rotate_api_key(request: RequestContext, id: str, body: Rotation) -> Ap
     not beyond `expires_at`. Another rotation invalidates the old key immediately.
     """
     key, secret = await operations.rotate(
-        request.services, request.origin, model.decode_id(id), body.grace_seconds or 0
+        request.services, request.actor, model.decode_id(id), body.grace_seconds or 0
     )
     return model.to_record_with_secret(key, secret)
 
@@ -88,4 +88,4 @@ async def delete_api_key(request: RequestContext, id: str) -> None:
 
     Every process rejects the key, normally before the response is sent.
     """
-    await operations.delete(request.services, request.origin, model.decode_id(id))
+    await operations.delete(request.services, request.actor, model.decode_id(id))

@@ -9,10 +9,10 @@ import msgspec
 
 from tapgate import money
 from tapgate.agents.model import CommissionTier
-from tapgate.edge.fields import AmountOrZero, Choice, ListLength
-from tapgate.edge.percentages import Rate, format_rate, parse_rate
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
+from tapgate.schemas.fields import AmountOrZero, Choice, ListLength
+from tapgate.schemas.percentages import Rate, format_rate, parse_rate
 
 _MAX_RULES: Final = 6  # two types, three tiers
 

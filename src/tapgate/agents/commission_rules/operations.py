@@ -4,8 +4,8 @@ import msgspec
 
 from tapgate.agents.commission_rules import model, queries
 from tapgate.agents.commission_rules.model import CommissionRules
+from tapgate.api.request_context import RequestContext
 from tapgate.audit.trail import record
-from tapgate.edge.request_context import RequestContext
 from tapgate.ledger import rules
 
 
@@ -14,7 +14,7 @@ async def replace(request: RequestContext, new_rules: CommissionRules) -> Commis
     services = request.services
     currency = services.settings.currency
     stored = model.from_request(new_rules, currency)
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         await queries.lock(tx)
         before = model.to_record(await queries.list_rules(tx), currency)
         await queries.replace_all(tx, stored)
@@ -23,8 +23,7 @@ async def replace(request: RequestContext, new_rules: CommissionRules) -> Commis
             return before
         await record(
             tx,
-            services,
-            request.origin,
+            request.actor,
             event="commission_rules.replaced",
             resource_type="commission_rules",
             resource_id="commission_rules",

@@ -2,8 +2,8 @@
 
 from tapgate.agents.commission_rules import operations, queries
 from tapgate.agents.commission_rules.model import CommissionRules, to_record
-from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.request_context import RequestContext
+from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.request_context import RequestContext
 
 endpoints = Endpoints("Commission rules")
 

@@ -9,13 +9,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
+from tapgate.api.endpoint import Endpoint
+from tapgate.api.openapi import render_openapi_document
+from tapgate.api.system import SystemSource, build_system_endpoints
 from tapgate.cli.manual import access
 from tapgate.cli.manual.markdown import AnchorRegistry, format_code, format_link, format_table
 from tapgate.cli.manual.operations import Operation, render_response_fields
 from tapgate.cli.manual.schemas import Schemas, link_to_anchor
-from tapgate.edge.endpoint import Endpoint
-from tapgate.edge.openapi import render_openapi_document
-from tapgate.edge.system import SystemSource, build_system_endpoints
 from tapgate.gateway import ENDPOINT_GROUPS, WEBHOOK_EVENTS
 from tapgate.messenger.routes import ROUTES
 

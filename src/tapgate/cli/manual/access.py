@@ -6,9 +6,9 @@ The page is generated from the endpoint declarations of both services.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from tapgate.api.endpoint import ROLES_BY_LETTER, Access, Endpoint
 from tapgate.cli.manual.markdown import format_code, format_link, format_table
 from tapgate.cli.manual.object_access import OBJECT_ACCESS, ObjectAccess
-from tapgate.edge.endpoint import ROLES_BY_LETTER, Access, Endpoint
 from tapgate.errors import Code
 from tapgate.messenger.routes.route import Route
 

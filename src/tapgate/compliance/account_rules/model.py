@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import msgspec
 
 from tapgate import money
-from tapgate.edge.fields import Amount, AmountOrZero, ListLength, Text
 from tapgate.errors import ApiError, Code
 from tapgate.ledger.rules import AccountRule
+from tapgate.schemas.fields import Amount, AmountOrZero, ListLength, Text
 
 _AMOUNT_FIELDS = ("max_balance", "max_transaction", "daily_limit", "monthly_limit", "no_pin_limit")
 _LEVELS = {"1": 1, "2": 2, "3": 3}

@@ -1,9 +1,9 @@
 """Operations on account rules: update."""
 
+from tapgate.api.request_context import RequestContext
 from tapgate.audit.changes import diff_records
 from tapgate.audit.trail import record
 from tapgate.compliance.account_rules import model, queries
-from tapgate.edge.request_context import RequestContext
 from tapgate.ledger import rules
 from tapgate.ledger.rules import AccountRule
 
@@ -14,7 +14,7 @@ async def update(
     """Update a rule and wait up to one second for every process to apply the change."""
     services = request.services
     currency = services.settings.currency
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         before = await queries.lock(tx, kyc_level)
         after = model.apply_update(before, update, currency)
         if after == before:
@@ -22,8 +22,7 @@ async def update(
         await queries.save(tx, after)
         await record(
             tx,
-            services,
-            request.origin,
+            request.actor,
             event="account_rule.updated",
             resource_type="account_rule",
             resource_id=str(kyc_level),

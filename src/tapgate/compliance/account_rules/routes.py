@@ -1,5 +1,7 @@
 """Account rule endpoints."""
 
+from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.request_context import RequestContext
 from tapgate.compliance.account_rules import operations, queries
 from tapgate.compliance.account_rules.model import (
     AccountRuleRecord,
@@ -7,8 +9,6 @@ from tapgate.compliance.account_rules.model import (
     parse_level,
     to_record,
 )
-from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 
 endpoints = Endpoints("Account rules")

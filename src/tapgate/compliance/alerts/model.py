@@ -7,10 +7,10 @@ import msgspec
 
 from tapgate import clock, ids
 from tapgate.compliance.severity import Severity
-from tapgate.edge.fields import Choice, FreeText, IdRule, Metadata, Text
-from tapgate.edge.pagination import PageQuery
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger.alerts import remove_personal_details
+from tapgate.schemas.fields import Choice, FreeText, IdRule, Metadata, Text
+from tapgate.schemas.pagination import PageQuery
 
 AlertStatus = Annotated[
     str, Choice("open", "investigating", "resolved", "false_positive", name="AlertStatus")

@@ -3,11 +3,11 @@
 import asyncpg
 
 from tapgate import ids
+from tapgate.api.request_context import RequestContext
 from tapgate.audit.changes import diff_records
 from tapgate.audit.trail import AuditTrail, Changes
 from tapgate.compliance.alerts import model, queries
 from tapgate.compliance.alerts.model import Alert, Investigation, NewAlert, Resolution
-from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.ledger.commands import ReviewDecision, TransactionResult
 from tapgate.notifications.events import publish
@@ -23,7 +23,7 @@ async def create(request: RequestContext, new: NewAlert) -> tuple[Alert, bool]:
     """
     services = request.services
     now = services.clock()
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         subscriber_id, transaction_id, rule_id = await queries.resolve_subject(tx, new)
         candidate = Alert(
             id=services.new_id(),
@@ -50,7 +50,7 @@ async def create(request: RequestContext, new: NewAlert) -> tuple[Alert, bool]:
         await _record_audit_entry(
             tx, request, alert, "created", changes={"status": (None, alert.status)}
         )
-        await publish(tx, services, "alert.created", model.to_record(alert))
+        await publish(tx, "alert.created", model.to_record(alert))
     return alert, True
 
 
@@ -58,7 +58,7 @@ async def investigate(
     request: RequestContext, alert_id: int, investigation: Investigation
 ) -> Alert:
     """Mark an alert as under investigation. The note is stored in the audit log."""
-    async with request.services.database.transaction() as tx:
+    async with request.services.transaction() as tx:
         before = await queries.lock(tx, alert_id)
         after = model.mark_investigating(before, request.services.clock())
         await queries.save(tx, after)
@@ -83,7 +83,7 @@ async def resolve(
     model.require_transaction_decision(alert, resolution)
     if alert.review:
         return await _resolve_review(request, alert, resolution)
-    async with database.transaction() as tx:
+    async with request.services.transaction() as tx:
         return await _resolve_alert(tx, request, alert_id, resolution, {}), "Alert resolved"
 
 
@@ -108,7 +108,7 @@ async def _resolve_review(
         )
         await _transaction_trail.record(
             tx,
-            request,
+            request.actor,
             ids.encode(ids.TRANSACTION, result.transaction_id),
             result.status,
             reason=resolution.resolution_notes,
@@ -133,7 +133,7 @@ async def _resolve_decided_review(
     Either a concurrent request has just resolved the alert, which raises `ALREADY_RESOLVED`, or the
     transaction was decided without the alert. In the second case only the alert is resolved.
     """
-    async with request.services.database.transaction() as tx:
+    async with request.services.transaction() as tx:
         status = await queries.get_transaction_status(tx, alert.transaction_id)
         resolved = await _resolve_alert(tx, request, alert.id, resolution, {})
     return resolved, f"Alert resolved. The transaction was decided earlier: {status}."
@@ -178,7 +178,7 @@ async def _resolve_alert(
         reason=resolution.resolution_notes,
         changes={**_get_changes(before, after), **decision_changes},
     )
-    await publish(tx, services, "alert.resolved", model.to_record(after))
+    await publish(tx, "alert.resolved", model.to_record(after))
     return after
 
 
@@ -197,7 +197,7 @@ async def _record_audit_entry(
 ) -> None:
     await _trail.record(
         tx,
-        request,
+        request.actor,
         alert.public_id,
         action,
         reason=reason,

@@ -5,6 +5,7 @@ from typing import Final
 import asyncpg
 
 from tapgate import ids
+from tapgate.api.services import Services
 from tapgate.compliance.alerts.model import (
     Alert,
     AlertFilters,
@@ -14,7 +15,6 @@ from tapgate.compliance.alerts.model import (
     to_record,
 )
 from tapgate.compliance.severity import SEVERITIES
-from tapgate.edge.services import Services
 from tapgate.errors import ApiError, Code
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database

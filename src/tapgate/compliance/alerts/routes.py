@@ -8,6 +8,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tapgate.api.endpoint import Access, Endpoints, Reply
+from tapgate.api.request_context import RequestContext
+from tapgate.auth.disclosure import Subject, find_hidden_subjects
 from tapgate.compliance.alerts import operations, queries
 from tapgate.compliance.alerts.model import (
     Alert,
@@ -19,11 +22,8 @@ from tapgate.compliance.alerts.model import (
     decode_alert_id,
     to_record,
 )
-from tapgate.credentials.disclosure import Subject, find_hidden_subjects
-from tapgate.edge.endpoint import Access, Endpoints, Reply
-from tapgate.edge.pagination import Page, paginate
-from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
+from tapgate.schemas.pagination import Page, paginate
 
 endpoints = Endpoints("Compliance")
 

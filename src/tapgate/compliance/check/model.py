@@ -5,10 +5,10 @@ from typing import Annotated, Final
 import msgspec
 
 from tapgate.compliance.severity import SEVERITIES, Severity
-from tapgate.edge.fields import Amount, Choice, Currency, Text
 from tapgate.errors import TABLE, Code
 from tapgate.ledger import chart
 from tapgate.ledger.assess import Assessment
+from tapgate.schemas.fields import Amount, Choice, Currency, Text
 
 #: Transaction types that involve a subscriber. Refunds are excluded, because the decision depends
 #: on the original payment.

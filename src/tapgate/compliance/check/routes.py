@@ -1,13 +1,13 @@
 """Compliance check endpoint."""
 
 from tapgate import money
+from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.request_context import RequestContext
 from tapgate.compliance.check.model import (
     ComplianceCheckRequest,
     ComplianceCheckResult,
     build_result,
 )
-from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import decode_subscriber_id

@@ -9,10 +9,10 @@ import msgspec
 
 from tapgate import ids, money
 from tapgate.compliance.severity import Severity
-from tapgate.edge.fields import Choice, IntegerRange, ListLength, PersonName, Rule, Text
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger import chart
 from tapgate.ledger.rules import COUNT_RULE_TYPES, MAX_WINDOW_SECONDS, PIN_FAILURES
+from tapgate.schemas.fields import Choice, IntegerRange, ListLength, PersonName, Rule, Text
 
 TransactionType = Annotated[str, Choice(*chart.TRANSACTION_TYPES, name="TransactionType")]
 

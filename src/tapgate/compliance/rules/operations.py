@@ -3,10 +3,10 @@
 import asyncpg
 import msgspec
 
+from tapgate.api.request_context import RequestContext
 from tapgate.audit.trail import record
 from tapgate.compliance.rules import model, queries
 from tapgate.compliance.rules.model import NewRule, RuleUpdate, StoredRule
-from tapgate.edge.request_context import RequestContext
 from tapgate.ledger import rules
 from tapgate.store.signals import Ticket
 
@@ -15,7 +15,7 @@ async def create(request: RequestContext, new_rule: NewRule) -> StoredRule:
     """Create a rule and wait up to one second for every process to apply it."""
     services = request.services
     rule = model.build_rule(services.new_id(), new_rule, services.settings.currency)
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         model.require_below_limit(await queries.lock_and_count(tx))
         await queries.insert(tx, rule)
         ticket = await _record_and_signal(tx, request, "created", None, rule)
@@ -29,7 +29,7 @@ async def delete(request: RequestContext, rule_id: int) -> None:
     The rule's alerts are kept, and transactions that the rule holds stay under review.
     """
     services = request.services
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         rule = await queries.lock(tx, rule_id)
         await queries.delete(tx, rule_id)
         ticket = await _record_and_signal(tx, request, "deleted", rule, None)
@@ -39,7 +39,7 @@ async def delete(request: RequestContext, rule_id: int) -> None:
 async def update(request: RequestContext, rule_id: int, update: RuleUpdate) -> StoredRule:
     """Update a rule and wait up to one second for every process to apply the change."""
     services = request.services
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         before = await queries.lock(tx, rule_id)
         after = model.apply_update(before, update, services.settings.currency)
         if after == before:
@@ -65,8 +65,7 @@ async def _record_and_signal(
     assert rule is not None
     await record(
         tx,
-        services,
-        request.origin,
+        request.actor,
         event=f"compliance_rule.{action}",
         resource_type="compliance_rule",
         resource_id=rule.public_id,

@@ -6,7 +6,7 @@ import asyncpg
 import msgspec
 
 from tapgate.compliance.rules.model import StoredRule, not_found
-from tapgate.edge.pagination import PageQuery
+from tapgate.schemas.pagination import PageQuery
 from tapgate.store.database import Database
 
 _SELECT: Final = """

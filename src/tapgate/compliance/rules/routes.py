@@ -1,5 +1,7 @@
 """Compliance rule endpoints."""
 
+from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.request_context import RequestContext
 from tapgate.compliance.rules import operations, queries
 from tapgate.compliance.rules.model import (
     NewRule,
@@ -9,10 +11,8 @@ from tapgate.compliance.rules.model import (
     decode_rule_id,
     to_record,
 )
-from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.pagination import Page, PageQuery, paginate
-from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
+from tapgate.schemas.pagination import Page, PageQuery, paginate
 
 endpoints = Endpoints("Compliance")
 

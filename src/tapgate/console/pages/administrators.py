@@ -2,10 +2,10 @@
 
 from typing import Final
 
+from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
-from tapgate.edge.endpoint import Reply
 
 pages = Pages()
 

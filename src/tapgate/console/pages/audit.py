@@ -2,9 +2,9 @@
 
 import asyncio
 
+from tapgate.api.endpoint import Reply
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
-from tapgate.edge.endpoint import Reply
 
 pages = Pages()
 

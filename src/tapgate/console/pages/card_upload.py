@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
+from tapgate.api import csv_files
+from tapgate.api.endpoint import MEBIBYTE, Reply
 from tapgate.cards.upload_parser import MAX_ROWS
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
-from tapgate.edge import csv_files
-from tapgate.edge.endpoint import MEBIBYTE, Reply
 from tapgate.errors import ApiError, Code
 
 pages = Pages()

@@ -2,11 +2,11 @@
 
 from typing import Any, Final
 
+from tapgate.api.endpoint import Reply
 from tapgate.console import stale_check
 from tapgate.console.actions import Action
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
-from tapgate.edge.endpoint import Reply
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
 

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Iterable
 from typing import Any, Final
 
+from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.pages.compliance_rules import MAX_RULES, RULES_PATH, describe_rule
 from tapgate.console.site import Pages
-from tapgate.edge.endpoint import Reply
 from tapgate.errors import ApiError, Code
 
 pages = Pages()

@@ -2,12 +2,12 @@
 
 from typing import Any, Final
 
+from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.labels import humanize
 from tapgate.console.page_request import PageRequest
 from tapgate.console.rendering import format_amount
 from tapgate.console.site import Pages
-from tapgate.edge.endpoint import Reply
 from tapgate.ledger import chart
 
 pages = Pages()

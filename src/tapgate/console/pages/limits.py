@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from tapgate.api.endpoint import Reply
 from tapgate.console import stale_check
 from tapgate.console.actions import Action, Field
 from tapgate.console.forms import FormData
@@ -12,7 +13,6 @@ from tapgate.console.labels import humanize
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.pages.commission import COMMISSION_RULES_PATH, TIERS, group_by_tier
 from tapgate.console.site import Pages
-from tapgate.edge.endpoint import Reply
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
 

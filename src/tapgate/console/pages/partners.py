@@ -6,10 +6,10 @@ account.
 
 import asyncio
 
+from tapgate.api.endpoint import Reply
 from tapgate.console.actions import GRACE_FIELD, Action, Field
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
-from tapgate.edge.endpoint import Reply
 
 pages = Pages()
 

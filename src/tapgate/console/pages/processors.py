@@ -6,10 +6,10 @@ keys and a settlement account.
 
 import asyncio
 
+from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
-from tapgate.edge.endpoint import Reply
 
 pages = Pages()
 

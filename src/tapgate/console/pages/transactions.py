@@ -8,11 +8,11 @@ from urllib.parse import urlencode
 import msgspec
 
 from tapgate import ids
+from tapgate.api.endpoint import Reply
 from tapgate.console.filtering import get_filtered_list
 from tapgate.console.labels import get_transaction_status_label
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
-from tapgate.edge.endpoint import Reply
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
 from tapgate.transactions.model import TRANSACTION_STATUSES, TRANSACTION_TYPES

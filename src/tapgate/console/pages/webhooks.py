@@ -3,14 +3,14 @@
 import asyncio
 from typing import Any, Final
 
+from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
 from tapgate.console.labels import humanize
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
-from tapgate.edge.endpoint import Reply
 from tapgate.notifications.events import WEBHOOK_EVENT_TYPES
-from tapgate.notifications.webhooks.model import ALL_EVENTS, EndpointStatus
-from tapgate.notifications.webhooks.retry_schedule import RETRY_DELAYS_SECONDS
+from tapgate.webhooks.model import ALL_EVENTS, EndpointStatus
+from tapgate.webhooks.retry_schedule import RETRY_DELAYS_SECONDS
 
 pages = Pages()
 

@@ -8,10 +8,10 @@ from urllib.parse import parse_qs, unquote
 
 import msgspec
 
+from tapgate.http.asgi import AsgiApp
+from tapgate.http.messages import Request, Response, encode_header
 from tapgate.messenger.fake_graph.errors import GraphApiError
 from tapgate.messenger.fake_graph.provider import PlannedFailure, Provider, UserMessage
-from tapgate.service.asgi import AsgiApp
-from tapgate.service.http import Request, Response, encode_header
 
 _MAX_BODY_BYTES = 20 * 1024 * 1024
 _VERSION_PATTERN = re.compile(r"/v\d+\.\d+(?=/)")

@@ -18,7 +18,7 @@ from tapgate.messenger.channel.render import Payload, RenderError, render_payloa
 from tapgate.messenger.outbox import claims
 from tapgate.messenger.outbox.claims import Claim
 from tapgate.messenger.outbox.sealing import UnreadableError, open_message
-from tapgate.service.background import run_periodically
+from tapgate.runtime.background import run_periodically
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 

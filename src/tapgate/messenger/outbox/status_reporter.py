@@ -14,7 +14,7 @@ from tapgate.client import AsyncTapgateClient, BadRequestError, TapgateError
 from tapgate.client.records import StatusReport
 from tapgate.clock import Clock
 from tapgate.messenger.outbox.statuses import ERROR_CODE_SQL, OVERALL_STATUS_SQL
-from tapgate.service.background import run_periodically
+from tapgate.runtime.background import run_periodically
 from tapgate.store.database import Database
 
 _INTERVAL_SECONDS: Final = 1.0

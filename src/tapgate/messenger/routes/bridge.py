@@ -6,6 +6,7 @@ import msgspec
 import structlog
 
 from tapgate.errors import ApiError
+from tapgate.http.messages import Response
 from tapgate.images import ImageError
 from tapgate.messenger import images, rate_limits, runner
 from tapgate.messenger.channel.delivery_parser import IGNORED_TYPES
@@ -22,8 +23,7 @@ from tapgate.messenger.routes.route import (
     render_json,
 )
 from tapgate.messenger.services import Services
-from tapgate.service import logs
-from tapgate.service.http import Response
+from tapgate.runtime import logs
 
 #: The channel's limit for the text of one message.
 MAX_MESSAGE_LENGTH: Final = 4096

@@ -6,12 +6,12 @@ from typing import Annotated, ClassVar, Final
 import msgspec
 
 from tapgate import ids
+from tapgate.http.messages import Response
 from tapgate.messenger.model.common import SecretStruct
 from tapgate.messenger.model.replies import Template
 from tapgate.messenger.outbox.queries import OutboxMessage, list_recent
 from tapgate.messenger.routes import parsing
 from tapgate.messenger.routes.route import HttpError, Request, render_json
-from tapgate.service.http import Response
 
 MAX_PARAMETERS: Final = 20
 MAX_PARAMETER_LENGTH: Final = 1024

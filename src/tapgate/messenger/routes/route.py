@@ -6,8 +6,8 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from tapgate.http.messages import SECURITY_HEADERS, Response, encode_headers
 from tapgate.messenger.services import Services
-from tapgate.service.http import SECURITY_HEADERS, Response, encode_headers
 
 KIBIBYTE: Final = 1024
 MEBIBYTE: Final = 1024 * KIBIBYTE

@@ -6,11 +6,11 @@ of the provider. Not available in production.
 
 import msgspec
 
+from tapgate.http.messages import Response
 from tapgate.messenger import runner
 from tapgate.messenger.flows import data_endpoint
 from tapgate.messenger.routes.route import Request, render_json, render_text
 from tapgate.messenger.routes.webhook import store_delivery
-from tapgate.service.http import Response
 
 
 class FormKey(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,9 +6,9 @@ import msgspec
 
 from tapgate import VERSION
 from tapgate.errors import ApiError
+from tapgate.http.messages import Response
 from tapgate.messenger import conversation_store
 from tapgate.messenger.routes.route import Request, render_json
-from tapgate.service.http import Response
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
+from tapgate.http.messages import Response
 from tapgate.messenger import inbox, runner
 from tapgate.messenger.channel import delivery_parser
 from tapgate.messenger.channel.delivery_parser import MalformedDeliveryError
@@ -17,7 +18,6 @@ from tapgate.messenger.routes.route import (
     render_json,
     render_text,
 )
-from tapgate.service.http import Response
 
 MAX_CHALLENGE_LENGTH: Final = 1024
 

@@ -3,15 +3,15 @@
 import msgspec
 
 from tapgate import clock, ids
-from tapgate.credentials.hmac_keys import SigningKey
-from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.pagination import Page, PageQuery, paginate
-from tapgate.edge.request_context import RequestContext
-from tapgate.edge.shared_structs import SigningKeyCreated
+from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.request_context import RequestContext
+from tapgate.auth.hmac_keys import SigningKey
 from tapgate.errors import Code
 from tapgate.partners import queries
 from tapgate.partners.keys import operations
 from tapgate.partners.model import decode_partner_id
+from tapgate.schemas.common import SigningKeyCreated
+from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.transactions.submit import decode_id
 
 endpoints = Endpoints("Partners")

@@ -4,9 +4,9 @@ from typing import ClassVar
 
 import msgspec
 
-from tapgate.edge.fields import Amount, CardSerial, Currency, Phone, Text
-from tapgate.edge.shared_structs import build_missing_field_error
 from tapgate.errors import invalid_field
+from tapgate.schemas.common import build_missing_field_error
+from tapgate.schemas.fields import Amount, CardSerial, Currency, Phone, Text
 from tapgate.transactions.customers import CustomerMoneyRequest
 from tapgate.transactions.submit import Receipt, ReceiptFields
 

@@ -3,10 +3,10 @@
 from functools import cache
 
 from tapgate import ids
-from tapgate.edge.decoding import BodyDecoder
-from tapgate.edge.endpoint import Reply
-from tapgate.edge.request_context import RequestContext
+from tapgate.api.endpoint import Reply
+from tapgate.api.request_context import RequestContext
 from tapgate.errors import ApiError, Code, invalid_field
+from tapgate.http.decoding import BodyDecoder
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, PartnerReference, Party, ScopedIdempotencyKey
 from tapgate.partners.top_ups import queries

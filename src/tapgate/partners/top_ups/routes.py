@@ -1,7 +1,7 @@
 """Top-up endpoints for partners."""
 
-from tapgate.edge.endpoint import Access, Endpoints, Reply
-from tapgate.edge.request_context import RequestContext
+from tapgate.api.endpoint import Access, Endpoints, Reply
+from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.partners.top_ups import operations
 from tapgate.partners.top_ups.model import FundFromPartner, TopUpReceipt, WebhookTopUp

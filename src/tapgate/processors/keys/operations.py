@@ -3,9 +3,9 @@
 import asyncpg
 
 from tapgate import ids
+from tapgate.api.request_context import RequestContext
 from tapgate.audit.trail import AuditTrail, Changes
-from tapgate.credentials.hmac_keys import NewHmacKey
-from tapgate.edge.request_context import RequestContext
+from tapgate.auth.hmac_keys import NewHmacKey
 from tapgate.errors import ApiError, Code
 from tapgate.processors import queries as processors
 from tapgate.processors.terminals import queries as terminals
@@ -16,7 +16,7 @@ _trail = AuditTrail("signing_key")
 async def create(request: RequestContext, processor_id: int, terminal_id: int | None) -> NewHmacKey:
     """Create a signing key for the processor, or for one of its terminals."""
     services = request.services
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         await processors.require_exists(tx, processor_id)
         if terminal_id is not None:
             await terminals.lock(tx, terminal_id, processor_id=processor_id)
@@ -36,7 +36,7 @@ async def delete(request: RequestContext, processor_id: int, key_id: int) -> Non
     Waits up to one second for every process to apply the change.
     """
     services = request.services
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         await processors.require_exists(tx, processor_id)
         ticket = await services.authenticator.hmac_keys.delete(tx, key_id, owner_id=processor_id)
         if ticket is None:
@@ -51,7 +51,7 @@ async def _record_audit_entry(
 ) -> None:
     await _trail.record(
         tx,
-        request,
+        request.actor,
         ids.encode(ids.KEY, key_id),
         action,
         changes=changes,

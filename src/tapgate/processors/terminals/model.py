@@ -6,9 +6,9 @@ from typing import Annotated, Final, Literal, get_args
 import msgspec
 
 from tapgate import clock, ids
-from tapgate.edge.fields import Choice, PersonName
-from tapgate.edge.transitions import Transition
+from tapgate.api.transitions import Transition
 from tapgate.errors import ApiError, Code
+from tapgate.schemas.fields import Choice, PersonName
 
 TerminalStatus = Literal["active", "blocked"]
 PublicStatus = Annotated[str, Choice(*get_args(TerminalStatus), name="TerminalStatus")]

@@ -5,11 +5,11 @@ from typing import NamedTuple
 import asyncpg
 import msgspec
 
+from tapgate.api.request_context import RequestContext
+from tapgate.api.transitions import Transition
 from tapgate.audit.changes import diff_records
 from tapgate.audit.trail import AuditTrail, Changes
-from tapgate.credentials.hmac_keys import NewHmacKey
-from tapgate.edge.request_context import RequestContext
-from tapgate.edge.transitions import Transition
+from tapgate.auth.hmac_keys import NewHmacKey
 from tapgate.processors import queries as processors
 from tapgate.processors.terminals import model, queries
 from tapgate.processors.terminals.model import NewTerminal, Terminal, TerminalStatus
@@ -31,7 +31,7 @@ async def add(request: RequestContext, processor_id: int, new: NewTerminal) -> A
         name=new.name,
         created_at=services.clock(),
     )
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         await processors.require_exists(tx, processor_id)
         await queries.add(tx, terminal)
         key = await services.authenticator.hmac_keys.create_for_processor(
@@ -71,7 +71,7 @@ async def _change_status(
     reason: str | None,
 ) -> Terminal:
     services = request.services
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         await processors.require_exists(tx, processor_id)
         before = await queries.lock(tx, terminal_id, processor_id=processor_id)
         after = model.apply_transition(before, transition)
@@ -96,7 +96,7 @@ async def _record_audit_entry(
 ) -> None:
     await _trail.record(
         tx,
-        request,
+        request.actor,
         model.to_record(terminal).id,
         action,
         reason=reason,

@@ -3,15 +3,15 @@
 import msgspec
 
 from tapgate import ids
-from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.pagination import Page, PageQuery, paginate
-from tapgate.edge.request_context import RequestContext
-from tapgate.edge.shared_structs import OptionalReason
+from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.processors import model as processors
 from tapgate.processors import queries as processor_queries
 from tapgate.processors.terminals import operations, queries
 from tapgate.processors.terminals.model import NewTerminal, TerminalRecord, to_record
+from tapgate.schemas.common import OptionalReason
+from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.transactions.submit import decode_id
 
 endpoints = Endpoints("Processors")

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import msgspec
 
 from tapgate import clock, ids
-from tapgate.edge.fields import Choice, InvalidValueError, Rule
 from tapgate.errors import ApiError, Code
 from tapgate.images import DATA_URI_MEDIA_TYPES
+from tapgate.schemas.fields import Choice, InvalidValueError, Rule
 
 DocumentType = Annotated[
     str, Choice("id_front", "id_back", "selfie", "proof_of_address", name="KycDocumentType")

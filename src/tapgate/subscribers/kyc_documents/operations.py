@@ -5,10 +5,10 @@ from typing import Final
 
 import msgspec
 
-from tapgate.edge.request_context import RequestContext
+from tapgate.api.request_context import RequestContext
 from tapgate.errors import invalid_field
 from tapgate.images import EncodedImage, ImageError, decode_data_uri
-from tapgate.service.thread_pool import BoundedThreadPool
+from tapgate.runtime.thread_pool import BoundedThreadPool
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.audit_trail import record_audit_entry
 from tapgate.subscribers.kyc_documents import limits, queries
@@ -36,7 +36,7 @@ async def add(
     await _precheck_limits(request, subscriber_id, new.document_type)
     document = Document(services.new_id(), new.document_type, services.clock())
     sealed = await image_threads.run(_decode_and_seal, request, document.id, new.image)
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         before = await subscribers.lock(tx, subscriber_id)
         await require_editable(tx, request, before)
         error = await limits.get_limit_error(tx, subscriber_id, new.document_type, services.clock())
@@ -67,7 +67,7 @@ async def _precheck_limits(request: RequestContext, subscriber_id: int, document
 
 async def view_image(request: RequestContext, subscriber_id: int, document_id: int) -> EncodedImage:
     """Return the decrypted image of a document, and record the access in the audit log."""
-    async with request.services.database.transaction() as tx:
+    async with request.services.transaction() as tx:
         subscriber = await subscribers.get(tx, subscriber_id)
         await require_subscriber_access(
             tx, request, subscriber.id, restricted=subscriber.restricted

@@ -4,8 +4,8 @@ from datetime import datetime
 
 import asyncpg
 
-from tapgate.edge.pagination import PageQuery
 from tapgate.images import EncodedImage
+from tapgate.schemas.pagination import PageQuery
 from tapgate.store.database import Database
 from tapgate.subscribers.kyc_documents.model import Document, not_found
 

@@ -2,10 +2,10 @@
 
 import msgspec
 
-from tapgate.edge.endpoint import MEBIBYTE, Access, Endpoints, Reply
-from tapgate.edge.pagination import Page, PageQuery, paginate
-from tapgate.edge.request_context import RequestContext
+from tapgate.api.endpoint import MEBIBYTE, Access, Endpoints, Reply
+from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
+from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.kyc_documents import operations, queries
 from tapgate.subscribers.kyc_documents.model import (

@@ -8,10 +8,10 @@ from typing import Annotated, Final
 import msgspec
 
 from tapgate import money
-from tapgate.edge.fields import Amount, Choice, ListLength
-from tapgate.edge.percentages import Rate, format_rate, parse_rate
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger import chart
+from tapgate.schemas.fields import Amount, Choice, ListLength
+from tapgate.schemas.percentages import Rate, format_rate, parse_rate
 
 _FEE_EXEMPT_REASONS: Final = {
     chart.REFUND: "must not have a fee: refunds return the full amount",

@@ -2,8 +2,8 @@
 
 import msgspec
 
+from tapgate.api.request_context import RequestContext
 from tapgate.audit.trail import record
-from tapgate.edge.request_context import RequestContext
 from tapgate.ledger import rules
 from tapgate.wallets.fee_rules import model, queries
 from tapgate.wallets.fee_rules.model import FeeRules
@@ -19,7 +19,7 @@ async def replace(
     services = request.services
     currency = services.settings.currency
     new_steps = model.parse_fee_rules(fee_rules, currency)
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         await queries.lock(tx)
         steps = await queries.list_steps(tx)
         before = model.to_record(steps, currency)
@@ -30,8 +30,7 @@ async def replace(
             return before
         await record(
             tx,
-            services,
-            request.origin,
+            request.actor,
             event="fee_rules.replaced",
             resource_type="fee_rules",
             resource_id="fee_rules",

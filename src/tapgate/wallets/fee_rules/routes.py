@@ -1,7 +1,7 @@
 """Endpoints for fee rules."""
 
-from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.request_context import RequestContext
+from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.wallets.fee_rules import operations, queries
 from tapgate.wallets.fee_rules.model import FeeRules, require_single_type, to_record

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tapgate import ids
-from tapgate.edge import csv_files
+from tapgate.api import csv_files
 from tapgate.wallets.statements.model import Statement
 
 CONTENT_TYPE: Final = csv_files.CONTENT_TYPE

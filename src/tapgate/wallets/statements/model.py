@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.edge.fields import Choice, Date, Pin, Text
 from tapgate.errors import invalid_field
 from tapgate.ledger import chart
+from tapgate.schemas.fields import Choice, Date, Pin, Text
 from tapgate.transactions.model import TransactionType
 
 MAX_PERIOD_DAYS: Final = 366

@@ -6,11 +6,11 @@ import zlib
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, NoReturn
 
-from tapgate.edge.request_context import RequestContext
-from tapgate.edge.services import Services
+from tapgate.api.request_context import RequestContext
+from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code
-from tapgate.service.background import run_periodically
-from tapgate.service.thread_pool import BoundedThreadPool
+from tapgate.runtime.background import run_periodically
+from tapgate.runtime.thread_pool import BoundedThreadPool
 from tapgate.subscribers import pins
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.audit_trail import record_audit_entry
@@ -79,7 +79,7 @@ async def issue_file(
     compressed = await rendering_threads.run(_render_compressed, statement, format)
     sealed = services.vault.seal(compressed, _get_seal_context(statement.id))
     link = StatementLink(secrets.token_urlsafe(32), statement.generated_at + LINK_LIFETIME)
-    async with services.database.transaction() as tx:
+    async with services.transaction() as tx:
         # The subscriber may have become restricted during rendering. Because of the lock, either
         # this check rejects the file or a later restriction deletes it.
         restricted = await subscribers.lock_restriction(tx, subscriber.id)

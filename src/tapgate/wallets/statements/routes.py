@@ -4,8 +4,8 @@ import asyncio
 from typing import cast
 
 from tapgate import clock
-from tapgate.edge.endpoint import Access, Endpoints, Reply
-from tapgate.edge.request_context import RequestContext
+from tapgate.api.endpoint import Access, Endpoints, Reply
+from tapgate.api.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 from tapgate.wallets.statements import csv_file, operations, pdf_file
 from tapgate.wallets.statements.model import (

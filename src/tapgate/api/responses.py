@@ -1,0 +1,64 @@
+"""Rendering of results, errors and rate limit headers as HTTP responses."""
+
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from tapgate.api.endpoint import Reply
+from tapgate.errors import ApiError
+from tapgate.http.messages import SECURITY_HEADERS, Response, encode_headers
+from tapgate.http.token_buckets import MICROSECONDS_PER_SECOND, RateLimitResult
+
+_encoder = msgspec.json.Encoder()
+_JSON: Final = "application/json"
+_CACHE_CONTROL: Final = "Cache-Control"
+_EMPTY_HEAD: Final = encode_headers(SECURITY_HEADERS)
+_JSON_HEAD: Final = encode_headers(
+    {"Content-Type": _JSON, _CACHE_CONTROL: "no-store", **SECURITY_HEADERS}
+)
+
+
+def render_result(status: int, result: Any) -> Response:
+    if result is None:
+        return Response(status, _EMPTY_HEAD, b"")
+    if type(result) is Reply:
+        return _render_reply(status, result)
+    return _render_json(status, _encoder.encode(result))
+
+
+def render_error(error: ApiError) -> Response:
+    headers = error.headers
+    if error.status == 401:
+        headers = {"WWW-Authenticate": "Bearer", **headers}
+    return _render_json(error.status, _encoder.encode(error.body()), headers)
+
+
+def _render_reply(status: int, reply: Reply[Any]) -> Response:
+    body = reply.body if isinstance(reply.body, bytes) else _encoder.encode(reply.body)
+    status, headers = reply.status or status, reply.headers
+    if reply.content_type == _JSON and _CACHE_CONTROL not in headers:
+        return _render_json(status, body, headers)
+    default_headers = {
+        "Content-Type": reply.content_type,
+        "Content-Length": str(len(body)),
+        _CACHE_CONTROL: "no-store",
+        **SECURITY_HEADERS,
+    }
+    return Response(status, encode_headers(default_headers | dict(headers)), body)
+
+
+def _render_json(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Response:
+    head = b"%bcontent-length: %d\r\n" % (_JSON_HEAD, len(body))
+    return Response(status, head + encode_headers(headers) if headers else head, body)
+
+
+def render_rate_limit_headers(rate_limit: RateLimitResult) -> bytes:
+    """Render the `X-RateLimit-*` headers: limit, remaining tokens and reset time."""
+    full_at = time.time() + rate_limit.reset_in_us / MICROSECONDS_PER_SECOND
+    return b"x-ratelimit-limit: %d\r\nx-ratelimit-remaining: %d\r\nx-ratelimit-reset: %d\r\n" % (
+        rate_limit.limit,
+        rate_limit.remaining,
+        -int(-full_at // 1),
+    )

@@ -1,0 +1,111 @@
+"""Dependencies shared by all request handlers, built by the gateway."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NoReturn, Protocol
+
+import msgspec
+
+from tapgate.http.fair_limit import FairLimit
+from tapgate.store.transaction import Transaction
+
+if TYPE_CHECKING:
+    from tapgate.api.latency_samples import LatencySamples
+    from tapgate.auth.actors import Actor
+    from tapgate.auth.authenticator import Authenticator
+    from tapgate.auth.pins import PinVerifier
+    from tapgate.clock import Clock
+    from tapgate.errors import ApiError
+    from tapgate.http.throttle import Throttle
+    from tapgate.ids import IdGenerator
+    from tapgate.ledger.engine import Ledger
+    from tapgate.settings import Settings
+    from tapgate.store.database import Database
+    from tapgate.store.signals import Signals
+    from tapgate.vault import Vault
+
+    #: Called with the actor, the endpoint's name and the error when a request to a public endpoint
+    #: or from an authenticated caller is rejected with FORBIDDEN.
+    DenialHook = Callable[[Actor, str, ApiError], Awaitable[None]]
+
+
+def create_heavy_read_limit() -> FairLimit:
+    """Return the concurrency limit for expensive reads.
+
+    It has fewer slots than the connection pool has connections, and a single caller can use only
+    half of the slots.
+    """
+    return FairLimit(
+        "Too many large requests are in progress. Try again shortly.",
+        slots=4,
+        slots_per_group=2,
+        queue=32,
+        queue_per_group=8,
+        timeout=2.0,
+    )
+
+
+class RejectedRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Rejected request, as recorded in the audit log."""
+
+    event: str
+    resource_type: str
+    resource_id: str | None
+    result: Literal["failure", "denied"]
+    reason: str | None
+
+
+class RejectionLog(Protocol):
+    async def record(self, actor: Actor, rejection: RejectedRequest) -> None:
+        """Add an entry, or only count the rejection once the limits on entries are reached."""
+
+    async def run(self) -> NoReturn:
+        """Store the counts periodically until canceled."""
+
+
+async def _ignore_denial(actor: Actor, endpoint: str, error: ApiError) -> None:
+    """Do nothing: the default until the gateway sets a hook."""
+
+
+def _ignore_message_status(status: str) -> None:
+    """Do nothing: the default until the application sets the counter."""
+
+
+class _NullRejectionLog:
+    async def record(self, actor: Actor, rejection: RejectedRequest) -> None:
+        pass
+
+    async def run(self) -> NoReturn:
+        raise NotImplementedError
+
+
+_NULL_REJECTION_LOG: RejectionLog = _NullRejectionLog()
+
+
+@dataclass(slots=True, kw_only=True)
+class Services:
+    settings: Settings
+    database: Database
+    signals: Signals
+    vault: Vault
+    pin_verifier: PinVerifier
+    authenticator: Authenticator
+    ledger: Ledger
+    clock: Clock
+    new_id: IdGenerator
+    throttle: Throttle
+    latency_samples: LatencySamples
+    on_denied: DenialHook = _ignore_denial
+    #: Counts a new delivery status of a message in the metrics.
+    count_message_status: Callable[[str], None] = _ignore_message_status
+    rejection_log: RejectionLog = _NULL_REJECTION_LOG
+    heavy_read_limit: FairLimit = field(default_factory=create_heavy_read_limit)
+
+    @contextlib.asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        """Open a database transaction for operations; see `Database.transaction`."""
+        async with self.database.transaction() as connection:
+            yield Transaction(connection, self.clock, self.new_id)

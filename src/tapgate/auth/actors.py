@@ -1,0 +1,39 @@
+"""Actors: who performs an operation, for the audit log."""
+
+from typing import Self
+
+import msgspec
+
+from tapgate.auth.principals import Principal
+
+
+class Actor(msgspec.Struct, frozen=True, kw_only=True):
+    """Whoever performs an operation, with the client address and ID of the request."""
+
+    #: As stored in audit entries: `type`, `id` and, if known, `name` and `role`.
+    record: dict[str, str]
+    ip: str | None = None
+    request_id: str | None = None
+
+    @classmethod
+    def from_principal(cls, principal: Principal | None, *, ip: str, request_id: str) -> Self:
+        record = ANONYMOUS if principal is None else _build_record(principal)
+        return cls(record=record, ip=ip, request_id=request_id)
+
+    @property
+    def id(self) -> str:
+        return self.record["id"]
+
+
+ANONYMOUS = {"type": "anonymous", "id": "anonymous"}
+#: Actor of operations that no request causes, such as background work and the setup of the demo.
+SYSTEM_ACTOR = Actor(record={"type": "system", "id": "system"})
+
+
+def _build_record(principal: Principal) -> dict[str, str]:
+    record = {"type": str(principal.kind), "id": principal.id}
+    if principal.name:
+        record["name"] = principal.name
+    if principal.role is not None:
+        record["role"] = principal.role
+    return record

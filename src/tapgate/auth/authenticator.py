@@ -1,0 +1,102 @@
+"""Request authentication. The request headers determine the kind of credential.
+
+If a request carries several credentials, HMAC headers take precedence over service headers, and
+service headers over `Authorization`: a signature is preferred to a secret sent over the network.
+"""
+
+from tapgate.auth import api_keys
+from tapgate.auth.access_tokens import AccessTokens
+from tapgate.auth.api_keys import ApiKeys
+from tapgate.auth.charges import NO_CHARGE, Charge
+from tapgate.auth.hmac_keys import HmacKeys
+from tapgate.auth.logins import Logins
+from tapgate.auth.passwords import Passwords
+from tapgate.auth.principals import Principal
+from tapgate.auth.request_signatures import Headers, RequestSignatures
+from tapgate.auth.sessions import Sessions
+from tapgate.auth.terminals import Terminals
+from tapgate.auth.webhook_secrets import WebhookSecrets
+from tapgate.clock import Clock
+from tapgate.errors import ApiError, Code
+from tapgate.http.client_addresses import is_within
+from tapgate.ids import IdGenerator
+from tapgate.settings import Settings
+from tapgate.store.database import Database
+from tapgate.store.signals import Signals
+from tapgate.vault import Vault
+
+
+class Authenticator:
+    """Authenticates requests. Each process caches credentials; signals invalidate the caches."""
+
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        database: Database,
+        signals: Signals,
+        vault: Vault,
+        clock: Clock,
+        new_id: IdGenerator,
+    ) -> None:
+        self.api_keys = ApiKeys(
+            database, signals, vault, clock, new_id, production=settings.is_production
+        )
+        self.hmac_keys = HmacKeys(database, signals, vault, clock, new_id)
+        self.signatures = RequestSignatures(self.hmac_keys, settings.service_secrets, clock)
+        self.terminals = Terminals(database, signals, clock)
+        self.webhook_secrets = WebhookSecrets(vault)
+        self.sessions = Sessions(
+            database, signals, vault, clock, new_id, access_tokens=AccessTokens(settings.jwt_secret)
+        )
+        self.passwords = Passwords()
+        self.logins = Logins(database, self.passwords, clock, vault)
+
+    async def authenticate(
+        self,
+        method: str,
+        path: str,
+        query: bytes,
+        headers: Headers,
+        body: bytes,
+        charge: Charge = NO_CHARGE,
+    ) -> Principal | None:
+        """Return the principal, or None without a credential; raise if the credential is invalid.
+
+        `path` is percent-encoded, as in the request, and excludes the query. Header names are
+        lowercase. `charge` is taken before the database lookup of a credential that this process
+        has not found before, and kept only if the lookup does not find the credential.
+        """
+        if self.signatures.has_body_signature(headers):
+            return await self.signatures.authenticate(method, path, headers, body, charge)
+        if b"x-service-name" in headers or b"x-service-signature" in headers:
+            return self.signatures.authenticate_service(method, path, query, headers)
+        authorization = headers.get(b"authorization")
+        return (
+            None
+            if authorization is None
+            else await self._authenticate_bearer(authorization, charge)
+        )
+
+    def authorize_api_key(self, principal: Principal, address: str) -> None:
+        """Raise 403 if the API key is not allowed from the address; otherwise record its use."""
+        if principal.allowed_ips and not is_within(address, principal.allowed_ips):
+            raise ApiError(
+                Code.FORBIDDEN,
+                "This API key cannot be used from this IP address.",
+                details={"required": ["allowed_ips"]},
+            )
+        if principal.key_id is not None:
+            self.api_keys.last_used.touch(principal.key_id)
+
+    async def _authenticate_bearer(self, authorization: bytes, charge: Charge) -> Principal:
+        scheme, _, credential = authorization.decode("latin-1").partition(" ")
+        credential = credential.strip()
+        if scheme.lower() != "bearer" or not credential:
+            raise ApiError(
+                Code.UNAUTHORIZED,
+                "Authorization must be a Bearer token: an API key or an access token.",
+            )
+        if credential.startswith(api_keys.API_KEY_PREFIX):
+            return await self.api_keys.authenticate(credential, charge)
+        return await self.sessions.authenticate(credential, charge)

@@ -1,0 +1,78 @@
+"""In-process cache of credentials, invalidated by signals."""
+
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Generic, TypeVar
+
+from tapgate.auth.charges import NO_CHARGE, Charge
+from tapgate.store.signals import Signals
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+T = TypeVar("T")
+
+
+class Cache(Generic[K, V]):
+    """Credential cache, cleared completely by each signal of its topic and each reconnection.
+
+    Changes are rare, and evicting too few entries would leave a revoked credential valid.
+
+    Keys that are not found are not cached, so guesses cannot fill the cache. The lookup of such a
+    key is charged to the caller's address. Keys that were found at their last lookup are reloaded
+    without a charge. After a signal, legitimate callers are therefore accepted even if other
+    callers have exhausted the rate limit of the same address.
+    """
+
+    def __init__(
+        self,
+        signals: Signals,
+        topic: str,
+        load: Callable[[K], Awaitable[V | None]],
+        size: int = 10_000,
+    ) -> None:
+        self._signals = signals
+        self._load = load
+        self._size = size
+        self._values: dict[K, V] = {}
+        #: Keys that were found at their last lookup.
+        self._known_keys: dict[K, None] = {}
+        self._generation = 0
+        signals.subscribe(topic, lambda _: self._invalidate())
+        signals.on_reconnect(self._invalidate)
+
+    async def get(self, key: K, charge: Charge = NO_CHARGE) -> V | None:
+        if self._signals.is_listening:
+            value = self._values.get(key)
+            if value is not None:
+                return value
+        generation = self._generation
+        value = await self._load_charged(key, charge)
+        # Do not cache a value loaded during a change: it may be from before the change.
+        if value is not None and self._signals.is_listening and generation == self._generation:
+            self._store(self._values, key, value)
+        return value
+
+    async def _load_charged(self, key: K, charge: Charge) -> V | None:
+        is_known = key in self._known_keys
+        if not is_known:
+            await charge.charge()
+        try:
+            value = await self._load(key)
+        except Exception:
+            if not is_known:
+                await charge.refund()
+            raise
+        if value is None:
+            self._known_keys.pop(key, None)
+        elif not is_known:
+            self._store(self._known_keys, key, None)
+            await charge.refund()
+        return value
+
+    def _store(self, entries: dict[K, T], key: K, value: T) -> None:
+        if len(entries) >= self._size:
+            del entries[next(iter(entries))]
+        entries[key] = value
+
+    def _invalidate(self) -> None:
+        self._generation += 1
+        self._values.clear()

@@ -1,0 +1,220 @@
+"""Signing keys of processors, terminals, and partners.
+
+Verifying a signature requires the secret itself, so secrets are stored sealed by the vault instead
+of hashed.
+"""
+
+import secrets
+from datetime import datetime
+
+import asyncpg
+import msgspec
+
+from tapgate import ids
+from tapgate.auth.cache import Cache
+from tapgate.auth.charges import NO_CHARGE, Charge
+from tapgate.auth.principals import Principal
+from tapgate.clock import Clock
+from tapgate.errors import Code
+from tapgate.store.database import Database
+from tapgate.store.signals import Signals, Ticket
+from tapgate.vault import Vault
+
+#: Published when a signing key is deleted, or when the status of a processor, partner, or terminal
+#: changes.
+HMAC_KEYS_TOPIC = "hmac_keys"
+_RANDOM_BYTES = 32
+_SELECT_KEY = """
+    SELECT key.id, key.secret, key.processor_id, key.terminal_id, key.partner_id,
+           account.holder_name, account.status AS owner_status, terminal.status AS terminal_status,
+           scopes.owner AS owner_scope, scopes.former AS former_scopes
+    FROM hmac_keys AS key
+    LEFT JOIN processors ON processors.id = key.processor_id
+    LEFT JOIN partners ON partners.id = key.partner_id
+    LEFT JOIN terminals AS terminal ON terminal.id = key.terminal_id
+    JOIN accounts AS account ON account.id = coalesce(processors.account_id, partners.account_id)
+    CROSS JOIN LATERAL (
+        SELECT min(id) FILTER (WHERE request_scope = 'owner') AS owner,
+               array_agg(id ORDER BY id) FILTER (WHERE request_scope = 'former') AS former
+        FROM hmac_keys
+        WHERE coalesce(terminal_id, processor_id, partner_id)
+              = coalesce(key.terminal_id, key.processor_id, key.partner_id)
+          AND request_scope <> 'none'
+    ) AS scopes
+    WHERE key.id = $1 AND key.deleted_at IS NULL
+"""
+
+
+class NewHmacKey(msgspec.Struct, frozen=True):
+    """New signing key. `secret` is returned once; its UTF-8 bytes are the HMAC key."""
+
+    id: int
+    secret: str
+
+
+class SigningKey(msgspec.Struct, frozen=True, kw_only=True):
+    """Signing key as stored, without its secret."""
+
+    id: int
+    terminal_id: int | None
+    created_at: datetime
+
+
+class HmacKey(msgspec.Struct, frozen=True):
+    secret: bytes
+    principal: Principal
+    #: Required value of `X-Partner-ID`: the partner's id, or None if the header must be absent.
+    partner_header: bytes | None
+    #: Error code for requests with a valid signature; None if owner and terminal are active.
+    rejection_code: Code | None
+
+
+class HmacKeys:
+    def __init__(
+        self,
+        database: Database,
+        signals: Signals,
+        vault: Vault,
+        clock: Clock,
+        new_id: ids.IdGenerator,
+    ) -> None:
+        self._database = database
+        self._signals = signals
+        self._vault = vault
+        self._clock = clock
+        self._new_id = new_id
+        # Keyed by the raw header bytes, so that requests with a cached key need not decode the id.
+        self._cache: Cache[bytes, HmacKey] = Cache(signals, HMAC_KEYS_TOPIC, self._load)
+
+    async def create_for_processor(
+        self, tx: asyncpg.Connection, processor_id: int, terminal_id: int | None = None
+    ) -> NewHmacKey:
+        """Create a key for a processor, or for one of its terminals if `terminal_id` is set."""
+        return await self._create(
+            tx, processor_id=processor_id, terminal_id=terminal_id, partner_id=None
+        )
+
+    async def create_for_partner(self, tx: asyncpg.Connection, partner_id: int) -> NewHmacKey:
+        return await self._create(tx, processor_id=None, terminal_id=None, partner_id=partner_id)
+
+    async def delete(self, tx: asyncpg.Connection, key_id: int, *, owner_id: int) -> Ticket | None:
+        """Delete a key and return a ticket, or return None if the owner has no such key.
+
+        Pass the ticket to `Signals.wait_for_acks` after the commit.
+        """
+        deleted = await tx.fetchval(
+            "UPDATE hmac_keys SET deleted_at = $3 WHERE id = $1 AND deleted_at IS NULL "
+            "AND coalesce(processor_id, partner_id) = $2 RETURNING id",
+            key_id,
+            owner_id,
+            self._clock(),
+        )
+        if deleted is None:
+            return None
+        return await self.publish_owner_change(tx)
+
+    async def publish_owner_change(self, tx: asyncpg.Connection) -> Ticket:
+        """Invalidate cached keys and terminals after a change to a key, its owner, or a terminal.
+
+        Pass the ticket to `Signals.wait_for_acks` after the commit.
+        """
+        return await self._signals.publish(tx, HMAC_KEYS_TOPIC, "")
+
+    async def list_page(self, owner_id: int, *, before: int, limit: int) -> list[SigningKey]:
+        """Return the keys of a partner, or of a processor and its terminals, newest first."""
+        rows = await self._database.fetch(
+            "SELECT id, terminal_id, created_at FROM hmac_keys "
+            "WHERE (processor_id = $1 OR partner_id = $1) AND deleted_at IS NULL AND id < $2 "
+            "ORDER BY id DESC LIMIT $3",
+            owner_id,
+            before,
+            limit,
+        )
+        return [SigningKey(**row) for row in rows]
+
+    async def find(self, public_id: bytes, charge: Charge = NO_CHARGE) -> HmacKey | None:
+        return await self._cache.get(public_id, charge)
+
+    async def _create(
+        self,
+        tx: asyncpg.Connection,
+        *,
+        processor_id: int | None,
+        terminal_id: int | None,
+        partner_id: int | None,
+    ) -> NewHmacKey:
+        key = NewHmacKey(self._new_id(), secrets.token_urlsafe(_RANDOM_BYTES))
+        await tx.execute(
+            "INSERT INTO hmac_keys "
+            "(id, processor_id, terminal_id, partner_id, secret, created_at, request_scope) "
+            "VALUES ($1, $2, $3, $4, $5, $6, 'none')",
+            key.id,
+            processor_id,
+            terminal_id,
+            partner_id,
+            self._vault.seal(key.secret.encode(), _build_vault_context(key.id)),
+            self._clock(),
+        )
+        return key
+
+    async def _load(self, public_id: bytes) -> HmacKey | None:
+        key_id = ids.decode(ids.KEY, public_id.decode("latin-1"))
+        row = None if key_id is None else await self._database.fetchrow(_SELECT_KEY, key_id)
+        if row is None:
+            return None
+        return HmacKey(
+            secret=self._vault.open(row["secret"], _build_vault_context(row["id"])),
+            principal=_build_principal(row),
+            partner_header=_get_partner_header(row),
+            rejection_code=_get_rejection_code(row),
+        )
+
+
+def _build_principal(row: asyncpg.Record) -> Principal:
+    scope = (
+        _get_owner_id(row)
+        if row["owner_scope"] is None
+        else ids.encode(ids.KEY, row["owner_scope"])
+    )
+    former = [ids.encode(ids.KEY, key_id) for key_id in row["former_scopes"] or ()]
+    public_id = ids.encode(ids.KEY, row["id"])
+    return Principal(
+        kind="processor" if row["partner_id"] is None else "partner",
+        id=public_id,
+        name=row["holder_name"],
+        key_id=row["id"],
+        processor_id=row["processor_id"],
+        terminal_id=row["terminal_id"],
+        partner_id=row["partner_id"],
+        owner_scope=scope,
+        lookup_scopes=tuple(
+            sorted((scope, *former), key=lambda lookup_scope: lookup_scope != public_id)
+        )
+        if former
+        else (),
+    )
+
+
+def _get_owner_id(row: asyncpg.Record) -> str:
+    if row["partner_id"] is not None:
+        return ids.encode(ids.PARTNER, row["partner_id"])
+    if row["terminal_id"] is not None:
+        return ids.encode(ids.TERMINAL, row["terminal_id"])
+    return ids.encode(ids.PROCESSOR, row["processor_id"])
+
+
+def _get_partner_header(row: asyncpg.Record) -> bytes | None:
+    partner_id = row["partner_id"]
+    return None if partner_id is None else ids.encode(ids.PARTNER, partner_id).encode()
+
+
+def _get_rejection_code(row: asyncpg.Record) -> Code | None:
+    if row["owner_status"] != "active":
+        return Code.PROCESSOR_SUSPENDED if row["partner_id"] is None else Code.PARTNER_SUSPENDED
+    if row["terminal_status"] == "blocked":
+        return Code.TERMINAL_BLOCKED
+    return None
+
+
+def _build_vault_context(key_id: int) -> bytes:
+    return b"hmac_key %d" % key_id

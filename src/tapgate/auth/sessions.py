@@ -1,0 +1,269 @@
+"""Admin sessions. A session consists of one login and all tokens issued from it."""
+
+import secrets
+from datetime import datetime, timedelta
+
+import asyncpg
+import msgspec
+
+from tapgate import ids
+from tapgate.auth.access_tokens import ACCESS_TOKEN_LIFETIME, AccessTokens
+from tapgate.auth.cache import Cache
+from tapgate.auth.charges import NO_CHARGE, Charge
+from tapgate.auth.principals import Principal
+from tapgate.clock import Clock
+from tapgate.errors import ApiError, Code
+from tapgate.store.database import Database
+from tapgate.store.signals import Signals, Ticket
+from tapgate.vault import Vault
+
+REFRESH_LIFETIME = timedelta(days=30)
+#: Age after which a session cannot be refreshed. Its last access token can be valid for another
+#: day.
+SESSION_LIFETIME = timedelta(days=90)
+
+#: Per admin. A login beyond the limit deletes the oldest session.
+MAX_SESSIONS = 100
+#: Per session. Used tokens are kept to detect reuse, so their number must be bounded. A further
+#: refresh ends the session.
+MAX_REFRESHES = 10_000
+
+_TOPIC = "sessions"
+_RANDOM_BYTES = 32
+
+
+class Tokens(msgspec.Struct, frozen=True, kw_only=True):
+    """Response to a login or a refresh."""
+
+    token: str
+    refresh_token: str
+    expires_in: int
+
+
+class TokenReuseError(ApiError):
+    """A refresh token was reused. This is treated as theft, so the session has been ended."""
+
+    def __init__(self, admin_id: int, session_id: int) -> None:
+        super().__init__(
+            Code.UNAUTHORIZED, "The refresh token was already used. The session has ended."
+        )
+        self.admin_id = admin_id
+        self.session_id = session_id
+
+
+class Sessions:
+    def __init__(
+        self,
+        database: Database,
+        signals: Signals,
+        vault: Vault,
+        clock: Clock,
+        new_id: ids.IdGenerator,
+        *,
+        access_tokens: AccessTokens,
+    ) -> None:
+        self._database = database
+        self._signals = signals
+        self._vault = vault
+        self._clock = clock
+        self._new_id = new_id
+        self._access_tokens = access_tokens
+        self._cache: Cache[int, Principal] = Cache(signals, _TOPIC, self._load)
+
+    async def start(self, tx: asyncpg.Connection, admin_id: int) -> Tokens:
+        """Start a session for an admin whose password has been verified."""
+        now = self._clock()
+        admin = await tx.fetchrow(
+            "UPDATE admins SET last_login_at = $2 WHERE id = $1 AND status = 'active' "
+            "RETURNING id AS admin_id, email, role",
+            admin_id,
+            now,
+        )
+        if admin is None:
+            raise ApiError(Code.UNAUTHORIZED, "This admin is disabled.")
+        await _delete_expired(tx, admin_id, now)
+        session_id = self._new_id()
+        await tx.execute(
+            "INSERT INTO sessions (id, admin_id, created_at) VALUES ($1, $2, $3)",
+            session_id,
+            admin_id,
+            now,
+        )
+        await self._delete_oldest(tx, admin_id)
+        return await self._issue_tokens(tx, session_id, admin, now)
+
+    async def refresh(self, refresh_token: str) -> Tokens:
+        """Exchange a refresh token for new tokens. Token reuse ends the session.
+
+        Runs in its own database transaction, because the end of a session must be committed
+        although the request is rejected. If the session ends, waits up to one second for every
+        process to apply the change.
+        """
+        now = self._clock()
+        async with self._database.transaction() as tx:
+            token_row = await self._lock_token(tx, refresh_token)
+            if token_row is None or not _is_active(token_row, now):
+                raise ApiError(
+                    Code.UNAUTHORIZED,
+                    "The refresh token is unknown or expired, or its session has ended.",
+                )
+            is_reused = token_row["used_at"] is not None
+            if (
+                not is_reused
+                and await _count_used_tokens(tx, token_row["session_id"]) < MAX_REFRESHES
+            ):
+                return await self._rotate_token(tx, token_row, now)
+            ticket = await self.end(tx, token_row["session_id"])
+        await self._signals.wait_for_acks(ticket)
+        if is_reused:
+            raise TokenReuseError(token_row["admin_id"], token_row["session_id"])
+        raise ApiError(
+            Code.UNAUTHORIZED, "The session has reached its refresh limit. Log in again."
+        )
+
+    async def end(self, tx: asyncpg.Connection, session_id: int) -> Ticket:
+        """End a session. Pass the ticket to `Signals.wait_for_acks` after the commit."""
+        await tx.execute(
+            "UPDATE sessions SET ended_at = $2 WHERE id = $1 AND ended_at IS NULL",
+            session_id,
+            self._clock(),
+        )
+        return await self._signals.publish(tx, _TOPIC, "")
+
+    async def end_all(self, tx: asyncpg.Connection, admin_id: int) -> Ticket:
+        """End all sessions of an admin, for example when the admin is disabled.
+
+        Pass the ticket to `Signals.wait_for_acks` after the commit.
+        """
+        await tx.execute(
+            "UPDATE sessions SET ended_at = $2 WHERE admin_id = $1 AND ended_at IS NULL",
+            admin_id,
+            self._clock(),
+        )
+        return await self._signals.publish(tx, _TOPIC, "")
+
+    async def authenticate(self, access_token: str, charge: Charge = NO_CHARGE) -> Principal:
+        """Return the principal of an access token; raise 401 if the token or session is invalid.
+
+        The role and name come from the database. The role in the token may be outdated, and the
+        token contains no name.
+        """
+        token = self._access_tokens.verify(access_token, self._clock())
+        principal = await self._cache.get(token.session_id, charge)
+        if principal is None or principal.admin_id != token.admin_id:
+            raise ApiError(Code.UNAUTHORIZED, "The session has ended. Log in again.")
+        return principal
+
+    async def _delete_oldest(self, tx: asyncpg.Connection, admin_id: int) -> None:
+        """Delete an admin's oldest sessions beyond `MAX_SESSIONS`."""
+        removed = await tx.fetch(
+            """DELETE FROM sessions WHERE id IN (
+                   SELECT id FROM sessions WHERE admin_id = $1 ORDER BY id DESC OFFSET $2)
+               RETURNING id""",
+            admin_id,
+            MAX_SESSIONS,
+        )
+        if removed:
+            await self._signals.publish(tx, _TOPIC, "")
+
+    async def _load(self, session_id: int) -> Principal | None:
+        admin = await self._database.fetchrow(
+            "SELECT admins.id, name, role FROM sessions JOIN admins ON admins.id = admin_id "
+            "WHERE sessions.id = $1 AND ended_at IS NULL AND status = 'active'",
+            session_id,
+        )
+        if admin is None:
+            return None
+        return Principal(
+            kind="admin",
+            id=ids.encode(ids.ADMIN, admin["id"]),
+            name=admin["name"],
+            role=admin["role"],
+            admin_id=admin["id"],
+            session_id=session_id,
+        )
+
+    async def _lock_token(
+        self, tx: asyncpg.Connection, refresh_token: str
+    ) -> asyncpg.Record | None:
+        """Load a refresh token with its session and lock both rows.
+
+        Because of the locks, the second of two concurrent uses finds the token used.
+        """
+        return await tx.fetchrow(
+            """SELECT token_hash, expires_at, used_at, session_id, ended_at,
+                      sessions.created_at AS began_at, admin_id, email, role, status
+               FROM refresh_tokens
+               JOIN sessions ON sessions.id = session_id
+               JOIN admins ON admins.id = admin_id
+               WHERE token_hash = $1
+               FOR NO KEY UPDATE OF refresh_tokens, sessions""",
+            self._hash(refresh_token),
+        )
+
+    async def _rotate_token(
+        self, tx: asyncpg.Connection, token_row: asyncpg.Record, now: datetime
+    ) -> Tokens:
+        await tx.execute(
+            "UPDATE refresh_tokens SET used_at = $2 WHERE token_hash = $1",
+            token_row["token_hash"],
+            now,
+        )
+        return await self._issue_tokens(tx, token_row["session_id"], token_row, now)
+
+    async def _issue_tokens(
+        self, tx: asyncpg.Connection, session_id: int, admin: asyncpg.Record, now: datetime
+    ) -> Tokens:
+        refresh_token = secrets.token_urlsafe(_RANDOM_BYTES)
+        await tx.execute(
+            "INSERT INTO refresh_tokens (token_hash, session_id, expires_at) VALUES ($1, $2, $3)",
+            self._hash(refresh_token),
+            session_id,
+            now + REFRESH_LIFETIME,
+        )
+        return Tokens(
+            token=self._access_tokens.issue(
+                session_id=session_id,
+                admin_id=admin["admin_id"],
+                email=admin["email"],
+                role=admin["role"],
+                now=now,
+            ),
+            refresh_token=refresh_token,
+            expires_in=int(ACCESS_TOKEN_LIFETIME.total_seconds()),
+        )
+
+    def _hash(self, refresh_token: str) -> bytes:
+        return self._vault.keyed_hash("refresh_token", refresh_token.encode())
+
+
+def _is_active(token_row: asyncpg.Record, now: datetime) -> bool:
+    return bool(
+        token_row["expires_at"] > now
+        and token_row["began_at"] + SESSION_LIFETIME > now
+        and token_row["ended_at"] is None
+        and token_row["status"] == "active"
+    )
+
+
+async def _count_used_tokens(tx: asyncpg.Connection, session_id: int) -> int:
+    count: int = await tx.fetchval(
+        "SELECT count(*) FROM refresh_tokens WHERE session_id = $1 AND used_at IS NOT NULL",
+        session_id,
+    )
+    return count
+
+
+async def _delete_expired(tx: asyncpg.Connection, admin_id: int, now: datetime) -> None:
+    """Delete the admin's sessions whose refresh tokens all expired more than a day ago.
+
+    The margin of one day keeps a session whose last refresh token is being exchanged concurrently.
+    """
+    await tx.execute(
+        """DELETE FROM sessions WHERE admin_id = $1 AND NOT EXISTS (
+               SELECT FROM refresh_tokens
+               WHERE session_id = sessions.id AND expires_at > $2::timestamptz - interval '1 day'
+           )""",
+        admin_id,
+        now,
+    )

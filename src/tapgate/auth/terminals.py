@@ -1,0 +1,37 @@
+"""Terminals that a processor may name in a payment, and their last-seen timestamps."""
+
+import msgspec
+
+from tapgate.auth.cache import Cache
+from tapgate.auth.hmac_keys import HMAC_KEYS_TOPIC
+from tapgate.auth.last_seen import LastSeen
+from tapgate.clock import Clock
+from tapgate.errors import Code
+from tapgate.store.database import Database
+from tapgate.store.signals import Signals
+
+
+class Terminal(msgspec.Struct, frozen=True):
+    processor_id: int
+    status: str
+
+
+class Terminals:
+    def __init__(self, database: Database, signals: Signals, clock: Clock) -> None:
+        self._database = database
+        self._cache: Cache[int, Terminal] = Cache(signals, HMAC_KEYS_TOPIC, self._load)
+        last_seen = LastSeen(database, clock, "terminals", "last_seen_at")
+        self.touch, self.flush_last_seen, self.run = last_seen.touch, last_seen.flush, last_seen.run
+
+    async def rejection(self, terminal_id: int, *, processor_id: int) -> Code | None:
+        """Return the error code if the processor cannot use this terminal, otherwise None."""
+        terminal = await self._cache.get(terminal_id)
+        if terminal is None or terminal.processor_id != processor_id:
+            return Code.TERMINAL_NOT_FOUND
+        return Code.TERMINAL_BLOCKED if terminal.status == "blocked" else None
+
+    async def _load(self, terminal_id: int) -> Terminal | None:
+        row = await self._database.fetchrow(
+            "SELECT processor_id, status FROM terminals WHERE id = $1", terminal_id
+        )
+        return None if row is None else Terminal(*row)

@@ -1,0 +1,113 @@
+"""Compiler that turns the field rules of a type into one check function for decoded values."""
+
+from collections.abc import Callable
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+import msgspec
+
+from tapgate.schemas.fields import INTEGER_RULE, OBJECT_RULE, TEXT_RULE, InvalidValueError, Rule
+
+#: Returns the normalized value. Raises InvalidValueError with the problems found.
+Check = Callable[[Any], Any]
+
+#: The check of a list stops at this many problems, so that a list of invalid items cannot cause a
+#: response of several megabytes.
+_MAX_PROBLEMS = 20
+
+_DEFAULT_RULES: dict[Any, Rule] = {str: TEXT_RULE, int: INTEGER_RULE, dict: OBJECT_RULE}
+_UNCHECKED_TYPES = frozenset({bool, float})
+
+
+def get_rule_and_type(kind: Any) -> tuple[Rule | None, Any]:
+    """Return the rule and X of a type such as `Annotated[X, rule] | None`.
+
+    Without an annotated rule, return the default rule of X, or None if X has none.
+    """
+    rule: Rule | None = None
+    while True:
+        origin = get_origin(kind)
+        if origin is Annotated:
+            kind, *notes = get_args(kind)
+            rule = next((note for note in notes if isinstance(note, Rule)), rule)
+        elif origin in (Union, UnionType):
+            choices = [choice for choice in get_args(kind) if choice is not NoneType]
+            if len(choices) != 1:
+                if rule is None:
+                    raise TypeError(f"{kind} has more than one type")
+                return rule, kind  # the rule handles every member of the union
+            (kind,) = choices
+        else:
+            return rule or _DEFAULT_RULES.get(origin or kind), kind
+
+
+def is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def compile_check(kind: Any, currency: str) -> Check | None:
+    """Return the check of a type, or None if every value of the type is valid."""
+    rule, bare = get_rule_and_type(kind)
+    own_check = None if rule is None else rule.for_currency(currency).check
+    if is_struct(bare):
+        return _compile_struct_check(bare, currency)
+    if get_origin(bare) is list:
+        return _compile_list_check(compile_check(get_args(bare)[0], currency), own_check)
+    if own_check is None and bare not in _UNCHECKED_TYPES:
+        raise TypeError(f"{bare} needs a rule that defines the accepted values")
+    return own_check
+
+
+@cache
+def _compile_struct_check(kind: type[msgspec.Struct], currency: str) -> Check:
+    if kind.__struct_config__.frozen:
+        raise TypeError(f"{kind.__name__} must not be frozen: checks store normalized values")
+    fields = msgspec.structs.fields(kind)
+    for field in fields:
+        if NoneType in get_args(field.type) and field.default not in (None, msgspec.NODEFAULT):
+            raise TypeError(f"{kind.__name__}.{field.name}: a nullable field must default to None")
+    plan = [
+        (field.name, field.encode_name, check)
+        for field in fields
+        if (check := compile_check(field.type, currency)) is not None
+    ]
+
+    def check_struct(struct: Any) -> Any:
+        problems: dict[str, str] = {}
+        for name, encoded_name, check in plan:
+            value = getattr(struct, name)
+            if value is None:
+                continue
+            try:
+                normalized = check(value)
+            except InvalidValueError as error:
+                problems.update(error.prefix_paths(encoded_name))
+            else:
+                if normalized is not value:
+                    setattr(struct, name, normalized)
+        if problems:
+            raise InvalidValueError(problems)
+        return struct
+
+    return check_struct
+
+
+def _compile_list_check(item_check: Check | None, length_check: Check | None) -> Check:
+    def check_list(items: list[Any]) -> list[Any]:
+        if length_check is not None:
+            items = length_check(items)  # first, because there may be too many items to check
+        problems: dict[str, str] = {}
+        if item_check is not None:
+            for position, item in enumerate(items):
+                try:
+                    items[position] = item_check(item)
+                except InvalidValueError as error:
+                    problems.update(error.prefix_paths(f"[{position}]"))
+                    if len(problems) >= _MAX_PROBLEMS:
+                        break
+        if problems:
+            raise InvalidValueError(problems)
+        return items
+
+    return check_list

@@ -1,0 +1,112 @@
+"""Rate limits per credential or address.
+
+All processes of a node share the limits. Nodes that use a common cache share them too.
+"""
+
+import contextlib
+import time
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from tapgate.http.token_buckets import (
+    CacheUnavailableError,
+    NodeBuckets,
+    RateLimit,
+    RateLimitResult,
+)
+from tapgate.runtime.node_files import get_shared_folder
+from tapgate.settings import Settings
+
+if TYPE_CHECKING:
+    from tapgate.http.cache_buckets import CacheBuckets
+
+_log = structlog.get_logger()
+
+_CACHE_RETRY_SECONDS = 1.0
+
+
+class RateLimitedCaller(Protocol):
+    """Authenticated caller, which may have a custom rate limit."""
+
+    @property
+    def rate_limit(self) -> int | None: ...
+
+    @property
+    def burst(self) -> int | None: ...
+
+
+class Throttle:
+    """Rate limiter that uses the cache, or the node's buckets if no cache is reachable."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.default_limit = RateLimit(settings.rate_limit, settings.rate_burst)
+        self._node_buckets = NodeBuckets(
+            get_shared_folder(settings.data_dir) / "buckets", self.default_limit
+        )
+        self._cache_buckets = self._create_cache_buckets(settings.cache_url)
+        self._cache_retry_at: float | None = None
+        self._get_custom_limit = lru_cache(maxsize=1024)(RateLimit)
+
+    def get_limit(self, caller: RateLimitedCaller) -> RateLimit:
+        """Return the rate limit of a caller. Values that are not set default to the platform's."""
+        if caller.rate_limit is None and caller.burst is None:
+            return self.default_limit
+        return self._get_custom_limit(
+            caller.rate_limit or self.default_limit.per_second,
+            caller.burst or self.default_limit.burst,
+        )
+
+    async def take(self, key: str, rate: RateLimit | None = None) -> RateLimitResult:
+        """Try to take one token from a bucket. `rate` defaults to the platform's rate limit."""
+        if self._cache_buckets is None or self._is_cache_unavailable():
+            return self._node_buckets.take(key, rate)
+        try:
+            result = await self._cache_buckets.take(key, rate)
+        except CacheUnavailableError as error:
+            if self._cache_retry_at is None:
+                _log.warning("throttle.cache_unavailable", error=str(error))
+            self._cache_retry_at = time.monotonic() + _CACHE_RETRY_SECONDS
+            return self._node_buckets.take(key, rate)
+        if self._cache_retry_at is not None:
+            _log.info("throttle.cache_recovered")
+            self._cache_retry_at = None
+        return result
+
+    async def refund(self, key: str, rate: RateLimit | None = None) -> None:
+        """Put a token back. It is lost if the cache has since become unavailable or recovered."""
+        if self._cache_buckets is None or self._is_cache_unavailable():
+            self._node_buckets.refund(key, rate)
+            return
+        with contextlib.suppress(CacheUnavailableError):
+            await self._cache_buckets.refund(key, rate)
+
+    async def list_warnings(self) -> list[str]:
+        """Return a startup warning for the operator if the cache is unreachable."""
+        if self._cache_buckets is None:
+            return []
+        try:
+            await self._cache_buckets.require_reachable()
+        except CacheUnavailableError as error:
+            return [
+                f"Warning: TAPGATE_CACHE_URL cannot be reached ({error}). Until it is"
+                " reachable, each node enforces rate limits separately."
+            ]
+        return []
+
+    def _create_cache_buckets(self, url: str | None) -> "CacheBuckets | None":
+        if url is None:
+            return None
+        # Imported here: the import is slow, and most installations use no cache.
+        from tapgate.http.cache_buckets import CacheBuckets  # noqa: PLC0415
+
+        return CacheBuckets(url, self.default_limit)
+
+    def _is_cache_unavailable(self) -> bool:
+        return self._cache_retry_at is not None and time.monotonic() < self._cache_retry_at
+
+    async def close(self) -> None:
+        self._node_buckets.close()
+        if self._cache_buckets is not None:
+            await self._cache_buckets.close()

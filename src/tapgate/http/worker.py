@@ -1,0 +1,250 @@
+"""Worker process of a service, started by the supervisor with a listening socket and a lifeline.
+
+A service's module ends with `worker.run(main)`, and its `main` serves with `await serve(app)`:
+
+    async def main() -> None:
+        settings = load_settings(os.environ)
+        async with open_services(settings, settings.database_url) as services:
+            await serve(App(services))
+"""
+
+import asyncio
+import contextlib
+import functools
+import gc
+import os
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import structlog
+import uvicorn
+import uvloop
+
+from tapgate.errors import ApiError, Code
+from tapgate.http.connection import BoundedConnection
+from tapgate.http.connection_limit import ConnectionLimit
+from tapgate.http.messages import Response
+from tapgate.http.overload import RETRY_AFTER_SECONDS
+from tapgate.http.response_encoding import encode_response
+from tapgate.runtime import logs, open_files
+from tapgate.runtime.handover import (
+    DRAIN_TIMEOUT_SECONDS,
+    LIFELINE_FD_VARIABLE,
+    LISTENER_FD_VARIABLE,
+    READY_BYTE,
+)
+from tapgate.settings import SettingsError
+from tapgate.store import StoreError
+
+_MIN_ACCEPT_BATCH = 2
+_MAX_ACCEPT_BATCH = 64
+#: The shortest delay of the event loop's timers.
+_ACCEPT_PAUSE_SECONDS = 0.001
+
+_REJECTED_READ_BYTES = 64 * 1024
+_REJECTION_LOG_SECONDS = 60.0
+
+#: Net new objects that trigger a garbage collection. Reference counting frees the objects of
+#: completed requests. With the default of 700, collections would constantly scan live requests.
+_GC_THRESHOLD = 50_000
+
+_log = structlog.get_logger()
+
+App = Callable[[Any, Any, Any], Awaitable[None]]
+
+
+def run(main: Callable[[], Any]) -> None:
+    """Run a service's main coroutine. Exit with one line for errors that an operator can fix."""
+    open_files.raise_open_file_limit()
+    try:
+        uvloop.run(main())
+    except (SettingsError, StoreError) as error:
+        sys.exit(f"tapgate: {error}")
+    except ApiError as error:
+        sys.exit(f"tapgate: {error.message or error.error}")
+    finally:
+        logs.flush()
+
+
+async def serve(
+    app: App,
+    *,
+    protocol: type[asyncio.Protocol] | str = "httptools",
+    limit: ConnectionLimit | None = None,
+) -> None:
+    """Serve until a stop signal arrives or the supervisor dies.
+
+    `limit` requires a `protocol` that is a subclass of `HttpProtocol`.
+    """
+    config = uvicorn.Config(
+        app,
+        http=protocol,
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        log_level="warning",
+        server_header=False,
+        # Limits depend on the address of the peer, which a header must not override.
+        proxy_headers=False,
+        timeout_graceful_shutdown=DRAIN_TIMEOUT_SECONDS,
+    )
+    with (
+        socket.socket(fileno=int(os.environ[LISTENER_FD_VARIABLE])) as listener,
+        socket.socket(fileno=int(os.environ[LIFELINE_FD_VARIABLE])) as lifeline,
+    ):
+        await _Server(config, lifeline, limit).serve(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        lifeline: socket.socket,
+        limit: ConnectionLimit | None = None,
+    ) -> None:
+        super().__init__(config)
+        self._lifeline = lifeline
+        self._limit = limit
+        if limit is not None:
+            BoundedConnection.body_budget.is_trusted = limit.is_trusted
+        self._rejected_count = 0  # rejected connections since the last log line
+        self._next_log_at = 0.0
+        self._accept_batch = _MIN_ACCEPT_BATCH
+        self._connecting: set[asyncio.Task[None]] = set()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        _freeze_startup_objects()
+        try:
+            self._lifeline.sendall(READY_BYTE)
+        except OSError:  # the supervisor has died: exit without accepting connections
+            self.should_exit = True
+            return
+        loop = asyncio.get_running_loop()
+        for listener in sockets or []:
+            listener.setblocking(False)
+            loop.add_reader(listener, self._accept, listener)
+        self.servers = []
+        self.started = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for listener in sockets or []:
+            asyncio.get_running_loop().remove_reader(listener)
+        await asyncio.gather(*self._connecting)  # `super().shutdown` must see them
+        await super().shutdown(sockets)
+
+    def _accept(self, listener: socket.socket) -> None:
+        """Accept a batch of connections, then pause so that other workers can accept some.
+
+        Without the pause, the fastest worker would accept most connections and keep them. The batch
+        grows while more connections are waiting, and is reset when none is.
+        """
+        for accepted in range(self._accept_batch):
+            try:
+                connection, address = listener.accept()
+            except BlockingIOError:
+                self._accept_batch = _MIN_ACCEPT_BATCH
+                if not accepted:
+                    return  # another worker was faster
+                break
+            except OSError:  # too many open files, or the client has disconnected
+                break
+            self._admit_connection(connection, address[0])
+        else:
+            self._accept_batch = min(self._accept_batch + 1, _MAX_ACCEPT_BATCH)
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(listener)
+        loop.call_later(_ACCEPT_PAUSE_SECONDS, self._resume_accepting, listener)
+
+    def _resume_accepting(self, listener: socket.socket) -> None:
+        if not self.should_exit:
+            asyncio.get_running_loop().add_reader(listener, self._accept, listener)
+
+    def _admit_connection(self, connection: socket.socket, address: str) -> None:
+        on_lost = None
+        if self._limit is not None:
+            on_lost = self._limit.acquire(address)
+            if on_lost is None:
+                self._reject_connection(connection)
+                return
+        task = asyncio.create_task(self._connect(connection, on_lost))
+        self._connecting.add(task)
+        task.add_done_callback(self._connecting.discard)
+
+    def _reject_connection(self, connection: socket.socket) -> None:
+        """Send 503 without a transport or task, so that a flood of connections stays cheap."""
+        with connection, contextlib.suppress(OSError):
+            connection.setblocking(False)
+            connection.send(self._rejection_response)
+            connection.shutdown(socket.SHUT_WR)
+            # Closing with unread data would reset the connection and lose the response.
+            connection.recv(_REJECTED_READ_BYTES)
+        self._rejected_count += 1
+        now = asyncio.get_running_loop().time()
+        if now >= self._next_log_at:
+            _log.warning("connections.rejected", count=self._rejected_count)
+            self._rejected_count, self._next_log_at = 0, now + _REJECTION_LOG_SECONDS
+
+    @functools.cached_property
+    def _rejection_response(self) -> bytes:
+        error = ApiError(
+            Code.SERVICE_UNAVAILABLE,
+            "Too many connections. Try again shortly.",
+            headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
+        )
+        response: Response = self._protocol_class.render_error(error)
+        return encode_response(response, self.server_state.default_headers, keep_alive=False)
+
+    async def _connect(
+        self, connection: socket.socket, on_lost: Callable[[], None] | None = None
+    ) -> None:
+        protocol = self._create_protocol()
+        if on_lost is not None:
+            protocol.on_lost = on_lost
+        try:
+            connection.setblocking(False)
+            # A response is a single write: Nagle's algorithm would only delay it.
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            loop = asyncio.get_running_loop()
+            await loop.connect_accepted_socket(lambda: protocol, connection)
+        except OSError:  # the client has already disconnected
+            connection.close()
+            if on_lost is not None:
+                on_lost()
+
+    @property
+    def _protocol_class(self) -> Any:
+        return self.config.http_protocol_class
+
+    def _create_protocol(self) -> Any:
+        return self._protocol_class(self.config, self.server_state, self.lifespan.state)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop serving on SIGINT, SIGTERM or the death of the supervisor.
+
+        Unlike uvicorn's implementation, this one does not raise the signal again, which would end
+        the process before its cleanup.
+        """
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._stop)
+        loop.add_reader(self._lifeline, self._stop)
+        try:
+            yield
+        finally:
+            loop.remove_reader(self._lifeline)
+
+    def _stop(self) -> None:
+        self.should_exit = True
+        asyncio.get_running_loop().remove_reader(self._lifeline)
+
+
+def _freeze_startup_objects() -> None:
+    """Exclude startup objects from garbage collection, and collect less often."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_GC_THRESHOLD)

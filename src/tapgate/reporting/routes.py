@@ -1,0 +1,38 @@
+"""Endpoints for the overview and for ledger verification."""
+
+from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.request_context import RequestContext
+from tapgate.reporting import operations
+from tapgate.reporting.model import LedgerProof, Overview, OverviewQuery, to_ledger_proof
+
+endpoints = Endpoints("Overview")
+
+
+@endpoints.get("/api/v1/overview", access=Access(roles="ACSF"))
+async def get_overview(request: RequestContext, query: OverviewQuery) -> Overview:
+    """Get the platform overview.
+
+    Transaction counts and volumes are grouped by hour for the last 24 hours, or by day in the
+    platform's time zone for the last 7 or 30 days. The last bucket is still in progress. The counts
+    and volumes are exact at the time of the request.
+
+    `standing` contains counts and balances as of `as_of`, usually a few seconds ago. `alerts`
+    counts open alerts by severity, and alerts under investigation. `alerts` is null if the caller
+    may not list alerts. `engine` contains this node's latencies of ledger batches and of requests
+    that move money.
+    """
+    return await operations.get_overview(request, query.period)
+
+
+@endpoints.post("/api/v1/ledger/verify", access=Access(roles="A"))
+async def verify_ledger(request: RequestContext) -> LedgerProof:
+    """Verify the ledger.
+
+    Runs the ledger checks of `tapgate verify` in one database snapshot and records the result. With
+    millions of transactions, the verification takes many seconds. Transactions continue during that
+    time. Only one verification runs at a time; concurrent requests get 429.
+
+    If a check fails, the response is still 200, with `holds` false. For each claim, the response
+    contains the number of violations and up to five examples.
+    """
+    return to_ledger_proof(*await operations.verify_ledger(request))

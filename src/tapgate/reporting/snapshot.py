@@ -1,0 +1,120 @@
+"""Cached snapshot of card, subscriber and agent counts and of balances."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from time import perf_counter
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from tapgate import clock, money
+from tapgate.api.services import Services
+from tapgate.ledger import chart
+from tapgate.reporting import queries
+from tapgate.reporting.model import (
+    AgentCounts,
+    CardCounts,
+    PlatformBalances,
+    PlatformSnapshot,
+    SubscriberCounts,
+)
+from tapgate.reporting.queries import AccountTotals
+from tapgate.store.database import Database
+
+_CACHE_SECONDS: Final = 5.0
+#: A snapshot is cached for at least this multiple of the time it took to compute, which bounds the
+#: fraction of time that the database spends on counting.
+_CACHE_COST_FACTOR: Final = 20
+
+
+class _CacheEntry:
+    """Latest snapshot and its validity period."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.snapshot: PlatformSnapshot | None = None
+        self.valid_from = self.valid_until = datetime.min.replace(tzinfo=UTC)
+
+    def get_valid(self, now: datetime) -> PlatformSnapshot | None:
+        return (
+            self.snapshot if self.snapshot and self.valid_from <= now < self.valid_until else None
+        )
+
+
+_cache: WeakKeyDictionary[Database, _CacheEntry] = WeakKeyDictionary()
+
+
+async def get_snapshot(services: Services) -> PlatformSnapshot:
+    """Return the cached snapshot, or compute a new one if it has expired.
+
+    The cost grows with the number of accounts and cards, so the result is cached and only one task
+    per process computes it at a time.
+    """
+    entry = _cache.setdefault(services.database, _CacheEntry())
+    now = services.clock()
+    if (snapshot := entry.get_valid(now)) is not None:
+        return snapshot
+    async with entry.lock:
+        if (snapshot := entry.get_valid(now)) is not None:
+            return snapshot
+        started = perf_counter()
+        accounts, cards = await queries.load_snapshot(services.database, now)
+        seconds = max(_CACHE_SECONDS, _CACHE_COST_FACTOR * (perf_counter() - started))
+        entry.snapshot = _build_snapshot(accounts, cards, services.settings.currency, now)
+        entry.valid_from, entry.valid_until = now, now + timedelta(seconds=seconds)
+        return entry.snapshot
+
+
+def _build_snapshot(
+    accounts: Sequence[AccountTotals], cards: Mapping[str, int], currency: str, now: datetime
+) -> PlatformSnapshot:
+    subscribers, agents = (
+        _count_by_status(accounts, chart.WALLET),
+        _count_by_status(accounts, chart.FLOAT),
+    )
+
+    def format_total_balance(kind: str) -> str:
+        return money.format_decimal(
+            sum(totals.balance for totals in accounts if totals.kind == kind), currency
+        )
+
+    return PlatformSnapshot(
+        as_of=clock.format_rfc3339(now),
+        cards=CardCounts(
+            total=sum(cards.values()),
+            active=cards.get("ACTIVE", 0),
+            blocked=cards.get("BLOCKED", 0),
+            lost=cards.get("LOST", 0),
+            unassigned=cards.get("UNASSIGNED", 0),
+            expired=cards.get("EXPIRED", 0),
+        ),
+        subscribers=SubscriberCounts(
+            total=subscribers.total(),
+            active=subscribers["active"],
+            blocked=subscribers["blocked"],
+            closed=subscribers["closed"],
+        ),
+        agents=AgentCounts(
+            total=agents.total(),
+            active=agents["active"],
+            suspended=agents["blocked"],
+            terminated=agents["closed"],
+        ),
+        money=PlatformBalances(
+            wallets=format_total_balance(chart.WALLET),
+            agent_floats=format_total_balance(chart.FLOAT),
+            agent_commissions=format_total_balance(chart.COMMISSION),
+            settlements=format_total_balance(chart.SETTLEMENT),
+            clearing=format_total_balance(chart.CLEARING),
+            under_review=money.format_decimal(sum(totals.held for totals in accounts), currency),
+        ),
+    )
+
+
+def _count_by_status(accounts: Iterable[AccountTotals], kind: str) -> Counter[str]:
+    """Count accounts of one kind by status.
+
+    A subscriber has the status of the wallet account, an agent the status of the float account.
+    """
+    return Counter({totals.status: totals.accounts for totals in accounts if totals.kind == kind})

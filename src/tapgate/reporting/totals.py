@@ -1,0 +1,68 @@
+"""Aggregation of a period's rollups: overall, per bucket, per type and per failure code."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from msgspec.structs import asdict
+
+from tapgate import clock, money
+from tapgate.reporting.model import Bucket, DeclineCount, Totals, TransactionTotals, TypeTotals
+from tapgate.reporting.queries import Rollup
+
+
+def build_totals(rollups: Sequence[Rollup], currency: str) -> Totals:
+    totals = _sum_rollups(rollups, currency)
+    decided = totals.completed + totals.failed
+    rate = round(totals.completed / decided, 4) if decided else None
+    return Totals(**asdict(totals), success_rate=rate)
+
+
+def build_buckets(
+    rollups: Sequence[Rollup], starts: Sequence[datetime], currency: str
+) -> list[Bucket]:
+    groups: list[list[Rollup]] = [[] for _ in starts]
+    for rollup in rollups:
+        groups[rollup.bucket - 1].append(rollup)
+    return [
+        Bucket(**asdict(_sum_rollups(group, currency)), start=clock.format_rfc3339(start))
+        for group, start in zip(groups, starts, strict=True)
+    ]
+
+
+def build_type_totals(rollups: Sequence[Rollup], currency: str) -> list[TypeTotals]:
+    groups: dict[str, list[Rollup]] = {}
+    for rollup in rollups:
+        groups.setdefault(rollup.type, []).append(rollup)
+    totals = [
+        TypeTotals(**asdict(_sum_rollups(group, currency)), type=type_)
+        for type_, group in groups.items()
+    ]
+    return sorted(totals, key=lambda item: (-item.count, item.type))
+
+
+def count_declines(rollups: Sequence[Rollup]) -> list[DeclineCount]:
+    codes: Counter[str] = Counter()
+    for rollup in rollups:
+        if rollup.outcome == "failed" and rollup.failure_code is not None:
+            codes[rollup.failure_code] += rollup.transactions
+    ordered = sorted(codes.items(), key=lambda item: (-item[1], item[0]))
+    return [DeclineCount(code=code, count=count) for code, count in ordered]
+
+
+def _sum_rollups(rollups: Iterable[Rollup], currency: str) -> TransactionTotals:
+    counts: Counter[str] = Counter()
+    amount = fees = 0
+    for rollup in rollups:
+        counts[rollup.outcome] += rollup.transactions
+        if rollup.outcome == "completed":
+            amount += rollup.amount
+            fees += rollup.fees
+    return TransactionTotals(
+        count=counts.total(),
+        completed=counts["completed"],
+        failed=counts["failed"],
+        under_review=counts["under_review"],
+        amount=money.format_decimal(amount, currency),
+        fees=money.format_decimal(fees, currency),
+    )

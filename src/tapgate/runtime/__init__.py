@@ -1,0 +1,1 @@
+"""Processes and background work: logs, periodic jobs, shared files of a node."""

@@ -1,0 +1,79 @@
+"""Background tasks that keep running when their dependencies fail."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from typing import Any, NoReturn
+
+import structlog
+
+from tapgate.errors import ApiError
+from tapgate.runtime import logs
+
+_log = structlog.get_logger()
+
+
+@contextlib.asynccontextmanager
+async def run_background_tasks(*coroutines: Coroutine[Any, Any, NoReturn]) -> AsyncIterator[None]:
+    """Run coroutines in the background and cancel them on exit."""
+    tasks = [_start_task(coroutine) for coroutine in coroutines]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _start_task(coroutine: Coroutine[Any, Any, NoReturn]) -> asyncio.Task[NoReturn]:
+    """Start a task whose failure is logged. asyncio would report it only on garbage collection."""
+
+    def log_failure(task: asyncio.Task[NoReturn]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("background.task_failed", failure=logs.describe_exception(error))
+
+    task = asyncio.create_task(coroutine)
+    task.add_done_callback(log_failure)
+    return task
+
+
+async def run_periodically(
+    work: Callable[[], Awaitable[object]],
+    *,
+    every: float,
+    name: str,
+    wake: asyncio.Event | None = None,
+) -> NoReturn:
+    """Run the work repeatedly until canceled, with a pause of `every` seconds between runs.
+
+    Setting `wake` ends a pause early. Of consecutive failures, only the first is logged, and then
+    the recovery. A failure is logged with its error code or exception class only, because the text
+    of an exception may contain processed data.
+    """
+    failing = False
+    while True:
+        try:
+            await work()
+        except Exception as error:
+            if not failing:
+                _log.warning("background.failing", work=name, error=_get_error_name(error))
+            failing = True
+        else:
+            if failing:
+                _log.info("background.recovered", work=name)
+            failing = False
+        await _sleep_until_woken(every, wake)
+
+
+async def _sleep_until_woken(seconds: float, wake: asyncio.Event | None) -> None:
+    if wake is None:
+        await asyncio.sleep(seconds)
+        return
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await wake.wait()
+    wake.clear()
+
+
+def _get_error_name(error: Exception) -> str:
+    return str(error.code) if isinstance(error, ApiError) else type(error).__name__

@@ -1,0 +1,41 @@
+"""Request and response structs that several operations share."""
+
+from typing import Annotated
+
+import msgspec
+
+from tapgate.schemas.fields import FreeText, IntegerRange
+
+
+class Reason(msgspec.Struct, kw_only=True):
+    reason: FreeText
+
+
+class OptionalReason(msgspec.Struct, kw_only=True):
+    reason: FreeText | None = None
+
+
+class Rotation(msgspec.Struct, kw_only=True):
+    """Rotation of a secret. The previous secret remains valid for `grace_seconds`."""
+
+    grace_seconds: Annotated[int, IntegerRange(0, 86_400)] | None = None
+
+
+class SigningKeyCreated(msgspec.Struct, kw_only=True):
+    """A new signing key. No other response contains its secret."""
+
+    api_key_id: str
+    hmac_secret: str
+
+
+class SuccessResponse(msgspec.Struct, kw_only=True):
+    success: bool = True
+    message: str
+
+
+def build_missing_field_error(field: str) -> ValueError:
+    """Return an error for the `__post_init__` of a body that requires one of several fields.
+
+    The client receives it as a missing field (400), before any value is checked.
+    """
+    return ValueError(f"Object missing required field `{field}`")

@@ -1,0 +1,236 @@
+"""Webhook endpoints and deliveries: request bodies, records, event encoding and signing."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from tapgate import clock, ids, signing
+from tapgate.errors import ApiError, Code
+from tapgate.notifications.events import WEBHOOK_EVENT_TYPES
+from tapgate.schemas.fields import Choice, IntegerRange, ListLength
+from tapgate.webhooks.target_urls import TargetUrlRule
+
+ALL_EVENTS: Final = "*"
+#: Type of a test event, sent to one endpoint on request. Endpoints cannot subscribe to it.
+TEST_EVENT: Final = "webhook.test"
+
+#: An endpoint whose failure streak reaches this duration is disabled.
+DISABLE_AFTER: Final = timedelta(days=5)
+#: After a longer gap without a failed attempt, the next failure starts a new failure streak. The
+#: value exceeds the longest scheduled delay between two attempts of a delivery.
+MAX_FAILURE_GAP: Final = timedelta(hours=36)
+MAX_GRACE_SECONDS: Final = 86_400
+
+
+class EndpointStatus(StrEnum):
+    """Status of a webhook endpoint. Events are sent only to active endpoints."""
+
+    ACTIVE = "active"
+    PAUSED = "paused"  # by an admin; new events are queued
+    DISABLED = "disabled"  # by the gateway; new events are not queued
+
+
+class StatusReason(StrEnum):
+    PAUSED = "Paused by an administrator"
+    GONE = "The endpoint responded with 410 Gone"
+    FAILING = "No delivery succeeded for 5 days"
+
+
+EndpointUrl = Annotated[str, TargetUrlRule()]
+EventFilter = Annotated[str, Choice(*WEBHOOK_EVENT_TYPES, ALL_EVENTS, name="WebhookEventFilter")]
+DeliveredEventType = Annotated[
+    str, Choice(*WEBHOOK_EVENT_TYPES, TEST_EVENT, name="WebhookEventType")
+]
+EventFilters = Annotated[list[EventFilter], ListLength(1, 100)]
+PublicStatus = Annotated[str, Choice(*EndpointStatus, name="WebhookEndpointStatus")]
+SettableStatus = Annotated[
+    str, Choice(EndpointStatus.ACTIVE, EndpointStatus.PAUSED, name="SettableWebhookEndpointStatus")
+]
+DeliveryStatus = Annotated[
+    str, Choice("pending", "delivered", "failed", name="WebhookDeliveryStatus")
+]
+
+
+class NewWebhookEndpoint(msgspec.Struct, kw_only=True):
+    url: EndpointUrl
+    events: EventFilters
+
+
+class WebhookEndpointUpdate(msgspec.Struct, kw_only=True):
+    """Fields to change. Absent fields keep their values."""
+
+    url: EndpointUrl | None = None
+    events: EventFilters | None = None
+    status: SettableStatus | None = None
+
+
+class SecretRotation(msgspec.Struct, kw_only=True):
+    grace_seconds: Annotated[int, IntegerRange(0, MAX_GRACE_SECONDS)] = 0
+
+
+class WebhookEndpointRecord(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    url: str
+    events: list[EventFilter]
+    status: PublicStatus
+    status_reason: str | None
+    status_changed_at: str
+
+
+class WebhookEndpointWithSecret(WebhookEndpointRecord, frozen=True, kw_only=True):
+    """Webhook endpoint with its secret, returned only on creation and on rotation."""
+
+    secret: str
+
+
+class DisabledEndpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """`data` of `webhook_endpoint.disabled`.
+
+    The URL is omitted, because endpoints of other integrators can receive the event too.
+    """
+
+    id: str
+    status: PublicStatus
+    status_reason: str | None
+    status_changed_at: str
+
+
+class TestEventData(msgspec.Struct, frozen=True, kw_only=True):
+    """`data` of a test event."""
+
+    webhook_endpoint_id: str
+
+
+class WebhookDelivery(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    event: DeliveredEventType
+    status: DeliveryStatus
+    attempts: int
+    last_status: int | None
+    duration_ms: int | None
+    response: str | None
+    created_at: str
+
+
+class ClaimedDelivery(msgspec.Struct, frozen=True, kw_only=True):
+    """Delivery leased to this process, with its event and the endpoint as loaded at the claim."""
+
+    id: int
+    endpoint_id: int
+    attempts: int
+    attempts_before: int
+    next_attempt_at: datetime  # when the lease expires
+    event_id: int
+    event: str
+    subject_id: int | None
+    data: str | None
+    occurred_at: datetime
+    url: str
+    secret: bytes
+    previous_secret: bytes | None
+    previous_secret_expires_at: datetime | None
+    status_changed_at: datetime
+
+
+class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of one delivery attempt."""
+
+    problem: str | None  # None if the attempt succeeded
+    status: int | None = None
+    duration_ms: int | None = None
+    response: str | None = None
+    retry_after: timedelta | None = None
+    is_internal: bool = False  # nothing was sent, because of an error in the gateway
+
+
+def endpoint_not_found() -> ApiError:
+    return ApiError(Code.NOT_FOUND, "No such webhook endpoint.")
+
+
+def delivery_not_found() -> ApiError:
+    return ApiError(Code.NOT_FOUND, "No such delivery.")
+
+
+def to_record(row: Mapping[str, Any]) -> WebhookEndpointRecord:
+    return WebhookEndpointRecord(**_to_fields(row))
+
+
+def to_record_with_secret(row: Mapping[str, Any], secret: str) -> WebhookEndpointWithSecret:
+    return WebhookEndpointWithSecret(**_to_fields(row), secret=secret)
+
+
+def to_audit_record(row: Mapping[str, Any]) -> WebhookEndpointRecord:
+    """Return the record for the audit log. The URL's query, which may be secret, is removed."""
+    return msgspec.structs.replace(to_record(row), url=strip_query(row["url"]))
+
+
+def to_disabled_endpoint(row: Mapping[str, Any]) -> DisabledEndpoint:
+    fields = _to_fields(row)
+    return DisabledEndpoint(**{name: fields[name] for name in DisabledEndpoint.__struct_fields__})
+
+
+def strip_query(url: str) -> str:
+    return urlsplit(url)._replace(query="", fragment="").geturl()
+
+
+def _to_fields(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "id": ids.encode(ids.WEBHOOK_ENDPOINT, row["id"]),
+        "url": row["url"],
+        "events": row["events"],
+        "status": row["status"],
+        "status_reason": row["status_reason"],
+        "status_changed_at": clock.format_rfc3339(row["status_changed_at"]),
+    }
+
+
+def to_delivery(row: Mapping[str, Any], *, hide_response: bool = False) -> WebhookDelivery:
+    return WebhookDelivery(
+        id=ids.encode(ids.DELIVERY, row["id"]),
+        event=row["event"],
+        status=row["status"],
+        attempts=row["attempts"],
+        last_status=row["last_status"],
+        duration_ms=row["duration_ms"],
+        response=None if hide_response else row["response"],
+        created_at=clock.format_rfc3339(row["created_at"]),
+    )
+
+
+def build_secret_context(endpoint_id: int) -> bytes:
+    """Return the vault context that binds sealed secrets to their endpoint."""
+    return b"webhook endpoint %d" % endpoint_id
+
+
+def encode_body(event: str, occurred_at: datetime, data: str) -> bytes:
+    """Return the request body. `data` is the stored JSON text or its redacted form.
+
+    Retries are byte-identical unless the redaction changes between them.
+    """
+    return msgspec.json.encode(
+        {
+            "type": event,
+            "timestamp": clock.format_rfc3339(occurred_at),
+            "data": msgspec.Raw(data.encode()),
+        }
+    )
+
+
+def build_headers(
+    delivery_id: int, secrets: list[str], body: bytes, now: datetime
+) -> dict[str, str]:
+    """Return the Standard Webhooks headers of one attempt, with one signature per secret."""
+    public_id, timestamp = ids.encode(ids.DELIVERY, delivery_id), int(now.timestamp())
+    signatures = (
+        signing.standard_webhook_signature(secret, public_id, timestamp, body) for secret in secrets
+    )
+    return {
+        "Content-Type": "application/json",
+        "webhook-id": public_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": " ".join(signatures),
+    }

@@ -1,0 +1,191 @@
+"""SQL queries for webhook endpoints, and for deliveries in the admin API."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import asyncpg
+
+from tapgate.store.database import Database
+from tapgate.webhooks.model import delivery_not_found, endpoint_not_found
+
+_ENDPOINT_COLUMNS = "id, url, events, status, status_reason, status_changed_at"
+_DELIVERY_COLUMNS = """deliveries.id, events.type AS event, deliveries.status, deliveries.attempts,
+    deliveries.last_status, deliveries.duration_ms, deliveries.response, deliveries.created_at,
+    events.data ->> CASE WHEN events.type LIKE 'card.%' THEN 'serial' ELSE 'id' END AS subject"""
+
+
+async def get(source: Database | asyncpg.Connection, endpoint_id: int) -> asyncpg.Record:
+    return await _fetch_endpoint(
+        source,
+        f"SELECT {_ENDPOINT_COLUMNS} FROM webhook_endpoints WHERE id = $1 AND deleted_at IS NULL",
+        endpoint_id,
+    )
+
+
+async def list_page(database: Database, *, before: int, limit: int) -> list[asyncpg.Record]:
+    return await database.fetch(
+        f"""SELECT {_ENDPOINT_COLUMNS} FROM webhook_endpoints
+            WHERE id < $1 AND deleted_at IS NULL ORDER BY id DESC LIMIT $2""",
+        before,
+        limit,
+    )
+
+
+async def insert(
+    tx: asyncpg.Connection,
+    *,
+    endpoint_id: int,
+    url: str,
+    events: Sequence[str],
+    secret: bytes,
+    now: datetime,
+) -> asyncpg.Record:
+    return await tx.fetchrow(
+        f"""INSERT INTO webhook_endpoints (id, url, events, secret, created_at, status_changed_at)
+            VALUES ($1, $2, $3, $4, $5, $5) RETURNING {_ENDPOINT_COLUMNS}""",
+        endpoint_id,
+        url,
+        events,
+        secret,
+        now,
+    )
+
+
+async def lock(tx: asyncpg.Connection, endpoint_id: int) -> asyncpg.Record:
+    return await _fetch_endpoint(
+        tx,
+        f"""SELECT {_ENDPOINT_COLUMNS} FROM webhook_endpoints WHERE id = $1 AND deleted_at IS NULL
+            FOR NO KEY UPDATE""",
+        endpoint_id,
+    )
+
+
+async def save(
+    tx: asyncpg.Connection,
+    endpoint_id: int,
+    *,
+    url: str,
+    events: Sequence[str],
+    status: str,
+    reason: str | None,
+    now: datetime,
+) -> asyncpg.Record:
+    """Update the endpoint. A new URL or status ends the endpoint's failure streak."""
+    return await tx.fetchrow(
+        f"""UPDATE webhook_endpoints
+            SET url = $2, events = $3, status = $4, status_reason = $5,
+                status_changed_at = CASE WHEN status = $4 THEN status_changed_at ELSE $6 END,
+                failing_since = CASE WHEN url = $2 AND status = $4 THEN failing_since END
+            WHERE id = $1 RETURNING {_ENDPOINT_COLUMNS}""",
+        endpoint_id,
+        url,
+        events,
+        status,
+        reason,
+        now,
+    )
+
+
+async def rotate_secret(
+    tx: asyncpg.Connection,
+    endpoint_id: int,
+    *,
+    secret: bytes,
+    previous_expires_at: datetime | None,
+) -> asyncpg.Record:
+    return await _fetch_endpoint(
+        tx,
+        f"""UPDATE webhook_endpoints
+            SET secret = $2, previous_secret_expires_at = $3,
+                previous_secret = CASE WHEN $3::timestamptz IS NOT NULL THEN secret END
+            WHERE id = $1 AND deleted_at IS NULL RETURNING {_ENDPOINT_COLUMNS}""",
+        endpoint_id,
+        secret,
+        previous_expires_at,
+    )
+
+
+async def delete(tx: asyncpg.Connection, endpoint_id: int, now: datetime) -> asyncpg.Record:
+    return await _fetch_endpoint(
+        tx,
+        f"""UPDATE webhook_endpoints SET deleted_at = $2 WHERE id = $1 AND deleted_at IS NULL
+            RETURNING {_ENDPOINT_COLUMNS}""",
+        endpoint_id,
+        now,
+    )
+
+
+async def list_deliveries(
+    database: Database, endpoint_id: int, *, before: int, limit: int
+) -> list[asyncpg.Record]:
+    return await database.fetch(
+        f"""SELECT {_DELIVERY_COLUMNS} FROM deliveries JOIN events ON events.id = event_id
+            WHERE endpoint_id = $1 AND deliveries.id < $2
+            ORDER BY deliveries.id DESC LIMIT $3""",
+        endpoint_id,
+        before,
+        limit,
+    )
+
+
+async def insert_event(
+    tx: asyncpg.Connection,
+    endpoint_id: int,
+    *,
+    event_id: int,
+    event: str,
+    data: Mapping[str, str],
+    now: datetime,
+) -> asyncpg.Record:
+    """Insert an event with a delivery to this endpoint only; return the delivery."""
+    return await tx.fetchrow(
+        """WITH event AS (
+               INSERT INTO events (id, type, data, occurred_at) VALUES ($1, $2, $3, $4)
+               RETURNING id, type
+           )
+           INSERT INTO deliveries (event_id, endpoint_id, next_attempt_at, created_at)
+           SELECT id, $5, $4, $4 FROM event
+           RETURNING id, (SELECT type FROM event) AS event, status, attempts, last_status,
+                     duration_ms, response, created_at""",
+        event_id,
+        event,
+        data,
+        now,
+        endpoint_id,
+    )
+
+
+async def lock_delivery(
+    tx: asyncpg.Connection, endpoint_id: int, delivery_id: int
+) -> asyncpg.Record:
+    """Return the delivery, locked against completion and concurrent redeliveries."""
+    row = await tx.fetchrow(
+        f"""SELECT {_DELIVERY_COLUMNS} FROM deliveries JOIN events ON events.id = event_id
+            WHERE deliveries.id = $2 AND endpoint_id = $1 FOR UPDATE OF deliveries""",
+        endpoint_id,
+        delivery_id,
+    )
+    if row is None:
+        raise delivery_not_found()
+    return row
+
+
+async def requeue(tx: asyncpg.Connection, delivery_id: int, now: datetime) -> asyncpg.Record:
+    """Make the delivery pending and due, and restart its retry schedule."""
+    return await tx.fetchrow(
+        f"""UPDATE deliveries SET status = 'pending', next_attempt_at = $2, ended_at = NULL,
+                   attempts_before = attempts
+            FROM events WHERE deliveries.id = $1 AND events.id = event_id
+            RETURNING {_DELIVERY_COLUMNS}""",
+        delivery_id,
+        now,
+    )
+
+
+async def _fetch_endpoint(
+    source: Database | asyncpg.Connection, sql: str, *arguments: object
+) -> asyncpg.Record:
+    row = await source.fetchrow(sql, *arguments)
+    if row is None:
+        raise endpoint_not_found()
+    return row

@@ -1,0 +1,158 @@
+"""Admin API for webhook endpoints and their deliveries."""
+
+from tapgate import ids
+from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.request_context import RequestContext
+from tapgate.errors import Code
+from tapgate.schemas.pagination import Page, PageQuery, paginate
+from tapgate.webhooks import model, operations, queries
+from tapgate.webhooks.event_data import find_hidden_responses
+from tapgate.webhooks.model import (
+    NewWebhookEndpoint,
+    SecretRotation,
+    WebhookDelivery,
+    WebhookEndpointRecord,
+    WebhookEndpointUpdate,
+    WebhookEndpointWithSecret,
+)
+
+endpoints = Endpoints("Webhooks")
+
+_ACCESS = Access(roles="A")
+
+
+@endpoints.post("/api/v1/admin/webhook-endpoints", access=_ACCESS, status=201)
+async def create_webhook_endpoint(
+    request: RequestContext, body: NewWebhookEndpoint
+) -> WebhookEndpointWithSecret:
+    """Create a webhook endpoint.
+
+    The response contains the signing secret, which cannot be retrieved later. `*` subscribes to
+    all events. In production, the URL must begin with https:// and its host must not resolve to a
+    private address.
+    """
+    return await operations.create(request, body)
+
+
+@endpoints.get("/api/v1/admin/webhook-endpoints", access=_ACCESS)
+async def list_webhook_endpoints(
+    request: RequestContext, query: PageQuery
+) -> Page[WebhookEndpointRecord]:
+    """List webhook endpoints, newest first."""
+    rows = await queries.list_page(
+        request.services.database, before=query.before_id, limit=query.limit + 1
+    )
+    return paginate(rows, query.limit, lambda row: int(row["id"]), model.to_record)
+
+
+@endpoints.get("/api/v1/admin/webhook-endpoints/{id}", access=_ACCESS, errors=(Code.NOT_FOUND,))
+async def get_webhook_endpoint(request: RequestContext, id: str) -> WebhookEndpointRecord:
+    """Get a webhook endpoint."""
+    return model.to_record(await queries.get(request.services.database, _decode_endpoint_id(id)))
+
+
+@endpoints.put("/api/v1/admin/webhook-endpoints/{id}", access=_ACCESS, errors=(Code.NOT_FOUND,))
+async def update_webhook_endpoint(
+    request: RequestContext, id: str, body: WebhookEndpointUpdate
+) -> WebhookEndpointRecord:
+    """Update, pause or reactivate a webhook endpoint.
+
+    Absent fields keep their values. While the status is `paused`, events are queued and not sent.
+    Setting the status to `active` resumes a paused endpoint and re-enables a disabled one. After
+    the response, normally only requests already in flight still use the old settings.
+    """
+    return await operations.update(request, _decode_endpoint_id(id), body)
+
+
+@endpoints.post(
+    "/api/v1/admin/webhook-endpoints/{id}/rotate-secret",
+    access=_ACCESS,
+    errors=(Code.NOT_FOUND,),
+)
+async def rotate_webhook_secret(
+    request: RequestContext, id: str, body: SecretRotation
+) -> WebhookEndpointWithSecret:
+    """Rotate the secret of a webhook endpoint.
+
+    The response contains the new secret, which cannot be retrieved later. For `grace_seconds`,
+    each request is signed with both the new and the old secret. After another rotation during this
+    period, the oldest secret is no longer used.
+    """
+    return await operations.rotate_secret(request, _decode_endpoint_id(id), body.grace_seconds)
+
+
+@endpoints.post(
+    "/api/v1/admin/webhook-endpoints/{id}/test",
+    access=_ACCESS,
+    status=201,
+    errors=(Code.NOT_FOUND,),
+)
+async def send_test_event(request: RequestContext, id: str) -> WebhookDelivery:
+    """Send a test event to a webhook endpoint.
+
+    `webhook.test` is sent to this endpoint only, regardless of its subscriptions. It is signed,
+    retried and listed among the deliveries like any other event.
+    """
+    return model.to_delivery(await operations.send_test_event(request, _decode_endpoint_id(id)))
+
+
+@endpoints.delete("/api/v1/admin/webhook-endpoints/{id}", access=_ACCESS, errors=(Code.NOT_FOUND,))
+async def delete_webhook_endpoint(request: RequestContext, id: str) -> None:
+    """Delete a webhook endpoint.
+
+    Pending deliveries fail without further attempts.
+    """
+    await operations.delete(request, _decode_endpoint_id(id))
+
+
+@endpoints.get(
+    "/api/v1/admin/webhook-endpoints/{id}/deliveries",
+    access=_ACCESS,
+    errors=(Code.NOT_FOUND,),
+)
+async def list_deliveries(
+    request: RequestContext, id: str, query: PageQuery
+) -> Page[WebhookDelivery]:
+    """List the deliveries to a webhook endpoint, newest first.
+
+    `response` is null if no response text was received, or if the event concerns a restricted
+    subscriber hidden from the caller.
+    """
+    endpoint_id, database = _decode_endpoint_id(id), request.services.database
+    await queries.get(database, endpoint_id)
+    rows = await queries.list_deliveries(
+        database, endpoint_id, before=query.before_id, limit=query.limit + 1
+    )
+    hidden = await find_hidden_responses(request.services, request.caller, rows)
+    return paginate(
+        rows,
+        query.limit,
+        lambda row: int(row["id"]),
+        lambda row: model.to_delivery(row, hide_response=row["id"] in hidden),
+    )
+
+
+@endpoints.post(
+    "/api/v1/admin/webhook-endpoints/{id}/deliveries/{delivery_id}/redeliver",
+    access=_ACCESS,
+    errors=(Code.NOT_FOUND,),
+)
+async def redeliver_event(request: RequestContext, id: str, delivery_id: str) -> WebhookDelivery:
+    """Redeliver an event under the same delivery ID, regardless of the delivery status.
+
+    If the endpoint is paused or disabled, the delivery stays queued until the endpoint is active.
+    """
+    number = ids.decode(ids.DELIVERY, delivery_id)
+    endpoint_id = _decode_endpoint_id(id)
+    if number is None:
+        raise model.delivery_not_found()
+    row = await operations.redeliver(request, endpoint_id, number)
+    hidden = await find_hidden_responses(request.services, request.caller, [row])
+    return model.to_delivery(row, hide_response=number in hidden)
+
+
+def _decode_endpoint_id(public_id: str) -> int:
+    endpoint_id = ids.decode(ids.WEBHOOK_ENDPOINT, public_id)
+    if endpoint_id is None:
+        raise model.endpoint_not_found()
+    return endpoint_id

@@ -1,0 +1,199 @@
+"""Validation of webhook URLs and of the addresses they resolve to.
+
+The syntax of a URL is checked when an endpoint is created or updated. In production, the addresses
+of its host are also checked then, and again at every attempt, because the owner of the host name
+can later point it to a private address.
+"""
+
+import asyncio
+import re
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+from typing import Any, Final
+from urllib.parse import SplitResult, urlsplit
+
+from tapgate.schemas.fields import TEXT_RULE, InvalidValueError, Rule
+
+IpAddress = IPv4Address | IPv6Address
+Resolver = Callable[[str], Awaitable[Sequence[str]]]
+
+_SCHEMES: Final = ("https", "http")
+#: Characters allowed in a URL. All others must be percent-encoded.
+_URL_CHARACTERS: Final = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+")
+_HOST_LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE)
+#: Last label of a host that some resolvers parse as an IPv4 address: 127.1, 0x7f.1, 017700.
+_NUMERIC_LABEL: Final = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
+_MAX_HOST_NAME_LENGTH: Final = 253
+_LOCAL_SUFFIXES: Final = (".localhost", ".local", ".internal", ".home.arpa")
+
+_NON_PUBLIC_IPV4: Final = tuple(
+    IPv4Network(network)
+    for network in (
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",  # carrier-grade NAT
+        "127.0.0.0/8",
+        "168.63.129.16/32",  # Azure platform services
+        "169.254.0.0/16",  # link-local, including cloud metadata services
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
+    )
+)
+_GLOBAL_UNICAST_IPV6: Final = ip_network("2000::/3")
+_NON_PUBLIC_IPV6: Final = tuple(
+    IPv6Network(network)
+    # In this order: special purposes (such as tunnels), documentation, 6to4 (which can embed any
+    # IPv4 address), and documentation again.
+    for network in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+)
+_NAT64: Final = IPv6Network("64:ff9b::/96")
+
+
+class TargetRejectedError(Exception):
+    """The target URL is not allowed. The message completes a sentence that starts with `url`."""
+
+
+class TargetUrlRule(Rule):
+    """Syntax of a webhook URL. In production, `require_public` also checks the host."""
+
+    example = "https://shop.example.com/tapgate"
+    max_json_bytes = TEXT_RULE.max_json_bytes
+
+    def check(self, value: str) -> str:
+        TEXT_RULE.check(value)
+        try:
+            parse_url(value)
+        except TargetRejectedError as error:
+            raise InvalidValueError(str(error)) from None
+        return value
+
+    def to_json_schema(self) -> dict[str, Any]:
+        return {"format": "uri", "maxLength": TEXT_RULE.maximum}
+
+
+def parse_url(url: str) -> SplitResult:
+    """Split a webhook URL; reject invalid URLs, user info and nonstandard IP notation."""
+    if _URL_CHARACTERS.fullmatch(url) is None:
+        raise TargetRejectedError("must be a URL in ASCII")
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise TargetRejectedError("must be a URL") from None
+    if parts.scheme not in _SCHEMES:
+        raise TargetRejectedError("must start with https://")
+    if "@" in parts.netloc:
+        raise TargetRejectedError("must not contain a user name or password")
+    if not host or port == 0 or not (_parse_ip_literal(host) or _is_host_name(host)):
+        raise TargetRejectedError("must have a valid host name or IP address")
+    return parts
+
+
+async def require_public(url: str, resolve: Resolver) -> list[str]:
+    """Return the addresses of a URL's host; reject the URL unless all addresses are public.
+
+    A URL without HTTPS or with a local host name is rejected too. Raises OSError if the host name
+    does not resolve.
+    """
+    parts = parse_url(url)
+    if parts.scheme != "https":
+        raise TargetRejectedError("must start with https://")
+    host = parts.hostname or ""
+    if "." not in host.rstrip(".") and ":" not in host:
+        raise TargetRejectedError("must not point to a host in a private network")
+    if host.rstrip(".").endswith(_LOCAL_SUFFIXES):
+        raise TargetRejectedError("must not point to a host in a private network")
+    addresses = await resolve_addresses(url, resolve)
+    if not all(is_public_address(ip_address(address)) for address in addresses):
+        raise TargetRejectedError("must not resolve to a private IP address")
+    return addresses
+
+
+async def resolve_addresses(url: str, resolve: Resolver) -> list[str]:
+    """Return the distinct addresses of a URL's host; raise OSError if there are none."""
+    host = parse_url(url).hostname or ""
+    addresses = [host] if _parse_ip_literal(host) else list(dict.fromkeys(await resolve(host)))
+    if not addresses:
+        raise OSError("the host name has no address")
+    return addresses
+
+
+async def resolve_with_system(host: str) -> Sequence[str]:
+    """Resolve a host name with the system resolver.
+
+    Concurrent lookups of one name share a thread, because the system resolver can keep retrying a
+    name long after the callers have timed out.
+    """
+    lookup = _pending_lookups.get(host)
+    if lookup is None:
+        lookup = _pending_lookups[host] = _lookup_executor.submit(_resolve_host, host)
+        lookup.add_done_callback(lambda _: _pending_lookups.pop(host))
+    return await asyncio.shield(asyncio.wrap_future(lookup))
+
+
+_lookup_executor: Final = ThreadPoolExecutor(32, thread_name_prefix="names")
+_pending_lookups: Final[dict[str, Future[Sequence[str]]]] = {}
+
+
+def _resolve_host(host: str) -> Sequence[str]:
+    try:
+        results = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except UnicodeError as error:  # the name cannot be IDNA-encoded
+        raise OSError("invalid host name") from error
+    return [str(address[0]) for *_, address in results]
+
+
+def is_public_address(address: IpAddress) -> bool:
+    if isinstance(address, IPv6Address):
+        embedded = _get_embedded_ipv4(address)
+        if embedded is None:
+            return address in _GLOBAL_UNICAST_IPV6 and not any(
+                address in network for network in _NON_PUBLIC_IPV6
+            )
+        address = embedded
+    return not any(address in network for network in _NON_PUBLIC_IPV4)
+
+
+def _get_embedded_ipv4(address: IPv6Address) -> IPv4Address | None:
+    """Return the IPv4 address embedded in an IPv4-mapped or NAT64 address, otherwise None."""
+    if address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    if address in _NAT64:
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return None
+
+
+def _parse_ip_literal(host: str) -> IpAddress | None:
+    if "%" in host:  # a zone id, which is meaningful only on this machine
+        return None
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
+
+
+def _is_host_name(host: str) -> bool:
+    name = host.removesuffix(".")
+    labels = name.split(".")
+    return (
+        len(name) <= _MAX_HOST_NAME_LENGTH
+        and all(_HOST_LABEL.fullmatch(label) for label in labels)
+        and _NUMERIC_LABEL.fullmatch(labels[-1]) is None
+    )

@@ -1,0 +1,154 @@
+"""Connection limits of a process, per address and in total, and the response above them."""
+
+import asyncio
+import resource
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import httpx2
+import pytest
+import uvicorn
+
+from api.builders import EdgeApp, load_settings
+from tapgate.api.http_protocol import HttpProtocol
+from tapgate.http import worker
+from tapgate.http.body_budget import FREE_BODY_BYTES, BodyBudget
+from tapgate.http.connection import BoundedConnection
+from tapgate.http.connection_limit import ConnectionLimit
+from tapgate.messenger.http_protocol import MessengerHttpProtocol
+
+
+def build_limit(folder: Path, total: int, per_address: int, proxies: str = "") -> ConnectionLimit:
+    return ConnectionLimit(
+        load_settings(
+            folder,
+            TAPGATE_MAX_CONNECTIONS=str(total),
+            TAPGATE_MAX_CONNECTIONS_PER_ADDRESS=str(per_address),
+            TAPGATE_TRUSTED_PROXIES=proxies,
+        )
+    )
+
+
+def admit_each(limit: ConnectionLimit, *addresses: str) -> list[bool]:
+    return [limit.acquire(address) is not None for address in addresses]
+
+
+def test_connections_per_address_are_limited_and_released(tmp_path: Path) -> None:
+    connections = build_limit(tmp_path, 10, 2)
+    first = connections.acquire("192.0.2.1")
+    assert admit_each(connections, *["192.0.2.1"] * 3) == [True, False, False]
+    assert admit_each(connections, "192.0.2.2") == [True]
+    assert first is not None
+    first()
+    assert connections.open_count == 2
+    assert admit_each(connections, "192.0.2.1", "192.0.2.1") == [True, False]
+
+
+def test_addresses_of_one_ipv6_network_share_the_limit(tmp_path: Path) -> None:
+    connections = build_limit(tmp_path, 10, 2)
+    assert admit_each(connections, *(f"2001:db8::{n}" for n in range(4))) == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert admit_each(connections, "2001:db8:0:1::1") == [True]
+
+
+def test_total_limit_applies_to_all_addresses(tmp_path: Path) -> None:
+    connections = build_limit(tmp_path, 3, 2)
+    assert admit_each(connections, *(f"192.0.2.{n}" for n in range(4))) == [True, True, True, False]
+
+
+def test_trusted_proxy_has_reserved_connections_and_no_limit_per_address(tmp_path: Path) -> None:
+    connections = build_limit(tmp_path, 16, 2, "10.0.0.1")
+    direct = admit_each(connections, *(f"192.0.2.{n}" for n in range(20)))
+    assert direct.count(True) == 14  # one eighth is reserved for trusted proxies
+    assert admit_each(connections, *["10.0.0.1"] * 3) == [True, True, False]
+
+
+async def test_worker_exempts_trusted_proxies_from_the_body_budget_per_address(
+    gateway: EdgeApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = BodyBudget(8_000)
+    monkeypatch.setattr(BoundedConnection, "body_budget", budget)
+    async with serve(gateway, HttpProtocol, build_limit(tmp_path, 16, 2, "10.0.0.1")):
+        assert budget.resize("192.0.2.1", 0, FREE_BODY_BYTES + 2_001) is None
+        assert budget.resize("10.0.0.1", 0, FREE_BODY_BYTES + 2_001) == 2_001
+
+
+@pytest.mark.parametrize(
+    ("files", "connections"),
+    [(1024, 768), (300, 150), (100_000, 4096), (resource.RLIM_INFINITY, 4096)],
+)
+def test_total_limit_stays_below_the_open_file_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: int, connections: int
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))
+    limited = build_limit(tmp_path, 4096, 10_000)
+    assert admit_each(limited, *["192.0.2.1"] * 5000).count(True) == connections
+
+
+@pytest.mark.parametrize("protocol", [HttpProtocol, MessengerHttpProtocol])
+@pytest.mark.parametrize("sends_first", [False, True])
+async def test_excess_connection_gets_503_and_a_closed_connection_frees_its_slot(
+    gateway: EdgeApp, tmp_path: Path, protocol: Any, sends_first: bool
+) -> None:
+    connections = build_limit(tmp_path, 10, 2)
+    async with serve(gateway, protocol, connections) as port:
+        held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        await wait_until(lambda: connections.open_count == 2)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        if sends_first:
+            writer.write(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+        response = await asyncio.wait_for(reader.read(), 60)
+        head, _, body = response.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 503 ")
+        assert b"\r\nretry-after: 1\r\n" in head
+        assert b"\r\nconnection: close" in head
+        assert b"Too many connections. Try again shortly." in body
+        writer.close()
+        for _, held_writer in held:
+            held_writer.close()
+        await wait_until(lambda: connections.open_count == 0)
+        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+            assert (await client.get("/health")).status_code == 200
+
+
+@asynccontextmanager
+async def serve(
+    gateway: EdgeApp, protocol: Any, connections: ConnectionLimit
+) -> AsyncIterator[int]:
+    """Run the application behind a worker's accept loop and yield the port."""
+    config = uvicorn.Config(
+        cast(Any, gateway.app),
+        http=protocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        proxy_headers=False,
+    )
+    config.load()
+    lifeline, supervisor_end = socket.socketpair()
+    with lifeline, supervisor_end, socket.create_server(("127.0.0.1", 0)) as listener:
+        server = worker._Server(config, lifeline, connections)
+        server.lifespan = config.lifespan_class(config)
+        listener.setblocking(False)
+        asyncio.get_running_loop().add_reader(listener, server._accept, listener)
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            server.should_exit = True
+            asyncio.get_running_loop().remove_reader(listener)
+            for connection in list(server.server_state.connections):
+                connection.shutdown()
+            await wait_until(lambda: connections.open_count == 0)
+
+
+async def wait_until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():
+            await asyncio.sleep(0.01)

@@ -1,0 +1,234 @@
+"""The worst-case request of every route needs little memory and does not stall the event loop.
+
+Routes come from the declarations, so a new endpoint is covered automatically. Stalls are measured
+as CPU time of the event loop's thread, relative to a calibration in the same run.
+"""
+
+import dataclasses
+import tracemalloc
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from api import cost_meter
+from api.log_capture import LogCapture
+from api.worst_case_requests import (
+    MEBIBYTE,
+    AttackRequest,
+    Target,
+    build_body_attacks,
+    build_framing_attacks,
+    build_head_attacks,
+    build_wide_body_attacks,
+)
+from messenger.routes.builders import run_messenger_app
+from tapgate.api.app import App
+from tapgate.api.endpoint import Access, Endpoint
+from tapgate.api.examples import build_example, get_path_example
+from tapgate.api.http_protocol import HttpProtocol
+from tapgate.api.request_context import RequestContext
+from tapgate.api.services import Services
+from tapgate.api.system import build_system_endpoints
+from tapgate.auth.principals import Principal
+from tapgate.gateway import ENDPOINT_GROUPS
+from tapgate.messenger.app import App as Messenger
+from tapgate.messenger.http_protocol import MessengerHttpProtocol
+from tapgate.messenger.routes import ROUTES
+from tapgate.messenger.routes.access import PUBLIC
+
+#: Maximum event loop time of a request, in calibrations of about 10 ms each. Input is parsed in
+#: slices, between which other connections are served.
+_MAX_STALL_FACTOR = 4.0
+_MAX_STALL_FACTOR_PER_MEBIBYTE = 12.0
+_MAX_MEMORY_BYTES = 3 * MEBIBYTE
+#: Bytes of memory per byte of the body. The gateway makes a few copies. The messenger decodes its
+#: provider's requests without a schema and creates an object for each value.
+_GATEWAY_MEMORY_FACTOR = 4
+_MESSENGER_MEMORY_FACTOR = 40
+
+
+class FixedAuthenticator:
+    """Authenticates every request as the configured caller."""
+
+    principal: Principal | None = None
+
+    async def authenticate(
+        self, method: str, path: str, query: bytes, headers: Any, body: bytes
+    ) -> Principal | None:
+        return self.principal
+
+    @staticmethod
+    def has_body_signature(headers: Any) -> bool:
+        return False
+
+
+def build_principal(access: Access) -> Principal | None:
+    if access.public:
+        return None
+    if access.roles:
+        role = "system_admin" if "A" in access.roles else next(iter(access.role_names))
+        return Principal(kind="admin", id="adm_1", name="Ada", role=role)
+    if access.scope:
+        return Principal(kind="api_key", id="key_1", name="x", scopes=frozenset({access.scope}))
+    kinds: Any = {"pos": "processor", "partner": "partner", None: "service"}
+    return Principal(kind=kinds[access.hmac], id="key_2", name="x")
+
+
+async def noop_handler(request: RequestContext, **_: Any) -> None:
+    """Do nothing, in place of a handler that requires a credential.
+
+    For these endpoints the tests measure the cost up to the handler.
+    """
+
+
+def build_gateway_target(endpoint: Endpoint) -> Target:
+    path = endpoint.path
+    for name in endpoint.path_parameters:
+        path = path.replace(f"{{{name}}}", get_path_example(endpoint.path, name))
+    kind = endpoint.body_struct
+    fields = () if endpoint.query_type is None else msgspec.structs.fields(endpoint.query_type)
+    return Target(
+        name=endpoint.name,
+        method=endpoint.method,
+        path=path,
+        body_limit=endpoint.body_limit,
+        is_public=endpoint.access.public,
+        example=None if kind in (None, bytes) else build_example(kind),
+        parameters=tuple(item.encode_name for item in fields),
+    )
+
+
+def build_messenger_target(route: Any) -> Target:
+    return Target(
+        name=f"messenger {route.method} {route.path}",
+        method=route.method,
+        path=route.path,
+        body_limit=route.body_limit,
+        is_public=True,
+        example=getattr(route.body, "EXAMPLE", None),
+        parameters=tuple(item.name for item in route.parameters if item.location == "query"),
+    )
+
+
+AttackCase = tuple[Target, AttackRequest, Any, Any, int]
+BuildAttacks = Callable[[Target], Iterator[AttackRequest]]
+BuildCases = Callable[[BuildAttacks], Iterator[AttackCase]]
+
+
+@pytest.fixture
+async def build_cases(
+    services: Services, tmp_path: Path, log_capture: LogCapture
+) -> AsyncIterator[BuildCases]:
+    caller: Any = FixedAuthenticator()
+    services.authenticator.authenticate = caller.authenticate  # type: ignore[method-assign]
+    services.authenticator.signatures = caller
+    endpoints = [
+        endpoint
+        if endpoint.access.public
+        else msgspec.structs.replace(endpoint, handler=noop_handler)
+        for endpoint in chain.from_iterable(ENDPOINT_GROUPS)
+    ]
+    app = App(services, endpoints)
+    _ = app.openapi_document  # cached, so that no request is charged for rendering it
+    system_endpoints = list(build_system_endpoints(app))
+    database_url = str(services.settings.database_url)
+    async with run_messenger_app(tmp_path / "messenger", database_url) as messenger:
+        routes = [dataclasses.replace(route, access=PUBLIC) for route in ROUTES]
+        messenger_app = Messenger(messenger.services, routes)
+
+        def iter_cases(attacks: BuildAttacks) -> Iterator[AttackCase]:
+            for endpoint in [*system_endpoints, *endpoints]:
+                target = build_gateway_target(endpoint)
+                for attack in attacks(target):
+                    principal = build_principal(endpoint.access) if attack.with_credential else None
+                    caller.principal = principal
+                    log_capture.stream.truncate(0)
+                    yield target, attack, HttpProtocol, app, _GATEWAY_MEMORY_FACTOR
+            for route in routes:
+                target = build_messenger_target(route)
+                for attack in attacks(target):
+                    yield (
+                        target,
+                        attack,
+                        MessengerHttpProtocol,
+                        messenger_app,
+                        _MESSENGER_MEMORY_FACTOR,
+                    )
+
+        yield iter_cases
+        app.metrics.close()
+
+
+MeasureCost = Callable[[AttackCase], Coroutine[Any, Any, float]]
+
+
+def skip_equivalent_routes(cases: Iterator[AttackCase]) -> Iterator[AttackCase]:
+    """Skip routes that process an incomplete body in the same way as an earlier route.
+
+    These are routes with the same service, method, body limit and need for a credential.
+    """
+    seen: dict[Any, str] = {}
+    for case in cases:
+        target, attack, protocol, _, _ = case
+        key = protocol, attack.name, target.body_limit, target.is_public, target.method
+        if seen.setdefault(key, target.name) == target.name:
+            yield case
+
+
+async def find_excessive_costs(cases: Iterator[AttackCase], measure: MeasureCost) -> dict[str, str]:
+    """Return the routes that exceed their limit, each with its most expensive request."""
+    found: dict[str, tuple[float, str]] = {}
+    for case in cases:
+        target, attack, *_ = case
+        cost = await measure(case)
+        if cost > max(1.0, found.get(target.name, (0.0, ""))[0]):
+            found[target.name] = cost, attack.name
+    return {
+        name: f"{attack_name}: {cost:.1f} times its limit"
+        for name, (cost, attack_name) in found.items()
+    }
+
+
+async def test_no_request_stalls_the_event_loop(build_cases: BuildCases) -> None:
+    unit = cost_meter.calibrate_cpu()
+
+    async def measure_stall(case: AttackCase) -> float:
+        target, attack, protocol, app, _ = case
+        size = min(sum(map(len, attack.chunks)), target.body_limit) / MEBIBYTE
+        limit = unit * (_MAX_STALL_FACTOR + _MAX_STALL_FACTOR_PER_MEBIBYTE * size)
+        return await cost_meter.measure_cpu_seconds(protocol, app, attack.chunks, limit) / limit
+
+    for attacks in (build_body_attacks, build_head_attacks):
+        assert await find_excessive_costs(build_cases(attacks), measure_stall) == {}
+    assert (
+        await find_excessive_costs(
+            skip_equivalent_routes(build_cases(build_framing_attacks)), measure_stall
+        )
+        == {}
+    )
+
+
+async def test_no_request_exceeds_its_memory_limit(build_cases: BuildCases) -> None:
+    async def measure_memory(case: AttackCase) -> float:
+        target, attack, protocol, app, factor = case
+        size = min(sum(map(len, attack.chunks)), target.body_limit)
+        limit = _MAX_MEMORY_BYTES + (factor * size if attack.with_credential else 0)
+        return await cost_meter.measure_peak_memory(protocol, app, attack.chunks) / limit
+
+    tracemalloc.start()
+    try:
+        assert (
+            await find_excessive_costs(build_cases(build_wide_body_attacks), measure_memory) == {}
+        )
+        assert (
+            await find_excessive_costs(
+                skip_equivalent_routes(build_cases(build_framing_attacks)), measure_memory
+            )
+            == {}
+        )
+    finally:
+        tracemalloc.stop()

@@ -1,0 +1,143 @@
+"""Helpers for credential tests: gateway processes, a fake clock, and owners of credentials."""
+
+import itertools
+from collections.abc import Awaitable
+from datetime import UTC, datetime, timedelta
+
+import argon2
+import msgspec
+import pytest
+
+from tapgate import ids
+from tapgate.auth.authenticator import Authenticator
+from tapgate.auth.logins import Logins
+from tapgate.auth.passwords import Passwords
+from tapgate.errors import ApiError, Code
+from tapgate.ledger.accounts import open_account
+from tapgate.store.database import Database
+from tapgate.store.signals import Signals
+
+EMAIL = "ada@example.com"
+PASSWORD = "correct horse battery"
+_sequence = itertools.count(1)
+FAST_ARGON2 = argon2.Parameters(argon2.Type.ID, 19, 16, 32, 1, 8, 1)
+
+
+class FakeClock:
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 31, 10, 15, 30, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **delta: float) -> None:
+        self.now += timedelta(**delta)
+
+
+class GatewayProcess(msgspec.Struct):
+    database: Database
+    signals: Signals
+    authenticator: Authenticator
+    #: Hashes passwords with `FAST_ARGON2`.
+    logins: Logins
+
+
+class OwnerBuilder:
+    """Creates the rows that own credentials."""
+
+    def __init__(self, database: Database, clock: FakeClock, new_id: ids.IdGenerator) -> None:
+        self.database = database
+        self._clock = clock
+        self._new_id = new_id
+
+    async def create_admin(
+        self,
+        email: str = EMAIL,
+        password: str = PASSWORD,
+        role: str = "system_admin",
+    ) -> int:
+        admin_id = self._new_id()
+        await self.database.execute(
+            "INSERT INTO admins (id, email, name, role, password_hash, created_at) "
+            "VALUES ($1, $2, 'Ada', $3, $4, $5)",
+            admin_id,
+            email,
+            role,
+            await Passwords(FAST_ARGON2).hash(password),
+            self._clock(),
+        )
+        return admin_id
+
+    async def create_processor(self) -> int:
+        processor_id = self._new_id()
+        await self.database.execute(
+            "INSERT INTO processors (id, account_id, phone_number, email, created_at, updated_at) "
+            "VALUES ($1, $2, '+23276000001', 'shop@example.com', $3, $3)",
+            processor_id,
+            await self._create_account(processor_id, "settlement", "Corner Shop"),
+            self._clock(),
+        )
+        return processor_id
+
+    async def create_terminal(self, processor_id: int) -> int:
+        terminal_id = self._new_id()
+        await self.database.execute(
+            "INSERT INTO terminals (id, processor_id, name, created_at) "
+            "VALUES ($1, $2, 'Till 1', $3)",
+            terminal_id,
+            processor_id,
+            self._clock(),
+        )
+        return terminal_id
+
+    async def create_partner(self) -> int:
+        partner_id = self._new_id()
+        await self.database.execute(
+            "INSERT INTO partners (id, account_id, webhook_secret, created_at) "
+            "VALUES ($1, $2, '', $3)",
+            partner_id,
+            await self._create_account(partner_id, "clearing", "Big Bank"),
+            self._clock(),
+        )
+        return partner_id
+
+    async def create_subscriber(self) -> int:
+        subscriber_id = self._new_id()
+        await self.database.execute(
+            "INSERT INTO subscribers (id, account_id, phone_number, first_name, last_name, "
+            "created_at, updated_at) VALUES ($1, $2, $3, 'Aminata', 'Kamara', $4, $4)",
+            subscriber_id,
+            await self._create_account(subscriber_id, "wallet", "Aminata Kamara"),
+            f"+232760{next(_sequence):05}",
+            self._clock(),
+        )
+        return subscriber_id
+
+    async def _create_account(self, owner_id: int, kind: str, holder_name: str) -> int:
+        account_id = self._new_id()
+        async with self.database.transaction() as tx:
+            await open_account(
+                tx,
+                id=account_id,
+                kind=kind,
+                owner_id=owner_id,
+                holder_name=holder_name,
+                public_name=holder_name,
+                currency="SLE",
+                kyc_level=1 if kind == "wallet" else None,
+            )
+        return account_id
+
+
+async def catch_api_error(operation: Awaitable[object]) -> ApiError:
+    """Return the `ApiError` that the operation raises."""
+    with pytest.raises(ApiError) as caught:
+        await operation
+    return caught.value
+
+
+async def catch_unauthorized(operation: Awaitable[object]) -> str | None:
+    """Return the message of the `UNAUTHORIZED` error that the operation raises."""
+    error = await catch_api_error(operation)
+    assert error.code is Code.UNAUTHORIZED
+    return error.message

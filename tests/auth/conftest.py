@@ -1,0 +1,88 @@
+"""Fixtures that simulate gateway processes on one database."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from auth.builders import FAST_ARGON2, FakeClock, GatewayProcess, OwnerBuilder
+from tapgate import ids, settings
+from tapgate.auth.authenticator import Authenticator
+from tapgate.auth.logins import Logins
+from tapgate.auth.passwords import Passwords
+from tapgate.settings import Settings
+from tapgate.store.database import Database
+from tapgate.store.signals import Signals
+from tapgate.vault import Vault
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def vault() -> Vault:
+    return Vault("k" * 32)
+
+
+@pytest.fixture
+def new_id() -> ids.IdGenerator:
+    return ids.IdGenerator(0)
+
+
+@pytest.fixture
+def test_settings(tmp_path: Path) -> Settings:
+    return settings.load_settings(
+        {
+            "TAPGATE_DATA_DIR": str(tmp_path),
+            "TAPGATE_SERVICE_SECRETS": '{"messenger": "the messenger\'s secret"}',
+        }
+    )
+
+
+@pytest.fixture
+async def start_process(
+    database_url: str,
+    test_settings: Settings,
+    clock: FakeClock,
+    vault: Vault,
+    new_id: ids.IdGenerator,
+) -> AsyncIterator[Callable[[], Awaitable[GatewayProcess]]]:
+    """Yield a function that starts another simulated process on the test's database."""
+    async with AsyncExitStack() as running:
+
+        async def start() -> GatewayProcess:
+            database = await Database.connect(database_url)
+            running.push_async_callback(database.close)
+            signals = Signals(database_url)
+            authenticator = Authenticator(
+                settings=test_settings,
+                database=database,
+                signals=signals,
+                vault=vault,
+                clock=clock,
+                new_id=new_id,
+            )
+            await signals.start()
+            running.push_async_callback(signals.stop)
+            logins = Logins(database, Passwords(FAST_ARGON2), clock, vault)
+            return GatewayProcess(database, signals, authenticator, logins)
+
+        yield start
+
+
+@pytest.fixture
+async def process(start_process: Callable[[], Awaitable[GatewayProcess]]) -> GatewayProcess:
+    return await start_process()
+
+
+@pytest.fixture
+async def other_process(start_process: Callable[[], Awaitable[GatewayProcess]]) -> GatewayProcess:
+    return await start_process()
+
+
+@pytest.fixture
+def owners(process: GatewayProcess, clock: FakeClock, new_id: ids.IdGenerator) -> OwnerBuilder:
+    return OwnerBuilder(process.database, clock, new_id)

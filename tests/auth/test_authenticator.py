@@ -1,0 +1,222 @@
+"""Precedence of credentials, service signatures, and bearer tokens."""
+
+from collections.abc import Awaitable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from auth.builders import FakeClock, GatewayProcess, OwnerBuilder, catch_unauthorized
+from tapgate import signing
+from tapgate.auth.principals import Principal
+
+PATH, QUERY = "/api/v1/subscribers", b"phone_number=%2B23276000001"
+SECRET = b"the messenger's secret"
+INVALID_SIGNATURE_MESSAGE = "The service is unknown, or the signature is invalid."
+
+Headers = dict[bytes, bytes]
+
+
+def sign_headers(clock: FakeClock, query: bytes = QUERY, timestamp: str | None = None) -> Headers:
+    timestamp = timestamp or str(int(clock().timestamp()))
+    signature = signing.sign_service(SECRET, "GET", PATH, query, timestamp)
+    return {
+        b"x-service-name": b"messenger",
+        b"x-service-timestamp": timestamp.encode(),
+        b"x-service-signature": signature.encode(),
+    }
+
+
+def authenticate(
+    process: GatewayProcess,
+    headers: Headers,
+    method: str = "GET",
+    path: str = PATH,
+    query: bytes = QUERY,
+) -> Awaitable[Principal | None]:
+    return process.authenticator.authenticate(method, path, query, headers, b"")
+
+
+async def test_request_without_a_credential_has_no_principal(process: GatewayProcess) -> None:
+    assert await authenticate(process, {b"host": b"localhost", b"x-timestamp": b"now"}) is None
+
+
+async def test_service_is_identified_by_its_name(process: GatewayProcess, clock: FakeClock) -> None:
+    principal = await authenticate(process, sign_headers(clock))
+    assert principal == Principal(kind="service", id="messenger", name="messenger")
+    assert principal.idempotency_scope == "service:messenger"
+
+
+async def test_service_signature_covers_the_query_even_if_it_is_absent(
+    process: GatewayProcess, clock: FakeClock
+) -> None:
+    assert await authenticate(process, sign_headers(clock, query=b""), query=b"") is not None
+    assert (
+        await catch_unauthorized(authenticate(process, sign_headers(clock, query=b"")))
+        == INVALID_SIGNATURE_MESSAGE
+    )
+    assert (
+        await catch_unauthorized(authenticate(process, sign_headers(clock), query=b""))
+        == INVALID_SIGNATURE_MESSAGE
+    )
+
+
+@given(data=st.data())
+async def test_service_request_with_a_changed_byte_is_rejected(
+    data: st.DataObject, process: GatewayProcess, clock: FakeClock
+) -> None:
+    headers = sign_headers(clock)
+    parts = {"method": b"GET", "path": PATH.encode(), "query": QUERY} | {
+        name.decode(): value for name, value in headers.items()
+    }
+    name = data.draw(st.sampled_from(sorted(parts)))
+    changed = bytearray(parts[name])
+    changed[data.draw(st.integers(0, len(changed) - 1))] ^= data.draw(st.integers(1, 255))
+    parts[name] = bytes(changed)
+    message = await catch_unauthorized(
+        authenticate(
+            process,
+            {header: parts[header.decode()] for header in headers},
+            parts["method"].decode("latin-1"),
+            parts["path"].decode("latin-1"),
+            parts["query"],
+        )
+    )
+    assert message == INVALID_SIGNATURE_MESSAGE or "X-Service-Timestamp" in str(message)
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (b"x-service-name", "X-Service-Name is missing."),
+        (b"x-service-timestamp", "X-Service-Timestamp is missing."),
+        (b"x-service-signature", "X-Service-Signature is missing."),
+    ],
+)
+async def test_missing_header_is_reported(
+    process: GatewayProcess, clock: FakeClock, header: bytes, message: str
+) -> None:
+    headers = sign_headers(clock)
+    del headers[header]
+    assert await catch_unauthorized(authenticate(process, headers)) == message
+
+
+@pytest.mark.parametrize("timestamp", ["2026-01-31T10:15:30Z", "1769854530.0", "-1", "9" * 12])
+async def test_malformed_timestamp_is_reported(
+    process: GatewayProcess, clock: FakeClock, timestamp: str
+) -> None:
+    headers = sign_headers(clock, timestamp=timestamp)
+    assert (
+        await catch_unauthorized(authenticate(process, headers))
+        == "X-Service-Timestamp is malformed."
+    )
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+async def test_service_timestamp_tolerates_five_minutes_of_clock_skew(
+    process: GatewayProcess, clock: FakeClock, direction: int
+) -> None:
+    headers = sign_headers(clock)
+    clock.advance(minutes=5 * direction)
+    await authenticate(process, headers)
+    clock.advance(seconds=direction)
+    message = await catch_unauthorized(authenticate(process, headers))
+    assert message == "X-Service-Timestamp is more than 5 minutes from the server's time."
+
+
+@pytest.mark.parametrize("name", [b"courier", b"", b"\xff", b"MESSENGER"])
+async def test_unknown_service_and_wrong_signature_get_the_same_error(
+    process: GatewayProcess, clock: FakeClock, name: bytes
+) -> None:
+    headers = sign_headers(clock)
+    assert (
+        await catch_unauthorized(authenticate(process, headers | {b"x-service-name": name}))
+        == INVALID_SIGNATURE_MESSAGE
+    )
+    wrong = headers | {b"x-service-signature": headers[b"x-service-signature"].upper()}
+    assert await catch_unauthorized(authenticate(process, wrong)) == INVALID_SIGNATURE_MESSAGE
+
+
+@pytest.mark.parametrize(
+    "authorization", [b"", b"Bearer", b"Bearer ", b"Basic YTpi", b"svc_test_x", b"\xff \xff"]
+)
+async def test_authorization_must_be_a_bearer_token(
+    process: GatewayProcess, authorization: bytes
+) -> None:
+    assert await catch_unauthorized(authenticate(process, {b"authorization": authorization})) == (
+        "Authorization must be a Bearer token: an API key or an access token."
+    )
+
+
+@pytest.mark.parametrize(
+    ("credential", "message"),
+    [
+        (b"svc_test_x", "The API key is unknown, expired or deleted."),
+        (b"svc_live_x", "API keys start with svc_test_ in this environment."),
+        (b"svc_x", "API keys start with svc_test_ in this environment."),
+        (b"a.b.c", "The access token is malformed or its signature is invalid."),
+        (b"\xff\x00", "The access token is malformed or its signature is invalid."),
+    ],
+)
+async def test_bearer_token_must_be_an_api_key_or_an_access_token(
+    process: GatewayProcess, credential: bytes, message: str
+) -> None:
+    assert (
+        await catch_unauthorized(authenticate(process, {b"authorization": b"Bearer " + credential}))
+        == message
+    )
+
+
+async def test_bearer_scheme_is_case_insensitive(
+    process: GatewayProcess, owners: OwnerBuilder
+) -> None:
+    admin_id = await owners.create_admin()
+    async with process.database.transaction() as tx:
+        tokens = await process.authenticator.sessions.start(tx, admin_id)
+    for scheme in ("Bearer ", "bearer  ", "BEARER "):
+        principal = await authenticate(
+            process, {b"authorization": (scheme + tokens.token).encode()}
+        )
+        assert principal is not None
+        assert principal.admin_id == admin_id
+
+
+async def test_credential_kinds_have_a_fixed_precedence(
+    process: GatewayProcess, owners: OwnerBuilder, clock: FakeClock
+) -> None:
+    admin_id = await owners.create_admin()
+    async with process.database.transaction() as tx:
+        tokens = await process.authenticator.sessions.start(tx, admin_id)
+    bearer = {b"authorization": f"Bearer {tokens.token}".encode()}
+
+    principal = await authenticate(process, bearer | sign_headers(clock))
+    assert principal is not None
+    assert principal.kind == "service"
+    for header in (b"x-api-key-id", b"x-signature"):
+        assert "is missing" in str(
+            await catch_unauthorized(
+                authenticate(process, bearer | sign_headers(clock) | {header: b"x"})
+            )
+        )
+    for header in (b"x-service-name", b"x-service-signature"):
+        assert "is missing" in str(
+            await catch_unauthorized(authenticate(process, bearer | {header: b"x"}))
+        )
+    principal = await authenticate(process, bearer | {b"x-timestamp": b"x", b"x-partner-id": b"x"})
+    assert principal is not None
+    assert principal.kind == "admin"
+
+
+async def test_rejection_message_does_not_contain_the_credential(process: GatewayProcess) -> None:
+    secret = "hunter2hunter2"
+    for headers in (
+        {b"authorization": secret.encode()},
+        {b"authorization": f"Bearer {secret}".encode()},
+        {b"authorization": f"Bearer svc_{secret}".encode()},
+        {b"authorization": f"Bearer svc_test_{secret}".encode()},
+        dict.fromkeys((b"x-api-key-id", b"x-timestamp", b"x-signature"), secret.encode()),
+        dict.fromkeys(
+            (b"x-service-name", b"x-service-timestamp", b"x-service-signature"), secret.encode()
+        ),
+    ):
+        assert secret not in str(await catch_unauthorized(authenticate(process, headers)))

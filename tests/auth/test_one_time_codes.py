@@ -1,0 +1,239 @@
+"""One-time codes: single use, limited lifetime, three attempts."""
+
+import asyncio
+import itertools
+import re
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import pytest
+
+from auth.builders import FakeClock, GatewayProcess, OwnerBuilder, catch_api_error
+from tapgate.auth import one_time_codes
+from tapgate.auth.one_time_codes import CodeRequest
+from tapgate.errors import ApiError, Code
+from tapgate.vault import Vault
+
+_sequence = itertools.count(1)
+
+
+class CodeDriver:
+    """Issues and redeems codes in one process."""
+
+    def __init__(self, process: GatewayProcess, vault: Vault, clock: FakeClock) -> None:
+        self.database = process.database
+        self._vault = vault
+        self._clock = clock
+
+    async def issue(self, code_request: CodeRequest) -> str:
+        """Issue a code to a new phone number, so that the limit per number is not reached."""
+        phone = f"+2327{next(_sequence):07}"
+        async with self.database.transaction() as tx:
+            return await one_time_codes.issue(tx, self._vault, code_request, phone, self._clock())
+
+    def redeem_context(
+        self, code_request: CodeRequest, code: str
+    ) -> AbstractAsyncContextManager[Any]:
+        return one_time_codes.redeem(
+            self.database.transaction, self._vault, code_request, code, self._clock()
+        )
+
+    async def redeem(self, code_request: CodeRequest, code: str) -> int | None:
+        """Return None if the code was accepted, otherwise the attempts remaining."""
+        try:
+            async with self.redeem_context(code_request, code):
+                return None
+        except ApiError as error:
+            assert error.code is Code.INVALID_OTP
+            assert error.details is not None
+            assert error.details.keys() == {"attempts_remaining"}
+            return int(error.details["attempts_remaining"])
+
+
+@pytest.fixture
+def codes(process: GatewayProcess, vault: Vault, clock: FakeClock) -> CodeDriver:
+    return CodeDriver(process, vault, clock)
+
+
+@pytest.fixture
+async def code_request(owners: OwnerBuilder) -> CodeRequest:
+    return CodeRequest("reset_pin", await owners.create_subscriber(), "adm_0000000000001")
+
+
+def build_wrong_code(code: str) -> str:
+    return f"{(int(code) + 1) % 1_000_000:06d}"
+
+
+async def test_code_has_six_digits_and_is_stored_hashed(
+    codes: CodeDriver, code_request: CodeRequest
+) -> None:
+    code = await codes.issue(code_request)
+    assert re.fullmatch(r"[0-9]{6}", code)
+    stored = await codes.database.fetchval("SELECT code_hash FROM one_time_codes")
+    assert len(stored) == 32
+    assert code.encode() not in stored
+
+
+async def test_code_can_be_redeemed_only_once(codes: CodeDriver, code_request: CodeRequest) -> None:
+    code = await codes.issue(code_request)
+    assert await codes.redeem(code_request, code) is None
+    assert await codes.redeem(code_request, code) == 0
+
+
+async def test_code_allows_three_attempts(codes: CodeDriver, code_request: CodeRequest) -> None:
+    code = await codes.issue(code_request)
+    assert [await codes.redeem(code_request, build_wrong_code(code)) for _ in range(4)] == [
+        2,
+        1,
+        0,
+        0,
+    ]
+    assert await codes.redeem(code_request, code) == 0
+
+
+async def test_code_is_accepted_on_the_third_attempt(
+    codes: CodeDriver, code_request: CodeRequest
+) -> None:
+    code = await codes.issue(code_request)
+    for _ in range(2):
+        await codes.redeem(code_request, build_wrong_code(code))
+    assert await codes.redeem(code_request, code) is None
+
+
+@pytest.mark.parametrize("code", ["", "12345", "1234567", "é\x00", "12345٣"])
+async def test_malformed_code_counts_as_a_wrong_attempt(
+    codes: CodeDriver, code_request: CodeRequest, code: str
+) -> None:
+    await codes.issue(code_request)
+    assert await codes.redeem(code_request, code) == 2
+
+
+async def test_code_expires_after_five_minutes(
+    codes: CodeDriver, code_request: CodeRequest, clock: FakeClock
+) -> None:
+    code = await codes.issue(code_request)
+    clock.advance(minutes=5, microseconds=-1)
+    assert await codes.redeem(code_request, build_wrong_code(code)) == 2
+    clock.advance(microseconds=1)
+    assert await codes.redeem(code_request, code) == 0
+
+
+async def test_redemption_without_an_issued_code_reports_no_attempts_remaining(
+    codes: CodeDriver, code_request: CodeRequest
+) -> None:
+    assert await codes.redeem(code_request, "123456") == 0
+
+
+async def test_new_code_replaces_the_old_one_and_resets_the_attempts(
+    codes: CodeDriver, code_request: CodeRequest
+) -> None:
+    old = await codes.issue(code_request)
+    for _ in range(3):
+        await codes.redeem(code_request, build_wrong_code(old))
+    new = await codes.issue(code_request)
+    while new == old:
+        new = await codes.issue(code_request)
+    assert await codes.redeem(code_request, old) == 2
+    assert await codes.redeem(code_request, new) is None
+
+
+async def test_fifteen_failures_block_new_codes_for_the_requester_for_a_day(
+    codes: CodeDriver, code_request: CodeRequest, clock: FakeClock
+) -> None:
+    for _ in range(5):
+        code = await codes.issue(code_request)
+        for _ in range(3):
+            await codes.redeem(code_request, build_wrong_code(code))
+    clock.advance(hours=1)
+    error = await catch_api_error(codes.issue(code_request))
+    assert (error.code, error.headers) == (Code.RATE_LIMITED, {"Retry-After": "82800"})
+    assert await codes.issue(code_request._replace(requester="adm_0000000000002"))
+    clock.advance(hours=23, seconds=-1)
+    assert (await catch_api_error(codes.issue(code_request))).code is Code.RATE_LIMITED
+    clock.advance(seconds=1)
+    code = await codes.issue(code_request)
+    assert await codes.redeem(code_request, build_wrong_code(code)) == 2
+    assert await codes.redeem(code_request, code) is None
+
+
+async def test_failure_limit_applies_per_day(
+    codes: CodeDriver, code_request: CodeRequest, clock: FakeClock
+) -> None:
+    for _ in range(30):
+        code = await codes.issue(code_request)
+        assert await codes.redeem(code_request, build_wrong_code(code)) == 2
+        clock.advance(hours=2)
+
+
+async def test_code_is_bound_to_purpose_requester_and_subscriber(
+    codes: CodeDriver, code_request: CodeRequest, owners: OwnerBuilder
+) -> None:
+    others = [
+        code_request._replace(purpose="restricted_access"),
+        code_request._replace(requester="adm_0000000000002"),
+        code_request._replace(subscriber_id=await owners.create_subscriber()),
+    ]
+    code = await codes.issue(code_request)
+    for other in others:
+        assert await codes.redeem(other, code) == 0
+        while (other_code := await codes.issue(other)) == code:
+            pass
+        assert await codes.redeem(other, code) == 2
+        assert await codes.redeem(other, other_code) is None
+    assert await codes.redeem(code_request, code) is None
+
+
+async def test_code_is_redeemed_only_if_the_operation_succeeds(
+    codes: CodeDriver, code_request: CodeRequest
+) -> None:
+    """If the operation fails, it is rolled back and the code remains valid."""
+    code = await codes.issue(code_request)
+    with pytest.raises(ZeroDivisionError):
+        async with codes.redeem_context(code_request, code) as tx:
+            await tx.execute("UPDATE subscribers SET restricted = true")
+            raise ZeroDivisionError
+    assert await codes.database.fetchval("SELECT restricted FROM subscribers") is False
+    async with codes.redeem_context(code_request, code) as tx:
+        await tx.execute("UPDATE subscribers SET restricted = true")
+    assert await codes.database.fetchval("SELECT restricted FROM subscribers") is True
+    assert await codes.redeem(code_request, code) == 0
+
+
+async def test_wrong_code_does_not_run_the_operation(
+    codes: CodeDriver, code_request: CodeRequest
+) -> None:
+    code = await codes.issue(code_request)
+    with pytest.raises(ApiError):
+        async with codes.redeem_context(code_request, build_wrong_code(code)):
+            pytest.fail("a wrong code was accepted")
+    assert await codes.database.fetchval("SELECT failures FROM one_time_codes") == 1
+
+
+async def test_concurrent_attempts_cannot_exceed_the_limit(
+    codes: CodeDriver,
+    other_process: GatewayProcess,
+    code_request: CodeRequest,
+    vault: Vault,
+    clock: FakeClock,
+) -> None:
+    code = await codes.issue(code_request)
+    drivers = [codes, CodeDriver(other_process, vault, clock)]
+    remaining = await asyncio.gather(
+        *(driver.redeem(code_request, build_wrong_code(code)) for driver in drivers * 6)
+    )
+    assert sorted(remaining) == [0] * 10 + [1, 2]  # type: ignore[type-var]
+    assert await codes.redeem(code_request, code) == 0
+
+
+async def test_concurrent_redemptions_accept_the_code_once(
+    codes: CodeDriver,
+    other_process: GatewayProcess,
+    code_request: CodeRequest,
+    vault: Vault,
+    clock: FakeClock,
+) -> None:
+    code = await codes.issue(code_request)
+    drivers = [codes, CodeDriver(other_process, vault, clock)]
+    remaining = await asyncio.gather(*(driver.redeem(code_request, code) for driver in drivers * 5))
+    assert remaining.count(None) == 1
+    assert remaining.count(0) == 9
