@@ -108,4 +108,6 @@ class Services:
     async def transaction(self) -> AsyncIterator[Transaction]:
         """Open a database transaction for operations; see `Database.transaction`."""
         async with self.database.transaction() as connection:
-            yield Transaction(connection, self.clock, self.new_id)
+            tx = Transaction(connection, self.clock, self.new_id)
+            yield tx
+        await tx.run_after_commit()

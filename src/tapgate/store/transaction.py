@@ -1,6 +1,6 @@
 """Database transactions as passed to operations."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import asyncpg
@@ -18,8 +18,17 @@ class Transaction:
         self, connection: asyncpg.Connection, clock: Clock, new_id: Callable[[], int]
     ) -> None:
         self._connection = connection
+        self._after_commit: list[Callable[[], Awaitable[None]]] = []
         self.now = clock
         self.new_id = new_id
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connection, name)
+
+    def after_commit(self, callback: Callable[[], Awaitable[None]]) -> None:
+        """Register a callback that runs once the changes are committed."""
+        self._after_commit.append(callback)
+
+    async def run_after_commit(self) -> None:
+        for callback in self._after_commit:
+            await callback()
