@@ -14,13 +14,13 @@ from tapgate.admin.queries import get_first_system_admin
 from tapgate.api.services import Services
 from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate.auth.hmac_keys import NewHmacKey
-from tapgate.demo.seed import build_request_context
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.processors import operations as processors
 from tapgate.processors.model import NewProcessor
 from tapgate.processors.terminals import operations as terminals
 from tapgate.processors.terminals.model import NewTerminal
+from tapgate.sandbox.demo.seed import build_request_context
 from tapgate.webhooks import operations as webhooks
 from tapgate.webhooks.model import NewWebhookEndpoint
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from tapgate import ids
 from tapgate.api.services import Services
-from tapgate.demo.seed import build_request_context
+from tapgate.sandbox.demo.seed import build_request_context
 from tapgate.webhooks import operations as webhooks
 from tapgate.webhooks.model import NewWebhookEndpoint
 

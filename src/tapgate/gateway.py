@@ -52,10 +52,6 @@ from tapgate.compliance.alerts.queries import get_record as alert_record
 from tapgate.compliance.check import routes as compliance_check
 from tapgate.compliance.rules import routes as compliance_rules
 from tapgate.console.console import build_console
-from tapgate.demo import build as demo
-from tapgate.demo import examples
-from tapgate.demo.build import DemoError
-from tapgate.demo.progress import show_progress
 from tapgate.errors import ApiError
 from tapgate.http import worker
 from tapgate.http.connection_limit import ConnectionLimit
@@ -80,8 +76,12 @@ from tapgate.reporting import routes as overview
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.node_files import get_shared_folder
+from tapgate.sandbox.demo import build as demo
+from tapgate.sandbox.demo import examples
+from tapgate.sandbox.demo.build import DemoError
+from tapgate.sandbox.demo.progress import show_progress
+from tapgate.sandbox.simulators.site import build_simulator_site
 from tapgate.settings import NO_DEMO, Settings, SettingsError, load_settings
-from tapgate.simulators.site import build_simulator_site
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
 from tapgate.store.signals import Signals

@@ -17,7 +17,7 @@ from gateway.processes import ADMIN, free_port, start_tapgate
 from journeys.admin import Admin
 from journeys.clients import open_client
 from journeys.deployment import Deployment
-from tapgate.demo.examples import load_examples
+from tapgate.sandbox.demo.examples import load_examples
 
 #: Generous timeout, because the machine may be busy with other tests.
 expect.set_options(timeout=30_000)

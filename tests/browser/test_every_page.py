@@ -19,7 +19,7 @@ from journeys.admin import Admin
 from journeys.api_caller import require_success
 from journeys.deployment import Deployment
 from tapgate.console.console import ACTIONS, PAGES
-from tapgate.simulators.site import PAGES as SIMULATORS
+from tapgate.sandbox.simulators.site import PAGES as SIMULATORS
 
 #: Detail pages, and the list from which a record is taken.
 _DETAIL_PAGE_LISTS: Final = {

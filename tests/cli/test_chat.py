@@ -23,7 +23,7 @@ from cli.terminal import TerminalSession, run_on_terminal
 from gateway.processes import free_port
 from tapgate.cli import app
 from tapgate.cli.chat.pin_detection import asks_for_pin
-from tapgate.demo.examples import save_examples
+from tapgate.sandbox.demo.examples import save_examples
 
 TAPGATE_EXECUTABLE = str(Path(sys.executable).with_name("tapgate"))
 PHONE = "+23276000009"

@@ -4,12 +4,12 @@ import re
 from pathlib import Path
 
 import tapgate.console
-import tapgate.simulators
+import tapgate.sandbox.simulators
 from console.console_client import ConsoleClient
 from harness import Harness
 from tapgate.console.console import PAGES
 
-_FOLDERS = [Path(site.__path__[0]) for site in (tapgate.console, tapgate.simulators)]
+_FOLDERS = [Path(site.__path__[0]) for site in (tapgate.console, tapgate.sandbox.simulators)]
 _TEMPLATES = sorted(path for folder in _FOLDERS for path in folder.rglob("*.html"))
 _SCRIPTS = sorted(path for folder in _FOLDERS for path in folder.rglob("*.js"))
 

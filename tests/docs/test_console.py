@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 
 import tapgate.console
-import tapgate.simulators
+import tapgate.sandbox.simulators
 
 ROOT = Path(__file__).parents[2]
 CONSOLE = Path(tapgate.console.__file__).parent
-SIMULATORS = Path(tapgate.simulators.__file__).parent
+SIMULATORS = Path(tapgate.sandbox.simulators.__file__).parent
 
 
 def find_section(document: str, heading: str) -> str:

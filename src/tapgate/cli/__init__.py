@@ -349,7 +349,7 @@ def _list_chat_hints(settings: Settings) -> list[str]:
 
 
 def _load_examples(settings: Settings) -> list[str]:
-    from tapgate.demo.examples import load_examples  # noqa: PLC0415
+    from tapgate.sandbox.demo.examples import load_examples  # noqa: PLC0415
 
     return load_examples(settings.data_dir)
 

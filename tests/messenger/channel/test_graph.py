@@ -12,12 +12,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from messenger.fake_clock import FakeClock
-from messenger.fake_graph.builders import ACCESS_TOKEN, PHONE_NUMBER_ID
+from sandbox.fake_provider.builders import ACCESS_TOKEN, PHONE_NUMBER_ID
 from tapgate.messenger.channel.graph import GraphClient, GraphError, MediaError
 from tapgate.messenger.channel.render import render_payloads
-from tapgate.messenger.fake_graph.provider import PlannedFailure, Provider, UserMessage
-from tapgate.messenger.fake_graph.server import serve
 from tapgate.messenger.model.replies import TextReply
+from tapgate.sandbox.fake_provider.provider import PlannedFailure, Provider, UserMessage
+from tapgate.sandbox.fake_provider.server import serve
 
 PHONE = "+23276123456"
 (HELLO_PAYLOAD,) = render_payloads(TextReply(text="Hello"), PHONE)

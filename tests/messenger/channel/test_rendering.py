@@ -12,7 +12,6 @@ from tapgate.messenger.channel.render import (
     render_payloads,
     select_visible_options,
 )
-from tapgate.messenger.fake_graph import message_validation
 from tapgate.messenger.model.replies import (
     DocumentReply,
     Option,
@@ -22,6 +21,7 @@ from tapgate.messenger.model.replies import (
     Template,
     TextReply,
 )
+from tapgate.sandbox.fake_provider import message_validation
 
 PHONE = "+23276123456"
 MORE_OPTION = Option(id="more:1", title="More")

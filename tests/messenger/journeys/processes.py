@@ -12,8 +12,8 @@ import psutil
 
 from gateway.processes import ADMIN, TAPGATE_EXECUTABLE, free_port
 from messenger.journeys.services_driver import build_flow_key
-from tapgate.messenger.fake_graph import server
-from tapgate.messenger.fake_graph.provider import Provider
+from tapgate.sandbox.fake_provider import server
+from tapgate.sandbox.fake_provider.provider import Provider
 
 ACCESS_TOKEN, PHONE_NUMBER_ID, GRAPH_APP_SECRET = (
     "EAAG-canary-access-7c1e",

@@ -34,8 +34,8 @@ from messenger.journeys.services_driver import build_flow_key
 from secret_leaks.detector import LeakDetector
 from tapgate import signing
 from tapgate.client import AsyncTapgateClient, Login
-from tapgate.messenger.fake_graph.provider import Provider, UserMessage
 from tapgate.messenger.flows.flow_client import FlowClient
+from tapgate.sandbox.fake_provider.provider import Provider, UserMessage
 from tapgate.settings import load_settings
 from tapgate.store.database import Database
 from tapgate.store.embedded import PROGRAMS_DIR

@@ -7,10 +7,10 @@ import asyncpg
 from messenger.fake_clock import FakeClock
 from tapgate.ids import IdGenerator
 from tapgate.messenger.channel.graph import GraphClient
-from tapgate.messenger.fake_graph.provider import Provider, UserMessage
 from tapgate.messenger.model.replies import OutgoingMessage, TextReply
 from tapgate.messenger.outbox.operations import enqueue
 from tapgate.messenger.outbox.sender import Sender
+from tapgate.sandbox.fake_provider.provider import Provider, UserMessage
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 

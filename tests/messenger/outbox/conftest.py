@@ -3,12 +3,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from messenger.fake_clock import FakeClock
-from messenger.fake_graph.builders import ACCESS_TOKEN, PHONE_NUMBER_ID
 from messenger.outbox.builders import OutboxDriver, SenderDriver
+from sandbox.fake_provider.builders import ACCESS_TOKEN, PHONE_NUMBER_ID
 from tapgate.messenger.channel.graph import GraphClient
-from tapgate.messenger.fake_graph.provider import Provider
-from tapgate.messenger.fake_graph.rules import Rules
-from tapgate.messenger.fake_graph.server import serve
+from tapgate.sandbox.fake_provider.provider import Provider
+from tapgate.sandbox.fake_provider.rules import Rules
+from tapgate.sandbox.fake_provider.server import serve
 from tapgate.store.database import Database
 
 

@@ -12,11 +12,11 @@ from structlog.testing import capture_logs
 from messenger.outbox.builders import OTHER_PHONE, PHONE, SenderDriver
 from tapgate import ids
 from tapgate.errors import ApiError, unavailable
-from tapgate.messenger.fake_graph.provider import PlannedFailure
 from tapgate.messenger.model.replies import Option, OptionList, Template
 from tapgate.messenger.outbox import claims
 from tapgate.messenger.outbox.queries import list_recent
 from tapgate.messenger.outbox.sender import MAX_MESSAGE_AGE, Sender
+from tapgate.sandbox.fake_provider.provider import PlannedFailure
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 

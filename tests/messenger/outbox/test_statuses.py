@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from messenger.outbox.builders import PHONE, OutboxDriver, SenderDriver
-from tapgate.messenger.fake_graph.provider import PlannedFailure
 from tapgate.messenger.model.incoming import DeliveryStatus
 from tapgate.messenger.model.replies import Template, TextReply
 from tapgate.messenger.outbox import claims, statuses
 from tapgate.messenger.outbox.queries import list_recent
+from tapgate.sandbox.fake_provider.provider import PlannedFailure
 
 CODE_TEMPLATE = Template(name="one_time_code", language="fr", parameters=("918273",))
 

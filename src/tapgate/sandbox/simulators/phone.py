@@ -9,11 +9,11 @@ import msgspec
 from tapgate.api.endpoint import Reply
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
-from tapgate.demo.examples import load_example_phone
 from tapgate.errors import ApiError, Code
-from tapgate.simulators import phone_templates
-from tapgate.simulators.phone_messenger import MessengerClient, MessengerError
-from tapgate.simulators.search import search_records
+from tapgate.sandbox.demo.examples import load_example_phone
+from tapgate.sandbox.simulators import phone_templates
+from tapgate.sandbox.simulators.phone_messenger import MessengerClient, MessengerError
+from tapgate.sandbox.simulators.search import search_records
 
 pages: Final = Pages()
 

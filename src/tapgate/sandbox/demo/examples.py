@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from tapgate import money, private_files
-from tapgate.demo import seed
-from tapgate.demo.people import Country
+from tapgate.sandbox.demo import seed
+from tapgate.sandbox.demo.people import Country
 from tapgate.settings import Settings
 
 _FILE_NAME: Final = "demo.txt"

@@ -10,7 +10,7 @@ from console.console_client import ConsoleClient
 from gateway.processes import free_port
 from harness import Harness
 from tapgate.api.endpoint import ROLES_BY_LETTER
-from tapgate.simulators import phone_templates
+from tapgate.sandbox.simulators import phone_templates
 
 DEMO_PHONE = "+23225000001"
 PATHS = [

@@ -7,11 +7,11 @@ from typing import Any, Literal
 import msgspec
 
 from tapgate.clock import Clock, system_clock
-from tapgate.messenger.fake_graph import message_validation
-from tapgate.messenger.fake_graph.errors import GraphApiError
-from tapgate.messenger.fake_graph.media import MediaStore
-from tapgate.messenger.fake_graph.rules import MessagePolicy, Rules
-from tapgate.messenger.fake_graph.webhooks import WebhookSender, build_value, to_unix_seconds
+from tapgate.sandbox.fake_provider import message_validation
+from tapgate.sandbox.fake_provider.errors import GraphApiError
+from tapgate.sandbox.fake_provider.media import MediaStore
+from tapgate.sandbox.fake_provider.rules import MessagePolicy, Rules
+from tapgate.sandbox.fake_provider.webhooks import WebhookSender, build_value, to_unix_seconds
 
 
 class UserMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

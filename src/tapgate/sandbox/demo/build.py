@@ -11,12 +11,12 @@ import msgspec
 
 from tapgate.api.services import Services
 from tapgate.clock import get_platform_day
-from tapgate.demo.clock import SimulatedClock
-from tapgate.demo.country import SIZES
-from tapgate.demo.people import Country
-from tapgate.demo.seed import FIRST_SERIAL, Seeder, build_request_context
-from tapgate.demo.simulation import Simulation
-from tapgate.demo.transactions import TransactionSimulator
+from tapgate.sandbox.demo.clock import SimulatedClock
+from tapgate.sandbox.demo.country import SIZES
+from tapgate.sandbox.demo.people import Country
+from tapgate.sandbox.demo.seed import FIRST_SERIAL, Seeder, build_request_context
+from tapgate.sandbox.demo.simulation import Simulation
+from tapgate.sandbox.demo.transactions import TransactionSimulator
 from tapgate.settings import NO_RECEIPTS, Settings
 from tapgate.store.database import DATABASE_ERRORS, Database
 

@@ -12,9 +12,9 @@ from tapgate import money
 from tapgate.api.endpoint import Reply
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
-from tapgate.demo import examples
+from tapgate.sandbox.demo import examples
+from tapgate.sandbox.simulators.search import search_records
 from tapgate.settings import DEVELOPMENT
-from tapgate.simulators.search import search_records
 
 pages: Final = Pages()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tapgate.messenger.fake_graph.errors import GraphApiError
+from tapgate.sandbox.fake_provider.errors import GraphApiError
 
 
 class MediaFile(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,9 +9,9 @@ import pytest
 from console.console_client import ConsoleClient, ConsoleClients
 from harness import Harness
 from tapgate.api.services import Services
-from tapgate.demo import examples
 from tapgate.errors import Code
 from tapgate.pos.routes import pos_endpoints
+from tapgate.sandbox.demo import examples
 
 XSS_PAYLOAD = "<script>alert(1)</script>"
 
@@ -126,7 +126,7 @@ async def test_demo_pin_is_shown_in_development_only(
 
 
 def test_every_error_code_of_the_pos_endpoints_has_a_message() -> None:
-    script = (files("tapgate.simulators") / "assets" / "error-texts.js").read_text()
+    script = (files("tapgate.sandbox.simulators") / "assets" / "error-texts.js").read_text()
     described = set(re.findall(r"^  ([A-Z_]+): \"", script, re.MULTILINE))
     assert described <= {code.value for code in Code}
     declared = {code.value for endpoint in pos_endpoints for code in endpoint.errors}

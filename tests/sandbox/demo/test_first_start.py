@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from gateway.processes import TAPGATE_EXECUTABLE, RunningGateway, start_tapgate
 from production_settings import PRODUCTION_ENVIRON
 from tapgate.cli import DemoSize, app
-from tapgate.demo.country import SIZES
-from tapgate.demo.examples import load_example_phone
+from tapgate.sandbox.demo.country import SIZES
+from tapgate.sandbox.demo.examples import load_example_phone
 from tapgate.settings import DEMO_SIZES, NO_DEMO, SettingsError, load_settings
 
 

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import uvicorn
 
-from tapgate.messenger.fake_graph.app import App
-from tapgate.messenger.fake_graph.provider import Provider
+from tapgate.sandbox.fake_provider.app import App
+from tapgate.sandbox.fake_provider.provider import Provider
 
 
 @asynccontextmanager

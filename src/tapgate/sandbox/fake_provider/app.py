@@ -10,8 +10,8 @@ import msgspec
 
 from tapgate.http.asgi import AsgiApp
 from tapgate.http.messages import Request, Response, encode_header
-from tapgate.messenger.fake_graph.errors import GraphApiError
-from tapgate.messenger.fake_graph.provider import PlannedFailure, Provider, UserMessage
+from tapgate.sandbox.fake_provider.errors import GraphApiError
+from tapgate.sandbox.fake_provider.provider import PlannedFailure, Provider, UserMessage
 
 _MAX_BODY_BYTES = 20 * 1024 * 1024
 _VERSION_PATTERN = re.compile(r"/v\d+\.\d+(?=/)")

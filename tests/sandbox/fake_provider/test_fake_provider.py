@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from messenger.fake_clock import FakeClock
-from messenger.fake_graph.builders import (
+from sandbox.fake_provider.builders import (
     ACCESS_TOKEN,
     GRAPH_APP_SECRET,
     PHONE_NUMBER_ID,
@@ -20,9 +20,6 @@ from messenger.fake_graph.builders import (
 )
 from tapgate import signing
 from tapgate.messenger.channel.delivery_parser import parse_delivery
-from tapgate.messenger.fake_graph.provider import Provider
-from tapgate.messenger.fake_graph.rules import Rules
-from tapgate.messenger.fake_graph.server import serve
 from tapgate.messenger.model.incoming import (
     FlowReply,
     ImageFile,
@@ -31,6 +28,9 @@ from tapgate.messenger.model.incoming import (
     ReceivedMessage,
     TextContent,
 )
+from tapgate.sandbox.fake_provider.provider import Provider
+from tapgate.sandbox.fake_provider.rules import Rules
+from tapgate.sandbox.fake_provider.server import serve
 
 PHONE = "23276123456"
 TEXT = {
@@ -365,7 +365,7 @@ async def test_malformed_request_is_rejected(graph: httpx2.AsyncClient) -> None:
 async def test_fake_provider_runs_as_a_standalone_process() -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-m", "tapgate.messenger.fake_graph", "--port", "0", "--access-token", ACCESS_TOKEN),
+        *("-m", "tapgate.sandbox.fake_provider", "--port", "0", "--access-token", ACCESS_TOKEN),
         stdout=subprocess.PIPE,
     )
     try:

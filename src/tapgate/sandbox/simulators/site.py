@@ -12,10 +12,10 @@ from tapgate.api.packaged_files import PackagedFiles
 from tapgate.console.page_request import SECURITY_HEADERS, PageRequest
 from tapgate.console.rendering import build_environment
 from tapgate.console.site import Pages, PageSite
+from tapgate.sandbox.simulators import phone, pos
 from tapgate.settings import Settings
-from tapgate.simulators import phone, pos
 
-_PACKAGE: Final = "tapgate.simulators"
+_PACKAGE: Final = "tapgate.sandbox.simulators"
 
 _index_pages: Final = Pages()
 

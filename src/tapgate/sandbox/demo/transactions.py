@@ -11,7 +11,6 @@ import msgspec
 
 from tapgate import ids, money
 from tapgate.api.services import Services
-from tapgate.demo.people import Agent, ChildCard, Country, Resident, Shop, Terminal
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import (
@@ -20,6 +19,7 @@ from tapgate.ledger.commands import (
     ScopedIdempotencyKey,
     TransactionResult,
 )
+from tapgate.sandbox.demo.people import Agent, ChildCard, Country, Resident, Shop, Terminal
 
 
 class TransactionSimulator:

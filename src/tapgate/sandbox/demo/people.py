@@ -8,7 +8,7 @@ from typing import Final
 from tapgate import ids
 from tapgate.auth.hmac_keys import NewHmacKey
 from tapgate.auth.pins import is_weak_pin
-from tapgate.demo.country import Merchant, Person
+from tapgate.sandbox.demo.country import Merchant, Person
 
 
 @dataclass(slots=True, kw_only=True)

@@ -9,14 +9,14 @@ from random import Random
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from tapgate.demo import country as country_data
-from tapgate.demo import seed
-from tapgate.demo.clock import SimulatedClock
-from tapgate.demo.country import Size
-from tapgate.demo.incidents import Incidents
-from tapgate.demo.people import Agent, Country, Resident, Shop
-from tapgate.demo.seed import Seeder
-from tapgate.demo.transactions import TransactionSimulator
+from tapgate.sandbox.demo import country as country_data
+from tapgate.sandbox.demo import seed
+from tapgate.sandbox.demo.clock import SimulatedClock
+from tapgate.sandbox.demo.country import Size
+from tapgate.sandbox.demo.incidents import Incidents
+from tapgate.sandbox.demo.people import Agent, Country, Resident, Shop
+from tapgate.sandbox.demo.seed import Seeder
+from tapgate.sandbox.demo.transactions import TransactionSimulator
 
 #: Relative activity per hour, from 7:00 to 23:00.
 _FIRST_HOUR: Final = 7

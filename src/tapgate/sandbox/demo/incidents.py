@@ -3,11 +3,11 @@
 from datetime import timedelta
 from typing import Final
 
-from tapgate.demo import seed
-from tapgate.demo.clock import SimulatedClock
-from tapgate.demo.people import Country
-from tapgate.demo.seed import Seeder
-from tapgate.demo.transactions import TransactionSimulator
+from tapgate.sandbox.demo import seed
+from tapgate.sandbox.demo.clock import SimulatedClock
+from tapgate.sandbox.demo.people import Country
+from tapgate.sandbox.demo.seed import Seeder
+from tapgate.sandbox.demo.transactions import TransactionSimulator
 
 _HOUSE_PRICE: Final = 620_000
 
