@@ -43,7 +43,6 @@ from tapgate.auth.actors import SYSTEM_ACTOR, Actor
 from tapgate.auth.authenticator import Authenticator
 from tapgate.auth.pins import PinVerifier
 from tapgate.cards import routes as cards
-from tapgate.cards.model import CardRecord
 from tapgate.clock import Clock, get_platform_day, system_clock
 from tapgate.compliance.account_rules import routes as account_rules
 from tapgate.compliance.alerts import routes as alerts
@@ -81,6 +80,8 @@ from tapgate.sandbox.demo import examples
 from tapgate.sandbox.demo.build import DemoError
 from tapgate.sandbox.demo.progress import show_progress
 from tapgate.sandbox.simulators.site import build_simulator_site
+from tapgate.schemas.cards import CardRecord
+from tapgate.schemas.subscribers import SubscriberRecord
 from tapgate.settings import NO_DEMO, Settings, SettingsError, load_settings
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
@@ -88,7 +89,6 @@ from tapgate.store.signals import Signals
 from tapgate.subscribers import messages as subscriber_messages
 from tapgate.subscribers import routes as subscribers
 from tapgate.subscribers.kyc_documents import routes as kyc_documents
-from tapgate.subscribers.model import SubscriberRecord
 from tapgate.transactions import routes as transactions
 from tapgate.transactions.model import TransactionRecord
 from tapgate.transactions.queries import get_record as transaction_record

@@ -21,7 +21,7 @@ from pos.builders import REFUND_URL, PosDriver, new_request_id
 from processors.builders import create_processor as new_processor
 from processors.builders import get_auth
 from tapgate import ids
-from tapgate.subscribers.kyc_documents.model import ImageRule
+from tapgate.schemas.subscribers import ImageRule
 from transactions.builders import submit_and_get_id
 
 API_PREFIX = "/api/v1"

@@ -9,7 +9,7 @@ from typing import Any
 from fuzz.fixtures import FuzzFixtures
 from harness import PIN
 from journeys.actors import Customer, new_request_id
-from tapgate.subscribers.kyc_documents.model import ImageRule
+from tapgate.schemas.subscribers import ImageRule
 
 Values = dict[str, Any]
 #: Marks a field that must be removed.

@@ -6,8 +6,8 @@ import httpx2
 import pytest
 
 from harness import PIN, BearerAuth, Harness
-from tapgate.cards.model import CardRecord, DisclosedCard
-from tapgate.subscribers.model import DisclosedSubscriber, SubscriberRecord
+from tapgate.schemas.cards import CardRecord, DisclosedCard
+from tapgate.schemas.subscribers import DisclosedSubscriber, SubscriberRecord
 
 URL = "/api/v1/subscribers"
 

@@ -2,31 +2,21 @@
 
 from collections.abc import Mapping
 from datetime import date, datetime
-from typing import Annotated, Final, Literal, NamedTuple, get_args
+from typing import Final, NamedTuple
 
 import msgspec
 
 from tapgate import clock, ids, money
 from tapgate.errors import ApiError, Code
-from tapgate.schemas.fields import (
-    Amount,
-    CardSerial,
-    Choice,
-    IdRule,
-    PersonName,
-    Pin,
-    SearchText,
-    Text,
+from tapgate.schemas.cards import (
+    CardBlockReason,
+    CardRecord,
+    CardStatus,
+    CardType,
+    DisclosedCard,
+    NewChildCard,
 )
-from tapgate.schemas.pagination import PageQuery
 from tapgate.subscribers.model import MAX_CHILD_CARDS, Subscriber
-
-#: Status as stored. Expiry is not stored: it is derived from `expires_at`.
-StoredCardStatus = Literal["UNASSIGNED", "ACTIVE", "BLOCKED", "LOST"]
-CardStatus = Literal["UNASSIGNED", "ACTIVE", "BLOCKED", "LOST", "EXPIRED"]
-CardType = Literal["PARENT", "CHILD"]
-PublicStatus = Annotated[str, Choice(*get_args(CardStatus), name="CardStatus")]
-PublicType = Annotated[str, Choice(*get_args(CardType), name="CardType")]
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +24,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
     id: int
     serial: str
-    status: StoredCardStatus
+    status: CardStatus
     created_at: datetime
     updated_at: datetime
     uid: str | None = None
@@ -60,8 +50,9 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
     def status_at(self, now: datetime) -> CardStatus:
         """Return the status at a given time. Cards in any status except `LOST` can expire."""
-        if self.status != "LOST" and self.expires_at is not None and self.expires_at <= now:
-            return "EXPIRED"
+        has_expired = self.expires_at is not None and self.expires_at <= now
+        if has_expired and self.status != CardStatus.LOST:
+            return CardStatus.EXPIRED
         return self.status
 
     @property
@@ -71,51 +62,6 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
     def get_spent_on(self, today: date) -> int:
         return self.day_spent if self.usage_day is not None and self.usage_day >= today else 0
-
-
-class CardRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Card as returned by the API. All fields are present; those without a value are null."""
-
-    serial: str
-    mac_address: str | None
-    type: PublicType | None
-    status: PublicStatus
-    status_reason: str | None
-    subscriber_id: str | None
-    holder_name: str | None
-    parent_subscriber_id: str | None
-    daily_limit: str | None
-    spent_today: str | None
-    currency: str
-    expires_at: str | None
-    linked_at: str | None
-    created_at: str
-    updated_at: str
-
-
-class DisclosedCard(msgspec.Struct, frozen=True, kw_only=True):
-    """Card with the fields that the caller may see.
-
-    If the card's subscriber is restricted and hidden from the caller, only `serial`, `status`,
-    `status_reason`, `subscriber_id` and `restricted` (true) are present.
-    """
-
-    serial: str
-    mac_address: str | msgspec.UnsetType | None = msgspec.UNSET
-    type: PublicType | msgspec.UnsetType | None = msgspec.UNSET
-    status: PublicStatus
-    status_reason: str | None
-    subscriber_id: str | None
-    restricted: bool | msgspec.UnsetType = msgspec.UNSET
-    holder_name: str | msgspec.UnsetType | None = msgspec.UNSET
-    parent_subscriber_id: str | msgspec.UnsetType | None = msgspec.UNSET
-    daily_limit: str | msgspec.UnsetType | None = msgspec.UNSET
-    spent_today: str | msgspec.UnsetType | None = msgspec.UNSET
-    currency: str | msgspec.UnsetType = msgspec.UNSET
-    expires_at: str | msgspec.UnsetType | None = msgspec.UNSET
-    linked_at: str | msgspec.UnsetType | None = msgspec.UNSET
-    created_at: str | msgspec.UnsetType = msgspec.UNSET
-    updated_at: str | msgspec.UnsetType = msgspec.UNSET
 
 
 def to_disclosed_record(record: CardRecord, *, hidden: bool) -> DisclosedCard:
@@ -151,7 +97,7 @@ def to_record(card: Card, context: RecordContext) -> CardRecord:
         status_reason=card.status_reason,
         subscriber_id=subscriber_id,
         holder_name=card.holder_name,
-        parent_subscriber_id=subscriber_id if card.type == "CHILD" else None,
+        parent_subscriber_id=subscriber_id if card.type == CardType.CHILD else None,
         daily_limit=None if limit is None else money.format_decimal(limit, currency),
         spent_today=None
         if limit is None
@@ -172,69 +118,41 @@ def _format_time(time: datetime | None) -> str | None:
     return None if time is None else clock.format_rfc3339(time)
 
 
-class CardLink(msgspec.Struct, kw_only=True):
-    subscriber_id: Text
-    card_serial: CardSerial
-    pin: Pin
-
-
-class NewChildCard(msgspec.Struct, kw_only=True):
-    parent_subscriber_id: Text
-    card_serial: CardSerial
-    parent_pin: Pin
-    child_pin: Pin
-    daily_limit: Amount
-    child_name: PersonName
-    child_relationship: Text | None = None
-
-
-class CardFilters(PageQuery, kw_only=True):
-    """Filters for listing cards."""
-
-    subscriber_id: Annotated[str, IdRule(ids.SUBSCRIBER)] | None = None
-    status: PublicStatus | None = None
-    type: PublicType | None = None
-    search: SearchText | None = None
-
-
 #: Maps each allowed current status to the next status.
-StatusTransitions = Mapping[CardStatus, StoredCardStatus]
+StatusTransitions = Mapping[CardStatus, CardStatus]
 
-_BLOCK_TRANSITIONS: Final[StatusTransitions] = {"ACTIVE": "BLOCKED"}
+_BLOCK_TRANSITIONS: Final[StatusTransitions] = {CardStatus.ACTIVE: CardStatus.BLOCKED}
 #: A blocked card can still be reported lost, stolen or damaged.
-_LOST_TRANSITIONS: Final[StatusTransitions] = {"ACTIVE": "LOST", "BLOCKED": "LOST"}
-_UNBLOCK_TRANSITIONS: Final[StatusTransitions] = {"BLOCKED": "ACTIVE"}
+_LOST_TRANSITIONS: Final[StatusTransitions] = {
+    CardStatus.ACTIVE: CardStatus.LOST,
+    CardStatus.BLOCKED: CardStatus.LOST,
+}
+_UNBLOCK_TRANSITIONS: Final[StatusTransitions] = {CardStatus.BLOCKED: CardStatus.ACTIVE}
 
 _TRANSITIONS_BY_REASON: Final[Mapping[str, StatusTransitions]] = {
-    "lost": _LOST_TRANSITIONS,
-    "stolen": _LOST_TRANSITIONS,
-    "damaged": _LOST_TRANSITIONS,
-    "fraud": _BLOCK_TRANSITIONS,
-    "customer_request": _BLOCK_TRANSITIONS,
-    "compliance": _BLOCK_TRANSITIONS,
+    CardBlockReason.LOST: _LOST_TRANSITIONS,
+    CardBlockReason.STOLEN: _LOST_TRANSITIONS,
+    CardBlockReason.DAMAGED: _LOST_TRANSITIONS,
+    CardBlockReason.FRAUD: _BLOCK_TRANSITIONS,
+    CardBlockReason.CUSTOMER_REQUEST: _BLOCK_TRANSITIONS,
+    CardBlockReason.COMPLIANCE: _BLOCK_TRANSITIONS,
 }
 
 #: Texts for the reasons, used in the message to the subscriber.
 BLOCK_REASON_TEXTS: Final[Mapping[str, str]] = {
-    "lost": "it was reported lost",
-    "stolen": "it was reported stolen",
-    "damaged": "it was reported damaged",
-    "fraud": "possible fraud",
-    "customer_request": "you requested it",
-    "compliance": "a compliance check",
+    CardBlockReason.LOST: "it was reported lost",
+    CardBlockReason.STOLEN: "it was reported stolen",
+    CardBlockReason.DAMAGED: "it was reported damaged",
+    CardBlockReason.FRAUD: "possible fraud",
+    CardBlockReason.CUSTOMER_REQUEST: "you requested it",
+    CardBlockReason.COMPLIANCE: "a compliance check",
 }
-
-BlockReason = Annotated[str, Choice(*_TRANSITIONS_BY_REASON, name="CardBlockReason")]
-
-
-class CardBlock(msgspec.Struct, kw_only=True):
-    reason: BlockReason
 
 
 def block(card: Card, reason: str, now: datetime) -> Card:
     """Return the card with status `BLOCKED` or `LOST`, depending on the reason."""
     status = card.status_at(now)
-    if status == "UNASSIGNED":
+    if status == CardStatus.UNASSIGNED:
         raise ApiError(Code.CARD_NOT_LINKED)
     next_status = _TRANSITIONS_BY_REASON[reason].get(status)
     if next_status is None:
@@ -244,9 +162,9 @@ def block(card: Card, reason: str, now: datetime) -> Card:
 
 def unblock(card: Card, reason: str | None, now: datetime) -> Card:
     status = card.status_at(now)
-    if status in ("LOST", "EXPIRED"):
+    if status in (CardStatus.LOST, CardStatus.EXPIRED):
         raise ApiError(Code.PERMANENT_BLOCK)
-    if status == "UNASSIGNED":
+    if status == CardStatus.UNASSIGNED:
         raise ApiError(Code.CARD_NOT_LINKED)
     next_status = _UNBLOCK_TRANSITIONS.get(status)
     if next_status is None:
@@ -260,9 +178,9 @@ def get_link_error(card: Card, holder: Subscriber, now: datetime) -> ApiError | 
     The error is returned, not raised, so that the result of the PIN check is committed.
     """
     match card.status_at(now):
-        case "ACTIVE" | "BLOCKED":
+        case CardStatus.ACTIVE | CardStatus.BLOCKED:
             return ApiError(Code.CARD_ALREADY_LINKED)
-        case "LOST" | "EXPIRED":
+        case CardStatus.LOST | CardStatus.EXPIRED:
             return ApiError(Code.CARD_NOT_ACTIVE)
     match holder.status:
         case "blocked":
@@ -283,8 +201,8 @@ def link(card: Card, holder: Subscriber, now: datetime) -> Card:
     """Return the card linked as the subscriber's own card, which uses the subscriber's PIN."""
     return msgspec.structs.replace(
         card,
-        type="PARENT",
-        status="ACTIVE",
+        type=CardType.PARENT,
+        status=CardStatus.ACTIVE,
         subscriber_id=holder.id,
         account_id=holder.account_id,
         pin_holder_id=holder.id,
@@ -300,7 +218,7 @@ def link_to_child(
     """Return the card linked as a child card: same wallet, own PIN and daily limit."""
     return msgspec.structs.replace(
         link(card, holder, now),
-        type="CHILD",
+        type=CardType.CHILD,
         pin_holder_id=card.id,
         child_name=child.child_name,
         relationship=child.child_relationship,

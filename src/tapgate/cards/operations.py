@@ -10,11 +10,12 @@ from tapgate.api.request_context import RequestContext
 from tapgate.audit.changes import diff_records
 from tapgate.audit.trail import AuditTrail
 from tapgate.cards import model, queries
-from tapgate.cards.model import Card, CardLink, NewChildCard, RecordContext
+from tapgate.cards.model import Card, RecordContext
 from tapgate.clock import get_platform_day
 from tapgate.ledger.pins import set_pin
 from tapgate.notifications.events import publish
 from tapgate.notifications.messages import enqueue_message
+from tapgate.schemas.cards import CardLink, NewChildCard
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import Subscriber, decode_subscriber_id
 from tapgate.subscribers.pins import check_subscriber_pin, get_pin_error, require_strong_pin

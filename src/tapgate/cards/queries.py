@@ -7,9 +7,10 @@ import asyncpg
 
 from tapgate import ids
 from tapgate.auth.principals import Principal
-from tapgate.cards.model import Card, CardFilters, not_found
+from tapgate.cards.model import Card, not_found
 from tapgate.cards.uids import parse_uid
 from tapgate.ledger.accounts import lock_account
+from tapgate.schemas.cards import CardFilters, CardStatus
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
 from tapgate.subscribers.restriction import exclude_hidden
@@ -104,11 +105,11 @@ async def list_page(
 
 def _filter_by_status(conditions: Conditions, status: str, now: datetime) -> None:
     """Filter by status, with the same rules as `Card.status_at`."""
-    if status == "EXPIRED":
+    if status == CardStatus.EXPIRED:
         conditions.where("c.status <> 'LOST' AND c.expires_at <= {}", now)
         return
     conditions.where("c.status = {}", status)
-    if status != "LOST":
+    if status != CardStatus.LOST:
         conditions.where("(c.expires_at IS NULL OR c.expires_at > {})", now)
 
 

@@ -1,25 +1,23 @@
 """Card endpoints."""
 
-import msgspec
-
 from tapgate.api.endpoint import MEBIBYTE, Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.cards import operations, queries
-from tapgate.cards.model import (
-    Card,
+from tapgate.cards.model import Card, to_disclosed_record, to_record
+from tapgate.cards.operations import get_record_context
+from tapgate.cards.upload import upload
+from tapgate.cards.upload_parser import UPLOAD_MEDIA_TYPES
+from tapgate.errors import Code
+from tapgate.schemas.cards import (
     CardBlock,
     CardFilters,
     CardLink,
     CardRecord,
-    DisclosedCard,
+    CardResponse,
+    DisclosedCardResponse,
     NewChildCard,
-    to_disclosed_record,
-    to_record,
+    UploadCardsResponse,
 )
-from tapgate.cards.operations import get_record_context
-from tapgate.cards.upload import UploadCardsResponse, upload
-from tapgate.cards.upload_parser import UPLOAD_MEDIA_TYPES
-from tapgate.errors import Code
 from tapgate.schemas.common import OptionalReason
 from tapgate.schemas.pagination import Page, paginate
 from tapgate.subscribers.restriction import find_accounts_hidden_from, require_subscriber_access
@@ -40,18 +38,6 @@ _LINK_ERRORS = (
     Code.SUBSCRIBER_BLOCKED,
     Code.NOT_CLOSABLE,
 )
-
-
-class CardResponse(msgspec.Struct, kw_only=True):
-    success: bool = True
-    message: str
-    card: CardRecord
-
-
-class DisclosedCardResponse(msgspec.Struct, kw_only=True):
-    success: bool = True
-    message: str = "Card blocked"
-    card: DisclosedCard
 
 
 def _to_response(request: RequestContext, message: str, card: Card) -> CardResponse:

@@ -7,14 +7,14 @@ from time import monotonic
 from typing import Final
 
 import asyncpg
-import msgspec
 
 from tapgate.api.request_context import RequestContext
 from tapgate.api.services import Services
 from tapgate.audit.trail import AuditTrail
 from tapgate.cards import upload_parser
-from tapgate.cards.upload_parser import CardRow, RowError, build_row_error
+from tapgate.cards.upload_parser import CardRow, build_row_error
 from tapgate.errors import unavailable
+from tapgate.schemas.cards import UploadCardsResponse
 from tapgate.store.transaction import Transaction
 
 _trail = AuditTrail("card")
@@ -29,17 +29,6 @@ UPLOAD_TIMEOUT_SECONDS: Final = 30.0
 _LOCK_RETRY_SECONDS: Final = 0.1
 
 _DUPLICATE_UID: Final = {"MAC Address": "is already used by another card"}
-
-
-class UploadCardsResponse(msgspec.Struct, kw_only=True):
-    """Result of a card upload. `total` is the sum of created, skipped and failed rows."""
-
-    success: bool = True
-    message: str
-    total: int
-    created: int
-    skipped: int
-    errors: list[RowError]
 
 
 async def upload(

@@ -7,13 +7,13 @@ from datetime import date, datetime, time
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
-import msgspec
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from tapgate.cards.uids import is_random_uid, parse_uid
 from tapgate.clock import get_platform_day
 from tapgate.errors import ApiError, Code, invalid_field
+from tapgate.schemas.cards import RowError
 from tapgate.schemas.fields import CardSerialRule, DateRule, InvalidValueError
 
 MAX_ROWS: Final = 10_000
@@ -74,14 +74,6 @@ class CardRow(NamedTuple):
     serial: str
     uid: str | None
     expires_at: datetime | None
-
-
-class RowError(msgspec.Struct, frozen=True):
-    """Rejected row of an upload file, with the reason."""
-
-    row: int
-    serial: str
-    error: str
 
 
 class ParsedFile(NamedTuple):

@@ -8,10 +8,11 @@ import msgspec
 from tapgate import money
 from tapgate.api.request_context import RequestContext
 from tapgate.cards import queries as cards
-from tapgate.cards.model import Card, PublicStatus, PublicType
+from tapgate.cards.model import Card
 from tapgate.errors import ApiError, Code
 from tapgate.ledger.pins import check_pin
 from tapgate.names import mask_name
+from tapgate.schemas.cards import CardStatus, CardStatusField, CardTypeField
 from tapgate.store.database import Database
 
 
@@ -40,8 +41,8 @@ class LookupCardResponse(msgspec.Struct, kw_only=True):
     success: bool = True
     message: str = "Card found"
     card_serial: str
-    card_type: PublicType | None
-    status: PublicStatus
+    card_type: CardTypeField | None
+    status: CardStatusField
     holder_name: str | None
 
 
@@ -110,7 +111,7 @@ def _build_verify_response(
         is_active=False,
         holder_name=_get_display_name(card, wallet),
     )
-    is_card_active = card.status_at(request.services.clock()) == "ACTIVE"
+    is_card_active = card.status_at(request.services.clock()) == CardStatus.ACTIVE
     if wallet is not None and wallet.status == "active" and is_card_active:
         response.message, response.is_active = "Card is active", True
         if with_balance:

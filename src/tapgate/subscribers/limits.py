@@ -3,28 +3,9 @@
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-import msgspec
-
 from tapgate import clock, money
 from tapgate.ledger.allowance import Allowance
-
-
-class LimitUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """Usage of a daily or monthly limit. `remaining` is zero if `used` exceeds the limit."""
-
-    limit: str
-    used: str
-    remaining: str
-    resets_at: str
-
-
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    kyc_level: int
-    currency: str
-    per_transaction: str
-    daily: LimitUsage
-    monthly: LimitUsage
-    max_balance: str
+from tapgate.schemas.subscribers import Limits, LimitUsage
 
 
 def to_record(allowance: Allowance, currency: str, zone: ZoneInfo) -> Limits:

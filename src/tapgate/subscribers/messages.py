@@ -1,40 +1,20 @@
 """Messages sent to a subscriber's phone, with their delivery status."""
 
-from typing import Annotated, Any
-
-import msgspec
+from typing import Any
 
 from tapgate import clock, ids
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 from tapgate.notifications import message_statuses
-from tapgate.schemas.fields import Choice, TextRule
-from tapgate.schemas.pagination import Page, PageQuery, paginate
+from tapgate.schemas.pagination import Page, paginate
+from tapgate.schemas.subscribers import MessageFilters, MessageRecord
 from tapgate.subscribers import queries
 from tapgate.subscribers.codes import ONE_TIME_CODE_TEMPLATE
 from tapgate.subscribers.model import Subscriber, decode_subscriber_id
 from tapgate.subscribers.restriction import require_subscriber_access
 
 endpoints = Endpoints("Subscribers")
-
-MessageStatus = Annotated[
-    str, Choice("queued", *message_statuses.STATUS_ORDER, name="MessageStatus")
-]
-
-
-class MessageFilters(PageQuery, kw_only=True):
-    template: Annotated[str, TextRule(64)] | None = None
-
-
-class MessageRecord(msgspec.Struct, frozen=True, kw_only=True):
-    message_id: str
-    template: str
-    language: str
-    status: MessageStatus
-    error_code: str | None
-    created_at: str
-    updated_at: str | None
 
 
 @endpoints.get(

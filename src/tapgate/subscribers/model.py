@@ -2,37 +2,31 @@
 
 from collections.abc import Mapping
 from datetime import date, datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
 from tapgate import clock, ids, money
 from tapgate.api.transitions import Transition
 from tapgate.errors import ApiError, Code, invalid_field
-from tapgate.schemas.fields import (
-    Choice,
-    Date,
-    Email,
-    IntegerRange,
-    PersonName,
-    Phone,
-    PhoneRule,
-    Pin,
-    SearchText,
-    Text,
+from tapgate.schemas.subscribers import (
+    DisclosedSubscriber,
+    KycStatus,
+    Registration,
+    SubscriberCategory,
+    SubscriberRecord,
+    SubscriberUpdate,
 )
-from tapgate.schemas.pagination import PageQuery
 
-Category = Annotated[str, Choice("standard", "vip", "corporate", name="SubscriberCategory")]
-IdType = Annotated[str, Choice("NATIONAL_ID", "PASSPORT", "DRIVERS_LICENSE", name="IdType")]
-KycLevel = Annotated[int, IntegerRange(1, 3)]
-KycStatus = Annotated[str, Choice("NONE", "PENDING", "VERIFIED", "REJECTED", name="KycStatus")]
-PublicStatus = Annotated[str, Choice("ACTIVE", "BLOCKED", "CLOSED", name="SubscriberStatus")]
 #: Status as stored on the account. The API returns it in upper case.
 AccountStatus = Literal["active", "blocked", "closed"]
 
 #: None means unlimited.
-MAX_CHILD_CARDS: Final[Mapping[str, int | None]] = {"standard": 4, "vip": 10, "corporate": None}
+MAX_CHILD_CARDS: Final[Mapping[str, int | None]] = {
+    SubscriberCategory.STANDARD: 4,
+    SubscriberCategory.VIP: 10,
+    SubscriberCategory.CORPORATE: None,
+}
 
 _MIN_BIRTH_DATE: Final = date(1900, 1, 1)
 
@@ -53,9 +47,9 @@ class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
     address: str | None = None
     id_type: str | None = None
     id_number: str | None = None
-    category: str = "standard"
+    category: str = SubscriberCategory.STANDARD
     kyc_level: int = 1
-    kyc_status: str = "NONE"
+    kyc_status: str = KycStatus.NONE
     restricted: bool = False
     status: AccountStatus = "active"
     status_reason: str | None = None
@@ -76,66 +70,6 @@ class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def public_id(self) -> str:
         return ids.encode(ids.SUBSCRIBER, self.id)
-
-
-class SubscriberRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Subscriber as returned by the API. All fields are present; those without a value are null."""
-
-    id: str
-    phone_number: str
-    first_name: str
-    last_name: str
-    email: str | None
-    date_of_birth: str | None
-    address: str | None
-    id_type: IdType | None
-    id_number: str | None
-    category: Category
-    kyc_level: int
-    kyc_status: KycStatus
-    restricted: bool
-    status: PublicStatus
-    status_reason: str | None
-    account_id: str
-    balance: str
-    currency: str
-    cards_count: int
-    max_child_cards: int | None
-    pin_locked_until: str | None
-    created_at: str
-    updated_at: str
-
-
-class DisclosedSubscriber(msgspec.Struct, frozen=True, kw_only=True):
-    """Subscriber with the fields that the caller may see.
-
-    For a restricted subscriber hidden from the caller, only `id`, `restricted`, `status` and
-    `status_reason` are present.
-    """
-
-    id: str
-    phone_number: str | msgspec.UnsetType = msgspec.UNSET
-    first_name: str | msgspec.UnsetType = msgspec.UNSET
-    last_name: str | msgspec.UnsetType = msgspec.UNSET
-    email: str | msgspec.UnsetType | None = msgspec.UNSET
-    date_of_birth: str | msgspec.UnsetType | None = msgspec.UNSET
-    address: str | msgspec.UnsetType | None = msgspec.UNSET
-    id_type: IdType | msgspec.UnsetType | None = msgspec.UNSET
-    id_number: str | msgspec.UnsetType | None = msgspec.UNSET
-    category: Category | msgspec.UnsetType = msgspec.UNSET
-    kyc_level: int | msgspec.UnsetType = msgspec.UNSET
-    kyc_status: KycStatus | msgspec.UnsetType = msgspec.UNSET
-    restricted: bool
-    status: PublicStatus
-    status_reason: str | None
-    account_id: str | msgspec.UnsetType = msgspec.UNSET
-    balance: str | msgspec.UnsetType = msgspec.UNSET
-    currency: str | msgspec.UnsetType = msgspec.UNSET
-    cards_count: int | msgspec.UnsetType = msgspec.UNSET
-    max_child_cards: int | msgspec.UnsetType | None = msgspec.UNSET
-    pin_locked_until: str | msgspec.UnsetType | None = msgspec.UNSET
-    created_at: str | msgspec.UnsetType = msgspec.UNSET
-    updated_at: str | msgspec.UnsetType = msgspec.UNSET
 
 
 def to_disclosed_record(record: SubscriberRecord, *, hidden: bool) -> DisclosedSubscriber:
@@ -182,52 +116,6 @@ def to_record(subscriber: Subscriber, now: datetime) -> SubscriberRecord:
     )
 
 
-class Registration(msgspec.Struct, kw_only=True):
-    phone_number: Phone
-    first_name: PersonName
-    last_name: PersonName
-    pin: Pin
-    email: Email | None = None
-    date_of_birth: Date | None = None
-    address: Text | None = None
-    id_type: IdType | None = None
-    id_number: Text | None = None
-    category: Category = "standard"
-
-
-class SubscriberUpdate(msgspec.Struct, kw_only=True):
-    """Fields to change. Omitted fields keep their values."""
-
-    phone_number: Phone | None = None
-    first_name: PersonName | None = None
-    last_name: PersonName | None = None
-    email: Email | None = None
-    date_of_birth: Date | None = None
-    address: Text | None = None
-    id_type: IdType | None = None
-    id_number: Text | None = None
-    category: Category | None = None
-    kyc_level: KycLevel | None = None
-    kyc_status: KycStatus | None = None
-    restricted: bool | None = None
-
-
-class PhoneQueryRule(PhoneRule):
-    """Phone number in a query string. A leading space is accepted as an unencoded `+`."""
-
-    def check(self, value: str) -> str:
-        return super().check(f"+{value[1:]}" if value.startswith(" ") else value)
-
-
-class SubscriberFilters(PageQuery, kw_only=True):
-    """Filters for listing subscribers."""
-
-    phone_number: Annotated[str, PhoneQueryRule()] | None = None
-    status: PublicStatus | None = None
-    kyc_level: KycLevel | None = None
-    search: SearchText | None = None
-
-
 def build_subscriber(
     registration: Registration, *, id: int, account_id: int, currency: str, now: datetime
 ) -> Subscriber:
@@ -249,7 +137,7 @@ def is_kyc_decision(before: Subscriber, update: SubscriberUpdate) -> bool:
 
     It does if it sets the KYC status to `VERIFIED` or `REJECTED`, or changes the KYC level.
     """
-    return update.kyc_status in ("VERIFIED", "REJECTED") or (
+    return update.kyc_status in (KycStatus.VERIFIED, KycStatus.REJECTED) or (
         update.kyc_level is not None and update.kyc_level != before.kyc_level
     )
 

@@ -13,10 +13,11 @@ from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.pins import set_pin
 from tapgate.notifications.events import publish
+from tapgate.schemas.subscribers import Registration, SubscriberUpdate
 from tapgate.subscribers import model, queries
 from tapgate.subscribers.audit_trail import record_audit_entry
 from tapgate.subscribers.kyc_documents import queries as documents
-from tapgate.subscribers.model import AccountStatus, Registration, Subscriber, SubscriberUpdate
+from tapgate.subscribers.model import AccountStatus, Subscriber
 from tapgate.subscribers.pins import require_strong_pin
 from tapgate.subscribers.restriction import require_editable
 

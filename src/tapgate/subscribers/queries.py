@@ -14,9 +14,10 @@ from tapgate import ids
 from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code, unavailable
 from tapgate.ledger.accounts import lock_account
+from tapgate.schemas.subscribers import SubscriberFilters
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
-from tapgate.subscribers.model import Subscriber, SubscriberFilters, not_found
+from tapgate.subscribers.model import Subscriber, not_found
 from tapgate.subscribers.restriction import exclude_hidden
 
 _SELECT = """

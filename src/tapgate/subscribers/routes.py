@@ -1,23 +1,31 @@
 """Subscriber endpoints."""
 
-import msgspec
-
 from tapgate import clock
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.schemas.common import OptionalReason, Reason, SuccessResponse
-from tapgate.schemas.fields import NewPin, OneTimeCode, Pin
 from tapgate.schemas.pagination import Page, paginate
-from tapgate.subscribers import limits, operations, pins, queries, restricted_access
-from tapgate.subscribers.limits import Limits
-from tapgate.subscribers.model import (
+from tapgate.schemas.subscribers import (
+    AccessGranted,
     DisclosedSubscriber,
+    DisclosedSubscriberResponse,
+    Limits,
+    OneTimeCodeVerification,
+    PinChange,
+    PinReset,
+    PinVerification,
+    PinVerified,
     Registration,
-    Subscriber,
     SubscriberFilters,
     SubscriberRecord,
+    SubscriberRegistered,
+    SubscriberResponse,
     SubscriberUpdate,
+)
+from tapgate.subscribers import limits, operations, pins, queries, restricted_access
+from tapgate.subscribers.model import (
+    Subscriber,
     decode_subscriber_id,
     to_disclosed_record,
     to_record,
@@ -34,54 +42,6 @@ _ANY_ADMIN = Access(roles="ACSF")
 _READ_ERRORS = (Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED)
 _CHANGE_ERRORS = (*_READ_ERRORS, Code.NOT_CLOSABLE)
 _PIN_ERRORS = (*_CHANGE_ERRORS, Code.INVALID_PIN, Code.ACCOUNT_LOCKED)
-
-
-class PinVerification(msgspec.Struct, kw_only=True):
-    pin: Pin
-
-
-class PinChange(msgspec.Struct, kw_only=True):
-    old_pin: Pin
-    new_pin: NewPin
-
-
-class PinReset(msgspec.Struct, kw_only=True):
-    otp: OneTimeCode
-    new_pin: NewPin
-
-
-class OneTimeCodeVerification(msgspec.Struct, kw_only=True):
-    otp: OneTimeCode
-
-
-class SubscriberRegistered(msgspec.Struct, kw_only=True):
-    success: bool = True
-    message: str = "Subscriber registered"
-    subscriber_id: str
-    subscriber: SubscriberRecord
-
-
-class SubscriberResponse(msgspec.Struct, kw_only=True):
-    success: bool = True
-    message: str
-    subscriber: SubscriberRecord
-
-
-class DisclosedSubscriberResponse(msgspec.Struct, kw_only=True):
-    success: bool = True
-    message: str = "Subscriber blocked"
-    subscriber: DisclosedSubscriber
-
-
-class PinVerified(msgspec.Struct, kw_only=True):
-    success: bool = True
-    verified: bool = True
-    message: str = "PIN verified"
-
-
-class AccessGranted(msgspec.Struct, kw_only=True):
-    success: bool = True
-    expires_at: str
 
 
 def _to_record(request: RequestContext, subscriber: Subscriber) -> SubscriberRecord:

@@ -5,7 +5,7 @@ from fuzz.recipes.recipe import V1, Prerequisites, register_recipe
 from fuzz.values import ABSENT, RequestSubjects
 from messenger.journeys.services_driver import build_flow_key
 from tapgate.messenger.flows.flow_client import FlowClient
-from tapgate.subscribers.kyc_documents.model import ImageRule
+from tapgate.schemas.subscribers import ImageRule
 
 
 @register_recipe(f"POST {V1}/webhooks/messaging/flows", f"POST {V1}/simulator/flows")

@@ -7,7 +7,7 @@ from fuzz.recipes.recipe import V1, Prerequisites, register_recipe
 from fuzz.values import ABSENT, RequestSubjects
 from harness import PIN
 from journeys.api_caller import new_phone_number, require_success
-from tapgate.subscribers.kyc_documents.model import ImageRule
+from tapgate.schemas.subscribers import ImageRule
 
 #: Actions that one subscriber allows only once or a few times.
 _SINGLE_USE_ACTIONS = ("block", "close", "change-pin", "reset-pin", "kyc-documents")

@@ -14,7 +14,6 @@ from tapgate.api.services import Services
 from tapgate.auth.principals import Principal
 from tapgate.cards import operations as cards
 from tapgate.cards import upload
-from tapgate.cards.model import CardLink, NewChildCard
 from tapgate.partners import operations as partners
 from tapgate.partners.model import NewPartner
 from tapgate.processors import operations as processors
@@ -24,8 +23,9 @@ from tapgate.processors.terminals.model import NewTerminal
 from tapgate.sandbox.demo import country, people
 from tapgate.sandbox.demo.country import Person, Size
 from tapgate.sandbox.demo.people import Agent, ChildCard, Country, Resident, Shop, Terminal
+from tapgate.schemas.cards import CardLink, NewChildCard
+from tapgate.schemas.subscribers import Registration, SubscriberUpdate
 from tapgate.subscribers import operations as subscribers
-from tapgate.subscribers.model import Registration, SubscriberUpdate
 
 #: Serial of the first demo card; its presence shows that the demo exists.
 FIRST_SERIAL: Final = "DEMO-000001"

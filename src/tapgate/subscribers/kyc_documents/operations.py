@@ -9,12 +9,12 @@ from tapgate.api.request_context import RequestContext
 from tapgate.errors import invalid_field
 from tapgate.images import EncodedImage, ImageError, decode_data_uri
 from tapgate.runtime.thread_pool import BoundedThreadPool
+from tapgate.schemas.subscribers import KycStatus, NewDocument
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.audit_trail import record_audit_entry
 from tapgate.subscribers.kyc_documents import limits, queries
 from tapgate.subscribers.kyc_documents.model import (
     Document,
-    NewDocument,
     build_seal_context,
     encode_document_id,
 )
@@ -45,7 +45,7 @@ async def add(
         await queries.add(tx, document, subscriber_id, sealed)
         changes = {new.document_type: (None, encode_document_id(document.id))}
         await record_audit_entry(tx, request, subscriber_id, "kyc_document_added", changes=changes)
-        after = msgspec.structs.replace(before, kyc_status="PENDING")
+        after = msgspec.structs.replace(before, kyc_status=KycStatus.PENDING)
         if after != before:
             after = await save(tx, request, before, after, action="updated")
     return document, after

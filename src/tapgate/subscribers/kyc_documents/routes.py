@@ -1,34 +1,24 @@
 """KYC document endpoints."""
 
-import msgspec
-
 from tapgate.api.endpoint import MEBIBYTE, Access, Endpoints, Reply
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.schemas.pagination import Page, PageQuery, paginate
+from tapgate.schemas.subscribers import DocumentAdded, DocumentRecord, NewDocument
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.kyc_documents import operations, queries
 from tapgate.subscribers.kyc_documents.model import (
-    DocumentRecord,
-    DocumentType,
-    NewDocument,
     decode_document_id,
     encode_document_id,
     to_record,
 )
-from tapgate.subscribers.model import KycStatus, decode_subscriber_id
+from tapgate.subscribers.model import decode_subscriber_id
 from tapgate.subscribers.restriction import require_subscriber_access
 
 endpoints = Endpoints("Subscribers")
 
 _ACCESS = Access(scope="subscribers:write", roles="ASC", service=True)
 _READ_ERRORS = (Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED)
-
-
-class DocumentAdded(msgspec.Struct, kw_only=True):
-    document_id: str
-    document_type: DocumentType
-    kyc_status: KycStatus
 
 
 @endpoints.post(

@@ -1,0 +1,152 @@
+"""Request and response bodies of cards."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+
+from tapgate import ids
+from tapgate.schemas.fields import (
+    Amount,
+    CardSerial,
+    Choice,
+    IdRule,
+    PersonName,
+    Pin,
+    SearchText,
+    Text,
+)
+from tapgate.schemas.pagination import PageQuery
+
+
+class CardStatus(StrEnum):
+    """Status of a card. `EXPIRED` is not stored: it is derived from `expires_at`."""
+
+    UNASSIGNED = "UNASSIGNED"
+    ACTIVE = "ACTIVE"
+    BLOCKED = "BLOCKED"
+    LOST = "LOST"
+    EXPIRED = "EXPIRED"
+
+
+class CardType(StrEnum):
+    PARENT = "PARENT"
+    CHILD = "CHILD"
+
+
+class CardBlockReason(StrEnum):
+    LOST = "lost"
+    STOLEN = "stolen"
+    DAMAGED = "damaged"
+    FRAUD = "fraud"
+    CUSTOMER_REQUEST = "customer_request"
+    COMPLIANCE = "compliance"
+
+
+CardStatusField = Annotated[str, Choice(*CardStatus, name="CardStatus")]
+CardTypeField = Annotated[str, Choice(*CardType, name="CardType")]
+
+
+class CardRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Card as returned by the API. All fields are present; those without a value are null."""
+
+    serial: str
+    mac_address: str | None
+    type: CardTypeField | None
+    status: CardStatusField
+    status_reason: str | None
+    subscriber_id: str | None
+    holder_name: str | None
+    parent_subscriber_id: str | None
+    daily_limit: str | None
+    spent_today: str | None
+    currency: str
+    expires_at: str | None
+    linked_at: str | None
+    created_at: str
+    updated_at: str
+
+
+class DisclosedCard(msgspec.Struct, frozen=True, kw_only=True):
+    """Card with the fields that the caller may see.
+
+    If the card's subscriber is restricted and hidden from the caller, only `serial`, `status`,
+    `status_reason`, `subscriber_id` and `restricted` (true) are present.
+    """
+
+    serial: str
+    mac_address: str | msgspec.UnsetType | None = msgspec.UNSET
+    type: CardTypeField | msgspec.UnsetType | None = msgspec.UNSET
+    status: CardStatusField
+    status_reason: str | None
+    subscriber_id: str | None
+    restricted: bool | msgspec.UnsetType = msgspec.UNSET
+    holder_name: str | msgspec.UnsetType | None = msgspec.UNSET
+    parent_subscriber_id: str | msgspec.UnsetType | None = msgspec.UNSET
+    daily_limit: str | msgspec.UnsetType | None = msgspec.UNSET
+    spent_today: str | msgspec.UnsetType | None = msgspec.UNSET
+    currency: str | msgspec.UnsetType = msgspec.UNSET
+    expires_at: str | msgspec.UnsetType | None = msgspec.UNSET
+    linked_at: str | msgspec.UnsetType | None = msgspec.UNSET
+    created_at: str | msgspec.UnsetType = msgspec.UNSET
+    updated_at: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class CardLink(msgspec.Struct, kw_only=True):
+    subscriber_id: Text
+    card_serial: CardSerial
+    pin: Pin
+
+
+class NewChildCard(msgspec.Struct, kw_only=True):
+    parent_subscriber_id: Text
+    card_serial: CardSerial
+    parent_pin: Pin
+    child_pin: Pin
+    daily_limit: Amount
+    child_name: PersonName
+    child_relationship: Text | None = None
+
+
+class CardFilters(PageQuery, kw_only=True):
+    """Filters for listing cards."""
+
+    subscriber_id: Annotated[str, IdRule(ids.SUBSCRIBER)] | None = None
+    status: CardStatusField | None = None
+    type: CardTypeField | None = None
+    search: SearchText | None = None
+
+
+class CardBlock(msgspec.Struct, kw_only=True):
+    reason: Annotated[str, Choice(*CardBlockReason, name="CardBlockReason")]
+
+
+class CardResponse(msgspec.Struct, kw_only=True):
+    success: bool = True
+    message: str
+    card: CardRecord
+
+
+class DisclosedCardResponse(msgspec.Struct, kw_only=True):
+    success: bool = True
+    message: str = "Card blocked"
+    card: DisclosedCard
+
+
+class RowError(msgspec.Struct, frozen=True):
+    """Rejected row of an upload file, with the reason."""
+
+    row: int
+    serial: str
+    error: str
+
+
+class UploadCardsResponse(msgspec.Struct, kw_only=True):
+    """Result of a card upload. `total` is the sum of created, skipped and failed rows."""
+
+    success: bool = True
+    message: str
+    total: int
+    created: int
+    skipped: int
+    errors: list[RowError]
