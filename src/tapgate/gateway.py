@@ -28,7 +28,6 @@ from tapgate.admin.model import SCOPES
 from tapgate.agents import money_routes as agent_money
 from tapgate.agents import routes as agents
 from tapgate.agents.commission_rules import routes as commission_rules
-from tapgate.agents.model import AgentRecord
 from tapgate.agents.queries import get_record as agent_record
 from tapgate.api.app import App
 from tapgate.api.endpoint import Endpoints
@@ -80,8 +79,10 @@ from tapgate.sandbox.demo import examples
 from tapgate.sandbox.demo.build import DemoError
 from tapgate.sandbox.demo.progress import show_progress
 from tapgate.sandbox.simulators.site import build_simulator_site
+from tapgate.schemas.agents import AgentRecord
 from tapgate.schemas.cards import CardRecord
 from tapgate.schemas.subscribers import SubscriberRecord
+from tapgate.schemas.transactions import TransactionRecord
 from tapgate.settings import NO_DEMO, Settings, SettingsError, load_settings
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
@@ -90,7 +91,6 @@ from tapgate.subscribers import messages as subscriber_messages
 from tapgate.subscribers import routes as subscribers
 from tapgate.subscribers.kyc_documents import routes as kyc_documents
 from tapgate.transactions import routes as transactions
-from tapgate.transactions.model import TransactionRecord
 from tapgate.transactions.queries import get_record as transaction_record
 from tapgate.vault import Vault
 from tapgate.wallets import balance, quote

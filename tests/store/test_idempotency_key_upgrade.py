@@ -21,7 +21,7 @@ from tapgate.api.request_context import RequestContext
 from tapgate.gateway import create_app, open_services
 from tapgate.ledger.commands import TransactionResult, encode_result
 from tapgate.ledger.rules import insert_defaults
-from tapgate.pos.payments import PosPaymentRequest
+from tapgate.schemas.pos import PosPaymentRequest
 from tapgate.store.database import Database
 from tapgate.store.migrate import migrate
 from tapgate.transactions import submit

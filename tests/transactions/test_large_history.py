@@ -5,9 +5,9 @@ from typing import Any
 
 from tapgate import ids
 from tapgate.auth.principals import Principal
+from tapgate.schemas.transactions import TransactionFilters
 from tapgate.store.database import Database
 from tapgate.transactions import queries
-from tapgate.transactions.model import TransactionFilters
 from tapgate.transactions.queries import TransactionQuery
 from transactions.large_history import (
     BUSY_ACCOUNT_ID,

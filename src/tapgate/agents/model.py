@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -10,31 +10,23 @@ from tapgate import clock, ids, money
 from tapgate.api.transitions import Transition
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.names import mask_name
-from tapgate.schemas.fields import (
-    Choice,
-    Email,
-    IdRule,
-    IntegerRange,
-    PersonName,
-    Phone,
-    Pin,
-    SearchText,
-    Text,
+from tapgate.schemas.agents import (
+    AgentBalance,
+    AgentRecord,
+    AgentRegistration,
+    AgentStatus,
+    AgentType,
 )
-from tapgate.schemas.pagination import PageQuery
 
-AgentType = Annotated[str, Choice("sub_agent", "super_agent", name="AgentType")]
-CommissionTier = Annotated[int, IntegerRange(1, 3)]
 #: Status as stored on both of the agent's accounts.
 AccountStatus = Literal["active", "blocked", "closed"]
 
 #: Account status -> status in the API.
-PUBLIC_STATUSES: Final[Mapping[AccountStatus, str]] = {
-    "active": "active",
-    "blocked": "suspended",
-    "closed": "terminated",
+PUBLIC_STATUSES: Final[Mapping[AccountStatus, AgentStatus]] = {
+    "active": AgentStatus.ACTIVE,
+    "blocked": AgentStatus.SUSPENDED,
+    "closed": AgentStatus.TERMINATED,
 }
-PublicStatus = Annotated[str, Choice(*PUBLIC_STATUSES.values(), name="AgentStatus")]
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,34 +67,6 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
         return ids.encode(ids.AGENT, self.id)
 
 
-class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Agent as returned by the API. All fields are present; those without a value are null."""
-
-    id: str
-    agent_type: AgentType
-    parent_agent_id: str | None
-    name: str
-    business_name: str | None
-    phone_number: str
-    email: str | None
-    address: str | None
-    commission_tier: int
-    status: PublicStatus
-    account_id: str
-    float_balance: str
-    commission_balance: str
-    currency: str
-    created_at: str
-    updated_at: str
-
-
-class AgentBalance(msgspec.Struct, frozen=True, kw_only=True):
-    agent_id: str
-    float_balance: str
-    commission_balance: str
-    currency: str
-
-
 def to_record(agent: Agent) -> AgentRecord:
     parent = agent.parent_agent_id
     return AgentRecord(
@@ -132,32 +96,6 @@ def to_balance(agent: Agent) -> AgentBalance:
         commission_balance=money.format_decimal(agent.commission_balance, agent.currency),
         currency=agent.currency,
     )
-
-
-class AgentRegistration(msgspec.Struct, kw_only=True):
-    agent_type: AgentType
-    name: PersonName
-    phone_number: Phone
-    pin: Pin
-    parent_agent_id: Text | None = None
-    business_name: PersonName | None = None
-    email: Email | None = None
-    address: Text | None = None
-    commission_tier: CommissionTier = 1
-
-    def __post_init__(self) -> None:
-        # Checked here so that this error takes precedence over field validation errors.
-        if self.agent_type == "sub_agent" and self.parent_agent_id is None:
-            raise ApiError(Code.MISSING_PARENT)
-
-
-class AgentFilters(PageQuery, kw_only=True):
-    """Filters for listing agents."""
-
-    status: PublicStatus | None = None
-    agent_type: AgentType | None = None
-    parent_agent_id: Annotated[str, IdRule(ids.AGENT)] | None = None
-    search: SearchText | None = None
 
 
 def build_agent(
@@ -196,13 +134,13 @@ def decode_parent_id(registration: AgentRegistration) -> int | None:
     """
     if registration.parent_agent_id is None:
         return None
-    if registration.agent_type == "super_agent":
+    if registration.agent_type == AgentType.SUPER_AGENT:
         raise invalid_field("parent_agent_id", "must not be set for a super_agent")
     return decode_agent_id(registration.parent_agent_id)
 
 
 def require_valid_parent(parent: Agent) -> None:
-    if parent.agent_type != "super_agent":
+    if parent.agent_type != AgentType.SUPER_AGENT:
         raise invalid_field("parent_agent_id", "must be a super_agent")
     if parent.status == "closed":
         raise invalid_field("parent_agent_id", "must not be a terminated agent")

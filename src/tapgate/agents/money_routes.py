@@ -6,11 +6,19 @@ from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party
-from tapgate.schemas.fields import Amount, FreeText, Pin, Text
-from tapgate.transactions.customers import CustomerMoneyRequest, require_customer_access
+from tapgate.schemas.agents import (
+    CashIn,
+    CashOut,
+    CashReceipt,
+    CommissionPayout,
+    FloatFunding,
+    FloatTransfer,
+    FloatTransferReceipt,
+    FundingReceipt,
+    PayoutReceipt,
+)
+from tapgate.transactions.customers import build_customer_party, require_customer_access
 from tapgate.transactions.submit import (
-    MoneyRequest,
-    Receipt,
     ReceiptFields,
     build_idempotency_key,
     decode_id,
@@ -38,64 +46,6 @@ _LIMIT_ERRORS = (
     Code.DAILY_LIMIT_EXCEEDED,
     Code.MONTHLY_LIMIT_EXCEEDED,
 )
-
-
-class FloatFunding(MoneyRequest, kw_only=True):
-    amount: Amount
-    description: FreeText | None = None
-
-
-class CashIn(CustomerMoneyRequest, kw_only=True):
-    agent_id: Text
-    amount: Amount
-    agent_pin: Pin
-
-
-class CashOut(CashIn, kw_only=True):
-    """Cash-out request. `pin` is the subscriber's PIN, or the card's own PIN for a child card."""
-
-    pin: Pin
-
-
-class FloatTransfer(MoneyRequest, kw_only=True):
-    from_agent_id: Text
-    to_agent_id: Text
-    amount: Amount
-    pin: Pin
-    description: FreeText | None = None
-
-
-class CommissionPayout(MoneyRequest, kw_only=True):
-    """Request to pay out the agent's entire commission balance."""
-
-
-class FundingReceipt(Receipt, kw_only=True):
-    amount: str
-    new_balance: str
-
-
-class CashReceipt(Receipt, kw_only=True):
-    """Receipt for a cash-in or cash-out.
-
-    `commission_earned` is zero while the transaction is under review. After a cash-in,
-    `subscriber_balance` is null if the caller lost access to the subscriber during the request.
-    """
-
-    amount: str
-    agent_balance: str
-    subscriber_balance: str | None
-    commission_earned: str
-
-
-class FloatTransferReceipt(Receipt, kw_only=True):
-    amount: str
-    from_balance: str
-    to_balance: str
-
-
-class PayoutReceipt(Receipt, kw_only=True):
-    amount: str
-    float_balance: str
 
 
 @endpoints.post(
@@ -165,7 +115,7 @@ async def cash_in(request: RequestContext, body: CashIn) -> Reply[CashReceipt]:
         type=chart.AGENT_CASHIN,
         channel=_CHANNEL,
         payer=_build_agent_party(body.agent_id),
-        payee=body.customer,
+        payee=build_customer_party(body),
         amount=to_minor_units(request, body.amount),
         payer_pin=body.agent_pin,
         pin_policy="required",
@@ -209,7 +159,7 @@ async def cash_out(request: RequestContext, body: CashOut) -> Reply[CashReceipt]
     command = Command(
         type=chart.AGENT_CASHOUT,
         channel=_CHANNEL,
-        payer=body.customer,
+        payer=build_customer_party(body),
         payee=_build_agent_party(body.agent_id),
         amount=to_minor_units(request, body.amount),
         payer_pin=body.pin,

@@ -4,7 +4,7 @@ import asyncpg
 import msgspec
 
 from tapgate.agents import model, queries
-from tapgate.agents.model import AccountStatus, Agent, AgentRegistration
+from tapgate.agents.model import AccountStatus, Agent
 from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
 from tapgate.audit.changes import diff_records
@@ -14,6 +14,7 @@ from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.pins import check_pin, set_pin
+from tapgate.schemas.agents import AgentRegistration
 from tapgate.subscribers.pins import require_strong_pin
 
 _trail = AuditTrail("agent")

@@ -7,17 +7,11 @@ rows also guard the agent's row.
 import asyncpg
 
 from tapgate import ids
-from tapgate.agents.model import (
-    PUBLIC_STATUSES,
-    Agent,
-    AgentFilters,
-    AgentRecord,
-    not_found,
-    to_record,
-)
+from tapgate.agents.model import PUBLIC_STATUSES, AccountStatus, Agent, not_found, to_record
 from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code
 from tapgate.ledger.accounts import lock_account
+from tapgate.schemas.agents import AgentFilters, AgentRecord
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
 
@@ -33,7 +27,9 @@ _SELECT = """
     JOIN accounts float_account ON float_account.id = agent.account_id
     JOIN accounts commission_account ON commission_account.id = agent.commission_account_id"""
 
-_ACCOUNT_STATUSES = {public_status: status for status, public_status in PUBLIC_STATUSES.items()}
+_ACCOUNT_STATUSES: dict[str, AccountStatus] = {
+    public_status: status for status, public_status in PUBLIC_STATUSES.items()
+}
 
 _PHONE_NUMBER_CONSTRAINT = "agents_phone_number_key"
 

@@ -1,22 +1,20 @@
 """Agent endpoints: records, status and PIN."""
 
-import msgspec
-
 from tapgate.agents import operations, queries
-from tapgate.agents.model import (
-    AgentBalance,
-    AgentFilters,
-    AgentRecord,
-    AgentRegistration,
-    decode_agent_id,
-    to_balance,
-    to_record,
-)
+from tapgate.agents.model import decode_agent_id, to_balance, to_record
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
+from tapgate.schemas.agents import (
+    AgentBalance,
+    AgentFilters,
+    AgentPinChange,
+    AgentRecord,
+    AgentRegistered,
+    AgentRegistration,
+    AgentResponse,
+)
 from tapgate.schemas.common import OptionalReason, Reason, SuccessResponse
-from tapgate.schemas.fields import Pin
 from tapgate.schemas.pagination import Page, paginate
 
 endpoints = Endpoints("Agents")
@@ -25,24 +23,6 @@ _ADMIN_ACCESS = Access(roles="A")
 _READ_ACCESS = Access(scope="payments:read", roles="ACSF")
 
 _CHANGE_ERRORS = (Code.AGENT_NOT_FOUND, Code.NOT_CLOSABLE)
-
-
-class AgentPinChange(msgspec.Struct, kw_only=True):
-    old_pin: Pin
-    new_pin: Pin
-
-
-class AgentRegistered(msgspec.Struct, kw_only=True):
-    success: bool = True
-    message: str = "Agent registered"
-    agent_id: str
-    agent: AgentRecord
-
-
-class AgentResponse(msgspec.Struct, kw_only=True):
-    success: bool = True
-    message: str
-    agent: AgentRecord
 
 
 @endpoints.post(

@@ -19,9 +19,8 @@ from tapgate.partners.model import (
 from tapgate.schemas.common import OptionalReason, Rotation
 from tapgate.schemas.fields import Amount
 from tapgate.schemas.pagination import Page, paginate
+from tapgate.schemas.transactions import MoneyRequest, Receipt
 from tapgate.transactions.submit import (
-    MoneyRequest,
-    Receipt,
     ReceiptFields,
     build_idempotency_key,
     decode_id,

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import asyncpg
-import msgspec
 
 from tapgate import money
 from tapgate.api.request_context import RequestContext
@@ -12,7 +11,8 @@ from tapgate.cards.model import Card
 from tapgate.errors import ApiError, Code
 from tapgate.ledger.pins import check_pin
 from tapgate.names import mask_name
-from tapgate.schemas.cards import CardStatus, CardStatusField, CardTypeField
+from tapgate.schemas.cards import CardStatus
+from tapgate.schemas.pos import LookupCardResponse, VerifyCardResponse
 from tapgate.store.database import Database
 
 
@@ -22,28 +22,6 @@ class Wallet(NamedTuple):
     public_name: str
     status: str
     available: int
-
-
-class VerifyCardResponse(msgspec.Struct, kw_only=True):
-    """Result of a card verification.
-
-    `balance` is present only if `is_active` is true and the card was verified with its PIN.
-    """
-
-    success: bool = True
-    message: str
-    is_active: bool
-    holder_name: str | None
-    balance: str | msgspec.UnsetType = msgspec.UNSET
-
-
-class LookupCardResponse(msgspec.Struct, kw_only=True):
-    success: bool = True
-    message: str = "Card found"
-    card_serial: str
-    card_type: CardTypeField | None
-    status: CardStatusField
-    holder_name: str | None
 
 
 async def verify_with_pin(request: RequestContext, serial: str, pin: str) -> VerifyCardResponse:

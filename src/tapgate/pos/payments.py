@@ -9,11 +9,15 @@ from tapgate.audit.trail import AuditTrail
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, TransactionResult
-from tapgate.schemas.fields import Amount, CardSerial, FreeText, Metadata, Pin, Text
+from tapgate.schemas.pos import (
+    InAppPaymentRequest,
+    PaymentReceipt,
+    PosPaymentRequest,
+    RefundReceipt,
+    RefundRequest,
+)
 from tapgate.transactions.model import calculate_approval_code
 from tapgate.transactions.submit import (
-    MoneyRequest,
-    Receipt,
     ReceiptFields,
     build_idempotency_key,
     decode_id,
@@ -22,40 +26,6 @@ from tapgate.transactions.submit import (
 )
 
 _trail = AuditTrail("transaction")
-
-
-class InAppPaymentRequest(MoneyRequest, kw_only=True):
-    card_serial: CardSerial
-    amount: Amount
-    merchant_id: Text | None = None
-    merchant_name: Text | None = None
-    transaction_ref: Text | None = None
-    metadata: Metadata | None = None
-
-
-class PosPaymentRequest(InAppPaymentRequest, kw_only=True):
-    pin: Pin | None = None
-    terminal_id: Text | None = None
-
-
-class PaymentReceipt(Receipt, kw_only=True):
-    approval_code: str | None
-    amount: str
-    remaining_balance: str
-    fee_amount: str
-    metadata: dict[str, Any] | None
-
-
-class RefundRequest(MoneyRequest, kw_only=True):
-    original_transaction_id: Text
-    amount: Amount | None = None
-    reason: FreeText
-
-
-class RefundReceipt(Receipt, kw_only=True):
-    original_transaction_id: str
-    amount: str
-    refundable_amount: str
 
 
 async def pay_at_terminal(

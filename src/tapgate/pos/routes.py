@@ -1,21 +1,22 @@
 """Endpoints for terminals, and their counterparts for apps, which have no PIN pad."""
 
-import msgspec
-
 from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.idempotency import require_idempotency_key
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.pos import cards, payments
-from tapgate.pos.cards import LookupCardResponse, VerifyCardResponse
-from tapgate.pos.payments import (
+from tapgate.schemas.pos import (
     InAppPaymentRequest,
+    LookupCardRequest,
+    LookupCardResponse,
     PaymentReceipt,
     PosPaymentRequest,
     RefundReceipt,
     RefundRequest,
+    VerifyCardRequest,
+    VerifyCardResponse,
+    VerifyInAppCardRequest,
 )
-from tapgate.schemas.fields import CardSerial, Pin, Text
 
 pos_endpoints = Endpoints("POS")
 in_app_endpoints = Endpoints("In-app payments")
@@ -43,19 +44,6 @@ _REFUND_ERRORS = (
     Code.INSUFFICIENT_FUNDS,
 )
 _PIN_ERRORS = (Code.INVALID_PIN, Code.ACCOUNT_LOCKED)
-
-
-class VerifyCardRequest(msgspec.Struct, kw_only=True):
-    card_serial: CardSerial
-    pin: Pin
-
-
-class VerifyInAppCardRequest(msgspec.Struct, kw_only=True):
-    card_serial: CardSerial
-
-
-class LookupCardRequest(msgspec.Struct, kw_only=True):
-    card_identifier: Text
 
 
 @pos_endpoints.post(

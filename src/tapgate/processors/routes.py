@@ -19,10 +19,9 @@ from tapgate.processors.model import (
 from tapgate.schemas.common import OptionalReason, Reason
 from tapgate.schemas.fields import Amount, FreeText, Text
 from tapgate.schemas.pagination import Page, paginate
+from tapgate.schemas.transactions import MoneyRequest, Receipt
 from tapgate.transactions.customers import require_customer_access
 from tapgate.transactions.submit import (
-    MoneyRequest,
-    Receipt,
     ReceiptFields,
     build_idempotency_key,
     decode_id,

@@ -9,7 +9,7 @@ from tapgate import clock
 from tapgate.api.latency_samples import Sample
 from tapgate.ledger import proofs, verify
 from tapgate.schemas.fields import Choice
-from tapgate.transactions.model import TransactionType
+from tapgate.schemas.transactions import TransactionTypeField
 
 Period = Annotated[str, Choice("day", "week", "month", name="OverviewPeriod")]
 
@@ -42,7 +42,7 @@ class Bucket(TransactionTotals, kw_only=True):
 
 
 class TypeTotals(TransactionTotals, kw_only=True):
-    type: TransactionType
+    type: TransactionTypeField
 
 
 class DeclineCount(msgspec.Struct, kw_only=True):

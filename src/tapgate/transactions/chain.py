@@ -2,28 +2,16 @@
 
 from typing import Final
 
-import msgspec
-
 from tapgate import clock
 from tapgate.api.request_context import RequestContext
+from tapgate.schemas.transactions import ReplaySummary, TransactionChain
 from tapgate.store.database import Database
 from tapgate.subscribers.restriction import find_accounts_hidden_from
 from tapgate.transactions import queries
-from tapgate.transactions.model import Transaction, TransactionRecord, to_record
+from tapgate.transactions.model import Transaction, to_record
 
 #: Bounds the response: a payment can be refunded one minor unit at a time.
 MAX_REFUNDS: Final = 1_000
-
-
-class ReplaySummary(msgspec.Struct, frozen=True, kw_only=True):
-    count: int
-    last_at: str | None
-
-
-class TransactionChain(msgspec.Struct, frozen=True, kw_only=True):
-    original: TransactionRecord | None
-    refunds: list[TransactionRecord]
-    replays: ReplaySummary
 
 
 async def get_chain(request: RequestContext, transaction: Transaction) -> TransactionChain:

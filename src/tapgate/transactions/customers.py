@@ -1,38 +1,18 @@
-"""Money requests for a subscriber identified by ID or by card."""
-
-from typing import ClassVar
+"""Subscribers of money requests, identified by ID or by card."""
 
 from tapgate import ids
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import invalid_field
 from tapgate.ledger import commands
 from tapgate.ledger.commands import Party
-from tapgate.schemas.common import build_missing_field_error
-from tapgate.schemas.fields import CardSerial, Text
+from tapgate.schemas.transactions import CustomerMoneyRequest
 from tapgate.subscribers.restriction import require_subscriber_access
-from tapgate.transactions.submit import MoneyRequest, decode_id
+from tapgate.transactions.submit import decode_id
 
 
-class CustomerMoneyRequest(MoneyRequest, kw_only=True):
-    """Money request for a subscriber, identified by `subscriber_id` or by `card_serial`."""
-
-    OMITTED_IN_EXAMPLES: ClassVar = ("card_serial",)
-
-    subscriber_id: Text | None = None
-    card_serial: CardSerial | None = None
-
-    def __post_init__(self) -> None:
-        if self.subscriber_id is None and self.card_serial is None:
-            raise build_missing_field_error("subscriber_id")
-        if self.subscriber_id is not None and self.card_serial is not None:
-            # The two fields could identify different subscribers.
-            raise invalid_field("card_serial", "must not be combined with subscriber_id")
-
-    @property
-    def customer(self) -> Party:
-        if self.card_serial is not None:
-            return commands.card_party(self.card_serial)
-        return commands.subscriber_party(decode_id(ids.SUBSCRIBER, self.subscriber_id))
+def build_customer_party(body: CustomerMoneyRequest) -> Party:
+    if body.card_serial is not None:
+        return commands.card_party(body.card_serial)
+    return commands.subscriber_party(decode_id(ids.SUBSCRIBER, body.subscriber_id))
 
 
 async def require_customer_access(

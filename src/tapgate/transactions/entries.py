@@ -6,41 +6,9 @@ from typing import Any
 import msgspec
 
 from tapgate import ids, money
+from tapgate.schemas.transactions import EntrySide, LedgerEntry, TransactionEntries
 from tapgate.store.database import Database
-from tapgate.transactions.model import PartyType, Transaction, get_holder
-
-
-class EntrySide(msgspec.Struct, frozen=True, kw_only=True):
-    """One account of an entry.
-
-    `kind` is the account kind and `holder_type` is the type of the holder. `holder_id` is null for
-    platform accounts. `balance_after` is null for all accounts except the payer's and the payee's.
-    In masked entries, `name` and `balance_after` are null for all accounts except platform
-    accounts.
-    """
-
-    account_id: str
-    kind: str
-    holder_type: PartyType
-    holder_id: str | None
-    name: str | None
-    balance_after: str | None
-
-
-class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One amount, moved from the debited account to the credited account."""
-
-    position: int
-    debit: EntrySide
-    credit: EntrySide
-    amount: str
-
-
-class TransactionEntries(msgspec.Struct, frozen=True, kw_only=True):
-    transaction_id: str
-    currency: str
-    entries: list[LedgerEntry]
-    masked: bool | msgspec.UnsetType = msgspec.UNSET
+from tapgate.transactions.model import Transaction, get_holder
 
 
 async def get_entries(

@@ -2,16 +2,19 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Annotated, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from tapgate.api import csv_files
-from tapgate.schemas.fields import IntegerRange
 from tapgate.schemas.pagination import Page
-from tapgate.transactions.model import PartyRecord, TransactionFilters, TransactionRecord
+from tapgate.schemas.transactions import (
+    ExportFilters,
+    PartyRecord,
+    TransactionFilters,
+    TransactionRecord,
+)
 
-MAX_ROWS: Final = 50_000
 _PAGE_SIZE: Final = 1_000
 
 COLUMNS: Final = (
@@ -21,10 +24,6 @@ COLUMNS: Final = (
     "approval_code", "original_transaction_id", "request_id", "failure_code", "channel", "memo",
     "masked",
 )  # fmt: skip
-
-
-class ExportFilters(TransactionFilters, kw_only=True):
-    limit: Annotated[int, IntegerRange(1, MAX_ROWS)] = MAX_ROWS
 
 
 class Export(NamedTuple):

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Set
 from datetime import datetime
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -10,41 +10,13 @@ from tapgate import clock, ids, money
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
 from tapgate.ledger.commands import decode_result
-from tapgate.schemas.fields import CardSerial, Choice, InvalidValueError, Rule, Text
-from tapgate.schemas.pagination import PageQuery
-from tapgate.schemas.periods import PeriodBound
-
-TRANSACTION_TYPES: Final = (
-    chart.TRANSFER_P2P,
-    chart.TRANSFER,
-    chart.AGENT_CASHIN,
-    chart.AGENT_CASHOUT,
-    chart.AGENT_FUND,
-    chart.AGENT_TRANSFER,
-    chart.COMMISSION_PAYOUT,
-    chart.POS_PAYMENT,
-    chart.ONLINE_PAYMENT,
-    chart.PARTNER_FUND,
-    chart.PARTNER_DEPOSIT,
-    chart.PROCESSOR_TRANSFER,
-    chart.REFUND,
+from tapgate.schemas.transactions import (
+    Direction,
+    PartyRecord,
+    PartyType,
+    TransactionRecord,
+    TransactionStatus,
 )
-TRANSACTION_STATUSES: Final = (
-    "completed",
-    "failed",
-    "under_review",
-    "partially_refunded",
-    "refunded",
-)
-TransactionType = Annotated[str, Choice(*TRANSACTION_TYPES, name="TransactionType")]
-TransactionStatus = Annotated[str, Choice(*TRANSACTION_STATUSES, name="TransactionStatus")]
-Channel = Annotated[
-    str, Choice("api", "pos", "in_app", "agent", "partner", "messaging", "admin", name="Channel")
-]
-Direction = Annotated[str, Choice("credit", "debit", name="Direction")]
-PartyType = Annotated[
-    str, Choice("subscriber", "agent", "processor", "partner", "platform", name="PartyType")
-]
 
 
 class UserKind(NamedTuple):
@@ -59,10 +31,10 @@ class UserKind(NamedTuple):
 
 
 _USER_KINDS: Final = (
-    UserKind("subscriber", ids.SUBSCRIBER, (chart.WALLET,)),
-    UserKind("agent", ids.AGENT, (chart.FLOAT, chart.COMMISSION)),
-    UserKind("processor", ids.PROCESSOR, (chart.SETTLEMENT,)),
-    UserKind("partner", ids.PARTNER, (chart.CLEARING,)),
+    UserKind(PartyType.SUBSCRIBER, ids.SUBSCRIBER, (chart.WALLET,)),
+    UserKind(PartyType.AGENT, ids.AGENT, (chart.FLOAT, chart.COMMISSION)),
+    UserKind(PartyType.PROCESSOR, ids.PROCESSOR, (chart.SETTLEMENT,)),
+    UserKind(PartyType.PARTNER, ids.PARTNER, (chart.CLEARING,)),
 )
 _KIND_BY_ACCOUNT: Final = {account: kind for kind in _USER_KINDS for account in kind.accounts}
 _KIND_BY_PREFIX: Final = {kind.prefix: kind for kind in _USER_KINDS}
@@ -86,32 +58,12 @@ def get_holder(account_kind: str, owner_id: int | None) -> tuple[str, str | None
     """Return the type and public ID of an account's holder; the platform has no ID."""
     kind = _KIND_BY_ACCOUNT.get(account_kind)
     if kind is None or owner_id is None:
-        return "platform", None
+        return PartyType.PLATFORM, None
     return kind.type, ids.encode(kind.prefix, owner_id)
 
 
-class UserIdRule(Rule):
-    example = ids.encode(ids.SUBSCRIBER, 1 << 58)
-
-    def check(self, value: str) -> str:
-        if parse_user_id(value) is None:
-            raise InvalidValueError("must be the ID of a subscriber, agent, processor or partner")
-        return value
-
-    def to_json_schema(self) -> dict[str, Any]:
-        return {"pattern": "^(sub|agt|prc|ptn)_[0-9a-z]{13}$"}
-
-
-class TransactionFilters(PageQuery, kw_only=True):
-    """Filters for a list of transactions."""
-
-    user_id: Annotated[str, UserIdRule()] | None = None
-    card_serial: CardSerial | None = None
-    type: TransactionType | None = None
-    status: TransactionStatus | None = None
-    failure_code: Text | None = None
-    from_: PeriodBound | None = msgspec.field(default=None, name="from")
-    to: PeriodBound | None = None
+#: Statuses of a payment without an approval code.
+_UNPAID_STATUSES: Final = (TransactionStatus.FAILED, TransactionStatus.UNDER_REVIEW)
 
 
 class TransactionSide(NamedTuple):
@@ -156,7 +108,7 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def approval_code(self) -> str | None:
         """Return the approval code of a successful payment to a merchant, or None."""
-        if self.type not in chart.PAYMENT_TYPES or self.status in ("failed", "under_review"):
+        if self.type not in chart.PAYMENT_TYPES or self.status in _UNPAID_STATUSES:
             return None
         return calculate_approval_code(self.id)
 
@@ -171,7 +123,7 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def failure_details(self) -> dict[str, Any] | None:
         """Return the details of a decline, with amounts as decimal strings, or None."""
-        if self.status != "failed" or self.encoded_result is None:
+        if self.status != TransactionStatus.FAILED or self.encoded_result is None:
             return None
         details = decode_result(self.encoded_result).details or {}
         return {name: self._format_detail(value) for name, value in details.items()}
@@ -182,56 +134,6 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
         return money.format_decimal(
             round(value * 10 ** money.get_decimals(self.currency)), self.currency
         )
-
-
-class PartyRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Payer or payee of a transaction. A masked transaction has only `type` and `id`."""
-
-    type: PartyType
-    id: str
-    name: str | msgspec.UnsetType | None = msgspec.UNSET
-    card_serial: str | msgspec.UnsetType | None = msgspec.UNSET
-
-
-class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A transaction.
-
-    Fields without a value are null. Only two fields can be absent: `failure_details`, which admins
-    receive for a decline that has details, and `masked`.
-
-    `masked` is present and true if a restricted subscriber who is hidden from the caller takes
-    part. `from` and `to` then have only `type` and `id`, `card_serial`, `memo` and `metadata` are
-    null, and `failure_details` is absent.
-    """
-
-    id: str
-    type: TransactionType
-    status: TransactionStatus
-    amount: str
-    fee_amount: str
-    currency: str
-    from_: PartyRecord | None = msgspec.field(name="from")
-    to: PartyRecord | None
-    direction: Direction | None
-    balance_after: str | None
-    card_serial: str | None
-    processor_id: str | None
-    terminal_id: str | None
-    merchant_id: str | None
-    merchant_name: str | None
-    transaction_ref: str | None
-    approval_code: str | None
-    original_transaction_id: str | None
-    refunded_amount: str
-    request_id: str | None
-    failure_code: str | None
-    failure_details: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
-    memo: str | None
-    metadata: dict[str, Any] | None
-    channel: Channel
-    created_at: str
-    completed_at: str | None
-    masked: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 def mask_record(record: TransactionRecord) -> TransactionRecord:
@@ -320,9 +222,9 @@ def _find_own_side(
     """
     payer, payee = transaction.payer, transaction.payee
     if payee is not None and payee.account_id in own_accounts:
-        return "credit", payee
+        return Direction.CREDIT, payee
     if payer is not None and payer.account_id in own_accounts:
-        return "debit", payer
+        return Direction.DEBIT, payer
     return None, None
 
 

@@ -15,18 +15,11 @@ from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.auth.principals import Principal
 from tapgate.schemas.periods import parse_period_end, parse_period_start
+from tapgate.schemas.transactions import TransactionFilters, TransactionRecord
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
 from tapgate.subscribers.restriction import exclude_hidden_accounts
-from tapgate.transactions.model import (
-    Transaction,
-    TransactionFilters,
-    TransactionRecord,
-    TransactionSide,
-    User,
-    not_found,
-    to_record,
-)
+from tapgate.transactions.model import Transaction, TransactionSide, User, not_found, to_record
 
 _SELECT: Final = """
     SELECT t.id, t.type, t.status, t.channel, t.amount, t.fee_amount, t.refunded_amount,

@@ -7,19 +7,19 @@ from tapgate.api.request_context import RequestContext
 from tapgate.clock import get_platform_day
 from tapgate.errors import ApiError, Code
 from tapgate.schemas.pagination import Page, paginate
-from tapgate.subscribers.restriction import find_accounts_hidden_from, require_account_access
-from tapgate.transactions import queries
-from tapgate.transactions.chain import TransactionChain, get_chain
-from tapgate.transactions.entries import TransactionEntries, get_entries
-from tapgate.transactions.export import ExportFilters, export_csv
-from tapgate.transactions.model import (
-    Transaction,
+from tapgate.schemas.transactions import (
+    ExportFilters,
+    TransactionChain,
+    TransactionEntries,
     TransactionFilters,
     TransactionRecord,
-    decode_transaction_id,
-    parse_user_id,
-    to_record,
 )
+from tapgate.subscribers.restriction import find_accounts_hidden_from, require_account_access
+from tapgate.transactions import queries
+from tapgate.transactions.chain import get_chain
+from tapgate.transactions.entries import get_entries
+from tapgate.transactions.export import export_csv
+from tapgate.transactions.model import Transaction, decode_transaction_id, parse_user_id, to_record
 from tapgate.transactions.queries import TransactionQuery
 
 endpoints = Endpoints("Transactions")

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
-from typing import Annotated, Final, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -21,7 +21,7 @@ from tapgate.auth.principals import Principal
 from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Command, Outcome, Party, ScopedIdempotencyKey, TransactionResult
-from tapgate.schemas.fields import Choice, Currency, IdempotencyKey
+from tapgate.schemas.transactions import Channel, MoneyRequest, Receipt, TransactionStatus
 
 _REPLAYED_HEADERS: Final = {"Idempotent-Replayed": "true"}
 
@@ -29,30 +29,12 @@ _REPLAYED_HEADERS: Final = {"Idempotent-Replayed": "true"}
 _FINGERPRINT_EXCLUDED_FIELDS: Final = ("request_id", "pin", "agent_pin", "currency")
 
 _CHANNEL_BY_PRINCIPAL: Final = {
-    "api_key": "api",
-    "admin": "admin",
-    "service": "messaging",
-    "partner": "partner",
-    "processor": "pos",
+    "api_key": Channel.API,
+    "admin": Channel.ADMIN,
+    "service": Channel.MESSAGING,
+    "partner": Channel.PARTNER,
+    "processor": Channel.POS,
 }
-#: A declined or rejected request gets an error instead of a receipt.
-ReceiptStatus = Annotated[str, Choice("completed", "under_review", name="ReceiptStatus")]
-
-
-class MoneyRequest(msgspec.Struct, kw_only=True):
-    """Fields common to all request bodies that move money."""
-
-    request_id: IdempotencyKey | None = None
-    currency: Currency | None = None
-
-
-class Receipt(msgspec.Struct, kw_only=True):
-    """Fields common to the responses of all operations that move money."""
-
-    success: bool = True
-    message: str
-    transaction_id: str
-    status: ReceiptStatus
 
 
 ReceiptT = TypeVar("ReceiptT", bound=Receipt)
@@ -79,7 +61,7 @@ class ReceiptFields:
         return money.format_money(minor, self._currency)
 
     def build_message(self, completed_message: str) -> str:
-        if self.status == "under_review":
+        if self.status == TransactionStatus.UNDER_REVIEW:
             return "Held for review. No money moves until the review is complete."
         return completed_message
 
@@ -194,7 +176,7 @@ def _calculate_fingerprint(request: RequestContext, body: MoneyRequest) -> bytes
     return hashlib.blake2b(path + b"\n" + encoded, digest_size=16).digest()
 
 
-def get_channel(caller: Principal) -> str:
+def get_channel(caller: Principal) -> Channel:
     """Return the channel of a command whose route does not determine it."""
     return _CHANNEL_BY_PRINCIPAL[caller.kind]
 

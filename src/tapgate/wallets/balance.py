@@ -1,11 +1,10 @@
 """Balance of a subscriber, an agent, a processor or a partner."""
 
-import msgspec
-
 from tapgate import clock, ids, money
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import ApiError, Code
+from tapgate.schemas.wallets import Balance
 from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate.transactions.model import parse_user_id
 
@@ -17,18 +16,6 @@ _NOT_FOUND_CODES = {
     ids.PROCESSOR: Code.PROCESSOR_NOT_FOUND,
     ids.PARTNER: Code.PARTNER_NOT_FOUND,
 }
-
-
-class Balance(msgspec.Struct, kw_only=True):
-    """An account balance: `available` plus `held`, the funds held for transactions under review."""
-
-    user_id: str
-    account_id: str
-    balance: str
-    available: str
-    held: str
-    currency: str
-    as_of: str
 
 
 @endpoints.get(

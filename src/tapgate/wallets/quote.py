@@ -1,15 +1,12 @@
 """Quotes: the fee for a transaction, and the error codes with which it would fail."""
 
-from typing import Annotated, Final
-
-import msgspec
+from typing import Final
 
 from tapgate import money
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
-from tapgate.ledger import chart
-from tapgate.schemas.fields import Amount, Choice, Currency, Text
+from tapgate.schemas.wallets import Quote, QuoteRequest
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import decode_subscriber_id
 from tapgate.subscribers.restriction import require_subscriber_access
@@ -22,22 +19,6 @@ endpoints = Endpoints("Wallet")
 _BALANCE_CODES: Final = frozenset(
     {Code.INSUFFICIENT_FUNDS, Code.INSUFFICIENT_FLOAT, Code.MAX_BALANCE_EXCEEDED}
 )
-
-
-class QuoteRequest(msgspec.Struct, kw_only=True):
-    type: Annotated[str, Choice(*chart.TRANSACTION_TYPES, name="TransactionType")]
-    amount: Amount
-    sender_id: Text | None = None
-    currency: Currency | None = None
-
-
-class Quote(msgspec.Struct, frozen=True, kw_only=True):
-    amount: str
-    fee_amount: str
-    total: str
-    currency: str
-    allowed: bool
-    reasons: list[str]
 
 
 @endpoints.post(

@@ -1,18 +1,20 @@
 """Endpoints for wallets."""
 
-import msgspec
-
 from tapgate import ids
 from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
-from tapgate.schemas.fields import Amount, CardSerial, FreeText, Pin, Text
+from tapgate.schemas.wallets import (
+    P2pReceipt,
+    P2pTransferRequest,
+    Recipient,
+    TransferReceipt,
+    TransferRequest,
+)
 from tapgate.subscribers.restriction import require_account_access
 from tapgate.transactions.submit import (
-    MoneyRequest,
-    Receipt,
     ReceiptFields,
     build_idempotency_key,
     decode_id,
@@ -35,28 +37,6 @@ _DECLINE_CODES = (
     Code.INSUFFICIENT_FUNDS,
     Code.MAX_BALANCE_EXCEEDED,
 )
-
-
-class P2pTransferRequest(MoneyRequest, kw_only=True):
-    sender_id: Text
-    recipient_card_serial: CardSerial
-    amount: Amount
-    pin: Pin
-    memo: FreeText | None = None
-
-
-class Recipient(msgspec.Struct, kw_only=True):
-    """Recipient of a transfer, with the part of the name that a sender may see."""
-
-    name: str | None
-    card_serial: str
-
-
-class P2pReceipt(Receipt, kw_only=True):
-    amount: str
-    fee_amount: str
-    sender_new_balance: str
-    recipient: Recipient
 
 
 @endpoints.post(
@@ -105,22 +85,6 @@ async def transfer_p2p(request: RequestContext, body: P2pTransferRequest) -> Rep
         context=None if body.memo is None else {"memo": body.memo},
     )
     return await submit(request, command, build_receipt)
-
-
-class TransferRequest(MoneyRequest, kw_only=True):
-    from_account_id: Text
-    to_account_id: Text
-    amount: Amount
-    pin: Pin | None = None
-    description: FreeText | None = None
-
-
-class TransferReceipt(Receipt, kw_only=True):
-    """Receipt of a transfer. The balance of a platform account is null."""
-
-    amount: str
-    from_balance: str | None
-    to_balance: str | None
 
 
 @endpoints.post(

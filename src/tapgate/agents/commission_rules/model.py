@@ -3,31 +3,16 @@
 The ledger stores amounts in minor units and rates in thousandths of a percent.
 """
 
-from typing import Annotated, Final
+from typing import Final
 
 import msgspec
 
 from tapgate import money
-from tapgate.agents.model import CommissionTier
 from tapgate.errors import ApiError, Code
-from tapgate.ledger import chart
-from tapgate.schemas.fields import AmountOrZero, Choice, ListLength
-from tapgate.schemas.percentages import Rate, format_rate, parse_rate
+from tapgate.schemas.fees import CommissionRule, CommissionRules
+from tapgate.schemas.percentages import format_rate, parse_rate
 
 _MAX_RULES: Final = 6  # two types, three tiers
-
-
-class CommissionRule(msgspec.Struct, kw_only=True):
-    """Commission for one transaction type and tier. Amounts below the minimum earn nothing."""
-
-    type: Annotated[str, Choice(chart.AGENT_CASHIN, chart.AGENT_CASHOUT, name="CommissionType")]
-    tier: CommissionTier
-    rate: Rate
-    minimum_amount: AmountOrZero
-
-
-class CommissionRules(msgspec.Struct, kw_only=True):
-    data: Annotated[list[CommissionRule], ListLength(0, _MAX_RULES)]
 
 
 class StoredRule(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,10 +3,10 @@
 import msgspec
 
 from tapgate.agents.commission_rules import model, queries
-from tapgate.agents.commission_rules.model import CommissionRules
 from tapgate.api.request_context import RequestContext
 from tapgate.audit.trail import record
 from tapgate.ledger import rules
+from tapgate.schemas.fees import CommissionRules
 
 
 async def replace(request: RequestContext, new_rules: CommissionRules) -> CommissionRules:

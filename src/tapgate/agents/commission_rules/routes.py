@@ -1,9 +1,10 @@
 """Commission rule endpoints."""
 
 from tapgate.agents.commission_rules import operations, queries
-from tapgate.agents.commission_rules.model import CommissionRules, to_record
+from tapgate.agents.commission_rules.model import to_record
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
+from tapgate.schemas.fees import CommissionRules
 
 endpoints = Endpoints("Commission rules")
 

@@ -15,7 +15,7 @@ from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
-from tapgate.transactions.model import TRANSACTION_STATUSES, TRANSACTION_TYPES
+from tapgate.schemas.transactions import TransactionStatus, TransactionType
 
 pages = Pages()
 
@@ -41,10 +41,8 @@ async def list_transactions(request: PageRequest) -> Reply[bytes]:
         "transactions/list.html",
         page=page,
         filter_errors=filter_errors,
-        types=TRANSACTION_TYPES,
-        statuses=[
-            (status, get_transaction_status_label(status)) for status in TRANSACTION_STATUSES
-        ],
+        types=tuple(TransactionType),
+        statuses=[(status, get_transaction_status_label(status)) for status in TransactionStatus],
         filters=urlencode(request.query.pick(*_FILTERS)),
     )
 

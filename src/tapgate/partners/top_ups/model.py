@@ -7,8 +7,8 @@ import msgspec
 from tapgate.errors import invalid_field
 from tapgate.schemas.common import build_missing_field_error
 from tapgate.schemas.fields import Amount, CardSerial, Currency, Phone, Text
-from tapgate.transactions.customers import CustomerMoneyRequest
-from tapgate.transactions.submit import Receipt, ReceiptFields
+from tapgate.schemas.transactions import CustomerMoneyRequest, Receipt
+from tapgate.transactions.submit import ReceiptFields
 
 
 class WebhookTopUp(msgspec.Struct, kw_only=True):

@@ -16,7 +16,7 @@ from tapgate.partners.top_ups.model import (
     WebhookTopUp,
     build_receipt,
 )
-from tapgate.transactions.customers import require_customer_access
+from tapgate.transactions.customers import build_customer_party, require_customer_access
 from tapgate.transactions.submit import (
     build_idempotency_key,
     decode_id,
@@ -54,7 +54,7 @@ async def fund_by_request(request: RequestContext, body: FundFromPartner) -> Rep
         partner_id,
         body.partner_reference,
         body.amount,
-        body.customer,
+        build_customer_party(body),
         channel=get_channel(request.principal),
         idempotency_key=idempotency_key,
     )

@@ -8,7 +8,6 @@ from typing import Final
 
 from tapgate import money
 from tapgate.agents import operations as agents
-from tapgate.agents.model import AgentRegistration
 from tapgate.api.request_context import RequestContext
 from tapgate.api.services import Services
 from tapgate.auth.principals import Principal
@@ -23,6 +22,7 @@ from tapgate.processors.terminals.model import NewTerminal
 from tapgate.sandbox.demo import country, people
 from tapgate.sandbox.demo.country import Person, Size
 from tapgate.sandbox.demo.people import Agent, ChildCard, Country, Resident, Shop, Terminal
+from tapgate.schemas.agents import AgentRegistration
 from tapgate.schemas.cards import CardLink, NewChildCard
 from tapgate.schemas.subscribers import Registration, SubscriberUpdate
 from tapgate.subscribers import operations as subscribers

@@ -3,35 +3,22 @@
 The ledger's `FeeStep` has amounts in minor units and rates in thousandths of a percent.
 """
 
-from typing import Annotated, Final
+from typing import Final
 
 import msgspec
 
 from tapgate import money
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger import chart
-from tapgate.schemas.fields import Amount, Choice, ListLength
-from tapgate.schemas.percentages import Rate, format_rate, parse_rate
+from tapgate.schemas.fees import FeeRule, FeeRules
+from tapgate.schemas.percentages import format_rate, parse_rate
 
-_FEE_EXEMPT_REASONS: Final = {
+_FEE_EXEMPT_REASONS: Final[dict[str, str]] = {
     chart.REFUND: "must not have a fee: refunds return the full amount",
     chart.COMMISSION_PAYOUT: "must not have a fee: payouts empty the account",
     chart.AGENT_FUND: "must not have a fee: the platform makes the deposit",
     chart.PARTNER_DEPOSIT: "must not have a fee: the platform makes the deposit",
 }
-
-
-class FeeRule(msgspec.Struct, kw_only=True):
-    """Fee tier: the rate for amounts above the previous tier, up to `up_to` (null: no limit)."""
-
-    type: Annotated[str, Choice(*chart.TRANSACTION_TYPES, name="TransactionType")]
-    up_to: Amount | None = None
-    rate: Rate
-    payer: Annotated[str, Choice("sender", "receiver", name="FeePayer")]
-
-
-class FeeRules(msgspec.Struct, kw_only=True):
-    data: Annotated[list[FeeRule], ListLength(0, 500)]
 
 
 class StoredFeeStep(msgspec.Struct, frozen=True, kw_only=True):

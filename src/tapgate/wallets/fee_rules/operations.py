@@ -5,8 +5,8 @@ import msgspec
 from tapgate.api.request_context import RequestContext
 from tapgate.audit.trail import record
 from tapgate.ledger import rules
+from tapgate.schemas.fees import FeeRules
 from tapgate.wallets.fee_rules import model, queries
-from tapgate.wallets.fee_rules.model import FeeRules
 
 
 async def replace(

@@ -3,8 +3,9 @@
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
+from tapgate.schemas.fees import FeeRules
 from tapgate.wallets.fee_rules import operations, queries
-from tapgate.wallets.fee_rules.model import FeeRules, require_single_type, to_record
+from tapgate.wallets.fee_rules.model import require_single_type, to_record
 
 endpoints = Endpoints("Fee rules")
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time, timedelta
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -10,8 +10,13 @@ import msgspec
 from tapgate import clock, ids, money
 from tapgate.errors import invalid_field
 from tapgate.ledger import chart
-from tapgate.schemas.fields import Choice, Date, Pin, Text
-from tapgate.transactions.model import TransactionType
+from tapgate.schemas.wallets import (
+    EntryRecord,
+    StatementHolder,
+    StatementPeriod,
+    StatementRecord,
+    StatementRequest,
+)
 
 MAX_PERIOD_DAYS: Final = 366
 #: Leaves a margin, so that no time zone moves a bound of the period out of the range of `datetime`.
@@ -21,7 +26,7 @@ FEE_TYPE: Final = "fee"
 FileFormat = Literal["csv", "pdf"]
 
 #: transaction type -> description of a debit, description of a credit
-_DESCRIPTIONS: Final = {
+_DESCRIPTIONS: Final[dict[str, tuple[str, str]]] = {
     chart.TRANSFER_P2P: ("Transfer to {}", "Transfer from {}"),
     chart.TRANSFER: ("Transfer to {}", "Transfer from {}"),
     chart.AGENT_CASHIN: ("Cash-in at {}", "Cash-in at {}"),
@@ -33,15 +38,7 @@ _DESCRIPTIONS: Final = {
     chart.REFUND: ("Refund to {}", "Refund from {}"),
 }
 _DEFAULT_DESCRIPTIONS: Final = ("Payment to {}", "Payment from {}")
-_FEE_DESCRIPTIONS: Final = {chart.TRANSFER_P2P: "Transfer fee"}
-
-
-class StatementRequest(msgspec.Struct, kw_only=True):
-    subscriber_id: Text
-    from_date: Date
-    to_date: Date
-    format: Annotated[str, Choice("json", "csv", "pdf", name="StatementFormat")] = "json"
-    pin: Pin | None = None
+_FEE_DESCRIPTIONS: Final[dict[str, str]] = {chart.TRANSFER_P2P: "Transfer fee"}
 
 
 class Period(NamedTuple):
@@ -147,46 +144,6 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
     def format_amount(self, minor: int) -> str:
         return money.format_decimal(minor, self.currency)
-
-
-class StatementHolder(msgspec.Struct, kw_only=True):
-    id: str
-    name: str
-
-
-class StatementPeriod(msgspec.Struct, kw_only=True):
-    from_: str = msgspec.field(name="from")
-    to: str
-
-
-class EntryRecord(msgspec.Struct, kw_only=True):
-    """An entry of a statement. `date` is the day of the movement in the platform's time zone."""
-
-    date: str
-    transaction_id: str
-    type: TransactionType
-    description: str
-    debit: str
-    credit: str
-    balance: str
-
-
-class StatementRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A statement: with `entries` for JSON, with `statement_url` and `expires_at` for a file."""
-
-    statement_id: str
-    subscriber: StatementHolder
-    currency: str
-    period: StatementPeriod
-    opening_balance: str
-    closing_balance: str
-    total_credits: str
-    total_debits: str
-    transaction_count: int
-    generated_at: str
-    entries: list[EntryRecord] | None = None
-    statement_url: str | None = None
-    expires_at: str | None = None
 
 
 def to_record(statement: Statement) -> StatementRecord:

@@ -11,13 +11,14 @@ from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.thread_pool import BoundedThreadPool
+from tapgate.schemas.wallets import StatementRequest
 from tapgate.subscribers import pins
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.audit_trail import record_audit_entry
 from tapgate.subscribers.model import Subscriber, decode_subscriber_id
 from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate.wallets.statements import csv_file, pdf_file, queries
-from tapgate.wallets.statements.model import FileFormat, Statement, StatementRequest, parse_period
+from tapgate.wallets.statements.model import FileFormat, Statement, parse_period
 from tapgate.wallets.statements.queries import StatementFile
 
 LINK_LIFETIME: Final = timedelta(hours=24)

@@ -7,14 +7,9 @@ from tapgate import clock
 from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import ApiError, Code
+from tapgate.schemas.wallets import StatementRecord, StatementRequest
 from tapgate.wallets.statements import csv_file, operations, pdf_file
-from tapgate.wallets.statements.model import (
-    FileFormat,
-    StatementRecord,
-    StatementRequest,
-    to_entry_records,
-    to_record,
-)
+from tapgate.wallets.statements.model import FileFormat, to_entry_records, to_record
 
 endpoints = Endpoints("Wallet")
 

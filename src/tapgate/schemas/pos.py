@@ -1,0 +1,78 @@
+"""Card payments at terminals and in apps: requests, receipts and card checks."""
+
+from typing import Any
+
+import msgspec
+
+from tapgate.schemas.cards import CardStatusField, CardTypeField
+from tapgate.schemas.fields import Amount, CardSerial, FreeText, Metadata, Pin, Text
+from tapgate.schemas.transactions import MoneyRequest, Receipt
+
+
+class InAppPaymentRequest(MoneyRequest, kw_only=True):
+    card_serial: CardSerial
+    amount: Amount
+    merchant_id: Text | None = None
+    merchant_name: Text | None = None
+    transaction_ref: Text | None = None
+    metadata: Metadata | None = None
+
+
+class PosPaymentRequest(InAppPaymentRequest, kw_only=True):
+    pin: Pin | None = None
+    terminal_id: Text | None = None
+
+
+class PaymentReceipt(Receipt, kw_only=True):
+    approval_code: str | None
+    amount: str
+    remaining_balance: str
+    fee_amount: str
+    metadata: dict[str, Any] | None
+
+
+class RefundRequest(MoneyRequest, kw_only=True):
+    original_transaction_id: Text
+    amount: Amount | None = None
+    reason: FreeText
+
+
+class RefundReceipt(Receipt, kw_only=True):
+    original_transaction_id: str
+    amount: str
+    refundable_amount: str
+
+
+class VerifyCardRequest(msgspec.Struct, kw_only=True):
+    card_serial: CardSerial
+    pin: Pin
+
+
+class VerifyInAppCardRequest(msgspec.Struct, kw_only=True):
+    card_serial: CardSerial
+
+
+class VerifyCardResponse(msgspec.Struct, kw_only=True):
+    """Result of a card verification.
+
+    `balance` is present only if `is_active` is true and the card was verified with its PIN.
+    """
+
+    success: bool = True
+    message: str
+    is_active: bool
+    holder_name: str | None
+    balance: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class LookupCardRequest(msgspec.Struct, kw_only=True):
+    card_identifier: Text
+
+
+class LookupCardResponse(msgspec.Struct, kw_only=True):
+    success: bool = True
+    message: str = "Card found"
+    card_serial: str
+    card_type: CardTypeField | None
+    status: CardStatusField
+    holder_name: str | None
