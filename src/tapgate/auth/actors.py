@@ -12,13 +12,15 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True):
 
     #: As stored in audit entries: `type`, `id` and, if known, `name` and `role`.
     record: dict[str, str]
+    #: Authenticated caller; None for the system and for anonymous requests.
+    principal: Principal | None = None
     ip: str | None = None
     request_id: str | None = None
 
     @classmethod
     def from_principal(cls, principal: Principal | None, *, ip: str, request_id: str) -> Self:
         record = ANONYMOUS if principal is None else _build_record(principal)
-        return cls(record=record, ip=ip, request_id=request_id)
+        return cls(record=record, principal=principal, ip=ip, request_id=request_id)
 
     @property
     def id(self) -> str:

@@ -86,7 +86,7 @@ async def unblock(request: RequestContext, serial: str, reason: str | None) -> C
         before = await queries.lock(tx, serial)
         if before.subscriber_id is not None:
             holder = await subscribers.get(tx, before.subscriber_id)
-            await require_editable(tx, request, holder)
+            await require_editable(tx, request.caller, request.services.clock(), holder)
         now = request.services.clock()
         after = model.unblock(before, reason, now)
         return await _save(tx, request, before, after, now, action="unblocked", reason=reason)
@@ -97,7 +97,9 @@ async def _lock_subscriber_and_card(
 ) -> tuple[Subscriber, Card]:
     holder = await subscribers.lock(tx, decode_subscriber_id(subscriber_id))
     card = await queries.lock_for_linking(tx, serial)
-    await require_subscriber_access(tx, request, holder.id, restricted=holder.restricted)
+    await require_subscriber_access(
+        tx, request.caller, request.services.clock(), holder.id, restricted=holder.restricted
+    )
     return holder, card
 
 

@@ -2,6 +2,7 @@
 
 from tapgate.api.endpoint import MEBIBYTE, Access, Endpoints
 from tapgate.api.request_context import RequestContext
+from tapgate.auth.disclosure import find_hidden_accounts
 from tapgate.cards import operations, queries
 from tapgate.cards.model import Card, to_disclosed_record, to_record
 from tapgate.cards.operations import get_record_context
@@ -20,7 +21,7 @@ from tapgate.schemas.cards import (
 )
 from tapgate.schemas.common import OptionalReason
 from tapgate.schemas.pagination import Page, paginate
-from tapgate.subscribers.restriction import find_accounts_hidden_from, require_subscriber_access
+from tapgate.subscribers.restriction import require_subscriber_access
 
 endpoints = Endpoints("Cards")
 
@@ -97,7 +98,11 @@ async def get_card(request: RequestContext, serial: str) -> CardRecord:
     card = await queries.get(database, serial)
     if card.subscriber_id is not None:
         await require_subscriber_access(
-            database, request, card.subscriber_id, restricted=card.restricted
+            database,
+            request.caller,
+            request.services.clock(),
+            card.subscriber_id,
+            restricted=card.restricted,
         )
     return to_record(card, get_record_context(request))
 
@@ -121,7 +126,9 @@ async def block_card(
     `subscriber_id` and `restricted`.
     """
     card = await operations.block(request, serial, body.reason)
-    hidden = await find_accounts_hidden_from(request.services.database, request, [card.account_id])
+    hidden = await find_hidden_accounts(
+        request.services.database, request.caller, request.services.clock(), [card.account_id]
+    )
     return DisclosedCardResponse(
         card=to_disclosed_record(to_record(card, get_record_context(request)), hidden=bool(hidden))
     )

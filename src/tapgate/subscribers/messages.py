@@ -5,14 +5,14 @@ from typing import Any
 from tapgate import clock, ids
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import ApiError, Code
+from tapgate.auth.disclosure import is_hidden
+from tapgate.errors import Code
 from tapgate.notifications import message_statuses
 from tapgate.schemas.pagination import Page, paginate
 from tapgate.schemas.subscribers import MessageFilters, MessageRecord
 from tapgate.subscribers import queries
 from tapgate.subscribers.codes import ONE_TIME_CODE_TEMPLATE
-from tapgate.subscribers.model import Subscriber, decode_subscriber_id
-from tapgate.subscribers.restriction import require_subscriber_access
+from tapgate.subscribers.model import decode_subscriber_id
 
 endpoints = Endpoints("Subscribers")
 
@@ -35,31 +35,24 @@ async def list_subscriber_messages(
     the subscriber is restricted and the caller may not access the subscriber, only one-time codes
     are listed, so that staff can see whether a code arrived.
     """
-    subscriber = await queries.get(request.services.database, decode_subscriber_id(id))
+    services = request.services
+    subscriber = await queries.get(services.database, decode_subscriber_id(id))
     template = query.template
-    if not await _is_visible(request, subscriber):
+    if subscriber.restricted and await is_hidden(
+        services.database, request.caller, services.clock(), subscriber.id
+    ):
         if template not in (None, ONE_TIME_CODE_TEMPLATE):
             return Page(data=[], has_more=False, next_cursor=None)
         template = ONE_TIME_CODE_TEMPLATE
     rows = await message_statuses.list_page(
-        request.services.database,
+        services.database,
         subscriber.phone_number,
-        since=await queries.get_phone_number_owned_since(request.services.database, subscriber.id),
+        since=await queries.get_phone_number_owned_since(services.database, subscriber.id),
         template=template,
         before=query.before_id,
         limit=query.limit + 1,
     )
     return paginate(rows, query.limit, key=lambda row: int(row["id"]), to_record=_to_record)
-
-
-async def _is_visible(request: RequestContext, subscriber: Subscriber) -> bool:
-    try:
-        await require_subscriber_access(
-            request.services.database, request, subscriber.id, restricted=subscriber.restricted
-        )
-    except ApiError:
-        return False
-    return True
 
 
 def _to_record(row: Any) -> MessageRecord:

@@ -61,7 +61,7 @@ async def update(
     """
     async with request.services.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
-        await require_editable(tx, request, before)
+        await require_editable(tx, request.caller, request.services.clock(), before)
         after = model.apply_update(before, update)
         model.require_plausible_birth_date(after, _get_today(request))
         if model.is_kyc_decision(before, update):
@@ -85,7 +85,7 @@ async def block(request: RequestContext, subscriber_id: int, reason: str) -> Sub
 async def unblock(request: RequestContext, subscriber_id: int, reason: str | None) -> Subscriber:
     async with request.services.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
-        await require_editable(tx, request, before)
+        await require_editable(tx, request.caller, request.services.clock(), before)
         return await _change_status(tx, request, before, model.UNBLOCK, reason)
 
 
@@ -93,7 +93,7 @@ async def close(request: RequestContext, subscriber_id: int, reason: str) -> Sub
     """Close a subscriber permanently. The wallet must be empty, with no funds on hold."""
     async with request.services.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
-        await require_editable(tx, request, before)
+        await require_editable(tx, request.caller, request.services.clock(), before)
         return await _change_status(tx, request, before, model.CLOSE, reason)
 
 

@@ -49,7 +49,7 @@ async def request_pin_reset(request: RequestContext, subscriber_id: int) -> None
         # Do not lock the account: `reset_pin` locks the code before the account, and the opposite
         # order could deadlock.
         subscriber = await queries.get(tx, subscriber_id)
-        await require_editable(tx, request, subscriber)
+        await require_editable(tx, request.caller, request.services.clock(), subscriber)
         await codes.send(tx, request, subscriber, _build_reset_code_request(subscriber.id))
         await record_audit_entry(tx, request, subscriber.id, "pin_reset_requested")
 
@@ -58,7 +58,12 @@ async def reset_pin(request: RequestContext, subscriber_id: int, code: str, new_
     """Set a new PIN with a one-time code. This resets the failure count and unlocks the PIN."""
     require_strong_pin(request, "new_pin", new_pin)
     database = request.services.database
-    await require_editable(database, request, await queries.get(database, subscriber_id))
+    await require_editable(
+        database,
+        request.caller,
+        request.services.clock(),
+        await queries.get(database, subscriber_id),
+    )
     async with codes.redeem(
         request, _build_reset_code_request(subscriber_id), code, "pin_reset"
     ) as tx:
@@ -84,7 +89,7 @@ async def _lock_subscriber(
     The lock serializes PIN attempts from all channels.
     """
     subscriber = await queries.lock(tx, subscriber_id)
-    await require_editable(tx, request, subscriber)
+    await require_editable(tx, request.caller, request.services.clock(), subscriber)
     return subscriber
 
 

@@ -11,6 +11,7 @@ from datetime import datetime
 import asyncpg
 
 from tapgate import ids
+from tapgate.auth.disclosure import Audience
 from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code, unavailable
 from tapgate.ledger.accounts import lock_account
@@ -18,7 +19,7 @@ from tapgate.schemas.subscribers import SubscriberFilters
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
 from tapgate.subscribers.model import Subscriber, not_found
-from tapgate.subscribers.restriction import exclude_hidden
+from tapgate.subscribers.restriction import exclude_hidden, require_subscriber_access
 
 _SELECT = """
     SELECT s.id, s.account_id, s.phone_number, s.first_name, s.last_name, s.email, s.date_of_birth,
@@ -39,6 +40,17 @@ async def get(reader: Database | asyncpg.Connection, subscriber_id: int) -> Subs
     if row is None:
         raise not_found()
     return Subscriber(**row)
+
+
+async def get_accessible(
+    reader: Database | asyncpg.Connection, caller: Audience, now: datetime, subscriber_id: int
+) -> Subscriber:
+    """Return a subscriber to whom the caller has access, or raise `OTP_REQUIRED`."""
+    subscriber = await get(reader, subscriber_id)
+    await require_subscriber_access(
+        reader, caller, now, subscriber_id, restricted=subscriber.restricted
+    )
+    return subscriber
 
 
 async def lock(tx: asyncpg.Connection, subscriber_id: int) -> Subscriber:

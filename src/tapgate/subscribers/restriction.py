@@ -1,6 +1,6 @@
 """Access checks for restricted subscribers, on single requests and in lists.
 
-The rules in `credentials.disclosure` decide from whom a subscriber is hidden. Requests from API
+The rules in `auth/disclosure.py` decide from whom a subscriber is hidden. Requests from API
 keys, and from admins who have not verified a code, get 403 `OTP_REQUIRED`. Partners can fund a
 restricted subscriber, but the receipt omits personal data.
 """
@@ -9,8 +9,8 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 
-from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import (
+    Audience,
     Reader,
     build_hidden_condition,
     find_hidden_accounts,
@@ -28,39 +28,33 @@ _REJECTION_MESSAGES: Final = {
 
 
 async def require_subscriber_access(
-    reader: Reader, request: RequestContext, subscriber_id: int, *, restricted: bool
+    reader: Reader, caller: Audience, now: datetime, subscriber_id: int, *, restricted: bool
 ) -> None:
     """Raise `OTP_REQUIRED` for an API key or admin without access to the subscriber."""
-    reason = _REJECTION_MESSAGES.get(request.principal.kind)
-    if restricted and reason is not None and await is_hidden_from(reader, request, subscriber_id):
+    reason = _get_rejection_message(caller)
+    if restricted and reason is not None and await is_hidden(reader, caller, now, subscriber_id):
         raise ApiError(Code.OTP_REQUIRED, reason)
 
 
 async def require_account_access(
-    reader: Reader, request: RequestContext, account_ids: Collection[int | None]
+    reader: Reader, caller: Audience, now: datetime, account_ids: Collection[int | None]
 ) -> None:
     """Raise `OTP_REQUIRED` for an API key or admin without access to all account holders."""
-    reason = _REJECTION_MESSAGES.get(request.principal.kind)
-    if reason is not None and await find_accounts_hidden_from(reader, request, account_ids):
+    reason = _get_rejection_message(caller)
+    if reason is not None and await find_hidden_accounts(reader, caller, now, account_ids):
         raise ApiError(Code.OTP_REQUIRED, reason)
 
 
-async def is_hidden_from(reader: Reader, request: RequestContext, subscriber_id: int) -> bool:
-    """Return whether a subscriber's personal data is hidden from the caller."""
-    return await is_hidden(reader, request.caller, request.services.clock(), subscriber_id)
+def _get_rejection_message(caller: Audience) -> str | None:
+    return None if caller is None else _REJECTION_MESSAGES.get(caller.kind)
 
 
-async def find_accounts_hidden_from(
-    reader: Reader, request: RequestContext, account_ids: Collection[int | None]
-) -> set[int]:
-    """Return the ids of the accounts whose holders are hidden from the caller."""
-    return await find_hidden_accounts(reader, request.caller, request.services.clock(), account_ids)
-
-
-async def require_editable(reader: Reader, request: RequestContext, subscriber: Subscriber) -> None:
+async def require_editable(
+    reader: Reader, caller: Audience, now: datetime, subscriber: Subscriber
+) -> None:
     """Reject a change if the subscriber is hidden from the caller or closed."""
     await require_subscriber_access(
-        reader, request, subscriber.id, restricted=subscriber.restricted
+        reader, caller, now, subscriber.id, restricted=subscriber.restricted
     )
     require_not_closed(subscriber)
 

@@ -3,6 +3,7 @@
 from tapgate import clock
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
+from tapgate.auth.disclosure import is_hidden
 from tapgate.errors import Code
 from tapgate.schemas.common import OptionalReason, Reason, SuccessResponse
 from tapgate.schemas.pagination import Page, paginate
@@ -30,7 +31,6 @@ from tapgate.subscribers.model import (
     to_disclosed_record,
     to_record,
 )
-from tapgate.subscribers.restriction import is_hidden_from, require_subscriber_access
 
 endpoints = Endpoints("Subscribers")
 
@@ -52,7 +52,8 @@ async def _to_disclosed_record(
     request: RequestContext, subscriber: Subscriber
 ) -> DisclosedSubscriber:
     """Return the record of a changed subscriber, who may be hidden from the caller."""
-    hidden = await is_hidden_from(request.services.database, request, subscriber.id)
+    services = request.services
+    hidden = await is_hidden(services.database, request.caller, services.clock(), subscriber.id)
     return to_disclosed_record(_to_record(request, subscriber), hidden=hidden)
 
 
@@ -98,10 +99,9 @@ async def get_subscriber(request: RequestContext, id: str) -> SubscriberRecord:
     API keys cannot access a restricted subscriber. Admins must first request and verify a one-time
     code with `restricted-access`. Without access, the request fails with `OTP_REQUIRED`.
     """
-    database = request.services.database
-    subscriber = await queries.get(database, decode_subscriber_id(id))
-    await require_subscriber_access(
-        database, request, subscriber.id, restricted=subscriber.restricted
+    services = request.services
+    subscriber = await queries.get_accessible(
+        services.database, request.caller, services.clock(), decode_subscriber_id(id)
     )
     return _to_record(request, subscriber)
 
@@ -119,9 +119,8 @@ async def get_limits(request: RequestContext, id: str) -> Limits:
     count.
     """
     services = request.services
-    subscriber = await queries.get(services.database, decode_subscriber_id(id))
-    await require_subscriber_access(
-        services.database, request, subscriber.id, restricted=subscriber.restricted
+    subscriber = await queries.get_accessible(
+        services.database, request.caller, services.clock(), decode_subscriber_id(id)
     )
     allowance = await services.ledger.get_allowance(services.database, subscriber.id)
     assert allowance is not None, "every subscriber has a wallet"

@@ -4,9 +4,9 @@ from typing import Final
 
 from tapgate import clock
 from tapgate.api.request_context import RequestContext
+from tapgate.auth.disclosure import find_hidden_accounts
 from tapgate.schemas.transactions import ReplaySummary, TransactionChain
 from tapgate.store.database import Database
-from tapgate.subscribers.restriction import find_accounts_hidden_from
 from tapgate.transactions import queries
 from tapgate.transactions.model import Transaction, to_record
 
@@ -20,8 +20,11 @@ async def get_chain(request: RequestContext, transaction: Transaction) -> Transa
     original = None if original_id is None else await queries.get(database, original_id)
     refunds = await queries.list_refunds(database, transaction.id, limit=MAX_REFUNDS)
     related = refunds if original is None else [original, *refunds]
-    hidden = await find_accounts_hidden_from(
-        database, request, {account for item in related for account in item.account_ids}
+    hidden = await find_hidden_accounts(
+        database,
+        request.caller,
+        request.services.clock(),
+        {account for item in related for account in item.account_ids},
     )
     return TransactionChain(
         original=None if original is None else to_record(original, full=True, hidden=hidden),

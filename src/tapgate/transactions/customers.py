@@ -31,5 +31,9 @@ async def require_customer_access(
     )
     if row is not None:
         await require_subscriber_access(
-            request.services.database, request, row["id"], restricted=row["restricted"]
+            request.services.database,
+            request.caller,
+            request.services.clock(),
+            row["id"],
+            restricted=row["restricted"],
         )

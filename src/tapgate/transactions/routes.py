@@ -4,6 +4,7 @@ from tapgate import ids
 from tapgate.api import csv_files
 from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.request_context import RequestContext
+from tapgate.auth.disclosure import find_hidden_accounts
 from tapgate.clock import get_platform_day
 from tapgate.errors import ApiError, Code
 from tapgate.schemas.pagination import Page, paginate
@@ -14,7 +15,7 @@ from tapgate.schemas.transactions import (
     TransactionFilters,
     TransactionRecord,
 )
-from tapgate.subscribers.restriction import find_accounts_hidden_from, require_account_access
+from tapgate.subscribers.restriction import require_account_access
 from tapgate.transactions import queries
 from tapgate.transactions.chain import get_chain
 from tapgate.transactions.entries import get_entries
@@ -85,7 +86,9 @@ async def _list_page(request: RequestContext, query: TransactionFilters) -> Page
             return Page([], has_more=False, next_cursor=None)
     if query.card_serial is not None:
         account_id = await queries.get_card_account_id(request.services.database, query.card_serial)
-        await require_account_access(request.services.database, request, [account_id])
+        await require_account_access(
+            request.services.database, request.caller, request.services.clock(), [account_id]
+        )
         if own_accounts:
             scope.filter_by_card(query.card_serial)
         else:
@@ -155,7 +158,9 @@ async def list_processor_transactions(
         scope.filter_by_accounts(await _list_visible_account_ids(request, query.user_id))
     if query.card_serial is not None:
         account_id = await queries.get_card_account_id(request.services.database, query.card_serial)
-        await require_account_access(request.services.database, request, [account_id])
+        await require_account_access(
+            request.services.database, request.caller, request.services.clock(), [account_id]
+        )
         scope.filter_by_card(query.card_serial)
     return await _build_page(request, scope, query, own_accounts, full=False)
 
@@ -170,8 +175,12 @@ async def _get_visible_transaction(
     database = request.services.database
     transaction = await queries.get(database, decode_transaction_id(id))
     if request.principal.kind != "admin":
-        await require_account_access(database, request, transaction.account_ids)
-    return transaction, await find_accounts_hidden_from(database, request, transaction.account_ids)
+        await require_account_access(
+            database, request.caller, request.services.clock(), transaction.account_ids
+        )
+    return transaction, await find_hidden_accounts(
+        database, request.caller, request.services.clock(), transaction.account_ids
+    )
 
 
 async def _list_visible_account_ids(request: RequestContext, user_id: str) -> list[int]:
@@ -183,7 +192,9 @@ async def _list_visible_account_ids(request: RequestContext, user_id: str) -> li
     if user is None:
         return []
     accounts = await queries.list_account_ids(request.services.database, user)
-    await require_account_access(request.services.database, request, accounts)
+    await require_account_access(
+        request.services.database, request.caller, request.services.clock(), accounts
+    )
     return accounts
 
 
@@ -204,8 +215,11 @@ async def _build_page(
         now=services.clock(),
         zone=services.settings.timezone,
     )
-    hidden = await find_accounts_hidden_from(
-        services.database, request, {account for row in rows for account in row.account_ids}
+    hidden = await find_hidden_accounts(
+        services.database,
+        request.caller,
+        request.services.clock(),
+        {account for row in rows for account in row.account_ids},
     )
     return paginate(
         rows,

@@ -39,7 +39,7 @@ async def get_balance(request: RequestContext, user_id: str) -> Balance:
     if user is None or row is None:
         raise ApiError(_NOT_FOUND_CODES.get(user_id[:4], Code.ACCOUNT_NOT_FOUND))
     await require_subscriber_access(
-        services.database, request, user.id, restricted=row["restricted"]
+        services.database, request.caller, services.clock(), user.id, restricted=row["restricted"]
     )
 
     def format_amount(minor: int) -> str:

@@ -9,7 +9,6 @@ from tapgate.errors import Code
 from tapgate.schemas.wallets import Quote, QuoteRequest
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import decode_subscriber_id
-from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate.transactions.submit import to_minor_units
 
 endpoints = Endpoints("Wallet")
@@ -39,10 +38,12 @@ async def create_quote(request: RequestContext, body: QuoteRequest) -> Quote:
     services, currency = request.services, request.services.settings.currency
     amount, sender_id = to_minor_units(request, body.amount), None
     if body.sender_id is not None:
-        sender = await subscribers.get(services.database, decode_subscriber_id(body.sender_id))
         # A series of quotes would reveal the balance by bisection.
-        await require_subscriber_access(
-            services.database, request, sender.id, restricted=sender.restricted
+        sender = await subscribers.get_accessible(
+            services.database,
+            request.caller,
+            services.clock(),
+            decode_subscriber_id(body.sender_id),
         )
         sender_id = sender.id
     assessment = await services.ledger.assess(

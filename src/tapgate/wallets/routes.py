@@ -128,7 +128,9 @@ async def transfer_funds(request: RequestContext, body: TransferRequest) -> Repl
     # The receipt reveals balances, and not every caller may see a restricted subscriber's balance.
     # With the PIN, the payer has authorized the transfer, so access to the payer is not checked.
     disclosed_accounts = [payee] if body.pin is not None else [payer, payee]
-    await require_account_access(request.services.database, request, disclosed_accounts)
+    await require_account_access(
+        request.services.database, request.caller, request.services.clock(), disclosed_accounts
+    )
     command = Command(
         type=chart.TRANSFER,
         channel=get_channel(request.principal),

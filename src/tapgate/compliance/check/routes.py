@@ -11,7 +11,6 @@ from tapgate.compliance.check.model import (
 from tapgate.errors import Code
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import decode_subscriber_id
-from tapgate.subscribers.restriction import require_subscriber_access
 
 endpoints = Endpoints("Compliance")
 
@@ -36,9 +35,11 @@ async def check_compliance(
     (CRITICAL).
     """
     services = request.services
-    subscriber = await subscribers.get(services.database, decode_subscriber_id(body.subscriber_id))
-    await require_subscriber_access(
-        services.database, request, subscriber.id, restricted=subscriber.restricted
+    subscriber = await subscribers.get_accessible(
+        services.database,
+        request.caller,
+        services.clock(),
+        decode_subscriber_id(body.subscriber_id),
     )
     assessment = await services.ledger.assess(
         services.database,

@@ -20,7 +20,7 @@ from tapgate.subscribers.kyc_documents.model import (
 )
 from tapgate.subscribers.model import Subscriber
 from tapgate.subscribers.operations import save
-from tapgate.subscribers.restriction import require_editable, require_subscriber_access
+from tapgate.subscribers.restriction import require_editable
 
 MAX_PENDING_IMAGES: Final = 16
 #: Two threads only: a large image takes about 300 MB of memory while it is processed, and about
@@ -38,7 +38,7 @@ async def add(
     sealed = await image_threads.run(_decode_and_seal, request, document.id, new.image)
     async with services.transaction() as tx:
         before = await subscribers.lock(tx, subscriber_id)
-        await require_editable(tx, request, before)
+        await require_editable(tx, request.caller, request.services.clock(), before)
         error = await limits.get_limit_error(tx, subscriber_id, new.document_type, services.clock())
         if error is not None:
             raise error
@@ -61,16 +61,20 @@ async def _precheck_limits(request: RequestContext, subscriber_id: int, document
         database, subscriber_id, document_type, request.services.clock()
     )
     if error is not None:
-        await require_editable(database, request, await subscribers.get(database, subscriber_id))
+        await require_editable(
+            database,
+            request.caller,
+            request.services.clock(),
+            await subscribers.get(database, subscriber_id),
+        )
         raise error
 
 
 async def view_image(request: RequestContext, subscriber_id: int, document_id: int) -> EncodedImage:
     """Return the decrypted image of a document, and record the access in the audit log."""
     async with request.services.transaction() as tx:
-        subscriber = await subscribers.get(tx, subscriber_id)
-        await require_subscriber_access(
-            tx, request, subscriber.id, restricted=subscriber.restricted
+        await subscribers.get_accessible(
+            tx, request.caller, request.services.clock(), subscriber_id
         )
         sealed = await queries.get_sealed_image(tx, subscriber_id, document_id)
         reason = encode_document_id(document_id)

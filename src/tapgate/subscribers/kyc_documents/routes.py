@@ -13,7 +13,6 @@ from tapgate.subscribers.kyc_documents.model import (
     to_record,
 )
 from tapgate.subscribers.model import decode_subscriber_id
-from tapgate.subscribers.restriction import require_subscriber_access
 
 endpoints = Endpoints("Subscribers")
 
@@ -53,9 +52,8 @@ async def list_kyc_documents(
     Newest first, without the images.
     """
     database = request.services.database
-    subscriber = await subscribers.get(database, decode_subscriber_id(id))
-    await require_subscriber_access(
-        database, request, subscriber.id, restricted=subscriber.restricted
+    subscriber = await subscribers.get_accessible(
+        database, request.caller, request.services.clock(), decode_subscriber_id(id)
     )
     rows = await queries.list_page(database, subscriber.id, query)
     return paginate(rows, query.limit, key=lambda row: row.id, to_record=to_record)

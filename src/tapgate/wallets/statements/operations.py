@@ -43,11 +43,11 @@ async def build_statement(
 ) -> tuple[Subscriber, Statement]:
     period = parse_period(request)
     services = context.services
-    subscriber = await subscribers.get(
-        services.database, decode_subscriber_id(request.subscriber_id)
-    )
-    await require_subscriber_access(
-        services.database, context, subscriber.id, restricted=subscriber.restricted
+    subscriber = await subscribers.get_accessible(
+        services.database,
+        context.caller,
+        services.clock(),
+        decode_subscriber_id(request.subscriber_id),
     )
     if request.pin is not None:
         await pins.verify_pin(context, subscriber.id, request.pin)
@@ -84,7 +84,9 @@ async def issue_file(
         # The subscriber may have become restricted during rendering. Because of the lock, either
         # this check rejects the file or a later restriction deletes it.
         restricted = await subscribers.lock_restriction(tx, subscriber.id)
-        await require_subscriber_access(tx, request, subscriber.id, restricted=restricted)
+        await require_subscriber_access(
+            tx, request.caller, services.clock(), subscriber.id, restricted=restricted
+        )
         if await queries.count_files(tx, subscriber.id) >= MAX_FILES:
             raise ApiError(
                 Code.RATE_LIMITED,
