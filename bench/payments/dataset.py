@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from tapgate import ids
 from tapgate.admin.api_keys import operations as api_keys
-from tapgate.admin.api_keys.model import NewApiKey
 from tapgate.admin.queries import get_first_system_admin
 from tapgate.api.services import Services
 from tapgate.auth.actors import SYSTEM_ACTOR
@@ -17,10 +16,10 @@ from tapgate.auth.hmac_keys import NewHmacKey
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.processors import operations as processors
-from tapgate.processors.model import NewProcessor
 from tapgate.processors.terminals import operations as terminals
-from tapgate.processors.terminals.model import NewTerminal
 from tapgate.sandbox.demo.seed import build_request_context
+from tapgate.schemas.admin import NewApiKey
+from tapgate.schemas.processors import NewProcessor, NewTerminal
 from tapgate.webhooks import operations as webhooks
 from tapgate.webhooks.model import NewWebhookEndpoint
 

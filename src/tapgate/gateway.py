@@ -23,8 +23,6 @@ from tapgate.admin import queries as admin_queries
 from tapgate.admin import routes as admin
 from tapgate.admin.api_keys import operations as api_key_operations
 from tapgate.admin.api_keys import routes as api_keys
-from tapgate.admin.api_keys.model import NewApiKey
-from tapgate.admin.model import SCOPES
 from tapgate.agents import money_routes as agent_money
 from tapgate.agents import routes as agents
 from tapgate.agents.commission_rules import routes as commission_rules
@@ -45,7 +43,6 @@ from tapgate.cards import routes as cards
 from tapgate.clock import Clock, get_platform_day, system_clock
 from tapgate.compliance.account_rules import routes as account_rules
 from tapgate.compliance.alerts import routes as alerts
-from tapgate.compliance.alerts.model import AlertRecord
 from tapgate.compliance.alerts.queries import get_record as alert_record
 from tapgate.compliance.check import routes as compliance_check
 from tapgate.compliance.rules import routes as compliance_rules
@@ -68,7 +65,6 @@ from tapgate.partners.top_ups import routes as top_ups
 from tapgate.pos import routes as pos
 from tapgate.processors import routes as processors
 from tapgate.processors.keys import routes as signing_keys
-from tapgate.processors.model import ProcessorRecord
 from tapgate.processors.terminals import routes as terminals
 from tapgate.reporting import routes as overview
 from tapgate.runtime import logs
@@ -79,8 +75,11 @@ from tapgate.sandbox.demo import examples
 from tapgate.sandbox.demo.build import DemoError
 from tapgate.sandbox.demo.progress import show_progress
 from tapgate.sandbox.simulators.site import build_simulator_site
+from tapgate.schemas.admin import NewApiKey, Scope
 from tapgate.schemas.agents import AgentRecord
 from tapgate.schemas.cards import CardRecord
+from tapgate.schemas.compliance import AlertRecord
+from tapgate.schemas.processors import ProcessorRecord
 from tapgate.schemas.subscribers import SubscriberRecord
 from tapgate.schemas.transactions import TransactionRecord
 from tapgate.settings import NO_DEMO, Settings, SettingsError, load_settings
@@ -287,7 +286,7 @@ async def build_demo(services: Services, database_url: str, size: str) -> list[s
         _, key = await api_key_operations.create(
             services,
             SYSTEM_ACTOR,
-            NewApiKey(name="demo", scopes=list(SCOPES)),
+            NewApiKey(name="demo", scopes=list(Scope)),
             created_by=admin_id,
         )
         example_requests = examples.render_examples(

@@ -15,7 +15,8 @@ import pytest
 from audit.builders import WriteEntry, assert_seals
 from tapgate import ids
 from tapgate.audit import chain, entry
-from tapgate.audit.chain import Sealer, Verification, verify
+from tapgate.audit.chain import Sealer, verify
+from tapgate.schemas.audit import Verification
 from tapgate.store.database import Database
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "audit.md"

@@ -18,7 +18,8 @@ from tapgate import ids
 from tapgate.auth import sessions as sessions_module
 from tapgate.auth.access_tokens import AccessTokens
 from tapgate.auth.principals import Principal
-from tapgate.auth.sessions import TokenReuseError, Tokens
+from tapgate.auth.sessions import TokenReuseError
+from tapgate.schemas.admin import Tokens
 from tapgate.settings import Settings
 from tapgate.store.signals import Signals, Ticket
 

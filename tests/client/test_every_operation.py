@@ -12,12 +12,12 @@ from admin.builders import EMAIL, PASSWORD
 from client.builders import GATEWAY_URL, NO_BACKOFF, ClientFactory
 from client.operation_catalog import list_methods
 from tapgate.admin import operations
-from tapgate.admin.model import SCOPES
 from tapgate.client import AccessToken, ApiKey, AsyncTapgateClient, PartnerKey, PosKey, exceptions
 from tapgate.client.operation import Operation
 from tapgate.client.records import StatusReport
 from tapgate.client.transport import AsyncTransport
 from tapgate.clock import get_platform_day
+from tapgate.schemas.admin import Scope
 
 PIN, NEW_PIN, AGENT_PIN = "4071", "8352", "5927"
 PNG = io.BytesIO()
@@ -87,7 +87,7 @@ async def call_admin_operations(client_factory: ClientFactory, admin: AsyncTapga
     assert (changed.rate_limit, await admin.admin.get_api_key(spare.id)) == (5, changed)
     assert (await admin.admin.rotate_api_key(spare.id, grace_seconds=60)).id == spare.id
     await admin.admin.delete_api_key(spare.id)
-    key = await admin.admin.create_api_key(name="Shop", scopes=list(SCOPES))
+    key = await admin.admin.create_api_key(name="Shop", scopes=list(Scope))
     assert [item.id async for item in admin.admin.list_api_keys()] == [key.id]
     return key.key
 

@@ -6,15 +6,15 @@ from audit.builders import assert_seals
 from console.console_client import ConsoleClient, ConsoleClients
 from harness import BearerAuth, Harness
 from tapgate import ids
-from tapgate.admin.model import SCOPES as KNOWN_SCOPES
 from tapgate.audit.chain import Sealer
 from tapgate.console.pages.api_keys import SCOPE_DESCRIPTIONS
+from tapgate.schemas.admin import Scope
 
 _XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
 def test_every_scope_has_a_description() -> None:
-    assert tuple(SCOPE_DESCRIPTIONS) == KNOWN_SCOPES
+    assert tuple(SCOPE_DESCRIPTIONS) == tuple(Scope)
 
 
 async def test_new_api_key_is_shown_once(ada: ConsoleClient) -> None:

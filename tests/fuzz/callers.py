@@ -11,8 +11,8 @@ from harness import BearerAuth, HmacAuth, ServiceAuth
 from journeys.admin import Admin
 from journeys.api_caller import require_success
 from tapgate import signing
-from tapgate.admin.model import SCOPES
 from tapgate.api.endpoint import ROLES_BY_LETTER
+from tapgate.schemas.admin import Scope
 
 
 class BodyHmacAuth(httpx2.Auth):
@@ -100,7 +100,7 @@ async def create_callers(installation: Installation, ada: Admin) -> Callers:
 
 
 async def _create_api_key_callers(ada: Admin) -> list[Caller]:
-    scoped = [Caller(f"key {scope}", (await ada.create_app(scope)).auth) for scope in SCOPES]
+    scoped = [Caller(f"key {scope}", (await ada.create_app(scope)).auth) for scope in Scope]
     return [*scoped, Caller("key of all scopes", (await ada.create_app()).auth)]
 
 

@@ -11,11 +11,11 @@ import msgspec
 from conftest import ScratchDatabases, build_database_url
 from harness import Harness, HmacAuth
 from tapgate import ids
-from tapgate.admin.model import SCOPES
 from tapgate.api.endpoint import ROLES_BY_LETTER, Access, Endpoint
 from tapgate.gateway import create_app, open_services
 from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
+from tapgate.schemas.admin import Scope
 from tapgate.settings import load_settings
 
 NO_RATE_LIMITS = {"TAPGATE_RATE_LIMIT": "1000000", "TAPGATE_RATE_BURST": "1000000"}
@@ -84,9 +84,9 @@ class AccessFixtures:
             await harness.create_partner(),
         )
         self.terminal = await create_terminal_key(harness, self.processor)
-        keys = {f"key {scope}": {scope} for scope in SCOPES}
-        keys |= {f"{ALL_SCOPES_BUT}{scope}": {*SCOPES} - {scope} for scope in SCOPES}
-        keys["key with all scopes"] = {*SCOPES}
+        keys = {f"key {scope}": {scope} for scope in Scope}
+        keys |= {f"{ALL_SCOPES_BUT}{scope}": {*Scope} - {scope} for scope in Scope}
+        keys["key with all scopes"] = {*Scope}
         self.callers = [
             *[
                 Caller(

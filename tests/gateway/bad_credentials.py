@@ -11,9 +11,9 @@ import jwt
 from gateway.access_fixtures import AccessFixtures, create_terminal_key
 from harness import BearerAuth, Harness, HmacAuth, ServiceAuth
 from tapgate import ids, signing
-from tapgate.admin.model import SCOPES
 from tapgate.auth.access_tokens import AccessTokens
 from tapgate.clock import format_rfc3339, system_clock
+from tapgate.schemas.admin import Scope
 
 ChangeRequest = Callable[[httpx2.Request], None]
 
@@ -126,14 +126,14 @@ def _list_malformed() -> Sequence[BadCredential]:
 
 
 async def _list_bad_api_keys(harness: Harness) -> Sequence[BadCredential]:
-    good, deleted = await harness.create_api_key(*SCOPES), await harness.create_api_key(*SCOPES)
+    good, deleted = await harness.create_api_key(*Scope), await harness.create_api_key(*Scope)
     key = _get_credential(good)
     services = harness.services
     async with services.transaction() as tx:
         _, expired = await services.authenticator.api_keys.create(
             tx,
             name="old",
-            scopes=SCOPES,
+            scopes=Scope,
             expires_at=services.clock() - timedelta(seconds=1),
             created_by=await tx.fetchval("SELECT id FROM admins LIMIT 1"),
         )
@@ -324,7 +324,7 @@ async def _list_multiple_credentials(
     """
     admin, key, service = (
         await harness.create_admin(),
-        await harness.create_api_key(*SCOPES),
+        await harness.create_api_key(*Scope),
         harness.get_service_auth(),
     )
     token = f"Bearer {_get_credential(admin)}"

@@ -9,7 +9,7 @@ from tapgate.ledger import chart, commands, pin_failures
 from tapgate.ledger.accounts import lock_account
 from tapgate.ledger.commands import Outcome
 from tapgate.ledger.pins import check_pin
-from tapgate.ledger.rules import MAX_WINDOW_SECONDS
+from tapgate.schemas.compliance import MAX_WINDOW_SECONDS
 
 CHILD_PIN = "4321"
 

@@ -20,7 +20,7 @@ from partners.builders import (
     suspend_partner,
 )
 from tapgate import ids, signing
-from tapgate.partners.top_ups.model import WebhookTopUp
+from tapgate.schemas.partners import WebhookTopUp
 
 UNAUTHORIZED_ERROR = {
     "message": "The partner is unknown, or X-Webhook-Signature is missing or invalid."

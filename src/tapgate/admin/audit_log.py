@@ -6,18 +6,15 @@ from typing import Any
 from weakref import WeakKeyDictionary
 from zoneinfo import ZoneInfo
 
-import msgspec
-
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.api.services import Services
 from tapgate.audit import entry
-from tapgate.audit.chain import Verification
-from tapgate.audit.entry import AuditEntry, AuditResult
 from tapgate.audit.verification import Verifier
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
-from tapgate.schemas.pagination import Page, PageQuery, paginate
-from tapgate.schemas.periods import PeriodBound, parse_period_end, parse_period_start
+from tapgate.schemas.audit import AuditEntry, AuditLogQuery, Verification, VerifyQuery
+from tapgate.schemas.pagination import Page, paginate
+from tapgate.schemas.periods import parse_period_end, parse_period_start
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
 
@@ -33,20 +30,6 @@ _SEQUENCE_AFTER_SQL = """sequence > coalesce((
 _SEQUENCE_BEFORE_SQL = """sequence < coalesce((
                             SELECT sequence FROM audit_entries WHERE occurred_at >= {}
                                   ORDER BY occurred_at LIMIT 1), 9223372036854775807)"""
-
-
-class AuditLogQuery(PageQuery, kw_only=True):
-    actor_id: str | None = None
-    event: str | None = None
-    resource_type: str | None = None
-    resource_id: str | None = None
-    result: AuditResult | None = None
-    from_: PeriodBound | None = msgspec.field(default=None, name="from")
-    to: PeriodBound | None = None
-
-
-class VerifyQuery(msgspec.Struct, kw_only=True):
-    full: bool = False
 
 
 @endpoints.get("/api/v1/audit/logs", access=_ACCESS, heavy=True)

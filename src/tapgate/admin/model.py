@@ -1,58 +1,12 @@
-"""Admins: request bodies, records and errors."""
+"""Admins: records, errors and password rules."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
-
-import msgspec
+from typing import Any
 
 from tapgate import clock, ids
-from tapgate.api.endpoint import ROLES_BY_LETTER
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.password_strength import is_weak_password
-from tapgate.schemas.fields import Choice, CompanyEmail, Password, TextRule
-
-SYSTEM_ADMIN = ROLES_BY_LETTER["A"]
-AdminRole = Annotated[str, Choice(*ROLES_BY_LETTER.values(), name="AdminRole")]
-AdminStatus = Annotated[str, Choice("active", "disabled", name="AdminStatus")]
-
-SCOPES = (
-    "payments:read",
-    "payments:write",
-    "balance:read",
-    "subscribers:read",
-    "subscribers:write",
-    "cards:read",
-    "cards:write",
-)
-
-
-class Login(msgspec.Struct, kw_only=True):
-    email: CompanyEmail
-    password: str
-
-
-class Refresh(msgspec.Struct, kw_only=True):
-    refresh_token: Annotated[str, TextRule(4096)]  # longer than any issued token
-
-
-class NewAdmin(msgspec.Struct, kw_only=True):
-    email: CompanyEmail
-    password: Password
-    name: str
-    role: AdminRole
-
-
-class Me(msgspec.Struct, frozen=True, kw_only=True):
-    id: str
-    email: str
-    name: str
-    role: AdminRole
-    created_at: str
-    last_login_at: str | None
-
-
-class Admin(Me, frozen=True, kw_only=True):
-    status: AdminStatus
+from tapgate.schemas.admin import Admin, Me, NewAdmin
 
 
 def require_strong_password(new: NewAdmin, *, strict: bool) -> None:

@@ -9,13 +9,13 @@ import msgspec
 
 from tapgate import ids
 from tapgate.admin import model, queries
-from tapgate.admin.model import NewAdmin
 from tapgate.api.charges import LoginCharge
 from tapgate.api.services import RejectedRequest, Services
 from tapgate.audit import trail
 from tapgate.auth.actors import SYSTEM_ACTOR, Actor
-from tapgate.auth.sessions import TokenReuseError, Tokens
+from tapgate.auth.sessions import TokenReuseError
 from tapgate.errors import ApiError, Code
+from tapgate.schemas.admin import AdminRole, NewAdmin, Tokens
 
 _FIRST_ADMIN_NAME = "Administrator"
 
@@ -105,7 +105,7 @@ async def create_first_admin(services: Services, *, email: str, password: str) -
             SYSTEM_ACTOR,
             email=email.lower(),
             name=_FIRST_ADMIN_NAME,
-            role=model.SYSTEM_ADMIN,
+            role=AdminRole.SYSTEM_ADMIN,
             password_hash=password_hash,
         )
     return True

@@ -4,7 +4,8 @@ from datetime import datetime
 
 import asyncpg
 
-from tapgate.admin.model import SYSTEM_ADMIN, admin_not_found
+from tapgate.admin.model import admin_not_found
+from tapgate.schemas.admin import AdminRole
 from tapgate.store.database import Database
 
 _COLUMNS = "id, email, name, role, status, created_at, last_login_at"
@@ -63,14 +64,16 @@ async def lock_active_system_admins(tx: asyncpg.Connection) -> set[int]:
     rows = await tx.fetch(
         """SELECT id FROM admins WHERE role = $1 AND status = 'active'
            ORDER BY id FOR NO KEY UPDATE""",
-        SYSTEM_ADMIN,
+        AdminRole.SYSTEM_ADMIN,
     )
     return {row["id"] for row in rows}
 
 
 async def has_system_admin(source: Database | asyncpg.Connection) -> bool:
     return bool(
-        await source.fetchval("SELECT EXISTS (SELECT FROM admins WHERE role = $1)", SYSTEM_ADMIN)
+        await source.fetchval(
+            "SELECT EXISTS (SELECT FROM admins WHERE role = $1)", AdminRole.SYSTEM_ADMIN
+        )
     )
 
 
@@ -81,6 +84,6 @@ async def get_first_system_admin(source: Database | asyncpg.Connection) -> int |
     """
     admin_id: int | None = await source.fetchval(
         "SELECT id FROM admins WHERE role = $1 AND status = 'active' ORDER BY id LIMIT 1",
-        SYSTEM_ADMIN,
+        AdminRole.SYSTEM_ADMIN,
     )
     return admin_id

@@ -2,12 +2,11 @@
 
 from tapgate import ids
 from tapgate.admin import model, operations, queries
-from tapgate.admin.model import Admin, Login, Me, NewAdmin, Refresh
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
-from tapgate.auth.sessions import Tokens
 from tapgate.errors import Code
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
+from tapgate.schemas.admin import Admin, Login, Me, NewAdmin, Refresh, Tokens
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 
 endpoints = Endpoints("Admin")

@@ -24,6 +24,7 @@ import msgspec
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.http.body_limits import compute_body_limit
+from tapgate.schemas.admin import AdminRole
 
 T = TypeVar("T")
 Handler = Callable[..., Awaitable[Any]]
@@ -33,10 +34,10 @@ Requirement = Callable[[RequestContext, Any], None]
 MEBIBYTE = 1024 * 1024
 
 ROLES_BY_LETTER: Mapping[str, str] = {
-    "A": "system_admin",
-    "C": "compliance_user",
-    "S": "support_user",
-    "F": "finance_user",
+    "A": AdminRole.SYSTEM_ADMIN,
+    "C": AdminRole.COMPLIANCE_USER,
+    "S": AdminRole.SUPPORT_USER,
+    "F": AdminRole.FINANCE_USER,
 }
 
 

@@ -20,11 +20,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
 import asyncpg
-import msgspec
 
 from tapgate.audit import entry
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.thread_pool import BoundedThreadPool
+from tapgate.schemas.audit import Verification
 from tapgate.store.database import Database
 
 #: Previous hash of the first entry.
@@ -63,20 +63,6 @@ class _HighWaterMark(NamedTuple):
 
     sequence: int
     xid: int
-
-
-class Verification(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of verifying the audit log, with the first mismatch if there is one.
-
-    `first_broken` is the ID of the first entry that does not match. If all entries match but the
-    chain ends too early or its last hash differs from the recorded head, `first_broken` is the
-    sequence number of that head.
-    """
-
-    valid: bool
-    entries: int
-    unsealed: int
-    first_broken: str | None
 
 
 class Sealer:

@@ -1,12 +1,12 @@
 """Audit entries as public records, and in the canonical form that the chain hashes."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
 from tapgate import clock, ids
-from tapgate.schemas.fields import Choice
+from tapgate.schemas.audit import AuditEntry
 
 #: Placeholder for values that are not disclosed.
 MASK = "***"
@@ -14,26 +14,6 @@ MASK = "***"
 #: The columns of `audit_entries` that `to_record` and `encode_canonical` read.
 COLUMNS = """id, sequence, occurred_at, event, actor, resource_type, resource_id, result, reason,
     changes, ip, request_id, previous_hash, hash"""
-AuditResult = Annotated[str, Choice("success", "failure", "denied", name="AuditResult")]
-
-
-class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """An audited event and its actor. The hashes are null until the entry is sealed."""
-
-    id: str
-    sequence: int
-    occurred_at: str
-    event: str
-    actor: dict[str, Any]
-    resource_type: str
-    resource_id: str | None
-    result: AuditResult
-    reason: str | None
-    changes: dict[str, Any]
-    ip: str | None
-    request_id: str | None
-    previous_hash: str | None
-    hash: str | None
 
 
 def to_record(row: Mapping[str, Any], *, masked: bool = False) -> AuditEntry:

@@ -21,11 +21,11 @@ from tapgate.audit.chain import (
     INITIAL_CHECKPOINT,
     Checkpoint,
     Link,
-    Verification,
     verify_from_checkpoint,
 )
 from tapgate.clock import Clock
 from tapgate.errors import unavailable
+from tapgate.schemas.audit import Verification
 from tapgate.store.database import Database
 from tapgate.store.exclusive_job import AlreadyRunningError, ExclusiveJob
 from tapgate.vault import Vault

@@ -4,7 +4,6 @@ import secrets
 from datetime import datetime, timedelta
 
 import asyncpg
-import msgspec
 
 from tapgate import ids
 from tapgate.auth.access_tokens import ACCESS_TOKEN_LIFETIME, AccessTokens
@@ -13,6 +12,7 @@ from tapgate.auth.charges import NO_CHARGE, Charge
 from tapgate.auth.principals import Principal
 from tapgate.clock import Clock
 from tapgate.errors import ApiError, Code
+from tapgate.schemas.admin import Tokens
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals, Ticket
 from tapgate.vault import Vault
@@ -30,14 +30,6 @@ MAX_REFRESHES = 10_000
 
 _TOPIC = "sessions"
 _RANDOM_BYTES = 32
-
-
-class Tokens(msgspec.Struct, frozen=True, kw_only=True):
-    """Response to a login or a refresh."""
-
-    token: str
-    refresh_token: str
-    expires_in: int
 
 
 class TokenReuseError(ApiError):

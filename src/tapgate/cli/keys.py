@@ -35,8 +35,8 @@ def create(
     async def task(services: Any) -> None:
         from tapgate.admin import queries  # noqa: PLC0415
         from tapgate.admin.api_keys import operations  # noqa: PLC0415
-        from tapgate.admin.api_keys.model import NewApiKey  # noqa: PLC0415
         from tapgate.http.decoding import BodyDecoder  # noqa: PLC0415
+        from tapgate.schemas.admin import NewApiKey  # noqa: PLC0415
 
         body = {"name": name, "scopes": scope, "expires_at": expires_at}
         decoder = BodyDecoder(NewApiKey, services.settings.currency)

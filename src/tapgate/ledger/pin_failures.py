@@ -9,7 +9,8 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from tapgate.ledger.rules import MAX_WINDOW_SECONDS, ComplianceRule
+from tapgate.ledger.rules import ComplianceRule
+from tapgate.schemas.compliance import MAX_WINDOW_SECONDS
 
 #: Lower bound of the prune limit. A call can prune more rows than it adds, so that old rows do not
 #: accumulate.

@@ -37,8 +37,6 @@ EVENT_TYPES: Final = frozenset(
 PIN_FAILURES: Final = "PIN_FAILURES"
 #: Rule types whose threshold is a count, not an amount.
 COUNT_RULE_TYPES: Final = frozenset({"TRANSACTION_COUNT", PIN_FAILURES})
-#: Upper bound of every rule's window.
-MAX_WINDOW_SECONDS: Final = 366 * 86_400
 
 
 class AccountRule(msgspec.Struct, frozen=True, kw_only=True):

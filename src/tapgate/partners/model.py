@@ -2,21 +2,20 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Final, Literal, get_args
+from typing import Final
 
 import msgspec
 
 from tapgate import clock, ids, money
 from tapgate.api.transitions import Transition
 from tapgate.errors import ApiError, Code
-from tapgate.schemas.fields import AmountOrZero, Choice, PersonName, SearchText
-from tapgate.schemas.pagination import PageQuery
-
-PartnerStatus = Literal["active", "suspended"]
-PublicStatus = Annotated[str, Choice(*get_args(PartnerStatus), name="PartnerStatus")]
+from tapgate.schemas.partners import PartnerRecord, PartnerStatus
 
 #: Partner status -> status stored on the partner's account.
-ACCOUNT_STATUSES: Final[Mapping[str, str]] = {"active": "active", "suspended": "blocked"}
+ACCOUNT_STATUSES: Final[Mapping[str, str]] = {
+    PartnerStatus.ACTIVE: "active",
+    PartnerStatus.SUSPENDED: "blocked",
+}
 
 
 class Partner(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,22 +26,9 @@ class Partner(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     currency: str
     created_at: datetime
-    status: PartnerStatus = "active"
+    status: PartnerStatus = PartnerStatus.ACTIVE
     balance: int = 0
     overdraft: int = 0
-
-
-class PartnerRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Partner as returned by the API. The balance is negative while the overdraft is in use."""
-
-    id: str
-    name: str
-    status: PublicStatus
-    account_id: str
-    balance: str
-    overdraft_limit: str
-    currency: str
-    created_at: str
 
 
 def to_record(partner: Partner) -> PartnerRecord:
@@ -58,23 +44,11 @@ def to_record(partner: Partner) -> PartnerRecord:
     )
 
 
-class PartnerFilters(PageQuery, kw_only=True):
-    """Filters for listing partners."""
-
-    status: PublicStatus | None = None
-    search: SearchText | None = None
-
-
-class NewPartner(msgspec.Struct, kw_only=True):
-    name: PersonName
-    overdraft_limit: AmountOrZero | None = None
-
-
 SUSPEND: Final[Transition[PartnerStatus]] = Transition(
-    "suspended", {"active": "suspended"}, Code.ALREADY_SUSPENDED
+    "suspended", {PartnerStatus.ACTIVE: PartnerStatus.SUSPENDED}, Code.ALREADY_SUSPENDED
 )
 ACTIVATE: Final[Transition[PartnerStatus]] = Transition(
-    "activated", {"suspended": "active"}, Code.NOT_SUSPENDED
+    "activated", {PartnerStatus.SUSPENDED: PartnerStatus.ACTIVE}, Code.NOT_SUSPENDED
 )
 
 

@@ -12,7 +12,8 @@ from tapgate.auth.hmac_keys import NewHmacKey
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.partners import model, queries
-from tapgate.partners.model import NewPartner, Partner, PartnerStatus
+from tapgate.partners.model import Partner
+from tapgate.schemas.partners import NewPartner, PartnerStatus
 
 _trail = AuditTrail("partner")
 

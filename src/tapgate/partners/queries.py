@@ -10,7 +10,8 @@ import asyncpg
 
 from tapgate import ids
 from tapgate.ledger.accounts import lock_account
-from tapgate.partners.model import ACCOUNT_STATUSES, Partner, PartnerFilters, not_found
+from tapgate.partners.model import ACCOUNT_STATUSES, Partner, not_found
+from tapgate.schemas.partners import PartnerFilters, PartnerStatus
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
 
@@ -95,6 +96,6 @@ async def save_state(
         "UPDATE accounts SET status = $2, status_reason = $3, updated_at = $4 WHERE id = $1",
         partner.account_id,
         ACCOUNT_STATUSES[partner.status],
-        reason if partner.status == "suspended" else None,
+        reason if partner.status == PartnerStatus.SUSPENDED else None,
         now,
     )

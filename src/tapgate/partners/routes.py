@@ -1,7 +1,5 @@
 """Partner endpoints."""
 
-import msgspec
-
 from tapgate import ids
 from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.request_context import RequestContext
@@ -9,17 +7,19 @@ from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.partners import operations, queries
-from tapgate.partners.model import (
+from tapgate.partners.model import decode_partner_id, to_record
+from tapgate.schemas.common import OptionalReason, Rotation
+from tapgate.schemas.pagination import Page, paginate
+from tapgate.schemas.partners import (
     NewPartner,
+    PartnerCreated,
+    PartnerDeposit,
+    PartnerDepositReceipt,
     PartnerFilters,
     PartnerRecord,
-    decode_partner_id,
-    to_record,
+    PartnerResponse,
+    PartnerWebhookSecret,
 )
-from tapgate.schemas.common import OptionalReason, Rotation
-from tapgate.schemas.fields import Amount
-from tapgate.schemas.pagination import Page, paginate
-from tapgate.schemas.transactions import MoneyRequest, Receipt
 from tapgate.transactions.submit import (
     ReceiptFields,
     build_idempotency_key,
@@ -32,36 +32,6 @@ from tapgate.transactions.submit import (
 endpoints = Endpoints("Partners")
 
 _ACCESS = Access(roles="A")
-
-
-class PartnerCreated(msgspec.Struct, kw_only=True):
-    """Response to creating a partner. The secrets are returned only here."""
-
-    partner: PartnerRecord
-    api_key_id: str
-    hmac_secret: str
-    webhook_secret: str
-
-
-class PartnerWebhookSecret(msgspec.Struct, kw_only=True):
-    """Response to rotating a webhook secret. The new secret is returned only here."""
-
-    webhook_secret: str
-
-
-class PartnerResponse(msgspec.Struct, kw_only=True):
-    success: bool = True
-    message: str
-    partner: PartnerRecord
-
-
-class PartnerDeposit(MoneyRequest, kw_only=True):
-    amount: Amount
-
-
-class PartnerDepositReceipt(Receipt, kw_only=True):
-    amount: str
-    new_balance: str
 
 
 @endpoints.post("/api/v1/admin/partners", access=_ACCESS, status=201)

@@ -2,21 +2,20 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Final, Literal, get_args
+from typing import Final
 
 import msgspec
 
 from tapgate import clock, ids, money
 from tapgate.api.transitions import Transition
 from tapgate.errors import ApiError, Code
-from tapgate.schemas.fields import Choice, Email, PersonName, Phone, SearchText
-from tapgate.schemas.pagination import PageQuery
-
-ProcessorStatus = Literal["active", "suspended"]
-PublicStatus = Annotated[str, Choice(*get_args(ProcessorStatus), name="ProcessorStatus")]
+from tapgate.schemas.processors import ProcessorRecord, ProcessorStatus
 
 #: Processor status -> status stored on the processor's account.
-ACCOUNT_STATUSES: Final[Mapping[str, str]] = {"active": "active", "suspended": "blocked"}
+ACCOUNT_STATUSES: Final[Mapping[str, str]] = {
+    ProcessorStatus.ACTIVE: "active",
+    ProcessorStatus.SUSPENDED: "blocked",
+}
 
 
 class Processor(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,25 +29,9 @@ class Processor(msgspec.Struct, frozen=True, kw_only=True):
     currency: str
     created_at: datetime
     updated_at: datetime
-    status: ProcessorStatus = "active"
+    status: ProcessorStatus = ProcessorStatus.ACTIVE
     suspend_reason: str | None = None
     balance: int = 0
-
-
-class ProcessorRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Processor as returned by the API. All fields are present; those without a value are null."""
-
-    id: str
-    name: str
-    phone_number: str
-    email: str
-    status: PublicStatus
-    suspend_reason: str | None
-    account_id: str
-    balance: str
-    currency: str
-    created_at: str
-    updated_at: str
 
 
 def to_record(processor: Processor) -> ProcessorRecord:
@@ -67,24 +50,11 @@ def to_record(processor: Processor) -> ProcessorRecord:
     )
 
 
-class NewProcessor(msgspec.Struct, kw_only=True):
-    name: PersonName
-    phone_number: Phone
-    email: Email
-
-
-class ProcessorFilters(PageQuery, kw_only=True):
-    """Filters for listing processors."""
-
-    status: PublicStatus | None = None
-    search: SearchText | None = None
-
-
 SUSPEND: Final[Transition[ProcessorStatus]] = Transition(
-    "suspended", {"active": "suspended"}, Code.ALREADY_SUSPENDED
+    "suspended", {ProcessorStatus.ACTIVE: ProcessorStatus.SUSPENDED}, Code.ALREADY_SUSPENDED
 )
 ACTIVATE: Final[Transition[ProcessorStatus]] = Transition(
-    "activated", {"suspended": "active"}, Code.NOT_SUSPENDED
+    "activated", {ProcessorStatus.SUSPENDED: ProcessorStatus.ACTIVE}, Code.NOT_SUSPENDED
 )
 
 
@@ -93,7 +63,7 @@ def apply_transition(
 ) -> Processor:
     """Return the processor with its next status; raise if the transition is not allowed."""
     status = transition.apply(processor.status)
-    suspend_reason = reason if status == "suspended" else None
+    suspend_reason = reason if status == ProcessorStatus.SUSPENDED else None
     return msgspec.structs.replace(processor, status=status, suspend_reason=suspend_reason)
 
 

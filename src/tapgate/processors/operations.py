@@ -14,7 +14,8 @@ from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.notifications import events
 from tapgate.processors import model, queries
-from tapgate.processors.model import NewProcessor, Processor, ProcessorStatus
+from tapgate.processors.model import Processor
+from tapgate.schemas.processors import NewProcessor, ProcessorStatus
 
 _trail = AuditTrail("processor")
 

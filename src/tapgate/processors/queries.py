@@ -8,12 +8,8 @@ import asyncpg
 
 from tapgate import ids
 from tapgate.ledger.accounts import lock_account
-from tapgate.processors.model import (
-    ACCOUNT_STATUSES,
-    Processor,
-    ProcessorFilters,
-    not_found,
-)
+from tapgate.processors.model import ACCOUNT_STATUSES, Processor, not_found
+from tapgate.schemas.processors import ProcessorFilters
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
 

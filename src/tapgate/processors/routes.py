@@ -1,7 +1,5 @@
 """Processor endpoints."""
 
-import msgspec
-
 from tapgate import ids
 from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.request_context import RequestContext
@@ -9,17 +7,18 @@ from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.processors import operations, queries
-from tapgate.processors.model import (
+from tapgate.processors.model import decode_processor_id, to_record
+from tapgate.schemas.common import OptionalReason, Reason
+from tapgate.schemas.pagination import Page, paginate
+from tapgate.schemas.processors import (
     NewProcessor,
+    ProcessorCreated,
     ProcessorFilters,
     ProcessorRecord,
-    decode_processor_id,
-    to_record,
+    ProcessorResponse,
+    ProcessorTransfer,
+    ProcessorTransferReceipt,
 )
-from tapgate.schemas.common import OptionalReason, Reason
-from tapgate.schemas.fields import Amount, FreeText, Text
-from tapgate.schemas.pagination import Page, paginate
-from tapgate.schemas.transactions import MoneyRequest, Receipt
 from tapgate.transactions.customers import require_customer_access
 from tapgate.transactions.submit import (
     ReceiptFields,
@@ -34,34 +33,6 @@ endpoints = Endpoints("Processors")
 
 _READ_ACCESS = Access(scope="payments:read", roles="ACSF")
 _STATUS_ACCESS = Access(roles="AC")
-
-
-class ProcessorCreated(msgspec.Struct, kw_only=True):
-    """Response to creating a processor. The secret is returned only here."""
-
-    success: bool = True
-    message: str = "Processor created"
-    processor_id: str
-    processor: ProcessorRecord
-    api_key_id: str
-    hmac_secret: str
-
-
-class ProcessorResponse(msgspec.Struct, kw_only=True):
-    success: bool = True
-    message: str
-    processor: ProcessorRecord
-
-
-class ProcessorTransfer(MoneyRequest, kw_only=True):
-    subscriber_id: Text
-    amount: Amount
-    description: FreeText | None = None
-
-
-class ProcessorTransferReceipt(Receipt, kw_only=True):
-    amount: str
-    processor_balance: str
 
 
 @endpoints.post("/api/v1/processors", access=Access(roles="A"), status=201)

@@ -11,16 +11,10 @@ from tapgate.errors import ApiError, Code
 from tapgate.ledger import proofs
 from tapgate.ledger.verify import Proof, verify
 from tapgate.reporting import periods, queries, totals
-from tapgate.reporting.model import (
-    AuditChainState,
-    LedgerState,
-    OpenAlertCounts,
-    Overview,
-    build_engine_stats,
-    to_proof_record,
-)
+from tapgate.reporting.model import build_engine_stats, to_proof_record
 from tapgate.reporting.rollup_cache import load_rollups
 from tapgate.reporting.snapshot import get_snapshot
+from tapgate.schemas.reporting import AuditChainState, LedgerState, OpenAlertCounts, Overview
 from tapgate.store.database import Database
 from tapgate.store.exclusive_job import AlreadyRunningError, ExclusiveJob
 from tapgate.store.transaction import Transaction

@@ -3,7 +3,8 @@
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.reporting import operations
-from tapgate.reporting.model import LedgerProof, Overview, OverviewQuery, to_ledger_proof
+from tapgate.reporting.model import to_ledger_proof
+from tapgate.schemas.reporting import LedgerProof, Overview, OverviewQuery
 
 endpoints = Endpoints("Overview")
 

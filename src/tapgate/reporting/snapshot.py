@@ -12,14 +12,14 @@ from tapgate import clock, money
 from tapgate.api.services import Services
 from tapgate.ledger import chart
 from tapgate.reporting import queries
-from tapgate.reporting.model import (
+from tapgate.reporting.queries import AccountTotals
+from tapgate.schemas.reporting import (
     AgentCounts,
     CardCounts,
     PlatformBalances,
     PlatformSnapshot,
     SubscriberCounts,
 )
-from tapgate.reporting.queries import AccountTotals
 from tapgate.store.database import Database
 
 _CACHE_SECONDS: Final = 5.0

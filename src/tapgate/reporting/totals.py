@@ -7,8 +7,8 @@ from datetime import datetime
 from msgspec.structs import asdict
 
 from tapgate import clock, money
-from tapgate.reporting.model import Bucket, DeclineCount, Totals, TransactionTotals, TypeTotals
 from tapgate.reporting.queries import Rollup
+from tapgate.schemas.reporting import Bucket, DeclineCount, Totals, TransactionTotals, TypeTotals
 
 
 def build_totals(rollups: Sequence[Rollup], currency: str) -> Totals:

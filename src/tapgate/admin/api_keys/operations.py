@@ -9,7 +9,6 @@ import msgspec
 
 from tapgate import clock, ids
 from tapgate.admin.api_keys import model
-from tapgate.admin.api_keys.model import ApiKeyChanges, NewApiKey
 from tapgate.api.services import Services
 from tapgate.audit import trail
 from tapgate.audit.changes import diff_records
@@ -17,6 +16,7 @@ from tapgate.auth.actors import Actor
 from tapgate.auth.api_keys import ApiKey
 from tapgate.errors import invalid_field
 from tapgate.http.client_addresses import Network
+from tapgate.schemas.admin import ApiKeyChanges, NewApiKey
 
 _AUDITED_FIELDS = ("name", "scopes", "rate_limit", "burst", "allowed_ips", "expires_at")
 

@@ -1,10 +1,10 @@
 """API key endpoints."""
 
 from tapgate.admin.api_keys import model, operations
-from tapgate.admin.api_keys.model import ApiKeyChanges, ApiKeyRecord, ApiKeyWithSecret, NewApiKey
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
+from tapgate.schemas.admin import ApiKeyChanges, ApiKeyRecord, ApiKeyWithSecret, NewApiKey
 from tapgate.schemas.common import Rotation
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 

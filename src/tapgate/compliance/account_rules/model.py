@@ -1,42 +1,19 @@
-"""Account rules as returned and updated through the API.
+"""Public records and updates of account rules.
 
 The ledger's `AccountRule` holds the amounts in minor units.
 """
 
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
 from tapgate import money
 from tapgate.errors import ApiError, Code
 from tapgate.ledger.rules import AccountRule
-from tapgate.schemas.fields import Amount, AmountOrZero, ListLength, Text
+from tapgate.schemas.compliance import AccountRuleRecord, AccountRuleUpdate
 
 _AMOUNT_FIELDS = ("max_balance", "max_transaction", "daily_limit", "monthly_limit", "no_pin_limit")
 _LEVELS = {"1": 1, "2": 2, "3": 3}
-
-
-class AccountRuleRecord(msgspec.Struct, frozen=True, kw_only=True):
-    kyc_level: int
-    currency: str
-    max_balance: str
-    max_transaction: str
-    daily_limit: str
-    monthly_limit: str
-    no_pin_limit: str
-    requirements: list[str]
-
-
-class AccountRuleUpdate(msgspec.Struct, kw_only=True):
-    """Fields to change. Omitted fields keep their value."""
-
-    currency: Text | None = None
-    max_balance: Amount | None = None
-    max_transaction: Amount | None = None
-    daily_limit: Amount | None = None
-    monthly_limit: Amount | None = None
-    no_pin_limit: AmountOrZero | None = None
-    requirements: Annotated[list[Text], ListLength(0, 20)] | None = None
 
 
 def to_record(rule: AccountRule, currency: str) -> AccountRuleRecord:

@@ -6,11 +6,10 @@ from tapgate.audit.trail import record
 from tapgate.compliance.account_rules import model, queries
 from tapgate.ledger import rules
 from tapgate.ledger.rules import AccountRule
+from tapgate.schemas.compliance import AccountRuleUpdate
 
 
-async def update(
-    request: RequestContext, kyc_level: int, update: model.AccountRuleUpdate
-) -> AccountRule:
+async def update(request: RequestContext, kyc_level: int, update: AccountRuleUpdate) -> AccountRule:
     """Update a rule and wait up to one second for every process to apply the change."""
     services = request.services
     currency = services.settings.currency

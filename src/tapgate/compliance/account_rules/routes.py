@@ -3,13 +3,9 @@
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.compliance.account_rules import operations, queries
-from tapgate.compliance.account_rules.model import (
-    AccountRuleRecord,
-    AccountRuleUpdate,
-    parse_level,
-    to_record,
-)
+from tapgate.compliance.account_rules.model import parse_level, to_record
 from tapgate.errors import Code
+from tapgate.schemas.compliance import AccountRuleRecord, AccountRuleUpdate
 
 endpoints = Endpoints("Account rules")
 

@@ -1,27 +1,26 @@
 """Stored alerts, their public records, and their resolution."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
 from tapgate import clock, ids
-from tapgate.compliance.severity import Severity
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger.alerts import remove_personal_details
-from tapgate.schemas.fields import Choice, FreeText, IdRule, Metadata, Text
-from tapgate.schemas.pagination import PageQuery
-
-AlertStatus = Annotated[
-    str, Choice("open", "investigating", "resolved", "false_positive", name="AlertStatus")
-]
+from tapgate.schemas.compliance import (
+    RESOLVED_STATUSES,
+    AlertRecord,
+    AlertStatus,
+    NewAlert,
+    Resolution,
+)
 
 #: Alert type for a chat user who asks to be contacted. `details.asked_by` is the user's phone
 #: number, or the channel address if the phone number is not available.
 SUPPORT_REQUEST = "SUPPORT_REQUEST"
 
 _MAX_KEY_LENGTH = 255
-_RESOLVED_STATUSES = frozenset({"resolved", "false_positive"})
 
 
 class Alert(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,31 +43,6 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def public_id(self) -> str:
         return ids.encode(ids.ALERT, self.id)
-
-
-class AlertRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Alert as returned by the API.
-
-    `masked` is present, and true, if the alert concerns a restricted subscriber and the caller has
-    not verified a one-time code. Then `details` contains only the fields written by a compliance
-    rule, and `resolution_notes` is null.
-    """
-
-    id: str
-    subscriber_id: str | None
-    transaction_id: str | None
-    rule_id: str | None
-    alert_type: str
-    severity: Severity
-    status: AlertStatus
-    details: dict[str, Any]
-    occurrences: int
-    resolution_notes: str | None
-    resolved_by: str | None
-    resolved_at: str | None
-    created_at: str
-    updated_at: str
-    masked: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 def to_record(alert: Alert, *, masked: bool = False) -> AlertRecord:
@@ -103,34 +77,6 @@ def _encode_id(prefix: str, number: int | None) -> str | None:
     return None if number is None else ids.encode(prefix, number)
 
 
-class AlertFilters(PageQuery, kw_only=True):
-    status: AlertStatus | None = None
-    severity: Severity | None = None
-    subscriber_id: Annotated[str, IdRule(ids.SUBSCRIBER)] | None = None
-    transaction_id: Annotated[str, IdRule(ids.TRANSACTION)] | None = None
-
-
-class NewAlert(msgspec.Struct, kw_only=True):
-    subscriber_id: Text | None = None
-    transaction_id: Text | None = None
-    alert_type: Text
-    severity: Severity = "MEDIUM"
-    details: Metadata
-    rule_id: Text | None = None
-
-
-class Investigation(msgspec.Struct, kw_only=True):
-    note: FreeText | None = None
-
-
-class Resolution(msgspec.Struct, kw_only=True):
-    status: Annotated[str, Choice("resolved", "false_positive", name="AlertResolution")]
-    resolution_notes: FreeText
-    transaction_decision: (
-        Annotated[str, Choice("release", "reject", name="TransactionDecision")] | None
-    ) = None
-
-
 def get_open_key(alert: NewAlert) -> str | None:
     """Return the key that identifies repeats of a support request, or None if there is no key."""
     asked_by = alert.details.get("asked_by") if alert.alert_type == SUPPORT_REQUEST else None
@@ -139,7 +85,7 @@ def get_open_key(alert: NewAlert) -> str | None:
 
 def mark_investigating(alert: Alert, now: datetime) -> Alert:
     require_unresolved(alert)
-    return msgspec.structs.replace(alert, status="investigating", updated_at=now)
+    return msgspec.structs.replace(alert, status=AlertStatus.INVESTIGATING, updated_at=now)
 
 
 def mark_resolved(
@@ -156,7 +102,7 @@ def mark_resolved(
 
 
 def require_unresolved(alert: Alert) -> None:
-    if alert.status in _RESOLVED_STATUSES:
+    if alert.status in RESOLVED_STATUSES:
         raise ApiError(Code.ALREADY_RESOLVED)
 
 

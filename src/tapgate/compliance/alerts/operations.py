@@ -7,10 +7,18 @@ from tapgate.api.request_context import RequestContext
 from tapgate.audit.changes import diff_records
 from tapgate.audit.trail import AuditTrail, Changes
 from tapgate.compliance.alerts import model, queries
-from tapgate.compliance.alerts.model import Alert, Investigation, NewAlert, Resolution
+from tapgate.compliance.alerts.model import Alert
 from tapgate.errors import Code
 from tapgate.ledger.commands import ReviewDecision, TransactionResult
 from tapgate.notifications.events import publish
+from tapgate.schemas.compliance import (
+    AlertStatus,
+    Investigation,
+    NewAlert,
+    Resolution,
+    TransactionDecision,
+)
+from tapgate.schemas.transactions import TransactionStatus
 
 _trail = AuditTrail("alert")
 _transaction_trail = AuditTrail("transaction")
@@ -32,7 +40,7 @@ async def create(request: RequestContext, new: NewAlert) -> tuple[Alert, bool]:
             rule_id=rule_id,
             alert_type=new.alert_type,
             severity=new.severity,
-            status="open",
+            status=AlertStatus.OPEN,
             review=False,
             details=new.details,
             occurrences=1,
@@ -96,7 +104,7 @@ async def _resolve_review(
     Either both happen or neither does, and only one of two concurrent decisions is applied.
     """
     assert alert.transaction_id is not None
-    release = resolution.transaction_decision == "release"
+    release = resolution.transaction_decision == TransactionDecision.RELEASE
     resolved = alert
 
     async def close_alert(tx: asyncpg.Connection, result: TransactionResult) -> None:
@@ -112,7 +120,7 @@ async def _resolve_review(
             ids.encode(ids.TRANSACTION, result.transaction_id),
             result.status,
             reason=resolution.resolution_notes,
-            changes={"status": ("under_review", result.status)},
+            changes={"status": (TransactionStatus.UNDER_REVIEW, result.status)},
         )
 
     outcome = await request.services.ledger.submit(
@@ -142,7 +150,7 @@ async def _resolve_decided_review(
 def _build_message(release: bool, result: TransactionResult) -> str:
     if not release:
         return "Alert resolved. The transaction was rejected and its funds returned to the sender."
-    if result.status == "completed":
+    if result.status == TransactionStatus.COMPLETED:
         return "Alert resolved. The transaction was released."
     code = (result.details or {}).get("failure_code")
     return (
@@ -154,7 +162,7 @@ def _build_message(release: bool, result: TransactionResult) -> str:
 def _build_decision_changes(resolution: Resolution, status: str) -> Changes:
     return {
         "transaction_decision": (None, resolution.transaction_decision),
-        "transaction_status": ("under_review", status),
+        "transaction_status": (TransactionStatus.UNDER_REVIEW, status),
     }
 
 

@@ -6,16 +6,9 @@ import asyncpg
 
 from tapgate import ids
 from tapgate.api.services import Services
-from tapgate.compliance.alerts.model import (
-    Alert,
-    AlertFilters,
-    AlertRecord,
-    NewAlert,
-    not_found,
-    to_record,
-)
-from tapgate.compliance.severity import SEVERITIES
+from tapgate.compliance.alerts.model import Alert, not_found, to_record
 from tapgate.errors import ApiError, Code
+from tapgate.schemas.compliance import AlertFilters, AlertRecord, NewAlert, Severity
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
 
@@ -128,7 +121,7 @@ async def add(tx: asyncpg.Connection, alert: Alert, open_key: str | None = None)
         alert.severity,
         alert.details,
         alert.created_at,
-        SEVERITIES,
+        list(Severity),
         open_key,
     )
     return Alert(**row)

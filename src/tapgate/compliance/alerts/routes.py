@@ -6,23 +6,21 @@ code is required, because it would be sent to the person under investigation.
 
 from collections.abc import Sequence
 
-import msgspec
-
 from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
 from tapgate.compliance.alerts import operations, queries
-from tapgate.compliance.alerts.model import (
-    Alert,
+from tapgate.compliance.alerts.model import Alert, decode_alert_id, to_record
+from tapgate.errors import Code
+from tapgate.schemas.compliance import (
+    AlertCreated,
     AlertFilters,
     AlertRecord,
+    AlertResponse,
     Investigation,
     NewAlert,
     Resolution,
-    decode_alert_id,
-    to_record,
 )
-from tapgate.errors import Code
 from tapgate.schemas.pagination import Page, paginate
 
 endpoints = Endpoints("Compliance")
@@ -42,19 +40,6 @@ async def _find_masked(request: RequestContext, alerts: Sequence[Alert]) -> set[
         services.database, request.caller, services.clock(), subjects
     )
     return {subjects[subject] for subject in hidden}
-
-
-class AlertCreated(msgspec.Struct, kw_only=True):
-    success: bool = True
-    message: str
-    alert_id: str
-    alert: AlertRecord
-
-
-class AlertResponse(msgspec.Struct, kw_only=True):
-    success: bool = True
-    message: str
-    alert: AlertRecord
 
 
 @endpoints.post(

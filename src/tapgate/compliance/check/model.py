@@ -1,59 +1,28 @@
-"""Compliance check requests and results, and risk scoring."""
+"""Results of compliance checks, and risk scoring."""
 
-from typing import Annotated, Final
+from typing import Final
 
-import msgspec
-
-from tapgate.compliance.severity import SEVERITIES, Severity
 from tapgate.errors import TABLE, Code
-from tapgate.ledger import chart
 from tapgate.ledger.assess import Assessment
-from tapgate.schemas.fields import Amount, Choice, Currency, Text
-
-#: Transaction types that involve a subscriber. Refunds are excluded, because the decision depends
-#: on the original payment.
-_CHECKED_TYPES: Final = tuple(
-    kind
-    for kind in chart.TRANSACTION_TYPES
-    if kind in chart.LIMITED_TYPES | chart.RECEIVE_ONLY_TYPES
-)
+from tapgate.schemas.compliance import ComplianceCheckResult, RuleAction, Severity, Violation
 
 #: risk level -> (minimum score, maximum score)
 _SCORE_RANGES: Final = {
-    "LOW": (10, 29),
-    "MEDIUM": (30, 59),
-    "HIGH": (60, 84),
-    "CRITICAL": (85, 100),
+    Severity.LOW: (10, 29),
+    Severity.MEDIUM: (30, 59),
+    Severity.HIGH: (60, 84),
+    Severity.CRITICAL: (85, 100),
 }
 _SCORE_PER_FURTHER_FINDING: Final = 5
 
 #: Limit breaches are routine (MEDIUM); acting while blocked is suspicious (HIGH).
-_BLOCKED_SEVERITY: Final = "HIGH"
-_LIMIT_SEVERITY: Final = "MEDIUM"
+_BLOCKED_SEVERITY: Final = Severity.HIGH
+_LIMIT_SEVERITY: Final = Severity.MEDIUM
 
 _ACTION_TEXTS: Final = {
-    "alert": "An alert would be raised.",
-    "review": "The transaction would be held for review.",
+    RuleAction.ALERT: "An alert would be raised.",
+    RuleAction.REVIEW: "The transaction would be held for review.",
 }
-
-
-class ComplianceCheckRequest(msgspec.Struct, kw_only=True):
-    subscriber_id: Text
-    amount: Amount
-    transaction_type: Annotated[str, Choice(*_CHECKED_TYPES)]
-    currency: Currency | None = None
-
-
-class Violation(msgspec.Struct, frozen=True):
-    code: str
-    message: str
-
-
-class ComplianceCheckResult(msgspec.Struct, frozen=True, kw_only=True):
-    allowed: bool
-    risk_level: Severity
-    score: int
-    violations: list[Violation]
 
 
 def build_result(assessment: Assessment) -> ComplianceCheckResult:
@@ -73,11 +42,10 @@ def build_result(assessment: Assessment) -> ComplianceCheckResult:
         elif rejection.code != Code.COMPLIANCE_REJECTED:  # its rules are in `matches`
             severities.append(_LIMIT_SEVERITY)
     for match in assessment.matches:
-        severities.append(match.rule.severity)
-        if match.rule.action in _ACTION_TEXTS:
-            message = (
-                f"Exceeds the threshold of a compliance rule. {_ACTION_TEXTS[match.rule.action]}"
-            )
+        action = RuleAction(match.rule.action)
+        severities.append(Severity(match.rule.severity))
+        if action in _ACTION_TEXTS:
+            message = f"Exceeds the threshold of a compliance rule. {_ACTION_TEXTS[action]}"
             violations.append(Violation(match.rule.type, message))
     level, score = _rate_risk(severities)
     return ComplianceCheckResult(
@@ -85,9 +53,9 @@ def build_result(assessment: Assessment) -> ComplianceCheckResult:
     )
 
 
-def _rate_risk(severities: list[str]) -> tuple[str, int]:
+def _rate_risk(severities: list[Severity]) -> tuple[Severity, int]:
     if not severities:
-        return "LOW", 0
-    worst = max(severities, key=SEVERITIES.index)
+        return Severity.LOW, 0
+    worst = max(severities, key=list(Severity).index)
     lowest, highest = _SCORE_RANGES[worst]
     return worst, min(highest, lowest + _SCORE_PER_FURTHER_FINDING * (len(severities) - 1))

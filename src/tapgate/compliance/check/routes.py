@@ -3,12 +3,9 @@
 from tapgate import money
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
-from tapgate.compliance.check.model import (
-    ComplianceCheckRequest,
-    ComplianceCheckResult,
-    build_result,
-)
+from tapgate.compliance.check.model import build_result
 from tapgate.errors import Code
+from tapgate.schemas.compliance import ComplianceCheckRequest, ComplianceCheckResult
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import decode_subscriber_id
 

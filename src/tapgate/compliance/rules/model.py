@@ -1,56 +1,34 @@
-"""Compliance rules as returned and updated through the API.
+"""Stored compliance rules, their public records, and validation.
 
 The ledger's `ComplianceRule` has only the fields that screening needs.
 """
 
-from typing import Annotated, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 
 from tapgate import ids, money
-from tapgate.compliance.severity import Severity
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger import chart
-from tapgate.ledger.rules import COUNT_RULE_TYPES, MAX_WINDOW_SECONDS, PIN_FAILURES
-from tapgate.schemas.fields import Choice, IntegerRange, ListLength, PersonName, Rule, Text
-
-TransactionType = Annotated[str, Choice(*chart.TRANSACTION_TYPES, name="TransactionType")]
+from tapgate.ledger.rules import COUNT_RULE_TYPES
+from tapgate.schemas.compliance import (
+    NewRule,
+    RuleAction,
+    RuleRecord,
+    RuleSubject,
+    RuleType,
+    RuleUpdate,
+)
 
 _MAX_COUNT = 1_000_000
-AMOUNT_THRESHOLD: Final = "AMOUNT_THRESHOLD"
 MAX_RULES: Final = 100  # each rule adds latency to every transaction that it screens
 
-_UNSUPPORTED_TYPES_MESSAGES: Final = {
-    chart.PAYER: "must not include types that a subscriber never pays:",
-    chart.PAYEE: "must not include types that a subscriber never receives:",
-    chart.AGENT: "must not include types without an agent:",
+_UNSUPPORTED_TYPES_MESSAGES: Final[Mapping[str, str]] = {
+    RuleSubject.PAYER: "must not include types that a subscriber never pays:",
+    RuleSubject.PAYEE: "must not include types that a subscriber never receives:",
+    RuleSubject.AGENT: "must not include types without an agent:",
 }
-
-
-class ThresholdRule(Rule):
-    """Threshold as an amount or a count. Which one is required depends on the rule's type."""
-
-    example = "500000.00"
-
-    def check(self, value: str | int) -> str | int:
-        return value
-
-    def to_json_schema(self) -> dict[str, Any]:
-        return {"description": "A decimal amount or a count, depending on the rule's type"}
-
-
-RuleType = Annotated[
-    str,
-    Choice(
-        AMOUNT_THRESHOLD, "TRANSACTION_COUNT", "CUMULATIVE_AMOUNT", PIN_FAILURES, name="RuleType"
-    ),
-]
-TransactionTypes = Annotated[list[TransactionType], ListLength(1, 50)]
-Threshold = Annotated[str | int, ThresholdRule()]
-RuleSubject = Annotated[str, Choice(*chart.SUBJECT_TYPES, name="RuleSubject")]
-WindowSeconds = Annotated[int, IntegerRange(1, MAX_WINDOW_SECONDS)]
-RuleAction = Annotated[str, Choice("alert", "review", "block", name="RuleAction")]
-RuleStatus = Annotated[str, Choice("active", "inactive", name="RuleStatus")]
 
 
 class StoredRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,49 +54,6 @@ class StoredRule(msgspec.Struct, frozen=True, kw_only=True):
         return ids.encode(ids.RULE, self.id)
 
 
-class RuleRecord(msgspec.Struct, frozen=True, kw_only=True):
-    id: str
-    name: str
-    type: RuleType
-    subject: RuleSubject
-    transaction_types: list[TransactionType]
-    threshold: str | int
-    currency: str | None
-    window_seconds: int | None
-    action: RuleAction
-    severity: Severity
-    status: RuleStatus
-
-
-class NewRule(msgspec.Struct, kw_only=True):
-    """Rule to create. `AMOUNT_THRESHOLD` excludes `window_seconds`; all other types require it."""
-
-    name: PersonName
-    type: RuleType
-    subject: RuleSubject = chart.PAYER
-    transaction_types: TransactionTypes
-    threshold: Threshold
-    currency: Text | None = None
-    window_seconds: WindowSeconds | None = None
-    action: RuleAction
-    severity: Severity = "MEDIUM"
-    status: RuleStatus = "active"
-
-
-class RuleUpdate(msgspec.Struct, kw_only=True):
-    """Fields to change. Omitted fields keep their value."""
-
-    name: PersonName | None = None
-    subject: RuleSubject | None = None
-    transaction_types: TransactionTypes | None = None
-    threshold: Threshold | None = None
-    currency: Text | None = None
-    window_seconds: WindowSeconds | None = None
-    action: RuleAction | None = None
-    severity: Severity | None = None
-    status: RuleStatus | None = None
-
-
 def to_record(rule: StoredRule, currency: str) -> RuleRecord:
     return RuleRecord(
         id=rule.public_id,
@@ -140,9 +75,9 @@ def to_record(rule: StoredRule, currency: str) -> RuleRecord:
 def build_rule(rule_id: int, new: NewRule, currency: str) -> StoredRule:
     """Return the rule to store, or raise an ApiError if it is invalid."""
     _require_currency(new.currency, currency)
-    if new.type == AMOUNT_THRESHOLD and new.window_seconds is not None:
+    if new.type == RuleType.AMOUNT_THRESHOLD and new.window_seconds is not None:
         raise _build_window_error(new.type)
-    if new.type != AMOUNT_THRESHOLD and new.window_seconds is None:
+    if new.type != RuleType.AMOUNT_THRESHOLD and new.window_seconds is None:
         raise invalid_field("window_seconds", f"is required for a rule of type {new.type}")
     parse = _parse_count if new.type in COUNT_RULE_TYPES else _parse_amount
     rule = StoredRule(
@@ -205,9 +140,11 @@ def _require_consistent(rule: StoredRule, request: NewRule | RuleUpdate) -> None
             raise invalid_field(
                 field, f"{_UNSUPPORTED_TYPES_MESSAGES[rule.subject]} {', '.join(unsupported)}"
             )
-    if rule.type == PIN_FAILURES and rule.subject != chart.PAYER:
-        raise invalid_field("subject", f"must be {chart.PAYER} for a rule of type {rule.type}")
-    holds_refunds = rule.action == "review" and chart.REFUND in rule.transaction_types
+    if rule.type == RuleType.PIN_FAILURES and rule.subject != RuleSubject.PAYER:
+        raise invalid_field(
+            "subject", f"must be {RuleSubject.PAYER} for a rule of type {rule.type}"
+        )
+    holds_refunds = rule.action == RuleAction.REVIEW and chart.REFUND in rule.transaction_types
     if holds_refunds and (sets_types_or_subject or request.action is not None):
         field = "action" if request.transaction_types is None else "transaction_types"
         raise invalid_field(field, "cannot hold refunds for review")

@@ -6,8 +6,9 @@ import msgspec
 from tapgate.api.request_context import RequestContext
 from tapgate.audit.trail import record
 from tapgate.compliance.rules import model, queries
-from tapgate.compliance.rules.model import NewRule, RuleUpdate, StoredRule
+from tapgate.compliance.rules.model import StoredRule
 from tapgate.ledger import rules
+from tapgate.schemas.compliance import NewRule, RuleUpdate
 from tapgate.store.signals import Ticket
 
 

@@ -3,15 +3,9 @@
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.compliance.rules import operations, queries
-from tapgate.compliance.rules.model import (
-    NewRule,
-    RuleRecord,
-    RuleUpdate,
-    StoredRule,
-    decode_rule_id,
-    to_record,
-)
+from tapgate.compliance.rules.model import StoredRule, decode_rule_id, to_record
 from tapgate.errors import Code
+from tapgate.schemas.compliance import NewRule, RuleRecord, RuleUpdate
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 
 endpoints = Endpoints("Compliance")

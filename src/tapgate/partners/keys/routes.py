@@ -1,7 +1,5 @@
 """Partner signing key endpoints."""
 
-import msgspec
-
 from tapgate import clock, ids
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
@@ -12,17 +10,13 @@ from tapgate.partners.keys import operations
 from tapgate.partners.model import decode_partner_id
 from tapgate.schemas.common import SigningKeyCreated
 from tapgate.schemas.pagination import Page, PageQuery, paginate
+from tapgate.schemas.partners import PartnerKeyRecord
 from tapgate.transactions.submit import decode_id
 
 endpoints = Endpoints("Partners")
 
 _PATH = "/api/v1/admin/partners/{id}/keys"
 _ACCESS = Access(roles="A")
-
-
-class PartnerKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
-    api_key_id: str
-    created_at: str
 
 
 def _to_record(key: SigningKey) -> PartnerKeyRecord:

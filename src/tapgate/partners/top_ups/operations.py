@@ -10,12 +10,8 @@ from tapgate.http.decoding import BodyDecoder
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, PartnerReference, Party, ScopedIdempotencyKey
 from tapgate.partners.top_ups import queries
-from tapgate.partners.top_ups.model import (
-    FundFromPartner,
-    TopUpReceipt,
-    WebhookTopUp,
-    build_receipt,
-)
+from tapgate.partners.top_ups.model import build_receipt
+from tapgate.schemas.partners import FundFromPartner, TopUpReceipt, WebhookTopUp
 from tapgate.transactions.customers import build_customer_party, require_customer_access
 from tapgate.transactions.submit import (
     build_idempotency_key,

@@ -4,7 +4,7 @@ from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.partners.top_ups import operations
-from tapgate.partners.top_ups.model import FundFromPartner, TopUpReceipt, WebhookTopUp
+from tapgate.schemas.partners import FundFromPartner, TopUpReceipt, WebhookTopUp
 
 endpoints = Endpoints("Partners")
 

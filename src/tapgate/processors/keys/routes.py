@@ -1,7 +1,5 @@
 """Signing key endpoints."""
 
-import msgspec
-
 from tapgate import clock, ids
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
@@ -11,25 +9,13 @@ from tapgate.processors import model as processors
 from tapgate.processors import queries as processor_queries
 from tapgate.processors.keys import operations
 from tapgate.schemas.common import SigningKeyCreated
-from tapgate.schemas.fields import Text
 from tapgate.schemas.pagination import Page, PageQuery, paginate
+from tapgate.schemas.processors import NewSigningKey, SigningKeyRecord
 from tapgate.transactions.submit import decode_id
 
 endpoints = Endpoints("Processors")
 
 _ACCESS = Access(roles="A")
-
-
-class NewSigningKey(msgspec.Struct, kw_only=True):
-    """Signing key to create. With `terminal_id`, the key belongs to that terminal."""
-
-    terminal_id: Text | None = None
-
-
-class SigningKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
-    api_key_id: str
-    terminal_id: str | None
-    created_at: str
 
 
 def _to_record(key: SigningKey) -> SigningKeyRecord:

@@ -1,17 +1,14 @@
 """Terminal records, their public representation, and status transitions."""
 
 from datetime import datetime
-from typing import Annotated, Final, Literal, get_args
+from typing import Final
 
 import msgspec
 
 from tapgate import clock, ids
 from tapgate.api.transitions import Transition
 from tapgate.errors import ApiError, Code
-from tapgate.schemas.fields import Choice, PersonName
-
-TerminalStatus = Literal["active", "blocked"]
-PublicStatus = Annotated[str, Choice(*get_args(TerminalStatus), name="TerminalStatus")]
+from tapgate.schemas.processors import TerminalRecord, TerminalStatus
 
 
 class Terminal(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,22 +16,10 @@ class Terminal(msgspec.Struct, frozen=True, kw_only=True):
     processor_id: int
     name: str
     created_at: datetime
-    status: TerminalStatus = "active"
+    status: TerminalStatus = TerminalStatus.ACTIVE
     #: The newest key that is not deleted; None if all are deleted.
     key_id: int | None = None
     last_seen_at: datetime | None = None
-
-
-class TerminalRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Terminal as returned by the API. All fields are present; those without a value are null."""
-
-    id: str
-    processor_id: str
-    name: str
-    status: PublicStatus
-    api_key_id: str | None
-    last_seen_at: str | None
-    created_at: str
 
 
 def to_record(terminal: Terminal) -> TerminalRecord:
@@ -50,15 +35,11 @@ def to_record(terminal: Terminal) -> TerminalRecord:
     )
 
 
-class NewTerminal(msgspec.Struct, kw_only=True):
-    name: PersonName
-
-
 BLOCK: Final[Transition[TerminalStatus]] = Transition(
-    "blocked", {"active": "blocked"}, Code.ALREADY_BLOCKED
+    "blocked", {TerminalStatus.ACTIVE: TerminalStatus.BLOCKED}, Code.ALREADY_BLOCKED
 )
 UNBLOCK: Final[Transition[TerminalStatus]] = Transition(
-    "unblocked", {"blocked": "active"}, Code.NOT_BLOCKED
+    "unblocked", {TerminalStatus.BLOCKED: TerminalStatus.ACTIVE}, Code.NOT_BLOCKED
 )
 
 

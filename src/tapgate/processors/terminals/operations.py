@@ -12,7 +12,8 @@ from tapgate.audit.trail import AuditTrail, Changes
 from tapgate.auth.hmac_keys import NewHmacKey
 from tapgate.processors import queries as processors
 from tapgate.processors.terminals import model, queries
-from tapgate.processors.terminals.model import NewTerminal, Terminal, TerminalStatus
+from tapgate.processors.terminals.model import Terminal
+from tapgate.schemas.processors import NewTerminal, TerminalStatus
 
 _trail = AuditTrail("terminal")
 

@@ -1,7 +1,5 @@
 """Terminal endpoints."""
 
-import msgspec
-
 from tapgate import ids
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
@@ -9,28 +7,20 @@ from tapgate.errors import Code
 from tapgate.processors import model as processors
 from tapgate.processors import queries as processor_queries
 from tapgate.processors.terminals import operations, queries
-from tapgate.processors.terminals.model import NewTerminal, TerminalRecord, to_record
+from tapgate.processors.terminals.model import to_record
 from tapgate.schemas.common import OptionalReason
 from tapgate.schemas.pagination import Page, PageQuery, paginate
+from tapgate.schemas.processors import (
+    NewTerminal,
+    TerminalAdded,
+    TerminalRecord,
+    TerminalResponse,
+)
 from tapgate.transactions.submit import decode_id
 
 endpoints = Endpoints("Processors")
 
 _ACCESS = Access(roles="A")
-
-
-class TerminalAdded(msgspec.Struct, kw_only=True):
-    """Response to adding a terminal. The secret is returned only here."""
-
-    terminal: TerminalRecord
-    api_key_id: str
-    hmac_secret: str
-
-
-class TerminalResponse(msgspec.Struct, kw_only=True):
-    success: bool = True
-    message: str
-    terminal: TerminalRecord
 
 
 @endpoints.post(

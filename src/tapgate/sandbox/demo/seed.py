@@ -14,16 +14,15 @@ from tapgate.auth.principals import Principal
 from tapgate.cards import operations as cards
 from tapgate.cards import upload
 from tapgate.partners import operations as partners
-from tapgate.partners.model import NewPartner
 from tapgate.processors import operations as processors
-from tapgate.processors.model import NewProcessor
 from tapgate.processors.terminals import operations as terminals
-from tapgate.processors.terminals.model import NewTerminal
 from tapgate.sandbox.demo import country, people
 from tapgate.sandbox.demo.country import Person, Size
 from tapgate.sandbox.demo.people import Agent, ChildCard, Country, Resident, Shop, Terminal
 from tapgate.schemas.agents import AgentRegistration
 from tapgate.schemas.cards import CardLink, NewChildCard
+from tapgate.schemas.partners import NewPartner
+from tapgate.schemas.processors import NewProcessor, NewTerminal
 from tapgate.schemas.subscribers import Registration, SubscriberUpdate
 from tapgate.subscribers import operations as subscribers
 

@@ -1,0 +1,192 @@
+"""Requests and responses of admins, sessions and API keys."""
+
+from enum import StrEnum
+from ipaddress import IPv6Network, ip_network
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from tapgate.schemas.fields import (
+    Choice,
+    CompanyEmail,
+    IntegerRange,
+    InvalidValueError,
+    ListLength,
+    Password,
+    Rule,
+    Text,
+    TextRule,
+    Timestamp,
+    TimestampRule,
+)
+
+_MAX_RATE_LIMIT: Final = 1_000_000
+_MAX_NETWORKS: Final = 100
+
+
+class AdminRole(StrEnum):
+    SYSTEM_ADMIN = "system_admin"
+    COMPLIANCE_USER = "compliance_user"
+    SUPPORT_USER = "support_user"
+    FINANCE_USER = "finance_user"
+
+
+class AdminStatus(StrEnum):
+    ACTIVE = "active"
+    DISABLED = "disabled"
+
+
+class Scope(StrEnum):
+    """What an API key may do."""
+
+    PAYMENTS_READ = "payments:read"
+    PAYMENTS_WRITE = "payments:write"
+    BALANCE_READ = "balance:read"
+    SUBSCRIBERS_READ = "subscribers:read"
+    SUBSCRIBERS_WRITE = "subscribers:write"
+    CARDS_READ = "cards:read"
+    CARDS_WRITE = "cards:write"
+
+
+AdminRoleField = Annotated[str, Choice(*AdminRole, name="AdminRole")]
+ScopeField = Annotated[str, Choice(*Scope, name="Scope")]
+
+
+class Login(msgspec.Struct, kw_only=True):
+    email: CompanyEmail
+    password: str
+
+
+class Refresh(msgspec.Struct, kw_only=True):
+    refresh_token: Annotated[str, TextRule(4096)]  # longer than any issued token
+
+
+class Tokens(msgspec.Struct, frozen=True, kw_only=True):
+    """Response to a login or a refresh."""
+
+    token: str
+    refresh_token: str
+    expires_in: int
+
+
+class NewAdmin(msgspec.Struct, kw_only=True):
+    email: CompanyEmail
+    password: Password
+    name: str
+    role: AdminRoleField
+
+
+class Me(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    email: str
+    name: str
+    role: AdminRoleField
+    created_at: str
+    last_login_at: str | None
+
+
+class Admin(Me, frozen=True, kw_only=True):
+    status: Annotated[str, Choice(*AdminStatus, name="AdminStatus")]
+
+
+class NotEmptyRule(Rule):
+    """List of at least one scope. Duplicates are removed."""
+
+    example = ("payments:read", "balance:read")
+
+    def check(self, value: list[str]) -> list[str]:
+        if not value:
+            raise InvalidValueError("must have at least one scope")
+        return list(dict.fromkeys(value))
+
+    def to_json_schema(self) -> dict[str, Any]:
+        return {"minItems": 1}
+
+
+class CidrRule(Rule):
+    """Network in CIDR notation, or a single address."""
+
+    example = "203.0.113.0/24"
+
+    def check(self, value: str) -> str:
+        try:
+            network = ip_network(value)
+        except ValueError:
+            raise InvalidValueError(
+                "must be a network in CIDR notation such as 203.0.113.0/24, without host bits"
+            ) from None
+        address = network.network_address
+        if isinstance(network, IPv6Network) and (
+            address.ipv4_mapped or address.scope_id is not None  # type: ignore[union-attr]
+        ):
+            raise InvalidValueError("must not be an IPv4-mapped network or have a zone ID")
+        return str(network)
+
+    def to_json_schema(self) -> dict[str, Any]:
+        return {"description": "Network in CIDR notation, IPv4 or IPv6"}
+
+
+class OrEmptyRule(Rule):
+    """Wraps a rule to also accept an empty string, which resets the field to its default."""
+
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
+        self.example = rule.example
+
+    def check(self, value: Any) -> Any:
+        if value == "":
+            return value
+        if isinstance(self._rule, IntegerRange) and not isinstance(value, int):
+            raise InvalidValueError("must be a whole number or empty")
+        return self._rule.check(value)
+
+    def to_json_schema(self) -> dict[str, Any]:
+        description = {"description": "An empty string resets the field to its default."}
+        if isinstance(self._rule, IntegerRange):
+            return self._rule.to_json_schema() | {"pattern": "^$"} | description
+        return description
+
+
+Scopes = Annotated[list[ScopeField], NotEmptyRule()]
+RATE_RULE: Final = IntegerRange(1, _MAX_RATE_LIMIT)
+RATE_RULE.example = 50
+AllowedIps = Annotated[list[Annotated[str, CidrRule()]], ListLength(0, _MAX_NETWORKS)]
+
+
+class NewApiKey(msgspec.Struct, kw_only=True):
+    name: Text
+    scopes: Scopes
+    rate_limit: Annotated[int, RATE_RULE] | None = None
+    burst: Annotated[int, RATE_RULE] | None = None
+    allowed_ips: AllowedIps | None = None
+    expires_at: Timestamp | None = None
+
+
+class ApiKeyChanges(msgspec.Struct, kw_only=True):
+    """Fields to change. Omitted fields keep their values."""
+
+    name: Text | None = None
+    scopes: Scopes | None = None
+    rate_limit: Annotated[int | str, OrEmptyRule(RATE_RULE)] | None = None
+    burst: Annotated[int | str, OrEmptyRule(RATE_RULE)] | None = None
+    allowed_ips: AllowedIps | None = None
+    expires_at: Annotated[str, OrEmptyRule(TimestampRule())] | None = None
+
+
+class ApiKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    name: str
+    scopes: list[ScopeField]
+    prefix: str
+    rate_limit: int | None
+    burst: int | None
+    allowed_ips: list[str] | None
+    expires_at: str | None
+    last_used_at: str | None
+    created_at: str
+
+
+class ApiKeyWithSecret(ApiKeyRecord, frozen=True, kw_only=True):
+    """API key record that includes the key itself, returned only on creation and rotation."""
+
+    key: str

@@ -1,0 +1,131 @@
+"""Requests and responses of processors, their terminals and their signing keys."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+
+from tapgate.schemas.fields import (
+    Amount,
+    Choice,
+    Email,
+    FreeText,
+    PersonName,
+    Phone,
+    SearchText,
+    Text,
+)
+from tapgate.schemas.pagination import PageQuery
+from tapgate.schemas.transactions import MoneyRequest, Receipt
+
+
+class ProcessorStatus(StrEnum):
+    ACTIVE = "active"
+    SUSPENDED = "suspended"
+
+
+class TerminalStatus(StrEnum):
+    ACTIVE = "active"
+    BLOCKED = "blocked"
+
+
+ProcessorStatusField = Annotated[str, Choice(*ProcessorStatus, name="ProcessorStatus")]
+
+
+class ProcessorRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Processor as returned by the API. All fields are present; those without a value are null."""
+
+    id: str
+    name: str
+    phone_number: str
+    email: str
+    status: ProcessorStatusField
+    suspend_reason: str | None
+    account_id: str
+    balance: str
+    currency: str
+    created_at: str
+    updated_at: str
+
+
+class NewProcessor(msgspec.Struct, kw_only=True):
+    name: PersonName
+    phone_number: Phone
+    email: Email
+
+
+class ProcessorFilters(PageQuery, kw_only=True):
+    """Filters for listing processors."""
+
+    status: ProcessorStatusField | None = None
+    search: SearchText | None = None
+
+
+class ProcessorCreated(msgspec.Struct, kw_only=True):
+    """Response to creating a processor. The secret is returned only here."""
+
+    success: bool = True
+    message: str = "Processor created"
+    processor_id: str
+    processor: ProcessorRecord
+    api_key_id: str
+    hmac_secret: str
+
+
+class ProcessorResponse(msgspec.Struct, kw_only=True):
+    success: bool = True
+    message: str
+    processor: ProcessorRecord
+
+
+class ProcessorTransfer(MoneyRequest, kw_only=True):
+    subscriber_id: Text
+    amount: Amount
+    description: FreeText | None = None
+
+
+class ProcessorTransferReceipt(Receipt, kw_only=True):
+    amount: str
+    processor_balance: str
+
+
+class TerminalRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Terminal as returned by the API. All fields are present; those without a value are null."""
+
+    id: str
+    processor_id: str
+    name: str
+    status: Annotated[str, Choice(*TerminalStatus, name="TerminalStatus")]
+    api_key_id: str | None
+    last_seen_at: str | None
+    created_at: str
+
+
+class NewTerminal(msgspec.Struct, kw_only=True):
+    name: PersonName
+
+
+class TerminalAdded(msgspec.Struct, kw_only=True):
+    """Response to adding a terminal. The secret is returned only here."""
+
+    terminal: TerminalRecord
+    api_key_id: str
+    hmac_secret: str
+
+
+class TerminalResponse(msgspec.Struct, kw_only=True):
+    success: bool = True
+    message: str
+    terminal: TerminalRecord
+
+
+class NewSigningKey(msgspec.Struct, kw_only=True):
+    """Signing key to create. With `terminal_id`, the key belongs to that terminal."""
+
+    terminal_id: Text | None = None
+
+
+class SigningKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
+    api_key_id: str
+    terminal_id: str | None
+    created_at: str
