@@ -22,6 +22,7 @@ import structlog
 
 from tapgate.store.connect import open_connection
 from tapgate.store.database import DATABASE_ERRORS
+from tapgate.store.transaction import Transaction
 
 Ticket = NewType("Ticket", str)
 
@@ -83,11 +84,18 @@ class Signals:
             await asyncio.gather(self._task, *self._ack_tasks, return_exceptions=True)
             self._task = None
 
-    async def publish(self, tx: asyncpg.Connection, topic: str, payload: str) -> Ticket:
+    async def publish(
+        self, tx: asyncpg.Connection | Transaction, topic: str, payload: str
+    ) -> Ticket:
         """Publish a change when `tx` commits. Return a ticket for `wait_for_acks`."""
         message = msgspec.json.encode((topic, payload)).decode()
         await tx.execute("SELECT pg_notify($1, $2)", _CHANGES_CHANNEL, message)
         return Ticket(secrets.token_hex(8))
+
+    async def publish_and_wait(self, tx: Transaction, topic: str, payload: str = "") -> None:
+        """Publish a change when `tx` commits, and call `wait_for_acks` after the commit."""
+        ticket = await self.publish(tx, topic, payload)
+        tx.after_commit(lambda: self.wait_for_acks(ticket))
 
     async def wait_for_acks(self, ticket: Ticket) -> None:
         """Wait until all listening processes have acknowledged, for at most one second.

@@ -1,0 +1,32 @@
+"""Changes to the rules of the ledger: fees, commissions, limits and compliance rules."""
+
+from tapgate.audit.trail import Changes, record
+from tapgate.auth.actors import Actor
+from tapgate.ledger.rules import RULES_CHANGED
+from tapgate.store.signals import Signals
+from tapgate.store.transaction import Transaction
+
+
+async def record_rule_change(
+    tx: Transaction,
+    actor: Actor,
+    signals: Signals,
+    *,
+    resource_type: str,
+    resource_id: str,
+    action: str,
+    changes: Changes,
+) -> None:
+    """Write the audit entry of a change to rules, and make every process reload the rules.
+
+    After the commit, waits up to one second for every process to apply the change.
+    """
+    await record(
+        tx,
+        actor,
+        event=f"{resource_type}.{action}",
+        resource_type=resource_type,
+        resource_id=resource_id,
+        changes=changes,
+    )
+    await signals.publish_and_wait(tx, RULES_CHANGED, resource_id)
