@@ -1,12 +1,15 @@
 """Access tokens: exactly five claims, signed with HS256 and the platform's key."""
 
 import base64
+import hmac
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import jwt
 import msgspec
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,7 +30,7 @@ def make_token(session_id: int = 7) -> str:
 
 
 def forge_token(
-    secret: str = SECRET,
+    secret: Any = SECRET,
     algorithm: str = "HS256",
     header: dict[str, Any] | None = None,
     **changes: Any,
@@ -37,6 +40,10 @@ def forge_token(
     claims = {k: v for k, v in (valid["payload"] | changes).items() if v is not None}
     headers = {"sid": valid["header"]["sid"]} | (header or {})
     return jwt.encode(claims, secret, algorithm=algorithm, headers=headers)
+
+
+def encode_part(value: Any) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(value)).rstrip(b"=").decode()
 
 
 def get_rejection_message(token: str, now: datetime = NOW) -> str:
@@ -81,8 +88,43 @@ def test_other_algorithm_is_rejected(algorithm: str) -> None:
     assert "signature" in get_rejection_message(forge_token(secret, algorithm))
 
 
-def test_token_signed_with_another_key_is_rejected() -> None:
-    assert "signature" in get_rejection_message(forge_token("t" * 32))
+@pytest.mark.parametrize("algorithm", ["None", "NONE", "nOnE", "", " none", None, 0, "HS256\0"])
+def test_unsigned_token_is_rejected_for_any_spelling_of_the_algorithm(algorithm: Any) -> None:
+    valid_head, claims, signature = make_token().split(".")
+    sid = msgspec.json.decode(base64.urlsafe_b64decode(valid_head + "=="))["sid"]
+    head = encode_part({"alg": algorithm, "typ": "JWT", "sid": sid})
+    for forged in (f"{head}.{claims}.", f"{head}.{claims}", f"{head}.{claims}.{signature}"):
+        get_rejection_message(forged)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {},
+        {"kid": "../../../../dev/null"},
+        {"kid": "' UNION SELECT 'x"},
+        {"jwk": {"kty": "oct", "k": "eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHg"}},
+        {"jku": "http://127.0.0.1:1/keys"},
+        {"x5u": "http://127.0.0.1:1/keys"},
+        {"b64": False, "crit": ["b64"]},
+    ],
+)
+def test_token_signed_with_another_key_is_rejected(header: dict[str, Any]) -> None:
+    """A header that names or contains a key does not select it."""
+    for key in ("t" * 32, "\0" * 32):
+        get_rejection_message(forge_token(key, header=header))
+
+
+def test_token_signed_with_an_rsa_key_is_rejected() -> None:
+    private = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    get_rejection_message(forge_token(private, "RS256"))
+    public_pem = private.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    head, claims, _ = make_token().split(".")
+    digest = hmac.digest(public_pem, f"{head}.{claims}".encode(), "sha256")
+    confused = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+    assert "signature" in get_rejection_message(f"{head}.{claims}.{confused}")
 
 
 def test_missing_signature_or_signature_of_another_token_is_rejected() -> None:
@@ -90,6 +132,8 @@ def test_missing_signature_or_signature_of_another_token_is_rejected() -> None:
     other = forge_token(role="support_user").rsplit(".", 1)[1]
     for signature in ("", other):
         assert "signature" in get_rejection_message(f"{head}.{claims}.{signature}")
+    for incomplete in (f"{head}.{claims}", f"{head}..{other}", "..", "."):
+        get_rejection_message(incomplete)
 
 
 def test_token_with_the_claims_or_header_of_another_token_is_rejected() -> None:
@@ -124,6 +168,10 @@ def test_missing_claim_is_rejected(claim: str) -> None:
         {"sub": "42"},
         {"exp": "never"},
         {"exp": 1e400},
+        {"exp": -1},
+        {"exp": "9999999999"},
+        {"exp": []},
+        {"aud": "another service"},
         {"iat": 1.5},
         {"role": ["system_admin"]},
     ],
@@ -160,8 +208,7 @@ def test_arbitrary_token_parts_are_rejected_as_unauthorized(header: bytes, claim
     ],
 )
 def test_malformed_header_is_rejected_as_unauthorized(header: Any) -> None:
-    encoded = base64.urlsafe_b64encode(msgspec.json.encode(header)).decode().rstrip("=")
-    get_rejection_message(f"{encoded}.e30.c2ln")
+    get_rejection_message(f"{encode_part(header)}.e30.c2ln")
 
 
 def test_deeply_nested_header_is_rejected() -> None:

@@ -91,23 +91,6 @@ async def test_concurrent_transfers_do_not_exceed_the_monthly_limit(
     }
 
 
-async def test_payment_over_the_transaction_limit_is_rejected_by_every_process(
-    two_gateways: TwoGateways,
-) -> None:
-    """A process with a stale cache of the old limit would accept the payment."""
-    aminata, terminal = (
-        await two_gateways.create_customer("1000"),
-        (await two_gateways.create_merchant()).server,
-    )
-    await two_gateways.update_limits(max_transaction="10")
-
-    def pay(amount: str) -> SendRequest:
-        return lambda client: terminal.with_client(client).pay(amount, aminata.card)
-
-    responses = await two_gateways.run_concurrently(*[pay("10.01")] * 6, *[pay("10")] * 6)
-    assert count_outcomes(responses) == {200: 6, (403, "TRANSACTION_LIMIT_EXCEEDED"): 6}
-
-
 async def test_concurrent_payments_do_not_exceed_the_allowance_without_a_pin(
     two_gateways: TwoGateways,
 ) -> None:

@@ -98,15 +98,6 @@ async def test_held_funds_cannot_be_spent_in_a_chat(
     assert await held_payment.customer.get_funds() == ("20.00", "80.00")
 
 
-async def test_wallet_with_held_funds_cannot_be_closed(held_payment: HeldPayment) -> None:
-    """Rejecting the held payment would otherwise return the money to a closed wallet."""
-    require_success(await held_payment.agent.cash_out("20", held_payment.customer))
-    response = await held_payment.gateways.admin.post(
-        f"subscribers/{held_payment.customer.id}/close", reason="asked"
-    )
-    assert require_error(response) == (409, "NOT_CLOSABLE")
-
-
 @pytest.mark.parametrize("decision", ["release", "reject"])
 async def test_review_decision_concurrent_with_spending_does_not_spend_funds_twice(
     held_payment: HeldPayment, decision: str
@@ -127,31 +118,3 @@ async def test_review_decision_concurrent_with_spending_does_not_spend_funds_twi
     fees = Decimal("0.15") * sum(item.is_success for item in responses[2::6])
     debited = Decimal(80 if decision == "release" else 0) + spent * 10 + fees
     assert Decimal(available) == 100 - debited
-
-
-async def test_concurrent_review_decisions_are_applied_once(held_payment: HeldPayment) -> None:
-    """Two reviewers work on the same queue; one releases while the other rejects."""
-
-    async def decide(client: Client, decision: str) -> tuple[str, int]:
-        response = await held_payment.gateways.admin.with_client(client).post(
-            f"compliance/alerts/{held_payment.alert_id}/resolve",
-            status="resolved",
-            resolution_notes="Talked to the customer",
-            transaction_decision=decision,
-        )
-        if not response.is_success:
-            assert require_error(response) == (409, "ALREADY_RESOLVED")
-        return decision, response.status_code
-
-    responses = await asyncio.gather(
-        *(
-            decide(client, decision)
-            for client in held_payment.gateways.clients
-            for decision in ("release", "reject", "release")
-        )
-    )
-    ((decision, _),) = [item for item in responses if item[1] == 200]
-    released = decision == "release"
-    assert await held_payment.customer.get_funds() == ("20.00" if released else "100.00", "0.00")
-    expected = "79.20" if released else "0.00"
-    assert await held_payment.gateways.admin.get_balance(held_payment.merchant.id) == expected

@@ -7,7 +7,7 @@ import pytest
 
 from failure_modes.two_gateways import TwoGateways
 from gateway.money_requests import CASES, ROUTES, count_entries, send_case
-from harness import PIN, WRONG_PIN, HmacAuth
+from harness import PIN, WRONG_PIN
 from journeys.actors import new_request_id
 from journeys.api_caller import require_error, require_error_details, require_success
 
@@ -142,29 +142,3 @@ async def test_wrong_pin_in_a_replayed_request_does_not_count_as_an_attempt(
     response = await terminal.pay("10", aminata.card, WRONG_PIN)
     assert require_error_details(response) == {"attempts_remaining": 2}
     assert await aminata.get_balance() == "90.00"
-
-
-async def test_idempotency_keys_are_scoped_to_the_caller(two_gateways: TwoGateways) -> None:
-    """Merchants that number requests from 1 must not receive each other's responses."""
-    aminata = await two_gateways.create_customer("100")
-    terminals = [(await two_gateways.create_merchant()).server for _ in range(3)]
-    responses = [await terminal.pay("10", aminata.card, request_id="1") for terminal in terminals]
-    assert len({require_success(response)["transaction_id"] for response in responses}) == 3
-    assert await aminata.get_balance() == "70.00"
-
-
-async def test_conflicting_keys_in_body_and_header_are_rejected(two_gateways: TwoGateways) -> None:
-    """A proxy that adds its own key could give each retry a different key."""
-    aminata, terminal = (
-        await two_gateways.create_customer("100"),
-        (await two_gateways.create_merchant()).server,
-    )
-    assert isinstance(terminal.auth, HmacAuth)
-    response = await two_gateways.clients[0].post(
-        "/api/v1/pos/payment",
-        json={"request_id": "one", "card_serial": aminata.card, "amount": "10"},
-        auth=terminal.auth,
-        headers={"Idempotency-Key": "two"},
-    )
-    assert require_error(response) == (400, "INVALID_REQUEST")
-    assert await aminata.get_balance() == "100.00"

@@ -8,7 +8,7 @@ import pytest
 
 from compliance.builders import list_alerts, resolve_alert, update_rule
 from failure_modes.two_gateways import TwoGateways
-from journeys.actors import Customer, Merchant, Terminal, new_request_id
+from journeys.actors import Customer, Merchant, Terminal
 from journeys.api_caller import require_error, require_success
 from journeys.concurrency import Client, PendingResponse, SendRequest, count_outcomes
 
@@ -61,57 +61,6 @@ async def test_concurrent_partial_refunds_cannot_exceed_the_payment(
     )
     assert await aminata.get_balance() == "100.00"
     assert await two_gateways.admin.get_balance(merchant.id) == "0.00"
-
-
-async def test_concurrent_full_and_partial_refunds_are_not_both_executed(
-    two_gateways: TwoGateways,
-) -> None:
-    aminata, merchant, payment_id = await _create_payment(two_gateways)
-    terminal = merchant.server
-    responses = await two_gateways.run_concurrently(
-        *[
-            _build_refund(terminal, payment_id, "100"),
-            _build_refund(terminal, payment_id, "30"),
-            _build_refund(terminal, payment_id, "30"),
-        ]
-        * 3
-    )
-    full_count = sum(response.is_success for response in responses[::3])
-    partial_count = sum(item.is_success for item in responses) - full_count
-    assert (full_count, partial_count) in {(1, 0), (0, 3)}
-    assert await aminata.get_balance() == ("100.00" if full_count else "90.00")
-
-
-async def test_refund_replayed_at_two_processes_is_executed_once(two_gateways: TwoGateways) -> None:
-    """The cashier presses the button again because the first request seems to hang."""
-    aminata, merchant, payment_id = await _create_payment(two_gateways)
-    request_id = new_request_id()
-    responses = await two_gateways.run_concurrently(
-        *[_build_refund(merchant.server, payment_id, "10", request_id=request_id)] * 10
-    )
-    assert count_outcomes(responses) == {200: 10}
-    assert len({response.content for response in responses}) == 1
-    assert await aminata.get_balance() == "10.00"
-
-
-async def test_refund_cannot_be_refunded(two_gateways: TwoGateways) -> None:
-    """Otherwise refunds of refunds could move money without a payment."""
-    aminata, merchant, payment_id = await _create_payment(two_gateways)
-    refund = require_success(await merchant.server.refund(payment_id, "40"))["transaction_id"]
-    responses = await two_gateways.run_concurrently(*[_build_refund(merchant.server, refund)] * 4)
-    assert count_outcomes(responses) == {NOT_REFUNDABLE: 4}
-    assert await aminata.get_balance() == "40.00"
-
-
-async def test_payment_under_review_cannot_be_refunded(two_gateways: TwoGateways) -> None:
-    """The merchant would pay back money that it never received."""
-    await update_rule(two_gateways.harness, "Large amount", threshold="50", status="active")
-    aminata, merchant, held = await _create_payment(two_gateways)
-    responses = await two_gateways.run_concurrently(
-        *[_build_refund(merchant.server, held, "10")] * 4
-    )
-    assert count_outcomes(responses) == {NOT_REFUNDABLE: 4}
-    assert await aminata.get_funds() == ("0.00", "100.00")
 
 
 @pytest.mark.parametrize("decision", ["release", "reject"])

@@ -5,9 +5,7 @@ import sys
 from pathlib import Path
 
 import msgspec
-import pytest
 
-from compliance.builders import list_alerts, resolve_alert, update_rule
 from failure_modes.two_gateways import TwoGateways
 from failure_modes.two_ledgers import TwoLedgers
 from journeys.actors import Customer, new_request_id
@@ -16,8 +14,7 @@ from ledger import load_process
 from ledger.load_process import LoadPlan
 from tapgate import ids
 from tapgate.errors import Code
-from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Command, ReviewDecision
+from tapgate.ledger.commands import ReviewDecision
 from tapgate.store.database import Database
 
 
@@ -190,50 +187,3 @@ async def test_undecided_review_keeps_the_funds_on_hold(
     assert decided.require_accepted().status == "completed"
     assert [await ledger.get_balance(item) for item in (sender, receiver)] == [20_00, 80_00]
     await _require_no_locks_or_holds(ledger.database)
-
-
-@pytest.mark.parametrize("decision", ["release", "reject"])
-async def test_payment_under_review_is_listed_and_can_be_decided(
-    two_gateways: TwoGateways, decision: str
-) -> None:
-    """A payment that no list shows could stay on hold indefinitely."""
-    await update_rule(two_gateways.harness, "Large amount", threshold="50", status="active")
-    aminata, terminal = (
-        await two_gateways.create_customer("100"),
-        (await two_gateways.create_merchant()).server,
-    )
-    paid = require_success(await terminal.pay("80", aminata.card))["transaction_id"]
-    listed = await two_gateways.admin.list_all("transactions", status="under_review")
-    assert [item["id"] for item in listed] == [paid]
-    (alert,) = await list_alerts(two_gateways.harness, status="open")
-    assert alert["transaction_id"] == paid
-    require_success(
-        await resolve_alert(two_gateways.harness, alert["id"], transaction_decision=decision)
-    )
-    available = "20.00" if decision == "release" else "100.00"
-    assert await aminata.get_funds() == (available, "0.00")
-
-
-async def test_rejected_payment_restores_the_limits_it_had_used(
-    two_ledgers: TwoLedgers,
-) -> None:
-    """Returning the money without the allowance would leave the limits used up."""
-    ledger = two_ledgers.first
-    await _set_review_threshold(two_ledgers, 50_00)
-    await two_ledgers.set_limits(daily_limit=100_00, monthly_limit=100_00)
-    payer, merchant = await ledger.create_subscriber(200_00), await ledger.create_processor()
-    command = Command(
-        type=chart.POS_PAYMENT,
-        channel="pos",
-        payer=commands.card_party(await ledger.create_card(payer)),
-        payee=commands.processor_party(merchant),
-        amount=100_00,
-        payer_pin="1234",
-    )
-    held = (await ledger.submit(command)).require_accepted()
-    exceeding = await two_ledgers.second.submit(command)
-    assert exceeding.code == Code.DAILY_LIMIT_EXCEEDED
-    await two_ledgers.second.submit(
-        ReviewDecision(transaction_id=held.transaction_id, release=False)
-    )
-    assert (await ledger.submit(command)).require_accepted().status == "under_review"

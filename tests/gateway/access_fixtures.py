@@ -20,7 +20,8 @@ from tapgate.settings import load_settings
 
 NO_RATE_LIMITS = {"TAPGATE_RATE_LIMIT": "1000000", "TAPGATE_RATE_BURST": "1000000"}
 
-ALL_SCOPES_BUT = "key with all scopes but "
+ALL_SCOPES = "key with all scopes"
+ALL_SCOPES_BUT = f"{ALL_SCOPES} but "
 
 
 class Caller(NamedTuple):
@@ -86,7 +87,7 @@ class AccessFixtures:
         self.terminal = await create_terminal_key(harness, self.processor)
         keys = {f"key {scope}": {scope} for scope in Scope}
         keys |= {f"{ALL_SCOPES_BUT}{scope}": {*Scope} - {scope} for scope in Scope}
-        keys["key with all scopes"] = {*Scope}
+        keys[ALL_SCOPES] = {*Scope}
         self.callers = [
             *[
                 Caller(
@@ -111,11 +112,14 @@ class AccessFixtures:
         ]
 
     def list_callers(self, access: Access) -> list[Caller]:
-        """Return the callers, except keys that lack one scope but have the required one."""
+        """Return the callers that may differ at an endpoint with this access.
+
+        Of the API keys, these are the keys with all scopes, with only the required scope and with
+        all scopes but the required one.
+        """
+        keys = {ALL_SCOPES, f"key {access.scope}", f"{ALL_SCOPES_BUT}{access.scope}"}
         return [
-            caller
-            for caller in self.callers
-            if not caller.name.startswith(ALL_SCOPES_BUT) or access.scope not in caller.scopes
+            caller for caller in self.callers if caller.kind != "api_key" or caller.name in keys
         ]
 
     async def count_denials(self) -> int:

@@ -103,17 +103,19 @@ def build_bearer(token: str) -> BearerAuth:
     return BearerAuth(token, "")
 
 
-async def list_bad_credentials(access_fixtures: AccessFixtures) -> Sequence[BadCredential]:
+async def list_bad_credentials(
+    access_fixtures: AccessFixtures,
+) -> Sequence[Sequence[BadCredential]]:
+    """Return the bad credentials of each kind."""
+    harness, processor = access_fixtures.harness, access_fixtures.processor
     return [
-        *_list_malformed(),
-        *await _list_bad_api_keys(access_fixtures.harness),
-        *await _list_bad_tokens(access_fixtures.harness),
-        *await _list_bad_signatures(
-            access_fixtures.harness, access_fixtures.processor, access_fixtures.partner
-        ),
-        *await _list_suspended_keys(access_fixtures.harness),
-        *_list_bad_service_signatures(access_fixtures.harness),
-        *await _list_multiple_credentials(access_fixtures.harness, access_fixtures.processor),
+        _list_malformed(),
+        await _list_bad_api_keys(harness),
+        await _list_bad_tokens(harness),
+        await _list_bad_signatures(harness, processor, access_fixtures.partner),
+        await _list_suspended_keys(harness),
+        _list_bad_service_signatures(harness),
+        await _list_multiple_credentials(harness, processor),
     ]
 
 

@@ -1,15 +1,14 @@
 """Every protected endpoint rejects an invalid credential with the same error."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 
-from conftest import ScratchDatabases
+from cases import run_cases
 from gateway.access_fixtures import (
     AccessFixtures,
     build_missing_path,
     get_status_and_code,
-    run_access_fixtures,
 )
 from gateway.bad_credentials import (
     BadCredential,
@@ -24,37 +23,50 @@ PROTECTED_ENDPOINTS = [endpoint for endpoint in list_endpoints() if not endpoint
 
 
 class BadCredentialFixtures:
-    def __init__(self, access_fixtures: AccessFixtures, bad: Sequence[BadCredential]) -> None:
+    def __init__(
+        self, access_fixtures: AccessFixtures, kinds: Sequence[Sequence[BadCredential]]
+    ) -> None:
         self.access_fixtures = access_fixtures
-        self.bad_credentials = bad
+        self.first_of_each_kind = [kind[0] for kind in kinds]
+        self.bad_credentials = [bad for kind in kinds for bad in kind]
 
 
-@pytest.fixture(scope="module")
-async def bad_credential_fixtures(
-    tmp_path_factory: pytest.TempPathFactory, postgres: str, scratch_databases: ScratchDatabases
-) -> AsyncIterator[BadCredentialFixtures]:
-    async with run_access_fixtures(
-        tmp_path_factory.mktemp("gateway"), postgres, scratch_databases
-    ) as access_fixtures:
-        yield BadCredentialFixtures(access_fixtures, await list_bad_credentials(access_fixtures))
+@pytest.fixture(scope="session")
+async def bad_credential_fixtures(access_fixtures: AccessFixtures) -> BadCredentialFixtures:
+    return BadCredentialFixtures(access_fixtures, await list_bad_credentials(access_fixtures))
 
 
-@pytest.mark.parametrize("endpoint", PROTECTED_ENDPOINTS, ids=lambda endpoint: endpoint.name)
 async def test_invalid_credentials_are_rejected_and_not_audited_as_denials(
-    bad_credential_fixtures: BadCredentialFixtures, endpoint: Endpoint
+    bad_credential_fixtures: BadCredentialFixtures,
 ) -> None:
-    client, path, before = (
-        bad_credential_fixtures.access_fixtures.client,
-        build_missing_path(endpoint),
-        await bad_credential_fixtures.access_fixtures.count_denials(),
-    )
-    for bad in bad_credential_fixtures.bad_credentials:
-        response = await client.request(endpoint.method, path, content=b"{}", auth=bad.auth)
+    """Try one of each kind at every endpoint, and all at one endpoint per kind of access."""
+    seen: set[tuple[bool, bool, bool, str | None]] = set()
+    cases = []
+    for endpoint in PROTECTED_ENDPOINTS:
+        access = endpoint.access
+        shape = (access.scope is None, not access.roles, access.service, access.hmac)
+        bad = bad_credential_fixtures.first_of_each_kind
+        if shape not in seen:
+            bad = bad_credential_fixtures.bad_credentials
+        seen.add(shape)
+        check = check_rejected(bad_credential_fixtures.access_fixtures, endpoint, bad)
+        cases.append((endpoint.name, check))
+    await run_cases(cases)
+
+
+async def check_rejected(
+    access_fixtures: AccessFixtures, endpoint: Endpoint, bad_credentials: Sequence[BadCredential]
+) -> None:
+    path, before = build_missing_path(endpoint), await access_fixtures.count_denials()
+    for bad in bad_credentials:
+        response = await access_fixtures.client.request(
+            endpoint.method, path, content=b"{}", auth=bad.auth
+        )
         assert get_status_and_code(response) == (bad.status, bad.code), (bad.name, response.text)
         assert response.status_code == 403 or response.headers["WWW-Authenticate"]
         assert "details" not in response.json(), bad.name
     # No principal was authenticated, so no denial is recorded.
-    assert await bad_credential_fixtures.access_fixtures.count_denials() == before
+    assert await access_fixtures.count_denials() == before
 
 
 async def test_error_does_not_reveal_whether_a_credential_exists(
@@ -106,35 +118,3 @@ async def test_first_credential_kind_decides_when_several_are_valid(
     service = access_fixtures.harness.get_service_auth()
     both = TamperedAuth(service, replace_headers(Authorization="Bearer nonsense"))
     assert (await access_fixtures.client.get("/api/v1/subscribers", auth=both)).status_code == 200
-
-
-async def test_new_signing_key_is_valid_alongside_the_old_key(
-    bad_credential_fixtures: BadCredentialFixtures,
-) -> None:
-    harness = bad_credential_fixtures.access_fixtures.harness
-    terminal_auth = await harness.create_processor()
-    owner, admin = await harness.get_processor_id(terminal_auth), await harness.create_admin()
-    added = await harness.client.post(f"/api/v1/processors/{owner}/keys", json={}, auth=admin)
-    new = type(terminal_auth)(added.json()["api_key_id"], added.json()["hmac_secret"])
-    look_up = "/api/v1/pos/lookup-card"
-    for key in (terminal_auth, new):
-        response = await harness.client.post(look_up, json={"card_identifier": "X"}, auth=key)
-        assert get_status_and_code(response) == (404, "CARD_NOT_FOUND")
-    await harness.client.delete(f"/api/v1/processors/{owner}/keys/{terminal_auth.id}", auth=admin)
-    for key, expected in ((terminal_auth, (401, "UNAUTHORIZED")), (new, (404, "CARD_NOT_FOUND"))):
-        response = await harness.client.post(look_up, json={"card_identifier": "X"}, auth=key)
-        assert get_status_and_code(response) == expected
-
-
-async def test_access_token_is_not_accepted_as_a_refresh_token(
-    bad_credential_fixtures: BadCredentialFixtures,
-) -> None:
-    access_fixtures = bad_credential_fixtures.access_fixtures
-    admin = await access_fixtures.harness.create_admin()
-    token = (await access_fixtures.client.get("/api/v1/admin/me", auth=admin)).request.headers[
-        "Authorization"
-    ]
-    body = {"refresh_token": token.removeprefix("Bearer ")}
-    response = await access_fixtures.client.post("/api/v1/admin/refresh", json=body)
-    assert get_status_and_code(response) == (401, "UNAUTHORIZED")
-    assert (await access_fixtures.client.get("/api/v1/admin/me", auth=admin)).status_code == 200

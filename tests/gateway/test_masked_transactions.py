@@ -12,11 +12,8 @@ from gateway.test_object_ownership import (
     ACCESS,
     create_verified_admin,
     list_allowed_callers,
-    ownership_fixtures,
     send,
 )
-
-__all__ = ["ownership_fixtures"]  # shared fixture
 
 
 @pytest.mark.parametrize("name", ownership_requests.MASKED_LIST_REQUESTS)

@@ -5,15 +5,13 @@ whether they exist.
 """
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
 import pytest
 
-from conftest import ScratchDatabases
 from gateway import ownership_requests
-from gateway.access_fixtures import Caller, get_status_and_code, run_access_fixtures
+from gateway.access_fixtures import Caller, get_status_and_code
 from gateway.ownership_requests import (
     OTHER_PIN,
     V1,
@@ -62,18 +60,6 @@ COVERED_OPERATIONS: dict[ObjectAccess, set[str]] = {
     ObjectAccess.LINK: {STATEMENT_OPERATION},
     ObjectAccess.PARENT_IN_PATH: {*ownership_requests.NESTED_REQUESTS},
 }
-
-
-@pytest.fixture(scope="module")
-async def ownership_fixtures(
-    tmp_path_factory: pytest.TempPathFactory, postgres: str, scratch_databases: ScratchDatabases
-) -> AsyncIterator[OwnershipFixtures]:
-    async with run_access_fixtures(
-        tmp_path_factory.mktemp("gateway"), postgres, scratch_databases
-    ) as access_fixtures:
-        ownership_fixtures = OwnershipFixtures(access_fixtures)
-        await ownership_fixtures.create_all()
-        yield ownership_fixtures
 
 
 @pytest.mark.parametrize("kind", [kind for kind in ObjectAccess if kind in COVERED_OPERATIONS])
@@ -529,32 +515,6 @@ async def test_pin_reset_rejects_the_code_of_another_subscriber(
         "INVALID_OTP",
     )
     assert await ownership_fixtures.access_fixtures.snapshot_tables("one_time_codes") == before
-
-
-async def test_logout_ends_only_the_admins_own_session(
-    ownership_fixtures: OwnershipFixtures,
-) -> None:
-    first, second = (
-        await ownership_fixtures.harness.create_admin("S"),
-        await ownership_fixtures.harness.create_admin("F"),
-    )
-    for admin in (first, second):
-        me = await ownership_fixtures.client.get(f"{V1}/admin/me", auth=admin)
-        assert me.json()["id"] == admin.id
-    assert (
-        await ownership_fixtures.client.post(f"{V1}/admin/logout", auth=first)
-    ).status_code == 204
-    assert get_status_and_code(
-        await ownership_fixtures.client.get(f"{V1}/admin/me", auth=first)
-    ) == (
-        401,
-        "UNAUTHORIZED",
-    )
-    assert (await ownership_fixtures.client.get(f"{V1}/admin/me", auth=second)).status_code == 200
-    response = await ownership_fixtures.client.post(
-        f"{V1}/admin/refresh", json={"refresh_token": "x" * 43}
-    )
-    assert get_status_and_code(response) == (401, "UNAUTHORIZED")
 
 
 async def test_statement_requires_the_exact_link(ownership_fixtures: OwnershipFixtures) -> None:
