@@ -25,7 +25,6 @@ from tapgate.admin.api_keys import operations as api_key_operations
 from tapgate.admin.api_keys import routes as api_keys
 from tapgate.agents import money_routes as agent_money
 from tapgate.agents import routes as agents
-from tapgate.agents.commission_rules import routes as commission_rules
 from tapgate.agents.queries import get_record as agent_record
 from tapgate.api.app import App
 from tapgate.api.endpoint import Endpoints
@@ -48,6 +47,7 @@ from tapgate.compliance.check import routes as compliance_check
 from tapgate.compliance.rules import routes as compliance_rules
 from tapgate.console.console import build_console
 from tapgate.errors import ApiError
+from tapgate.fees import routes as fees
 from tapgate.http import worker
 from tapgate.http.connection_limit import ConnectionLimit
 from tapgate.http.throttle import Throttle
@@ -94,7 +94,6 @@ from tapgate.transactions.queries import get_record as transaction_record
 from tapgate.vault import Vault
 from tapgate.wallets import balance, quote
 from tapgate.wallets import routes as wallets
-from tapgate.wallets.fee_rules import routes as fee_rules
 from tapgate.wallets.statements import operations as statement_operations
 from tapgate.wallets.statements import routes as statements
 from tapgate.webhooks import routes as webhooks
@@ -122,8 +121,8 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     balance.endpoints,
     statements.endpoints,
     transactions.endpoints,
-    fee_rules.endpoints,
-    commission_rules.endpoints,
+    fees.fee_endpoints,
+    fees.commission_endpoints,
     compliance_check.endpoints,
     alerts.endpoints,
     compliance_rules.endpoints,

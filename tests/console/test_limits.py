@@ -6,8 +6,8 @@ from typing import Any
 from console.console_client import ConsoleClient, ConsoleClients
 from harness import Harness
 from tapgate.console.pages.limits import CHARGED_TYPES
+from tapgate.fees import model
 from tapgate.ledger import chart
-from tapgate.wallets.fee_rules import model
 
 LIMITS_URL = "/console/limits"
 P2P_FEES_URL = f"{LIMITS_URL}/fees/transfer_p2p"

@@ -15,12 +15,13 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.apply import apply_decision
 from tapgate.ledger.commands import Command, LedgerCommand, ReviewDecision, ScopedIdempotencyKey
 from tapgate.ledger.decide import decide
-from tapgate.ledger.fees import FeeStep
 from tapgate.ledger.pin_lockout import PinState
 from tapgate.ledger.review import decide_review
-from tapgate.ledger.rules import AccountRule, CommissionRule, ComplianceRule, Rules
+from tapgate.ledger.rules import AccountRule, ComplianceRule, Rules
 from tapgate.ledger.state import Account, Agent, Card, State, StoredTransaction
 from tapgate.ledger.verify import verify
+from tapgate.rules.commission import CommissionRate
+from tapgate.rules.fees import FeeTier
 from tapgate.store.database import Database
 
 START = datetime(
@@ -85,7 +86,6 @@ sequences = st.lists(steps, min_size=20, max_size=40)
 
 
 def build_rules() -> Rules:
-    payment_fee = FeeStep(up_to=None, rate=1_000, payer="receiver")
     return Rules(
         currency="SLE",
         limits={
@@ -101,12 +101,20 @@ def build_rules() -> Rules:
             for level, limits in reference_model.LIMITS.items()
         },
         fees={
-            chart.TRANSFER_P2P: (FeeStep(up_to=None, rate=1_500, payer="sender"),),
-            chart.POS_PAYMENT: (payment_fee,),
-            chart.ONLINE_PAYMENT: (payment_fee,),
+            kind: (FeeTier(type=kind, up_to=None, rate=rate, payer=payer),)
+            for kind, rate, payer in (
+                (chart.TRANSFER_P2P, 1_500, "sender"),
+                (chart.POS_PAYMENT, 1_000, "receiver"),
+                (chart.ONLINE_PAYMENT, 1_000, "receiver"),
+            )
         },
         commissions={
-            (kind, 1): CommissionRule(rate, reference_model.MIN_COMMISSIONED_AMOUNT)
+            (kind, 1): CommissionRate(
+                type=kind,
+                tier=1,
+                rate=rate,
+                minimum_amount=reference_model.MIN_COMMISSIONED_AMOUNT,
+            )
             for kind, rate in reference_model.COMMISSION_RATES.items()
         },
         compliance_rules=(

@@ -23,8 +23,8 @@ from ledger.test_against_model import InMemoryLedger, build_rules
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands, commission
 from tapgate.ledger.commands import Command, ReviewDecision
-from tapgate.ledger.rules import CommissionRule
 from tapgate.ledger.state import State
+from tapgate.rules.commission import CommissionRate
 from tapgate.store.database import Database
 
 DAY = timedelta(days=1)
@@ -370,7 +370,10 @@ class InMemoryAgent(InMemoryLedger):
                 )
                 for level, limits in base.limits.items()
             },
-            commissions={(kind, 1): CommissionRule(rate, 0) for kind in chart.CASH_TYPES},
+            commissions={
+                (kind, 1): CommissionRate(type=kind, tier=1, rate=rate, minimum_amount=0)
+                for kind in chart.CASH_TYPES
+            },
         )
         for account in self.state.accounts.values():
             account.balance += 10**6

@@ -3,7 +3,6 @@
 from tapgate.ledger import chart
 from tapgate.ledger.state import (
     Account,
-    CashMovement,
     Decision,
     EarnedCommission,
     NewTransaction,
@@ -15,6 +14,7 @@ from tapgate.ledger.state import (
     UsageChange,
     get_subject_accounts,
 )
+from tapgate.rules.commission import CashMovement
 
 
 def apply_decision(state: State, decision: Decision) -> None:

@@ -1,10 +1,7 @@
-"""Commission on cash-in and cash-out, earned only once on money that goes back and forth.
+"""Commission on cash-in and cash-out: matches with earlier movements, posting and storage.
 
-A cash-in is matched with the same customer's cash-outs at the same agent within the last 24 hours,
-oldest first, and earns commission only on the unmatched rest. A cash-out is matched in the same way
-with the matched part of recent cash-ins: money that was withdrawn, deposited again and is now
-withdrawn again. Later movements can match each amount at most once. Both accounts are locked during
-the decision, and the matches are stored in the same database transaction.
+Both accounts are locked during the decision, and the matches are stored in the same database
+transaction. `rules/commission.py` has the rules.
 """
 
 from collections.abc import Collection, Mapping
@@ -12,20 +9,14 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from tapgate.ledger import chart
-from tapgate.ledger.state import (
-    Account,
+from tapgate.ledger.state import Account, CashPair, EarnedCommission, Posting, State
+from tapgate.rules.commission import (
     CashMatch,
     CashMovement,
-    CashPair,
-    EarnedCommission,
-    Posting,
-    State,
+    calculate_commission,
+    match_movements,
 )
 
-_RATE_SCALE: Final = 100_000  # 100%, because rates are in thousandths of a percent
-_MATCH_WINDOW: Final = timedelta(hours=24)
-#: Upper bound of the matching window for a transaction released from a long review.
-_MAX_LOOKBACK: Final = timedelta(days=7)
 #: More than twice the lookback, so that `verify` finds all matches of the movements that were
 #: matched in the last week.
 _RETENTION: Final = timedelta(days=30)
@@ -40,14 +31,6 @@ def get_pair(transaction_type: str, from_account: int, to_account: int) -> CashP
     return CashPair(from_account, to_account)
 
 
-def get_window_start(requested_at: datetime, now: datetime) -> datetime:
-    """Return the start of the matching window: 24 hours before the request, but at most 7 days ago.
-
-    The window is relative to the request, so that a review does not expire matches.
-    """
-    return max(requested_at - _MATCH_WINDOW, now - _MAX_LOOKBACK)
-
-
 def earn_commission(
     state: State,
     transaction_type: str,
@@ -57,28 +40,17 @@ def earn_commission(
     since: datetime,
 ) -> EarnedCommission:
     pair = get_pair(transaction_type, payer.id, payee.id)
-    matches = []
-    commissionable = amount
-    for movement in state.cash_movements.get(pair, ()):
-        if movement.type == transaction_type or movement.moved_at < since:
-            continue
-        matched = min(commissionable, movement.unmatched)
-        if matched:
-            matches.append(CashMatch(movement, matched))
-            commissionable -= matched
+    matches = match_movements(state.cash_movements.get(pair, ()), transaction_type, amount, since)
     owner_id = state.accounts[pair.float_id].owner_id
     assert owner_id is not None
     agent = state.agents[owner_id]
-    exact = state.rules.calculate_commission(
-        transaction_type, agent.commission_tier, amount, commissionable
+    commission, remainder = calculate_commission(
+        state.rules.commissions.get((transaction_type, agent.commission_tier)),
+        amount,
+        sum(match.amount for match in matches),
+        agent.commission_remainder,
     )
-    exact += agent.commission_remainder
-    # Round half up and carry the rounding error over to the agent's next commission, so that
-    # splitting an amount gains nothing from rounding.
-    commission = (exact + _RATE_SCALE // 2) // _RATE_SCALE
-    return EarnedCommission(
-        pair, agent.id, tuple(matches), commission, exact - commission * _RATE_SCALE
-    )
+    return EarnedCommission(pair, agent.id, matches, commission, remainder)
 
 
 def build_posting(state: State, earned: EarnedCommission) -> Posting:

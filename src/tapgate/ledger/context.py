@@ -11,6 +11,7 @@ from tapgate.ledger.commands import Command
 from tapgate.ledger.pin_lockout import PinMatcher, PinState
 from tapgate.ledger.rules import AccountRule
 from tapgate.ledger.state import Account, Card, RuleMatch, State, StoredTransaction
+from tapgate.schemas.fees import FeePayer
 
 
 class Rejection(NamedTuple):
@@ -76,6 +77,7 @@ def build_context(state: State, command: Command, is_correct_pin: PinMatcher) ->
         else:
             amount = payer.available if payer is not None else 0
     fee, fee_payer = rules.calculate_fee(command.type, amount)
+    is_sender_charged = fee_payer == FeePayer.SENDER
     if _is_platform_account(payer) or _is_platform_account(payee):
         fee = 0  # the platform does not charge itself
     level = payer.kyc_level if payer is not None else None
@@ -91,8 +93,8 @@ def build_context(state: State, command: Command, is_correct_pin: PinMatcher) ->
         amount=amount,
         fee=fee,
         fee_payer=fee_payer,
-        total_debit=amount + (fee if fee_payer == "sender" else 0),
-        credited_amount=amount - (fee if fee_payer == "receiver" else 0),
+        total_debit=amount + (fee if is_sender_charged else 0),
+        credited_amount=amount - (0 if is_sender_charged else fee),
         refunded_fee=_calculate_refunded_fee(original, amount) if original is not None else 0,
         limits=rules.limits[level] if level is not None else None,
         counts_toward_limits=level is not None and command.type in chart.LIMITED_TYPES,

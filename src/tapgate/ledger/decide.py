@@ -33,6 +33,8 @@ from tapgate.ledger.state import (
     TransactionChange,
     UsageChange,
 )
+from tapgate.rules.commission import get_window_start
+from tapgate.schemas.fees import FeePayer
 
 
 def decide(
@@ -177,7 +179,7 @@ def _accept(context: CommandContext, transaction_id: int) -> Decision:
 
 def _earn_commission(context: CommandContext, payer: Account, payee: Account) -> EarnedCommission:
     now = context.state.now
-    since = commission.get_window_start(now, now)
+    since = get_window_start(now, now)
     return commission.earn_commission(
         context.state, context.command.type, payer, payee, context.amount, since
     )
@@ -221,7 +223,7 @@ def _build_postings(
     platform_accounts = context.state.rules.platform_accounts
     postings = [Posting(payer.id, payee.id, context.amount)]
     if context.fee:
-        fee_account = payer if context.fee_payer == "sender" else payee
+        fee_account = payer if context.fee_payer == FeePayer.SENDER else payee
         postings.append(Posting(fee_account.id, platform_accounts[chart.FEES], context.fee))
     if earned is not None and earned.amount:
         postings.append(commission.build_posting(context.state, earned))

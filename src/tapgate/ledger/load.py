@@ -18,6 +18,7 @@ from tapgate.ledger.commands import Command, LedgerCommand, Party, decode_result
 from tapgate.ledger.pin_lockout import PinState
 from tapgate.ledger.rules import Rules
 from tapgate.ledger.state import Account, Agent, Card, PriorRequest, State, StoredTransaction
+from tapgate.rules.commission import get_window_start
 
 _ACCOUNT_COLUMNS = """id, kind, owner_id, public_name, status, kyc_level, balance, held, overdraft,
               usage_day, day_used, month_used"""
@@ -366,7 +367,7 @@ async def _load_cash_movements(tx: Any, state: State, commands: Sequence[LedgerC
         state.cash_movements = await commission.load_movements(
             tx,
             {
-                pair: commission.get_window_start(requested_at, state.now)
+                pair: get_window_start(requested_at, state.now)
                 for pair, requested_at in since.items()
             },
         )

@@ -15,6 +15,7 @@ from tapgate.ledger.state import (
     TransactionChange,
     UsageChange,
 )
+from tapgate.rules.commission import get_window_start
 
 
 def decide_review(state: State, review: ReviewDecision) -> Decision:
@@ -104,7 +105,7 @@ def _earn_commission(
 
     The matching window is relative to the creation of the transaction, see `get_window_start`.
     """
-    since = commission.get_window_start(row.created_at, state.now)
+    since = get_window_start(row.created_at, state.now)
     return commission.earn_commission(state, row.type, payer, payee, row.amount, since)
 
 

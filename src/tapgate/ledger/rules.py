@@ -12,7 +12,9 @@ import msgspec
 
 from tapgate import ids, money
 from tapgate.ledger import chart
-from tapgate.ledger.fees import FeeStep, calculate_fee
+from tapgate.rules.commission import CommissionRate
+from tapgate.rules.fees import FeeTier, calculate_fee
+from tapgate.schemas.fees import FeePayer
 
 #: Signal sent to every process when rules or webhook subscriptions change.
 RULES_CHANGED: Final = "ledger_rules"
@@ -49,11 +51,6 @@ class AccountRule(msgspec.Struct, frozen=True, kw_only=True):
     requirements: list[str]
 
 
-class CommissionRule(msgspec.Struct, frozen=True):
-    rate: int  # thousandths of a percent
-    minimum_amount: int
-
-
 class ComplianceRule(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     type: str
@@ -76,8 +73,8 @@ class ComplianceRule(msgspec.Struct, frozen=True, kw_only=True):
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
     currency: str
     limits: dict[int, AccountRule]
-    fees: dict[str, tuple[FeeStep, ...]]
-    commissions: dict[tuple[str, int], CommissionRule]  # (type, tier)
+    fees: dict[str, tuple[FeeTier, ...]]
+    commissions: dict[tuple[str, int], CommissionRate]  # (type, tier)
     compliance_rules: tuple[ComplianceRule, ...]
     platform_accounts: dict[str, int]  # kind -> account ID
     subscribed_events: frozenset[str] = frozenset()  # event types that a webhook endpoint receives
@@ -98,18 +95,6 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     def calculate_fee(self, transaction_type: str, amount: int) -> tuple[int, str]:
         """Return the fee for an amount, and who pays it: `sender` or `receiver`."""
         return calculate_fee(self.fees.get(transaction_type, ()), amount)
-
-    def calculate_commission(
-        self, transaction_type: str, tier: int, amount: int, commissionable: int
-    ) -> int:
-        """Return the unrounded commission on the commissionable part of an amount.
-
-        The unit is 1/100,000 of a minor unit. An amount below the rule's minimum earns nothing.
-        """
-        rule = self.commissions.get((transaction_type, tier))
-        if rule is None or amount < rule.minimum_amount:
-            return 0
-        return commissionable * rule.rate
 
     def list_window_rules(self, subject: str) -> list[ComplianceRule]:
         """Return the rules that count or sum a subject's transactions over a time window."""
@@ -134,26 +119,23 @@ async def load_rules(
     receipt_kinds: frozenset[str] = frozenset(),
 ) -> Rules:
     limits = await tx.fetch("SELECT * FROM account_rules")
-    steps = await tx.fetch("SELECT * FROM fee_rules ORDER BY type, up_to NULLS LAST")
+    tiers = await tx.fetch(
+        "SELECT type, up_to, rate, payer FROM fee_rules ORDER BY type, up_to NULLS LAST"
+    )
     commissions = await tx.fetch("SELECT type, tier, rate, minimum_amount FROM commission_rules")
     platform_accounts = await tx.fetch("SELECT kind, id FROM accounts WHERE owner_id IS NULL")
     subscriptions = await tx.fetch(
         """SELECT DISTINCT unnest(events) AS event FROM webhook_endpoints
            WHERE deleted_at IS NULL AND status <> 'disabled'"""
     )
-    fees: dict[str, list[FeeStep]] = {}
-    for step in steps:
-        fees.setdefault(step["type"], []).append(
-            FeeStep(up_to=step["up_to"], rate=step["rate"], payer=step["payer"])
-        )
+    fees: dict[str, list[FeeTier]] = {}
+    for tier in tiers:
+        fees.setdefault(tier["type"], []).append(FeeTier(**tier))
     return Rules(
         currency=currency,
         limits={row["kyc_level"]: AccountRule(**dict(row)) for row in limits},
         fees={kind: tuple(rows) for kind, rows in fees.items()},
-        commissions={
-            (row["type"], row["tier"]): CommissionRule(row["rate"], row["minimum_amount"])
-            for row in commissions
-        },
+        commissions={(row["type"], row["tier"]): CommissionRate(**row) for row in commissions},
         compliance_rules=await load_compliance_rules(tx),
         platform_accounts={row["kind"]: row["id"] for row in platform_accounts},
         subscribed_events=_parse_subscriptions(row["event"] for row in subscriptions),
@@ -195,11 +177,11 @@ _DEFAULT_LIMITS: Final = {
 }
 #: type, upper bound (major units), rate in thousandths of a percent, fee payer
 _DEFAULT_FEES: Final = (
-    (chart.TRANSFER_P2P, 50_000, 1_500, "sender"),
-    (chart.TRANSFER_P2P, 500_000, 1_000, "sender"),
-    (chart.TRANSFER_P2P, None, 500, "sender"),
-    (chart.POS_PAYMENT, None, 1_000, "receiver"),
-    (chart.ONLINE_PAYMENT, None, 1_000, "receiver"),
+    (chart.TRANSFER_P2P, 50_000, 1_500, FeePayer.SENDER),
+    (chart.TRANSFER_P2P, 500_000, 1_000, FeePayer.SENDER),
+    (chart.TRANSFER_P2P, None, 500, FeePayer.SENDER),
+    (chart.POS_PAYMENT, None, 1_000, FeePayer.RECEIVER),
+    (chart.ONLINE_PAYMENT, None, 1_000, FeePayer.RECEIVER),
 )
 _SCREENED_TYPES: Final = [
     chart.TRANSFER_P2P,

@@ -15,6 +15,7 @@ from tapgate.ledger.commands import (
 )
 from tapgate.ledger.pin_lockout import PinState
 from tapgate.ledger.rules import ComplianceRule, Rules
+from tapgate.rules.commission import CashMatch, CashMovement
 
 
 class Account(msgspec.Struct, gc=False):
@@ -110,20 +111,6 @@ class CashPair(NamedTuple):
 
     wallet_id: int
     float_id: int
-
-
-class CashMovement(msgspec.Struct, gc=False):
-    """A recent cash-in or cash-out, and the part of it that can still be matched."""
-
-    transaction_id: int
-    type: str
-    moved_at: datetime
-    unmatched: int
-
-
-class CashMatch(NamedTuple):
-    movement: CashMovement
-    amount: int
 
 
 class EarnedCommission(NamedTuple):

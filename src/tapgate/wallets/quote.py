@@ -6,6 +6,7 @@ from tapgate import money
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
+from tapgate.schemas.fees import FeePayer
 from tapgate.schemas.wallets import Quote, QuoteRequest
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import decode_subscriber_id
@@ -57,7 +58,7 @@ async def create_quote(request: RequestContext, body: QuoteRequest) -> Quote:
         for rejection in rejections
         if rejection.code not in _BALANCE_CODES or _can_read_balance(request)
     ]
-    sender_fee = assessment.fee if assessment.fee_payer == "sender" else 0
+    sender_fee = assessment.fee if assessment.fee_payer == FeePayer.SENDER else 0
     return Quote(
         amount=money.format_decimal(amount, currency),
         fee_amount=money.format_decimal(assessment.fee, currency),

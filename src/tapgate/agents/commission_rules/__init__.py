@@ -1,1 +1,0 @@
-"""Commission rules: what agents earn on cash-ins and cash-outs."""

@@ -1,0 +1,1 @@
+"""Fee rules and commission rules: what transactions cost, and what agents earn."""

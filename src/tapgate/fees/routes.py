@@ -1,0 +1,95 @@
+"""Endpoints for fee rules and commission rules."""
+
+from tapgate.api.endpoint import Access, Endpoints
+from tapgate.api.request_context import RequestContext
+from tapgate.errors import Code
+from tapgate.fees import operations
+from tapgate.fees.model import require_single_type, to_commission_rules, to_fee_rules
+from tapgate.fees.queries import COMMISSION_RULES, FEE_RULES
+from tapgate.schemas.fees import CommissionRules, FeeRules
+
+fee_endpoints = Endpoints("Fee rules")
+commission_endpoints = Endpoints("Commission rules")
+
+
+@fee_endpoints.get("/api/v1/fee-rules", access=Access(roles="AF"))
+async def get_fee_rules(request: RequestContext) -> FeeRules:
+    """Get the fee rules."""
+    tiers = await FEE_RULES.list_rows(request.services.database)
+    return to_fee_rules(tiers, request.services.settings.currency)
+
+
+@fee_endpoints.put("/api/v1/fee-rules", access=Access(roles="A"))
+async def replace_fee_rules(request: RequestContext, body: FeeRules) -> FeeRules:
+    """Replace all fee rules.
+
+    The body has the same format as the response. Each rule is a fee tier. The tiers of a type are
+    ordered by `up_to`, which is null in the last tier, and have the same `payer`. The rate of the
+    first tier that covers the amount applies to the entire amount. Refunds, commission payouts and
+    deposits by the platform must not have a fee. For payments to a processor, `payer` must be
+    `receiver`.
+    """
+    return await _replace_fee_rules(request, body)
+
+
+@fee_endpoints.put(
+    "/api/v1/fee-rules/{type}", access=Access(roles="A"), errors=(Code.RULE_NOT_FOUND,)
+)
+async def replace_fee_rules_of_type(request: RequestContext, type: str, body: FeeRules) -> FeeRules:
+    """Replace the fee rules of one transaction type.
+
+    The body contains the fee tiers of this type, in the same format as the response. The rules of
+    all other types are unchanged. Without tiers, the type has no fee. Returns all rules.
+    """
+    require_single_type(body, type)
+    return await _replace_fee_rules(request, body, type)
+
+
+async def _replace_fee_rules(
+    request: RequestContext, body: FeeRules, kind: str | None = None
+) -> FeeRules:
+    services = request.services
+    async with services.transaction() as tx:
+        return await operations.replace_fee_rules(
+            tx,
+            request.actor,
+            body,
+            kind,
+            currency=services.settings.currency,
+            signals=services.signals,
+        )
+
+
+@commission_endpoints.get("/api/v1/commission-rules", access=Access(roles="AF"))
+async def get_commission_rules(request: RequestContext) -> CommissionRules:
+    """Get the commission rules."""
+    rates = await COMMISSION_RULES.list_rows(request.services.database)
+    return to_commission_rules(rates, request.services.settings.currency)
+
+
+@commission_endpoints.put("/api/v1/commission-rules", access=Access(roles="A"))
+async def replace_commission_rules(
+    request: RequestContext, body: CommissionRules
+) -> CommissionRules:
+    """Replace the commission rules.
+
+    The request contains the complete set of rules, in the format in which they are returned.
+    Without a rule for the transaction type and the agent's tier, no commission is earned. An amount
+    below `minimum_amount` earns no commission either.
+
+    A cash-in earns no commission on the part of its amount that the same subscriber cashed out at
+    the same agent within the last 24 hours. If the subscriber cashes this part out again within 24
+    hours, the cash-out earns no commission on it either.
+
+    Commission is rounded half up, and the rounding error is carried over to the agent's next
+    commission, so splitting an amount does not increase the commission.
+    """
+    services = request.services
+    async with services.transaction() as tx:
+        return await operations.replace_commission_rules(
+            tx,
+            request.actor,
+            body,
+            currency=services.settings.currency,
+            signals=services.signals,
+        )

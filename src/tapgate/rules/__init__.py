@@ -1,0 +1,1 @@
+"""Business rules as pure functions, which the ledger applies to every command."""

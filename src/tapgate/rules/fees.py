@@ -1,0 +1,26 @@
+"""Fee calculation: the first tier that covers an amount sets the rate for the whole amount."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from tapgate import money
+from tapgate.schemas.fees import FeePayer
+
+
+class FeeTier(msgspec.Struct, frozen=True, kw_only=True):
+    type: str
+    up_to: int | None  # minor units; None: no upper bound
+    rate: int  # thousandths of a percent
+    payer: str
+
+
+def calculate_fee(tiers: Iterable[FeeTier], amount: int) -> tuple[int, str]:
+    """Return the fee for an amount, and who pays it: `sender` or `receiver`.
+
+    `tiers` are in ascending order. The fee is 0 if no tier covers the amount.
+    """
+    for tier in tiers:
+        if tier.up_to is None or amount <= tier.up_to:
+            return money.apply_rate(amount, tier.rate), tier.payer
+    return 0, FeePayer.SENDER
