@@ -21,9 +21,10 @@ from harness import Harness
 from kept_connections import ConnectionCache
 from tapgate import dev_secrets
 from tapgate.api.services import Services
-from tapgate.gateway import create_app, open_services
+from tapgate.gateway import open_services
 from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
+from tapgate.sandbox.gateway import create_app
 from tapgate.settings import Settings, load_settings
 from tapgate.store import database as database_module
 from tapgate.store import signals as signals_module

@@ -7,8 +7,7 @@
 import contextlib
 import os
 import secrets
-import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from itertools import chain
 from pathlib import Path
@@ -21,7 +20,6 @@ from tapgate.admin import audit_log
 from tapgate.admin import operations as admin_operations
 from tapgate.admin import queries as admin_queries
 from tapgate.admin import routes as admin
-from tapgate.admin.api_keys import operations as api_key_operations
 from tapgate.admin.api_keys import routes as api_keys
 from tapgate.agents import money_routes as agent_money
 from tapgate.agents import routes as agents
@@ -32,14 +30,15 @@ from tapgate.api.http_protocol import HttpProtocol
 from tapgate.api.latency_samples import LatencySamples
 from tapgate.api.openapi_webhooks import WebhookEvent
 from tapgate.api.services import Services
+from tapgate.api.site import Site
 from tapgate.audit.chain import Sealer
 from tapgate.audit.rejections import RejectionLog
 from tapgate.audit.trail import record_denial
-from tapgate.auth.actors import SYSTEM_ACTOR, Actor
+from tapgate.auth.actors import Actor
 from tapgate.auth.authenticator import Authenticator
 from tapgate.auth.pins import PinVerifier
 from tapgate.cards import routes as cards
-from tapgate.clock import Clock, get_platform_day, system_clock
+from tapgate.clock import Clock, system_clock
 from tapgate.compliance.account_rules import routes as account_rules
 from tapgate.compliance.alerts import routes as alerts
 from tapgate.compliance.alerts.queries import get_record as alert_record
@@ -70,19 +69,13 @@ from tapgate.reporting import routes as overview
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.node_files import get_shared_folder
-from tapgate.sandbox.demo import build as demo
-from tapgate.sandbox.demo import examples
-from tapgate.sandbox.demo.build import DemoError
-from tapgate.sandbox.demo.progress import show_progress
-from tapgate.sandbox.simulators.site import build_simulator_site
-from tapgate.schemas.admin import NewApiKey, Scope
 from tapgate.schemas.agents import AgentRecord
 from tapgate.schemas.cards import CardRecord
 from tapgate.schemas.compliance import AlertRecord
 from tapgate.schemas.processors import ProcessorRecord
 from tapgate.schemas.subscribers import SubscriberRecord
 from tapgate.schemas.transactions import TransactionRecord
-from tapgate.settings import NO_DEMO, Settings, SettingsError, load_settings
+from tapgate.settings import Settings, SettingsError, load_settings
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
 from tapgate.store.signals import Signals
@@ -166,6 +159,9 @@ WEBHOOK_EVENTS: Final = tuple(
 
 _DEVELOPMENT_ADMIN_EMAIL: Final = "admin@example.com"
 
+#: Fills a new installation, and yields lines for the operator.
+FillInstallation = Callable[[Services, str], AsyncIterator[str]]
+
 
 @contextlib.asynccontextmanager
 async def open_services(
@@ -227,21 +223,22 @@ async def open_services(
         yield services
 
 
-def create_app(services: Services) -> App:
+def create_app(services: Services, extra_sites: Iterable[Site] = ()) -> App:
     async def record(actor: Actor, endpoint: str, error: ApiError) -> None:
         await record_denial(services, actor, endpoint, error)
 
     services.on_denied = record
-    sites = [build_console(), build_simulator_site(services.settings)]
-    return App(services, chain.from_iterable(ENDPOINT_GROUPS), filter(None, sites), WEBHOOK_EVENTS)
+    sites = (build_console(), *extra_sites)
+    return App(services, chain.from_iterable(ENDPOINT_GROUPS), sites, WEBHOOK_EVENTS)
 
 
-async def prepare_installation(settings: Settings, database_url: str) -> AsyncIterator[str]:
+async def prepare_installation(
+    settings: Settings, database_url: str, fill: FillInstallation | None = None
+) -> AsyncIterator[str]:
     """Prepare the installation before its workers start; yield lines for the operator.
 
     Checks that the secret key and currency match the database, and ensures that an admin exists. A
-    new installation also gets the default rules, the platform accounts and, unless it is off, the
-    demo.
+    new installation also gets the default rules, the platform accounts and the data of `fill`.
     """
     async with open_services(settings, database_url) as services:
         await require_same_installation(services)
@@ -252,49 +249,15 @@ async def prepare_installation(settings: Settings, database_url: str) -> AsyncIt
         is_new = await _is_new_installation(services)
         for line in await _create_first_admin(services):
             yield line
-        if is_new and settings.demo != NO_DEMO:
-            yield f"Building a {settings.demo} demo (set TAPGATE_DEMO=off to skip it) ..."
-            try:
-                await build_demo(services, database_url, settings.demo)
-            except Exception as error:
-                yield f"Continuing without the demo, because it could not be built: {error!r}"
+        if is_new and fill is not None:
+            async for line in fill(services, database_url):
+                yield line
 
 
 async def _is_new_installation(services: Services) -> bool:
     if await admin_queries.has_system_admin(services.database):
         return False
     return not await services.database.fetchval("SELECT EXISTS (SELECT FROM subscribers)")
-
-
-async def build_demo(services: Services, database_url: str, size: str) -> list[str]:
-    """Build the demo, and save and return example requests with a new API key.
-
-    Raise DemoError if no system_admin exists, the demo exists, or another process is building it.
-    """
-    settings, now = services.settings, services.clock()
-    admin_id = await admin_queries.get_first_system_admin(services.database)
-    if admin_id is None:
-        raise DemoError("no administrator exists yet. Start Tapgate once and try again")
-    async with demo.acquire_build_lock(services.database):
-        clock = demo.create_clock(now, size, settings.timezone)
-        with show_progress(f"Building a {size} demo", demo.estimate_work(size)) as advance:
-            async with open_services(
-                demo.without_notifications(settings), database_url, clock=clock
-            ) as demo_services:
-                country = await demo.build(demo_services, clock, size, now, advance)
-        _, key = await api_key_operations.create(
-            services,
-            SYSTEM_ACTOR,
-            NewApiKey(name="demo", scopes=list(Scope)),
-            created_by=admin_id,
-        )
-        example_requests = examples.render_examples(
-            country,
-            examples.build_context(settings, key, sys.argv[0]),
-            today=get_platform_day(now, settings.timezone),
-        )
-        examples.save_examples(settings.data_dir, example_requests)
-    return example_requests
 
 
 async def require_same_installation(services: Services) -> None:
@@ -331,7 +294,7 @@ def get_first_admin_path(data_dir: Path) -> Path:
     return data_dir / "administrator.txt"
 
 
-async def main() -> None:
+async def main(create: Callable[[Services], App] = create_app) -> None:
     settings = load_settings(os.environ)
     logs.configure()
     logs.install_exception_hooks()
@@ -340,9 +303,7 @@ async def main() -> None:
         open_services(settings, settings.database_url) as services,
         _start_background_tasks(services),
     ):
-        await worker.serve(
-            create_app(services), protocol=HttpProtocol, limit=ConnectionLimit(settings)
-        )
+        await worker.serve(create(services), protocol=HttpProtocol, limit=ConnectionLimit(settings))
 
 
 def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[None]:

@@ -5,7 +5,7 @@ import pytest
 
 from console.console_client import ConsoleClient, ConsoleClients
 from harness import Harness
-from tapgate.gateway import create_app
+from tapgate.sandbox.gateway import create_app
 
 
 @pytest.fixture

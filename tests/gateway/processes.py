@@ -60,7 +60,7 @@ def list_workers(address: httpx2.URL | str) -> list[psutil.Process]:
 
 def _is_worker_of(port: str, process: psutil.Process) -> bool:
     try:
-        if "tapgate.gateway" not in process.cmdline():
+        if "tapgate.sandbox.gateway" not in process.cmdline():
             return False
         return process.environ().get("TAPGATE_PORT") == port
     except psutil.Error:

@@ -90,7 +90,11 @@ class Installation:
         return []
 
     def list_workers(self) -> list[psutil.Process]:
-        return [item for item in self._list_children() if "tapgate.gateway" in _get_command(item)]
+        return [
+            item
+            for item in self._list_children()
+            if "tapgate.sandbox.gateway" in _get_command(item)
+        ]
 
     def find_postmaster(self) -> psutil.Process | None:
         found = [item for item in self._list_children() if _get_name(item) == "postgres"]

@@ -6,21 +6,19 @@ Errors that the operator can fix are reported as one line on standard error.
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 from asyncpg import UndefinedTableError
 
-from tapgate import supervisor
+from tapgate import VERSION, supervisor
 from tapgate.child_process import StartError
-from tapgate.cli import keys, sign
+from tapgate.cli import keys, sign, start
 from tapgate.errors import ApiError
-from tapgate.settings import DEFAULT_MESSENGER_URL, Settings, SettingsError, load_settings
-from tapgate.store import FolderInUseError, StoreError
+from tapgate.settings import SettingsError, load_settings
+from tapgate.store import StoreError
 from tapgate.store.migrate import migrate as apply_migrations
-from tapgate.supervisor import Service
 from tapgate.vault import VaultError
 
 app = typer.Typer(
@@ -61,41 +59,38 @@ def main() -> None:
         )
 
 
+def _print_version(requested: bool) -> None:
+    if requested:
+        print(f"tapgate {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def parse_options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Show the version and exit.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Parse the options before the command; each has a callback."""
+
+
 @app.command()
 def up() -> None:
     """Run the gateway, the messenger and an embedded PostgreSQL server.
 
     Set TAPGATE_DATABASE_URL to use your own PostgreSQL server instead of the embedded one.
     """
-    settings = load_settings(os.environ)
-    old_examples = _load_examples(settings)
-    supervisor.run(
-        settings,
-        os.environ,
-        [_build_gateway_service(settings), _build_messenger_service(settings, settings.host)],
-        _prepare_all_services,
-        lambda: _build_startup_hints(
-            settings, old_examples, [*_list_gateway_hints(settings), *_list_chat_hints(settings)]
-        ),
-    )
+    start.run_gateway(os.environ, with_messenger=True)
 
 
 @app.command()
 def serve(host: Host = None, port: Port = None, workers: Workers = None) -> None:
     """Run only the gateway."""
-    # Imported here so that other commands start faster.
-    from tapgate.gateway import prepare_installation  # noqa: PLC0415
-
     environ = _override_environ(TAPGATE_HOST=host, TAPGATE_PORT=port, TAPGATE_WORKERS=workers)
-    settings = load_settings(environ)
-    old_examples = _load_examples(settings)
-    supervisor.run(
-        settings,
-        environ,
-        [_build_gateway_service(settings)],
-        prepare_installation,
-        lambda: _build_startup_hints(settings, old_examples, _list_gateway_hints(settings)),
-    )
+    start.run_gateway(environ, with_messenger=False)
 
 
 @app.command()
@@ -103,20 +98,8 @@ def messenger(
     host: Host = None, port: MessengerPort = None, workers: MessengerWorkers = None
 ) -> None:
     """Run only the messenger. Set TAPGATE_GATEWAY_URL if the gateway runs elsewhere."""
-    from tapgate.messenger.startup import prepare  # noqa: PLC0415
-
     environ = _override_environ(TAPGATE_MESSENGER_PORT=port, TAPGATE_MESSENGER_WORKERS=workers)
-    settings = load_settings(environ)
-    # Not passed as TAPGATE_HOST, which also determines the default address of the gateway.
-    service = _build_messenger_service(settings, host or settings.host)
-    hints = [*_list_chat_hints(settings), "Press Ctrl-C to stop."]
-    try:
-        supervisor.run(settings, environ, [service], prepare, lambda: hints)
-    except FolderInUseError as error:
-        raise StartError(
-            f"{error}: `tapgate up` includes the messenger. To run it separately, set"
-            " TAPGATE_DATABASE_URL to the same database for both"
-        ) from error
+    start.run_messenger(environ, host)
 
 
 @app.command()
@@ -242,116 +225,9 @@ def chat(
     run_chat(load_settings(os.environ), url=url, phone=phone, token=token, once=once)
 
 
-@app.command(hidden=True)
-def manual(
-    folder: Annotated[Path, typer.Argument(help="Folder of the API reference.")],
-    access: Annotated[Path, typer.Argument(help="File of the access table.")],
-) -> None:
-    """Generate the API reference and the access table."""
-    from tapgate.cli.manual import write_access_page, write_pages  # noqa: PLC0415
-
-    for name in write_pages(folder):
-        print(f"changed {folder / name}")
-    for name in write_access_page(access):
-        print(f"changed {access.parent / name}")
-
-
-#: Variables withheld from the gateway's workers, which do not need these secrets.
-_MESSENGER_SECRETS = frozenset(
-    {
-        "TAPGATE_MESSENGER_ACCESS_TOKEN",
-        "TAPGATE_MESSENGER_APP_SECRET",
-        "TAPGATE_MESSENGER_BRIDGE_TOKEN",
-        "TAPGATE_MESSENGER_FLOW_PRIVATE_KEY",
-    }
-)
-
-
 def _override_environ(**options: str | int | None) -> dict[str, str]:
     """Return the environment, overridden by the given command-line options."""
     return os.environ | {name: str(value) for name, value in options.items() if value is not None}
-
-
-def _build_gateway_service(settings: Settings) -> Service:
-    return Service(
-        "gateway",
-        "tapgate.gateway",
-        settings.host,
-        settings.port,
-        settings.workers,
-        withheld_variables=_MESSENGER_SECRETS,
-    )
-
-
-def _build_messenger_service(settings: Settings, host: str) -> Service:
-    port, workers = settings.messenger_port, settings.messenger_workers
-    return Service("messenger", "tapgate.messenger", host, port, workers)
-
-
-async def _prepare_all_services(settings: Settings, database_url: str) -> AsyncIterator[str]:
-    from tapgate import gateway  # noqa: PLC0415
-    from tapgate.messenger import startup  # noqa: PLC0415
-
-    for prepare in (gateway.prepare_installation, startup.prepare):
-        async for line in prepare(settings, database_url):
-            yield line
-
-
-def _build_startup_hints(
-    settings: Settings, old_examples: list[str], hints: list[str]
-) -> list[str]:
-    """Return the startup hints.
-
-    If the demo exists, the hints contain the examples that this start created, or else a command
-    that shows the existing ones.
-    """
-    examples = _load_examples(settings)
-    if examples and examples == old_examples:
-        file = settings.data_dir / "demo.txt"
-        examples = [f"  Demo requests:     cat {file}"]
-    return [*hints, *examples, "Press Ctrl-C to stop."]
-
-
-def _list_gateway_hints(settings: Settings) -> list[str]:
-    url = settings.public_url
-    return [
-        f"  Console:           {url}/console{_render_sign_in_hint(settings)}",
-        *_list_simulator_hints(settings),
-        f"  API reference:     {url}/docs",
-        f"  Health:            curl {url}/health",
-        f"  New API key:       {sys.argv[0]} keys create --help",
-        "  Tour:              README.md",
-    ]
-
-
-def _render_sign_in_hint(settings: Settings) -> str:
-    """Return where to find the first admin's password, if the first start generated one."""
-    from tapgate.gateway import get_first_admin_path  # noqa: PLC0415
-
-    file = get_first_admin_path(settings.data_dir)
-    return f" (credentials in {file})" if file.exists() else ""
-
-
-def _list_simulator_hints(settings: Settings) -> list[str]:
-    if not settings.has_simulators:
-        return []
-    return [
-        f"  POS simulator:     {settings.public_url}/simulator/pos",
-        f"  Phone simulator:   {settings.public_url}/simulator/phone",
-    ]
-
-
-def _list_chat_hints(settings: Settings) -> list[str]:
-    """Return the hint for `tapgate chat`, with `--url` unless the messenger has its default URL."""
-    is_default = settings.messenger_url == DEFAULT_MESSENGER_URL
-    option = "" if is_default else f" --url {settings.messenger_url}"
-    return [f"  Chat:              {sys.argv[0]} chat{option}"]
-
-
-def _load_examples(settings: Settings) -> list[str]:
-    from tapgate.sandbox.demo.examples import load_examples  # noqa: PLC0415
-
-    return load_examples(settings.data_dir)
 
 
 def _exit_with_error(message: str) -> None:

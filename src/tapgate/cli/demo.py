@@ -5,9 +5,9 @@ import sys
 import uvloop
 
 from tapgate import supervisor
-from tapgate.gateway import build_demo, open_services, require_same_installation
+from tapgate.gateway import open_services, require_same_installation
 from tapgate.sandbox.demo import examples
-from tapgate.sandbox.demo.build import DemoError
+from tapgate.sandbox.demo.build import DemoError, build_demo
 from tapgate.settings import Settings
 
 _INTERRUPTED_EXIT_CODE = 130  # the shell convention for SIGINT

@@ -36,7 +36,11 @@ class RunningServices:
         found = []
         for child in self._supervisor.children():
             with contextlib.suppress(psutil.Error):  # the process may have exited
-                if f"tapgate.{service}" in child.cmdline():
+                # The gateway's module is `tapgate.gateway` or `tapgate.sandbox.gateway`.
+                if any(
+                    part.startswith("tapgate.") and part.endswith(f".{service}")
+                    for part in child.cmdline()
+                ):
                     found.append(child)
         return found
 

@@ -11,14 +11,15 @@ import pytest
 
 from conftest import ScratchDatabases, build_database_url
 from tapgate.api.services import Services
-from tapgate.gateway import build_demo, open_services, prepare_installation
+from tapgate.gateway import open_services
 from tapgate.ids import IdGenerator
 from tapgate.ledger import chart
 from tapgate.ledger.rules import insert_defaults
 from tapgate.ledger.verify import verify
 from tapgate.sandbox.demo import build as demo
-from tapgate.sandbox.demo.build import DemoError
+from tapgate.sandbox.demo.build import DemoError, build_demo
 from tapgate.sandbox.demo.country import SIZES, Size
+from tapgate.sandbox.gateway import prepare_installation
 from tapgate.settings import load_settings
 from tapgate.store.database import Database
 

@@ -5,14 +5,20 @@ import msgspec
 import pytest
 
 from harness import Harness
+from tapgate import gateway
+from tapgate.api.app import App
 from tapgate.api.services import Services
-from tapgate.gateway import create_app
+from tapgate.cli import start
+from tapgate.sandbox.gateway import create_app
+from tapgate.settings import SettingsError
 
 
-def build_client(services: Services, environment: str) -> httpx2.AsyncClient:
-    settings = msgspec.structs.replace(services.settings, environment=environment)
-    services.settings = settings
-    transport = httpx2.ASGITransport(app=create_app(services), raise_app_exceptions=False)
+def set_environment(services: Services, environment: str) -> None:
+    services.settings = msgspec.structs.replace(services.settings, environment=environment)
+
+
+def build_client(app: App) -> httpx2.AsyncClient:
+    transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
     return httpx2.AsyncClient(transport=transport, base_url="http://gateway")
 
 
@@ -21,15 +27,21 @@ def build_client(services: Services, environment: str) -> httpx2.AsyncClient:
 async def test_simulators_are_not_served_in_production_or_staging(
     services: Services, environment: str, path: str
 ) -> None:
-    async with build_client(services, environment) as client:
+    set_environment(services, environment)
+    assert start._build_gateway_service(services.settings).module == "tapgate.gateway"
+    async with build_client(gateway.create_app(services)) as client:
         assert (await client.get(path)).status_code == 404
+    with pytest.raises(SettingsError, match=f"no simulators in {environment}"):
+        create_app(services)
 
 
 @pytest.mark.parametrize("environment", ["development", "testing"])
 async def test_anonymous_visitor_is_redirected_to_sign_in(
     services: Services, environment: str
 ) -> None:
-    async with build_client(services, environment) as client:
+    set_environment(services, environment)
+    assert start._build_gateway_service(services.settings).module == "tapgate.sandbox.gateway"
+    async with build_client(create_app(services)) as client:
         for path in ("/simulator", "/simulator/pos"):
             response = await client.get(path)
             assert response.status_code == 303

@@ -1,6 +1,7 @@
 """Build of the demo country in a database, from its first day until shortly before now."""
 
 import contextlib
+import sys
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime, time, timedelta
 from random import Random
@@ -9,14 +10,21 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from tapgate.admin import queries as admin_queries
+from tapgate.admin.api_keys import operations as api_keys
 from tapgate.api.services import Services
+from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate.clock import get_platform_day
+from tapgate.gateway import open_services
+from tapgate.sandbox.demo import example_requests, examples
 from tapgate.sandbox.demo.clock import SimulatedClock
 from tapgate.sandbox.demo.country import SIZES
 from tapgate.sandbox.demo.people import Country
+from tapgate.sandbox.demo.progress import show_progress
 from tapgate.sandbox.demo.seed import FIRST_SERIAL, Seeder, build_request_context
 from tapgate.sandbox.demo.simulation import Simulation
 from tapgate.sandbox.demo.transactions import TransactionSimulator
+from tapgate.schemas.admin import NewApiKey, Scope
 from tapgate.settings import NO_RECEIPTS, Settings
 from tapgate.store.database import DATABASE_ERRORS, Database
 
@@ -33,7 +41,7 @@ class DemoError(Exception):
     """The demo cannot be built; the one-line message is for the operator."""
 
 
-def estimate_work(size: str) -> int:
+def _estimate_work(size: str) -> int:
     """Return the estimated total work, in the units passed to `AdvanceProgress`."""
     subscribers, _, _, days, transactions_per_day, _ = SIZES[size]
     return round(subscribers * (1 + transactions_per_day * days * 0.9))
@@ -74,6 +82,37 @@ async def is_built(database: Database) -> bool:
         "SELECT EXISTS (SELECT FROM cards WHERE serial = $1)", FIRST_SERIAL
     )
     return exists
+
+
+async def build_demo(services: Services, database_url: str, size: str) -> list[str]:
+    """Build the demo, and save and return example requests with a new API key.
+
+    Raise DemoError if no system_admin exists, the demo exists, or another process is building it.
+    """
+    settings, now = services.settings, services.clock()
+    admin_id = await admin_queries.get_first_system_admin(services.database)
+    if admin_id is None:
+        raise DemoError("no administrator exists yet. Start Tapgate once and try again")
+    async with acquire_build_lock(services.database):
+        clock = create_clock(now, size, settings.timezone)
+        with show_progress(f"Building a {size} demo", _estimate_work(size)) as advance:
+            async with open_services(
+                without_notifications(settings), database_url, clock=clock
+            ) as demo_services:
+                country = await build(demo_services, clock, size, now, advance)
+        _, key = await api_keys.create(
+            services,
+            SYSTEM_ACTOR,
+            NewApiKey(name="demo", scopes=list(Scope)),
+            created_by=admin_id,
+        )
+        lines = example_requests.render_examples(
+            country,
+            example_requests.build_context(settings, key, sys.argv[0]),
+            today=get_platform_day(now, settings.timezone),
+        )
+        examples.save_examples(settings.data_dir, lines)
+    return lines
 
 
 async def build(

@@ -1,155 +1,15 @@
-"""Example API requests for the demo, printed after the build and saved in the data folder."""
+"""File with the demo's example requests, and the subscriber in them."""
 
 import re
-import shlex
-from collections.abc import Iterator, Mapping
-from datetime import date, timedelta
 from pathlib import Path
-from typing import Final, NamedTuple
-from urllib.parse import urlsplit
+from typing import Final
 
 import msgspec
 
-from tapgate import money, private_files
-from tapgate.sandbox.demo import seed
-from tapgate.sandbox.demo.people import Country
-from tapgate.settings import Settings
+from tapgate import private_files
 
 _FILE_NAME: Final = "demo.txt"
-_DEFAULT_DATA_DIR: Final = Path(".tapgate")
 _PERSON_PATTERN: Final = re.compile(r"# (.+): phone (\+[0-9]+), card (\S+), PIN ([0-9]{4})")
-
-
-class ExampleContext(NamedTuple):
-    """Parameters of the example requests; the commands are quoted for a shell."""
-
-    url: str
-    api_key: str
-    sign: str
-    verify: str
-    currency: str
-
-
-def build_context(settings: Settings, api_key: str, command: str) -> ExampleContext:
-    tapgate = _quote(command)
-    verify = " ".join([*_list_environment(settings), tapgate, "verify"])
-    return ExampleContext(settings.local_url, api_key, f"{tapgate} sign", verify, settings.currency)
-
-
-def _list_environment(settings: Settings) -> Iterator[str]:
-    """Yield the variables with which a command in another shell finds the same database.
-
-    A database URL with a password is left out.
-    """
-    if settings.data_dir != _DEFAULT_DATA_DIR:
-        yield f"TAPGATE_DATA_DIR={_quote(str(settings.data_dir.absolute()))}"
-    url = settings.database_url
-    if url is not None and urlsplit(url).password is None:
-        yield f"TAPGATE_DATABASE_URL={_quote(url)}"
-
-
-def render_examples(country: Country, context: ExampleContext, *, today: date) -> list[str]:
-    """Return the examples; each request is one self-contained line that can be repeated."""
-    counts = (
-        f"{len(country.residents):,} customers, {len(country.shops)} merchants and "
-        f"{len(country.agents)} agents"
-    )
-    heading = f"The demo has {counts}. Try these requests in another terminal, in this folder:"
-    return [heading, *(f"  {line}" for line in _render_commands(country, context, today))]
-
-
-def _render_commands(country: Country, context: ExampleContext, today: date) -> Iterator[str]:
-    hero, friend = (country.residents[number] for number in (seed.HERO, seed.FRIEND))
-    agent, shop = country.agents[0], country.shops[0]
-    terminal = shop.terminals[0]
-    name, other = hero.person.first_name, friend.person.first_name
-    phone = seed.get_phone_number(hero)
-    yield f"# {hero.person.name}: phone {phone}, card {hero.serial}, PIN {hero.pin}"
-    yield _render_get(context, f"/api/v1/subscribers/{hero.public_id}")
-    yield _render_get(context, f"/api/v1/balance/{hero.public_id}")
-    yield _render_get(context, f"/api/v1/transactions?user_id={hero.public_id}&limit=5")
-    statement = {
-        "subscriber_id": hero.public_id,
-        "from_date": (today - timedelta(days=30)).isoformat(),
-        "to_date": today.isoformat(),
-        "format": "pdf",
-    }
-    yield _render_post(context, "/api/v1/wallet/account-statement", statement)
-    yield f"# {name} sends money to {other}"
-    p2p = {
-        "request_id": "try-p2p-1",
-        "sender_id": hero.public_id,
-        "recipient_card_serial": friend.serial,
-        "amount": _format_amount(context, 50),
-        "pin": hero.pin,
-        "memo": "thank you",
-    }
-    yield _render_post(context, "/api/v1/wallet/transfer-p2p", p2p)
-    yield f"# {name} deposits cash at {agent.business_name or agent.name}"
-    cash_in = {
-        "request_id": "try-cash-in-1",
-        "agent_id": agent.public_id,
-        "card_serial": hero.serial,
-        "amount": _format_amount(context, 200),
-        "agent_pin": agent.pin,
-    }
-    yield _render_post(context, "/api/v1/agents/cashin", cash_in)
-    yield f"# A terminal at {shop.merchant.name} looks up the card, then takes a payment"
-    for path, body in (
-        ("/api/v1/pos/lookup-card", {"card_identifier": hero.serial}),
-        (
-            "/api/v1/pos/payment",
-            {
-                "request_id": "try-pos-1",
-                "card_serial": hero.serial,
-                "amount": _format_amount(context, 35),
-                "pin": hero.pin,
-            },
-        ),
-    ):
-        yield _render_signed_post(
-            context, path, body, key_id=terminal.key_id, secret=terminal.key.secret
-        )
-    yield "# Verify the ledger"
-    yield context.verify
-
-
-def _format_amount(context: ExampleContext, major: int) -> str:
-    return money.format_decimal(
-        major * 10 ** money.get_decimals(context.currency), context.currency
-    )
-
-
-def _render_get(context: ExampleContext, path: str) -> str:
-    return f"curl -s {_quote(context.url + path)} {_render_authorization(context)}"
-
-
-def _render_post(context: ExampleContext, path: str, body: Mapping[str, str]) -> str:
-    authorization = _render_authorization(context)
-    return f"curl -s {_quote(context.url + path)} {authorization} -d {_quote_json(body)}"
-
-
-def _render_signed_post(
-    context: ExampleContext, path: str, body: Mapping[str, str], *, key_id: str, secret: str
-) -> str:
-    # With a space instead of `=`, a secret that starts with a dash would be parsed as an option.
-    sign = (
-        f"{context.sign} pos POST {path} -d {_quote_json(body)} --key-id {key_id} "
-        f"--secret={_quote(secret)}"
-    )
-    return f"curl -s {_quote(context.url + path)} -d {_quote_json(body)} $({sign})"
-
-
-def _render_authorization(context: ExampleContext) -> str:
-    return f"-H 'Authorization: Bearer {context.api_key}'"
-
-
-def _quote_json(body: Mapping[str, str]) -> str:
-    return _quote(msgspec.json.encode(body).decode())
-
-
-def _quote(text: str) -> str:
-    return shlex.quote(text)
 
 
 def get_file(data_dir: Path) -> Path:

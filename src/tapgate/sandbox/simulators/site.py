@@ -13,7 +13,6 @@ from tapgate.console.page_request import SECURITY_HEADERS, PageRequest
 from tapgate.console.rendering import build_environment
 from tapgate.console.site import Pages, PageSite
 from tapgate.sandbox.simulators import phone, pos
-from tapgate.settings import Settings
 
 _PACKAGE: Final = "tapgate.sandbox.simulators"
 
@@ -31,9 +30,7 @@ async def render_index(request: PageRequest) -> Reply[bytes]:
     return request.render("simulators.html")
 
 
-def build_simulator_site(settings: Settings) -> PageSite | None:
-    if not settings.has_simulators:
-        return None
+def build_simulator_site() -> PageSite:
     return PageSite(
         "/simulator",
         chain.from_iterable(PAGES),

@@ -1,0 +1,120 @@
+"""Start of the services: their processes, their preparation and the hints for the operator."""
+
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+from tapgate import private_files, supervisor
+from tapgate.child_process import StartError
+from tapgate.settings import DEFAULT_MESSENGER_URL, NO_DEMO, Settings, load_settings
+from tapgate.store import FolderInUseError
+from tapgate.supervisor import PrepareHook, Service
+
+#: Variables withheld from the gateway's workers, which do not need these secrets.
+_MESSENGER_SECRETS = frozenset(
+    {
+        "TAPGATE_MESSENGER_ACCESS_TOKEN",
+        "TAPGATE_MESSENGER_APP_SECRET",
+        "TAPGATE_MESSENGER_BRIDGE_TOKEN",
+        "TAPGATE_MESSENGER_FLOW_PRIVATE_KEY",
+    }
+)
+
+
+def run_gateway(environ: Mapping[str, str], *, with_messenger: bool) -> None:
+    settings = load_settings(environ)
+    services, prepare_hooks = [_build_gateway_service(settings)], [_load_gateway_hook(settings)]
+    if with_messenger:
+        services.append(_build_messenger_service(settings, settings.host))
+        prepare_hooks.append(_load_messenger_hook())
+    file = settings.data_dir / "demo.txt"
+    old_examples = private_files.read(file)
+
+    async def prepare(settings: Settings, database_url: str) -> AsyncIterator[str]:
+        for hook in prepare_hooks:
+            async for line in hook(settings, database_url):
+                yield line
+
+    def list_hints() -> Sequence[str]:
+        examples = private_files.read(file)
+        if examples and examples == old_examples:  # printed by an earlier start
+            examples = [f"  Demo requests:     cat {file}"]
+        chat_hints = [_render_chat_hint(settings)] if with_messenger else []
+        return [*_list_gateway_hints(settings), *chat_hints, *examples, "Press Ctrl-C to stop."]
+
+    supervisor.run(settings, environ, services, prepare, list_hints)
+
+
+def run_messenger(environ: Mapping[str, str], host: str | None) -> None:
+    settings = load_settings(environ)
+    # Not passed as TAPGATE_HOST, which also determines the default address of the gateway.
+    service = _build_messenger_service(settings, host or settings.host)
+    hints = [_render_chat_hint(settings), "Press Ctrl-C to stop."]
+    try:
+        supervisor.run(settings, environ, [service], _load_messenger_hook(), lambda: hints)
+    except FolderInUseError as error:
+        raise StartError(
+            f"{error}: `tapgate up` includes the messenger. To run it separately, set"
+            " TAPGATE_DATABASE_URL to the same database for both"
+        ) from error
+
+
+def _build_gateway_service(settings: Settings) -> Service:
+    return Service(
+        "gateway",
+        "tapgate.sandbox.gateway" if settings.has_simulators else "tapgate.gateway",
+        settings.host,
+        settings.port,
+        settings.workers,
+        withheld_variables=_MESSENGER_SECRETS,
+    )
+
+
+def _build_messenger_service(settings: Settings, host: str) -> Service:
+    port, workers = settings.messenger_port, settings.messenger_workers
+    return Service("messenger", "tapgate.messenger", host, port, workers)
+
+
+# The hooks are imported when needed: the sandbox only where it is used, the services only after the
+# settings are valid.
+
+
+def _load_gateway_hook(settings: Settings) -> PrepareHook:
+    if settings.demo != NO_DEMO:
+        from tapgate.sandbox import gateway as sandbox  # noqa: PLC0415
+
+        return sandbox.prepare_installation
+    from tapgate import gateway  # noqa: PLC0415
+
+    return gateway.prepare_installation
+
+
+def _load_messenger_hook() -> PrepareHook:
+    from tapgate.messenger.startup import prepare  # noqa: PLC0415
+
+    return prepare
+
+
+def _list_gateway_hints(settings: Settings) -> list[str]:
+    from tapgate.gateway import get_first_admin_path  # noqa: PLC0415
+
+    url, password_file = settings.public_url, get_first_admin_path(settings.data_dir)
+    credentials = f" (credentials in {password_file})" if password_file.exists() else ""
+    simulators = [
+        f"  POS simulator:     {url}/simulator/pos",
+        f"  Phone simulator:   {url}/simulator/phone",
+    ]
+    return [
+        f"  Console:           {url}/console{credentials}",
+        *(simulators if settings.has_simulators else ()),
+        f"  API reference:     {url}/docs",
+        f"  Health:            curl {url}/health",
+        f"  New API key:       {sys.argv[0]} keys create --help",
+        "  Tour:              README.md",
+    ]
+
+
+def _render_chat_hint(settings: Settings) -> str:
+    """Return the hint for `tapgate chat`, with `--url` unless the messenger has its default URL."""
+    is_default = settings.messenger_url == DEFAULT_MESSENGER_URL
+    option = "" if is_default else f" --url {settings.messenger_url}"
+    return f"  Chat:              {sys.argv[0]} chat{option}"
