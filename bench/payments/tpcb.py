@@ -9,7 +9,8 @@ import asyncpg
 
 from bench.payments.installation import Installation
 from bench.payments.results import TpcB
-from tapgate.store.embedded import PROGRAMS_DIR, SUPERUSER
+from tapgate.store.embedded import SUPERUSER
+from tapgate.store.postgres_programs import find_client_program
 
 _DATABASE = "tpcb"
 #: Time for the server processes to exit, so that the postmaster's CPU time includes theirs.
@@ -52,7 +53,7 @@ class PgBench:
 
     async def _run(self, *arguments: str) -> str:
         process = await asyncio.create_subprocess_exec(
-            PROGRAMS_DIR / "pgbench",
+            find_client_program("pgbench"),
             *self._connection_options,
             *arguments,
             _DATABASE,

@@ -20,8 +20,8 @@ from tapgate.ids import first_id_at
 from tapgate.store import StoreError, restore
 from tapgate.store.backup import create_backup
 from tapgate.store.backup_file import BackupReader, Manifest, open_new_file
-from tapgate.store.embedded import PROGRAMS_DIR
 from tapgate.store.migrate import MIGRATION_LOCK_KEY, migrate
+from tapgate.store.postgres_programs import find_client_program
 from tapgate.vault import Vault
 
 VAULT = Vault("the secret key of these tests")
@@ -58,7 +58,7 @@ def list_files(folder: Path) -> list[str]:
 
 def dump_schema(url: str) -> str:
     """Return the schema without parentheses, because restored expressions may have fewer."""
-    command = [PROGRAMS_DIR / "pg_dump", "--schema-only", "--no-owner", "--restrict-key=same"]
+    command = [find_client_program("pg_dump"), "--schema-only", "--no-owner", "--restrict-key=same"]
     result = subprocess.run([*command, url], check=True, capture_output=True, text=True)
     return result.stdout.replace("(", "").replace(")", "")
 

