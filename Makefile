@@ -83,11 +83,11 @@ lint: .venv/installed-dev
 	@$(BIN)/lint-imports >/dev/null || $(BIN)/lint-imports
 
 docs: .venv/installed
-	@$(BIN)/tapgate manual docs/api docs/access.md
+	@$(BIN)/python -m tools.manual
 
 lock: .venv/installed-dev
-	@$(COMPILE) --upgrade --extra build --output-file requirements.lock pyproject.toml
-	@$(COMPILE) --upgrade --extra build --extra dev --constraint requirements.lock \
+	@$(COMPILE) --upgrade --extra embedded --extra build --output-file requirements.lock pyproject.toml
+	@$(COMPILE) --upgrade --extra embedded --extra build --extra dev --constraint requirements.lock \
 		--output-file requirements-dev.lock pyproject.toml
 	@echo openapi-python-client | $(COMPILE) --upgrade --output-file requirements-generators.lock -
 

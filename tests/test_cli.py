@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gateway.processes import free_port
+from tapgate import VERSION
 from tapgate.cli import app
 
 _TAPGATE_EXECUTABLE = Path(sys.executable).with_name("tapgate")
@@ -145,3 +146,10 @@ def test_database_without_tables_is_reported_in_one_line(
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.startswith("tapgate: the database has no tables yet")
     assert result.stderr.count("\n") == 1
+
+
+def test_version_option_prints_the_version_of_the_package() -> None:
+    result = CliRunner().invoke(app, ["--version"])
+    assert (result.exit_code, result.output) == (0, f"tapgate {VERSION}\n")
+    project = (Path(__file__).parents[1] / "pyproject.toml").read_text()
+    assert f'\nversion = "{VERSION}"\n' in project

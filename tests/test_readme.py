@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from gateway.processes import TAPGATE_EXECUTABLE, run_gateway_and_messenger
-from tapgate.cli.manual.markdown import AnchorRegistry
+from tools.manual.markdown import AnchorRegistry
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)

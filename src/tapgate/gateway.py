@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -25,12 +25,14 @@ from tapgate.agents import money_routes as agent_money
 from tapgate.agents import routes as agents
 from tapgate.agents.queries import get_record as agent_record
 from tapgate.api.app import App
-from tapgate.api.endpoint import Endpoints
+from tapgate.api.endpoint import Endpoint, Endpoints
 from tapgate.api.http_protocol import HttpProtocol
 from tapgate.api.latency_samples import LatencySamples
+from tapgate.api.openapi import render_openapi_document
 from tapgate.api.openapi_webhooks import WebhookEvent
 from tapgate.api.services import Services
 from tapgate.api.site import Site
+from tapgate.api.system import SystemSource, build_system_endpoints
 from tapgate.audit.chain import Sealer
 from tapgate.audit.rejections import RejectionLog
 from tapgate.audit.trail import record_denial
@@ -157,10 +159,25 @@ WEBHOOK_EVENTS: Final = tuple(
     for event in (*WEBHOOK_EVENT_CATALOG, EventType(TEST_EVENT, "A test event, sent on request."))
 )
 
+#: Currency of the amounts in the OpenAPI document, if no installation is described.
+_EXAMPLE_CURRENCY: Final = "SLE"
 _DEVELOPMENT_ADMIN_EMAIL: Final = "admin@example.com"
 
 #: Fills a new installation, and yields lines for the operator.
 FillInstallation = Callable[[Services, str], AsyncIterator[str]]
+
+
+def list_endpoints() -> list[Endpoint]:
+    """Return all endpoints of the gateway. System endpoints, such as health, come last."""
+    no_source = cast(SystemSource, None)  # the endpoints are only described, never called
+    return [*chain.from_iterable(ENDPOINT_GROUPS), *build_system_endpoints(no_source)]
+
+
+def build_openapi_document() -> dict[str, Any]:
+    """Return the OpenAPI document of the whole API."""
+    rendered = render_openapi_document(list_endpoints(), _EXAMPLE_CURRENCY, WEBHOOK_EVENTS)
+    document: dict[str, Any] = msgspec.json.decode(rendered)
+    return document
 
 
 @contextlib.asynccontextmanager

@@ -3,12 +3,13 @@
 from pathlib import Path
 
 from tapgate.api.endpoint import ROLES_BY_LETTER
-from tapgate.cli.manual import list_endpoints, render_access_page, write_access_page
-from tapgate.cli.manual.object_access import OBJECT_ACCESS, ObjectAccess
+from tapgate.gateway import list_endpoints
 from tapgate.messenger.routes import ROUTES
+from tools.manual.access import render_access_page, write_access_page
+from tools.manual.object_access import OBJECT_ACCESS, ObjectAccess
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "access.md"
-CLASSIFY_HINT = "declare its object access in tapgate/cli/manual/object_access.py"
+CLASSIFY_HINT = "declare its object access in tools/manual/object_access.py"
 
 
 def test_access_page_is_up_to_date() -> None:
@@ -72,8 +73,8 @@ def test_rows_show_callers_status_and_object_access() -> None:
 
 def test_access_page_is_written_only_if_missing_or_stale(tmp_path: Path) -> None:
     file = tmp_path / "access.md"
-    assert write_access_page(file) == ["access.md"]
+    assert write_access_page(file) == [file]
     assert write_access_page(file) == []
     file.write_text("stale")
-    assert write_access_page(file) == ["access.md"]
+    assert write_access_page(file) == [file]
     assert file.read_text() == render_access_page()

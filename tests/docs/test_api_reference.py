@@ -12,17 +12,11 @@ import pytest
 from tapgate.api.endpoint import Access, Endpoint, Endpoints, Reply
 from tapgate.api.openapi import render_openapi_document
 from tapgate.api.request_context import RequestContext
-from tapgate.cli.manual import (
-    INDEX_FILE,
-    OPERATIONS_HEADING,
-    build_openapi_document,
-    render_pages,
-    write_pages,
-)
 from tapgate.errors import Code
-from tapgate.gateway import ENDPOINT_GROUPS
+from tapgate.gateway import ENDPOINT_GROUPS, build_openapi_document
 from tapgate.http.decoding import BodyDecoder
 from tapgate.schemas.fields import Text
+from tools.manual.pages import INDEX_FILE, OPERATIONS_HEADING, render_pages, write_pages
 
 API_DOCS_DIR = Path(__file__).parents[2] / "docs" / "api"
 ENDPOINTS = list(chain.from_iterable(ENDPOINT_GROUPS))
@@ -213,6 +207,6 @@ def test_only_missing_stale_and_obsolete_pages_are_changed(tmp_path: Path) -> No
     assert write_pages(tmp_path) == []
     (tmp_path / "gone.md").write_text("page of a removed endpoint")
     (tmp_path / "audit.md").write_text("stale")
-    assert write_pages(tmp_path) == ["audit.md", "gone.md"]
+    assert write_pages(tmp_path) == [tmp_path / "audit.md", tmp_path / "gone.md"]
     assert not (tmp_path / "gone.md").exists()
     assert Code.UNAUTHORIZED in (tmp_path / "audit.md").read_text()

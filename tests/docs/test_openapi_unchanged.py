@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from tapgate.cli.manual import build_openapi_document
+from tapgate.gateway import build_openapi_document
 from tapgate.messenger.openapi import build_document
 from tapgate.messenger.routes import ROUTES
 

@@ -7,8 +7,9 @@ import os
 import secrets
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import httpx2
@@ -81,11 +82,19 @@ async def run_gateway(folder: Path, url: str, *, workers: int) -> AsyncIterator[
 
 
 @contextlib.asynccontextmanager
-async def run_gateway_and_messenger(folder: Path, url: str) -> AsyncIterator[tuple[str, str]]:
+async def run_gateway_and_messenger(
+    folder: Path, url: str, **variables: str
+) -> AsyncIterator[tuple[str, str]]:
     """Run a gateway and a messenger and yield their addresses."""
     messenger = free_port()
     async with start_tapgate(
-        folder, url, workers=1, demo="off", command="up", messenger_port=messenger
+        folder,
+        url,
+        workers=1,
+        demo="off",
+        command="up",
+        messenger_port=messenger,
+        variables=variables,
     ) as running:
         while not (await running.stdout.readline()).startswith(b"The messenger listens"):
             pass
@@ -101,6 +110,7 @@ async def start_tapgate(
     demo: str,
     command: str = "serve",
     messenger_port: int | None = None,
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncIterator[RunningGateway]:
     port = free_port()
     inherited = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
@@ -120,7 +130,8 @@ async def start_tapgate(
                 "TAPGATE_RATE_LIMIT": "100000",
                 "TAPGATE_RATE_BURST": "100000",
                 "TAPGATE_DEMO": demo,
-            },
+            }
+            | variables,
             stdout=asyncio.subprocess.PIPE,
             stderr=log,
         )

@@ -14,7 +14,7 @@ from gateway.access_fixtures import (
     get_status_and_code,
 )
 from tapgate.api.endpoint import Endpoint
-from tapgate.cli.manual import list_endpoints
+from tapgate.gateway import list_endpoints
 
 ENDPOINTS = list_endpoints()
 PROTECTED_ENDPOINTS = [endpoint for endpoint in ENDPOINTS if not endpoint.access.public]

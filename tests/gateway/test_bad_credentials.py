@@ -17,7 +17,7 @@ from gateway.bad_credentials import (
     replace_headers,
 )
 from tapgate.api.endpoint import Endpoint
-from tapgate.cli.manual import list_endpoints
+from tapgate.gateway import list_endpoints
 
 PROTECTED_ENDPOINTS = [endpoint for endpoint in list_endpoints() if not endpoint.access.public]
 

@@ -29,7 +29,7 @@ from partners.builders import get_auth, post_webhook
 from tapgate import ids
 from tapgate.api.endpoint import Endpoint
 from tapgate.api.openapi_schemas import build_example
-from tapgate.cli.manual import list_endpoints
+from tapgate.gateway import list_endpoints
 
 NAME, CHILD = "Zebulonia", "Persephina"
 PROFILE = {

@@ -25,8 +25,8 @@ from harness import PIN
 from partners.builders import post_webhook
 from tapgate import ids
 from tapgate.api.endpoint import Access
-from tapgate.cli.manual import list_endpoints
-from tapgate.cli.manual.object_access import OBJECT_ACCESS, ObjectAccess
+from tapgate.gateway import list_endpoints
+from tools.manual.object_access import OBJECT_ACCESS, ObjectAccess
 
 ACCESS = {endpoint.name: endpoint.access for endpoint in list_endpoints()}
 TRANSFER_OPERATION = f"POST {V1}/wallet/transfer"
@@ -42,7 +42,7 @@ STATEMENT_OPERATION = f"GET {V1}/statements/{{token}}"
 PIN_TABLES = ("pins", "pin_failures")
 
 #: Operations covered here, by kind of ownership check. An operation added to
-#: `tapgate.cli.manual.object_access` also needs a request for another owner's object here.
+#: `tools.manual.object_access` also needs a request for another owner's object here.
 COVERED_OPERATIONS: dict[ObjectAccess, set[str]] = {
     ObjectAccess.UNRESTRICTED: {
         *ownership_requests.RESTRICTED_REQUESTS,

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from tapgate.cli.manual.curl import render_curl
-from tapgate.cli.manual.markdown import format_code, format_code_block, format_link, format_table
-from tapgate.cli.manual.schemas import Field, Schema, Schemas
 from tapgate.errors import Code
+from tools.manual.curl import render_curl
+from tools.manual.markdown import format_code, format_code_block, format_link, format_table
+from tools.manual.schemas import Field, Schema, Schemas
 
 _IDEMPOTENCY_PARAMETER = "#/components/parameters/IdempotencyKey"
 _ERRORS_PAGE = "../errors.md"

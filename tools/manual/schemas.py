@@ -4,18 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from tapgate.cli.manual.markdown import format_code, format_link
+from tools.manual.markdown import format_code
 
 Schema = dict[str, Any]
 
-_TYPE_NAMES = {
-    "string": "string",
-    "integer": "integer",
-    "number": "number",
-    "boolean": "boolean",
-    "object": "object",
-    "array": "array",
-}
+_TYPES = ("string", "integer", "number", "boolean", "object")
 _ONE_OF_PREFIX = "one of "
 #: Bounds of the integer type itself, which the reference omits.
 _INT64_BOUNDS = {-(2**63), 2**63 - 1}
@@ -97,17 +90,12 @@ class Schemas:
 
     def _render_plain_type(self, schema: Schema) -> str:
         if "$ref" in schema:
-            name = _get_ref_name(schema)
-            return self.links.get(name, "object")
+            return self.links.get(_get_ref_name(schema), "object")
         if schema.get("type") == "array":
             return f"array of {self.render_type(schema.get('items', {}))}"
         if "enum" in schema and "type" not in schema:
             return "string"
-        return _TYPE_NAMES.get(schema.get("type", ""), "any")
-
-
-def link_to_anchor(title: str, anchor: str) -> str:
-    return format_link(title, f"#{anchor}")
+        return schema["type"] if schema.get("type") in _TYPES else "any"
 
 
 def _list_alternatives(schema: Schema) -> list[Schema]:
