@@ -10,8 +10,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 from tapgate.client.client import BaseClient
-from tapgate.client.operation import Operation, OperationGroup, operation
-from tapgate.client.pagination import Paginator, list_operation
+from tapgate.client.declaration import OperationGroup, list_operation, operation
+from tapgate.client.operation import Operation
+from tapgate.client.pagination import Paginator
 from tapgate.client.records.messages import StatusReport
 from tapgate.client.records.rules import CommissionRule, FeeRule
 from tapgate.clock import system_clock
@@ -36,8 +37,8 @@ class RecordingTransport:
     def send(self, operation: Operation[Any], /) -> Operation[Any]:
         return operation
 
-    def paginate(self, listing: Any, /) -> Operation[Any]:
-        page: Any = Paginator(self, listing).get_page("cur_0000000000000")  # type: ignore[arg-type]
+    def paginate(self, operation: Operation[Any], /) -> Operation[Any]:
+        page: Any = Paginator(self, operation).get_page("cur_0000000000000")  # type: ignore[arg-type]
         return page  # type: ignore[no-any-return]
 
 

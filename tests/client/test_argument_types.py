@@ -47,12 +47,12 @@ def test_datetimes_are_encoded_in_utc_and_require_a_time_zone_unlike_dates() -> 
         == "2026-01-31"
     )
     east = datetime(2026, 1, 31, 2, tzinfo=timezone(timedelta(hours=2)))
-    assert encoding.encode_optional_datetime(east) == "2026-01-31T00:00:00.000Z"
-    assert encoding.encode_optional_datetime(date(2026, 1, 31)) == "2026-01-31"
+    assert encoding.encode_datetime(east) == "2026-01-31T00:00:00.000Z"
+    assert encoding.encode_datetime(date(2026, 1, 31)) == "2026-01-31"
     with pytest.raises(TypeError):
         encoding.encode_date(datetime(2026, 1, 31, tzinfo=UTC))
     with pytest.raises(ValueError, match="time zone"):
-        encoding.encode_optional_datetime(datetime(2026, 1, 31))  # noqa: DTZ001
+        encoding.encode_datetime(datetime(2026, 1, 31))  # noqa: DTZ001
 
 
 @pytest.mark.parametrize("identifier", ["", ".", ".."])

@@ -12,7 +12,15 @@ from admin.builders import EMAIL, PASSWORD
 from client.builders import GATEWAY_URL, NO_BACKOFF, ClientFactory
 from client.operation_catalog import list_methods
 from tapgate.admin import operations
-from tapgate.client import AccessToken, ApiKey, AsyncTapgateClient, PartnerKey, PosKey, exceptions
+from tapgate.client import (
+    AccessToken,
+    ApiKey,
+    AsyncTapgateClient,
+    ConflictError,
+    PartnerKey,
+    PermissionDeniedError,
+    PosKey,
+)
 from tapgate.client.operation import Operation
 from tapgate.client.records import StatusReport
 from tapgate.client.transport import AsyncTransport
@@ -170,8 +178,9 @@ async def call_restricted_operations(
     client_factory: ClientFactory, admin: AsyncTapgateClient, subscriber_id: str
 ) -> None:
     await admin.subscribers.update(subscriber_id, restricted=True, kyc_level=2)
-    with pytest.raises(exceptions.OtpRequiredError):
+    with pytest.raises(PermissionDeniedError) as denied:
         await admin.subscribers.get(subscriber_id)
+    assert denied.value.code == "OTP_REQUIRED"
     await admin.subscribers.request_restricted_access(subscriber_id)
     newest = await client_factory.services.database.fetchval(
         "SELECT phone_number FROM subscribers ORDER BY id DESC LIMIT 1"
@@ -398,8 +407,9 @@ async def call_webhook_endpoint_operations(admin: AsyncTapgateClient) -> None:
 
 
 async def call_closing_operations(admin: AsyncTapgateClient, people: dict[str, str]) -> None:
-    with pytest.raises(exceptions.NotClosableError):
+    with pytest.raises(ConflictError) as conflict:
         await admin.subscribers.close(people["a"], reason="asked")
+    assert conflict.value.code == "NOT_CLOSABLE"
     created = await admin.subscribers.register(
         phone_number="+23277999999", first_name="Musa", last_name="Sesay", pin=PIN
     )

@@ -9,7 +9,7 @@ from admin.builders import EMAIL, PASSWORD
 from client.builders import NO_BACKOFF, ClientFactory
 from client.flaky_server import SERVE_AND_DROP, FlakyServer
 from tapgate.admin import operations
-from tapgate.client import AsyncTapgateClient, Login, exceptions
+from tapgate.client import AsyncTapgateClient, AuthenticationError, Login
 
 LOGIN = Login(EMAIL, PASSWORD)
 
@@ -79,7 +79,7 @@ async def test_refresh_token_is_not_sent_again_after_a_lost_response(
 async def test_wrong_password_raises_unauthorized(flaky_server: FlakyServer) -> None:
     wrong = Login(EMAIL, "wrong horse battery")
     async with AsyncTapgateClient(flaky_server.url, wrong, retries=NO_BACKOFF) as gateway:
-        with pytest.raises(exceptions.UnauthorizedError):
+        with pytest.raises(AuthenticationError):
             await gateway.admin.get_current_user()
     assert list_requests(flaky_server) == ["login"]
 
@@ -90,7 +90,7 @@ async def test_disabled_admin_gets_unauthorized(
     other = await client_factory.create_for_admin()
     me = await gateway.admin.get_current_user()
     await other.admin.disable_user(me.id)
-    with pytest.raises(exceptions.UnauthorizedError):
+    with pytest.raises(AuthenticationError):
         await gateway.admin.get_current_user()
 
 

@@ -42,9 +42,7 @@ PIN = "pin-8352-of-ada"
         UnsignedRequest("POST", "/", b"", SECRET.encode()),
         Tokens(token=SECRET, refresh_token=SECRET, expires_in=1),
         SigningKeyWithSecret(api_key_id="key_1", hmac_secret=SECRET),
-        build_operation(
-            "reads", "GET", "/{token}", str, path={"token": SECRET}, body={"pin": SECRET}
-        ),
+        build_operation("reads", "GET /{token}", str, path={"token": SECRET}, body={"pin": SECRET}),
     ],
     ids=lambda value: type(value).__name__,
 )

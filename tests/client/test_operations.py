@@ -7,7 +7,7 @@ import pytest
 
 from client.builders import ClientFactory
 from harness import PIN, WRONG_PIN
-from tapgate.client import exceptions
+from tapgate.client import DeclinedError, ValidationError
 
 
 async def test_subscriber_is_registered_found_and_verified_by_pin(
@@ -21,9 +21,10 @@ async def test_subscriber_is_registered_found_and_verified_by_pin(
     found = [item async for item in gateway.subscribers.list(phone_number=phone)]
     assert found == [created.subscriber] == [await gateway.subscribers.get(created.subscriber_id)]
     assert (await gateway.subscribers.verify_pin(created.subscriber_id, pin=PIN)).verified
-    with pytest.raises(exceptions.InvalidPinError) as raised:
+    with pytest.raises(ValidationError) as raised:
         await gateway.subscribers.verify_pin(created.subscriber_id, pin=WRONG_PIN)
-    assert raised.value.attempts_remaining == 2
+    assert raised.value.code == "INVALID_PIN"
+    assert raised.value.details["attempts_remaining"] == 2
     await gateway.subscribers.change_pin(created.subscriber_id, old_pin=PIN, new_pin="8352")
     assert (await gateway.account_rules.get(1)).kyc_level == 1
 
@@ -84,12 +85,11 @@ async def test_decline_raises_an_exception_with_the_amounts(client_factory: Clie
     serial = await client_factory.harness.create_card(
         (await client_factory.harness.create_subscriber())["id"]
     )
-    with pytest.raises(exceptions.InsufficientFundsError) as declined:
+    with pytest.raises(DeclinedError) as declined:
         await client_factory.create_for_service().wallet.transfer_p2p(
             sender_id=sender["id"], recipient_card_serial=serial, amount="500", pin=PIN
         )
     error = declined.value
-    assert isinstance(error, exceptions.TransactionDeclinedError)
-    assert error.available == 10
-    assert error.required is not None and error.required > 500
+    assert error.details["available"] == 10
+    assert error.details["required"] > 500
     assert (error.code, error.status) == ("INSUFFICIENT_FUNDS", 402)

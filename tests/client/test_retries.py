@@ -24,13 +24,16 @@ from tapgate.client import (
     AccessToken,
     ApiConnectionError,
     AsyncTapgateClient,
+    AuthenticationError,
+    DeclinedError,
+    NotFoundError,
     OutcomeUnknownError,
     PosKey,
-    RetryableError,
+    RateLimitedError,
     RetryPolicy,
     TapgateClient,
+    UnavailableError,
     UnexpectedResponseError,
-    exceptions,
 )
 from tapgate.client.records import P2pReceipt
 from tapgate.client.retries import RetryBudget
@@ -186,7 +189,7 @@ async def test_503_from_a_proxy_leaves_the_outcome_unknown(
     with pytest.raises(OutcomeUnknownError):
         await gateway.wallet.transfer_p2p(**transfer_probe.request)
     flaky_server.behaviors = [UNAVAILABLE_RESPONSE] * 4
-    with pytest.raises(RetryableError):
+    with pytest.raises(UnavailableError):
         await gateway.wallet.transfer_p2p(**transfer_probe.request)
 
 
@@ -204,8 +207,9 @@ async def test_decline_after_a_lost_response_is_raised(
     gateway: AsyncTapgateClient, flaky_server: FlakyServer, transfer_probe: TransferProbe
 ) -> None:
     flaky_server.behaviors = [SERVE_AND_DROP]
-    with pytest.raises(exceptions.InsufficientFundsError):
+    with pytest.raises(DeclinedError) as declined:
         await gateway.wallet.transfer_p2p(**transfer_probe.request | {"amount": "4000"})
+    assert declined.value.code == "INSUFFICIENT_FUNDS"
 
 
 REGISTRATION = {"first_name": "Aminata", "last_name": "Kamara", "pin": PIN}
@@ -261,7 +265,7 @@ async def test_read_is_retried_after_any_failure(
     with pytest.raises(ApiConnectionError):
         await gateway.account_rules.get(1)
     flaky_server.behaviors = [UNAVAILABLE_RESPONSE] * 4
-    with pytest.raises(exceptions.ServiceUnavailableError):
+    with pytest.raises(UnavailableError):
         await gateway.account_rules.get(1)
 
 
@@ -285,7 +289,7 @@ async def test_delete_retried_after_a_lost_response_succeeds_despite_the_404(
         flaky_server.behaviors = [SERVE_AND_DROP]
         await gateway.admin.delete_api_key(key.id)
         assert [request.method for request in flaky_server.requests] == ["POST", "DELETE", "DELETE"]
-        with pytest.raises(exceptions.NotFoundError):
+        with pytest.raises(NotFoundError):
             await gateway.admin.delete_api_key(key.id)
 
 
@@ -324,10 +328,9 @@ async def test_retry_after_beyond_the_retry_budget_is_raised_to_the_caller(
     gateway: AsyncTapgateClient, flaky_server: FlakyServer
 ) -> None:
     flaky_server.behaviors = [build_error_response(429, "RATE_LIMITED", "Retry-After: 3600")]
-    with pytest.raises(exceptions.RateLimitedError) as limited:
+    with pytest.raises(RateLimitedError) as limited:
         await gateway.account_rules.get(1)
     assert limited.value.retry_after == 3600
-    assert isinstance(limited.value, RetryableError)
 
 
 @pytest.mark.parametrize(
@@ -355,7 +358,7 @@ async def test_first_failure_is_raised_when_retries_are_disabled(
     async with AsyncTapgateClient(
         flaky_server.url, client_factory.secret, retries=RetryPolicy(max_attempts=1)
     ) as gateway:
-        with pytest.raises(RetryableError):
+        with pytest.raises(UnavailableError):
             await gateway.account_rules.get(1)
 
 
@@ -389,5 +392,5 @@ def test_number_of_attempts_is_limited() -> None:
 
 
 async def test_invalid_access_token_is_not_retried(client_factory: ClientFactory) -> None:
-    with pytest.raises(exceptions.UnauthorizedError):
+    with pytest.raises(AuthenticationError):
         await client_factory.create_async(AccessToken("nonsense")).admin.get_current_user()

@@ -59,7 +59,7 @@ effects: st.SearchStrategy[Effect] = st.sampled_from(["reads", "sets", "moves", 
 
 
 def build_test_operation(effect: Effect) -> Operation[Confirmation]:
-    return build_operation(effect, "POST", "/api/v1/things", Confirmation, body={"amount": "1"})
+    return build_operation(effect, "POST /api/v1/things", Confirmation, body={"amount": "1"})
 
 
 def run_operation(

@@ -26,12 +26,11 @@ def build_test_operation(
 ) -> Operation[None]:
     return build_operation(
         "reads",
-        method,
-        "/api/v1/things/{name}/more",
+        f"{method} /api/v1/things/{{name}}/more",
         type(None),
         path={"name": name},
         query=query,
-        content=content,
+        body=content,
     )
 
 

@@ -8,14 +8,19 @@ from decimal import Decimal
 from typing import assert_type
 
 from tapgate.client import (
+    ApiError,
     AsyncPaginator,
     AsyncTapgateClient,
-    Page,
+    DeclinedError,
+    File,
     Paginator,
     TapgateClient,
-    exceptions,
+    TapgateError,
+    ValidationError,
 )
-from tapgate.client.records import Card, File, P2pReceipt, Subscriber, Terminal
+from tapgate.client.records import Card, P2pReceipt, Subscriber, Terminal
+from tapgate.errors import Code
+from tapgate.schemas.pagination import Page
 
 
 def use_sync_client(gateway: TapgateClient) -> None:
@@ -61,8 +66,14 @@ async def use_async_client(gateway: AsyncTapgateClient) -> None:
 
 
 def use_exceptions(
-    error: exceptions.InsufficientFundsError, locked: exceptions.AccountLockedError
+    error: TapgateError, response: ApiError, declined: DeclinedError, invalid: ValidationError
 ) -> None:
-    assert_type(error.available, Decimal | None)
-    assert_type(locked.locked_until, str | None)
-    error.locked_until  # wrong
+    assert_type(error.code, str | None)
+    assert_type(error.request_id, str)
+    assert_type(response.retry_after, float | None)
+    assert_type(declined.code, str)
+    assert_type(declined.code == Code.INSUFFICIENT_FUNDS, bool)
+    assert_type(invalid.fields, dict[str, str])
+
+    error.status  # wrong
+    declined.fields  # wrong

@@ -1,7 +1,7 @@
 """The OpenAPI 3.1 document of the gateway, generated from the endpoint declarations."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
@@ -19,7 +19,8 @@ from tapgate.api.response_examples import build_response_example
 from tapgate.errors import TABLE, ApiError, Code
 from tapgate.http.body_limits import KIBIBYTE
 from tapgate.http.json_schema import Schema, require_unique_names
-from tapgate.schemas.fields import Choice, IdempotencyKeyRule
+from tapgate.schemas.common import ErrorBody
+from tapgate.schemas.fields import IdempotencyKeyRule
 
 _JSON = "application/json"
 _SUCCESS_DESCRIPTIONS = {200: "Success", 201: "Created", 204: "No content"}
@@ -30,13 +31,6 @@ _SIGNATURE_SCHEMES = {
     "partner": ("signingKey", "partnerId", "signingTime", "partnerSignature"),
 }
 _SERVICE_SIGNATURE_SCHEMES = ("serviceName", "serviceTime", "serviceSignature")
-
-
-class ErrorBody(msgspec.Struct, omit_defaults=True):
-    error: str
-    code: Annotated[str, Choice(*Code, name="ErrorCode")]
-    message: str | None = None
-    details: dict[str, Any] | None = None
 
 
 def render_openapi_document(

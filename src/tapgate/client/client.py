@@ -6,6 +6,14 @@ from typing import Final, Self
 import httpx2
 
 from tapgate.client.credentials import Credential, Login
+from tapgate.client.declaration import (
+    AsyncMode,
+    M,
+    OperationGroup,
+    SyncMode,
+    Transport,
+    reads,
+)
 from tapgate.client.groups.admin import Admin
 from tapgate.client.groups.agents import Agents
 from tapgate.client.groups.audit import AuditLog
@@ -21,16 +29,6 @@ from tapgate.client.groups.subscribers import Subscribers
 from tapgate.client.groups.transactions import Transactions
 from tapgate.client.groups.wallet import Balances, Wallet
 from tapgate.client.groups.webhook_endpoints import WebhookEndpoints
-from tapgate.client.operation import (
-    AsyncMode,
-    M,
-    Operation,
-    OperationGroup,
-    SyncMode,
-    Transport,
-    build_operation,
-    operation,
-)
 from tapgate.client.records.system import Health
 from tapgate.client.request_flow import RequestFlow
 from tapgate.client.retries import RetryPolicy
@@ -68,12 +66,9 @@ class BaseClient(OperationGroup[M]):
         self.messages: Messages[M] = Messages(transport)
         self.overview: OverviewGroup[M] = OverviewGroup(transport)
 
-    @operation
-    def health(self) -> Operation[Health]:
+    @reads("GET /health", public=True, extra_success_statuses=(503,))
+    def health(self) -> Health:
         """Return the health of the gateway, also while it is unhealthy (status 503)."""
-        return build_operation(
-            "reads", "GET", "/health", Health, public=True, extra_success_statuses=(503,)
-        )
 
 
 class TapgateClient(BaseClient[SyncMode]):

@@ -1,21 +1,17 @@
-"""Encoding of Python values for the gateway API."""
+"""Argument types of operations, each with the function that encodes it for the gateway API."""
 
 from base64 import b64encode
+from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
 
 from tapgate import clock
 
-#: An amount in major units. Floats are not accepted: they cannot represent 0.1 exactly.
-Money = str | Decimal
-#: A date in the platform's time zone.
-DateLike = str | date
-#: A time with a time zone, or a date.
-DateTimeLike = str | date | datetime
+_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
-def encode_amount(amount: Money) -> str:
+def encode_amount(amount: str | Decimal) -> str:
     """Encode an amount without an exponent: `Decimal("1E+3")` becomes `"1000"`.
 
     The gateway validates the value.
@@ -29,29 +25,22 @@ def encode_amount(amount: Money) -> str:
     return format(amount, "f")
 
 
-def encode_optional_amount(amount: Money | None) -> str | None:
-    return None if amount is None else encode_amount(amount)
+def encode_threshold(value: str | Decimal | int) -> str | int:
+    return value if isinstance(value, int) else encode_amount(value)
 
 
-def encode_date(value: DateLike) -> str:
+def encode_date(value: str | date) -> str:
     if isinstance(value, datetime):
         raise TypeError("a date must be a date or a str, not a datetime")
     return value.isoformat() if isinstance(value, date) else value
 
 
-def encode_optional_date(value: DateLike | None) -> str | None:
-    return None if value is None else encode_date(value)
-
-
-def encode_optional_datetime(value: DateTimeLike | None) -> str | None:
+def encode_datetime(value: str | date | datetime) -> str:
     if isinstance(value, datetime):
         if value.tzinfo is None:
             raise ValueError("a datetime must have a time zone")
         return clock.format_rfc3339(value)
     return value.isoformat() if isinstance(value, date) else value
-
-
-_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
 def encode_image(content: bytes) -> str:
@@ -60,9 +49,24 @@ def encode_image(content: bytes) -> str:
     return f"data:image/{subtype};base64,{b64encode(content).decode()}"
 
 
-def omit_none(**fields: Any) -> dict[str, Any]:
-    """Return the fields that are not None.
+#: An amount in major units. Floats are not accepted: they cannot represent 0.1 exactly.
+Money = Annotated[str | Decimal, encode_amount]
+#: An amount, or a count for some types of compliance rules.
+Threshold = Annotated[str | Decimal | int, encode_threshold]
+#: A date in the platform's time zone.
+DateLike = Annotated[str | date, encode_date]
+#: A time with a time zone, or a date.
+DateTimeLike = Annotated[str | date | datetime, encode_datetime]
+#: The content of a JPEG or PNG file.
+Image = Annotated[bytes, encode_image]
+#: An integer that is part of the path.
+PathNumber = Annotated[int, str]
 
-    A trailing `_` in a name is removed, so names that are Python keywords can be passed.
-    """
-    return {name.removesuffix("_"): value for name, value in fields.items() if value is not None}
+
+def get_encoder(annotation: Any) -> Callable[[Any], Any] | None:
+    """Return the function that encodes arguments with this annotation, such as `Money | None`."""
+    for option in (annotation, *get_args(annotation)):
+        if get_origin(option) is Annotated:
+            encode: Callable[[Any], Any] = option.__metadata__[0]
+            return encode
+    return None

@@ -1,48 +1,26 @@
-"""Description of API operations, shared by the synchronous and the asynchronous client.
+"""API operations: everything that both clients need to know about one request."""
 
-A method of a group only builds an `Operation`. `@operation` turns it into a plain method or a
-coroutine, depending on the group's mode, with the same parameters and the same result.
-"""
-
-import functools
-from collections.abc import Callable, Coroutine, Mapping
-from typing import (
-    Any,
-    Concatenate,
-    Generic,
-    Literal,
-    ParamSpec,
-    Protocol,
-    Self,
-    TypeVar,
-    overload,
-)
+from collections.abc import Mapping
+from typing import Any, Generic, Literal, Self, TypeVar
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
 import msgspec
 
-P = ParamSpec("P")
 T = TypeVar("T")
-M = TypeVar("M")
 
 #: Effect of sending an operation twice, which determines when it may be retried.
 #: `reads`: none. `sets`: the same final state. `moves`: money moves once per idempotency key.
 #: `acts`: an additional effect, so the operation is retried only if it cannot have been executed.
 Effect = Literal["reads", "sets", "moves", "acts"]
 
-#: Coroutine that returns the response. It avoids `Any`, with which mypy cannot infer the result
-#: of `asyncio.gather`.
-ResponseCoroutine = Coroutine[object, None, T]
-
-_JSON_MEDIA_TYPE = "application/json"
-
 
 class Operation(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """One API request. `repr` hides its content: the body may hold a PIN, the path a token."""
 
+    #: Method and path template, such as `GET /api/v1/cards/{serial}`.
+    name: str
     method: str
-    path_template: str
     target: str
     effect: Effect
     response_type: type[T]
@@ -58,34 +36,26 @@ class Operation(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
         return f"Operation({self.name})"
 
     @property
-    def name(self) -> str:
-        return f"{self.method} {self.path_template}"
-
-    @property
     def is_repeatable(self) -> bool:
         return self.effect != "acts"
 
-
-class ListOperation(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """Description of a paginated list: its path and its filters."""
-
-    path_template: str
-    path_parameters: Mapping[str, str]
-    query: Mapping[str, Any]
-    item_type: type[T]
+    def at_cursor(self, cursor: str | None) -> Self:
+        """Return the operation that gets another page of the list, as a new request."""
+        separator = "&" if "?" in self.target else "?"
+        suffix = "" if cursor is None else f"{separator}cursor={quote(cursor)}"
+        return msgspec.structs.replace(
+            self, target=self.target + suffix, request_id=generate_request_id()
+        )
 
 
 def build_operation(
     effect: Effect,
-    method: str,
-    template: str,
+    name: str,
     response_type: type[T],
     *,
     path: Mapping[str, str] | None = None,
     query: Mapping[str, Any] | None = None,
-    body: Mapping[str, Any] | None = None,
-    content: bytes | None = None,
-    content_type: str = _JSON_MEDIA_TYPE,
+    body: Mapping[str, Any] | bytes | None = None,
     headers: Mapping[str, str] | None = None,
     request_id: str | None = None,
     public: bool = False,
@@ -95,69 +65,22 @@ def build_operation(
 
     The body is encoded once, so every attempt signs and sends identical bytes.
     """
-    if body is not None:
-        content = msgspec.json.encode(body)
-    content_headers = {} if content is None else {"Content-Type": content_type}
+    method, template = name.split(" ")
+    content_type = {} if body is None else {"Content-Type": "application/json"}
+    if body is None or not isinstance(body, bytes):
+        body = b"" if body is None else msgspec.json.encode(body)
     return Operation(
+        name=name,
         method=method,
-        path_template=template,
         target=_build_target(template, path or {}, query or {}),
         effect=effect,
         response_type=response_type,
         request_id=generate_request_id() if request_id is None else request_id,
-        body=content or b"",
-        headers=content_headers | dict(headers or {}),
+        body=body,
+        headers=content_type | dict(headers or {}),
         is_public=public,
         extra_success_statuses=extra_success_statuses,
     )
-
-
-def build_get(
-    template: str, response_type: type[T], *, query: Mapping[str, Any] | None = None, **path: str
-) -> Operation[T]:
-    return build_operation("reads", "GET", template, response_type, path=path, query=query)
-
-
-def build_safe_post(template: str, response_type: type[T], body: Mapping[str, Any]) -> Operation[T]:
-    """Build a POST that has no side effects."""
-    return build_operation("reads", "POST", template, response_type, body=body)
-
-
-def build_idempotent_post(
-    template: str,
-    response_type: type[T],
-    request_id: str | None,
-    body: Mapping[str, Any],
-    **path: str,
-) -> Operation[T]:
-    """Build a POST with an idempotency key, which stays the same for all attempts.
-
-    The key is the caller's `request_id`. If this is None, a key is generated.
-    """
-    key = generate_request_id() if request_id is None else request_id
-    body_with_key = {**body, "request_id": key}
-    return build_operation(
-        "moves", "POST", template, response_type, path=path, body=body_with_key, request_id=key
-    )
-
-
-def build_post(
-    template: str,
-    response_type: type[T],
-    body: Mapping[str, Any] | None = None,
-    **path: str,
-) -> Operation[T]:
-    return build_operation("acts", "POST", template, response_type, path=path, body=body)
-
-
-def build_put(
-    template: str, response_type: type[T], body: Mapping[str, Any], **path: str
-) -> Operation[T]:
-    return build_operation("sets", "PUT", template, response_type, path=path, body=body)
-
-
-def build_delete(template: str, **path: str) -> Operation[None]:
-    return build_operation("sets", "DELETE", template, type(None), path=path)
 
 
 def generate_request_id() -> str:
@@ -179,52 +102,3 @@ def _encode_path_segment(value: str) -> str:
     if value in ("", ".", ".."):
         raise ValueError("an ID must not be empty, '.' or '..'")  # it would change the path
     return quote(value, safe="")
-
-
-class SyncMode:
-    """Mode of a client whose methods return the response."""
-
-
-class AsyncMode:
-    """Mode of a client whose methods return an awaitable."""
-
-
-class Transport(Protocol):
-    """Sends operations to the gateway, in one of the two modes."""
-
-    def send(self, operation: Operation[Any], /) -> Any: ...
-    def paginate(self, listing: ListOperation[Any], /) -> Any: ...
-
-
-class OperationGroup(Generic[M]):
-    """Related operations, in one mode."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-
-
-class operation(Generic[P, T]):  # noqa: N801 - a decorator
-    """Decorator that turns a method returning an `Operation` into one that sends it."""
-
-    def __init__(self, describe: Callable[Concatenate[Any, P], Operation[T]]) -> None:
-        self.describe = describe
-        self.__doc__ = describe.__doc__
-
-    @overload
-    def __get__(self, group: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, group: OperationGroup[SyncMode], owner: type) -> Callable[P, T]: ...
-    @overload
-    def __get__(
-        self, group: OperationGroup[AsyncMode], owner: type
-    ) -> Callable[P, ResponseCoroutine[T]]: ...
-    def __get__(self, group: OperationGroup[Any] | None, owner: type) -> Any:
-        if group is None:
-            return self
-        describe, transport = self.describe, group._transport
-
-        @functools.wraps(describe)
-        def send(*args: P.args, **kwargs: P.kwargs) -> Any:
-            return transport.send(describe(group, *args, **kwargs))
-
-        return send

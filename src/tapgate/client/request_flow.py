@@ -17,12 +17,13 @@ from tapgate.client.credentials import AccessToken, Credential, Login, UnsignedR
 from tapgate.client.exceptions import (
     ApiConnectionError,
     ApiError,
+    AuthenticationError,
     OutcomeUnknownError,
     TapgateError,
-    UnauthorizedError,
     UnexpectedResponseError,
 )
-from tapgate.client.operation import Operation, build_operation
+from tapgate.client.groups.admin import Admin
+from tapgate.client.operation import Operation
 from tapgate.client.records.admin import Tokens
 from tapgate.client.retries import RetryBudget, RetryPolicy
 from tapgate.clock import Clock
@@ -153,11 +154,13 @@ class RequestFlow:
         if self._tokens is not None:
             # A refresh token is valid for one use, so log in if a refresh is rejected or lost.
             try:
-                tokens = yield from self.run(build_token_refresh(self._tokens.refresh_token))
-            except (UnauthorizedError, OutcomeUnknownError):
+                refresh = Admin.refresh.describe(None, refresh_token=self._tokens.refresh_token)
+                tokens = yield from self.run(refresh)
+            except (AuthenticationError, OutcomeUnknownError):
                 self._tokens = None
         if tokens is None:
-            tokens = yield from self.run(build_login(self._login.email, self._login.password))
+            email, password = self._login.email, self._login.password
+            tokens = yield from self.run(Admin.login.describe(None, email=email, password=password))
         self._tokens = tokens
         self._token_expires_at = time.monotonic() + tokens.expires_in
 
@@ -226,13 +229,3 @@ def _build_final_error(
     outcome_unknown = OutcomeUnknownError(operation.request_id)
     outcome_unknown.__cause__ = failure.error
     return outcome_unknown
-
-
-def build_login(email: str, password: str) -> Operation[Tokens]:
-    body = {"email": email, "password": password}
-    return build_operation("acts", "POST", "/api/v1/admin/login", Tokens, body=body, public=True)
-
-
-def build_token_refresh(refresh_token: str) -> Operation[Tokens]:
-    body = {"refresh_token": refresh_token}
-    return build_operation("acts", "POST", "/api/v1/admin/refresh", Tokens, body=body, public=True)

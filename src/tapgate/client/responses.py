@@ -5,15 +5,15 @@ from typing import Any, TypeVar, cast
 import httpx2
 import msgspec
 
-from tapgate.client.exceptions.base import (
+from tapgate.client.exceptions import (
     ApiConnectionError,
-    ErrorResponse,
     TapgateError,
     UnexpectedResponseError,
     build_api_error,
 )
 from tapgate.client.operation import Operation
-from tapgate.client.records.base import File, Receipt
+from tapgate.client.records.base import Receipt
+from tapgate.schemas.common import ErrorBody
 
 T = TypeVar("T")
 
@@ -22,13 +22,20 @@ _REPLAYED_HEADER = "Idempotent-Replayed"
 _PROXY_ERROR_STATUSES = (502, 503, 504)
 
 
-class _ErrorBody(msgspec.Struct):
-    """Body of an error response."""
+class File(msgspec.Struct, frozen=True, kw_only=True):
+    """Downloaded file.
 
-    error: str
-    code: str
-    message: str | None = None
-    details: dict[str, Any] | None = None
+    `next_cursor` identifies the next file of an export and is None on the last file. `masked` is
+    true if personal data of restricted subscribers is omitted.
+    """
+
+    content: bytes
+    media_type: str
+    next_cursor: str | None = None
+    masked: bool = False
+
+    def __repr__(self) -> str:
+        return f"File({self.media_type}, {len(self.content)} bytes)"
 
 
 def is_success(operation: Operation[Any], response: httpx2.Response) -> bool:
@@ -63,21 +70,13 @@ def _decode(operation: Operation[Any], response: httpx2.Response) -> Any:
 
 def decode_error(operation: Operation[Any], response: httpx2.Response) -> TapgateError:
     try:
-        body = msgspec.json.decode(response.content, type=_ErrorBody)
+        body = msgspec.json.decode(response.content, type=ErrorBody)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         if response.status_code in _PROXY_ERROR_STATUSES:
             return ApiConnectionError(operation.request_id)
         return UnexpectedResponseError(operation.request_id, response.status_code)
     return build_api_error(
-        ErrorResponse(
-            status=response.status_code,
-            code=body.code,
-            error=body.error,
-            message=body.message,
-            details=body.details or {},
-            request_id=operation.request_id,
-            retry_after=parse_retry_after(response),
-        )
+        body, response.status_code, operation.request_id, parse_retry_after(response)
     )
 
 

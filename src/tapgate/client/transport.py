@@ -11,9 +11,10 @@ from typing import TypeVar
 
 import httpx2
 
-from tapgate.client.operation import ListOperation, Operation
+from tapgate.client.operation import Operation
 from tapgate.client.pagination import AsyncPaginator, Paginator
 from tapgate.client.request_flow import Flow, FlowStep, RenewTokens, RequestFlow, Sleep, StepResult
+from tapgate.schemas.pagination import Page
 
 T = TypeVar("T")
 
@@ -29,8 +30,8 @@ class SyncTransport:
     def send(self, operation: Operation[T], /) -> T:
         return self._run_flow(self._request_flow.run(operation))
 
-    def paginate(self, listing: ListOperation[T], /) -> Paginator[T]:
-        return Paginator(self, listing)
+    def paginate(self, operation: Operation[Page[T]], /) -> Paginator[T]:
+        return Paginator(self, operation)
 
     def close(self) -> None:
         self._http_transport.close()
@@ -75,8 +76,8 @@ class AsyncTransport:
     async def send(self, operation: Operation[T], /) -> T:
         return await self._run_flow(self._request_flow.run(operation))
 
-    def paginate(self, listing: ListOperation[T], /) -> AsyncPaginator[T]:
-        return AsyncPaginator(self, listing)
+    def paginate(self, operation: Operation[Page[T]], /) -> AsyncPaginator[T]:
+        return AsyncPaginator(self, operation)
 
     async def close(self) -> None:
         await self._http_transport.aclose()

@@ -6,14 +6,11 @@ from typing import Any
 import msgspec
 
 from tapgate import signing
+from tapgate.client.exceptions import SignatureError
 from tapgate.clock import Clock, system_clock
 
 #: Signature header of a funding partner's webhook.
 PARTNER_SIGNATURE_HEADER = "X-Webhook-Signature"
-
-
-class WebhookVerificationError(Exception):
-    """The webhook failed verification. The message gives the reason and never quotes the body."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +35,7 @@ def verify(
     *,
     clock: Clock = system_clock,
 ) -> Event:
-    """Return the event of a webhook request, or raise `WebhookVerificationError`.
+    """Return the event of a webhook request, or raise `SignatureError`.
 
     `secret` is the endpoint's secret (`whsec_...`), or several secrets of which one must match,
     such as the old and the new secret during a rotation. `body` is the raw request body. Header
@@ -49,20 +46,20 @@ def verify(
         message_id, timestamp = by_name["webhook-id"], by_name["webhook-timestamp"]
         signatures = by_name["webhook-signature"]
     except KeyError as missing:
-        raise WebhookVerificationError(f"the {missing.args[0]} header is missing") from None
+        raise SignatureError(f"the {missing.args[0]} header is missing") from None
     sent_at = signing.parse_unix_seconds(timestamp)
     if sent_at is None or not signing.is_timely(sent_at, clock()):
-        raise WebhookVerificationError("the timestamp is not within 5 minutes of the current time")
+        raise SignatureError("the timestamp is not within 5 minutes of the current time")
     secrets = [secret] if isinstance(secret, str) else secret
     if str(int(timestamp)) != timestamp or not any(
         signing.verify_standard_webhook(candidate, signatures, message_id, int(timestamp), body)
         for candidate in secrets
     ):
-        raise WebhookVerificationError("no signature matches")
+        raise SignatureError("no signature matches")
     try:
         content = msgspec.json.decode(body, type=_EventBody)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        raise WebhookVerificationError("the body is not a valid event") from None
+        raise SignatureError("the body is not a valid event") from None
     return Event(id=message_id, type=content.type, timestamp=content.timestamp, data=content.data)
 
 

@@ -255,11 +255,11 @@ class _CardNotOwnedError(Exception):
 def _map_error(
     request: GatewayRequest, error: client.ApiError
 ) -> RequestRejected | GatewayUnreachable:
-    over_limit = isinstance(error, client.RateLimitedError) and error.details
-    if isinstance(error, client.RetryableError) and not over_limit:
+    if isinstance(error, client.UnavailableError):
         # A 503 can come before or during the commit, so the transfer may have been executed.
-        may_have_moved = isinstance(request, gateway_requests.SendMoney) and error.status == 503
-        return GatewayUnreachable(uncertain=may_have_moved)
+        return GatewayUnreachable(uncertain=isinstance(request, gateway_requests.SendMoney))
+    if isinstance(error, client.RateLimitedError) and not error.details:
+        return GatewayUnreachable(uncertain=False)
     if isinstance(error, client.ServerError):
         return GatewayUnreachable(uncertain=True)
     if error.code in (Code.UNAUTHORIZED, Code.FORBIDDEN):

@@ -1,10 +1,18 @@
 """Request and response structs that several operations share."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
-from tapgate.schemas.fields import FreeText, IntegerRange
+from tapgate.errors import Code
+from tapgate.schemas.fields import Choice, FreeText, IntegerRange
+
+
+class ErrorBody(msgspec.Struct, omit_defaults=True):
+    error: str
+    code: Annotated[str, Choice(*Code, name="ErrorCode")]
+    message: str | None = None
+    details: dict[str, Any] | None = None
 
 
 class Reason(msgspec.Struct, kw_only=True):

@@ -1,17 +1,7 @@
 """Operations on agents: registration, float, cash-in, cash-out and commission."""
 
-from tapgate.client.encoding import Money, encode_amount, omit_none
-from tapgate.client.operation import (
-    ListOperation,
-    M,
-    Operation,
-    OperationGroup,
-    build_get,
-    build_idempotent_post,
-    build_post,
-    operation,
-)
-from tapgate.client.pagination import build_list, list_operation
+from tapgate.client.declaration import M, OperationGroup, acts, lists, moves, reads
+from tapgate.client.encoding import Money
 from tapgate.client.records.agents import (
     Agent,
     AgentBalance,
@@ -24,13 +14,11 @@ from tapgate.client.records.agents import (
     RegisterAgentResponse,
 )
 from tapgate.client.records.base import Confirmation
-
-_COLLECTION_PATH = "/api/v1/agents"
-_RESOURCE_PATH = f"{_COLLECTION_PATH}/{{id}}"
+from tapgate.schemas.pagination import Page
 
 
 class Agents(OperationGroup[M]):
-    @operation
+    @acts("POST /api/v1/agents")
     def register(
         self,
         *,
@@ -43,21 +31,9 @@ class Agents(OperationGroup[M]):
         email: str | None = None,
         address: str | None = None,
         commission_tier: int | None = None,
-    ) -> Operation[RegisterAgentResponse]:
-        body = omit_none(
-            agent_type=agent_type,
-            name=name,
-            phone_number=phone_number,
-            pin=pin,
-            parent_agent_id=parent_agent_id,
-            business_name=business_name,
-            email=email,
-            address=address,
-            commission_tier=commission_tier,
-        )
-        return build_post(_COLLECTION_PATH, RegisterAgentResponse, body)
+    ) -> RegisterAgentResponse: ...
 
-    @list_operation
+    @lists("GET /api/v1/agents")
     def list(
         self,
         *,
@@ -66,49 +42,28 @@ class Agents(OperationGroup[M]):
         parent_agent_id: str | None = None,
         search: str | None = None,
         limit: int | None = None,
-    ) -> ListOperation[Agent]:
-        query = omit_none(
-            status=status,
-            agent_type=agent_type,
-            parent_agent_id=parent_agent_id,
-            search=search,
-            limit=limit,
-        )
-        return build_list(_COLLECTION_PATH, Agent, query)
+    ) -> Page[Agent]: ...
 
-    @operation
-    def get(self, id: str) -> Operation[Agent]:
-        return build_get(_RESOURCE_PATH, Agent, id=id)
+    @reads("GET /api/v1/agents/{id}")
+    def get(self, id: str) -> Agent: ...
 
-    @operation
-    def get_balance(self, id: str) -> Operation[AgentBalance]:
-        return build_get(f"{_RESOURCE_PATH}/balance", AgentBalance, id=id)
+    @reads("GET /api/v1/agents/{id}/balance")
+    def get_balance(self, id: str) -> AgentBalance: ...
 
-    @operation
-    def suspend(self, id: str, *, reason: str) -> Operation[AgentResponse]:
-        return build_post(
-            f"{_RESOURCE_PATH}/suspend", AgentResponse, omit_none(reason=reason), id=id
-        )
+    @acts("POST /api/v1/agents/{id}/suspend")
+    def suspend(self, id: str, *, reason: str) -> AgentResponse: ...
 
-    @operation
-    def activate(self, id: str, *, reason: str | None = None) -> Operation[AgentResponse]:
-        return build_post(
-            f"{_RESOURCE_PATH}/activate", AgentResponse, omit_none(reason=reason), id=id
-        )
+    @acts("POST /api/v1/agents/{id}/activate")
+    def activate(self, id: str, *, reason: str | None = None) -> AgentResponse: ...
 
-    @operation
-    def terminate(self, id: str, *, reason: str) -> Operation[AgentResponse]:
+    @acts("POST /api/v1/agents/{id}/terminate")
+    def terminate(self, id: str, *, reason: str) -> AgentResponse:
         """Terminate an agent permanently."""
-        return build_post(
-            f"{_RESOURCE_PATH}/terminate", AgentResponse, omit_none(reason=reason), id=id
-        )
 
-    @operation
-    def change_pin(self, id: str, *, old_pin: str, new_pin: str) -> Operation[Confirmation]:
-        body = omit_none(old_pin=old_pin, new_pin=new_pin)
-        return build_post(f"{_RESOURCE_PATH}/change-pin", Confirmation, body, id=id)
+    @acts("POST /api/v1/agents/{id}/change-pin")
+    def change_pin(self, id: str, *, old_pin: str, new_pin: str) -> Confirmation: ...
 
-    @operation
+    @moves("POST /api/v1/agents/{id}/fund")
     def fund(
         self,
         id: str,
@@ -117,14 +72,10 @@ class Agents(OperationGroup[M]):
         description: str | None = None,
         currency: str | None = None,
         request_id: str | None = None,
-    ) -> Operation[FundingReceipt]:
+    ) -> FundingReceipt:
         """Credit an agent's float for cash that the agent deposited."""
-        body = omit_none(amount=encode_amount(amount), description=description, currency=currency)
-        return build_idempotent_post(
-            f"{_RESOURCE_PATH}/fund", FundingReceipt, request_id, body, id=id
-        )
 
-    @operation
+    @moves("POST /api/v1/agents/cashin")
     def cash_in(
         self,
         *,
@@ -135,22 +86,13 @@ class Agents(OperationGroup[M]):
         card_serial: str | None = None,
         currency: str | None = None,
         request_id: str | None = None,
-    ) -> Operation[CashInReceipt]:
+    ) -> CashInReceipt:
         """Cash in: the agent takes cash and the subscriber's wallet is credited.
 
         Identify the subscriber by `subscriber_id` or `card_serial`.
         """
-        body = omit_none(
-            agent_id=agent_id,
-            amount=encode_amount(amount),
-            agent_pin=agent_pin,
-            subscriber_id=subscriber_id,
-            card_serial=card_serial,
-            currency=currency,
-        )
-        return build_idempotent_post(f"{_COLLECTION_PATH}/cashin", CashInReceipt, request_id, body)
 
-    @operation
+    @moves("POST /api/v1/agents/cashout")
     def cash_out(
         self,
         *,
@@ -162,25 +104,13 @@ class Agents(OperationGroup[M]):
         card_serial: str | None = None,
         currency: str | None = None,
         request_id: str | None = None,
-    ) -> Operation[CashOutReceipt]:
+    ) -> CashOutReceipt:
         """Cash out: the agent hands out cash and the subscriber's wallet is debited.
 
         Identify the subscriber by `subscriber_id` or `card_serial`.
         """
-        body = omit_none(
-            agent_id=agent_id,
-            amount=encode_amount(amount),
-            agent_pin=agent_pin,
-            pin=pin,
-            subscriber_id=subscriber_id,
-            card_serial=card_serial,
-            currency=currency,
-        )
-        return build_idempotent_post(
-            f"{_COLLECTION_PATH}/cashout", CashOutReceipt, request_id, body
-        )
 
-    @operation
+    @moves("POST /api/v1/agents/transfer")
     def transfer(
         self,
         *,
@@ -191,26 +121,11 @@ class Agents(OperationGroup[M]):
         description: str | None = None,
         currency: str | None = None,
         request_id: str | None = None,
-    ) -> Operation[FloatTransferReceipt]:
+    ) -> FloatTransferReceipt:
         """Transfer float from an agent to one of its sub-agents."""
-        body = omit_none(
-            from_agent_id=from_agent_id,
-            to_agent_id=to_agent_id,
-            amount=encode_amount(amount),
-            pin=pin,
-            description=description,
-            currency=currency,
-        )
-        return build_idempotent_post(
-            f"{_COLLECTION_PATH}/transfer", FloatTransferReceipt, request_id, body
-        )
 
-    @operation
+    @moves("POST /api/v1/agents/{id}/payout-commission")
     def pay_out_commission(
         self, id: str, *, currency: str | None = None, request_id: str | None = None
-    ) -> Operation[PayoutReceipt]:
+    ) -> PayoutReceipt:
         """Pay out all earned commission to the agent's float."""
-        body = omit_none(currency=currency)
-        return build_idempotent_post(
-            f"{_RESOURCE_PATH}/payout-commission", PayoutReceipt, request_id, body, id=id
-        )

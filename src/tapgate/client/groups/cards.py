@@ -1,31 +1,18 @@
 """Operations on cards."""
 
-from tapgate.client.encoding import Money, encode_amount, omit_none
-from tapgate.client.operation import (
-    ListOperation,
-    M,
-    Operation,
-    OperationGroup,
-    build_get,
-    build_operation,
-    build_post,
-    operation,
-)
-from tapgate.client.pagination import build_list, list_operation
+from tapgate.client.declaration import M, OperationGroup, acts, lists, operation, reads
+from tapgate.client.encoding import Money
+from tapgate.client.operation import Operation, build_operation
 from tapgate.client.records.cards import BlockCardResponse, Card, CardResponse, UploadCardsResponse
-
-_COLLECTION_PATH = "/api/v1/cards"
-_RESOURCE_PATH = f"{_COLLECTION_PATH}/{{serial}}"
+from tapgate.schemas.pagination import Page
 
 
 class Cards(OperationGroup[M]):
-    @operation
-    def link(self, *, subscriber_id: str, card_serial: str, pin: str) -> Operation[CardResponse]:
+    @acts("POST /api/v1/cards/link")
+    def link(self, *, subscriber_id: str, card_serial: str, pin: str) -> CardResponse:
         """Link a card to a subscriber. The card uses the subscriber's PIN."""
-        body = omit_none(subscriber_id=subscriber_id, card_serial=card_serial, pin=pin)
-        return build_post(f"{_COLLECTION_PATH}/link", CardResponse, body)
 
-    @operation
+    @acts("POST /api/v1/cards/child")
     def link_child(
         self,
         *,
@@ -36,23 +23,13 @@ class Cards(OperationGroup[M]):
         daily_limit: Money,
         child_name: str,
         child_relationship: str | None = None,
-    ) -> Operation[CardResponse]:
+    ) -> CardResponse:
         """Link a child card.
 
         A child card has its own PIN and spends from the parent's wallet, up to a daily limit.
         """
-        body = omit_none(
-            parent_subscriber_id=parent_subscriber_id,
-            card_serial=card_serial,
-            parent_pin=parent_pin,
-            child_pin=child_pin,
-            daily_limit=encode_amount(daily_limit),
-            child_name=child_name,
-            child_relationship=child_relationship,
-        )
-        return build_post(f"{_COLLECTION_PATH}/child", CardResponse, body)
 
-    @list_operation
+    @lists("GET /api/v1/cards")
     def list(
         self,
         *,
@@ -61,42 +38,30 @@ class Cards(OperationGroup[M]):
         type: str | None = None,
         search: str | None = None,
         limit: int | None = None,
-    ) -> ListOperation[Card]:
+    ) -> Page[Card]:
         """List cards, newest first. `limit` is the page size."""
-        query = omit_none(
-            subscriber_id=subscriber_id, status=status, type=type, search=search, limit=limit
-        )
-        return build_list(_COLLECTION_PATH, Card, query)
 
-    @operation
-    def get(self, serial: str) -> Operation[Card]:
-        return build_get(_RESOURCE_PATH, Card, serial=serial)
+    @reads("GET /api/v1/cards/{serial}")
+    def get(self, serial: str) -> Card: ...
 
-    @operation
-    def block(self, serial: str, *, reason: str) -> Operation[BlockCardResponse]:
+    @acts("POST /api/v1/cards/{serial}/block")
+    def block(self, serial: str, *, reason: str) -> BlockCardResponse:
         """Block a card.
 
         The reasons `lost`, `stolen` and `damaged` block it permanently. The reasons `fraud`,
         `customer_request` and `compliance` can be reversed with `unblock`.
         """
-        return build_post(
-            f"{_RESOURCE_PATH}/block", BlockCardResponse, omit_none(reason=reason), serial=serial
-        )
 
-    @operation
-    def unblock(self, serial: str, *, reason: str | None = None) -> Operation[CardResponse]:
-        return build_post(
-            f"{_RESOURCE_PATH}/unblock", CardResponse, omit_none(reason=reason), serial=serial
-        )
+    @acts("POST /api/v1/cards/{serial}/unblock")
+    def unblock(self, serial: str, *, reason: str | None = None) -> CardResponse: ...
 
     @operation
     def upload(self, file: bytes) -> Operation[UploadCardsResponse]:
         """Create cards from a CSV file. Existing cards are skipped."""
         return build_operation(
             "sets",
-            "POST",
-            f"{_COLLECTION_PATH}/upload-csv",
+            "POST /api/v1/cards/upload-csv",
             UploadCardsResponse,
-            content=file,
-            content_type="text/csv",
+            body=file,
+            headers={"Content-Type": "text/csv"},
         )

@@ -3,16 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tapgate.client.encoding import Money, encode_amount, encode_optional_amount, omit_none
-from tapgate.client.operation import (
-    M,
-    Operation,
-    OperationGroup,
-    build_idempotent_post,
-    build_post,
-    build_safe_post,
-    operation,
-)
+from tapgate.client.declaration import M, OperationGroup, acts, moves, reads
+from tapgate.client.encoding import Money
 from tapgate.client.records.pos import (
     LookupCardResponse,
     PaymentReceipt,
@@ -20,14 +12,11 @@ from tapgate.client.records.pos import (
     VerifyCardResponse,
 )
 
-_POS_PATH = "/api/v1/pos"
-_IN_APP_PATH = "/api/v1/payment"
-
 
 class Pos(OperationGroup[M]):
     """Payments, card checks and refunds at a terminal."""
 
-    @operation
+    @moves("POST /api/v1/pos/payment")
     def pay(
         self,
         *,
@@ -41,40 +30,18 @@ class Pos(OperationGroup[M]):
         metadata: Mapping[str, Any] | None = None,
         currency: str | None = None,
         request_id: str | None = None,
-    ) -> Operation[PaymentReceipt]:
+    ) -> PaymentReceipt:
         """Charge a card. The PIN is required above the no-PIN limits."""
-        body = omit_none(
-            card_serial=card_serial,
-            amount=encode_amount(amount),
-            pin=pin,
-            merchant_id=merchant_id,
-            merchant_name=merchant_name,
-            transaction_ref=transaction_ref,
-            terminal_id=terminal_id,
-            metadata=metadata,
-            currency=currency,
-        )
-        return build_idempotent_post(f"{_POS_PATH}/payment", PaymentReceipt, request_id, body)
 
-    @operation
-    def verify_card(self, *, card_serial: str, pin: str) -> Operation[VerifyCardResponse]:
+    @acts("POST /api/v1/pos/verify-card")
+    def verify_card(self, *, card_serial: str, pin: str) -> VerifyCardResponse:
         """Verify a card and its PIN. An incorrect PIN counts toward the PIN lock."""
-        return build_post(
-            f"{_POS_PATH}/verify-card",
-            VerifyCardResponse,
-            omit_none(card_serial=card_serial, pin=pin),
-        )
 
-    @operation
-    def lookup_card(self, card_identifier: str) -> Operation[LookupCardResponse]:
+    @reads("POST /api/v1/pos/lookup-card")
+    def lookup_card(self, card_identifier: str) -> LookupCardResponse:
         """Look up a card by its serial number or NFC UID."""
-        return build_safe_post(
-            f"{_POS_PATH}/lookup-card",
-            LookupCardResponse,
-            omit_none(card_identifier=card_identifier),
-        )
 
-    @operation
+    @moves("POST /api/v1/pos/refund")
     def refund(
         self,
         *,
@@ -83,16 +50,14 @@ class Pos(OperationGroup[M]):
         amount: Money | None = None,
         currency: str | None = None,
         request_id: str | None = None,
-    ) -> Operation[RefundReceipt]:
+    ) -> RefundReceipt:
         """Refund a payment, by default the full remaining amount."""
-        body = _build_refund_body(original_transaction_id, reason, amount, currency)
-        return build_idempotent_post(f"{_POS_PATH}/refund", RefundReceipt, request_id, body)
 
 
 class InApp(OperationGroup[M]):
     """Payments, card checks and refunds in an app or online shop, without a PIN."""
 
-    @operation
+    @moves("POST /api/v1/payment")
     def pay(
         self,
         *,
@@ -104,34 +69,16 @@ class InApp(OperationGroup[M]):
         metadata: Mapping[str, Any] | None = None,
         currency: str | None = None,
         request_id: str | None = None,
-    ) -> Operation[PaymentReceipt]:
-        body = omit_none(
-            card_serial=card_serial,
-            amount=encode_amount(amount),
-            merchant_id=merchant_id,
-            merchant_name=merchant_name,
-            transaction_ref=transaction_ref,
-            metadata=metadata,
-            currency=currency,
-        )
-        return build_idempotent_post(_IN_APP_PATH, PaymentReceipt, request_id, body)
+    ) -> PaymentReceipt: ...
 
-    @operation
-    def verify_card(self, card_serial: str) -> Operation[VerifyCardResponse]:
-        return build_safe_post(
-            f"{_IN_APP_PATH}/verify-card", VerifyCardResponse, omit_none(card_serial=card_serial)
-        )
+    @reads("POST /api/v1/payment/verify-card")
+    def verify_card(self, card_serial: str) -> VerifyCardResponse: ...
 
-    @operation
-    def lookup_card(self, card_identifier: str) -> Operation[LookupCardResponse]:
+    @reads("POST /api/v1/payment/lookup-card")
+    def lookup_card(self, card_identifier: str) -> LookupCardResponse:
         """Look up a card by its serial number or NFC UID."""
-        return build_safe_post(
-            f"{_IN_APP_PATH}/lookup-card",
-            LookupCardResponse,
-            omit_none(card_identifier=card_identifier),
-        )
 
-    @operation
+    @moves("POST /api/v1/payment/refund")
     def refund(
         self,
         *,
@@ -140,18 +87,5 @@ class InApp(OperationGroup[M]):
         amount: Money | None = None,
         currency: str | None = None,
         request_id: str | None = None,
-    ) -> Operation[RefundReceipt]:
+    ) -> RefundReceipt:
         """Refund a payment, by default the full remaining amount."""
-        body = _build_refund_body(original_transaction_id, reason, amount, currency)
-        return build_idempotent_post(f"{_IN_APP_PATH}/refund", RefundReceipt, request_id, body)
-
-
-def _build_refund_body(
-    original_transaction_id: str, reason: str, amount: Money | None, currency: str | None
-) -> dict[str, Any]:
-    return omit_none(
-        original_transaction_id=original_transaction_id,
-        reason=reason,
-        amount=encode_optional_amount(amount),
-        currency=currency,
-    )

@@ -2,22 +2,19 @@
 
 import msgspec
 
-from tapgate.client import webhooks
-from tapgate.client.encoding import Money, encode_amount, encode_optional_amount, omit_none
-from tapgate.client.operation import (
-    ListOperation,
+from tapgate.client.declaration import (
     M,
-    Operation,
     OperationGroup,
     Transport,
-    build_delete,
-    build_get,
-    build_idempotent_post,
-    build_operation,
-    build_post,
+    acts,
+    lists,
+    moves,
     operation,
+    reads,
+    sets,
 )
-from tapgate.client.pagination import build_list, list_operation
+from tapgate.client.encoding import Money, encode_amount
+from tapgate.client.operation import Operation, build_operation
 from tapgate.client.records.partners import (
     CreatePartnerResponse,
     Partner,
@@ -28,10 +25,8 @@ from tapgate.client.records.partners import (
 )
 from tapgate.client.records.processors import SigningKeyWithSecret
 from tapgate.client.records.wallet import TopUpReceipt
-
-_COLLECTION_PATH = "/api/v1/admin/partners"
-_RESOURCE_PATH = f"{_COLLECTION_PATH}/{{id}}"
-_KEYS_PATH = f"{_RESOURCE_PATH}/keys"
+from tapgate.client.webhooks import PARTNER_SIGNATURE_HEADER, sign_partner_webhook
+from tapgate.schemas.pagination import Page
 
 
 class Partners(OperationGroup[M]):
@@ -39,62 +34,35 @@ class Partners(OperationGroup[M]):
         super().__init__(transport)
         self.keys: PartnerKeys[M] = PartnerKeys(transport)
 
-    @operation
-    def create(
-        self, *, name: str, overdraft_limit: Money | None = None
-    ) -> Operation[CreatePartnerResponse]:
+    @acts("POST /api/v1/admin/partners")
+    def create(self, *, name: str, overdraft_limit: Money | None = None) -> CreatePartnerResponse:
         """Create a partner. Only this response contains the HMAC and webhook secrets."""
-        body = omit_none(name=name, overdraft_limit=encode_optional_amount(overdraft_limit))
-        return build_post(_COLLECTION_PATH, CreatePartnerResponse, body)
 
-    @list_operation
+    @lists("GET /api/v1/admin/partners")
     def list(
         self, *, status: str | None = None, search: str | None = None, limit: int | None = None
-    ) -> ListOperation[Partner]:
-        return build_list(
-            _COLLECTION_PATH, Partner, omit_none(status=status, search=search, limit=limit)
-        )
+    ) -> Page[Partner]: ...
 
-    @operation
-    def get(self, id: str) -> Operation[Partner]:
-        return build_get(_RESOURCE_PATH, Partner, id=id)
+    @reads("GET /api/v1/admin/partners/{id}")
+    def get(self, id: str) -> Partner: ...
 
-    @operation
+    @moves("POST /api/v1/admin/partners/{id}/fund")
     def fund(
-        self,
-        id: str,
-        *,
-        amount: Money,
-        currency: str | None = None,
-        request_id: str | None = None,
-    ) -> Operation[PartnerDepositReceipt]:
+        self, id: str, *, amount: Money, currency: str | None = None, request_id: str | None = None
+    ) -> PartnerDepositReceipt:
         """Credit a partner's clearing account with a deposit."""
-        body = omit_none(amount=encode_amount(amount), currency=currency)
-        return build_idempotent_post(
-            f"{_RESOURCE_PATH}/fund", PartnerDepositReceipt, request_id, body, id=id
-        )
 
-    @operation
-    def suspend(self, id: str, *, reason: str | None = None) -> Operation[PartnerResponse]:
-        return build_post(
-            f"{_RESOURCE_PATH}/suspend", PartnerResponse, omit_none(reason=reason), id=id
-        )
+    @acts("POST /api/v1/admin/partners/{id}/suspend")
+    def suspend(self, id: str, *, reason: str | None = None) -> PartnerResponse: ...
 
-    @operation
-    def activate(self, id: str, *, reason: str | None = None) -> Operation[PartnerResponse]:
-        return build_post(
-            f"{_RESOURCE_PATH}/activate", PartnerResponse, omit_none(reason=reason), id=id
-        )
+    @acts("POST /api/v1/admin/partners/{id}/activate")
+    def activate(self, id: str, *, reason: str | None = None) -> PartnerResponse: ...
 
-    @operation
+    @acts("POST /api/v1/admin/partners/{id}/rotate-webhook-secret")
     def rotate_webhook_secret(
         self, id: str, *, grace_seconds: int | None = None
-    ) -> Operation[PartnerWebhookSecret]:
+    ) -> PartnerWebhookSecret:
         """Replace the webhook secret. The old secret remains valid for `grace_seconds`."""
-        body = omit_none(grace_seconds=grace_seconds)
-        return build_post(
-            f"{_RESOURCE_PATH}/rotate-webhook-secret", PartnerWebhookSecret, body, id=id
-        )
 
     @operation
     def send_webhook(
@@ -113,37 +81,34 @@ class Partners(OperationGroup[M]):
         A repeated webhook with the same `reference` returns the original response and moves no
         money.
         """
-        body = omit_none(
-            reference=reference,
-            amount=encode_amount(amount),
-            card_serial=card_serial,
-            phone_number=phone_number,
-            currency=currency,
+        fields = {
+            "reference": reference,
+            "amount": encode_amount(amount),
+            "card_serial": card_serial,
+            "phone_number": phone_number,
+            "currency": currency,
+        }
+        body = msgspec.json.encode(
+            {name: value for name, value in fields.items() if value is not None}
         )
-        content = msgspec.json.encode(body)
-        signature = webhooks.sign_partner_webhook(webhook_secret, content)
         return build_operation(
             "sets",
-            "POST",
-            "/api/v1/webhooks/partners/{partner_id}",
+            "POST /api/v1/webhooks/partners/{partner_id}",
             TopUpReceipt,
             path={"partner_id": partner_id},
-            content=content,
-            headers={webhooks.PARTNER_SIGNATURE_HEADER: signature},
+            body=body,
+            headers={PARTNER_SIGNATURE_HEADER: sign_partner_webhook(webhook_secret, body)},
             public=True,
         )
 
 
 class PartnerKeys(OperationGroup[M]):
-    @operation
-    def create(self, id: str) -> Operation[SigningKeyWithSecret]:
+    @acts("POST /api/v1/admin/partners/{id}/keys")
+    def create(self, id: str) -> SigningKeyWithSecret:
         """Create an additional signing key. Only this response contains its secret."""
-        return build_post(_KEYS_PATH, SigningKeyWithSecret, id=id)
 
-    @list_operation
-    def list(self, id: str, *, limit: int | None = None) -> ListOperation[PartnerSigningKey]:
-        return build_list(_KEYS_PATH, PartnerSigningKey, omit_none(limit=limit), id=id)
+    @lists("GET /api/v1/admin/partners/{id}/keys")
+    def list(self, id: str, *, limit: int | None = None) -> Page[PartnerSigningKey]: ...
 
-    @operation
-    def delete(self, id: str, api_key_id: str) -> Operation[None]:
-        return build_delete(f"{_KEYS_PATH}/{{api_key_id}}", id=id, api_key_id=api_key_id)
+    @sets("DELETE /api/v1/admin/partners/{id}/keys/{api_key_id}")
+    def delete(self, id: str, api_key_id: str) -> None: ...

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from tapgate.client.encoding import Money, encode_optional_amount, omit_none
-from tapgate.client.operation import M, Operation, OperationGroup, build_get, build_put, operation
+from tapgate.client.declaration import M, OperationGroup, reads, sets
+from tapgate.client.encoding import Money, PathNumber
 from tapgate.client.records.rules import (
     AccountRule,
     CommissionRule,
@@ -12,20 +12,15 @@ from tapgate.client.records.rules import (
     FeeRules,
 )
 
-_ACCOUNT_RULE_PATH = "/api/v1/account-rules/{kyc_level}"
-_FEE_RULES_PATH = "/api/v1/fee-rules"
-_COMMISSION_RULES_PATH = "/api/v1/commission-rules"
-
 
 class AccountRules(OperationGroup[M]):
-    @operation
-    def get(self, kyc_level: int) -> Operation[AccountRule]:
-        return build_get(_ACCOUNT_RULE_PATH, AccountRule, kyc_level=str(kyc_level))
+    @reads("GET /api/v1/account-rules/{kyc_level}")
+    def get(self, kyc_level: PathNumber) -> AccountRule: ...
 
-    @operation
+    @sets("PUT /api/v1/account-rules/{kyc_level}")
     def update(
         self,
-        kyc_level: int,
+        kyc_level: PathNumber,
         *,
         max_balance: Money | None = None,
         max_transaction: Money | None = None,
@@ -34,42 +29,27 @@ class AccountRules(OperationGroup[M]):
         no_pin_limit: Money | None = None,
         requirements: Sequence[str] | None = None,
         currency: str | None = None,
-    ) -> Operation[AccountRule]:
+    ) -> AccountRule:
         """Update the given fields of a KYC level's limits."""
-        body = omit_none(
-            max_balance=encode_optional_amount(max_balance),
-            max_transaction=encode_optional_amount(max_transaction),
-            daily_limit=encode_optional_amount(daily_limit),
-            monthly_limit=encode_optional_amount(monthly_limit),
-            no_pin_limit=encode_optional_amount(no_pin_limit),
-            requirements=requirements,
-            currency=currency,
-        )
-        return build_put(_ACCOUNT_RULE_PATH, AccountRule, body, kyc_level=str(kyc_level))
 
 
 class FeeRulesGroup(OperationGroup[M]):
-    @operation
-    def get(self) -> Operation[FeeRules]:
-        return build_get(_FEE_RULES_PATH, FeeRules)
+    @reads("GET /api/v1/fee-rules")
+    def get(self) -> FeeRules: ...
 
-    @operation
-    def replace(self, data: Sequence[FeeRule]) -> Operation[FeeRules]:
+    @sets("PUT /api/v1/fee-rules")
+    def replace(self, data: Sequence[FeeRule]) -> FeeRules:
         """Replace the fee rules of all transaction types."""
-        return build_put(_FEE_RULES_PATH, FeeRules, omit_none(data=data))
 
-    @operation
-    def replace_type(self, type: str, data: Sequence[FeeRule]) -> Operation[FeeRules]:
+    @sets("PUT /api/v1/fee-rules/{type}")
+    def replace_type(self, type: str, data: Sequence[FeeRule]) -> FeeRules:
         """Replace the fee rules of one transaction type."""
-        return build_put(f"{_FEE_RULES_PATH}/{{type}}", FeeRules, omit_none(data=data), type=type)
 
 
 class CommissionRulesGroup(OperationGroup[M]):
-    @operation
-    def get(self) -> Operation[CommissionRules]:
-        return build_get(_COMMISSION_RULES_PATH, CommissionRules)
+    @reads("GET /api/v1/commission-rules")
+    def get(self) -> CommissionRules: ...
 
-    @operation
-    def replace(self, data: Sequence[CommissionRule]) -> Operation[CommissionRules]:
+    @sets("PUT /api/v1/commission-rules")
+    def replace(self, data: Sequence[CommissionRule]) -> CommissionRules:
         """Replace all commission rules. A tier without a rule earns no commission."""
-        return build_put(_COMMISSION_RULES_PATH, CommissionRules, omit_none(data=data))

@@ -2,47 +2,27 @@
 
 from collections.abc import Sequence
 
-from tapgate.client.encoding import omit_none
-from tapgate.client.operation import (
-    ListOperation,
-    M,
-    Operation,
-    OperationGroup,
-    build_delete,
-    build_get,
-    build_post,
-    build_put,
-    operation,
-)
-from tapgate.client.pagination import build_list, list_operation
+from tapgate.client.declaration import M, OperationGroup, acts, lists, reads, sets
 from tapgate.client.records.webhook_endpoints import (
     Delivery,
     WebhookEndpoint,
     WebhookEndpointWithSecret,
 )
-
-_COLLECTION_PATH = "/api/v1/admin/webhook-endpoints"
-_RESOURCE_PATH = f"{_COLLECTION_PATH}/{{id}}"
-_DELIVERIES_PATH = f"{_RESOURCE_PATH}/deliveries"
+from tapgate.schemas.pagination import Page
 
 
 class WebhookEndpoints(OperationGroup[M]):
-    @operation
-    def create(self, *, url: str, events: Sequence[str]) -> Operation[WebhookEndpointWithSecret]:
+    @acts("POST /api/v1/admin/webhook-endpoints")
+    def create(self, *, url: str, events: Sequence[str]) -> WebhookEndpointWithSecret:
         """Create a webhook endpoint. Only this response contains the secret."""
-        return build_post(
-            _COLLECTION_PATH, WebhookEndpointWithSecret, omit_none(url=url, events=events)
-        )
 
-    @list_operation
-    def list(self, *, limit: int | None = None) -> ListOperation[WebhookEndpoint]:
-        return build_list(_COLLECTION_PATH, WebhookEndpoint, omit_none(limit=limit))
+    @lists("GET /api/v1/admin/webhook-endpoints")
+    def list(self, *, limit: int | None = None) -> Page[WebhookEndpoint]: ...
 
-    @operation
-    def get(self, id: str) -> Operation[WebhookEndpoint]:
-        return build_get(_RESOURCE_PATH, WebhookEndpoint, id=id)
+    @reads("GET /api/v1/admin/webhook-endpoints/{id}")
+    def get(self, id: str) -> WebhookEndpoint: ...
 
-    @operation
+    @sets("PUT /api/v1/admin/webhook-endpoints/{id}")
     def update(
         self,
         id: str,
@@ -50,38 +30,28 @@ class WebhookEndpoints(OperationGroup[M]):
         url: str | None = None,
         events: Sequence[str] | None = None,
         status: str | None = None,
-    ) -> Operation[WebhookEndpoint]:
+    ) -> WebhookEndpoint:
         """Update the given fields. `status` is `active` or `paused`."""
-        return build_put(
-            _RESOURCE_PATH, WebhookEndpoint, omit_none(url=url, events=events, status=status), id=id
-        )
 
-    @operation
+    @acts("POST /api/v1/admin/webhook-endpoints/{id}/rotate-secret")
     def rotate_secret(
         self, id: str, *, grace_seconds: int | None = None
-    ) -> Operation[WebhookEndpointWithSecret]:
+    ) -> WebhookEndpointWithSecret:
         """Rotate the secret. Only this response contains the new secret.
 
         Until the grace period ends, deliveries are signed with both secrets.
         """
-        body = omit_none(grace_seconds=grace_seconds)
-        return build_post(f"{_RESOURCE_PATH}/rotate-secret", WebhookEndpointWithSecret, body, id=id)
 
-    @operation
-    def test(self, id: str) -> Operation[Delivery]:
+    @acts("POST /api/v1/admin/webhook-endpoints/{id}/test")
+    def test(self, id: str) -> Delivery:
         """Send a `webhook.test` event to the endpoint, regardless of its subscriptions."""
-        return build_post(f"{_RESOURCE_PATH}/test", Delivery, id=id)
 
-    @operation
-    def delete(self, id: str) -> Operation[None]:
-        return build_delete(_RESOURCE_PATH, id=id)
+    @sets("DELETE /api/v1/admin/webhook-endpoints/{id}")
+    def delete(self, id: str) -> None: ...
 
-    @list_operation
-    def list_deliveries(self, id: str, *, limit: int | None = None) -> ListOperation[Delivery]:
-        return build_list(_DELIVERIES_PATH, Delivery, omit_none(limit=limit), id=id)
+    @lists("GET /api/v1/admin/webhook-endpoints/{id}/deliveries")
+    def list_deliveries(self, id: str, *, limit: int | None = None) -> Page[Delivery]: ...
 
-    @operation
-    def redeliver(self, id: str, delivery_id: str) -> Operation[Delivery]:
+    @acts("POST /api/v1/admin/webhook-endpoints/{id}/deliveries/{delivery_id}/redeliver")
+    def redeliver(self, id: str, delivery_id: str) -> Delivery:
         """Redeliver an event under the same ID."""
-        template = f"{_DELIVERIES_PATH}/{{delivery_id}}/redeliver"
-        return build_post(template, Delivery, id=id, delivery_id=delivery_id)

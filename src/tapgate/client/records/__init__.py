@@ -24,7 +24,6 @@ from tapgate.client.records.audit import (
 )
 from tapgate.client.records.base import (
     Confirmation,
-    File,
     Receipt,
     Record,
 )
@@ -159,7 +158,6 @@ __all__ = [
     "EntrySide",
     "FeeRule",
     "FeeRules",
-    "File",
     "FloatTransferReceipt",
     "FundingReceipt",
     "KycDocument",

@@ -36,19 +36,3 @@ class SecretRecord(Record, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(...)"
-
-
-class File(msgspec.Struct, frozen=True, kw_only=True):
-    """Downloaded file.
-
-    `next_cursor` identifies the next file of an export and is None on the last file. `masked` is
-    true if personal data of restricted subscribers is omitted.
-    """
-
-    content: bytes
-    media_type: str
-    next_cursor: str | None = None
-    masked: bool = False
-
-    def __repr__(self) -> str:
-        return f"File({self.media_type}, {len(self.content)} bytes)"

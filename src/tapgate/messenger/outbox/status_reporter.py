@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 import asyncpg
 import structlog
 
-from tapgate.client import AsyncTapgateClient, BadRequestError, TapgateError
+from tapgate.client import AsyncTapgateClient, TapgateError, ValidationError
 from tapgate.client.records import StatusReport
 from tapgate.clock import Clock
 from tapgate.messenger.outbox.statuses import ERROR_CODE_SQL, OVERALL_STATUS_SQL
@@ -45,7 +45,7 @@ class StatusReporter:
             return 0
         try:
             await self._report(rows)
-        except BadRequestError:
+        except ValidationError:
             done = await self._report_each(rows)
         except TapgateError as error:
             _log.info("outbox.report_failed", error=type(error).__name__)
@@ -71,7 +71,7 @@ class StatusReporter:
         for row in rows:
             try:
                 await self._report([row])
-            except BadRequestError as error:
+            except ValidationError as error:
                 _log.warning("outbox.report_rejected", outbox_id=row["id"], code=error.code)
             except TapgateError as error:
                 _log.info("outbox.report_failed", error=type(error).__name__)
