@@ -87,7 +87,6 @@ from tapgate.subscribers.kyc_documents import routes as kyc_documents
 from tapgate.transactions import routes as transactions
 from tapgate.transactions.queries import get_record as transaction_record
 from tapgate.vault import Vault
-from tapgate.wallets import balance, quote
 from tapgate.wallets import routes as wallets
 from tapgate.wallets.statements import operations as statement_operations
 from tapgate.wallets.statements import routes as statements
@@ -112,8 +111,6 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     top_ups.endpoints,
     agents.endpoints,
     agent_money.endpoints,
-    quote.endpoints,
-    balance.endpoints,
     statements.endpoints,
     transactions.endpoints,
     fees.fee_endpoints,

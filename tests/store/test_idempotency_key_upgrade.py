@@ -1,8 +1,7 @@
 """A retry after an upgrade replays a request that an older release scoped to a signing key."""
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import httpx2
 import pytest
@@ -17,7 +16,6 @@ from store.test_schema_upgrade import (
     verify_ledger,
 )
 from tapgate import ids
-from tapgate.api.request_context import RequestContext
 from tapgate.gateway import create_app, open_services
 from tapgate.ledger.commands import TransactionResult, encode_result
 from tapgate.ledger.rules import insert_defaults
@@ -45,7 +43,6 @@ async def upgraded_database_url(
         await insert_sample_rows(empty_database_url, name)
     database, vault = await Database.connect(empty_database_url), Vault(_SECRET_KEY)
     body = PosPaymentRequest(**BODY)
-    context = cast("RequestContext", SimpleNamespace(path=PAY_URL))
     result = TransactionResult(transaction_id=PAYMENT_ID, status="completed", amount=200_00,
                     fee=3_00,
                     payer_available=350_00)  # fmt: skip
@@ -58,7 +55,7 @@ async def upgraded_database_url(
             "UPDATE transactions SET scope = $2, fingerprint = $3, answer = $4 WHERE id = $1",
             PAYMENT_ID,
             ids.encode(ids.KEY, request.param),
-            submit._calculate_fingerprint(context, body),
+            submit.calculate_fingerprint(PAY_URL, body),
             encode_result(result),
         )
     await database.close()

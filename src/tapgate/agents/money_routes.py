@@ -17,18 +17,19 @@ from tapgate.schemas.agents import (
     FundingReceipt,
     PayoutReceipt,
 )
+from tapgate.schemas.transactions import Channel
 from tapgate.transactions.customers import build_customer_party, require_customer_access
-from tapgate.transactions.submit import (
-    ReceiptFields,
+from tapgate.transactions.money_requests import (
     build_idempotency_key,
-    decode_id,
-    submit,
+    build_memo,
+    submit_request,
     to_minor_units,
 )
+from tapgate.transactions.submit import decode_id
 
 endpoints = Endpoints("Agents")
 
-_CHANNEL = "agent"
+_CHANNEL = Channel.AGENT
 _TREASURY_ACCESS = Access(roles="AF")
 _COUNTER_ACCESS = Access(scope="payments:write", roles="AF")
 
@@ -56,16 +57,6 @@ async def fund_agent(request: RequestContext, id: str, body: FloatFunding) -> Re
 
     Records cash received by the platform, and credits the amount to the agent's float.
     """
-
-    def build_receipt(receipt_fields: ReceiptFields) -> FundingReceipt:
-        return FundingReceipt(
-            message=receipt_fields.build_message("Float funded"),
-            transaction_id=receipt_fields.transaction_id,
-            status=receipt_fields.status,
-            amount=receipt_fields.amount,
-            new_balance=receipt_fields.payee_balance,
-        )
-
     command = Command(
         type=chart.AGENT_FUND,
         channel=_CHANNEL,
@@ -73,9 +64,10 @@ async def fund_agent(request: RequestContext, id: str, body: FloatFunding) -> Re
         payee=_build_agent_party(id),
         amount=to_minor_units(request, body.amount),
         idempotency_key=build_idempotency_key(request, body),
-        context=_build_memo(body.description),
+        context=build_memo(body.description),
     )
-    return await submit(request, command, build_receipt)
+    result = await submit_request(request, command)
+    return result.build_reply(FundingReceipt, "Float funded", new_balance=result.payee_balance)
 
 
 @endpoints.post(
@@ -98,19 +90,13 @@ async def cash_in(request: RequestContext, body: CashIn) -> Reply[CashReceipt]:
     The platform pays the agent a commission according to the commission rules. Identify the
     customer by either `subscriber_id` or `card_serial`.
     """
-
-    def build_receipt(receipt_fields: ReceiptFields) -> CashReceipt:
-        return CashReceipt(
-            message=receipt_fields.build_message("Cash-in completed"),
-            transaction_id=receipt_fields.transaction_id,
-            status=receipt_fields.status,
-            amount=receipt_fields.amount,
-            agent_balance=receipt_fields.payer_balance,
-            subscriber_balance=receipt_fields.visible_payee_balance,
-            commission_earned=receipt_fields.commission,
-        )
-
-    await require_customer_access(request, body.subscriber_id, body.card_serial)
+    await require_customer_access(
+        request.services.database,
+        request.caller,
+        request.services.clock(),
+        body.subscriber_id,
+        body.card_serial,
+    )
     command = Command(
         type=chart.AGENT_CASHIN,
         channel=_CHANNEL,
@@ -121,7 +107,14 @@ async def cash_in(request: RequestContext, body: CashIn) -> Reply[CashReceipt]:
         pin_policy="required",
         idempotency_key=build_idempotency_key(request, body),
     )
-    return await submit(request, command, build_receipt)
+    result = await submit_request(request, command)
+    return result.build_reply(
+        CashReceipt,
+        "Cash-in completed",
+        agent_balance=result.payer_balance,
+        subscriber_balance=result.payee_balance,
+        commission_earned=result.commission,
+    )
 
 
 @endpoints.post(
@@ -144,18 +137,6 @@ async def cash_out(request: RequestContext, body: CashOut) -> Reply[CashReceipt]
     is verified first, then the agent's PIN. If the agent's PIN is wrong or locked, `details.party`
     is `receiver`.
     """
-
-    def build_receipt(receipt_fields: ReceiptFields) -> CashReceipt:
-        return CashReceipt(
-            message=receipt_fields.build_message("Cash-out completed"),
-            transaction_id=receipt_fields.transaction_id,
-            status=receipt_fields.status,
-            amount=receipt_fields.amount,
-            agent_balance=receipt_fields.payee_balance,
-            subscriber_balance=receipt_fields.payer_balance,
-            commission_earned=receipt_fields.commission,
-        )
-
     command = Command(
         type=chart.AGENT_CASHOUT,
         channel=_CHANNEL,
@@ -167,7 +148,14 @@ async def cash_out(request: RequestContext, body: CashOut) -> Reply[CashReceipt]
         pin_policy="required",
         idempotency_key=build_idempotency_key(request, body),
     )
-    return await submit(request, command, build_receipt)
+    result = await submit_request(request, command)
+    return result.build_reply(
+        CashReceipt,
+        "Cash-out completed",
+        agent_balance=result.payee_balance,
+        subscriber_balance=result.payer_balance,
+        commission_earned=result.commission,
+    )
 
 
 @endpoints.post(
@@ -180,17 +168,6 @@ async def transfer_float(
     request: RequestContext, body: FloatTransfer
 ) -> Reply[FloatTransferReceipt]:
     """Transfer float from an agent to one of its sub-agents."""
-
-    def build_receipt(receipt_fields: ReceiptFields) -> FloatTransferReceipt:
-        return FloatTransferReceipt(
-            message=receipt_fields.build_message("Transfer completed"),
-            transaction_id=receipt_fields.transaction_id,
-            status=receipt_fields.status,
-            amount=receipt_fields.amount,
-            from_balance=receipt_fields.payer_balance,
-            to_balance=receipt_fields.payee_balance,
-        )
-
     command = Command(
         type=chart.AGENT_TRANSFER,
         channel=_CHANNEL,
@@ -200,9 +177,15 @@ async def transfer_float(
         payer_pin=body.pin,
         pin_policy="required",
         idempotency_key=build_idempotency_key(request, body),
-        context=_build_memo(body.description),
+        context=build_memo(body.description),
     )
-    return await submit(request, command, build_receipt)
+    result = await submit_request(request, command)
+    return result.build_reply(
+        FloatTransferReceipt,
+        "Transfer completed",
+        from_balance=result.payer_balance,
+        to_balance=result.payee_balance,
+    )
 
 
 @endpoints.post(
@@ -215,16 +198,6 @@ async def pay_out_commission(
     request: RequestContext, id: str, body: CommissionPayout
 ) -> Reply[PayoutReceipt]:
     """Pay out an agent's entire commission balance to the float."""
-
-    def build_receipt(receipt_fields: ReceiptFields) -> PayoutReceipt:
-        return PayoutReceipt(
-            message=receipt_fields.build_message("Commission paid out"),
-            transaction_id=receipt_fields.transaction_id,
-            status=receipt_fields.status,
-            amount=receipt_fields.amount,
-            float_balance=receipt_fields.payee_balance,
-        )
-
     command = Command(
         type=chart.COMMISSION_PAYOUT,
         channel=_CHANNEL,
@@ -233,12 +206,11 @@ async def pay_out_commission(
         amount=None,
         idempotency_key=build_idempotency_key(request, body),
     )
-    return await submit(request, command, build_receipt)
+    result = await submit_request(request, command)
+    return result.build_reply(
+        PayoutReceipt, "Commission paid out", float_balance=result.payee_balance
+    )
 
 
 def _build_agent_party(public_id: str) -> Party:
     return commands.agent_party(decode_id(ids.AGENT, public_id))
-
-
-def _build_memo(description: str | None) -> dict[str, str] | None:
-    return None if description is None else {"memo": description}

@@ -7,11 +7,10 @@ from typing import TypeVar
 
 import msgspec
 
-from tapgate.audit.trail import record
+from tapgate.audit.rule_changes import record_rule_change
 from tapgate.auth.actors import Actor
 from tapgate.fees import model
 from tapgate.fees.queries import COMMISSION_RULES, FEE_RULES
-from tapgate.ledger.rules import RULES_CHANGED
 from tapgate.schemas.fees import CommissionRules, FeeRules
 from tapgate.store.signals import Signals
 from tapgate.store.transaction import Transaction
@@ -60,15 +59,13 @@ async def replace_commission_rules(
 async def _publish_change(
     tx: Transaction, actor: Actor, signals: Signals, name: str, before: RulesT, after: RulesT
 ) -> None:
-    if after == before:
-        return
-    await record(
-        tx,
-        actor,
-        event=f"{name}.replaced",
-        resource_type=name,
-        resource_id=name,
-        changes={"data": (msgspec.to_builtins(before.data), msgspec.to_builtins(after.data))},
-    )
-    ticket = await signals.publish(tx, RULES_CHANGED, name)
-    tx.after_commit(lambda: signals.wait_for_acks(ticket))
+    if after != before:
+        await record_rule_change(
+            tx,
+            actor,
+            signals,
+            resource_type=name,
+            resource_id=name,
+            action="replaced",
+            changes={"data": (msgspec.to_builtins(before.data), msgspec.to_builtins(after.data))},
+        )

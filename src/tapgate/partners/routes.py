@@ -20,14 +20,12 @@ from tapgate.schemas.partners import (
     PartnerResponse,
     PartnerWebhookSecret,
 )
-from tapgate.transactions.submit import (
-    ReceiptFields,
+from tapgate.transactions.money_requests import (
     build_idempotency_key,
-    decode_id,
-    get_channel,
-    submit,
+    submit_request,
     to_minor_units,
 )
+from tapgate.transactions.submit import decode_id, get_channel
 
 endpoints = Endpoints("Partners")
 
@@ -79,16 +77,6 @@ async def fund_partner(
 
     The partner funds subscribers from this account.
     """
-
-    def build_receipt(receipt_fields: ReceiptFields) -> PartnerDepositReceipt:
-        return PartnerDepositReceipt(
-            message=receipt_fields.build_message("Partner funded"),
-            transaction_id=receipt_fields.transaction_id,
-            status=receipt_fields.status,
-            amount=receipt_fields.amount,
-            new_balance=receipt_fields.payee_balance,
-        )
-
     command = Command(
         type=chart.PARTNER_DEPOSIT,
         channel=get_channel(request.principal),
@@ -97,7 +85,10 @@ async def fund_partner(
         amount=to_minor_units(request, body.amount),
         idempotency_key=build_idempotency_key(request, body),
     )
-    return await submit(request, command, build_receipt)
+    result = await submit_request(request, command)
+    return result.build_reply(
+        PartnerDepositReceipt, "Partner funded", new_balance=result.payee_balance
+    )
 
 
 @endpoints.post(

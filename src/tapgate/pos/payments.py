@@ -1,60 +1,103 @@
-"""Payments and refunds by terminals and apps, submitted as ledger commands."""
+"""Commands for payments and refunds by terminals and apps."""
 
 from typing import Any
 
 from tapgate import ids, money
-from tapgate.api.endpoint import Reply
-from tapgate.api.request_context import RequestContext
 from tapgate.audit.trail import AuditTrail
+from tapgate.auth.actors import Actor
+from tapgate.auth.principals import Principal
+from tapgate.auth.terminals import Terminals
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Command, TransactionResult
-from tapgate.schemas.pos import (
-    InAppPaymentRequest,
-    PaymentReceipt,
-    PosPaymentRequest,
-    RefundReceipt,
-    RefundRequest,
-)
-from tapgate.transactions.model import calculate_approval_code
-from tapgate.transactions.submit import (
-    ReceiptFields,
-    build_idempotency_key,
-    decode_id,
-    submit,
-    to_minor_units,
-)
+from tapgate.ledger.commands import Command, Party, ScopedIdempotencyKey, TransactionResult
+from tapgate.schemas.pos import InAppPaymentRequest, PosPaymentRequest, RefundRequest
+from tapgate.schemas.transactions import Channel, TransactionStatus
+from tapgate.transactions.submit import decode_id
 
 _trail = AuditTrail("transaction")
 
 
-async def pay_at_terminal(
-    request: RequestContext, body: PosPaymentRequest
-) -> Reply[PaymentReceipt]:
-    terminal_id, error_code = await _resolve_terminal(request, body.terminal_id)
-    return await _submit_payment(
-        request,
-        body,
+async def build_terminal_payment(
+    body: PosPaymentRequest,
+    caller: Principal,
+    idempotency_key: ScopedIdempotencyKey | None,
+    *,
+    currency: str,
+    terminals: Terminals,
+) -> Command:
+    terminal_id, error_code = await _resolve_terminal(terminals, caller, body.terminal_id)
+    return Command(
         type=chart.POS_PAYMENT,
-        channel="pos",
-        pin=body.pin,
-        terminal_id=terminal_id,
-        error_code=error_code,
+        channel=Channel.POS,
+        payer=commands.card_party(body.card_serial),
+        payee=_get_processor(caller),
+        amount=money.parse(body.amount, currency),
+        payer_pin=body.pin,
+        pin_policy="above_no_pin_limit",
+        idempotency_key=idempotency_key,
+        context=_build_context(body, terminal_id),
+        caller_error=error_code,
     )
 
 
-async def pay_in_app(request: RequestContext, body: InAppPaymentRequest) -> Reply[PaymentReceipt]:
-    return await _submit_payment(request, body, type=chart.ONLINE_PAYMENT, channel="in_app")
+def build_in_app_payment(
+    body: InAppPaymentRequest,
+    caller: Principal,
+    idempotency_key: ScopedIdempotencyKey | None,
+    *,
+    currency: str,
+) -> Command:
+    return Command(
+        type=chart.ONLINE_PAYMENT,
+        channel=Channel.IN_APP,
+        payer=commands.card_party(body.card_serial),
+        payee=_get_processor(caller),
+        amount=money.parse(body.amount, currency),
+        pin_policy="above_no_pin_limit",
+        idempotency_key=idempotency_key,
+        context=_build_context(body, None),
+    )
+
+
+def build_refund(
+    body: RefundRequest,
+    caller: Principal,
+    idempotency_key: ScopedIdempotencyKey | None,
+    *,
+    actor: Actor,
+    channel: Channel,
+    currency: str,
+) -> Command:
+    """Build a refund. The processor may use any of its keys, whichever key took the payment."""
+
+    async def record_refund(tx: Any, result: TransactionResult) -> None:
+        await _record_refund(tx, actor, result, body.reason, currency)
+
+    return Command(
+        type=chart.REFUND,
+        channel=channel,
+        payer=_get_processor(caller),
+        payee=commands.CASH_PARTY,  # ignored: the ledger credits the original payer
+        amount=None if body.amount is None else money.parse(body.amount, currency),
+        original_id=decode_id(ids.TRANSACTION, body.original_transaction_id),
+        idempotency_key=idempotency_key,
+        context={"memo": body.reason},
+        before_commit=record_refund,
+    )
+
+
+def _get_processor(caller: Principal) -> Party:
+    assert caller.processor_id is not None
+    return commands.processor_party(caller.processor_id)
 
 
 async def _resolve_terminal(
-    request: RequestContext, requested_id: str | None
+    terminals: Terminals, caller: Principal, requested_id: str | None
 ) -> tuple[int | None, Code | None]:
     """Return the terminal id of a payment, if any, and an error code if the terminal is unusable.
 
     The terminal of the caller's key takes precedence over the terminal named in the request.
     """
-    caller, terminals = request.principal, request.services.authenticator.terminals
     if caller.terminal_id is not None:
         terminals.touch(caller.terminal_id)
         return caller.terminal_id, None
@@ -68,47 +111,6 @@ async def _resolve_terminal(
     return terminal_id, error_code
 
 
-async def _submit_payment(
-    request: RequestContext,
-    body: InAppPaymentRequest,
-    *,
-    type: str,
-    channel: str,
-    pin: str | None = None,
-    terminal_id: int | None = None,
-    error_code: Code | None = None,
-) -> Reply[PaymentReceipt]:
-    def build_receipt(receipt_fields: ReceiptFields) -> PaymentReceipt:
-        return PaymentReceipt(
-            message=receipt_fields.build_message("Payment approved"),
-            transaction_id=receipt_fields.transaction_id,
-            status=receipt_fields.status,
-            approval_code=calculate_approval_code(receipt_fields.internal_id)
-            if receipt_fields.status == "completed"
-            else None,
-            amount=receipt_fields.amount,
-            remaining_balance=receipt_fields.payer_balance,
-            fee_amount=receipt_fields.fee,
-            metadata=body.metadata,
-        )
-
-    processor_id = request.principal.processor_id
-    assert processor_id is not None
-    command = Command(
-        type=type,
-        channel=channel,
-        payer=commands.card_party(body.card_serial),
-        payee=commands.processor_party(processor_id),
-        amount=to_minor_units(request, body.amount),
-        payer_pin=pin,
-        pin_policy="above_no_pin_limit",
-        idempotency_key=build_idempotency_key(request, body),
-        context=_build_context(body, terminal_id),
-        caller_error=error_code,
-    )
-    return await submit(request, command, build_receipt)
-
-
 def _build_context(body: InAppPaymentRequest, terminal_id: int | None) -> dict[str, Any] | None:
     context: dict[str, Any] = {}
     if terminal_id:
@@ -120,39 +122,8 @@ def _build_context(body: InAppPaymentRequest, terminal_id: int | None) -> dict[s
     return context or None
 
 
-async def refund(
-    request: RequestContext, body: RefundRequest, *, channel: str
-) -> Reply[RefundReceipt]:
-    """Refund a payment. The processor may use any of its keys, whichever key took the payment."""
-
-    def build_receipt(receipt_fields: ReceiptFields) -> RefundReceipt:
-        return RefundReceipt(
-            message=receipt_fields.build_message("Refund completed"),
-            transaction_id=receipt_fields.transaction_id,
-            status=receipt_fields.status,
-            original_transaction_id=body.original_transaction_id,
-            amount=receipt_fields.amount,
-            refundable_amount=receipt_fields.refundable_amount,
-        )
-
-    processor_id = request.principal.processor_id
-    assert processor_id is not None
-    command = Command(
-        type=chart.REFUND,
-        channel=channel,
-        payer=commands.processor_party(processor_id),
-        payee=commands.CASH_PARTY,  # ignored: the ledger credits the original payer
-        amount=None if body.amount is None else to_minor_units(request, body.amount),
-        original_id=decode_id(ids.TRANSACTION, body.original_transaction_id),
-        idempotency_key=build_idempotency_key(request, body),
-        context={"memo": body.reason},
-        before_commit=lambda tx, result: _record_refund(tx, request, result, body.reason),
-    )
-    return await submit(request, command, build_receipt)
-
-
 async def _record_refund(
-    tx: Any, request: RequestContext, result: TransactionResult, reason: str
+    tx: Any, actor: Actor, result: TransactionResult, reason: str, currency: str
 ) -> None:
     """Record the change to the refunded payment in the audit log."""
     assert result.original_id is not None
@@ -161,17 +132,18 @@ async def _record_refund(
         "SELECT amount FROM transactions WHERE id = $1", result.original_id
     )
     before, after = result.refundable_amount + result.amount, result.refundable_amount
-    currency = request.services.settings.currency
     await _trail.record(
         tx,
-        request.actor,
+        actor,
         ids.encode(ids.TRANSACTION, result.original_id),
         "refunded",
         reason=reason,
         changes={
             "status": (
-                "completed" if before == payment_amount else "partially_refunded",
-                "partially_refunded" if after else "refunded",
+                TransactionStatus.COMPLETED
+                if before == payment_amount
+                else TransactionStatus.PARTIALLY_REFUNDED,
+                TransactionStatus.PARTIALLY_REFUNDED if after else TransactionStatus.REFUNDED,
             ),
             "refunded_amount": (
                 money.format_decimal(payment_amount - before, currency),

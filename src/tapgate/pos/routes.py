@@ -4,6 +4,7 @@ from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.idempotency import require_idempotency_key
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
+from tapgate.ledger.commands import Command
 from tapgate.pos import cards, payments
 from tapgate.schemas.pos import (
     InAppPaymentRequest,
@@ -17,6 +18,9 @@ from tapgate.schemas.pos import (
     VerifyCardResponse,
     VerifyInAppCardRequest,
 )
+from tapgate.schemas.transactions import Channel, TransactionStatus
+from tapgate.transactions.model import calculate_approval_code
+from tapgate.transactions.money_requests import build_idempotency_key, submit_request
 
 pos_endpoints = Endpoints("POS")
 in_app_endpoints = Endpoints("In-app payments")
@@ -63,7 +67,15 @@ async def pay_at_terminal(
     If the signing key belongs to a terminal, the payment is made at this terminal, otherwise at
     `terminal_id`, if given.
     """
-    return await payments.pay_at_terminal(request, body)
+    services = request.services
+    command = await payments.build_terminal_payment(
+        body,
+        request.principal,
+        build_idempotency_key(request, body),
+        currency=services.settings.currency,
+        terminals=services.authenticator.terminals,
+    )
+    return await _submit_payment(request, body, command)
 
 
 @pos_endpoints.post(
@@ -76,7 +88,16 @@ async def verify_terminal_card(
 
     If the card or its wallet is not active, the response has `is_active: false` and no balance.
     """
-    return await cards.verify_with_pin(request, body.card_serial, body.pin)
+    services = request.services
+    _touch_terminal(request)
+    async with services.transaction() as tx:
+        return await cards.verify_with_pin(
+            tx,
+            body.card_serial,
+            body.pin,
+            currency=services.settings.currency,
+            pin_verifier=services.pin_verifier,
+        )
 
 
 @pos_endpoints.post("/api/v1/pos/lookup-card", access=_SIGNED, errors=(Code.CARD_NOT_FOUND,))
@@ -84,7 +105,7 @@ async def look_up_terminal_card(
     request: RequestContext, body: LookupCardRequest
 ) -> LookupCardResponse:
     """Look up a card by its serial or its NFC UID."""
-    return await cards.look_up(request, body.card_identifier)
+    return await _look_up_card(request, body)
 
 
 @pos_endpoints.post(
@@ -101,7 +122,53 @@ async def refund_terminal_payment(
 
     Requires an idempotency key. Without `amount`, the entire refundable amount is refunded.
     """
-    return await payments.refund(request, body, channel="pos")
+    return await _submit_refund(request, body, Channel.POS)
+
+
+async def _submit_payment(
+    request: RequestContext, body: InAppPaymentRequest, command: Command
+) -> Reply[PaymentReceipt]:
+    result = await submit_request(request, command)
+    is_completed = result.status == TransactionStatus.COMPLETED
+    return result.build_reply(
+        PaymentReceipt,
+        "Payment approved",
+        approval_code=calculate_approval_code(result.id) if is_completed else None,
+        remaining_balance=result.payer_balance,
+        fee_amount=result.fee,
+        metadata=body.metadata,
+    )
+
+
+async def _submit_refund(
+    request: RequestContext, body: RefundRequest, channel: Channel
+) -> Reply[RefundReceipt]:
+    command = payments.build_refund(
+        body,
+        request.principal,
+        build_idempotency_key(request, body),
+        actor=request.actor,
+        channel=channel,
+        currency=request.services.settings.currency,
+    )
+    result = await submit_request(request, command)
+    return result.build_reply(
+        RefundReceipt,
+        "Refund completed",
+        original_transaction_id=body.original_transaction_id,
+        refundable_amount=result.refundable_amount,
+    )
+
+
+async def _look_up_card(request: RequestContext, body: LookupCardRequest) -> LookupCardResponse:
+    _touch_terminal(request)
+    services = request.services
+    return await cards.look_up(services.database, body.card_identifier, now=services.clock())
+
+
+def _touch_terminal(request: RequestContext) -> None:
+    if request.principal.terminal_id is not None:
+        request.services.authenticator.terminals.touch(request.principal.terminal_id)
 
 
 #: The paths without `/api/v1` are aliases. The suffix keeps their operation IDs unique.
@@ -124,7 +191,13 @@ for _prefix, _suffix in _PREFIXES:
 
         Requires an idempotency key. No PIN can be entered, so the no-PIN limits always apply.
         """
-        return await payments.pay_in_app(request, body)
+        command = payments.build_in_app_payment(
+            body,
+            request.principal,
+            build_idempotency_key(request, body),
+            currency=request.services.settings.currency,
+        )
+        return await _submit_payment(request, body, command)
 
     @in_app_endpoints.post(
         f"{_prefix}/verify-card",
@@ -136,7 +209,10 @@ for _prefix, _suffix in _PREFIXES:
         request: RequestContext, body: VerifyInAppCardRequest
     ) -> VerifyCardResponse:
         """Verify a card before an in-app payment. The response has no balance."""
-        return await cards.verify_without_pin(request, body.card_serial)
+        services = request.services
+        return await cards.verify_without_pin(
+            services.database, body.card_serial, now=services.clock()
+        )
 
     @in_app_endpoints.post(
         f"{_prefix}/lookup-card",
@@ -148,7 +224,7 @@ for _prefix, _suffix in _PREFIXES:
         request: RequestContext, body: LookupCardRequest
     ) -> LookupCardResponse:
         """Look up a card by its serial or its NFC UID, from an app."""
-        return await cards.look_up(request, body.card_identifier)
+        return await _look_up_card(request, body)
 
     @in_app_endpoints.post(
         f"{_prefix}/refund",
@@ -165,4 +241,4 @@ for _prefix, _suffix in _PREFIXES:
 
         Requires an idempotency key. Without `amount`, the entire refundable amount is refunded.
         """
-        return await payments.refund(request, body, channel="in_app")
+        return await _submit_refund(request, body, Channel.IN_APP)

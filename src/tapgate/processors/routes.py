@@ -20,14 +20,13 @@ from tapgate.schemas.processors import (
     ProcessorTransferReceipt,
 )
 from tapgate.transactions.customers import require_customer_access
-from tapgate.transactions.submit import (
-    ReceiptFields,
+from tapgate.transactions.money_requests import (
     build_idempotency_key,
-    decode_id,
-    get_channel,
-    submit,
+    build_memo,
+    submit_request,
     to_minor_units,
 )
+from tapgate.transactions.submit import decode_id, get_channel
 
 endpoints = Endpoints("Processors")
 
@@ -118,17 +117,9 @@ async def transfer_from_processor(
     request: RequestContext, id: str, body: ProcessorTransfer
 ) -> Reply[ProcessorTransferReceipt]:
     """Transfer money from a processor's settlement account to a subscriber."""
-
-    def build_receipt(receipt_fields: ReceiptFields) -> ProcessorTransferReceipt:
-        return ProcessorTransferReceipt(
-            message=receipt_fields.build_message("Transfer completed"),
-            transaction_id=receipt_fields.transaction_id,
-            status=receipt_fields.status,
-            amount=receipt_fields.amount,
-            processor_balance=receipt_fields.payer_balance,
-        )
-
-    await require_customer_access(request, body.subscriber_id)
+    await require_customer_access(
+        request.services.database, request.caller, request.services.clock(), body.subscriber_id
+    )
     command = Command(
         type=chart.PROCESSOR_TRANSFER,
         channel=get_channel(request.principal),
@@ -136,6 +127,9 @@ async def transfer_from_processor(
         payee=commands.subscriber_party(decode_id(ids.SUBSCRIBER, body.subscriber_id)),
         amount=to_minor_units(request, body.amount),
         idempotency_key=build_idempotency_key(request, body),
-        context=None if body.description is None else {"memo": body.description},
+        context=build_memo(body.description),
     )
-    return await submit(request, command, build_receipt)
+    result = await submit_request(request, command)
+    return result.build_reply(
+        ProcessorTransferReceipt, "Transfer completed", processor_balance=result.payer_balance
+    )

@@ -6,6 +6,7 @@ from typing import Any
 import asyncpg
 
 from tapgate.clock import Clock
+from tapgate.ids import IdGenerator
 
 
 class Transaction:
@@ -14,9 +15,7 @@ class Transaction:
     All other attributes are those of the asyncpg connection.
     """
 
-    def __init__(
-        self, connection: asyncpg.Connection, clock: Clock, new_id: Callable[[], int]
-    ) -> None:
+    def __init__(self, connection: asyncpg.Connection, clock: Clock, new_id: IdGenerator) -> None:
         self._connection = connection
         self._after_commit: list[Callable[[], Awaitable[None]]] = []
         self.now = clock

@@ -1,10 +1,13 @@
 """Subscribers of money requests, identified by ID or by card."""
 
+from datetime import datetime
+
 from tapgate import ids
-from tapgate.api.request_context import RequestContext
+from tapgate.auth.disclosure import Audience
 from tapgate.ledger import commands
 from tapgate.ledger.commands import Party
 from tapgate.schemas.transactions import CustomerMoneyRequest
+from tapgate.store.database import Database
 from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate.transactions.submit import decode_id
 
@@ -16,14 +19,18 @@ def build_customer_party(body: CustomerMoneyRequest) -> Party:
 
 
 async def require_customer_access(
-    request: RequestContext, subscriber_id: str | None, card_serial: str | None = None
+    database: Database,
+    caller: Audience,
+    now: datetime,
+    subscriber_id: str | None,
+    card_serial: str | None = None,
 ) -> None:
     """Require access to the subscriber of a request that carries no subscriber PIN.
 
     The receipt or the decline reveals the balance, and not every caller may see the balance of a
     restricted subscriber. If the subscriber does not exist, the ledger rejects the command later.
     """
-    row = await request.services.database.fetchrow(
+    row = await database.fetchrow(
         """SELECT id, restricted FROM subscribers
            WHERE id = coalesce((SELECT subscriber_id FROM cards WHERE serial = $1), $2)""",
         card_serial,
@@ -31,9 +38,5 @@ async def require_customer_access(
     )
     if row is not None:
         await require_subscriber_access(
-            request.services.database,
-            request.caller,
-            request.services.clock(),
-            row["id"],
-            restricted=row["restricted"],
+            database, caller, now, row["id"], restricted=row["restricted"]
         )

@@ -1,16 +1,17 @@
 """Balance of a subscriber, an agent, a processor or a partner."""
 
+from datetime import datetime
+from typing import Final
+
 from tapgate import clock, ids, money
-from tapgate.api.endpoint import Access, Endpoints
-from tapgate.api.request_context import RequestContext
+from tapgate.auth.disclosure import Audience
 from tapgate.errors import ApiError, Code
 from tapgate.schemas.wallets import Balance
+from tapgate.store.database import Database
 from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate.transactions.model import parse_user_id
 
-endpoints = Endpoints("Wallet")
-
-_NOT_FOUND_CODES = {
+NOT_FOUND_CODES: Final = {
     ids.SUBSCRIBER: Code.SUBSCRIBER_NOT_FOUND,
     ids.AGENT: Code.AGENT_NOT_FOUND,
     ids.PROCESSOR: Code.PROCESSOR_NOT_FOUND,
@@ -18,18 +19,13 @@ _NOT_FOUND_CODES = {
 }
 
 
-@endpoints.get(
-    "/api/v1/balance/{user_id}",
-    access=Access(scope="balance:read", roles="ACSF", service=True),
-    errors=(*_NOT_FOUND_CODES.values(), Code.ACCOUNT_NOT_FOUND, Code.OTP_REQUIRED),
-)
-async def get_balance(request: RequestContext, user_id: str) -> Balance:
-    """Get the balance of a subscriber, an agent (the float), a processor or a partner."""
+async def get_balance(
+    database: Database, caller: Audience, user_id: str, *, now: datetime
+) -> Balance:
     user = parse_user_id(user_id)
-    services = request.services
     row = None
     if user is not None:
-        row = await services.database.fetchrow(
+        row = await database.fetchrow(
             """SELECT account.id, balance, held, currency, coalesce(restricted, false) AS restricted
                FROM accounts AS account LEFT JOIN subscribers ON account_id = account.id
                WHERE owner_id = $1 AND kind = $2""",
@@ -37,10 +33,8 @@ async def get_balance(request: RequestContext, user_id: str) -> Balance:
             user.kind.accounts[0],
         )
     if user is None or row is None:
-        raise ApiError(_NOT_FOUND_CODES.get(user_id[:4], Code.ACCOUNT_NOT_FOUND))
-    await require_subscriber_access(
-        services.database, request.caller, services.clock(), user.id, restricted=row["restricted"]
-    )
+        raise ApiError(NOT_FOUND_CODES.get(user_id[:4], Code.ACCOUNT_NOT_FOUND))
+    await require_subscriber_access(database, caller, now, user.id, restricted=row["restricted"])
 
     def format_amount(minor: int) -> str:
         return money.format_decimal(minor, row["currency"])
@@ -52,5 +46,5 @@ async def get_balance(request: RequestContext, user_id: str) -> Balance:
         available=format_amount(row["balance"] - row["held"]),
         held=format_amount(row["held"]),
         currency=row["currency"],
-        as_of=clock.format_rfc3339(services.clock()),
+        as_of=clock.format_rfc3339(now),
     )

@@ -7,21 +7,24 @@ from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.schemas.wallets import (
+    Balance,
     P2pReceipt,
     P2pTransferRequest,
+    Quote,
+    QuoteRequest,
     Recipient,
     TransferReceipt,
     TransferRequest,
 )
 from tapgate.subscribers.restriction import require_account_access
-from tapgate.transactions.submit import (
-    ReceiptFields,
+from tapgate.transactions.money_requests import (
     build_idempotency_key,
-    decode_id,
-    get_channel,
-    submit,
+    build_memo,
+    submit_request,
     to_minor_units,
 )
+from tapgate.transactions.submit import decode_id, get_channel
+from tapgate.wallets import balance, quote
 
 endpoints = Endpoints("Wallet")
 
@@ -59,20 +62,6 @@ async def transfer_p2p(request: RequestContext, body: P2pTransferRequest) -> Rep
     compliance rule requires a review, the transfer has the status `under_review`: the money is held
     until the review releases it to the recipient or returns it to the sender.
     """
-
-    def build_receipt(receipt_fields: ReceiptFields) -> P2pReceipt:
-        return P2pReceipt(
-            message=receipt_fields.build_message("Transfer completed"),
-            transaction_id=receipt_fields.transaction_id,
-            status=receipt_fields.status,
-            amount=receipt_fields.amount,
-            fee_amount=receipt_fields.fee,
-            sender_new_balance=receipt_fields.payer_balance,
-            recipient=Recipient(
-                name=receipt_fields.payee_name, card_serial=body.recipient_card_serial
-            ),
-        )
-
     command = Command(
         type=chart.TRANSFER_P2P,
         channel=get_channel(request.principal),
@@ -82,9 +71,16 @@ async def transfer_p2p(request: RequestContext, body: P2pTransferRequest) -> Rep
         payer_pin=body.pin,
         pin_policy="required",
         idempotency_key=build_idempotency_key(request, body),
-        context=None if body.memo is None else {"memo": body.memo},
+        context=build_memo(body.memo),
     )
-    return await submit(request, command, build_receipt)
+    result = await submit_request(request, command)
+    return result.build_reply(
+        P2pReceipt,
+        "Transfer completed",
+        fee_amount=result.fee,
+        sender_new_balance=result.payer_balance,
+        recipient=Recipient(name=result.payee_name, card_serial=body.recipient_card_serial),
+    )
 
 
 @endpoints.post(
@@ -109,18 +105,6 @@ async def transfer_funds(request: RequestContext, body: TransferRequest) -> Repl
     An API key can transfer only between subscribers' accounts and must send the sender's PIN. A
     system_admin or finance_user can transfer between any accounts.
     """
-
-    def build_receipt(receipt_fields: ReceiptFields) -> TransferReceipt:
-        from_balance, to_balance = receipt_fields.balances
-        return TransferReceipt(
-            message=receipt_fields.build_message("Transfer completed"),
-            transaction_id=receipt_fields.transaction_id,
-            status=receipt_fields.status,
-            amount=receipt_fields.amount,
-            from_balance=from_balance,
-            to_balance=to_balance,
-        )
-
     is_api_key = request.principal.kind == "api_key"
     payer, payee = (
         decode_id(ids.ACCOUNT, account) for account in (body.from_account_id, body.to_account_id)
@@ -141,6 +125,51 @@ async def transfer_funds(request: RequestContext, body: TransferRequest) -> Repl
         pin_policy="required" if is_api_key else "if_given",
         wallets_only=is_api_key,
         idempotency_key=build_idempotency_key(request, body),
-        context=None if body.description is None else {"memo": body.description},
+        context=build_memo(body.description),
     )
-    return await submit(request, command, build_receipt)
+    result = await submit_request(request, command)
+    return result.build_reply(
+        TransferReceipt,
+        "Transfer completed",
+        from_balance=result.payer_balance,
+        to_balance=result.payee_balance,
+    )
+
+
+@endpoints.post(
+    "/api/v1/wallet/quote",
+    access=Access(scope="payments:write", roles="AF", service=True),
+    errors=(Code.CURRENCY_NOT_SUPPORTED, Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED),
+)
+async def create_quote(request: RequestContext, body: QuoteRequest) -> Quote:
+    """Get a quote for a transaction.
+
+    `total` is the amount plus a fee that the sender pays. With `sender_id`, `reasons` lists the
+    error codes with which the transaction would currently fail because of this subscriber. For
+    types that a subscriber can only receive, `sender_id` is the receiving subscriber. Without
+    `sender_id`, the quote covers only the fee. For an API key without `balance:read`, `reasons` and
+    `allowed` disregard `INSUFFICIENT_FUNDS` and `MAX_BALANCE_EXCEEDED`. A quote moves no money and
+    does not count toward limits.
+    """
+    services = request.services
+    return await quote.get_quote(
+        services.ledger,
+        services.database,
+        request.principal,
+        body,
+        currency=services.settings.currency,
+        now=services.clock(),
+    )
+
+
+@endpoints.get(
+    "/api/v1/balance/{user_id}",
+    access=Access(scope="balance:read", roles="ACSF", service=True),
+    errors=(*balance.NOT_FOUND_CODES.values(), Code.ACCOUNT_NOT_FOUND, Code.OTP_REQUIRED),
+)
+async def get_balance(request: RequestContext, user_id: str) -> Balance:
+    """Get the balance of a subscriber, an agent (the float), a processor or a partner."""
+    services = request.services
+    return await balance.get_balance(
+        services.database, request.caller, user_id, now=services.clock()
+    )

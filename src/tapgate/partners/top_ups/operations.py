@@ -10,16 +10,15 @@ from tapgate.http.decoding import BodyDecoder
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, PartnerReference, Party, ScopedIdempotencyKey
 from tapgate.partners.top_ups import queries
-from tapgate.partners.top_ups.model import build_receipt
 from tapgate.schemas.partners import FundFromPartner, TopUpReceipt, WebhookTopUp
+from tapgate.schemas.transactions import Channel
 from tapgate.transactions.customers import build_customer_party, require_customer_access
-from tapgate.transactions.submit import (
+from tapgate.transactions.money_requests import (
     build_idempotency_key,
-    decode_id,
-    get_channel,
-    submit,
+    submit_request,
     to_minor_units,
 )
+from tapgate.transactions.submit import decode_id, get_channel
 
 _SIGNATURE_HEADER = "X-Webhook-Signature"
 
@@ -37,14 +36,20 @@ async def fund_by_webhook(
         body.reference,
         body.amount,
         await _resolve_payee(request, body),
-        channel="partner",
+        channel=Channel.PARTNER,
     )
 
 
 async def fund_by_request(request: RequestContext, body: FundFromPartner) -> Reply[TopUpReceipt]:
     idempotency_key = build_idempotency_key(request, body)
     partner_id = _get_paying_partner_id(request, body)
-    await require_customer_access(request, body.subscriber_id, body.card_serial)
+    await require_customer_access(
+        request.services.database,
+        request.caller,
+        request.services.clock(),
+        body.subscriber_id,
+        body.card_serial,
+    )
     return await _submit_top_up(
         request,
         partner_id,
@@ -75,7 +80,8 @@ async def _submit_top_up(
         idempotency_key=idempotency_key,
         reference=PartnerReference(partner_id, reference),
     )
-    return await submit(request, command, build_receipt)
+    result = await submit_request(request, command)
+    return result.build_reply(TopUpReceipt, "Wallet funded", new_balance=result.payee_balance)
 
 
 async def _require_valid_signature(

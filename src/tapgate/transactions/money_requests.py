@@ -1,0 +1,108 @@
+"""Requests that move money: the amount, the idempotency key, submission and the receipt.
+
+A route builds a command, submits it, and adds its own fields to the receipt:
+
+    result = await submit_request(request, command)
+    return result.build_reply(FundingReceipt, "Float funded", new_balance=result.payee_balance)
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from tapgate import ids, money
+from tapgate.api import idempotency
+from tapgate.api.endpoint import Reply
+from tapgate.api.request_context import RequestContext
+from tapgate.ledger.commands import Command, Outcome, ScopedIdempotencyKey
+from tapgate.schemas.transactions import MoneyRequest, Receipt, TransactionStatus
+from tapgate.transactions.submit import scope_idempotency_key, submit
+
+_REPLAYED_HEADERS: Final = {"Idempotent-Replayed": "true"}
+_UNDER_REVIEW: Final = TransactionStatus.UNDER_REVIEW
+_HELD_MESSAGE: Final = "Held for review. No money moves until the review is complete."
+
+ReceiptT = TypeVar("ReceiptT", bound=Receipt)
+
+
+class MoneyResult:
+    """Result of an accepted command, formatted for the receipt.
+
+    A balance is None for a platform account, for a payee that was only credited, and for a payee
+    who is hidden from the caller.
+    """
+
+    def __init__(self, outcome: Outcome, currency: str) -> None:
+        self._result = outcome.require_accepted()
+        self._currency = currency
+        self._replayed = outcome.replayed
+        self.id = self._result.transaction_id
+        self.status = self._result.status
+        self.payee_name = self._result.payee_name
+
+    @property
+    def fee(self) -> str | None:
+        return self._format(self._result.fee)
+
+    @property
+    def commission(self) -> str | None:
+        return self._format(self._result.commission)
+
+    @property
+    def payer_balance(self) -> str | None:
+        return self._format(self._result.payer_available)
+
+    @property
+    def payee_balance(self) -> str | None:
+        return self._format(self._result.payee_available)
+
+    @property
+    def refundable_amount(self) -> str | None:
+        return self._format(self._result.refundable_amount)
+
+    def _format(self, minor: int | None) -> str | None:
+        return None if minor is None else money.format_money(minor, self._currency)
+
+    def build_reply(
+        self, receipt_type: Callable[..., ReceiptT], message: str, **fields: object
+    ) -> Reply[ReceiptT]:
+        """Return a receipt with the fields common to all receipts and the given ones."""
+        receipt = receipt_type(
+            message=_HELD_MESSAGE if self.status == _UNDER_REVIEW else message,
+            transaction_id=ids.encode(ids.TRANSACTION, self.id),
+            status=self.status,
+            amount=self._format(self._result.amount),
+            **fields,
+        )
+        return Reply(receipt, headers=_REPLAYED_HEADERS if self._replayed else {})
+
+
+async def submit_request(request: RequestContext, command: Command) -> MoneyResult:
+    """Submit a command, or raise its decline or rejection as an ApiError.
+
+    A replay returns the original result.
+    """
+    services = request.services
+    outcome = await submit(
+        services.ledger, services.database, request.caller, command, now=services.clock()
+    )
+    return MoneyResult(outcome, services.settings.currency)
+
+
+def build_idempotency_key(
+    request: RequestContext, body: MoneyRequest
+) -> ScopedIdempotencyKey | None:
+    """Return the idempotency key of a request, or None if it has none."""
+    request_id = idempotency.get_idempotency_key(request, body)
+    if request_id is None:
+        return None
+    return scope_idempotency_key(request.principal, request_id, request.path, body)
+
+
+def to_minor_units(request: RequestContext, amount: str) -> int:
+    """Convert an amount from a validated request body to minor units."""
+    return money.parse(amount, request.services.settings.currency)
+
+
+def build_memo(text: str | None) -> dict[str, str] | None:
+    """Return the context of a command with an optional memo."""
+    return None if text is None else {"memo": text}
