@@ -20,8 +20,8 @@ from tapgate.processors.terminals import operations as terminals
 from tapgate.sandbox.demo.seed import build_request_context
 from tapgate.schemas.admin import NewApiKey
 from tapgate.schemas.processors import NewProcessor, NewTerminal
+from tapgate.schemas.webhooks import NewWebhookEndpoint
 from tapgate.webhooks import operations as webhooks
-from tapgate.webhooks.model import NewWebhookEndpoint
 
 #: In minor units. Covers all payments that a card makes in the benchmark.
 _INITIAL_BALANCE = 20_000_00

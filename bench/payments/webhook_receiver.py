@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.sandbox.demo.seed import build_request_context
+from tapgate.schemas.webhooks import NewWebhookEndpoint
 from tapgate.webhooks import operations as webhooks
-from tapgate.webhooks.model import NewWebhookEndpoint
 
 _RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 

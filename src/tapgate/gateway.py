@@ -56,7 +56,6 @@ from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger
 from tapgate.ledger.rollups import RollupCompactor
 from tapgate.notifications import message_statuses
-from tapgate.notifications.events import WEBHOOK_EVENT_CATALOG, EventType
 from tapgate.notifications.messages import MessageSender
 from tapgate.notifications.receipts import KINDS_BY_SETTING, ReceiptWorker
 from tapgate.notifications.retention import RetentionWorker
@@ -77,6 +76,13 @@ from tapgate.schemas.compliance import AlertRecord
 from tapgate.schemas.processors import ProcessorRecord
 from tapgate.schemas.subscribers import SubscriberRecord
 from tapgate.schemas.transactions import TransactionRecord
+from tapgate.schemas.webhooks import (
+    TEST_EVENT,
+    WEBHOOK_EVENT_CATALOG,
+    DisabledEndpoint,
+    EventType,
+    TestEventData,
+)
 from tapgate.settings import Settings, SettingsError, load_settings
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
@@ -92,7 +98,6 @@ from tapgate.wallets.statements import operations as statement_operations
 from tapgate.wallets.statements import routes as statements
 from tapgate.webhooks import routes as webhooks
 from tapgate.webhooks.event_data import RecordLoader
-from tapgate.webhooks.model import TEST_EVENT, DisabledEndpoint, TestEventData
 from tapgate.webhooks.worker import WebhookWorker
 
 ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (

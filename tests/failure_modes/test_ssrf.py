@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import tapgate
 from messenger.channel.test_graph import ACCESS_TOKEN, PHONE_NUMBER_ID, FakeGraphServer
 from tapgate.messenger.channel.graph import GraphClient, MediaError
+from tapgate.schemas.urls import TargetRejectedError
 from tapgate.webhooks.sender import NoResponseError, WebhookSender
 from tapgate.webhooks.target_urls import (
     _NON_PUBLIC_IPV4,
-    TargetRejectedError,
     is_public_address,
     require_public,
 )

@@ -17,9 +17,8 @@ from tapgate.api.openapi import render_openapi_document
 from tapgate.errors import TABLE
 from tapgate.gateway import ENDPOINT_GROUPS, EVENT_RECORD_LOADERS
 from tapgate.http import json_schema
-from tapgate.notifications.events import WEBHOOK_EVENT_TYPES
 from tapgate.schemas.fields import IdempotencyKeyRule
-from tapgate.webhooks.model import TEST_EVENT
+from tapgate.schemas.webhooks import TEST_EVENT, WEBHOOK_EVENT_TYPES
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from notifications.webhook_receiver import WebhookReceiver
 from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.ledger.rules import EVENT_TYPES
-from tapgate.notifications.events import WEBHOOK_EVENT_TYPES
+from tapgate.schemas.webhooks import WEBHOOK_EVENT_TYPES
 from tapgate.webhooks import operations, retry_schedule
 from tapgate.webhooks.worker import WebhookWorker
 

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from tapgate.schemas.fields import InvalidValueError
+from tapgate.schemas.urls import TargetRejectedError, TargetUrlRule
 from tapgate.webhooks.target_urls import (
-    TargetRejectedError,
-    TargetUrlRule,
     is_public_address,
     require_public,
     resolve_addresses,

@@ -11,7 +11,7 @@ import pytest
 
 from tapgate import signing
 from tapgate.notifications import retention
-from tapgate.notifications.events import WEBHOOK_EVENT_TYPES
+from tapgate.schemas.webhooks import MAX_GRACE_SECONDS, WEBHOOK_EVENT_TYPES
 from tapgate.webhooks import model, retry_schedule, sender
 from tapgate.webhooks.retry_after import MAX_RETRY_AFTER
 
@@ -84,7 +84,7 @@ def test_documented_retry_schedule_matches_the_code() -> None:
 
 
 def test_documented_limits_match_the_code() -> None:
-    assert f"(0 to {model.MAX_GRACE_SECONDS:,} seconds, default 0)" in DOCUMENT
+    assert f"(0 to {MAX_GRACE_SECONDS:,} seconds, default 0)" in DOCUMENT
     assert f"fails continuously for {model.DISABLE_AFTER.days} days" in DOCUMENT
     assert f"has been due for {retention.RETENTION_PERIOD.days} days" in DOCUMENT
     hours = MAX_RETRY_AFTER.total_seconds() / 3600

@@ -2,28 +2,15 @@
 
 from typing import Protocol
 
-import msgspec
-
 from tapgate import VERSION
 from tapgate.api.docs import serve_docs_file
 from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.http.metrics import CONTENT_TYPE, Metrics
+from tapgate.schemas.system import Health, WalletCore
 
 _PUBLIC = Access(public=True)
-
-
-class WalletCore(msgspec.Struct):
-    healthy: bool
-    version: str
-
-
-class Health(msgspec.Struct):
-    service: str
-    version: str
-    healthy: bool
-    wallet_core: WalletCore
 
 
 class SystemSource(Protocol):

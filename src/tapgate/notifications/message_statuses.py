@@ -1,43 +1,28 @@
 """Delivery statuses of messages, as reported by the messenger."""
 
 from datetime import datetime
-from typing import Annotated, Final
+from typing import Final
 
 import asyncpg
-import msgspec
 
 from tapgate import ids
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
-from tapgate.schemas.fields import Choice, IdRule, ListLength, TextRule
+from tapgate.schemas.messages import (
+    STATUS_ORDER,
+    ReportStatusesResponse,
+    StatusReport,
+    StatusReports,
+)
 from tapgate.store.database import Database
 
 endpoints = Endpoints("Messages")
-
-#: In ascending rank. A report overwrites only a lower-ranked status, because reports may be
-#: duplicated or out of order.
-STATUS_ORDER: Final = ("sent", "failed", "delivered", "read")
-MAX_REPORTS: Final = 100
 
 #: Public status of a row `m` of `messages`.
 _STATUS_SQL: Final = """CASE WHEN m.delivery IS NOT NULL THEN m.delivery
                          WHEN m.status = 'expired' THEN 'failed' ELSE 'queued' END"""
 _ERROR_CODE_SQL: Final = """CASE WHEN m.delivery = 'failed' THEN m.delivery_error
                         WHEN m.delivery IS NULL AND m.status = 'expired' THEN 'expired' END"""
-
-
-class StatusReport(msgspec.Struct, kw_only=True):
-    message_id: Annotated[str, IdRule(ids.MESSAGE)]
-    status: Annotated[str, Choice(*STATUS_ORDER, name="MessageReportStatus")]
-    error_code: Annotated[str, TextRule(40)] | None = None
-
-
-class StatusReports(msgspec.Struct, kw_only=True):
-    data: Annotated[list[StatusReport], ListLength(1, MAX_REPORTS)]
-
-
-class ReportStatusesResponse(msgspec.Struct, kw_only=True):
-    updated: int
 
 
 @endpoints.post("/api/v1/messages/statuses", access=Access(service=True))

@@ -1,119 +1,33 @@
-"""Webhook endpoints and deliveries: request bodies, records, event encoding and signing."""
+"""Webhook endpoints and deliveries: records, event encoding and signing."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
 
 from tapgate import clock, ids, signing
 from tapgate.errors import ApiError, Code
-from tapgate.notifications.events import WEBHOOK_EVENT_TYPES
-from tapgate.schemas.fields import Choice, IntegerRange, ListLength
-from tapgate.webhooks.target_urls import TargetUrlRule
-
-ALL_EVENTS: Final = "*"
-#: Type of a test event, sent to one endpoint on request. Endpoints cannot subscribe to it.
-TEST_EVENT: Final = "webhook.test"
+from tapgate.schemas.webhooks import (
+    DisabledEndpoint,
+    WebhookDelivery,
+    WebhookEndpointRecord,
+    WebhookEndpointWithSecret,
+)
 
 #: An endpoint whose failure streak reaches this duration is disabled.
 DISABLE_AFTER: Final = timedelta(days=5)
 #: After a longer gap without a failed attempt, the next failure starts a new failure streak. The
 #: value exceeds the longest scheduled delay between two attempts of a delivery.
 MAX_FAILURE_GAP: Final = timedelta(hours=36)
-MAX_GRACE_SECONDS: Final = 86_400
-
-
-class EndpointStatus(StrEnum):
-    """Status of a webhook endpoint. Events are sent only to active endpoints."""
-
-    ACTIVE = "active"
-    PAUSED = "paused"  # by an admin; new events are queued
-    DISABLED = "disabled"  # by the gateway; new events are not queued
 
 
 class StatusReason(StrEnum):
     PAUSED = "Paused by an administrator"
     GONE = "The endpoint responded with 410 Gone"
     FAILING = "No delivery succeeded for 5 days"
-
-
-EndpointUrl = Annotated[str, TargetUrlRule()]
-EventFilter = Annotated[str, Choice(*WEBHOOK_EVENT_TYPES, ALL_EVENTS, name="WebhookEventFilter")]
-DeliveredEventType = Annotated[
-    str, Choice(*WEBHOOK_EVENT_TYPES, TEST_EVENT, name="WebhookEventType")
-]
-EventFilters = Annotated[list[EventFilter], ListLength(1, 100)]
-PublicStatus = Annotated[str, Choice(*EndpointStatus, name="WebhookEndpointStatus")]
-SettableStatus = Annotated[
-    str, Choice(EndpointStatus.ACTIVE, EndpointStatus.PAUSED, name="SettableWebhookEndpointStatus")
-]
-DeliveryStatus = Annotated[
-    str, Choice("pending", "delivered", "failed", name="WebhookDeliveryStatus")
-]
-
-
-class NewWebhookEndpoint(msgspec.Struct, kw_only=True):
-    url: EndpointUrl
-    events: EventFilters
-
-
-class WebhookEndpointUpdate(msgspec.Struct, kw_only=True):
-    """Fields to change. Absent fields keep their values."""
-
-    url: EndpointUrl | None = None
-    events: EventFilters | None = None
-    status: SettableStatus | None = None
-
-
-class SecretRotation(msgspec.Struct, kw_only=True):
-    grace_seconds: Annotated[int, IntegerRange(0, MAX_GRACE_SECONDS)] = 0
-
-
-class WebhookEndpointRecord(msgspec.Struct, frozen=True, kw_only=True):
-    id: str
-    url: str
-    events: list[EventFilter]
-    status: PublicStatus
-    status_reason: str | None
-    status_changed_at: str
-
-
-class WebhookEndpointWithSecret(WebhookEndpointRecord, frozen=True, kw_only=True):
-    """Webhook endpoint with its secret, returned only on creation and on rotation."""
-
-    secret: str
-
-
-class DisabledEndpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """`data` of `webhook_endpoint.disabled`.
-
-    The URL is omitted, because endpoints of other integrators can receive the event too.
-    """
-
-    id: str
-    status: PublicStatus
-    status_reason: str | None
-    status_changed_at: str
-
-
-class TestEventData(msgspec.Struct, frozen=True, kw_only=True):
-    """`data` of a test event."""
-
-    webhook_endpoint_id: str
-
-
-class WebhookDelivery(msgspec.Struct, frozen=True, kw_only=True):
-    id: str
-    event: DeliveredEventType
-    status: DeliveryStatus
-    attempts: int
-    last_status: int | None
-    duration_ms: int | None
-    response: str | None
-    created_at: str
 
 
 class ClaimedDelivery(msgspec.Struct, frozen=True, kw_only=True):

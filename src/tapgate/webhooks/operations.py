@@ -13,19 +13,21 @@ from tapgate.audit.trail import AuditTrail, Changes, record
 from tapgate.auth.actors import SYSTEM_ACTOR
 from tapgate.errors import invalid_field
 from tapgate.ledger import rules
-from tapgate.notifications.events import ENDPOINT_DISABLED, publish
-from tapgate.store.signals import Ticket
-from tapgate.webhooks import delivery_queue, model, queries
-from tapgate.webhooks.model import (
-    ClaimedDelivery,
+from tapgate.notifications.events import publish
+from tapgate.schemas.urls import TargetRejectedError
+from tapgate.schemas.webhooks import (
+    ENDPOINT_DISABLED,
+    TEST_EVENT,
+    EndpointStatus,
     NewWebhookEndpoint,
-    StatusReason,
     WebhookEndpointRecord,
     WebhookEndpointUpdate,
     WebhookEndpointWithSecret,
 )
+from tapgate.store.signals import Ticket
+from tapgate.webhooks import delivery_queue, model, queries
+from tapgate.webhooks.model import ClaimedDelivery, StatusReason
 from tapgate.webhooks.target_urls import (
-    TargetRejectedError,
     require_public,
     resolve_with_system,
 )
@@ -81,7 +83,7 @@ async def update(
         status = before["status"] if update.status is None else update.status
         if (url, events, status) == (before["url"], before["events"], before["status"]):
             return model.to_record(before)
-        reason = StatusReason.PAUSED if status == model.EndpointStatus.PAUSED else None
+        reason = StatusReason.PAUSED if status == EndpointStatus.PAUSED else None
         after = await queries.save(
             tx,
             endpoint_id,
@@ -148,7 +150,7 @@ async def disable(
             resource_type=_RESOURCE_TYPE,
             resource_id=disabled.id,
             reason=reason,
-            changes={"status": (model.EndpointStatus.ACTIVE, disabled.status)},
+            changes={"status": (EndpointStatus.ACTIVE, disabled.status)},
         )
         await publish(tx, ENDPOINT_DISABLED, disabled)
         ticket = await _signal_change(tx, services)
@@ -182,7 +184,7 @@ async def send_test_event(request: RequestContext, endpoint_id: int) -> asyncpg.
             tx,
             endpoint_id,
             event_id=services.new_id(),
-            event=model.TEST_EVENT,
+            event=TEST_EVENT,
             data={"webhook_endpoint_id": ids.encode(ids.WEBHOOK_ENDPOINT, endpoint_id)},
             now=services.clock(),
         )

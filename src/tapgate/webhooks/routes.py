@@ -5,9 +5,7 @@ from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.schemas.pagination import Page, PageQuery, paginate
-from tapgate.webhooks import model, operations, queries
-from tapgate.webhooks.event_data import find_hidden_responses
-from tapgate.webhooks.model import (
+from tapgate.schemas.webhooks import (
     NewWebhookEndpoint,
     SecretRotation,
     WebhookDelivery,
@@ -15,6 +13,8 @@ from tapgate.webhooks.model import (
     WebhookEndpointUpdate,
     WebhookEndpointWithSecret,
 )
+from tapgate.webhooks import model, operations, queries
+from tapgate.webhooks.event_data import find_hidden_responses
 
 endpoints = Endpoints("Webhooks")
 

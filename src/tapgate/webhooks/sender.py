@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 import httpx2
 
 from tapgate import VERSION
+from tapgate.schemas.urls import TargetRejectedError
 from tapgate.webhooks.target_urls import (
     Resolver,
-    TargetRejectedError,
     require_public,
     resolve_addresses,
     resolve_with_system,

@@ -1,12 +1,11 @@
-"""Validation of webhook URLs and of the addresses they resolve to.
+"""Validation of the addresses that webhook URLs resolve to.
 
-The syntax of a URL is checked when an endpoint is created or updated. In production, the addresses
-of its host are also checked then, and again at every attempt, because the owner of the host name
-can later point it to a private address.
+The syntax of a URL (`tapgate.schemas.urls`) is checked when an endpoint is created or updated. In
+production, the addresses of its host are also checked then, and again at every attempt, because the
+owner of the host name can later point it to a private address.
 """
 
 import asyncio
-import re
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,21 +17,12 @@ from ipaddress import (
     ip_address,
     ip_network,
 )
-from typing import Any, Final
-from urllib.parse import SplitResult, urlsplit
+from typing import Final
 
-from tapgate.schemas.fields import TEXT_RULE, InvalidValueError, Rule
+from tapgate.schemas.urls import IpAddress, TargetRejectedError, parse_ip_literal, parse_url
 
-IpAddress = IPv4Address | IPv6Address
 Resolver = Callable[[str], Awaitable[Sequence[str]]]
 
-_SCHEMES: Final = ("https", "http")
-#: Characters allowed in a URL. All others must be percent-encoded.
-_URL_CHARACTERS: Final = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+")
-_HOST_LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE)
-#: Last label of a host that some resolvers parse as an IPv4 address: 127.1, 0x7f.1, 017700.
-_NUMERIC_LABEL: Final = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
-_MAX_HOST_NAME_LENGTH: Final = 253
 _LOCAL_SUFFIXES: Final = (".localhost", ".local", ".internal", ".home.arpa")
 
 _NON_PUBLIC_IPV4: Final = tuple(
@@ -66,46 +56,6 @@ _NON_PUBLIC_IPV6: Final = tuple(
 _NAT64: Final = IPv6Network("64:ff9b::/96")
 
 
-class TargetRejectedError(Exception):
-    """The target URL is not allowed. The message completes a sentence that starts with `url`."""
-
-
-class TargetUrlRule(Rule):
-    """Syntax of a webhook URL. In production, `require_public` also checks the host."""
-
-    example = "https://shop.example.com/tapgate"
-    max_json_bytes = TEXT_RULE.max_json_bytes
-
-    def check(self, value: str) -> str:
-        TEXT_RULE.check(value)
-        try:
-            parse_url(value)
-        except TargetRejectedError as error:
-            raise InvalidValueError(str(error)) from None
-        return value
-
-    def to_json_schema(self) -> dict[str, Any]:
-        return {"format": "uri", "maxLength": TEXT_RULE.maximum}
-
-
-def parse_url(url: str) -> SplitResult:
-    """Split a webhook URL; reject invalid URLs, user info and nonstandard IP notation."""
-    if _URL_CHARACTERS.fullmatch(url) is None:
-        raise TargetRejectedError("must be a URL in ASCII")
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        raise TargetRejectedError("must be a URL") from None
-    if parts.scheme not in _SCHEMES:
-        raise TargetRejectedError("must start with https://")
-    if "@" in parts.netloc:
-        raise TargetRejectedError("must not contain a user name or password")
-    if not host or port == 0 or not (_parse_ip_literal(host) or _is_host_name(host)):
-        raise TargetRejectedError("must have a valid host name or IP address")
-    return parts
-
-
 async def require_public(url: str, resolve: Resolver) -> list[str]:
     """Return the addresses of a URL's host; reject the URL unless all addresses are public.
 
@@ -129,7 +79,7 @@ async def require_public(url: str, resolve: Resolver) -> list[str]:
 async def resolve_addresses(url: str, resolve: Resolver) -> list[str]:
     """Return the distinct addresses of a URL's host; raise OSError if there are none."""
     host = parse_url(url).hostname or ""
-    addresses = [host] if _parse_ip_literal(host) else list(dict.fromkeys(await resolve(host)))
+    addresses = [host] if parse_ip_literal(host) else list(dict.fromkeys(await resolve(host)))
     if not addresses:
         raise OSError("the host name has no address")
     return addresses
@@ -178,22 +128,3 @@ def _get_embedded_ipv4(address: IPv6Address) -> IPv4Address | None:
     if address in _NAT64:
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return None
-
-
-def _parse_ip_literal(host: str) -> IpAddress | None:
-    if "%" in host:  # a zone id, which is meaningful only on this machine
-        return None
-    try:
-        return ip_address(host)
-    except ValueError:
-        return None
-
-
-def _is_host_name(host: str) -> bool:
-    name = host.removesuffix(".")
-    labels = name.split(".")
-    return (
-        len(name) <= _MAX_HOST_NAME_LENGTH
-        and all(_HOST_LABEL.fullmatch(label) for label in labels)
-        and _NUMERIC_LABEL.fullmatch(labels[-1]) is None
-    )

@@ -16,8 +16,8 @@ import structlog
 from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.errors import ApiError
-from tapgate.notifications.events import get_resource_type
 from tapgate.runtime.background import run_periodically
+from tapgate.schemas.webhooks import get_resource_type
 from tapgate.webhooks import delivery_queue, model, operations
 from tapgate.webhooks.event_data import (
     RecordLoaders,

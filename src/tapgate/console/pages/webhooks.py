@@ -8,8 +8,7 @@ from tapgate.console.actions import Action, Field
 from tapgate.console.labels import humanize
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
-from tapgate.notifications.events import WEBHOOK_EVENT_TYPES
-from tapgate.webhooks.model import ALL_EVENTS, EndpointStatus
+from tapgate.schemas.webhooks import ALL_EVENTS, WEBHOOK_EVENT_TYPES, EndpointStatus
 from tapgate.webhooks.retry_schedule import RETRY_DELAYS_SECONDS
 
 pages = Pages()

@@ -1,0 +1,27 @@
+"""Delivery statuses of messages sent to phones, as reported by the messenger."""
+
+from typing import Annotated, Final
+
+import msgspec
+
+from tapgate import ids
+from tapgate.schemas.fields import Choice, IdRule, ListLength, TextRule
+
+#: In ascending rank. A report overwrites only a lower-ranked status, because reports may be
+#: duplicated or out of order.
+STATUS_ORDER: Final = ("sent", "failed", "delivered", "read")
+MAX_REPORTS: Final = 100
+
+
+class StatusReport(msgspec.Struct, kw_only=True):
+    message_id: Annotated[str, IdRule(ids.MESSAGE)]
+    status: Annotated[str, Choice(*STATUS_ORDER, name="MessageReportStatus")]
+    error_code: Annotated[str, TextRule(40)] | None = None
+
+
+class StatusReports(msgspec.Struct, kw_only=True):
+    data: Annotated[list[StatusReport], ListLength(1, MAX_REPORTS)]
+
+
+class ReportStatusesResponse(msgspec.Struct, kw_only=True):
+    updated: int

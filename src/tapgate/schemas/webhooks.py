@@ -1,0 +1,142 @@
+"""Webhook events, endpoints and deliveries."""
+
+from enum import StrEnum
+from typing import Annotated, Final
+
+import msgspec
+
+from tapgate.schemas.fields import Choice, IntegerRange, ListLength
+from tapgate.schemas.urls import TargetUrlRule
+
+
+def get_resource_type(event_type: str) -> str:
+    return event_type.partition(".")[0]
+
+
+class EventType(msgspec.Struct, frozen=True):
+    """Event type that webhook endpoints can subscribe to."""
+
+    name: str
+    description: str
+
+    @property
+    def resource_type(self) -> str:
+        """Type of the record in the event's `data`: `transaction`, `card`, ..."""
+        return get_resource_type(self.name)
+
+
+ENDPOINT_DISABLED: Final = "webhook_endpoint.disabled"
+
+#: All event types that endpoints can subscribe to, in the order in which the documentation and the
+#: console list them.
+WEBHOOK_EVENT_CATALOG: Final = (
+    EventType("transaction.completed", "Money moved, possibly after a review."),
+    EventType("transaction.failed", "A transaction was declined, possibly after a review."),
+    EventType("transaction.under_review", "Funds are on hold until a review decision."),
+    EventType("transaction.refunded", "A payment was refunded in part or in full."),
+    EventType("card.linked", "A card was linked to a subscriber."),
+    EventType("card.blocked", "A card was blocked or marked as lost."),
+    EventType("card.unblocked", "A card was unblocked."),
+    EventType("subscriber.created", "A subscriber registered."),
+    EventType("subscriber.blocked", "A subscriber was blocked."),
+    EventType("subscriber.unblocked", "A subscriber was unblocked."),
+    EventType("subscriber.kyc_changed", "A subscriber's KYC level or status changed."),
+    EventType(
+        "alert.created", "A compliance alert was created. Repeats of an open alert send no event."
+    ),
+    EventType("alert.resolved", "A compliance alert was resolved."),
+    EventType("agent.float_low", "An agent's float fell below TAPGATE_FLOAT_LOW."),
+    EventType("processor.suspended", "A processor was suspended."),
+    EventType(ENDPOINT_DISABLED, "A webhook endpoint was disabled."),
+)
+WEBHOOK_EVENT_TYPES: Final = tuple(event.name for event in WEBHOOK_EVENT_CATALOG)
+
+ALL_EVENTS: Final = "*"
+#: Type of a test event, sent to one endpoint on request. Endpoints cannot subscribe to it.
+TEST_EVENT: Final = "webhook.test"
+
+MAX_GRACE_SECONDS: Final = 86_400
+
+
+class EndpointStatus(StrEnum):
+    """Status of a webhook endpoint. Events are sent only to active endpoints."""
+
+    ACTIVE = "active"
+    PAUSED = "paused"  # by an admin; new events are queued
+    DISABLED = "disabled"  # by the gateway; new events are not queued
+
+
+EndpointUrl = Annotated[str, TargetUrlRule()]
+EventFilter = Annotated[str, Choice(*WEBHOOK_EVENT_TYPES, ALL_EVENTS, name="WebhookEventFilter")]
+DeliveredEventType = Annotated[
+    str, Choice(*WEBHOOK_EVENT_TYPES, TEST_EVENT, name="WebhookEventType")
+]
+EventFilters = Annotated[list[EventFilter], ListLength(1, 100)]
+PublicStatus = Annotated[str, Choice(*EndpointStatus, name="WebhookEndpointStatus")]
+SettableStatus = Annotated[
+    str, Choice(EndpointStatus.ACTIVE, EndpointStatus.PAUSED, name="SettableWebhookEndpointStatus")
+]
+DeliveryStatus = Annotated[
+    str, Choice("pending", "delivered", "failed", name="WebhookDeliveryStatus")
+]
+
+
+class NewWebhookEndpoint(msgspec.Struct, kw_only=True):
+    url: EndpointUrl
+    events: EventFilters
+
+
+class WebhookEndpointUpdate(msgspec.Struct, kw_only=True):
+    """Fields to change. Absent fields keep their values."""
+
+    url: EndpointUrl | None = None
+    events: EventFilters | None = None
+    status: SettableStatus | None = None
+
+
+class SecretRotation(msgspec.Struct, kw_only=True):
+    grace_seconds: Annotated[int, IntegerRange(0, MAX_GRACE_SECONDS)] = 0
+
+
+class WebhookEndpointRecord(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    url: str
+    events: list[EventFilter]
+    status: PublicStatus
+    status_reason: str | None
+    status_changed_at: str
+
+
+class WebhookEndpointWithSecret(WebhookEndpointRecord, frozen=True, kw_only=True):
+    """Webhook endpoint with its secret, returned only on creation and on rotation."""
+
+    secret: str
+
+
+class DisabledEndpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """`data` of `webhook_endpoint.disabled`.
+
+    The URL is omitted, because endpoints of other integrators can receive the event too.
+    """
+
+    id: str
+    status: PublicStatus
+    status_reason: str | None
+    status_changed_at: str
+
+
+class TestEventData(msgspec.Struct, frozen=True, kw_only=True):
+    """`data` of a test event."""
+
+    webhook_endpoint_id: str
+
+
+class WebhookDelivery(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    event: DeliveredEventType
+    status: DeliveryStatus
+    attempts: int
+    last_status: int | None
+    duration_ms: int | None
+    response: str | None
+    created_at: str
