@@ -104,49 +104,10 @@ def test_messenger_starts_standalone_with_a_database_url(
     ]
 
 
-def test_messenger_starts_with_the_gateway_on_the_embedded_database(
-    public_tmp_path: Path, data_dir: Path
-) -> None:
-    """A standalone messenger on the same data directory starts only after the first one stops."""
-    port, messenger_port, third = free_port(), free_port(), free_port()
-    ports = {"TAPGATE_PORT": str(port), "TAPGATE_MESSENGER_PORT": str(messenger_port)}
-    with run_messenger(public_tmp_path, "up", **ports) as lines:
-        assert get_health(port)["healthy"] is True
-        assert get_health(messenger_port)["status"] == "ok"
-        second = subprocess.run(
-            [TAPGATE_EXECUTABLE, "messenger", "--port", str(third)],
-            env=build_environ(public_tmp_path),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert (second.returncode, second.stdout) == (1, "")
-        assert second.stderr == (
-            f"tapgate: another Tapgate instance is already using {data_dir}: `tapgate up`"
-            " includes the messenger. To run it separately, set TAPGATE_DATABASE_URL to the same"
-            " database for both\n"
-        )
-    assert f"The gateway listens on http://127.0.0.1:{port}." in lines
-    assert f"The messenger listens on http://127.0.0.1:{messenger_port}." in lines
-    chat = f"{TAPGATE_EXECUTABLE} chat --url http://127.0.0.1:{messenger_port}"
-    assert f"  Chat:              {chat}" in lines
-    with run_messenger(
-        public_tmp_path, "messenger", "--host", "127.0.0.2", "--port", str(third)
-    ) as lines:
-        assert f"The messenger listens on http://127.0.0.2:{third}." in lines
-
-
 @pytest.mark.parametrize(
     ("options", "variables", "line"),
     [
         (["--port", "0"], {}, "TAPGATE_MESSENGER_PORT must be a whole number from 1 to 65535"),
-        (["--workers", "0"], {}, "TAPGATE_MESSENGER_WORKERS must be a whole number from 1 to 64"),
-        (
-            [],
-            {name: value for name, value in PRODUCTION_ENVIRON.items() if "VERIFY" not in name},
-            "TAPGATE_MESSENGER_VERIFY_TOKEN must be set in production",
-        ),
         (
             [],
             {"TAPGATE_DATABASE_URL": "postgresql:///tapgate?host=/nowhere"},

@@ -10,7 +10,7 @@ from messenger.flows.builders import split_words
 from messenger.journeys.phone import build_text
 from messenger.journeys.services_driver import MessengerDriver, ServicesDriver
 from tapgate.messenger import runner
-from tapgate.messenger.model.replies import OptionList, PinForm
+from tapgate.messenger.model.replies import PinForm
 
 
 @pytest.fixture
@@ -169,6 +169,21 @@ async def test_concurrent_form_submissions_pay_once(
     )
 
 
+async def test_payment_canceled_in_the_chat_cannot_be_submitted_in_its_form(
+    services_driver: ServicesDriver,
+    messenger: MessengerDriver,
+    sender_and_recipient: dict[str, Any],
+) -> None:
+    phone = messenger.create_phone(sender_and_recipient["sender"]["phone_number"])
+    await phone.send_text(f"send 100 to {sender_and_recipient['serial']}")
+    await phone.send_text("yes")
+    form = await phone.get_last(PinForm)
+    await phone.send_text("cancel")
+    status, _ = await phone.submit_form({"pin": PIN}, form.token)
+    assert status == 427
+    assert await services_driver.get_balance(sender_and_recipient["recipient"]["id"]) == "0.00"
+
+
 async def test_conversation_continues_across_both_endpoints(
     services_driver: ServicesDriver,
     messenger: MessengerDriver,
@@ -182,43 +197,6 @@ async def test_conversation_continues_across_both_endpoints(
         "898.50",
         "100.00",
         1,
-    )
-
-
-async def test_saved_recipient_is_offered_for_the_next_payment(
-    services_driver: ServicesDriver,
-    messenger: MessengerDriver,
-    sender_and_recipient: dict[str, Any],
-) -> None:
-    phone = messenger.create_phone(sender_and_recipient["sender"]["phone_number"])
-    await phone.send_by_bridge(f"send 100 to {sender_and_recipient['serial']}")
-    await phone.send_by_bridge("yes")
-    await phone.send_by_bridge(PIN)
-    await phone.send_by_bridge("1")  # save the recipient, the first option
-    choice = await phone.send_by_bridge("send money")
-    assert "1. Mary S." in choice
-    await phone.send_by_bridge("1")
-    await phone.send_by_bridge("50")
-    await phone.send_by_bridge("yes")
-    await phone.send_by_bridge(PIN)
-    assert (await get_balances_and_count(services_driver, sender_and_recipient))[1:] == (
-        "150.00",
-        2,
-    )
-
-
-async def test_webhook_payment_is_impossible_without_forms_and_text_pins(
-    services_driver: ServicesDriver, sender_and_recipient: dict[str, Any]
-) -> None:
-    async with services_driver.run_messenger(messenger_flow_private_key=None) as messenger:
-        phone = messenger.create_phone(sender_and_recipient["sender"]["phone_number"])
-        await phone.send_text(f"send 100 to {sender_and_recipient['serial']}")
-        await phone.send_text("yes")
-        await phone.send_text(PIN)
-    assert await get_balances_and_count(services_driver, sender_and_recipient) == (
-        "1000.00",
-        "0.00",
-        0,
     )
 
 
@@ -268,41 +246,3 @@ async def test_deliveries_out_of_order_do_not_pay_twice(
         "100.00",
         1,
     )
-
-
-async def test_late_yes_does_not_confirm_a_later_payment(
-    services_driver: ServicesDriver,
-    messenger: MessengerDriver,
-    sender_and_recipient: dict[str, Any],
-) -> None:
-    phone = messenger.create_phone(sender_and_recipient["sender"]["phone_number"])
-    late = phone.build_message(build_text("yes"))
-    await phone.send_text(f"send 900 to {sender_and_recipient['serial']}")
-    await phone.deliver(late)
-    await phone.wait_until_handled()
-    with pytest.raises(AssertionError, match="no PinForm"):
-        await phone.get_last(PinForm)
-
-
-async def test_button_of_an_earlier_question_has_expired(
-    services_driver: ServicesDriver,
-    messenger: MessengerDriver,
-    sender_and_recipient: dict[str, Any],
-) -> None:
-    phone = messenger.create_phone(sender_and_recipient["sender"]["phone_number"])
-    await phone.send_text(f"send 900 to {sender_and_recipient['serial']}")
-    old = await phone.get_last(OptionList)
-    await phone.send_text("cancel")
-    await phone.send_text(f"send 5 to {sender_and_recipient['serial']}")
-    reply = await phone.send(
-        {
-            "type": "interactive",
-            "interactive": {
-                "type": "button_reply",
-                "button_reply": {"id": old.options[0].id, "title": "x"},
-            },
-        }
-    )
-    assert "expired" in reply.lower()
-    with pytest.raises(AssertionError, match="no PinForm"):
-        await phone.get_last(PinForm)

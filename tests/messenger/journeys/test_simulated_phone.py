@@ -2,10 +2,8 @@
 
 from typing import Any
 
-import pytest
-
 from harness import PIN
-from messenger.journeys.phone import SIMULATOR_PATH, WEBHOOK_PATH
+from messenger.journeys.phone import SIMULATOR_PATH
 from messenger.journeys.services_driver import ServicesDriver, build_flow_key
 from messenger.journeys.test_images import JPEG, PNG, build_media, list_documents
 
@@ -86,16 +84,6 @@ async def test_inline_image_over_the_webhook_is_ignored(services_driver: Service
         await phone.send_text("1")
         await phone.send(build_image_message(build_media(PNG, "image/png")))
     assert await list_documents(services_driver, subscriber["id"]) == []
-
-
-@pytest.mark.parametrize(
-    "path", [f"{SIMULATOR_PATH}/deliveries", f"{SIMULATOR_PATH}/flows", WEBHOOK_PATH]
-)
-async def test_simulator_and_webhook_require_a_credential(
-    services_driver: ServicesDriver, path: str
-) -> None:
-    async with services_driver.run_messenger(**APP_SECRET) as messenger:
-        assert (await messenger.client.post(path, json={})).status_code == 401
 
 
 async def test_form_key_is_null_without_forms(services_driver: ServicesDriver) -> None:
