@@ -3,6 +3,7 @@
 After every step, the result and all balances match the model, and all accounts sum to zero.
 """
 
+import pytest
 from collections import Counter
 from typing import Any, NamedTuple
 
@@ -13,6 +14,8 @@ from agents.builders import AGENT_PIN, AGENTS_URL, create_agent, create_sub_agen
 from harness import PIN, WRONG_PIN, Harness
 from tapgate import ids, money
 from tapgate.ledger.verify import verify
+
+pytestmark = [pytest.mark.cash_in, pytest.mark.cash_out, pytest.mark.commission]
 
 #: Name -> parent agent, commission tier.
 AGENTS = {"boss": (None, 1), "left": ("boss", 2), "right": ("boss", 3), "rival": (None, 1)}

@@ -12,11 +12,11 @@ from playwright.async_api import Browser, expect
 
 from browser import chromium
 from browser.chromium import DESKTOP_VIEWPORT, Tab
-from conftest import ScratchDatabases, build_database_url
 from gateway.processes import ADMIN, free_port, start_tapgate
 from journeys.admin import Admin
 from journeys.clients import open_client
 from journeys.deployment import Deployment
+from scratch_databases import ScratchDatabases, build_database_url
 from tapgate.sandbox.demo.examples import load_examples
 
 #: Generous timeout, because the machine may be busy with other tests.

@@ -27,6 +27,8 @@ from tapgate.client.transport import AsyncTransport
 from tapgate.clock import get_platform_day
 from tapgate.schemas.admin import Scope
 
+pytestmark = [pytest.mark.refund, pytest.mark.webhooks, pytest.mark.kyc, pytest.mark.statements]
+
 PIN, NEW_PIN, AGENT_PIN = "4071", "8352", "5927"
 PNG = io.BytesIO()
 Image.new("RGB", (64, 64), "white").save(PNG, "PNG")

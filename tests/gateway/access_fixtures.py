@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import httpx2
 import msgspec
 
-from conftest import ScratchDatabases, build_database_url
 from harness import Harness, HmacAuth
+from scratch_databases import ScratchDatabases, build_database_url
 from tapgate import ids
 from tapgate.api.endpoint import ROLES_BY_LETTER, Access, Endpoint
 from tapgate.gateway import create_app, open_services

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from conftest import ScratchDatabases
 from gateway.access_fixtures import AccessFixtures, run_access_fixtures
 from gateway.ownership_requests import OwnershipFixtures
+from scratch_databases import ScratchDatabases
 
 
 @pytest.fixture(scope="session")

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ScratchDatabases, build_database_url
 from gateway.processes import run_gateway
 from journeys.admin import Admin
 from journeys.clients import open_client
 from journeys.deployment import Deployment
+from scratch_databases import ScratchDatabases, build_database_url
 from secret_leaks.detector import detect_leaks
 
 #: PostgreSQL accepts any password here.

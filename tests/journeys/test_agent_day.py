@@ -1,11 +1,14 @@
 """An agent's day: float, cash-in and cash-out at the counter, and commission in the evening."""
 
+import pytest
 from decimal import Decimal
 
 from harness import PIN, WRONG_PIN
 from journeys.admin import Admin
 from journeys.api_caller import require_error, require_error_details, require_success
 from journeys.balance_from_history import sum_history
+
+pytestmark = [pytest.mark.cash_in, pytest.mark.cash_out]
 
 
 async def test_agent_day_from_float_to_commission_payout(ada: Admin) -> None:

@@ -19,6 +19,8 @@ from notifications.builders import wait_until_equal
 from notifications.webhook_receiver import ReceivedWebhook, WebhookReceiver
 from wallets.pdf_text import extract_pages
 
+pytestmark = [pytest.mark.refund, pytest.mark.webhooks, pytest.mark.statements]
+
 
 class EventSubscriber:
     """External receiver of webhook events, with its signing secret."""

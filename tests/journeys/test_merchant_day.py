@@ -3,6 +3,7 @@
 Covers POS and in-app payments, declines, a lost connection, refunds, and a suspension.
 """
 
+import pytest
 from decimal import Decimal
 
 from harness import PIN, WRONG_PIN
@@ -12,6 +13,8 @@ from journeys.api_caller import require_error, require_error_details, require_su
 from journeys.balance_from_history import sum_history
 from journeys.deployment import Deployment
 from notifications.builders import wait_until_equal
+
+pytestmark = [pytest.mark.refund, pytest.mark.statements]
 
 
 async def test_merchant_day_from_first_payment_to_payout(

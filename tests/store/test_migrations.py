@@ -6,7 +6,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from conftest import build_database_url
+from scratch_databases import build_database_url
 from tapgate.store import StoreError
 from tapgate.store.migrate import Migration, find_pending, migrate
 

@@ -12,8 +12,8 @@ import asyncpg
 import httpx2
 import pytest
 
-from conftest import build_database_url
 from harness import PIN, Harness
+from scratch_databases import build_database_url
 from store.test_backup import dump_schema, fetch_rows, get_database_name
 from tapgate import ids
 from tapgate.audit import chain

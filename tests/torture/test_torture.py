@@ -22,6 +22,8 @@ from torture.load import LoadRound
 from torture.plan import build_round
 from torture.run import TortureRun, start_run
 
+pytestmark = [pytest.mark.refund, pytest.mark.webhooks]
+
 
 @pytest.fixture(scope="module")
 async def run() -> AsyncIterator[TortureRun]:
