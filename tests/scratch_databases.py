@@ -79,7 +79,8 @@ class DatabaseCleaner:
 
     @property
     def pid(self) -> int:
-        return self._connection.get_server_pid()
+        pid: int = self._connection.get_server_pid()
+        return pid
 
     def close(self) -> None:
         self._connection.terminate()

@@ -3,10 +3,10 @@
 After every step, the result and all balances match the model, and all accounts sum to zero.
 """
 
-import pytest
 from collections import Counter
 from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 

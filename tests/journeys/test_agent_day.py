@@ -1,7 +1,8 @@
 """An agent's day: float, cash-in and cash-out at the counter, and commission in the evening."""
 
-import pytest
 from decimal import Decimal
+
+import pytest
 
 from harness import PIN, WRONG_PIN
 from journeys.admin import Admin

@@ -3,8 +3,9 @@
 Covers POS and in-app payments, declines, a lost connection, refunds, and a suspension.
 """
 
-import pytest
 from decimal import Decimal
+
+import pytest
 
 from harness import PIN, WRONG_PIN
 from journeys.actors import new_request_id

@@ -24,7 +24,13 @@ from tapgate.rules.commission import CommissionRate
 from tapgate.rules.fees import FeeTier
 from tapgate.store.database import Database
 
-pytestmark = [pytest.mark.refund, pytest.mark.reviews, pytest.mark.cash_in, pytest.mark.cash_out, pytest.mark.commission]
+pytestmark = [
+    pytest.mark.refund,
+    pytest.mark.reviews,
+    pytest.mark.cash_in,
+    pytest.mark.cash_out,
+    pytest.mark.commission,
+]
 
 START = datetime(
     2026, 3, 30, 9, tzinfo=UTC
