@@ -136,7 +136,7 @@ class Harness:
                 account_id,
             )
             keys = self.services.authenticator.hmac_keys
-            key = await keys.create_for_processor(tx, processor_id)
+            key = await keys.create(tx, processor_id=processor_id)
         return HmacAuth(ids.encode(ids.KEY, key.id), key.secret)
 
     async def get_account_id(self, key: HmacAuth) -> str:
@@ -162,7 +162,7 @@ class Harness:
                 "SELECT processor_id FROM hmac_keys WHERE id = $1", ids.decode(ids.KEY, key.id)
             )
             keys = self.services.authenticator.hmac_keys
-            created = await keys.create_for_processor(tx, processor_id)
+            created = await keys.create(tx, processor_id=processor_id)
         return HmacAuth(ids.encode(ids.KEY, created.id), created.secret)
 
     async def create_partner(self) -> HmacAuth:
@@ -177,7 +177,7 @@ class Harness:
                 account_id,
                 self.services.authenticator.webhook_secrets.create(partner_id).sealed,
             )
-            key = await self.services.authenticator.hmac_keys.create_for_partner(tx, partner_id)
+            key = await self.services.authenticator.hmac_keys.create(tx, partner_id=partner_id)
         partner = ids.encode(ids.PARTNER, partner_id)
         return HmacAuth(ids.encode(ids.KEY, key.id), key.secret, partner)
 
@@ -280,8 +280,7 @@ class Harness:
         """Disable all rules, for tests whose payments would exceed their thresholds."""
         async with self.services.transaction() as tx:
             await tx.execute("UPDATE compliance_rules SET status = 'inactive'")
-            ticket = await self.services.signals.publish(tx, ledger_rules.RULES_CHANGED, "")
-        await self.services.signals.wait_for_acks(ticket)
+            await self.services.signals.publish_and_wait(tx, ledger_rules.RULES_CHANGED)
 
     async def get_pending_code(self, phone_number: str) -> str:
         """Return the newest one-time code pending for a phone number."""

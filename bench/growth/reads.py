@@ -98,7 +98,14 @@ async def _create_api_key(services: Services) -> str:
     admin_id = await get_first_system_admin(services.database)
     assert admin_id is not None
     new_key = NewApiKey(name="reader", scopes=["payments:read", "balance:read"])
-    _, key = await api_keys.create(services, SYSTEM_ACTOR, new_key, created_by=admin_id)
+    async with services.transaction() as tx:
+        _, key = await api_keys.create(
+            tx,
+            SYSTEM_ACTOR,
+            new_key,
+            created_by=admin_id,
+            api_keys=services.authenticator.api_keys,
+        )
     return key
 
 

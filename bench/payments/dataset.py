@@ -58,12 +58,14 @@ async def build(services: Services, *, cards: int, processors: int) -> Dataset:
     await webhooks.create(build_request_context(services), _FAILURE_WEBHOOK)
     admin_id = await get_first_system_admin(services.database)
     assert admin_id is not None
-    _, api_key = await api_keys.create(
-        services,
-        SYSTEM_ACTOR,
-        NewApiKey(name="bench", scopes=["payments:write", "balance:read"]),
-        created_by=admin_id,
-    )
+    async with services.transaction() as tx:
+        _, api_key = await api_keys.create(
+            tx,
+            SYSTEM_ACTOR,
+            NewApiKey(name="bench", scopes=["payments:write", "balance:read"]),
+            created_by=admin_id,
+            api_keys=services.authenticator.api_keys,
+        )
     await services.database.execute("ANALYZE")
     return Dataset(
         new_cards,
@@ -73,12 +75,16 @@ async def build(services: Services, *, cards: int, processors: int) -> Dataset:
 
 
 async def _create_terminal(services: Services, number: int) -> NewHmacKey:
-    request = build_request_context(services)
+    actor, hmac_keys = SYSTEM_ACTOR, services.authenticator.hmac_keys
     new_processor = NewProcessor(
         name=f"Shop {number}", phone_number=f"+2322595{number:04}", email="shop@example.com"
     )
-    created = await processors.create(request, new_processor)
-    added = await terminals.add(request, created.processor.id, NewTerminal(name="Till 1"))
+    async with services.transaction() as tx:
+        processor, _ = await processors.create(
+            tx, actor, new_processor, currency=services.settings.currency, hmac_keys=hmac_keys
+        )
+        new_terminal = NewTerminal(name="Till 1")
+        added = await terminals.add(tx, actor, processor.id, new_terminal, hmac_keys=hmac_keys)
     return added.key
 
 

@@ -16,7 +16,6 @@ from typing import Any, Final, cast
 import msgspec
 
 from tapgate import ids, money, private_files
-from tapgate.admin import audit_log
 from tapgate.admin import operations as admin_operations
 from tapgate.admin import queries as admin_queries
 from tapgate.admin import routes as admin
@@ -33,6 +32,7 @@ from tapgate.api.openapi_webhooks import WebhookEvent
 from tapgate.api.services import Services
 from tapgate.api.site import Site
 from tapgate.api.system import SystemSource, build_system_endpoints
+from tapgate.audit import routes as audit
 from tapgate.audit.chain import Sealer
 from tapgate.audit.rejections import RejectionLog
 from tapgate.audit.trail import record_denial
@@ -60,11 +60,10 @@ from tapgate.notifications.messages import MessageSender
 from tapgate.notifications.receipts import KINDS_BY_SETTING, ReceiptWorker
 from tapgate.notifications.retention import RetentionWorker
 from tapgate.partners import routes as partners
-from tapgate.partners.keys import routes as partner_keys
 from tapgate.partners.top_ups import routes as top_ups
 from tapgate.pos import routes as pos
+from tapgate.processors import key_routes as signing_keys
 from tapgate.processors import routes as processors
-from tapgate.processors.keys import routes as signing_keys
 from tapgate.processors.terminals import routes as terminals
 from tapgate.reporting import routes as overview
 from tapgate.runtime import logs
@@ -112,7 +111,6 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     terminals.endpoints,
     signing_keys.endpoints,
     partners.endpoints,
-    partner_keys.endpoints,
     top_ups.endpoints,
     agents.endpoints,
     agent_money.endpoints,
@@ -126,7 +124,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     account_rules.endpoints,
     admin.endpoints,
     api_keys.endpoints,
-    audit_log.endpoints,
+    audit.endpoints,
     webhooks.endpoints,
     message_statuses.endpoints,
     overview.endpoints,
@@ -237,14 +235,14 @@ async def open_services(
             throttle=throttle,
             latency_samples=latency_samples,
         )
-        services.rejection_log = rejection_log = RejectionLog(services)
+        services.rejection_log = rejection_log = RejectionLog(services.transaction, clock)
         stack.push_async_callback(rejection_log.stop)
         yield services
 
 
 def create_app(services: Services, extra_sites: Iterable[Site] = ()) -> App:
     async def record(actor: Actor, endpoint: str, error: ApiError) -> None:
-        await record_denial(services, actor, endpoint, error)
+        await record_denial(services.rejection_log, actor, endpoint, error)
 
     services.on_denied = record
     sites = (build_console(), *extra_sites)
@@ -266,7 +264,7 @@ async def prepare_installation(
         async with services.transaction() as tx:
             await rules.insert_defaults(tx, settings.currency, services.new_id)
         is_new = await _is_new_installation(services)
-        for line in await _create_first_admin(services):
+        for line in await _ensure_admin_exists(services):
             yield line
         if is_new and fill is not None:
             async for line in fill(services, database_url):
@@ -288,20 +286,28 @@ async def require_same_installation(services: Services) -> None:
     )
 
 
-async def _create_first_admin(services: Services) -> list[str]:
+async def create_first_admin(services: Services, email: str, password: str) -> bool:
+    password_hash = await services.authenticator.passwords.hash(password)
+    async with services.transaction() as tx:
+        return await admin_operations.create_first_admin(
+            tx, email=email, password_hash=password_hash
+        )
+
+
+async def _ensure_admin_exists(services: Services) -> list[str]:
     settings = services.settings
     if await admin_queries.has_system_admin(services.database):
         return []
     email, password = settings.admin_email, settings.admin_password
     if email is not None and password is not None:
-        await admin_operations.create_first_admin(services, email=email, password=password)
+        await create_first_admin(services, email, password)
         return [f"The first administrator is {email}."]
     if settings.requires_secrets:
         raise SettingsError(
             "TAPGATE_ADMIN_EMAIL and TAPGATE_ADMIN_PASSWORD must be set for the first start"
         )
     email, password = _DEVELOPMENT_ADMIN_EMAIL, secrets.token_urlsafe(15)
-    if not await admin_operations.create_first_admin(services, email=email, password=password):
+    if not await create_first_admin(services, email, password):
         return []
     file = get_first_admin_path(settings.data_dir)
     private_files.write(file, (email, password))

@@ -6,8 +6,8 @@ import httpx2
 import pytest
 
 from admin.builders import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
-from tapgate.admin import operations
 from tapgate.api.services import Services
+from tapgate.gateway import create_first_admin
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def log_in(client: httpx2.AsyncClient) -> LogIn:
 @pytest.fixture
 async def ada(services: Services, log_in: LogIn) -> Headers:
     """Create the first system_admin and return the headers of its session."""
-    await operations.create_first_admin(services, email=EMAIL, password=PASSWORD)
+    await create_first_admin(services, EMAIL, PASSWORD)
     return await log_in()
 
 

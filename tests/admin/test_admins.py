@@ -11,8 +11,9 @@ from admin.builders import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
 from tapgate import ids
 from tapgate.admin import operations
 from tapgate.api.services import Services
-from tapgate.auth.actors import SYSTEM_ACTOR
+from tapgate.auth.actors import Actor
 from tapgate.errors import ApiError, Code
+from tapgate.gateway import create_first_admin
 
 ADMINS_URL = "/api/v1/admin/users"
 NEW_ADMIN = {
@@ -203,11 +204,12 @@ async def test_last_system_admin_cannot_be_disabled(
     adas_id = ids.decode(
         ids.ADMIN, (await client.get("/api/v1/admin/me", headers=ada)).json()["id"]
     )
-    bens_id = ids.decode(ids.ADMIN, ben["id"])
     assert adas_id is not None
-    assert bens_id is not None
+    as_ben = Actor(record={"type": "admin", "id": ben["id"]})
+    sessions = services.authenticator.sessions
     with pytest.raises(ApiError) as error:
-        await operations.disable(services, SYSTEM_ACTOR, adas_id, by=bens_id)
+        async with services.transaction() as tx:
+            await operations.disable(tx, as_ben, adas_id, sessions=sessions)
     assert error.value.code is Code.FORBIDDEN
     assert error.value.message == "The last active system_admin cannot be disabled."
 
@@ -236,14 +238,12 @@ async def test_admins_disabling_each_other_concurrently_do_not_both_succeed(
 async def test_concurrent_startups_create_one_first_admin(services: Services) -> None:
     created = await asyncio.gather(
         *(
-            operations.create_first_admin(services, email=f"A{n}@example.com", password=PASSWORD)
+            create_first_admin(services, email=f"A{n}@example.com", password=PASSWORD)
             for n in range(4)
         )
     )
     assert sorted(created) == [False, False, False, True]
-    assert not await operations.create_first_admin(
-        services, email="late@example.com", password=PASSWORD
-    )
+    assert not await create_first_admin(services, email="late@example.com", password=PASSWORD)
     (admin,) = await services.database.fetch("SELECT email, role, status FROM admins")
     assert admin["email"] == f"a{created.index(True)}@example.com"
     assert (admin["role"], admin["status"]) == ("system_admin", "active")

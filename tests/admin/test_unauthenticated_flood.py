@@ -9,8 +9,7 @@ import httpx2
 import pytest
 
 from harness import Harness, HmacAuth
-from tapgate.admin.operations import create_first_admin
-from tapgate.gateway import create_app, open_services
+from tapgate.gateway import create_app, create_first_admin, open_services
 from tapgate.settings import Settings, load_settings
 from tapgate.store.database import Database
 

@@ -5,8 +5,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tapgate.admin.audit_log import build_page_query
 from tapgate.audit import entry
+from tapgate.audit.routes import build_page_query
 from tapgate.schemas.audit import AuditLogQuery
 from tapgate.store.database import Database
 from transactions.large_history import QueryExplainer, count_rows_read

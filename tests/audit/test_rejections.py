@@ -46,13 +46,13 @@ def clock(services: Services) -> FakeClock:
 
 @pytest.fixture
 def rejection_log(services: Services, clock: FakeClock) -> RejectionLog:
-    return RejectionLog(services)
+    return RejectionLog(services.transaction, clock)
 
 
 @pytest.fixture
 def other_rejection_log(services: Services, clock: FakeClock) -> RejectionLog:
     """Return the log of another process."""
-    return RejectionLog(services)
+    return RejectionLog(services.transaction, clock)
 
 
 def build_failed_login(email: str = "ada@example.com") -> RejectedRequest:

@@ -1,7 +1,8 @@
 """Helpers for credential tests: gateway processes, a fake clock, and owners of credentials."""
 
+import contextlib
 import itertools
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable
 from datetime import UTC, datetime, timedelta
 
 import argon2
@@ -16,6 +17,7 @@ from tapgate.errors import ApiError, Code
 from tapgate.ledger.accounts import open_account
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
+from tapgate.store.transaction import Transaction
 
 EMAIL = "ada@example.com"
 PASSWORD = "correct horse battery"
@@ -40,6 +42,15 @@ class GatewayProcess(msgspec.Struct):
     authenticator: Authenticator
     #: Hashes passwords with `FAST_ARGON2`.
     logins: Logins
+    clock: FakeClock
+    new_id: ids.IdGenerator
+
+    @contextlib.asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        async with self.database.transaction() as connection:
+            tx = Transaction(connection, self.clock, self.new_id)
+            yield tx
+        await tx.run_after_commit()
 
 
 class OwnerBuilder:

@@ -8,9 +8,16 @@ from datetime import datetime, timedelta
 import asyncpg
 import pytest
 
-from auth.builders import FakeClock, GatewayProcess, OwnerBuilder, catch_unauthorized
+from auth.builders import (
+    FakeClock,
+    GatewayProcess,
+    OwnerBuilder,
+    catch_api_error,
+    catch_unauthorized,
+)
 from tapgate import ids
 from tapgate.auth.api_keys import ApiKey, ApiKeys
+from tapgate.errors import Code
 from tapgate.runtime.background import run_background_tasks
 from tapgate.vault import Vault
 
@@ -26,7 +33,7 @@ async def create_key(process: GatewayProcess, owners: OwnerBuilder) -> CreateKey
     async def create(
         expires_at: datetime | None = None, keys: ApiKeys | None = None
     ) -> tuple[ApiKey, str]:
-        async with process.database.transaction() as tx:
+        async with process.transaction() as tx:
             return await (keys or process.authenticator.api_keys).create(
                 tx,
                 name="Till system",
@@ -82,10 +89,8 @@ async def test_deleted_key_is_rejected_by_every_process_immediately(
     record, key = await create_key()
     for gateway in (process, other_process):
         await gateway.authenticator.api_keys.authenticate(key)
-    async with process.database.transaction() as tx:
-        ticket = await process.authenticator.api_keys.delete(tx, record.id)
-    assert ticket is not None
-    await process.signals.wait_for_acks(ticket)
+    async with process.transaction() as tx:
+        await process.authenticator.api_keys.delete(tx, record.id)
     for gateway in (other_process, process):
         assert await get_rejection_message(gateway, key) == INVALID_KEY_MESSAGE
 
@@ -96,17 +101,18 @@ async def test_process_without_signals_does_not_use_its_cache(
     record, key = await create_key()
     await other_process.authenticator.api_keys.authenticate(key)
     await other_process.signals.stop()
-    async with process.database.transaction() as tx:
+    async with process.transaction() as tx:
         await process.authenticator.api_keys.delete(tx, record.id)
     assert await get_rejection_message(other_process, key) == INVALID_KEY_MESSAGE
 
 
 async def test_key_can_be_deleted_only_once(process: GatewayProcess, create_key: CreateKey) -> None:
     record, _ = await create_key()
-    async with process.database.transaction() as tx:
-        assert await process.authenticator.api_keys.delete(tx, record.id) is not None
-        assert await process.authenticator.api_keys.delete(tx, record.id) is None
-        assert await process.authenticator.api_keys.delete(tx, 1) is None
+    async with process.transaction() as tx:
+        await process.authenticator.api_keys.delete(tx, record.id)
+        for key_id in (record.id, 1):
+            error = await catch_api_error(process.authenticator.api_keys.delete(tx, key_id))
+            assert error.code is Code.NOT_FOUND
 
 
 async def test_rolled_back_deletion_leaves_the_key_valid(
@@ -114,7 +120,7 @@ async def test_rolled_back_deletion_leaves_the_key_valid(
 ) -> None:
     record, key = await create_key()
     with pytest.raises(ZeroDivisionError):
-        async with process.database.transaction() as tx:
+        async with process.transaction() as tx:
             await process.authenticator.api_keys.delete(tx, record.id)
             raise ZeroDivisionError
     await process.authenticator.api_keys.authenticate(key)
@@ -135,9 +141,8 @@ async def test_keys_are_valid_only_in_their_environment(
     create_key: CreateKey,
     clock: FakeClock,
     vault: Vault,
-    new_id: ids.IdGenerator,
 ) -> None:
-    live_keys = ApiKeys(process.database, process.signals, vault, clock, new_id, production=True)
+    live_keys = ApiKeys(process.database, process.signals, vault, clock, production=True)
     _, test_key = await create_key()
     _, live_key = await create_key(keys=live_keys)
     assert live_key.startswith("svc_live_")
@@ -156,7 +161,7 @@ async def test_keys_are_listed_newest_first_without_deleted_ones(
 ) -> None:
     created = [(await create_key())[0] for _ in range(4)]
     keys = process.authenticator.api_keys
-    async with process.database.transaction() as tx:
+    async with process.transaction() as tx:
         await keys.delete(tx, created[2].id)
     first = await keys.list_page(before=None, limit=2)
     assert first == [created[3], created[1]]
@@ -165,11 +170,9 @@ async def test_keys_are_listed_newest_first_without_deleted_ones(
 
 async def rotate_key(process: GatewayProcess, record: ApiKey, grace_seconds: int = 0) -> str:
     keys = process.authenticator.api_keys
-    async with process.database.transaction() as tx:
-        locked = await keys.lock(tx, record.id)
-        assert locked is not None
-        _, key, ticket = await keys.rotate(tx, locked, grace_seconds=grace_seconds)
-    await process.signals.wait_for_acks(ticket)
+    async with process.transaction() as tx:
+        locked = await keys.get(tx, record.id, for_update=True)
+        _, key = await keys.rotate(tx, locked, grace_seconds=grace_seconds)
     return key
 
 
@@ -235,10 +238,8 @@ async def test_deletion_during_the_grace_period_invalidates_both_keys(
 ) -> None:
     record, old = await create_key()
     new = await rotate_key(process, record, grace_seconds=60)
-    async with process.database.transaction() as tx:
-        ticket = await process.authenticator.api_keys.delete(tx, record.id)
-    assert ticket is not None
-    await process.signals.wait_for_acks(ticket)
+    async with process.transaction() as tx:
+        await process.authenticator.api_keys.delete(tx, record.id)
     for gateway in (process, other_process):
         for key in (old, new):
             await get_rejection_message(gateway, key)

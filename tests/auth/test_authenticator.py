@@ -171,7 +171,7 @@ async def test_bearer_scheme_is_case_insensitive(
     process: GatewayProcess, owners: OwnerBuilder
 ) -> None:
     admin_id = await owners.create_admin()
-    async with process.database.transaction() as tx:
+    async with process.transaction() as tx:
         tokens = await process.authenticator.sessions.start(tx, admin_id)
     for scheme in ("Bearer ", "bearer  ", "BEARER "):
         principal = await authenticate(
@@ -185,7 +185,7 @@ async def test_credential_kinds_have_a_fixed_precedence(
     process: GatewayProcess, owners: OwnerBuilder, clock: FakeClock
 ) -> None:
     admin_id = await owners.create_admin()
-    async with process.database.transaction() as tx:
+    async with process.transaction() as tx:
         tokens = await process.authenticator.sessions.start(tx, admin_id)
     bearer = {b"authorization": f"Bearer {tokens.token}".encode()}
 

@@ -59,8 +59,8 @@ async def processor_id(owners: OwnerBuilder) -> int:
 
 @pytest.fixture
 async def key(process: GatewayProcess, processor_id: int) -> NewHmacKey:
-    async with process.database.transaction() as tx:
-        return await process.authenticator.hmac_keys.create_for_processor(tx, processor_id)
+    async with process.transaction() as tx:
+        return await process.authenticator.hmac_keys.create(tx, processor_id=processor_id)
 
 
 @pytest.fixture
@@ -70,8 +70,8 @@ async def partner_id(owners: OwnerBuilder) -> int:
 
 @pytest.fixture
 async def partner_key(process: GatewayProcess, partner_id: int) -> NewHmacKey:
-    async with process.database.transaction() as tx:
-        return await process.authenticator.hmac_keys.create_for_partner(tx, partner_id)
+    async with process.transaction() as tx:
+        return await process.authenticator.hmac_keys.create(tx, partner_id=partner_id)
 
 
 async def test_processor_key_identifies_the_processor(
@@ -94,9 +94,9 @@ async def test_terminal_key_identifies_the_terminal(
     process: GatewayProcess, owners: OwnerBuilder, processor_id: int, clock: FakeClock
 ) -> None:
     terminal_id = await owners.create_terminal(processor_id)
-    async with process.database.transaction() as tx:
-        key = await process.authenticator.hmac_keys.create_for_processor(
-            tx, processor_id, terminal_id
+    async with process.transaction() as tx:
+        key = await process.authenticator.hmac_keys.create(
+            tx, processor_id=processor_id, terminal_id=terminal_id
         )
     principal = await authenticate(process, sign_headers(key, clock))
     assert principal is not None
@@ -249,10 +249,9 @@ async def test_partner_header_must_match_the_key(
 
 async def update_and_publish(process: GatewayProcess, sql: str, *arguments: object) -> None:
     """Change the status of a key's owner and publish the change, as the operations do."""
-    async with process.database.transaction() as tx:
+    async with process.transaction() as tx:
         await tx.execute(sql, *arguments)
-        ticket = await process.authenticator.hmac_keys.publish_owner_change(tx)
-    await process.signals.wait_for_acks(ticket)
+        await process.authenticator.hmac_keys.publish_owner_change(tx)
 
 
 SET_ACCOUNT_STATUS_SQL = "UPDATE accounts SET status = $2 WHERE owner_id = $1"
@@ -302,9 +301,9 @@ async def test_blocked_terminal_is_rejected_by_another_process_immediately(
     clock: FakeClock,
 ) -> None:
     terminal_id = await owners.create_terminal(processor_id)
-    async with process.database.transaction() as tx:
-        key = await process.authenticator.hmac_keys.create_for_processor(
-            tx, processor_id, terminal_id
+    async with process.transaction() as tx:
+        key = await process.authenticator.hmac_keys.create(
+            tx, processor_id=processor_id, terminal_id=terminal_id
         )
     headers = sign_headers(key, clock)
     await authenticate(other_process, headers)
@@ -334,15 +333,13 @@ async def test_deleted_key_is_rejected_by_every_process_and_another_key_stays_va
     clock: FakeClock,
 ) -> None:
     keys = process.authenticator.hmac_keys
-    async with process.database.transaction() as tx:
-        next_key = await keys.create_for_processor(tx, processor_id)
+    async with process.transaction() as tx:
+        next_key = await keys.create(tx, processor_id=processor_id)
     for gateway in (process, other_process):
         await authenticate(gateway, sign_headers(key, clock))
         await authenticate(gateway, sign_headers(next_key, clock))
-    async with process.database.transaction() as tx:
-        ticket = await keys.delete(tx, key.id, owner_id=processor_id)
-    assert ticket is not None
-    await process.signals.wait_for_acks(ticket)
+    async with process.transaction() as tx:
+        await keys.delete(tx, key.id, owner_id=processor_id)
     for gateway in (other_process, process):
         assert (
             await catch_unauthorized(authenticate(gateway, sign_headers(key, clock)))
@@ -356,10 +353,10 @@ async def test_key_can_be_deleted_only_once_and_only_for_its_owner(
 ) -> None:
     other_processor_id = await owners.create_processor()
     keys = process.authenticator.hmac_keys
-    async with process.database.transaction() as tx:
-        assert await keys.delete(tx, key.id, owner_id=other_processor_id) is None
-        assert await keys.delete(tx, key.id, owner_id=processor_id) is not None
-        assert await keys.delete(tx, key.id, owner_id=processor_id) is None
+    async with process.transaction() as tx:
+        assert await keys.delete(tx, key.id, owner_id=other_processor_id) is False
+        assert await keys.delete(tx, key.id, owner_id=processor_id) is True
+        assert await keys.delete(tx, key.id, owner_id=processor_id) is False
 
 
 async def test_key_and_timestamp_are_checked_without_the_body(

@@ -28,7 +28,7 @@ INVALID_REFRESH_MESSAGE = "The refresh token is unknown or expired, or its sessi
 
 
 async def log_in(process: GatewayProcess, admin_id: int) -> Tokens:
-    async with process.database.transaction() as tx:
+    async with process.transaction() as tx:
         return await process.authenticator.sessions.start(tx, admin_id)
 
 
@@ -150,9 +150,8 @@ async def test_logout_ends_one_session_in_every_process_immediately(
         await authenticate(gateway, active)
     session_id = (await authenticate(process, ended)).session_id
     assert session_id is not None
-    async with process.database.transaction() as tx:
-        ticket = await process.authenticator.sessions.end(tx, session_id)
-    await process.signals.wait_for_acks(ticket)
+    async with process.transaction() as tx:
+        await process.authenticator.sessions.end(tx, session_id)
     for gateway in (other_process, process):
         assert await catch_unauthorized(authenticate(gateway, ended)) == SESSION_ENDED_MESSAGE
         await authenticate(gateway, active)
@@ -165,10 +164,9 @@ async def test_disabled_admin_is_rejected_by_another_process_immediately(
     sessions = [await log_in(process, admin_id) for _ in range(2)]
     for tokens in sessions:
         await authenticate(other_process, tokens)
-    async with process.database.transaction() as tx:
+    async with process.transaction() as tx:
         await tx.execute("UPDATE admins SET status = 'disabled' WHERE id = $1", admin_id)
-        ticket = await process.authenticator.sessions.end_all(tx, admin_id)
-    await process.signals.wait_for_acks(ticket)
+        await process.authenticator.sessions.end_all(tx, admin_id)
     for tokens in sessions:
         assert (
             await catch_unauthorized(authenticate(other_process, tokens)) == SESSION_ENDED_MESSAGE
@@ -181,7 +179,7 @@ async def test_ending_all_sessions_invalidates_the_tokens_of_an_active_admin(
     process: GatewayProcess, admin_id: int
 ) -> None:
     tokens = await log_in(process, admin_id)
-    async with process.database.transaction() as tx:
+    async with process.transaction() as tx:
         await process.authenticator.sessions.end_all(tx, admin_id)
     assert await catch_unauthorized(authenticate(process, tokens)) == SESSION_ENDED_MESSAGE
 

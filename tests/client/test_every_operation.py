@@ -11,7 +11,6 @@ from PIL import Image
 from admin.builders import EMAIL, PASSWORD
 from client.builders import GATEWAY_URL, NO_BACKOFF, ClientFactory
 from client.operation_catalog import list_methods
-from tapgate.admin import operations
 from tapgate.client import (
     AccessToken,
     ApiKey,
@@ -25,6 +24,7 @@ from tapgate.client.operation import Operation
 from tapgate.client.records import StatusReport
 from tapgate.client.transport import AsyncTransport
 from tapgate.clock import get_platform_day
+from tapgate.gateway import create_first_admin
 from tapgate.schemas.admin import Scope
 
 pytestmark = [pytest.mark.refund, pytest.mark.webhooks, pytest.mark.kyc, pytest.mark.statements]
@@ -53,7 +53,7 @@ async def test_every_operation_gets_a_response(
     client_factory: ClientFactory, called_operations: set[str]
 ) -> None:
     await client_factory.harness.disable_compliance_rules()
-    await operations.create_first_admin(client_factory.services, email=EMAIL, password=PASSWORD)
+    await create_first_admin(client_factory.services, EMAIL, PASSWORD)
     admin = await log_in_admin(client_factory)
     key = await call_admin_operations(client_factory, admin)
     third_party = AsyncTapgateClient(

@@ -8,15 +8,15 @@ import pytest
 from admin.builders import EMAIL, PASSWORD
 from client.builders import NO_BACKOFF, ClientFactory
 from client.flaky_server import SERVE_AND_DROP, FlakyServer
-from tapgate.admin import operations
 from tapgate.client import AsyncTapgateClient, AuthenticationError, Login
+from tapgate.gateway import create_first_admin
 
 LOGIN = Login(EMAIL, PASSWORD)
 
 
 @pytest.fixture
 async def flaky_server(client_factory: ClientFactory) -> AsyncIterator[FlakyServer]:
-    await operations.create_first_admin(client_factory.services, email=EMAIL, password=PASSWORD)
+    await create_first_admin(client_factory.services, EMAIL, PASSWORD)
     async with FlakyServer(client_factory.transport).listen() as server:
         yield server
 

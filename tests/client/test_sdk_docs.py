@@ -12,8 +12,8 @@ import pytest
 
 from client.builders import ClientFactory
 from client.flaky_server import FlakyServer
-from tapgate.admin.operations import create_first_admin
 from tapgate.clock import system_clock
+from tapgate.gateway import create_first_admin
 from tapgate.webhooks import model
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "sdk.md").read_text()

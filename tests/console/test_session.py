@@ -14,14 +14,14 @@ import pytest
 from admin.builders import EMAIL, PASSWORD
 from console.console_client import SESSION_COOKIE, ConsoleClient, ConsoleClients
 from harness import Harness
-from tapgate.admin import operations
 from tapgate.api.services import Services
+from tapgate.gateway import create_first_admin
 
 
 @pytest.fixture(autouse=True)
 async def admin_account(services: Services) -> None:
     """Create a system_admin with a password."""
-    await operations.create_first_admin(services, email=EMAIL, password=PASSWORD)
+    await create_first_admin(services, EMAIL, PASSWORD)
 
 
 def _parse_cookie(response: httpx2.Response, name: str = SESSION_COOKIE) -> dict[str, Any]:

@@ -158,7 +158,7 @@ async def create_terminal_key(harness: Harness, processor: HmacAuth) -> HmacAuth
             owner,
         )
         keys = services.authenticator.hmac_keys
-        key = await keys.create_for_processor(tx, owner, terminal_id)
+        key = await keys.create(tx, processor_id=owner, terminal_id=terminal_id)
     return HmacAuth(ids.encode(ids.KEY, key.id), key.secret)
 
 

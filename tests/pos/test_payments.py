@@ -136,8 +136,7 @@ async def test_replay_succeeds_after_the_terminal_is_blocked(
     first = await pos.pay("1", request_id="one", terminal_id=terminal)
     async with harness.services.transaction() as tx:
         await tx.execute("UPDATE terminals SET status = 'blocked'")
-        ticket = await harness.services.authenticator.hmac_keys.publish_owner_change(tx)
-    await harness.services.signals.wait_for_acks(ticket)
+        await harness.services.authenticator.hmac_keys.publish_owner_change(tx)
     replayed = await pos.pay("1", request_id="one", terminal_id=terminal)
     assert replayed.json() == first.json()
     assert parse_error(await pos.pay("1", terminal_id=terminal)) == (403, "TERMINAL_BLOCKED")
@@ -148,8 +147,8 @@ async def test_terminal_key_overrides_the_terminal_id_in_the_request(harness: Ha
     own, other = await pos.create_terminal(), await pos.create_terminal()
     async with harness.services.transaction() as tx:
         processor_id = await tx.fetchval("SELECT processor_id FROM terminals LIMIT 1")
-        key = await harness.services.authenticator.hmac_keys.create_for_processor(
-            tx, processor_id, ids.decode(ids.TERMINAL, own)
+        key = await harness.services.authenticator.hmac_keys.create(
+            tx, processor_id=processor_id, terminal_id=ids.decode(ids.TERMINAL, own)
         )
     terminal_auth = HmacAuth(ids.encode(ids.KEY, key.id), key.secret)
     assert (await pos.pay("1", auth=terminal_auth, terminal_id=other)).status_code == 200

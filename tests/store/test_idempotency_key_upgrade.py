@@ -71,7 +71,9 @@ async def test_retry_after_the_upgrade_returns_the_original_response(
     ) as services:
         async with services.transaction() as tx:
             await insert_defaults(tx, "SLE", services.new_id)
-            created = await services.authenticator.hmac_keys.create_for_processor(tx, 401, 411)
+            created = await services.authenticator.hmac_keys.create(
+                tx, processor_id=401, terminal_id=411
+            )
         keys = {731: SECRETS[731], created.id: created.secret}
         transport = httpx2.ASGITransport(app=create_app(services))
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:

@@ -1,4 +1,4 @@
-"""SQL queries for admins. `credentials` manages their sessions and checks their passwords."""
+"""SQL queries for admins. `auth` manages their sessions and checks their passwords."""
 
 from datetime import datetime
 

@@ -1,10 +1,14 @@
 """Admin and session endpoints."""
 
+import asyncio
+
 from tapgate import ids
 from tapgate.admin import model, operations, queries
+from tapgate.api.charges import LoginCharge
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import Code
+from tapgate.auth.sessions import TokenReuseError
+from tapgate.errors import ApiError, Code
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
 from tapgate.schemas.admin import Admin, Login, Me, NewAdmin, Refresh, Tokens
 from tapgate.schemas.pagination import Page, PageQuery, paginate
@@ -31,7 +35,18 @@ async def log_in(request: RequestContext, body: Login) -> Tokens:
     While too many passwords are being verified, the response is 503. All 429 and 503 responses
     include `Retry-After`.
     """
-    return await operations.log_in(request.services, request.actor, body.email, body.password)
+    services, auth = request.services, request.services.authenticator
+    try:
+        charge = LoginCharge(services.throttle, request.ip)
+        admin_id = await auth.logins.authenticate(body.email, body.password, request.ip, charge)
+        async with services.transaction() as tx:
+            return await operations.log_in(tx, request.actor, admin_id, sessions=auth.sessions)
+    except ApiError as error:
+        if error.code is not Code.SERVICE_UNAVAILABLE:
+            await operations.record_failed_login(
+                services.rejection_log, request.actor, body.email, error, logins=auth.logins
+            )
+        raise
 
 
 @endpoints.post(
@@ -47,7 +62,13 @@ async def refresh_token(request: RequestContext, body: Refresh) -> Tokens:
     invalidates its access tokens. A refresh token is valid for 30 days. A session cannot be
     refreshed later than 90 days after login or more than 10,000 times.
     """
-    return await operations.refresh(request.services, request.actor, body.refresh_token)
+    services = request.services
+    try:
+        return await services.authenticator.sessions.refresh(body.refresh_token)
+    except TokenReuseError as reuse:
+        async with services.transaction() as tx:
+            await operations.record_token_reuse(tx, request.actor, reuse.admin_id)
+        raise
 
 
 @endpoints.post("/api/v1/admin/logout", access=_ANY_ADMIN)
@@ -58,9 +79,14 @@ async def log_out(request: RequestContext) -> None:
     the response is sent.
     """
     admin_id, session_id = _get_admin_and_session_ids(request)
-    await operations.log_out(
-        request.services, request.actor, admin_id=admin_id, session_id=session_id
-    )
+    async with request.services.transaction() as tx:
+        await operations.log_out(
+            tx,
+            request.actor,
+            admin_id=admin_id,
+            session_id=session_id,
+            sessions=request.services.authenticator.sessions,
+        )
 
 
 @endpoints.get("/api/v1/admin/me", access=_ANY_ADMIN)
@@ -84,7 +110,20 @@ async def create_admin(request: RequestContext, body: NewAdmin) -> Admin:
     covers alerts, rules and blocking. `support_user` covers read access and basic support.
     `finance_user` covers transactions and funding.
     """
-    return model.to_record(await operations.create(request.services, request.actor, body))
+    services = request.services
+    strict = services.settings.requires_secrets
+    await asyncio.to_thread(model.require_strong_password, body, strict=strict)
+    password_hash = await services.authenticator.passwords.hash(body.password)
+    async with services.transaction() as tx:
+        row = await operations.create(
+            tx,
+            request.actor,
+            email=body.email,
+            name=body.name,
+            role=body.role,
+            password_hash=password_hash,
+        )
+    return model.to_record(row)
 
 
 @endpoints.get("/api/v1/admin/users", access=_SYSTEM_ADMIN)
@@ -111,10 +150,10 @@ async def disable_admin(request: RequestContext, id: str) -> Admin:
     before the response is sent. Disabling yourself or the last active `system_admin` fails with
     403.
     """
-    own_id, _ = _get_admin_and_session_ids(request)
-    return model.to_record(
-        await operations.disable(request.services, request.actor, _decode_admin_id(id), by=own_id)
-    )
+    sessions = request.services.authenticator.sessions
+    async with request.services.transaction() as tx:
+        row = await operations.disable(tx, request.actor, _decode_admin_id(id), sessions=sessions)
+    return model.to_record(row)
 
 
 @endpoints.post(
@@ -127,9 +166,8 @@ async def enable_admin(request: RequestContext, id: str) -> Admin:
 
     The password is unchanged. Ended sessions are not restored.
     """
-    return model.to_record(
-        await operations.enable(request.services, request.actor, _decode_admin_id(id))
-    )
+    async with request.services.transaction() as tx:
+        return model.to_record(await operations.enable(tx, request.actor, _decode_admin_id(id)))
 
 
 def _decode_admin_id(public_id: str) -> int:

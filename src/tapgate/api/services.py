@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import msgspec
 
 from tapgate.http.fair_limit import FairLimit
+from tapgate.schemas.audit import AuditResult
 from tapgate.store.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class RejectedRequest(msgspec.Struct, frozen=True, kw_only=True):
     event: str
     resource_type: str
     resource_id: str | None
-    result: Literal["failure", "denied"]
+    result: AuditResult
     reason: str | None
 
 

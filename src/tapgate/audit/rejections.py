@@ -26,13 +26,14 @@ from typing import NoReturn
 import asyncpg
 import msgspec
 
-from tapgate.api.services import RejectedRequest, Services
+from tapgate.api.services import RejectedRequest
 from tapgate.audit import trail
 from tapgate.auth.actors import ANONYMOUS, Actor
-from tapgate.clock import format_rfc3339
+from tapgate.clock import Clock, format_rfc3339
 from tapgate.errors import ApiError
 from tapgate.http.client_addresses import get_address_key
 from tapgate.runtime.background import run_periodically
+from tapgate.store.transaction import OpenTransaction
 
 WINDOW = timedelta(hours=1)
 MAX_ENTRIES_PER_SOURCE = 200
@@ -92,8 +93,9 @@ _PendingCounts = dict[tuple[datetime, bytes], _RejectionCount]
 class RejectionLog:
     """Rejection log of one process. The limits hold across all processes."""
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
+    def __init__(self, open_transaction: OpenTransaction, clock: Clock) -> None:
+        self._open_transaction = open_transaction
+        self._clock = clock
         self._window: datetime | None = None
         #: Exhausted entry budgets of the current window: sources, or `all` for the common budget of
         #: all anonymous sources.
@@ -102,7 +104,7 @@ class RejectionLog:
         self._flush_lock = asyncio.Lock()
 
     async def record(self, actor: Actor, rejection: RejectedRequest) -> None:
-        now = self._services.clock()
+        now = self._clock()
         window = _get_window(now)
         if window != self._window:
             self._window, self._exhausted_budgets = window, set()
@@ -123,7 +125,7 @@ class RejectionLog:
 
     async def flush_and_close(self) -> None:
         await self.flush()
-        while await self._close_windows(self._services.clock() - WINDOW - _CLOSE_GRACE):
+        while await self._close_windows(self._clock() - WINDOW - _CLOSE_GRACE):
             pass
 
     async def flush(self) -> None:
@@ -146,8 +148,7 @@ class RejectionLog:
         self, window: datetime, kind: _RejectionKind, actor: Actor
     ) -> str | None:
         """Write an entry and return None, or return the name of the exhausted budget."""
-        services = self._services
-        async with services.transaction() as tx:
+        async with self._open_transaction() as tx:
             for name, limit in _list_budgets(kind):
                 if not await _reserve_budget(tx, window, f"entries {name}", limit):
                     return name
@@ -172,7 +173,7 @@ class RejectionLog:
     async def _store_counts(
         self, pending: _PendingCounts, keys: list[tuple[datetime, bytes]]
     ) -> None:
-        async with self._services.transaction() as tx:
+        async with self._open_transaction() as tx:
             # Serialize processes. They lock the same rows in different orders and could deadlock.
             await tx.execute("SELECT pg_advisory_xact_lock($1)", _LOCK_KEY)
             for key in keys:
@@ -182,8 +183,7 @@ class RejectionLog:
 
     async def _close_windows(self, before: datetime) -> bool:
         """Convert the counts of closed windows to entries; return whether there may be more."""
-        services = self._services
-        async with services.transaction() as tx:
+        async with self._open_transaction() as tx:
             rows = await tx.fetch(
                 f"""DELETE FROM audit_repeats WHERE (window_start, kind) IN (
                         SELECT window_start, kind FROM audit_repeats WHERE window_start < $1

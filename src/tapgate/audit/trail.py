@@ -1,15 +1,15 @@
 """Audit entries written in the database transaction of the change they describe."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
-from tapgate.api.services import RejectedRequest, Services
+from tapgate.api.services import RejectedRequest, RejectionLog
 from tapgate.audit.entry import MASK
 from tapgate.auth.actors import Actor
 from tapgate.errors import ApiError
+from tapgate.schemas.audit import AuditResult
 from tapgate.store.transaction import Transaction
 
-Result = Literal["success", "failure", "denied"]
 #: field name -> (old value, new value)
 Changes = Mapping[str, tuple[Any, Any]]
 
@@ -26,7 +26,7 @@ async def record(
     event: str,
     resource_type: str,
     resource_id: str | None,
-    result: Result = "success",
+    result: str = AuditResult.SUCCESS,
     reason: str | None = None,
     changes: Changes | None = None,
 ) -> None:
@@ -70,7 +70,7 @@ class AuditTrail:
         resource_id: str | None,
         action: str,
         *,
-        result: Result = "success",
+        result: str = AuditResult.SUCCESS,
         reason: str | None = None,
         changes: Changes | None = None,
     ) -> None:
@@ -87,15 +87,17 @@ class AuditTrail:
         )
 
 
-async def record_denial(services: Services, actor: Actor, endpoint: str, error: ApiError) -> None:
+async def record_denial(
+    rejection_log: RejectionLog, actor: Actor, endpoint: str, error: ApiError
+) -> None:
     """Record a 403 FORBIDDEN response."""
-    await services.rejection_log.record(
+    await rejection_log.record(
         actor,
         RejectedRequest(
             event="access.denied",
             resource_type="endpoint",
             resource_id=endpoint,
-            result="denied",
+            result=AuditResult.DENIED,
             reason=error.message,
         ),
     )

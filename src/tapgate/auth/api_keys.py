@@ -2,9 +2,8 @@
 
 import secrets
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import datetime
 
-import asyncpg
 import msgspec
 
 from tapgate import ids
@@ -12,11 +11,13 @@ from tapgate.auth.cache import Cache
 from tapgate.auth.charges import NO_CHARGE, Charge
 from tapgate.auth.last_seen import LastSeen
 from tapgate.auth.principals import Principal
+from tapgate.auth.secret_rows import delete_row, rotate_secret
 from tapgate.clock import Clock
 from tapgate.errors import ApiError, Code
 from tapgate.http.client_addresses import Network
 from tapgate.store.database import Database
-from tapgate.store.signals import Signals, Ticket
+from tapgate.store.signals import Signals
+from tapgate.store.transaction import Transaction
 from tapgate.vault import Vault
 
 #: Prefix of every API key. Access tokens never start with it.
@@ -63,7 +64,6 @@ class ApiKeys:
         signals: Signals,
         vault: Vault,
         clock: Clock,
-        new_id: ids.IdGenerator,
         *,
         production: bool,
     ) -> None:
@@ -71,14 +71,13 @@ class ApiKeys:
         self._signals = signals
         self._vault = vault
         self._clock = clock
-        self._new_id = new_id
         self._prefix = LIVE_PREFIX if production else TEST_PREFIX
         self._cache: Cache[bytes, _CachedKey] = Cache(signals, _TOPIC, self._load)
         self.last_used = LastSeen(database, clock, "api_keys", "last_used_at")
 
     async def create(
         self,
-        tx: asyncpg.Connection,
+        tx: Transaction,
         *,
         name: str,
         scopes: Collection[str],
@@ -91,12 +90,12 @@ class ApiKeys:
         """Create a key and return its record and the key itself, which is not stored."""
         key, prefix = self._generate_secret()
         record = ApiKey(
-            id=self._new_id(),
+            id=tx.new_id(),
             prefix=prefix,
             name=name,
             scopes=list(dict.fromkeys(scopes)),
             expires_at=expires_at,
-            created_at=self._clock(),
+            created_at=tx.now(),
             rate_limit=rate_limit,
             burst=burst,
             allowed_ips=allowed_ips,
@@ -110,19 +109,8 @@ class ApiKeys:
         )
         return record, key
 
-    async def lock(self, tx: asyncpg.Connection, key_id: int) -> ApiKey | None:
-        row = await tx.fetchrow(
-            f"SELECT {_COLUMNS} FROM api_keys WHERE id = $1 AND deleted_at IS NULL "
-            "FOR NO KEY UPDATE",
-            key_id,
-        )
-        return None if row is None else ApiKey(**row)
-
-    async def save(self, tx: asyncpg.Connection, key: ApiKey) -> Ticket:
-        """Update the settings of a key that `tx` has locked.
-
-        Pass the ticket to `Signals.wait_for_acks` after the commit.
-        """
+    async def save(self, tx: Transaction, key: ApiKey) -> None:
+        """Update the settings of a key that `tx` has locked."""
         await tx.execute(
             "UPDATE api_keys SET name = $2, scopes = $3, rate_limit = $4, burst = $5, "
             "allowed_ips = $6, expires_at = $7 WHERE id = $1",
@@ -134,47 +122,45 @@ class ApiKeys:
             key.allowed_ips,
             key.expires_at,
         )
-        return await self._signals.publish(tx, _TOPIC, str(key.id))
+        await self._signals.publish_and_wait(tx, _TOPIC, str(key.id))
 
     async def rotate(
-        self, tx: asyncpg.Connection, key: ApiKey, *, grace_seconds: int
-    ) -> tuple[ApiKey, str, Ticket]:
+        self, tx: Transaction, key: ApiKey, *, grace_seconds: int
+    ) -> tuple[ApiKey, str]:
         """Replace the secret of a key that `tx` has locked.
 
         The previous secret stays valid until the grace period ends or the key expires; older
-        secrets become invalid. Pass the ticket to `Signals.wait_for_acks` after the commit.
+        secrets become invalid.
         """
         secret, prefix = self._generate_secret()
-        await tx.execute(
-            "UPDATE api_keys SET key_hash = $2, prefix = $3, previous_until = $4::timestamptz, "
-            "previous_key_hash = CASE WHEN $4 IS NOT NULL THEN key_hash END WHERE id = $1",
+        await rotate_secret(
+            tx,
+            "api_keys",
             key.id,
             self._hash(secret),
-            prefix,
-            self._clock() + timedelta(seconds=grace_seconds) if grace_seconds else None,
+            column="key_hash",
+            until_column="previous_until",
+            grace_seconds=grace_seconds,
+            prefix=prefix,
         )
-        ticket = await self._signals.publish(tx, _TOPIC, str(key.id))
-        return msgspec.structs.replace(key, prefix=prefix), secret, ticket
+        await self._signals.publish_and_wait(tx, _TOPIC, str(key.id))
+        return msgspec.structs.replace(key, prefix=prefix), secret
 
-    async def delete(self, tx: asyncpg.Connection, key_id: int) -> Ticket | None:
-        """Delete a key and return a ticket, or return None if the key does not exist.
+    async def delete(self, tx: Transaction, key_id: int) -> None:
+        if not await delete_row(tx, "api_keys", key_id):
+            raise _build_not_found_error()
+        await self._signals.publish_and_wait(tx, _TOPIC, str(key_id))
 
-        Pass the ticket to `Signals.wait_for_acks` after the commit.
-        """
-        deleted = await tx.fetchval(
-            "UPDATE api_keys SET deleted_at = $2 WHERE id = $1 AND deleted_at IS NULL RETURNING id",
-            key_id,
-            self._clock(),
+    async def get(
+        self, reader: Database | Transaction, key_id: int, *, for_update: bool = False
+    ) -> ApiKey:
+        lock = "FOR NO KEY UPDATE" if for_update else ""
+        row = await reader.fetchrow(
+            f"SELECT {_COLUMNS} FROM api_keys WHERE id = $1 AND deleted_at IS NULL {lock}", key_id
         )
-        if deleted is None:
-            return None
-        return await self._signals.publish(tx, _TOPIC, str(key_id))
-
-    async def get(self, key_id: int) -> ApiKey | None:
-        row = await self._database.fetchrow(
-            f"SELECT {_COLUMNS} FROM api_keys WHERE id = $1 AND deleted_at IS NULL", key_id
-        )
-        return None if row is None else ApiKey(**row)
+        if row is None:
+            raise _build_not_found_error()
+        return ApiKey(**row)
 
     async def list_page(self, *, before: int | None, limit: int) -> list[ApiKey]:
         """Return keys that are not deleted, newest first, with ids below `before` if it is set."""
@@ -221,3 +207,7 @@ class ApiKeys:
 
     def _hash(self, key: str) -> bytes:
         return self._vault.keyed_hash("api_key", key.encode())
+
+
+def _build_not_found_error() -> ApiError:
+    return ApiError(Code.NOT_FOUND, "No such API key.")

@@ -14,10 +14,11 @@ from tapgate import ids
 from tapgate.auth.cache import Cache
 from tapgate.auth.charges import NO_CHARGE, Charge
 from tapgate.auth.principals import Principal
-from tapgate.clock import Clock
+from tapgate.auth.secret_rows import delete_row
 from tapgate.errors import Code
 from tapgate.store.database import Database
-from tapgate.store.signals import Signals, Ticket
+from tapgate.store.signals import Signals
+from tapgate.store.transaction import Transaction
 from tapgate.vault import Vault
 
 #: Published when a signing key is deleted, or when the status of a processor, partner, or terminal
@@ -70,55 +71,50 @@ class HmacKey(msgspec.Struct, frozen=True):
 
 
 class HmacKeys:
-    def __init__(
-        self,
-        database: Database,
-        signals: Signals,
-        vault: Vault,
-        clock: Clock,
-        new_id: ids.IdGenerator,
-    ) -> None:
+    def __init__(self, database: Database, signals: Signals, vault: Vault) -> None:
         self._database = database
         self._signals = signals
         self._vault = vault
-        self._clock = clock
-        self._new_id = new_id
         # Keyed by the raw header bytes, so that requests with a cached key need not decode the id.
         self._cache: Cache[bytes, HmacKey] = Cache(signals, HMAC_KEYS_TOPIC, self._load)
 
-    async def create_for_processor(
-        self, tx: asyncpg.Connection, processor_id: int, terminal_id: int | None = None
+    async def create(
+        self,
+        tx: Transaction,
+        *,
+        processor_id: int | None = None,
+        terminal_id: int | None = None,
+        partner_id: int | None = None,
     ) -> NewHmacKey:
-        """Create a key for a processor, or for one of its terminals if `terminal_id` is set."""
-        return await self._create(
-            tx, processor_id=processor_id, terminal_id=terminal_id, partner_id=None
+        """Create a key for a partner, for a processor, or for one of the processor's terminals."""
+        key = NewHmacKey(tx.new_id(), secrets.token_urlsafe(_RANDOM_BYTES))
+        await tx.execute(
+            "INSERT INTO hmac_keys "
+            "(id, processor_id, terminal_id, partner_id, secret, created_at, request_scope) "
+            "VALUES ($1, $2, $3, $4, $5, $6, 'none')",
+            key.id,
+            processor_id,
+            terminal_id,
+            partner_id,
+            self._vault.seal(key.secret.encode(), _build_vault_context(key.id)),
+            tx.now(),
         )
+        return key
 
-    async def create_for_partner(self, tx: asyncpg.Connection, partner_id: int) -> NewHmacKey:
-        return await self._create(tx, processor_id=None, terminal_id=None, partner_id=partner_id)
+    async def delete(self, tx: Transaction, key_id: int, *, owner_id: int) -> bool:
+        """Delete a key, and return whether the owner had such a key."""
+        condition = "coalesce(processor_id, partner_id) = $3"
+        if not await delete_row(tx, "hmac_keys", key_id, condition, owner_id):
+            return False
+        await self.publish_owner_change(tx)
+        return True
 
-    async def delete(self, tx: asyncpg.Connection, key_id: int, *, owner_id: int) -> Ticket | None:
-        """Delete a key and return a ticket, or return None if the owner has no such key.
-
-        Pass the ticket to `Signals.wait_for_acks` after the commit.
-        """
-        deleted = await tx.fetchval(
-            "UPDATE hmac_keys SET deleted_at = $3 WHERE id = $1 AND deleted_at IS NULL "
-            "AND coalesce(processor_id, partner_id) = $2 RETURNING id",
-            key_id,
-            owner_id,
-            self._clock(),
-        )
-        if deleted is None:
-            return None
-        return await self.publish_owner_change(tx)
-
-    async def publish_owner_change(self, tx: asyncpg.Connection) -> Ticket:
+    async def publish_owner_change(self, tx: Transaction) -> None:
         """Invalidate cached keys and terminals after a change to a key, its owner, or a terminal.
 
-        Pass the ticket to `Signals.wait_for_acks` after the commit.
+        Waits after the commit for every process to apply the change.
         """
-        return await self._signals.publish(tx, HMAC_KEYS_TOPIC, "")
+        await self._signals.publish_and_wait(tx, HMAC_KEYS_TOPIC)
 
     async def list_page(self, owner_id: int, *, before: int, limit: int) -> list[SigningKey]:
         """Return the keys of a partner, or of a processor and its terminals, newest first."""
@@ -134,28 +130,6 @@ class HmacKeys:
 
     async def find(self, public_id: bytes, charge: Charge = NO_CHARGE) -> HmacKey | None:
         return await self._cache.get(public_id, charge)
-
-    async def _create(
-        self,
-        tx: asyncpg.Connection,
-        *,
-        processor_id: int | None,
-        terminal_id: int | None,
-        partner_id: int | None,
-    ) -> NewHmacKey:
-        key = NewHmacKey(self._new_id(), secrets.token_urlsafe(_RANDOM_BYTES))
-        await tx.execute(
-            "INSERT INTO hmac_keys "
-            "(id, processor_id, terminal_id, partner_id, secret, created_at, request_scope) "
-            "VALUES ($1, $2, $3, $4, $5, $6, 'none')",
-            key.id,
-            processor_id,
-            terminal_id,
-            partner_id,
-            self._vault.seal(key.secret.encode(), _build_vault_context(key.id)),
-            self._clock(),
-        )
-        return key
 
     async def _load(self, public_id: bytes) -> HmacKey | None:
         key_id = ids.decode(ids.KEY, public_id.decode("latin-1"))

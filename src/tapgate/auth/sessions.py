@@ -14,7 +14,8 @@ from tapgate.clock import Clock
 from tapgate.errors import ApiError, Code
 from tapgate.schemas.admin import Tokens
 from tapgate.store.database import Database
-from tapgate.store.signals import Signals, Ticket
+from tapgate.store.signals import Signals
+from tapgate.store.transaction import Transaction
 from tapgate.vault import Vault
 
 REFRESH_LIFETIME = timedelta(days=30)
@@ -62,9 +63,9 @@ class Sessions:
         self._access_tokens = access_tokens
         self._cache: Cache[int, Principal] = Cache(signals, _TOPIC, self._load)
 
-    async def start(self, tx: asyncpg.Connection, admin_id: int) -> Tokens:
+    async def start(self, tx: Transaction, admin_id: int) -> Tokens:
         """Start a session for an admin whose password has been verified."""
-        now = self._clock()
+        now = tx.now()
         admin = await tx.fetchrow(
             "UPDATE admins SET last_login_at = $2 WHERE id = $1 AND status = 'active' "
             "RETURNING id AS admin_id, email, role",
@@ -74,7 +75,7 @@ class Sessions:
         if admin is None:
             raise ApiError(Code.UNAUTHORIZED, "This admin is disabled.")
         await _delete_expired(tx, admin_id, now)
-        session_id = self._new_id()
+        session_id = tx.new_id()
         await tx.execute(
             "INSERT INTO sessions (id, admin_id, created_at) VALUES ($1, $2, $3)",
             session_id,
@@ -92,7 +93,8 @@ class Sessions:
         process to apply the change.
         """
         now = self._clock()
-        async with self._database.transaction() as tx:
+        async with self._database.transaction() as connection:
+            tx = Transaction(connection, self._clock, self._new_id)
             token_row = await self._lock_token(tx, refresh_token)
             if token_row is None or not _is_active(token_row, now):
                 raise ApiError(
@@ -105,34 +107,28 @@ class Sessions:
                 and await _count_used_tokens(tx, token_row["session_id"]) < MAX_REFRESHES
             ):
                 return await self._rotate_token(tx, token_row, now)
-            ticket = await self.end(tx, token_row["session_id"])
-        await self._signals.wait_for_acks(ticket)
+            await self.end(tx, token_row["session_id"])
+        await tx.run_after_commit()
         if is_reused:
             raise TokenReuseError(token_row["admin_id"], token_row["session_id"])
         raise ApiError(
             Code.UNAUTHORIZED, "The session has reached its refresh limit. Log in again."
         )
 
-    async def end(self, tx: asyncpg.Connection, session_id: int) -> Ticket:
-        """End a session. Pass the ticket to `Signals.wait_for_acks` after the commit."""
-        await tx.execute(
-            "UPDATE sessions SET ended_at = $2 WHERE id = $1 AND ended_at IS NULL",
-            session_id,
-            self._clock(),
-        )
-        return await self._signals.publish(tx, _TOPIC, "")
+    async def end(self, tx: Transaction, session_id: int) -> None:
+        await self._end(tx, "id", session_id)
 
-    async def end_all(self, tx: asyncpg.Connection, admin_id: int) -> Ticket:
-        """End all sessions of an admin, for example when the admin is disabled.
+    async def end_all(self, tx: Transaction, admin_id: int) -> None:
+        """End all sessions of an admin, for example when the admin is disabled."""
+        await self._end(tx, "admin_id", admin_id)
 
-        Pass the ticket to `Signals.wait_for_acks` after the commit.
-        """
+    async def _end(self, tx: Transaction, column: str, value: int) -> None:
         await tx.execute(
-            "UPDATE sessions SET ended_at = $2 WHERE admin_id = $1 AND ended_at IS NULL",
-            admin_id,
-            self._clock(),
+            f"UPDATE sessions SET ended_at = $2 WHERE {column} = $1 AND ended_at IS NULL",
+            value,
+            tx.now(),
         )
-        return await self._signals.publish(tx, _TOPIC, "")
+        await self._signals.publish_and_wait(tx, _TOPIC)
 
     async def authenticate(self, access_token: str, charge: Charge = NO_CHARGE) -> Principal:
         """Return the principal of an access token; raise 401 if the token or session is invalid.

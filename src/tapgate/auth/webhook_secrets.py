@@ -6,6 +6,8 @@ from collections.abc import Sequence
 import msgspec
 
 from tapgate import signing
+from tapgate.auth.secret_rows import rotate_secret
+from tapgate.store.transaction import Transaction
 from tapgate.vault import Vault
 
 _RANDOM_BYTES = 32
@@ -31,6 +33,20 @@ class WebhookSecrets:
         return NewWebhookSecret(
             secret, self._vault.seal(secret.encode(), _build_vault_context(partner_id))
         )
+
+    async def rotate(self, tx: Transaction, partner_id: int, *, grace_seconds: int) -> str | None:
+        """Replace a partner's secret and return the new one, or None without such a partner."""
+        new = self.create(partner_id)
+        exists = await rotate_secret(
+            tx,
+            "partners",
+            partner_id,
+            new.sealed,
+            column="webhook_secret",
+            until_column="previous_webhook_secret_until",
+            grace_seconds=grace_seconds,
+        )
+        return new.secret if exists else None
 
     def is_valid_signature(
         self, partner_id: int, sealed: Sequence[bytes], signature: str | None, body: bytes

@@ -46,9 +46,14 @@ def create(
             raise ApiError(
                 Code.NOT_FOUND, "no administrator exists yet. Start Tapgate once and try again"
             )
-        _, key = await operations.create(
-            services, operator.build_actor(), new_key, created_by=admin_id
-        )
+        async with services.transaction() as tx:
+            _, key = await operations.create(
+                tx,
+                operator.build_actor(),
+                new_key,
+                created_by=admin_id,
+                api_keys=services.authenticator.api_keys,
+            )
         print(key)
 
     _run_with_services(task)
@@ -90,7 +95,9 @@ def delete(
         internal_id = ids.decode(ids.KEY, key_id)
         if internal_id is None:
             raise invalid_field("KEY_ID", "must be an ID such as key_06vvxzyjr0m00")
-        await operations.delete(services, operator.build_actor(), internal_id)
+        api_keys = services.authenticator.api_keys
+        async with services.transaction() as tx:
+            await operations.delete(tx, operator.build_actor(), internal_id, api_keys=api_keys)
         print("Deleted.")
 
     _run_with_services(task)

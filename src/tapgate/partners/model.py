@@ -8,8 +8,9 @@ import msgspec
 
 from tapgate import clock, ids, money
 from tapgate.api.transitions import Transition
+from tapgate.auth.hmac_keys import SigningKey
 from tapgate.errors import ApiError, Code
-from tapgate.schemas.partners import PartnerRecord, PartnerStatus
+from tapgate.schemas.partners import PartnerKeyRecord, PartnerRecord, PartnerStatus
 
 #: Partner status -> status stored on the partner's account.
 ACCOUNT_STATUSES: Final[Mapping[str, str]] = {
@@ -44,18 +45,18 @@ def to_record(partner: Partner) -> PartnerRecord:
     )
 
 
+def to_key_record(key: SigningKey) -> PartnerKeyRecord:
+    return PartnerKeyRecord(
+        api_key_id=ids.encode(ids.KEY, key.id), created_at=clock.format_rfc3339(key.created_at)
+    )
+
+
 SUSPEND: Final[Transition[PartnerStatus]] = Transition(
     "suspended", {PartnerStatus.ACTIVE: PartnerStatus.SUSPENDED}, Code.ALREADY_SUSPENDED
 )
 ACTIVATE: Final[Transition[PartnerStatus]] = Transition(
     "activated", {PartnerStatus.SUSPENDED: PartnerStatus.ACTIVE}, Code.NOT_SUSPENDED
 )
-
-
-def apply_transition(partner: Partner, transition: Transition[PartnerStatus]) -> Partner:
-    """Return the partner with its next status; raise if the transition is not allowed."""
-    status = transition.apply(partner.status)
-    return msgspec.structs.replace(partner, status=status)
 
 
 def not_found() -> ApiError:

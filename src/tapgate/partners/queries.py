@@ -4,8 +4,6 @@ Status, name, balance and overdraft are stored on the account row. The lock on t
 guards the partner row.
 """
 
-from datetime import datetime
-
 import asyncpg
 
 from tapgate import ids
@@ -14,6 +12,7 @@ from tapgate.partners.model import ACCOUNT_STATUSES, Partner, not_found
 from tapgate.schemas.partners import PartnerFilters, PartnerStatus
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
 
 _SELECT = """
     SELECT p.id, p.account_id, p.created_at, a.holder_name AS name, a.currency, a.balance,
@@ -68,34 +67,12 @@ async def add(tx: asyncpg.Connection, partner: Partner, webhook_secret: bytes) -
     )
 
 
-async def rotate_webhook_secret(
-    tx: asyncpg.Connection, partner_id: int, webhook_secret: bytes, previous_until: datetime | None
-) -> bool:
-    """Store a new sealed secret, and return whether the partner exists.
-
-    If `previous_until` is set, the current secret is kept as the previous secret until then. Older
-    secrets are deleted.
-    """
-    updated = await tx.fetchval(
-        """UPDATE partners SET webhook_secret = $2,
-                  previous_webhook_secret_until = $3::timestamptz,
-                  previous_webhook_secret = CASE WHEN $3 IS NOT NULL THEN webhook_secret END
-           WHERE id = $1 RETURNING id""",
-        partner_id,
-        webhook_secret,
-        previous_until,
-    )
-    return updated is not None
-
-
-async def save_state(
-    tx: asyncpg.Connection, partner: Partner, reason: str | None, now: datetime
-) -> None:
+async def save_state(tx: Transaction, partner: Partner, reason: str | None) -> None:
     """Store the status. The caller must hold the partner's lock."""
     await tx.execute(
         "UPDATE accounts SET status = $2, status_reason = $3, updated_at = $4 WHERE id = $1",
         partner.account_id,
         ACCOUNT_STATUSES[partner.status],
         reason if partner.status == PartnerStatus.SUSPENDED else None,
-        now,
+        tx.now(),
     )

@@ -3,21 +3,30 @@
 from tapgate import ids
 from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.request_context import RequestContext
+from tapgate.api.transitions import Transition
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.partners import operations, queries
-from tapgate.partners.model import decode_partner_id, to_record
-from tapgate.schemas.common import OptionalReason, Rotation
-from tapgate.schemas.pagination import Page, paginate
+from tapgate.partners.model import (
+    ACTIVATE,
+    SUSPEND,
+    decode_partner_id,
+    to_key_record,
+    to_record,
+)
+from tapgate.schemas.common import OptionalReason, Rotation, SigningKeyCreated
+from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.partners import (
     NewPartner,
     PartnerCreated,
     PartnerDeposit,
     PartnerDepositReceipt,
     PartnerFilters,
+    PartnerKeyRecord,
     PartnerRecord,
     PartnerResponse,
+    PartnerStatus,
     PartnerWebhookSecret,
 )
 from tapgate.transactions.money_requests import (
@@ -30,6 +39,7 @@ from tapgate.transactions.submit import decode_id, get_channel
 endpoints = Endpoints("Partners")
 
 _ACCESS = Access(roles="A")
+_KEYS_PATH = "/api/v1/admin/partners/{id}/keys"
 
 
 @endpoints.post("/api/v1/admin/partners", access=_ACCESS, status=201)
@@ -38,7 +48,16 @@ async def create_partner(request: RequestContext, body: NewPartner) -> PartnerCr
 
     The secrets are returned only in this response.
     """
-    partner, key, webhook_secret = await operations.create(request, body)
+    services, auth = request.services, request.services.authenticator
+    async with services.transaction() as tx:
+        partner, key, webhook_secret = await operations.create(
+            tx,
+            request.actor,
+            body,
+            currency=services.settings.currency,
+            hmac_keys=auth.hmac_keys,
+            webhook_secrets=auth.webhook_secrets,
+        )
     return PartnerCreated(
         partner=to_record(partner),
         api_key_id=ids.encode(ids.KEY, key.id),
@@ -103,8 +122,8 @@ async def suspend_partner(
 
     Every process rejects the partner's keys and webhooks, normally before the response is sent.
     """
-    partner = await operations.suspend(request, decode_partner_id(id), body.reason)
-    return PartnerResponse(message="Partner suspended", partner=to_record(partner))
+    partner = await _change_status(request, id, SUSPEND, body.reason)
+    return PartnerResponse(message="Partner suspended", partner=partner)
 
 
 @endpoints.post(
@@ -116,8 +135,24 @@ async def activate_partner(
     request: RequestContext, id: str, body: OptionalReason
 ) -> PartnerResponse:
     """Reactivate a suspended partner."""
-    partner = await operations.activate(request, decode_partner_id(id), body.reason)
-    return PartnerResponse(message="Partner activated", partner=to_record(partner))
+    partner = await _change_status(request, id, ACTIVATE, body.reason)
+    return PartnerResponse(message="Partner activated", partner=partner)
+
+
+async def _change_status(
+    request: RequestContext, id: str, transition: Transition[PartnerStatus], reason: str | None
+) -> PartnerRecord:
+    services, partner_id = request.services, decode_partner_id(id)
+    async with services.transaction() as tx:
+        partner = await operations.change_status(
+            tx,
+            request.actor,
+            partner_id,
+            transition,
+            reason,
+            hmac_keys=services.authenticator.hmac_keys,
+        )
+    return to_record(partner)
 
 
 @endpoints.post(
@@ -134,7 +169,56 @@ async def rotate_partner_webhook_secret(
     remains valid for `grace_seconds` (0 to 86,400, default 0). Another rotation invalidates the
     previous secret immediately.
     """
-    secret = await operations.rotate_webhook_secret(
-        request, decode_partner_id(id), body.grace_seconds or 0
-    )
+    services, partner_id = request.services, decode_partner_id(id)
+    async with services.transaction() as tx:
+        secret = await operations.rotate_webhook_secret(
+            tx,
+            request.actor,
+            partner_id,
+            body.grace_seconds or 0,
+            webhook_secrets=services.authenticator.webhook_secrets,
+        )
     return PartnerWebhookSecret(webhook_secret=secret)
+
+
+@endpoints.post(_KEYS_PATH, access=_ACCESS, status=201, errors=(Code.PARTNER_NOT_FOUND,))
+async def create_partner_key(request: RequestContext, id: str) -> SigningKeyCreated:
+    """Create an additional signing key for a partner.
+
+    Existing keys remain valid until they are deleted. All keys of a partner share one set of
+    idempotency keys. The secret is returned only in this response.
+    """
+    services, partner_id = request.services, decode_partner_id(id)
+    async with services.transaction() as tx:
+        key = await operations.create_key(
+            tx, request.actor, partner_id, hmac_keys=services.authenticator.hmac_keys
+        )
+    return SigningKeyCreated(api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret)
+
+
+@endpoints.get(_KEYS_PATH, access=_ACCESS, errors=(Code.PARTNER_NOT_FOUND,))
+async def list_partner_keys(
+    request: RequestContext, id: str, query: PageQuery
+) -> Page[PartnerKeyRecord]:
+    """List a partner's signing keys, newest first, without deleted keys."""
+    services, partner_id = request.services, decode_partner_id(id)
+    await queries.require_exists(services.database, partner_id)
+    keys = await services.authenticator.hmac_keys.list_page(
+        partner_id, before=query.before_id, limit=query.limit + 1
+    )
+    return paginate(keys, query.limit, key=lambda key: key.id, to_record=to_key_record)
+
+
+@endpoints.delete(
+    f"{_KEYS_PATH}/{{api_key_id}}", access=_ACCESS, errors=(Code.PARTNER_NOT_FOUND, Code.NOT_FOUND)
+)
+async def delete_partner_key(request: RequestContext, id: str, api_key_id: str) -> None:
+    """Delete a partner's signing key.
+
+    Every process rejects the key, normally before the response is sent. The partner's last key can
+    be deleted too.
+    """
+    services, partner_id = request.services, decode_partner_id(id)
+    key_id, hmac_keys = decode_id(ids.KEY, api_key_id), services.authenticator.hmac_keys
+    async with services.transaction() as tx:
+        await operations.delete_key(tx, request.actor, partner_id, key_id, hmac_keys=hmac_keys)

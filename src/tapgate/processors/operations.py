@@ -1,21 +1,24 @@
-"""Operations on processors: create, suspend and activate."""
+"""Operations on processors and their keys."""
 
 from typing import NamedTuple
 
 import msgspec
 
 from tapgate import ids
-from tapgate.api.request_context import RequestContext
 from tapgate.api.transitions import Transition
 from tapgate.audit.changes import diff_records
+from tapgate.audit.signing_keys import create_signing_key, delete_signing_key
 from tapgate.audit.trail import AuditTrail
-from tapgate.auth.hmac_keys import NewHmacKey
+from tapgate.auth.actors import Actor
+from tapgate.auth.hmac_keys import HmacKeys, NewHmacKey
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.notifications import events
 from tapgate.processors import model, queries
 from tapgate.processors.model import Processor
+from tapgate.processors.terminals import queries as terminals
 from tapgate.schemas.processors import NewProcessor, ProcessorStatus
+from tapgate.store.transaction import Transaction
 
 _trail = AuditTrail("processor")
 
@@ -25,81 +28,88 @@ class CreatedProcessor(NamedTuple):
     key: NewHmacKey
 
 
-async def create(request: RequestContext, new: NewProcessor) -> CreatedProcessor:
+async def create(
+    tx: Transaction, actor: Actor, new: NewProcessor, *, currency: str, hmac_keys: HmacKeys
+) -> CreatedProcessor:
     """Create a processor with its first signing key."""
-    services, now = request.services, request.services.clock()
+    now = tx.now()
     processor = Processor(
-        id=services.new_id(),
-        account_id=services.new_id(),
+        id=tx.new_id(),
+        account_id=tx.new_id(),
         name=new.name,
         phone_number=new.phone_number,
         email=new.email,
-        currency=services.settings.currency,
+        currency=currency,
         created_at=now,
         updated_at=now,
     )
-    async with services.transaction() as tx:
-        await open_account(
-            tx,
-            id=processor.account_id,
-            kind=chart.SETTLEMENT,
-            owner_id=processor.id,
-            holder_name=processor.name,
-            public_name=processor.name,
-            currency=processor.currency,
-        )
-        await queries.add(tx, processor)
-        key = await services.authenticator.hmac_keys.create_for_processor(tx, processor.id)
-        await _trail.record(
-            tx,
-            request.actor,
-            ids.encode(ids.PROCESSOR, processor.id),
-            "created",
-            changes={
-                "name": (None, processor.name),
-                "status": (None, processor.status),
-                "api_key_id": (None, ids.encode(ids.KEY, key.id)),
-            },
-        )
+    await open_account(
+        tx,
+        id=processor.account_id,
+        kind=chart.SETTLEMENT,
+        owner_id=processor.id,
+        holder_name=processor.name,
+        public_name=processor.name,
+        currency=currency,
+    )
+    await queries.add(tx, processor)
+    key = await hmac_keys.create(tx, processor_id=processor.id)
+    changes = {
+        "name": (None, processor.name),
+        "status": (None, processor.status),
+        "api_key_id": (None, ids.encode(ids.KEY, key.id)),
+    }
+    public_id = ids.encode(ids.PROCESSOR, processor.id)
+    await _trail.record(tx, actor, public_id, "created", changes=changes)
     return CreatedProcessor(processor, key)
 
 
-async def suspend(request: RequestContext, processor_id: int, reason: str) -> Processor:
-    """Suspend a processor: all of its keys are rejected.
-
-    Waits up to one second for every process to apply the change.
-    """
-    return await _change_status(request, processor_id, model.SUSPEND, reason)
-
-
-async def activate(request: RequestContext, processor_id: int, reason: str | None) -> Processor:
-    return await _change_status(request, processor_id, model.ACTIVATE, reason)
-
-
-async def _change_status(
-    request: RequestContext,
+async def change_status(
+    tx: Transaction,
+    actor: Actor,
     processor_id: int,
     transition: Transition[ProcessorStatus],
     reason: str | None,
+    *,
+    hmac_keys: HmacKeys,
 ) -> Processor:
-    services = request.services
-    async with services.transaction() as tx:
-        before = await queries.lock(tx, processor_id)
-        after = msgspec.structs.replace(
-            model.apply_transition(before, transition, reason), updated_at=services.clock()
-        )
-        await queries.save_state(tx, after)
-        record = model.to_record(after)
-        await _trail.record(
-            tx,
-            request.actor,
-            record.id,
-            transition.event,
-            reason=reason,
-            changes=diff_records(model.to_record(before), record),
-        )
-        if transition is model.SUSPEND:
-            await events.publish(tx, "processor.suspended", record)
-        ticket = await services.authenticator.hmac_keys.publish_owner_change(tx)
-    await services.signals.wait_for_acks(ticket)
+    """Suspend or activate a processor. All keys of a suspended processor are rejected.
+
+    Waits up to one second for every process to apply the change.
+    """
+    before = await queries.lock(tx, processor_id)
+    after = msgspec.structs.replace(
+        model.apply_transition(before, transition, reason), updated_at=tx.now()
+    )
+    await queries.save_state(tx, after)
+    record = model.to_record(after)
+    changes = diff_records(model.to_record(before), record)
+    await _trail.record(tx, actor, record.id, transition.event, reason=reason, changes=changes)
+    if transition is model.SUSPEND:
+        await events.publish(tx, "processor.suspended", record)
+    await hmac_keys.publish_owner_change(tx)
     return after
+
+
+async def create_key(
+    tx: Transaction,
+    actor: Actor,
+    processor_id: int,
+    terminal_id: int | None,
+    *,
+    hmac_keys: HmacKeys,
+) -> NewHmacKey:
+    """Create a signing key for the processor, or for one of its terminals."""
+    await queries.require_exists(tx, processor_id)
+    if terminal_id is not None:
+        await terminals.lock(tx, terminal_id, processor_id=processor_id)
+    return await create_signing_key(
+        tx, actor, hmac_keys, processor_id=processor_id, terminal_id=terminal_id
+    )
+
+
+async def delete_key(
+    tx: Transaction, actor: Actor, processor_id: int, key_id: int, *, hmac_keys: HmacKeys
+) -> None:
+    await queries.require_exists(tx, processor_id)
+    await delete_signing_key(tx, actor, hmac_keys, key_id, owner="processor", owner_id=processor_id)

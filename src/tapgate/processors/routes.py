@@ -3,11 +3,12 @@
 from tapgate import ids
 from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.request_context import RequestContext
+from tapgate.api.transitions import Transition
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.processors import operations, queries
-from tapgate.processors.model import decode_processor_id, to_record
+from tapgate.processors.model import ACTIVATE, SUSPEND, decode_processor_id, to_record
 from tapgate.schemas.common import OptionalReason, Reason
 from tapgate.schemas.pagination import Page, paginate
 from tapgate.schemas.processors import (
@@ -16,6 +17,7 @@ from tapgate.schemas.processors import (
     ProcessorFilters,
     ProcessorRecord,
     ProcessorResponse,
+    ProcessorStatus,
     ProcessorTransfer,
     ProcessorTransferReceipt,
 )
@@ -40,7 +42,15 @@ async def create_processor(request: RequestContext, body: NewProcessor) -> Proce
 
     The secret is returned only in this response.
     """
-    processor, key = await operations.create(request, body)
+    services = request.services
+    async with services.transaction() as tx:
+        processor, key = await operations.create(
+            tx,
+            request.actor,
+            body,
+            currency=services.settings.currency,
+            hmac_keys=services.authenticator.hmac_keys,
+        )
     record = to_record(processor)
     return ProcessorCreated(
         processor_id=record.id,
@@ -81,8 +91,8 @@ async def suspend_processor(request: RequestContext, id: str, body: Reason) -> P
     Every process rejects all keys of the processor and its terminals, normally before the response
     is sent.
     """
-    processor = await operations.suspend(request, decode_processor_id(id), body.reason)
-    return ProcessorResponse(message="Processor suspended", processor=to_record(processor))
+    processor = await _change_status(request, id, SUSPEND, body.reason)
+    return ProcessorResponse(message="Processor suspended", processor=processor)
 
 
 @endpoints.post(
@@ -94,8 +104,24 @@ async def activate_processor(
     request: RequestContext, id: str, body: OptionalReason
 ) -> ProcessorResponse:
     """Reactivate a suspended processor."""
-    processor = await operations.activate(request, decode_processor_id(id), body.reason)
-    return ProcessorResponse(message="Processor activated", processor=to_record(processor))
+    processor = await _change_status(request, id, ACTIVATE, body.reason)
+    return ProcessorResponse(message="Processor activated", processor=processor)
+
+
+async def _change_status(
+    request: RequestContext, id: str, transition: Transition[ProcessorStatus], reason: str | None
+) -> ProcessorRecord:
+    services, processor_id = request.services, decode_processor_id(id)
+    async with services.transaction() as tx:
+        processor = await operations.change_status(
+            tx,
+            request.actor,
+            processor_id,
+            transition,
+            reason,
+            hmac_keys=services.authenticator.hmac_keys,
+        )
+    return to_record(processor)
 
 
 @endpoints.post(

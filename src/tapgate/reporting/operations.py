@@ -1,20 +1,28 @@
 """Operations for the overview and for ledger verification."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from time import perf_counter
 from typing import Final
 
-from tapgate import clock
-from tapgate.api.request_context import RequestContext
+from tapgate.api.latency_samples import LatencySamples
 from tapgate.audit.trail import AuditTrail
+from tapgate.auth.actors import Actor
+from tapgate.auth.principals import Principal
+from tapgate.clock import Clock, format_rfc3339
 from tapgate.errors import ApiError, Code
+from tapgate.ids import IdGenerator
 from tapgate.ledger import proofs
 from tapgate.ledger.verify import Proof, verify
 from tapgate.reporting import periods, queries, totals
 from tapgate.reporting.model import build_engine_stats, to_proof_record
 from tapgate.reporting.rollup_cache import load_rollups
 from tapgate.reporting.snapshot import get_snapshot
+from tapgate.schemas.admin import AdminRole
+from tapgate.schemas.audit import AuditResult
+from tapgate.schemas.compliance import AlertStatus, Severity
 from tapgate.schemas.reporting import AuditChainState, LedgerState, OpenAlertCounts, Overview
+from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.store.exclusive_job import AlreadyRunningError, ExclusiveJob
 from tapgate.store.transaction import Transaction
@@ -22,45 +30,50 @@ from tapgate.store.transaction import Transaction
 _trail: Final = AuditTrail("ledger")
 _LOCK_KEY: Final = 0x7467_7072  # "tgpr"
 _verify_job: Final = ExclusiveJob(_LOCK_KEY)
-_ALERT_ROLES: Final = frozenset({"system_admin", "compliance_user"})
+_ALERT_ROLES: Final = frozenset({AdminRole.SYSTEM_ADMIN, AdminRole.COMPLIANCE_USER})
 
 
-async def get_overview(request: RequestContext, period: str) -> Overview:
-    services = request.services
-    settings, now = services.settings, services.clock()
+async def get_overview(
+    database: Database,
+    caller: Principal,
+    period: str,
+    now: datetime,
+    *,
+    settings: Settings,
+    latency_samples: LatencySamples,
+) -> Overview:
     starts = periods.list_bucket_starts(period, now, settings.timezone)
-    rollups = await load_rollups(services.database, period, starts)
+    rollups = await load_rollups(database, period, starts)
     alerts = None
-    if request.principal.role in _ALERT_ROLES:
-        alerts = _build_alert_counts(await queries.count_unresolved_alerts(services.database))
+    if caller.role in _ALERT_ROLES:
+        alerts = _build_alert_counts(await queries.count_unresolved_alerts(database))
     return Overview(
         currency=settings.currency,
         timezone=settings.timezone.key,
         period=period,
-        from_=clock.format_rfc3339(starts[0]),
-        to=clock.format_rfc3339(now),
+        from_=format_rfc3339(starts[0]),
+        to=format_rfc3339(now),
         totals=totals.build_totals(rollups, settings.currency),
         buckets=totals.build_buckets(rollups, starts, settings.currency),
         by_type=totals.build_type_totals(rollups, settings.currency),
         declines=totals.count_declines(rollups),
-        standing=await get_snapshot(services),
+        standing=await get_snapshot(database, settings.currency, now),
         alerts=alerts,
-        ledger=await _get_ledger_state(services.database),
-        engine=build_engine_stats(
-            services.latency_samples.list_batches(), services.latency_samples.list_requests()
-        ),
+        ledger=await _get_ledger_state(database),
+        engine=build_engine_stats(latency_samples.list_batches(), latency_samples.list_requests()),
     )
 
 
-async def verify_ledger(request: RequestContext) -> tuple[proofs.StoredProof, Proof]:
+async def verify_ledger(
+    database: Database, actor: Actor, clock: Clock, new_id: IdGenerator
+) -> tuple[proofs.StoredProof, Proof]:
     """Verify the ledger and record the proof.
 
     Only one verification runs at a time across all gateway processes; it reads the whole ledger.
     """
-    services = request.services
     try:
-        async with _verify_job.acquire_connection(services.database) as connection:
-            started_at, started = services.clock(), perf_counter()
+        async with _verify_job.acquire_connection(database) as connection:
+            started_at, started = clock(), perf_counter()
             proof = await verify(connection)
             seconds = perf_counter() - started
             async with connection.transaction():
@@ -68,11 +81,11 @@ async def verify_ledger(request: RequestContext) -> tuple[proofs.StoredProof, Pr
                     connection, proof, started_at=started_at, seconds=seconds
                 )
                 await _trail.record(
-                    Transaction(connection, services.clock, services.new_id),
-                    request.actor,
+                    Transaction(connection, clock, new_id),
+                    actor,
                     None,
                     "verified",
-                    result="success" if stored_proof.is_valid else "failure",
+                    result=AuditResult.SUCCESS if stored_proof.is_valid else AuditResult.FAILURE,
                     reason="; ".join(stored_proof.broken) or None,
                 )
     except AlreadyRunningError:
@@ -85,16 +98,13 @@ async def verify_ledger(request: RequestContext) -> tuple[proofs.StoredProof, Pr
 
 
 def _build_alert_counts(unresolved: Mapping[tuple[str, str], int]) -> OpenAlertCounts:
-    open_ = {
-        severity: count for (status, severity), count in unresolved.items() if status == "open"
+    counts = {
+        severity.lower(): unresolved.get((AlertStatus.OPEN, severity), 0) for severity in Severity
     }
-    total = sum(open_.values())
+    total = sum(counts.values())
     return OpenAlertCounts(
+        **counts,
         total=total,
-        low=open_.get("LOW", 0),
-        medium=open_.get("MEDIUM", 0),
-        high=open_.get("HIGH", 0),
-        critical=open_.get("CRITICAL", 0),
         investigating=sum(unresolved.values()) - total,
     )
 
@@ -105,7 +115,7 @@ async def _get_ledger_state(database: Database) -> LedgerState:
         last_proof=None if proof is None else to_proof_record(proof),
         audit=AuditChainState(
             sealed_sequence=seal.sequence,
-            sealed_until=None if seal.until is None else clock.format_rfc3339(seal.until),
+            sealed_until=None if seal.until is None else format_rfc3339(seal.until),
             unsealed=seal.unsealed,
         ),
     )

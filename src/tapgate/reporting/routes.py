@@ -22,7 +22,15 @@ async def get_overview(request: RequestContext, query: OverviewQuery) -> Overvie
     may not list alerts. `engine` contains this node's latencies of ledger batches and of requests
     that move money.
     """
-    return await operations.get_overview(request, query.period)
+    services = request.services
+    return await operations.get_overview(
+        services.database,
+        request.principal,
+        query.period,
+        services.clock(),
+        settings=services.settings,
+        latency_samples=services.latency_samples,
+    )
 
 
 @endpoints.post("/api/v1/ledger/verify", access=Access(roles="A"))
@@ -36,4 +44,9 @@ async def verify_ledger(request: RequestContext) -> LedgerProof:
     If a check fails, the response is still 200, with `holds` false. For each claim, the response
     contains the number of violations and up to five examples.
     """
-    return to_ledger_proof(*await operations.verify_ledger(request))
+    services = request.services
+    return to_ledger_proof(
+        *await operations.verify_ledger(
+            services.database, request.actor, services.clock, services.new_id
+        )
+    )

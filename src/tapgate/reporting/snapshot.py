@@ -9,7 +9,6 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from tapgate import clock, money
-from tapgate.api.services import Services
 from tapgate.ledger import chart
 from tapgate.reporting import queries
 from tapgate.reporting.queries import AccountTotals
@@ -45,23 +44,22 @@ class _CacheEntry:
 _cache: WeakKeyDictionary[Database, _CacheEntry] = WeakKeyDictionary()
 
 
-async def get_snapshot(services: Services) -> PlatformSnapshot:
+async def get_snapshot(database: Database, currency: str, now: datetime) -> PlatformSnapshot:
     """Return the cached snapshot, or compute a new one if it has expired.
 
     The cost grows with the number of accounts and cards, so the result is cached and only one task
     per process computes it at a time.
     """
-    entry = _cache.setdefault(services.database, _CacheEntry())
-    now = services.clock()
+    entry = _cache.setdefault(database, _CacheEntry())
     if (snapshot := entry.get_valid(now)) is not None:
         return snapshot
     async with entry.lock:
         if (snapshot := entry.get_valid(now)) is not None:
             return snapshot
         started = perf_counter()
-        accounts, cards = await queries.load_snapshot(services.database, now)
+        accounts, cards = await queries.load_snapshot(database, now)
         seconds = max(_CACHE_SECONDS, _CACHE_COST_FACTOR * (perf_counter() - started))
-        entry.snapshot = _build_snapshot(accounts, cards, services.settings.currency, now)
+        entry.snapshot = _build_snapshot(accounts, cards, currency, now)
         entry.valid_from, entry.valid_until = now, now + timedelta(seconds=seconds)
         return entry.snapshot
 

@@ -1,7 +1,8 @@
 """Database transactions as passed to operations."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from contextlib import AbstractAsyncContextManager
+from typing import Any, TypeAlias
 
 import asyncpg
 
@@ -31,3 +32,7 @@ class Transaction:
     async def run_after_commit(self) -> None:
         for callback in self._after_commit:
             await callback()
+
+
+#: Opens a database transaction, as `Services.transaction` does.
+OpenTransaction: TypeAlias = Callable[[], AbstractAsyncContextManager[Transaction]]

@@ -4,7 +4,7 @@ import asyncpg
 
 from tapgate import ids
 from tapgate.api.request_context import RequestContext
-from tapgate.audit.trail import AuditTrail, Changes, Result
+from tapgate.audit.trail import AuditTrail, Changes
 
 _trail = AuditTrail("subscriber")
 
@@ -15,7 +15,7 @@ async def record_audit_entry(
     subscriber_id: int,
     action: str,
     *,
-    result: Result = "success",
+    result: str = "success",
     reason: str | None = None,
     changes: Changes | None = None,
 ) -> None:

@@ -1,22 +1,15 @@
-"""API keys: records and errors."""
+"""Records of API keys."""
 
 from typing import Any
 
 from tapgate import clock, ids
 from tapgate.auth.api_keys import ApiKey
-from tapgate.errors import ApiError, Code
 from tapgate.schemas.admin import ApiKeyRecord, ApiKeyWithSecret
 
 
-def not_found() -> ApiError:
-    return ApiError(Code.NOT_FOUND, "No such API key.")
-
-
 def decode_id(public_id: str) -> int:
-    key_id = ids.decode(ids.KEY, public_id)
-    if key_id is None:
-        raise not_found()
-    return key_id
+    """Decode the ID of a key; return 0, which no key has, for an invalid ID."""
+    return ids.decode(ids.KEY, public_id) or 0
 
 
 def to_record(key: ApiKey) -> ApiKeyRecord:

@@ -28,9 +28,15 @@ async def create_api_key(request: RequestContext, body: NewApiKey) -> ApiKeyWith
     """
     admin_id = request.principal.admin_id
     assert admin_id is not None, "only admins can access this endpoint"
-    key, secret = await operations.create(
-        request.services, request.actor, body, created_by=admin_id
-    )
+    services = request.services
+    async with services.transaction() as tx:
+        key, secret = await operations.create(
+            tx,
+            request.actor,
+            body,
+            created_by=admin_id,
+            api_keys=services.authenticator.api_keys,
+        )
     return model.to_record_with_secret(key, secret)
 
 
@@ -50,9 +56,8 @@ async def list_api_keys(request: RequestContext, query: PageQuery) -> Page[ApiKe
 @endpoints.get(f"{_PATH}/{{id}}", access=_ACCESS, errors=(Code.NOT_FOUND,))
 async def get_api_key(request: RequestContext, id: str) -> ApiKeyRecord:
     """Get an API key."""
-    key = await request.services.authenticator.api_keys.get(model.decode_id(id))
-    if key is None:
-        raise model.not_found()
+    services = request.services
+    key = await services.authenticator.api_keys.get(services.database, model.decode_id(id))
     return model.to_record(key)
 
 
@@ -64,7 +69,11 @@ async def update_api_key(request: RequestContext, id: str, body: ApiKeyChanges) 
     to its default, and an empty list removes the `allowed_ips` restriction. The change takes effect
     in every process, normally before the response is sent.
     """
-    key = await operations.update(request.services, request.actor, model.decode_id(id), body)
+    services, key_id = request.services, model.decode_id(id)
+    async with services.transaction() as tx:
+        key = await operations.update(
+            tx, request.actor, key_id, body, api_keys=services.authenticator.api_keys
+        )
     return model.to_record(key)
 
 
@@ -76,9 +85,11 @@ async def rotate_api_key(request: RequestContext, id: str, body: Rotation) -> Ap
     keys stay the same. The old key remains valid for `grace_seconds` (0 to 86,400, default 0), but
     not beyond `expires_at`. Another rotation invalidates the old key immediately.
     """
-    key, secret = await operations.rotate(
-        request.services, request.actor, model.decode_id(id), body.grace_seconds or 0
-    )
+    services, key_id, grace_seconds = request.services, model.decode_id(id), body.grace_seconds or 0
+    async with services.transaction() as tx:
+        key, secret = await operations.rotate(
+            tx, request.actor, key_id, grace_seconds, api_keys=services.authenticator.api_keys
+        )
     return model.to_record_with_secret(key, secret)
 
 
@@ -88,4 +99,6 @@ async def delete_api_key(request: RequestContext, id: str) -> None:
 
     Every process rejects the key, normally before the response is sent.
     """
-    await operations.delete(request.services, request.actor, model.decode_id(id))
+    services, key_id = request.services, model.decode_id(id)
+    async with services.transaction() as tx:
+        await operations.delete(tx, request.actor, key_id, api_keys=services.authenticator.api_keys)

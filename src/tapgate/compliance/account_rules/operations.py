@@ -1,34 +1,37 @@
 """Operations on account rules: update."""
 
-from tapgate.api.request_context import RequestContext
 from tapgate.audit.changes import diff_records
-from tapgate.audit.trail import record
+from tapgate.audit.rule_changes import record_rule_change
+from tapgate.auth.actors import Actor
 from tapgate.compliance.account_rules import model, queries
-from tapgate.ledger import rules
 from tapgate.ledger.rules import AccountRule
 from tapgate.schemas.compliance import AccountRuleUpdate
+from tapgate.store.signals import Signals
+from tapgate.store.transaction import Transaction
 
 
-async def update(request: RequestContext, kyc_level: int, update: AccountRuleUpdate) -> AccountRule:
+async def update(
+    tx: Transaction,
+    actor: Actor,
+    kyc_level: int,
+    update: AccountRuleUpdate,
+    *,
+    currency: str,
+    signals: Signals,
+) -> AccountRule:
     """Update a rule and wait up to one second for every process to apply the change."""
-    services = request.services
-    currency = services.settings.currency
-    async with services.transaction() as tx:
-        before = await queries.lock(tx, kyc_level)
-        after = model.apply_update(before, update, currency)
-        if after == before:
-            return before
-        await queries.save(tx, after)
-        await record(
-            tx,
-            request.actor,
-            event="account_rule.updated",
-            resource_type="account_rule",
-            resource_id=str(kyc_level),
-            changes=diff_records(
-                model.to_record(before, currency), model.to_record(after, currency)
-            ),
-        )
-        ticket = await services.signals.publish(tx, rules.RULES_CHANGED, str(kyc_level))
-    await services.signals.wait_for_acks(ticket)
+    before = await queries.get(tx, kyc_level, for_update=True)
+    after = model.apply_update(before, update, currency)
+    if after == before:
+        return before
+    await queries.save(tx, after)
+    await record_rule_change(
+        tx,
+        actor,
+        signals,
+        resource_type="account_rule",
+        resource_id=str(kyc_level),
+        action="updated",
+        changes=diff_records(model.to_record(before, currency), model.to_record(after, currency)),
+    )
     return after

@@ -1,26 +1,22 @@
 """SQL queries for account rules."""
 
-import asyncpg
 import msgspec
 
 from tapgate.ledger.rules import AccountRule
 from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
 
 
-async def get(database: Database, kyc_level: int) -> AccountRule:
-    row = await database.fetchrow("SELECT * FROM account_rules WHERE kyc_level = $1", kyc_level)
+async def get(
+    reader: Database | Transaction, kyc_level: int, *, for_update: bool = False
+) -> AccountRule:
+    sql = "SELECT * FROM account_rules WHERE kyc_level = $1"
+    row = await reader.fetchrow(f"{sql} FOR UPDATE" if for_update else sql, kyc_level)
     assert row is not None, "an installation has a rule for every level"
     return AccountRule(**row)
 
 
-async def lock(tx: asyncpg.Connection, kyc_level: int) -> AccountRule:
-    row = await tx.fetchrow(
-        "SELECT * FROM account_rules WHERE kyc_level = $1 FOR UPDATE", kyc_level
-    )
-    return AccountRule(**row)
-
-
-async def save(tx: asyncpg.Connection, rule: AccountRule) -> None:
+async def save(tx: Transaction, rule: AccountRule) -> None:
     await tx.execute(
         """UPDATE account_rules
            SET max_balance = $2, max_transaction = $3, daily_limit = $4, monthly_limit = $5,

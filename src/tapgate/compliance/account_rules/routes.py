@@ -43,5 +43,10 @@ async def update_account_rule(
     waits up to one second for every process to apply the new limits. If `no_pin_limit` is zero,
     every card payment requires the PIN.
     """
-    rule = await operations.update(request, parse_level(kyc_level), body)
-    return to_record(rule, request.services.settings.currency)
+    services, level = request.services, parse_level(kyc_level)
+    currency = services.settings.currency
+    async with services.transaction() as tx:
+        rule = await operations.update(
+            tx, request.actor, level, body, currency=currency, signals=services.signals
+        )
+    return to_record(rule, currency)

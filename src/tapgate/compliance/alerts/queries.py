@@ -2,8 +2,6 @@
 
 from typing import Final
 
-import asyncpg
-
 from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.compliance.alerts.model import Alert, not_found, to_record
@@ -11,14 +9,16 @@ from tapgate.errors import ApiError, Code
 from tapgate.schemas.compliance import AlertFilters, AlertRecord, NewAlert, Severity
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
 
 _COLUMNS: Final = """id, subscriber_id, transaction_id, rule_id, alert_type, severity, status,
     review, details, occurrences, resolution_notes, resolved_by, resolved_at, created_at,
     updated_at"""
 
 
-async def get(reader: Database | asyncpg.Connection, alert_id: int) -> Alert:
-    row = await reader.fetchrow(f"SELECT {_COLUMNS} FROM alerts WHERE id = $1", alert_id)
+async def get(reader: Database | Transaction, alert_id: int, *, for_update: bool = False) -> Alert:
+    lock = "FOR UPDATE" if for_update else ""
+    row = await reader.fetchrow(f"SELECT {_COLUMNS} FROM alerts WHERE id = $1 {lock}", alert_id)
     if row is None:
         raise not_found()
     return Alert(**row)
@@ -27,13 +27,6 @@ async def get(reader: Database | asyncpg.Connection, alert_id: int) -> Alert:
 async def get_record(services: Services, alert_id: int) -> AlertRecord:
     """Return an alert in its public representation, for event payloads."""
     return to_record(await get(services.database, alert_id))
-
-
-async def lock(tx: asyncpg.Connection, alert_id: int) -> Alert:
-    row = await tx.fetchrow(f"SELECT {_COLUMNS} FROM alerts WHERE id = $1 FOR UPDATE", alert_id)
-    if row is None:
-        raise not_found()
-    return Alert(**row)
 
 
 async def list_page(database: Database, filters: AlertFilters) -> list[Alert]:
@@ -59,7 +52,7 @@ async def list_page(database: Database, filters: AlertFilters) -> list[Alert]:
 
 
 async def resolve_subject(
-    tx: asyncpg.Connection, alert: NewAlert
+    tx: Transaction, alert: NewAlert
 ) -> tuple[int | None, int | None, int | None]:
     """Return the subscriber, transaction and rule IDs of a new alert, or raise a 404 error."""
     return (
@@ -77,7 +70,7 @@ _NOT_FOUND: Final = {
 
 
 async def _require_existing(
-    tx: asyncpg.Connection, table: str, prefix: str, public_id: str | None
+    tx: Transaction, table: str, prefix: str, public_id: str | None
 ) -> int | None:
     if public_id is None:
         return None
@@ -94,7 +87,7 @@ _SAME_KEY: Final = (
 )
 
 
-async def add(tx: asyncpg.Connection, alert: Alert, open_key: str | None = None) -> Alert:
+async def add(tx: Transaction, alert: Alert, open_key: str | None = None) -> Alert:
     """Insert an alert, or count another occurrence of a matching unresolved one, and return it.
 
     An alert matches if it has the same type and open key or, if `open_key` is None, the same rule
@@ -127,7 +120,7 @@ async def add(tx: asyncpg.Connection, alert: Alert, open_key: str | None = None)
     return Alert(**row)
 
 
-async def save(tx: asyncpg.Connection, alert: Alert) -> None:
+async def save(tx: Transaction, alert: Alert) -> None:
     """Store the fields that an investigation or resolution changes.
 
     The caller must hold the lock on the alert.
@@ -145,7 +138,7 @@ async def save(tx: asyncpg.Connection, alert: Alert) -> None:
     )
 
 
-async def get_transaction_status(tx: asyncpg.Connection, transaction_id: int | None) -> str | None:
+async def get_transaction_status(tx: Transaction, transaction_id: int | None) -> str | None:
     status: str | None = await tx.fetchval(
         "SELECT status FROM transactions WHERE id = $1", transaction_id
     )

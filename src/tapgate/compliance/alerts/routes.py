@@ -10,7 +10,13 @@ from tapgate.api.endpoint import Access, Endpoints, Reply
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import Subject, find_hidden_subjects
 from tapgate.compliance.alerts import operations, queries
-from tapgate.compliance.alerts.model import Alert, decode_alert_id, to_record
+from tapgate.compliance.alerts.model import (
+    Alert,
+    decode_alert_id,
+    require_transaction_decision,
+    require_unresolved,
+    to_record,
+)
 from tapgate.errors import Code
 from tapgate.schemas.compliance import (
     AlertCreated,
@@ -57,7 +63,8 @@ async def create_alert(request: RequestContext, body: NewAlert) -> Reply[AlertCr
     status is 200. The same applies to an unresolved `SUPPORT_REQUEST` with the same
     `details.asked_by`.
     """
-    alert, new = await operations.create(request, body)
+    async with request.services.transaction() as tx:
+        alert, new = await operations.create(tx, request.actor, body)
     record = await _to_record(request, alert)
     message = "Alert created" if new else "Alert is already open. Its occurrence count increased."
     response = AlertCreated(message=message, alert_id=record.id, alert=record)
@@ -100,7 +107,8 @@ async def investigate_alert(request: RequestContext, id: str, body: Investigatio
 
     Starts the investigation, or adds a note to an ongoing one. The note is stored in the audit log.
     """
-    alert = await operations.investigate(request, decode_alert_id(id), body)
+    async with request.services.transaction() as tx:
+        alert = await operations.investigate(tx, request.actor, decode_alert_id(id), body.note)
     return AlertResponse(
         message="Alert under investigation", alert=await _to_record(request, alert)
     )
@@ -118,5 +126,15 @@ async def resolve_alert(request: RequestContext, id: str, body: Resolution) -> A
     not accept it. If a released transaction cannot be credited to the receiver, it fails and its
     funds are returned to the sender. `message` describes the outcome.
     """
-    alert, message = await operations.resolve(request, decode_alert_id(id), body)
+    services, message = request.services, "Alert resolved"
+    alert = await queries.get(services.database, decode_alert_id(id))
+    require_unresolved(alert)
+    require_transaction_decision(alert, body)
+    if alert.review:
+        alert, message = await operations.resolve_review(
+            services.transaction, services.ledger, request.actor, alert, body
+        )
+    else:
+        async with services.transaction() as tx:
+            alert = await operations.resolve(tx, request.actor, alert.id, body)
     return AlertResponse(message=message, alert=await _to_record(request, alert))

@@ -1,82 +1,81 @@
-"""Operations on compliance rules: create, update and delete."""
+"""Operations on compliance rules: create, update and delete.
 
-import asyncpg
+A change waits after the commit, up to one second, for every process to apply it.
+"""
+
 import msgspec
 
-from tapgate.api.request_context import RequestContext
-from tapgate.audit.trail import record
+from tapgate.audit.rule_changes import record_rule_change
+from tapgate.auth.actors import Actor
 from tapgate.compliance.rules import model, queries
 from tapgate.compliance.rules.model import StoredRule
-from tapgate.ledger import rules
 from tapgate.schemas.compliance import NewRule, RuleUpdate
-from tapgate.store.signals import Ticket
+from tapgate.store.signals import Signals
+from tapgate.store.transaction import Transaction
 
 
-async def create(request: RequestContext, new_rule: NewRule) -> StoredRule:
-    """Create a rule and wait up to one second for every process to apply it."""
-    services = request.services
-    rule = model.build_rule(services.new_id(), new_rule, services.settings.currency)
-    async with services.transaction() as tx:
-        model.require_below_limit(await queries.lock_and_count(tx))
-        await queries.insert(tx, rule)
-        ticket = await _record_and_signal(tx, request, "created", None, rule)
-    await services.signals.wait_for_acks(ticket)
+async def create(
+    tx: Transaction, actor: Actor, new_rule: NewRule, *, currency: str, signals: Signals
+) -> StoredRule:
+    rule = model.build_rule(tx.new_id(), new_rule, currency)
+    model.require_below_limit(await queries.lock_and_count(tx))
+    await queries.insert(tx, rule)
+    await _record_change(tx, actor, signals, currency, "created", None, rule)
     return rule
 
 
-async def delete(request: RequestContext, rule_id: int) -> None:
-    """Delete a rule and wait up to one second for every process to stop applying it.
-
-    The rule's alerts are kept, and transactions that the rule holds stay under review.
-    """
-    services = request.services
-    async with services.transaction() as tx:
-        rule = await queries.lock(tx, rule_id)
-        await queries.delete(tx, rule_id)
-        ticket = await _record_and_signal(tx, request, "deleted", rule, None)
-    await services.signals.wait_for_acks(ticket)
+async def delete(
+    tx: Transaction, actor: Actor, rule_id: int, *, currency: str, signals: Signals
+) -> None:
+    """Delete a rule. Its alerts are kept, and transactions that it holds stay under review."""
+    rule = await queries.get(tx, rule_id, for_update=True)
+    await queries.delete(tx, rule_id)
+    await _record_change(tx, actor, signals, currency, "deleted", rule, None)
 
 
-async def update(request: RequestContext, rule_id: int, update: RuleUpdate) -> StoredRule:
-    """Update a rule and wait up to one second for every process to apply the change."""
-    services = request.services
-    async with services.transaction() as tx:
-        before = await queries.lock(tx, rule_id)
-        after = model.apply_update(before, update, services.settings.currency)
-        if after == before:
-            return before
-        await queries.save(tx, after)
-        ticket = await _record_and_signal(tx, request, "updated", before, after)
-    await services.signals.wait_for_acks(ticket)
+async def update(
+    tx: Transaction,
+    actor: Actor,
+    rule_id: int,
+    update: RuleUpdate,
+    *,
+    currency: str,
+    signals: Signals,
+) -> StoredRule:
+    before = await queries.get(tx, rule_id, for_update=True)
+    after = model.apply_update(before, update, currency)
+    if after == before:
+        return before
+    await queries.save(tx, after)
+    await _record_change(tx, actor, signals, currency, "updated", before, after)
     return after
 
 
-async def _record_and_signal(
-    tx: asyncpg.Connection,
-    request: RequestContext,
+async def _record_change(
+    tx: Transaction,
+    actor: Actor,
+    signals: Signals,
+    currency: str,
     action: str,
     before: StoredRule | None,
     after: StoredRule | None,
-) -> Ticket:
-    """Write the audit entry and signal every process to reload the rules."""
-    services = request.services
-    currency = services.settings.currency
+) -> None:
     old_fields, new_fields = _to_fields(before, currency), _to_fields(after, currency)
     rule = after or before
     assert rule is not None
-    await record(
+    await record_rule_change(
         tx,
-        request.actor,
-        event=f"compliance_rule.{action}",
+        actor,
+        signals,
         resource_type="compliance_rule",
         resource_id=rule.public_id,
+        action=action,
         changes={
             field: (old_fields.get(field), new_fields.get(field))
             for field in old_fields | new_fields
             if old_fields.get(field) != new_fields.get(field)
         },
     )
-    return await services.signals.publish(tx, rules.RULES_CHANGED, rule.public_id)
 
 
 def _to_fields(rule: StoredRule | None, currency: str) -> dict[str, object]:

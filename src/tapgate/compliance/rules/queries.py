@@ -2,12 +2,12 @@
 
 from typing import Final
 
-import asyncpg
 import msgspec
 
 from tapgate.compliance.rules.model import StoredRule, not_found
 from tapgate.schemas.pagination import PageQuery
 from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
 
 _SELECT: Final = """
     SELECT id, name, type, subject, transaction_types, threshold, window_seconds, action, severity,
@@ -23,28 +23,24 @@ async def list_page(database: Database, query: PageQuery) -> list[StoredRule]:
     return [StoredRule(**row) for row in rows]
 
 
-async def get(database: Database, rule_id: int) -> StoredRule:
-    row = await database.fetchrow(f"{_SELECT} WHERE id = $1", rule_id)
+async def get(
+    reader: Database | Transaction, rule_id: int, *, for_update: bool = False
+) -> StoredRule:
+    lock = "FOR NO KEY UPDATE" if for_update else ""
+    row = await reader.fetchrow(f"{_SELECT} WHERE id = $1 {lock}", rule_id)
     if row is None:
         raise not_found()
     return StoredRule(**row)
 
 
-async def lock(tx: asyncpg.Connection, rule_id: int) -> StoredRule:
-    row = await tx.fetchrow(f"{_SELECT} WHERE id = $1 FOR NO KEY UPDATE", rule_id)
-    if row is None:
-        raise not_found()
-    return StoredRule(**row)
-
-
-async def lock_and_count(tx: asyncpg.Connection) -> int:
+async def lock_and_count(tx: Transaction) -> int:
     """Lock the table and return the number of rules, which no other transaction can then change."""
     await tx.execute("LOCK TABLE compliance_rules IN SHARE ROW EXCLUSIVE MODE")
     count: int = await tx.fetchval("SELECT count(*) FROM compliance_rules")
     return count
 
 
-async def insert(tx: asyncpg.Connection, rule: StoredRule) -> None:
+async def insert(tx: Transaction, rule: StoredRule) -> None:
     await tx.execute(
         """INSERT INTO compliance_rules (id, name, type, subject, transaction_types, threshold,
                                          window_seconds, action, severity, status)
@@ -53,11 +49,11 @@ async def insert(tx: asyncpg.Connection, rule: StoredRule) -> None:
     )
 
 
-async def delete(tx: asyncpg.Connection, rule_id: int) -> None:
+async def delete(tx: Transaction, rule_id: int) -> None:
     await tx.execute("DELETE FROM compliance_rules WHERE id = $1", rule_id)
 
 
-async def save(tx: asyncpg.Connection, rule: StoredRule) -> None:
+async def save(tx: Transaction, rule: StoredRule) -> None:
     await tx.execute(
         """UPDATE compliance_rules
            SET name = $2, subject = $3, transaction_types = $4, threshold = $5,

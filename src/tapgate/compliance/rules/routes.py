@@ -3,7 +3,7 @@
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.compliance.rules import operations, queries
-from tapgate.compliance.rules.model import StoredRule, decode_rule_id, to_record
+from tapgate.compliance.rules.model import decode_rule_id, to_record
 from tapgate.errors import Code
 from tapgate.schemas.compliance import NewRule, RuleRecord, RuleUpdate
 from tapgate.schemas.pagination import Page, PageQuery, paginate
@@ -26,20 +26,25 @@ async def create_rule(request: RequestContext, body: NewRule) -> RuleRecord:
     receiving subscriber (`payee`) or the participating agent (`agent`). Each of the
     `transaction_types` must involve that subject. At most 100 rules can exist.
     """
-    rule = await operations.create(request, body)
-    return to_record(rule, request.services.settings.currency)
+    services, currency = request.services, request.services.settings.currency
+    async with services.transaction() as tx:
+        rule = await operations.create(
+            tx, request.actor, body, currency=currency, signals=services.signals
+        )
+    return to_record(rule, currency)
 
 
 @endpoints.get("/api/v1/compliance/rules", access=_ACCESS)
 async def list_rules(request: RequestContext, query: PageQuery) -> Page[RuleRecord]:
     """List the compliance rules, newest first."""
     currency = request.services.settings.currency
-
-    def build_record(rule: StoredRule) -> RuleRecord:
-        return to_record(rule, currency)
-
     rows = await queries.list_page(request.services.database, query)
-    return paginate(rows, query.limit, key=lambda rule: rule.id, to_record=build_record)
+    return paginate(
+        rows,
+        query.limit,
+        key=lambda rule: rule.id,
+        to_record=lambda rule: to_record(rule, currency),
+    )
 
 
 @endpoints.get("/api/v1/compliance/rules/{id}", access=_ACCESS, errors=(Code.RULE_NOT_FOUND,))
@@ -60,8 +65,13 @@ async def update_rule(request: RequestContext, id: str, body: RuleUpdate) -> Rul
     Omitted fields keep their value. The threshold is a count for `TRANSACTION_COUNT` and
     `PIN_FAILURES`, and an amount for all other types. The rule matches values above the threshold.
     """
-    rule = await operations.update(request, decode_rule_id(id), body)
-    return to_record(rule, request.services.settings.currency)
+    services, rule_id = request.services, decode_rule_id(id)
+    currency = services.settings.currency
+    async with services.transaction() as tx:
+        rule = await operations.update(
+            tx, request.actor, rule_id, body, currency=currency, signals=services.signals
+        )
+    return to_record(rule, currency)
 
 
 @endpoints.delete("/api/v1/compliance/rules/{id}", access=_ACCESS, errors=(Code.RULE_NOT_FOUND,))
@@ -71,4 +81,9 @@ async def delete_rule(request: RequestContext, id: str) -> None:
     The rule's alerts are kept and retain its ID. Transactions that the rule holds remain under
     review.
     """
-    await operations.delete(request, decode_rule_id(id))
+    services, rule_id = request.services, decode_rule_id(id)
+    currency = services.settings.currency
+    async with services.transaction() as tx:
+        await operations.delete(
+            tx, request.actor, rule_id, currency=currency, signals=services.signals
+        )

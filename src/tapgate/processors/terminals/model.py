@@ -43,11 +43,5 @@ UNBLOCK: Final[Transition[TerminalStatus]] = Transition(
 )
 
 
-def apply_transition(terminal: Terminal, transition: Transition[TerminalStatus]) -> Terminal:
-    """Return the terminal with its next status; raise if the transition is not allowed."""
-    status = transition.apply(terminal.status)
-    return msgspec.structs.replace(terminal, status=status)
-
-
 def not_found() -> ApiError:
     return ApiError(Code.TERMINAL_NOT_FOUND)

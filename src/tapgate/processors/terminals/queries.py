@@ -1,4 +1,4 @@
-"""SQL queries for terminals. `credentials` manages their signing keys."""
+"""SQL queries for terminals. `auth` manages their signing keys."""
 
 import asyncpg
 

@@ -3,11 +3,12 @@
 from tapgate import ids
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
+from tapgate.api.transitions import Transition
 from tapgate.errors import Code
-from tapgate.processors import model as processors
-from tapgate.processors import queries as processor_queries
+from tapgate.processors import queries as processors
+from tapgate.processors.model import decode_processor_id
 from tapgate.processors.terminals import operations, queries
-from tapgate.processors.terminals.model import to_record
+from tapgate.processors.terminals.model import BLOCK, UNBLOCK, to_record
 from tapgate.schemas.common import OptionalReason
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.processors import (
@@ -15,6 +16,7 @@ from tapgate.schemas.processors import (
     TerminalAdded,
     TerminalRecord,
     TerminalResponse,
+    TerminalStatus,
 )
 from tapgate.transactions.submit import decode_id
 
@@ -34,7 +36,12 @@ async def add_terminal(request: RequestContext, id: str, body: NewTerminal) -> T
 
     The secret is returned only in this response.
     """
-    terminal, key = await operations.add(request, processors.decode_processor_id(id), body)
+    services, processor_id = request.services, decode_processor_id(id)
+    hmac_keys = services.authenticator.hmac_keys
+    async with services.transaction() as tx:
+        terminal, key = await operations.add(
+            tx, request.actor, processor_id, body, hmac_keys=hmac_keys
+        )
     return TerminalAdded(
         terminal=to_record(terminal), api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret
     )
@@ -50,8 +57,8 @@ async def list_terminals(
 
     `api_key_id` is the terminal's newest key that is not deleted, or null.
     """
-    database, processor_id = request.services.database, processors.decode_processor_id(id)
-    await processor_queries.require_exists(database, processor_id)
+    database, processor_id = request.services.database, decode_processor_id(id)
+    await processors.require_exists(database, processor_id)
     rows = await queries.list_page(
         database, processor_id, before=query.before_id, limit=query.limit + 1
     )
@@ -71,13 +78,8 @@ async def block_terminal(
     Every process rejects the terminal's keys, and payments in which the processor names the
     terminal, normally before the response is sent.
     """
-    terminal = await operations.block(
-        request,
-        processors.decode_processor_id(id),
-        decode_id(ids.TERMINAL, terminal_id),
-        body.reason,
-    )
-    return TerminalResponse(message="Terminal blocked", terminal=to_record(terminal))
+    terminal = await _change_status(request, id, terminal_id, BLOCK, body.reason)
+    return TerminalResponse(message="Terminal blocked", terminal=terminal)
 
 
 @endpoints.post(
@@ -89,10 +91,26 @@ async def unblock_terminal(
     request: RequestContext, id: str, terminal_id: str, body: OptionalReason
 ) -> TerminalResponse:
     """Unblock a terminal."""
-    terminal = await operations.unblock(
-        request,
-        processors.decode_processor_id(id),
-        decode_id(ids.TERMINAL, terminal_id),
-        body.reason,
-    )
-    return TerminalResponse(message="Terminal unblocked", terminal=to_record(terminal))
+    terminal = await _change_status(request, id, terminal_id, UNBLOCK, body.reason)
+    return TerminalResponse(message="Terminal unblocked", terminal=terminal)
+
+
+async def _change_status(
+    request: RequestContext,
+    id: str,
+    terminal_id: str,
+    transition: Transition[TerminalStatus],
+    reason: str | None,
+) -> TerminalRecord:
+    services, processor_id = request.services, decode_processor_id(id)
+    async with services.transaction() as tx:
+        terminal = await operations.change_status(
+            tx,
+            request.actor,
+            processor_id,
+            decode_id(ids.TERMINAL, terminal_id),
+            transition,
+            reason,
+            hmac_keys=services.authenticator.hmac_keys,
+        )
+    return to_record(terminal)

@@ -100,12 +100,14 @@ async def build_demo(services: Services, database_url: str, size: str) -> list[s
                 without_notifications(settings), database_url, clock=clock
             ) as demo_services:
                 country = await build(demo_services, clock, size, now, advance)
-        _, key = await api_keys.create(
-            services,
-            SYSTEM_ACTOR,
-            NewApiKey(name="demo", scopes=list(Scope)),
-            created_by=admin_id,
-        )
+        async with services.transaction() as tx:
+            _, key = await api_keys.create(
+                tx,
+                SYSTEM_ACTOR,
+                NewApiKey(name="demo", scopes=list(Scope)),
+                created_by=admin_id,
+                api_keys=services.authenticator.api_keys,
+            )
         lines = example_requests.render_examples(
             country,
             example_requests.build_context(settings, key, sys.argv[0]),

@@ -88,9 +88,16 @@ class Seeder:
         overdraft = money.format_decimal(
             250_000 * self._major_unit, self._context.services.settings.currency
         )
-        created = await partners.create(
-            self._context, NewPartner(name=country.PARTNER_NAME, overdraft_limit=overdraft)
-        )
+        services, auth = self._context.services, self._context.services.authenticator
+        async with services.transaction() as tx:
+            created = await partners.create(
+                tx,
+                self._context.actor,
+                NewPartner(name=country.PARTNER_NAME, overdraft_limit=overdraft),
+                currency=services.settings.currency,
+                hmac_keys=auth.hmac_keys,
+                webhook_secrets=auth.webhook_secrets,
+            )
         residents = [
             self._build_resident(number, agents) for number in range(self._size.subscribers)
         ]
@@ -150,18 +157,25 @@ class Seeder:
     async def _create_shop(self, number: int) -> Shop:
         merchant = country.get_merchant(number)
         email = f"{merchant.name.lower().replace(' ', '.')}@example.com"
-        created = await processors.create(
-            self._context,
-            NewProcessor(
-                name=merchant.name, phone_number=f"+{_SHOP_PHONE_BASE + number + 1}", email=email
-            ),
-        )
+        phone_number = f"+{_SHOP_PHONE_BASE + number + 1}"
+        new_processor = NewProcessor(name=merchant.name, phone_number=phone_number, email=email)
+        services, actor = self._context.services, self._context.actor
+        hmac_keys = services.authenticator.hmac_keys
         shop_terminals = []
-        for terminal_number in range(1, self._random.randint(1, 3) + 1):
-            added = await terminals.add(
-                self._context, created.processor.id, NewTerminal(name=f"Till {terminal_number}")
+        async with services.transaction() as tx:
+            created = await processors.create(
+                tx,
+                actor,
+                new_processor,
+                currency=services.settings.currency,
+                hmac_keys=hmac_keys,
             )
-            shop_terminals.append(Terminal(id=added.terminal.id, key=added.key))
+            for terminal_number in range(1, self._random.randint(1, 3) + 1):
+                new_terminal = NewTerminal(name=f"Till {terminal_number}")
+                added = await terminals.add(
+                    tx, actor, created.processor.id, new_terminal, hmac_keys=hmac_keys
+                )
+                shop_terminals.append(Terminal(id=added.terminal.id, key=added.key))
         return Shop(
             merchant=merchant, id=created.processor.id, key=created.key, terminals=shop_terminals
         )

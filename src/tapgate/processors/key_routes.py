@@ -1,13 +1,15 @@
-"""Signing key endpoints."""
+"""Endpoints for the signing keys of a processor and its terminals.
+
+To rotate a key, create a new key and delete the old one.
+"""
 
 from tapgate import clock, ids
 from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.hmac_keys import SigningKey
 from tapgate.errors import Code
-from tapgate.processors import model as processors
-from tapgate.processors import queries as processor_queries
-from tapgate.processors.keys import operations
+from tapgate.processors import operations, queries
+from tapgate.processors.model import decode_processor_id
 from tapgate.schemas.common import SigningKeyCreated
 from tapgate.schemas.pagination import Page, PageQuery, paginate
 from tapgate.schemas.processors import NewSigningKey, SigningKeyRecord
@@ -44,7 +46,12 @@ async def create_signing_key(
     """
     requested_id = body.terminal_id
     terminal_id = None if requested_id is None else decode_id(ids.TERMINAL, requested_id)
-    key = await operations.create(request, processors.decode_processor_id(id), terminal_id)
+    services, processor_id = request.services, decode_processor_id(id)
+    hmac_keys = services.authenticator.hmac_keys
+    async with services.transaction() as tx:
+        key = await operations.create_key(
+            tx, request.actor, processor_id, terminal_id, hmac_keys=hmac_keys
+        )
     return SigningKeyCreated(api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret)
 
 
@@ -56,8 +63,8 @@ async def list_signing_keys(
 
     Newest first, without deleted keys.
     """
-    services, processor_id = request.services, processors.decode_processor_id(id)
-    await processor_queries.require_exists(services.database, processor_id)
+    services, processor_id = request.services, decode_processor_id(id)
+    await queries.require_exists(services.database, processor_id)
     keys = await services.authenticator.hmac_keys.list_page(
         processor_id, before=query.before_id, limit=query.limit + 1
     )
@@ -75,6 +82,7 @@ async def delete_signing_key(request: RequestContext, id: str, api_key_id: str) 
     Every process rejects the key, normally before the response is sent. The processor's last key
     can be deleted too.
     """
-    await operations.delete(
-        request, processors.decode_processor_id(id), decode_id(ids.KEY, api_key_id)
-    )
+    services, processor_id = request.services, decode_processor_id(id)
+    key_id, hmac_keys = decode_id(ids.KEY, api_key_id), services.authenticator.hmac_keys
+    async with services.transaction() as tx:
+        await operations.delete_key(tx, request.actor, processor_id, key_id, hmac_keys=hmac_keys)

@@ -1,0 +1,48 @@
+"""Rows that hold a secret: rotation with a grace period, and deletion."""
+
+from datetime import timedelta
+
+from tapgate.store.transaction import Transaction
+
+
+async def rotate_secret(
+    tx: Transaction,
+    table: str,
+    row_id: int,
+    new_secret: bytes,
+    *,
+    column: str,
+    until_column: str,
+    grace_seconds: int,
+    **other_columns: object,
+) -> bool:
+    """Replace the secret and other columns of a row, and return whether the row exists.
+
+    Until the grace period ends, the current secret is kept as the previous secret. Older secrets
+    are deleted.
+    """
+    others = "".join(f", {name} = ${n}" for n, name in enumerate(other_columns, start=4))
+    updated = await tx.fetchval(
+        f"""UPDATE {table} SET {column} = $2, {until_column} = $3::timestamptz,
+                   previous_{column} = CASE WHEN $3 IS NOT NULL THEN {column} END{others}
+            WHERE id = $1 RETURNING id""",
+        row_id,
+        new_secret,
+        tx.now() + timedelta(seconds=grace_seconds) if grace_seconds else None,
+        *other_columns.values(),
+    )
+    return updated is not None
+
+
+async def delete_row(
+    tx: Transaction, table: str, row_id: int, condition: str = "true", *values: object
+) -> bool:
+    """Mark a row as deleted, and return whether it existed. `condition` can use `$3` onward."""
+    deleted = await tx.fetchval(
+        f"""UPDATE {table} SET deleted_at = $2
+            WHERE id = $1 AND deleted_at IS NULL AND {condition} RETURNING id""",
+        row_id,
+        tx.now(),
+        *values,
+    )
+    return deleted is not None

@@ -1,1 +1,0 @@
-"""Signing keys of partners."""
