@@ -5,7 +5,7 @@ The results update the balances that the simulation tracks for the parties.
 
 import hashlib
 from random import Random
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -16,23 +16,54 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import (
     Command,
     PartnerReference,
+    Party,
     ScopedIdempotencyKey,
     TransactionResult,
 )
 from tapgate.sandbox.demo.people import Agent, ChildCard, Country, Resident, Shop, Terminal
 
 
+class Side(NamedTuple):
+    """Payer or payee of a command, and the owner whose balance the simulation tracks."""
+
+    party: Party
+    owner: Resident | Agent | None = None
+
+
+_CASH: Final = Side(commands.CASH_PARTY)
+
+
+def _card(resident: Resident, serial: str | None = None) -> Side:
+    return Side(commands.card_party(serial or resident.serial), resident)
+
+
+def _wallet(resident: Resident) -> Side:
+    return Side(commands.subscriber_party(resident.id), resident)
+
+
+def _account(resident: Resident) -> Side:
+    return Side(commands.account_party(resident.account_id), resident)
+
+
+def _float(agent: Agent) -> Side:
+    return Side(commands.agent_party(agent.id), agent)
+
+
+def _settlement(shop: Shop) -> Side:
+    return Side(commands.processor_party(shop.id))
+
+
 class TransactionSimulator:
     def __init__(self, services: Services, country: Country, rng: Random) -> None:
         self._ledger = services.ledger
         self._touch_terminal = services.authenticator.terminals.touch
-        self._country = country
+        self._partner_id = country.partner_id
+        self._partner = Side(commands.partner_party(country.partner_id))
         self._random = rng
         self._sequence = 0
         self.major_unit: int = 10 ** money.get_decimals(services.settings.currency)
         #: Payments to refund: merchant, transaction ID and amount (None for the full amount).
         self.pending_refunds: list[tuple[Shop, int, int | None]] = []
-        self.recorded_count = 0
 
     async def pay(
         self,
@@ -44,66 +75,39 @@ class TransactionSimulator:
         child: ChildCard | None = None,
     ) -> None:
         """Pay at a terminal, always with the PIN above 100 major units and sometimes below."""
-        rng = self._random
+        rng, unit = self._random, self.major_unit
         terminal = rng.choice(shop.terminals)
-        pin = child.pin if child else resident.pin
-        with_pin = amount > 100 * self.major_unit or rng.random() < 0.3
+        payer, pin = _card(resident, serial), resident.pin
+        if child is not None:
+            payer, pin = _card(resident, child.serial), child.pin
+        with_pin = amount > 100 * unit or rng.random() < 0.3
         enters_wrong_pin = with_pin and rng.random() < 0.02
         will_refund = rng.random() < 0.03
-        refund_amount = (
-            None if rng.random() < 0.7 else max(1, amount // 2 // self.major_unit * self.major_unit)
-        )
-        command = Command(
-            type=chart.POS_PAYMENT,
-            channel="pos",
-            payer=commands.card_party(child.serial if child else serial or resident.serial),
-            payee=commands.processor_party(shop.id),
-            amount=amount,
-            payer_pin=pin if with_pin else None,
-            pin_policy="above_no_pin_limit",
-            idempotency_key=self._build_request_key(terminal.key_id),
-            context=self._build_sale_context(shop, terminal),
-        )
+        refund_amount = None if rng.random() < 0.7 else max(1, amount // 2 // unit * unit)
         self._touch_terminal(terminal.id)
-        if enters_wrong_pin:
-            await self._submit_wrong_pin(command, pin)
-        result = await self._submit(command)
-        if result is None:
-            return
-        self._update_balance(resident, result.payer_available)
-        if result.status == "completed":
+        command = self._build_sale(chart.POS_PAYMENT, "pos", payer, shop, amount, terminal)
+        if with_pin:
+            command = msgspec.structs.replace(command, payer_pin=pin)
+        result = await self._submit(command, payer, enters_wrong_pin=enters_wrong_pin)
+        if result is not None and result.status == "completed":
             shop.unpaid_takings += result.amount - result.fee
             if will_refund and shop.unpaid_takings > result.amount:
                 self.pending_refunds.append((shop, result.transaction_id, refund_amount))
 
     async def pay_in_app(self, resident: Resident, shop: Shop, amount: int) -> None:
-        command = Command(
-            type=chart.ONLINE_PAYMENT,
-            channel="in_app",
-            payer=commands.card_party(resident.serial),
-            payee=commands.processor_party(shop.id),
-            amount=amount,
-            pin_policy="above_no_pin_limit",
-            idempotency_key=self._build_request_key(shop.key_id),
-            context=self._build_sale_context(shop, None),
-        )
-        result = await self._submit(command)
+        payer = _card(resident)
+        command = self._build_sale(chart.ONLINE_PAYMENT, "in_app", payer, shop, amount)
+        result = await self._submit(command, payer)
         if result is not None:
-            self._update_balance(resident, result.payer_available)
             shop.unpaid_takings += result.amount - result.fee
 
     async def refund(self, shop: Shop, transaction_id: int, refund_amount: int | None) -> None:
-        command = Command(
-            type=chart.REFUND,
-            channel="pos",
-            payer=commands.processor_party(shop.id),
-            payee=commands.CASH_PARTY,
-            amount=refund_amount,
+        result = await self._execute(
+            *(chart.REFUND, "pos", _settlement(shop), _CASH, refund_amount),
             original_id=transaction_id,
             idempotency_key=self._build_request_key(shop.key_id),
-            context={"memo": "returned goods"},
+            memo="returned goods",
         )
-        result = await self._submit(command)
         if result is not None:
             shop.unpaid_takings -= result.amount
 
@@ -111,169 +115,95 @@ class TransactionSimulator:
         self, sender: Resident, recipient: Resident, amount: int, memo: str | None
     ) -> None:
         enters_wrong_pin = self._random.random() < 0.02
-        command = Command(
-            type=chart.TRANSFER_P2P,
-            channel=self._random.choice(("api", "messaging")),
-            payer=commands.subscriber_party(sender.id),
-            payee=commands.card_party(recipient.serial),
-            amount=amount,
+        channel = self._random.choice(("api", "messaging"))
+        await self._execute(
+            *(chart.TRANSFER_P2P, channel, _wallet(sender), _card(recipient), amount),
             payer_pin=sender.pin,
-            pin_policy="required",
-            context=None if memo is None else {"memo": memo},
+            memo=memo,
+            enters_wrong_pin=enters_wrong_pin,
         )
-        if enters_wrong_pin:
-            await self._submit_wrong_pin(command, sender.pin)
-        result = await self._submit(command)
-        if result is not None:
-            self._update_balance(sender, result.payer_available)
-            if result.status == "completed":
-                self._update_balance(recipient, result.payee_available)
 
     async def pay_wage(self, employer: Resident, worker: Resident, amount: int) -> None:
-        command = Command(
-            type=chart.TRANSFER,
-            channel="api",
-            payer=commands.account_party(employer.account_id),
-            payee=commands.account_party(worker.account_id),
-            amount=amount,
+        await self._execute(
+            *(chart.TRANSFER, "api", _account(employer), _account(worker), amount),
             payer_pin=employer.pin,
-            pin_policy="required",
             wallets_only=True,
-            context={"memo": "weekly wage"},
+            memo="weekly wage",
         )
-        result = await self._submit(command)
-        if result is not None:
-            self._update_balance(employer, result.payer_available)
-            self._update_balance(worker, result.payee_available)
 
     async def cash_in(self, resident: Resident, agent: Agent, amount: int) -> None:
-        command = Command(
-            type=chart.AGENT_CASHIN,
-            channel="agent",
-            payer=commands.agent_party(agent.id),
-            payee=commands.card_party(resident.serial),
-            amount=amount,
-            payer_pin=agent.pin,
-            pin_policy="required",
+        result = await self._execute(
+            chart.AGENT_CASHIN, "agent", _float(agent), _card(resident), amount, payer_pin=agent.pin
         )
-        result = await self._submit(command)
         if result is not None:
-            agent.balance = result.payer_available or 0
             agent.commission += result.commission
-            self._update_balance(resident, result.payee_available)
 
     async def cash_out(self, resident: Resident, agent: Agent, amount: int) -> None:
-        command = Command(
-            type=chart.AGENT_CASHOUT,
-            channel="agent",
-            payer=commands.subscriber_party(resident.id),
-            payee=commands.agent_party(agent.id),
-            amount=amount,
+        await self._execute(
+            *(chart.AGENT_CASHOUT, "agent", _wallet(resident), _float(agent), amount),
             payer_pin=resident.pin,
             payee_pin=agent.pin,
-            pin_policy="required",
         )
-        result = await self._submit(command)
-        if result is not None:
-            self._update_balance(resident, result.payer_available)
-            agent.balance = result.payee_available or 0
 
     async def fund_agent(self, agent: Agent, amount: int) -> None:
-        command = Command(
-            type=chart.AGENT_FUND,
-            channel="agent",
-            payer=commands.CASH_PARTY,
-            payee=commands.agent_party(agent.id),
-            amount=amount,
-            context={"memo": "weekly float"},
+        await self._execute(
+            chart.AGENT_FUND, "agent", _CASH, _float(agent), amount, memo="weekly float"
         )
-        result = await self._submit(command)
-        if result is not None:
-            agent.balance = result.payee_available or 0
 
     async def transfer_float(self, agent: Agent, sub_agent: Agent, amount: int) -> None:
-        command = Command(
-            type=chart.AGENT_TRANSFER,
-            channel="agent",
-            payer=commands.agent_party(agent.id),
-            payee=commands.agent_party(sub_agent.id),
-            amount=amount,
-            payer_pin=agent.pin,
-            pin_policy="required",
-        )
-        result = await self._submit(command)
-        if result is not None:
-            agent.balance = result.payer_available or 0
-            sub_agent.balance = result.payee_available or 0
+        sides = _float(agent), _float(sub_agent)
+        await self._execute(chart.AGENT_TRANSFER, "agent", *sides, amount, payer_pin=agent.pin)
 
     async def pay_out_commission(self, agent: Agent) -> None:
-        command = Command(
-            type=chart.COMMISSION_PAYOUT,
-            channel="agent",
-            payer=commands.commission_party(agent.id),
-            payee=commands.agent_party(agent.id),
-            amount=None,
-        )
-        result = await self._submit(command)
-        if result is not None:
+        commission = Side(commands.commission_party(agent.id))
+        if await self._execute(chart.COMMISSION_PAYOUT, "agent", commission, _float(agent), None):
             agent.commission = 0
-            agent.balance = result.payee_available or 0
 
     async def deposit(self, amount: int) -> None:
         """Deposit funds for the partner's later payments to subscribers."""
-        await self._submit(
-            Command(
-                type=chart.PARTNER_DEPOSIT,
-                channel="admin",
-                payer=commands.CASH_PARTY,
-                payee=commands.partner_party(self._country.partner_id),
-                amount=amount,
-            )
-        )
+        await self._execute(chart.PARTNER_DEPOSIT, "admin", _CASH, self._partner, amount)
 
     async def fund_from_partner(self, resident: Resident, amount: int, purpose: str) -> None:
         """Pay a resident from the partner's account, for example a salary or a remittance."""
         self._sequence += 1
-        partner_id = self._country.partner_id
-        command = Command(
-            type=chart.PARTNER_FUND,
-            channel="partner",
-            payer=commands.partner_party(partner_id),
-            payee=commands.subscriber_party(resident.id),
-            amount=amount,
-            reference=PartnerReference(partner_id, f"{purpose}-{self._sequence:06}"),
-        )
-        result = await self._submit(command)
-        if result is not None:
-            self._update_balance(resident, result.payee_available)
+        reference = PartnerReference(self._partner_id, f"{purpose}-{self._sequence:06}")
+        sides = self._partner, _wallet(resident)
+        await self._execute(chart.PARTNER_FUND, "partner", *sides, amount, reference=reference)
 
     async def pay_out_merchant(self, shop: Shop, owner: Resident, amount: int) -> None:
         """Pay part of a merchant's takings to its owner."""
-        command = Command(
-            type=chart.PROCESSOR_TRANSFER,
-            channel="admin",
-            payer=commands.processor_party(shop.id),
-            payee=commands.subscriber_party(owner.id),
-            amount=amount,
-            context={"memo": f"payout from {shop.merchant.name}"},
+        result = await self._execute(
+            *(chart.PROCESSOR_TRANSFER, "admin", _settlement(shop), _wallet(owner), amount),
+            memo=f"payout from {shop.merchant.name}",
         )
-        result = await self._submit(command)
         if result is not None:
             shop.unpaid_takings -= result.amount
-            self._update_balance(owner, result.payee_available)
 
-    async def _submit_wrong_pin(self, command: Command, pin: str) -> None:
-        """Submit the command with a wrong PIN once, which is too few attempts to lock the PIN."""
-        wrong_pin = str((int(pin) + 1111) % 10_000).zfill(4)
-        outcome = await self._ledger.submit(_replace_pin(command, wrong_pin))
-        assert outcome.code is Code.INVALID_PIN, outcome
-
-    async def _submit(self, command: Command) -> TransactionResult | None:
-        """Submit a command; return None if it was declined or rejected."""
-        outcome = await self._ledger.submit(command)
-        if outcome.result is not None:
-            self.recorded_count += 1
-        return outcome.result if outcome.code is None else None
+    def _build_sale(
+        self,
+        command_type: str,
+        channel: str,
+        payer: Side,
+        shop: Shop,
+        amount: int,
+        terminal: Terminal | None = None,
+    ) -> Command:
+        key = self._build_request_key(shop.key_id if terminal is None else terminal.key_id)
+        context = {
+            "merchant_id": ids.encode(ids.PROCESSOR, shop.id),
+            "merchant_name": shop.merchant.name,
+            "transaction_ref": f"R{self._sequence:07}",
+        }
+        return Command(
+            type=command_type,
+            channel=channel,
+            payer=payer.party,
+            payee=commands.processor_party(shop.id),
+            amount=amount,
+            pin_policy="above_no_pin_limit",
+            idempotency_key=key,
+            context=context if terminal is None else {"terminal_id": terminal.public_id, **context},
+        )
 
     def _build_request_key(self, credential: str) -> ScopedIdempotencyKey:
         self._sequence += 1
@@ -282,19 +212,49 @@ class TransactionSimulator:
             credential, key, hashlib.blake2b(key.encode(), digest_size=16).digest()
         )
 
-    def _build_sale_context(self, shop: Shop, terminal: Terminal | None) -> dict[str, Any]:
-        sale = {
-            "merchant_id": ids.encode(ids.PROCESSOR, shop.id),
-            "merchant_name": shop.merchant.name,
-            "transaction_ref": f"R{self._sequence:07}",
-        }
-        return sale if terminal is None else {"terminal_id": terminal.public_id, **sale}
+    async def _execute(
+        self,
+        command_type: str,
+        channel: str,
+        payer: Side,
+        payee: Side,
+        amount: int | None,
+        *,
+        memo: str | None = None,
+        enters_wrong_pin: bool = False,
+        **fields: Any,
+    ) -> TransactionResult | None:
+        """Submit a command with these fields; a payer's PIN is required if it is given."""
+        command = Command(
+            type=command_type,
+            channel=channel,
+            payer=payer.party,
+            payee=payee.party,
+            amount=amount,
+            pin_policy="required" if "payer_pin" in fields else "if_given",
+            context=None if memo is None else {"memo": memo},
+            **fields,
+        )
+        return await self._submit(command, payer, payee, enters_wrong_pin=enters_wrong_pin)
 
-    @staticmethod
-    def _update_balance(resident: Resident, available: int | None) -> None:
-        if available is not None:
-            resident.balance = available
+    async def _submit(
+        self, command: Command, *sides: Side, enters_wrong_pin: bool = False
+    ) -> TransactionResult | None:
+        """Submit a command and update the balances of its payer and payee.
 
-
-def _replace_pin(command: Command, pin: str) -> Command:
-    return msgspec.structs.replace(command, payer_pin=pin)
+        Return None if it was declined or rejected. With `enters_wrong_pin`, submit it with a wrong
+        PIN first, which is too few attempts to lock the PIN.
+        """
+        if enters_wrong_pin:
+            wrong_pin = str((int(command.payer_pin or 0) + 1111) % 10_000).zfill(4)
+            wrong = msgspec.structs.replace(command, payer_pin=wrong_pin)
+            assert (await self._ledger.submit(wrong)).code is Code.INVALID_PIN
+        outcome = await self._ledger.submit(command)
+        result = outcome.result
+        if result is None or outcome.code is not None:
+            return None
+        balances = (result.payer_available, result.payee_available)
+        for side, balance in zip(sides, balances, strict=False):
+            if side.owner is not None and balance is not None:
+                side.owner.balance = balance
+        return result
