@@ -4,6 +4,7 @@ import asyncio
 import math
 from collections.abc import Callable, Coroutine
 from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
 from itertools import accumulate
 from random import Random
 from typing import Any, Final
@@ -14,7 +15,7 @@ from tapgate.sandbox.demo import seed
 from tapgate.sandbox.demo.clock import SimulatedClock
 from tapgate.sandbox.demo.country import Size
 from tapgate.sandbox.demo.incidents import Incidents
-from tapgate.sandbox.demo.people import Agent, Country, Resident, Shop
+from tapgate.sandbox.demo.people import Agent, Country, Resident
 from tapgate.sandbox.demo.seed import Seeder
 from tapgate.sandbox.demo.transactions import TransactionSimulator
 
@@ -71,15 +72,13 @@ class Simulation:
             await self._register_new_residents(day_number)
             for minute, transactions in enumerate(self._plan_morning(day_number, day)):
                 self._clock.advance_to(at(time(5, 30 + 3 * minute, 7)))
-                await self._run_concurrently(transactions)
+                await asyncio.gather(*transactions)
             for moment, residents in self._plan_day(day):
                 if at(moment) >= end:
                     return
                 self._clock.advance_to(at(moment))
-                await self._run_concurrently(
-                    [self._choose_transaction(resident) for resident in residents]
-                )
-                await self._run_concurrently(self._plan_refunds())
+                await asyncio.gather(*map(self._choose_transaction, residents))
+                await asyncio.gather(*self._plan_refunds())
             self._clock.advance_to(at(time(23, 20)))
             await self._incidents.run(self._size.days - 1 - day_number)
 
@@ -241,32 +240,30 @@ class Simulation:
             allowance = self._draw_price(5, 60 if rng.random() < 0.95 else 400)
             if allowance < resident.balance:
                 return self._transactions.pay(resident, shop, allowance, child=child)
-        desired_amount = self._draw_price(shop.merchant.min_price, shop.merchant.max_price)
-        amount = self._fit_to_balance(resident, desired_amount)
-        if amount is None:
-            return self._cash_in(resident)
-        return self._transactions.pay(resident, shop, amount)
+        price = self._draw_price(shop.merchant.min_price, shop.merchant.max_price)
+        return self._spend(resident, price, partial(self._transactions.pay, resident, shop))
 
     def _buy_in_app(self, resident: Resident) -> PendingTransaction:
-        shops: list[Shop] = [shop for shop in self._country.shops if shop.merchant.in_app]
-        shop = self._random.choice(shops)
+        shop = self._random.choice([item for item in self._country.shops if item.merchant.in_app])
         # In-app payments have no PIN, so they must stay within the no-PIN limit.
-        desired_amount = self._draw_price(
-            shop.merchant.min_price, min(shop.merchant.max_price, 400)
-        )
-        amount = self._fit_to_balance(resident, desired_amount)
-        if amount is None:
-            return self._cash_in(resident)
-        return self._transactions.pay_in_app(resident, shop, amount)
+        price = self._draw_price(shop.merchant.min_price, min(shop.merchant.max_price, 400))
+        return self._spend(resident, price, partial(self._transactions.pay_in_app, resident, shop))
 
     def _send(self, resident: Resident) -> PendingTransaction:
         rng = self._random
         recipient = rng.choice(resident.friends)
         memo = rng.choice(country_data.MEMOS) if rng.random() < 0.7 else None
-        amount = self._fit_to_balance(resident, self._draw_price(20, 600))
-        if amount is None:
+        send = partial(self._transactions.send, resident, recipient, memo=memo)
+        return self._spend(resident, self._draw_price(20, 600), send)
+
+    def _spend(
+        self, resident: Resident, amount: int, transact: Callable[[int], PendingTransaction]
+    ) -> PendingTransaction:
+        """Return a transaction that the resident can afford, or else a cash-in."""
+        affordable_amount = self._fit_to_balance(resident, amount)
+        if affordable_amount is None:
             return self._cash_in(resident)
-        return self._transactions.send(resident, recipient, amount, memo)
+        return transact(affordable_amount)
 
     def _cash_in(self, resident: Resident) -> PendingTransaction:
         amount = (
@@ -310,10 +307,6 @@ class Simulation:
             return desired_amount
         reduced_amount = max_amount // 2 // self._major_unit * self._major_unit
         return reduced_amount if reduced_amount >= 10 * self._major_unit else None
-
-    @staticmethod
-    async def _run_concurrently(transactions: list[PendingTransaction]) -> None:
-        await asyncio.gather(*transactions)
 
 
 def _to_time_of_day(second: int) -> time:

@@ -103,7 +103,11 @@ class TransactionSimulator:
 
     async def refund(self, shop: Shop, transaction_id: int, refund_amount: int | None) -> None:
         result = await self._execute(
-            *(chart.REFUND, "pos", _settlement(shop), _CASH, refund_amount),
+            chart.REFUND,
+            "pos",
+            _settlement(shop),
+            _CASH,
+            refund_amount,
             original_id=transaction_id,
             idempotency_key=self._build_request_key(shop.key_id),
             memo="returned goods",
@@ -117,7 +121,11 @@ class TransactionSimulator:
         enters_wrong_pin = self._random.random() < 0.02
         channel = self._random.choice(("api", "messaging"))
         await self._execute(
-            *(chart.TRANSFER_P2P, channel, _wallet(sender), _card(recipient), amount),
+            chart.TRANSFER_P2P,
+            channel,
+            _wallet(sender),
+            _card(recipient),
+            amount,
             payer_pin=sender.pin,
             memo=memo,
             enters_wrong_pin=enters_wrong_pin,
@@ -125,7 +133,11 @@ class TransactionSimulator:
 
     async def pay_wage(self, employer: Resident, worker: Resident, amount: int) -> None:
         await self._execute(
-            *(chart.TRANSFER, "api", _account(employer), _account(worker), amount),
+            chart.TRANSFER,
+            "api",
+            _account(employer),
+            _account(worker),
+            amount,
             payer_pin=employer.pin,
             wallets_only=True,
             memo="weekly wage",
@@ -140,7 +152,11 @@ class TransactionSimulator:
 
     async def cash_out(self, resident: Resident, agent: Agent, amount: int) -> None:
         await self._execute(
-            *(chart.AGENT_CASHOUT, "agent", _wallet(resident), _float(agent), amount),
+            chart.AGENT_CASHOUT,
+            "agent",
+            _wallet(resident),
+            _float(agent),
+            amount,
             payer_pin=resident.pin,
             payee_pin=agent.pin,
         )
@@ -172,10 +188,8 @@ class TransactionSimulator:
 
     async def pay_out_merchant(self, shop: Shop, owner: Resident, amount: int) -> None:
         """Pay part of a merchant's takings to its owner."""
-        result = await self._execute(
-            *(chart.PROCESSOR_TRANSFER, "admin", _settlement(shop), _wallet(owner), amount),
-            memo=f"payout from {shop.merchant.name}",
-        )
+        sides, memo = (_settlement(shop), _wallet(owner)), f"payout from {shop.merchant.name}"
+        result = await self._execute(chart.PROCESSOR_TRANSFER, "admin", *sides, amount, memo=memo)
         if result is not None:
             shop.unpaid_takings -= result.amount
 
