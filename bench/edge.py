@@ -11,7 +11,6 @@ import os
 import socket
 import tempfile
 import time
-from collections.abc import Mapping
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -24,12 +23,12 @@ import uvloop
 from tapgate import settings
 from tapgate.api.app import App
 from tapgate.api.endpoint import Access, Endpoints
-from tapgate.api.http_protocol import HttpProtocol
 from tapgate.api.latency_samples import LatencySamples
 from tapgate.api.request_context import RequestContext
 from tapgate.api.services import Services
 from tapgate.auth.principals import Principal
 from tapgate.clock import system_clock
+from tapgate.http.protocol import HttpProtocol
 from tapgate.http.throttle import Throttle
 from tapgate.ids import IdGenerator
 from tapgate.runtime import logs
@@ -75,13 +74,8 @@ async def payment(request: RequestContext, body: Payment) -> Receipt:
 class FakeAuthenticator:
     principal = Principal(kind="processor", id="key_0000000000001", name="Till", processor_id=1)
 
-    async def authenticate(
-        self, method: str, path: str, query: bytes, headers: Mapping[bytes, bytes], body: bytes
-    ) -> Principal | None:
+    async def authenticate(self, *_: object) -> Principal | None:
         return self.principal
-
-    def admit(self, principal: Principal, address: str) -> None:
-        """Accept every address."""
 
 
 def create_app(folder: Path) -> App:

@@ -4,17 +4,19 @@ import asyncio
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
+from tapgate.http.asgi import AsgiApp
+from tapgate.http.messages import Request, Response
+from tapgate.http.responses import render_json
 from tapgate.http.worker import run, serve
 
 
-async def app(scope: Any, receive: Any, send: Any) -> None:
-    if scope["path"] == "/late":
-        _mark_request_received()
-        await asyncio.sleep(1)
-    await send({"type": "http.response.start", "status": 200, "headers": []})
-    await send({"type": "http.response.body", "body": str(os.getpid()).encode()})
+class StubApp(AsgiApp):
+    async def respond(self, request: Request) -> Response:
+        if request.path == "/late":
+            _mark_request_received()
+            await asyncio.sleep(1)
+        return render_json(200, str(os.getpid()).encode())
 
 
 def _mark_request_received() -> None:
@@ -24,7 +26,7 @@ def _mark_request_received() -> None:
 async def main() -> None:
     if "STUB_FAILS" in os.environ:
         sys.exit(7)
-    await serve(app)
+    await serve(StubApp())
 
 
 if __name__ == "__main__":

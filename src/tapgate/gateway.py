@@ -25,7 +25,6 @@ from tapgate.agents import routes as agents
 from tapgate.agents.queries import get_record as agent_record
 from tapgate.api.app import App
 from tapgate.api.endpoint import Endpoint, Endpoints
-from tapgate.api.http_protocol import HttpProtocol
 from tapgate.api.latency_samples import LatencySamples
 from tapgate.api.openapi import render_openapi_document
 from tapgate.api.openapi_webhooks import WebhookEvent
@@ -328,7 +327,7 @@ async def main(create: Callable[[Services], App] = create_app) -> None:
         open_services(settings, settings.database_url) as services,
         _start_background_tasks(services),
     ):
-        await worker.serve(create(services), protocol=HttpProtocol, limit=ConnectionLimit(settings))
+        await worker.serve(create(services), ConnectionLimit(settings))
 
 
 def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[None]:

@@ -4,7 +4,9 @@ import asyncio
 import time
 import tracemalloc
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
+
+from tapgate.http.protocol import HttpProtocol
 
 _ATTEMPTS = 3
 
@@ -61,11 +63,11 @@ class FakeConfig:
         self.loaded_app = app
 
 
-async def send_request(protocol: Any, app: Any, reads: Sequence[bytes]) -> int | None:
+async def send_request(app: Any, reads: Sequence[bytes]) -> int | None:
     """Send data until a response starts or the data ends; return the status, or None."""
     transport = FakeTransport()
-    connection = protocol(FakeConfig(app), FakeServerState(), {})
-    connection.connection_made(transport)
+    connection = HttpProtocol(FakeConfig(app), FakeServerState(), {})
+    connection.connection_made(cast(Any, transport))
     for read in reads:
         if transport.responded.is_set():
             break
@@ -85,18 +87,16 @@ async def send_request(protocol: Any, app: Any, reads: Sequence[bytes]) -> int |
     return transport.status
 
 
-async def measure_peak_memory(protocol: Any, app: Any, reads: Sequence[bytes]) -> int:
+async def measure_peak_memory(app: Any, reads: Sequence[bytes]) -> int:
     """Return the peak number of bytes allocated while the request is processed."""
     tracemalloc.reset_peak()
     before, _ = tracemalloc.get_traced_memory()
-    await send_request(protocol, app, reads)
+    await send_request(app, reads)
     _, peak = tracemalloc.get_traced_memory()
     return peak - before
 
 
-async def measure_cpu_seconds(
-    protocol: Any, app: Any, reads: Sequence[bytes], target: float
-) -> float:
+async def measure_cpu_seconds(app: Any, reads: Sequence[bytes], target: float) -> float:
     """Return the lowest CPU time of at most `_ATTEMPTS` attempts.
 
     Stops after the first attempt that takes less than `target` seconds.
@@ -104,7 +104,7 @@ async def measure_cpu_seconds(
     lowest = float("inf")
     for _ in range(_ATTEMPTS):
         started = time.thread_time()
-        await send_request(protocol, app, reads)
+        await send_request(app, reads)
         lowest = min(lowest, time.thread_time() - started)
         if lowest < target:
             break

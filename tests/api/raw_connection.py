@@ -14,7 +14,7 @@ import uvloop
 
 from api.builders import run_edge_app
 from tapgate.api.app import App
-from tapgate.api.http_protocol import HttpProtocol
+from tapgate.http.protocol import HttpProtocol
 
 
 class EdgeServer:

@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from tapgate.api.http_protocol import HttpProtocol
+from tapgate.api.app import App
 from tapgate.http.messages import Request, Response
+from tapgate.http.protocol import HttpProtocol
 
 RETRY_AFTER_SECONDS = 1.0
 
@@ -122,6 +123,8 @@ class FakeServerState:
 
 class FakeConfig:
     """Server configuration whose application responds with the status in the path."""
+
+    render_error = staticmethod(App.render_error)
 
     def __init__(self) -> None:
         self.loaded_app = self

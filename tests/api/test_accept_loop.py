@@ -11,8 +11,8 @@ import pytest
 import uvicorn
 
 from api.builders import EdgeApp
-from tapgate.api.http_protocol import HttpProtocol
 from tapgate.http import worker
+from tapgate.http.protocol import HttpProtocol
 from tapgate.http.worker import _Server
 
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tapgate.api.endpoint import MEBIBYTE, Endpoint
-from tapgate.api.openapi_schemas import build_example
+from tapgate.api.examples import build_example
 from tapgate.gateway import ENDPOINT_GROUPS
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES, MAX_JSON_BYTES, compute_body_limit
 from tapgate.http.checks import get_rule_and_type, is_struct

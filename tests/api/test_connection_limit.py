@@ -13,12 +13,12 @@ import pytest
 import uvicorn
 
 from api.builders import EdgeApp, load_settings
-from tapgate.api.http_protocol import HttpProtocol
 from tapgate.http import worker
 from tapgate.http.body_budget import FREE_BODY_BYTES, BodyBudget
 from tapgate.http.connection import BoundedConnection
 from tapgate.http.connection_limit import ConnectionLimit
-from tapgate.messenger.http_protocol import MessengerHttpProtocol
+from tapgate.http.protocol import HttpProtocol
+from tapgate.messenger.web import render_error
 
 
 def build_limit(folder: Path, total: int, per_address: int, proxies: str = "") -> ConnectionLimit:
@@ -75,7 +75,7 @@ async def test_worker_exempts_trusted_proxies_from_the_body_budget_per_address(
 ) -> None:
     budget = BodyBudget(8_000)
     monkeypatch.setattr(BoundedConnection, "body_budget", budget)
-    async with serve(gateway, HttpProtocol, build_limit(tmp_path, 16, 2, "10.0.0.1")):
+    async with serve(gateway, build_limit(tmp_path, 16, 2, "10.0.0.1")):
         assert budget.resize("192.0.2.1", 0, FREE_BODY_BYTES + 2_001) is None
         assert budget.resize("10.0.0.1", 0, FREE_BODY_BYTES + 2_001) == 2_001
 
@@ -92,13 +92,19 @@ def test_total_limit_stays_below_the_open_file_limit(
     assert admit_each(limited, *["192.0.2.1"] * 5000).count(True) == connections
 
 
-@pytest.mark.parametrize("protocol", [HttpProtocol, MessengerHttpProtocol])
+@pytest.mark.parametrize("service", ["gateway", "messenger"])
 @pytest.mark.parametrize("sends_first", [False, True])
 async def test_excess_connection_gets_503_and_a_closed_connection_frees_its_slot(
-    gateway: EdgeApp, tmp_path: Path, protocol: Any, sends_first: bool
+    gateway: EdgeApp,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    service: str,
+    sends_first: bool,
 ) -> None:
+    if service == "messenger":
+        monkeypatch.setattr(gateway.app, "render_error", render_error)
     connections = build_limit(tmp_path, 10, 2)
-    async with serve(gateway, protocol, connections) as port:
+    async with serve(gateway, connections) as port:
         held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
         await wait_until(lambda: connections.open_count == 2)
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -119,13 +125,11 @@ async def test_excess_connection_gets_503_and_a_closed_connection_frees_its_slot
 
 
 @asynccontextmanager
-async def serve(
-    gateway: EdgeApp, protocol: Any, connections: ConnectionLimit
-) -> AsyncIterator[int]:
+async def serve(gateway: EdgeApp, connections: ConnectionLimit) -> AsyncIterator[int]:
     """Run the application behind a worker's accept loop and yield the port."""
     config = uvicorn.Config(
         cast(Any, gateway.app),
-        http=protocol,
+        http=HttpProtocol,
         ws="none",
         lifespan="off",
         log_config=None,

@@ -9,12 +9,11 @@ import pytest
 from api.builders import ADMIN, TERMINAL, WRITER, EdgeApp, build_bearer_headers
 from api.raw_connection import EdgeServer, open_connection
 from api.simulated_protocol import SimulatedLoop, connect, drain_event_loop
-from tapgate.api.http_protocol import HttpProtocol
-from tapgate.http import connection
-from tapgate.http import protocol as http_protocol
+from tapgate.http import connection, protocol
 from tapgate.http.body_budget import FREE_BODY_BYTES, BodyBudget
 from tapgate.http.body_limits import DEFAULT_BODY_BYTES
 from tapgate.http.connection import BoundedConnection
+from tapgate.http.protocol import HttpProtocol
 
 MEBIBYTE = 1024 * 1024
 ECHO_HEAD = b"POST /api/v1/echoes HTTP/1.1\r\nHost: x\r\n"
@@ -62,7 +61,7 @@ async def test_endless_input_is_rejected_with_bounded_memory(start: bytes, endle
     await drain_event_loop()
     _, peak = tracemalloc.get_traced_memory()
     assert [status for _, status in client.responses] == [400]
-    assert sent <= 2 * http_protocol._MAX_OVERHEAD_BYTES
+    assert sent <= 2 * protocol._MAX_OVERHEAD_BYTES
     assert peak - before < MEBIBYTE
 
 
@@ -80,7 +79,7 @@ async def test_chunk_framing_is_accepted_in_proportion_to_the_body(port: int) ->
 @pytest.mark.usefixtures("traced_memory")
 async def test_tiny_chunks_use_less_memory_than_three_times_their_size(gateway: EdgeApp) -> None:
     client = connect(SimulatedLoop())
-    client.protocol._respond = gateway.app.respond
+    client.protocol._app = gateway.app
     data = b"2\r\nxx\r\n" * 8_000
     client.send(CHUNKED_HEAD)
     await drain_event_loop()
@@ -275,19 +274,19 @@ async def test_client_that_sends_a_body_below_the_minimum_rate_is_disconnected(
     """No single pause exceeds the stall timeout."""
     loop = SimulatedLoop()
     client = connect(loop)
-    client.protocol._respond = gateway.app.respond
+    client.protocol._app = gateway.app
     client.send(ECHO_HEAD + b"Content-Length: 16000\r\n\r\n")
     while not client.closed:
         await loop.advance(pause)
         client.send(b"x" * size)
-        assert loop.now < http_protocol._RECEIVE_TIMEOUT_SECONDS
-    assert loop.now > http_protocol._MIN_RATE_GRACE_SECONDS
+        assert loop.now < protocol._RECEIVE_TIMEOUT_SECONDS
+    assert loop.now > protocol._MIN_RATE_GRACE_SECONDS
 
 
 async def test_body_at_the_minimum_rate_is_received(gateway: EdgeApp) -> None:
     loop = SimulatedLoop()
     client = connect(loop)
-    client.protocol._respond = gateway.app.respond
+    client.protocol._app = gateway.app
     client.send(ECHO_HEAD + b"Content-Length: 16384\r\n\r\n")
     for _ in range(16):
         await loop.advance(1.0)
@@ -312,7 +311,7 @@ async def test_client_that_reads_in_time_gets_its_pipelined_response() -> None:
     client = connect(loop)
     client.protocol.pause_writing()
     client.send(b"GET /200 HTTP/1.1\r\nHost: x\r\n\r\n")
-    await loop.advance(http_protocol._HEAD_TIMEOUT_SECONDS / 2)
+    await loop.advance(protocol._HEAD_TIMEOUT_SECONDS / 2)
     client.protocol.resume_writing()
     await loop.advance(1.0)
     assert [status for _, status in client.responses] == [200]

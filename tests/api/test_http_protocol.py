@@ -8,8 +8,7 @@ import pytest
 
 from api.builders import release_waits
 from api.raw_connection import EdgeServer, open_connection
-from tapgate.http import connection
-from tapgate.http import protocol as http_protocol
+from tapgate.http import connection, protocol
 
 HEALTH_REQUEST = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
 INCOMPLETE_REQUEST = b"POST /api/v1/waits HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc"
@@ -188,7 +187,7 @@ async def test_repeated_credential_header_is_rejected(port: int) -> None:
 
 
 async def test_many_pipelined_requests_all_get_responses(port: int) -> None:
-    count = 10 * http_protocol._MAX_PIPELINED_REQUESTS
+    count = 10 * protocol._MAX_PIPELINED_REQUESTS
     async with open_connection(port) as conn:
         await conn.send(HEALTH_REQUEST * count)
         for _ in range(count):
@@ -237,10 +236,10 @@ async def test_response_with_a_line_break_in_a_header_is_replaced_by_500(port: i
     ("module", "limit", "sent"),
     [
         (connection, "IDLE_TIMEOUT_SECONDS", b""),
-        (http_protocol, "_HEAD_TIMEOUT_SECONDS", b"GET /hea"),
-        (http_protocol, "_RECEIVE_TIMEOUT_SECONDS", INCOMPLETE_REQUEST),
-        (http_protocol, "_STALL_TIMEOUT_SECONDS", INCOMPLETE_REQUEST),
-        (http_protocol, "_MIN_RATE_GRACE_SECONDS", INCOMPLETE_REQUEST),
+        (protocol, "_HEAD_TIMEOUT_SECONDS", b"GET /hea"),
+        (protocol, "_RECEIVE_TIMEOUT_SECONDS", INCOMPLETE_REQUEST),
+        (protocol, "_STALL_TIMEOUT_SECONDS", INCOMPLETE_REQUEST),
+        (protocol, "_MIN_RATE_GRACE_SECONDS", INCOMPLETE_REQUEST),
     ],
 )
 async def test_client_that_sends_too_slowly_is_disconnected(

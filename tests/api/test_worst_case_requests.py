@@ -4,7 +4,6 @@ Routes come from the declarations, so a new endpoint is covered automatically. S
 as CPU time of the event loop's thread, relative to a calibration in the same run.
 """
 
-import dataclasses
 import tracemalloc
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from itertools import chain
@@ -29,15 +28,13 @@ from messenger.routes.builders import run_messenger_app
 from tapgate.api.app import App
 from tapgate.api.endpoint import Access, Endpoint
 from tapgate.api.examples import build_example, get_path_example
-from tapgate.api.http_protocol import HttpProtocol
 from tapgate.api.request_context import RequestContext
 from tapgate.api.services import Services
 from tapgate.api.system import build_system_endpoints
 from tapgate.auth.principals import Principal
 from tapgate.gateway import ENDPOINT_GROUPS
 from tapgate.messenger.app import App as Messenger
-from tapgate.messenger.http_protocol import MessengerHttpProtocol
-from tapgate.messenger.routes import ROUTES
+from tapgate.messenger.routes import ENDPOINTS
 from tapgate.messenger.routes.access import PUBLIC
 
 #: Maximum event loop time of a request, in calibrations of about 10 ms each. Input is parsed in
@@ -102,19 +99,19 @@ def build_gateway_target(endpoint: Endpoint) -> Target:
     )
 
 
-def build_messenger_target(route: Any) -> Target:
+def build_messenger_target(route: Endpoint) -> Target:
     return Target(
         name=f"messenger {route.method} {route.path}",
         method=route.method,
         path=route.path,
         body_limit=route.body_limit,
         is_public=True,
-        example=getattr(route.body, "EXAMPLE", None),
+        example=getattr(route.body_type, "EXAMPLE", None),
         parameters=tuple(item.name for item in route.parameters if item.location == "query"),
     )
 
 
-AttackCase = tuple[Target, AttackRequest, Any, Any, int]
+AttackCase = tuple[Target, AttackRequest, Any, int]
 BuildAttacks = Callable[[Target], Iterator[AttackRequest]]
 BuildCases = Callable[[BuildAttacks], Iterator[AttackCase]]
 
@@ -137,7 +134,7 @@ async def build_cases(
     system_endpoints = list(build_system_endpoints(app))
     database_url = str(services.settings.database_url)
     async with run_messenger_app(tmp_path / "messenger", database_url) as messenger:
-        routes = [dataclasses.replace(route, access=PUBLIC) for route in ROUTES]
+        routes = [msgspec.structs.replace(route, access=PUBLIC) for route in ENDPOINTS]
         messenger_app = Messenger(messenger.services, routes)
 
         def iter_cases(attacks: BuildAttacks) -> Iterator[AttackCase]:
@@ -147,17 +144,11 @@ async def build_cases(
                     principal = build_principal(endpoint.access) if attack.with_credential else None
                     caller.principal = principal
                     log_capture.stream.truncate(0)
-                    yield target, attack, HttpProtocol, app, _GATEWAY_MEMORY_FACTOR
+                    yield target, attack, app, _GATEWAY_MEMORY_FACTOR
             for route in routes:
                 target = build_messenger_target(route)
                 for attack in attacks(target):
-                    yield (
-                        target,
-                        attack,
-                        MessengerHttpProtocol,
-                        messenger_app,
-                        _MESSENGER_MEMORY_FACTOR,
-                    )
+                    yield target, attack, messenger_app, _MESSENGER_MEMORY_FACTOR
 
         yield iter_cases
         app.metrics.close()
@@ -173,8 +164,8 @@ def skip_equivalent_routes(cases: Iterator[AttackCase]) -> Iterator[AttackCase]:
     """
     seen: dict[Any, str] = {}
     for case in cases:
-        target, attack, protocol, _, _ = case
-        key = protocol, attack.name, target.body_limit, target.is_public, target.method
+        target, attack, app, _ = case
+        key = app, attack.name, target.body_limit, target.is_public, target.method
         if seen.setdefault(key, target.name) == target.name:
             yield case
 
@@ -197,10 +188,10 @@ async def test_no_request_stalls_the_event_loop(build_cases: BuildCases) -> None
     unit = cost_meter.calibrate_cpu()
 
     async def measure_stall(case: AttackCase) -> float:
-        target, attack, protocol, app, _ = case
+        target, attack, app, _ = case
         size = min(sum(map(len, attack.chunks)), target.body_limit) / MEBIBYTE
         limit = unit * (_MAX_STALL_FACTOR + _MAX_STALL_FACTOR_PER_MEBIBYTE * size)
-        return await cost_meter.measure_cpu_seconds(protocol, app, attack.chunks, limit) / limit
+        return await cost_meter.measure_cpu_seconds(app, attack.chunks, limit) / limit
 
     for attacks in (build_body_attacks, build_head_attacks):
         assert await find_excessive_costs(build_cases(attacks), measure_stall) == {}
@@ -214,10 +205,10 @@ async def test_no_request_stalls_the_event_loop(build_cases: BuildCases) -> None
 
 async def test_no_request_exceeds_its_memory_limit(build_cases: BuildCases) -> None:
     async def measure_memory(case: AttackCase) -> float:
-        target, attack, protocol, app, factor = case
+        target, attack, app, factor = case
         size = min(sum(map(len, attack.chunks)), target.body_limit)
         limit = _MAX_MEMORY_BYTES + (factor * size if attack.with_credential else 0)
-        return await cost_meter.measure_peak_memory(protocol, app, attack.chunks) / limit
+        return await cost_meter.measure_peak_memory(app, attack.chunks) / limit
 
     tracemalloc.start()
     try:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tapgate.api.endpoint import ROLES_BY_LETTER
 from tapgate.gateway import list_endpoints
-from tapgate.messenger.routes import ROUTES
+from tapgate.messenger.routes import ENDPOINTS
 from tools.manual.access import render_access_page, write_access_page
 from tools.manual.object_access import OBJECT_ACCESS, ObjectAccess
 
@@ -45,11 +45,8 @@ def test_every_operation_has_a_row_with_its_declared_callers() -> None:
             documented = role in callers or "every admin" in callers
             assert documented == (letter in endpoint.access.roles), endpoint.name
         assert ("service" in callers) == endpoint.access.service
-    for route in ROUTES:
-        assert (
-            f"| `{route.method} {route.path}` |"
-            in render_access_page().partition("## Messenger")[2]
-        )
+    for route in ENDPOINTS:
+        assert f"| `{route.name}` |" in render_access_page().partition("## Messenger")[2]
 
 
 def test_rows_show_callers_status_and_object_access() -> None:

@@ -10,7 +10,7 @@ import pytest
 from gateway.test_hostile_input import ENDPOINTS_WITH_BODY, endpoint_name
 from harness import Harness
 from tapgate.api.endpoint import Endpoint
-from tapgate.api.openapi_schemas import build_example
+from tapgate.api.examples import build_example
 from tapgate.errors import ApiError
 from tapgate.http.decoding import BodyDecoder
 

@@ -13,7 +13,7 @@ from api.raw_connection import EdgeServer, RawConnection, open_connection
 from harness import Harness, HmacAuth
 from tapgate import signing
 from tapgate.clock import format_rfc3339, system_clock
-from tapgate.http import protocol as http_protocol
+from tapgate.http.protocol import HttpProtocol
 from wallets.test_statements import get_statement
 
 #: A valid request. If it gets a response after an ambiguous request, it was smuggled.
@@ -151,16 +151,16 @@ async def test_pipelined_upgrade_offers_do_not_grow_the_stack(
 ) -> None:
     """Recursive parsing would exhaust the stack and copy the remaining data at every level."""
     depths: list[int] = []
-    ignore_upgrade = http_protocol.HttpProtocol._ignore_upgrade
+    ignore_upgrade = HttpProtocol._ignore_upgrade
 
-    def record_depth(self: http_protocol.HttpProtocol, rest: memoryview) -> bytes | memoryview:
+    def record_depth(self: HttpProtocol, rest: memoryview) -> bytes | memoryview:
         frame, depth = sys._getframe(), 0
         while (frame := frame.f_back) is not None:  # type: ignore[assignment]
             depth += 1
         depths.append(depth)
         return ignore_upgrade(self, rest)
 
-    monkeypatch.setattr(http_protocol.HttpProtocol, "_ignore_upgrade", record_depth)
+    monkeypatch.setattr(HttpProtocol, "_ignore_upgrade", record_depth)
     offer = b"GET /nowhere HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n"
     received = await send_and_read_all(port, offer * 1000)
     assert [response.status_code for response in received] == [404] * 1000

@@ -28,7 +28,7 @@ from harness import PIN
 from partners.builders import get_auth, post_webhook
 from tapgate import ids
 from tapgate.api.endpoint import Endpoint
-from tapgate.api.openapi_schemas import build_example
+from tapgate.api.examples import build_example
 from tapgate.gateway import list_endpoints
 
 NAME, CHILD = "Zebulonia", "Persephina"

@@ -14,7 +14,7 @@ import pytest
 
 from tapgate.gateway import build_openapi_document
 from tapgate.messenger.openapi import build_document
-from tapgate.messenger.routes import ROUTES
+from tapgate.messenger.routes import ENDPOINTS
 
 HERE = Path(__file__).parent
 GENERATORS = Path(sys.prefix) / "generators"
@@ -22,7 +22,10 @@ PYTHON = GENERATORS / "python" / "bin"
 NODE_MODULES = GENERATORS / "node" / "node_modules"
 TIMEOUT_SECONDS = 300
 
-DOCUMENTS = {"gateway": build_openapi_document(), "messenger": json.loads(build_document(ROUTES))}
+DOCUMENTS = {
+    "gateway": build_openapi_document(),
+    "messenger": json.loads(build_document(ENDPOINTS)),
+}
 
 needs_node = pytest.mark.skipif(
     not (NODE_MODULES / ".bin" / "openapi-typescript").exists(),

@@ -10,8 +10,7 @@ from typing import Final
 from tapgate.api.endpoint import ROLES_BY_LETTER, Access, Endpoint
 from tapgate.errors import Code
 from tapgate.gateway import list_endpoints
-from tapgate.messenger.routes import ROUTES
-from tapgate.messenger.routes.route import Route
+from tapgate.messenger.routes import ENDPOINTS
 from tools.manual.markdown import (
     GENERATED_NOTICE,
     format_code,
@@ -94,7 +93,7 @@ def render_access_page() -> str:
     ]
     for tag, tag_endpoints in by_tag.items():
         blocks += [f"### {tag}", *_render_endpoints(tag_endpoints)]
-    blocks += ["## Messenger", *_render_messenger(ROUTES)]
+    blocks += ["## Messenger", *_render_messenger(ENDPOINTS)]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -144,7 +143,7 @@ def _describe_rejection(endpoint: Endpoint) -> str:
     return "403 or 401" if only_signed else "403"
 
 
-def _render_messenger(routes: Sequence[Route]) -> Iterator[str]:
+def _render_messenger(routes: Sequence[Endpoint]) -> Iterator[str]:
     yield (
         "The messenger has no API keys or scopes. Each route accepts one kind of credential. The"
         " gateway's API keys, tokens and signing keys are not accepted. Errors have the fields"
@@ -154,7 +153,7 @@ def _render_messenger(routes: Sequence[Route]) -> Iterator[str]:
         ("Operation", "Allowed callers", "Other callers", "In production"),
         [
             (
-                format_code(f"{route.method} {route.path}"),
+                format_code(route.name),
                 route.access.description.removeprefix("Access: "),
                 " or ".join(str(status) for status in route.access.error_statuses),
                 "" if route.in_production else "404",

@@ -1,53 +1,51 @@
-"""The gateway's request pipeline: routing, authentication, rate limits, handlers, metrics and logs.
+"""The gateway's application: its callers, denials, sites and metrics.
 
-The order of checks is part of the public API: 404 and 405, then 503 if too many requests are in
-progress, then 413, 401, 429, 403, 400, 422, then the handler. The address restriction of an API key
-(403) is checked before its rate limit (429). The credential is checked before the gateway waits for
-the rest of a body. 413 therefore precedes 401 only if Content-Length, or a body that has already
-arrived completely, exceeds the limit.
+`WebApp` defines the order of checks. The address restriction of an API key (403) is checked before
+its rate limit (429).
 
 Sites serve HTML pages on the same server. A site calls the endpoints like an API client, but
 within the process.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
-from time import perf_counter
+from functools import cached_property, partial
 from typing import Any
 
 import structlog
 
-from tapgate.api import responses
-from tapgate.api.charges import LookupCharge, build_rate_limit_error
+from tapgate.api.access import GuardedRoute
+from tapgate.api.charges import LookupCharge
 from tapgate.api.endpoint import Endpoint
 from tapgate.api.openapi import render_openapi_document
 from tapgate.api.openapi_webhooks import WebhookEvent
 from tapgate.api.request_context import RequestContext
-from tapgate.api.route import Route, RouteLabel
 from tapgate.api.services import Services
 from tapgate.api.site import Site
 from tapgate.api.system import build_system_endpoints
 from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code
-from tapgate.http.asgi import AsgiApp
-from tapgate.http.body_limits import DEFAULT_BODY_BYTES
-from tapgate.http.client_addresses import ClientAddresses, get_address_key
-from tapgate.http.messages import ClientDisconnectedError, Request, Response
-from tapgate.http.metrics import CLIENT_CLOSED_REQUEST, UNMATCHED_ROW, Metrics
-from tapgate.http.overload import ConcurrencyLimit, OverloadError
-from tapgate.http.router import Router
-from tapgate.http.tracing import RequestIdSource
+from tapgate.http.app import SiteHandler, WebApp, build_no_route_error
+from tapgate.http.messages import Request, Response
+from tapgate.http.metrics import Metrics
+from tapgate.http.responses import (
+    encode_json,
+    render_json,
+    render_rate_limit_headers,
+    render_result,
+)
+from tapgate.http.route import RouteLabel
+from tapgate.http.throttle import build_rate_limit_error
+from tapgate.http.token_buckets import RateLimitResult
 from tapgate.runtime import logs
 from tapgate.runtime.node_files import get_shared_folder
 
 _log = structlog.get_logger()
 
 
-_UNMATCHED_LABEL = RouteLabel(UNMATCHED_ROW, "unmatched")
-
-
-class App(AsgiApp):
+class App(WebApp[RequestContext, GuardedRoute]):
     """ASGI application that serves the given endpoints, the system endpoints and the sites."""
+
+    _services: Services
 
     def __init__(
         self,
@@ -57,36 +55,30 @@ class App(AsgiApp):
         events: Sequence[WebhookEvent] = (),
     ) -> None:
         system_endpoints = [*build_system_endpoints(self)]
-        all_endpoints = [*system_endpoints, *endpoints]
-        self._services = services
-        self._endpoints = all_endpoints
+        self._endpoints = [*system_endpoints, *endpoints]
+        routes = [
+            GuardedRoute(
+                endpoint,
+                services.settings.currency,
+                row,
+                ignores_overload=row < len(system_endpoints),
+            )
+            for row, endpoint in enumerate(self._endpoints)
+        ]
+        super().__init__(services, RequestContext, routes)
+        self._routes_by_name = {route.endpoint.name: route for route in routes}
         self._events = events
         self._sites = [
-            (site, RouteLabel(row, site.prefix))
-            for row, site in enumerate(sites, len(all_endpoints))
+            (site, RouteLabel(row, site.prefix)) for row, site in enumerate(sites, len(routes))
         ]
         self.metrics = Metrics(
             get_shared_folder(services.settings.data_dir),
             [
-                *((endpoint.method, endpoint.path) for endpoint in all_endpoints),
+                *((endpoint.method, endpoint.path) for endpoint in self._endpoints),
                 *(("", label.name) for _, label in self._sites),
             ],
         )
         services.count_message_status = self.metrics.count_message_status
-        self._client_addresses = ClientAddresses(services.settings.trusted_proxies)
-        self._request_ids = RequestIdSource()
-        self._concurrency_limit = ConcurrencyLimit()
-        self._router: Router[Route] = Router()
-        self._routes_by_name: dict[str, Route] = {}
-        for row, endpoint in enumerate(all_endpoints):
-            ignores_overload = endpoint in system_endpoints
-            route = Route(
-                endpoint, services.settings.currency, row, ignores_overload=ignores_overload
-            )
-            self._router.add(endpoint.method, endpoint.path, route)
-            self._routes_by_name[endpoint.name] = route
-            if endpoint.method == "GET":
-                self._router.add("HEAD", endpoint.path, route)
 
     @cached_property
     def openapi_document(self) -> bytes:
@@ -95,36 +87,33 @@ class App(AsgiApp):
             self._endpoints, self._services.settings.currency, self._events
         )
 
-    async def respond(self, request: Request) -> Response:
-        started = perf_counter()
-        context = self._build_context(request)
-        methods, parameters = self._router.find(context.path) or ({}, [])
-        route = methods.get(context.method)
-        label = _UNMATCHED_LABEL if route is None else route.label
-        try:
-            if route is not None:
-                response = await self._handle(route, parameters, context, request)
-            else:
-                site, label = self._find_site(context.path, methods)
-                response = await self._serve_site(site, context, request)
-        except OverloadError as error:
-            response = responses.render_error(error)._replace(pause=error.pause)
-        except ApiError as error:
-            await self._record_denial(route, context, error)
-            response = responses.render_error(error)
-        except ClientDisconnectedError:
-            self._record_request(label, context, CLIENT_CLOSED_REQUEST, started)
-            raise
-        except Exception as error:
-            response = _render_internal_error(context, error)
-        self._record_request(label, context, response.status, started)
-        return self._add_common_headers(context, response)
+    @staticmethod
+    def render_error(error: ApiError) -> Response:
+        headers = error.headers
+        if error.status == 401:
+            headers = {"WWW-Authenticate": "Bearer", **headers}
+        return render_json(error.status, encode_json(error.body()), headers)
+
+    def build_internal_error(self, context: RequestContext) -> ApiError:
+        return ApiError(
+            Code.INTERNAL_ERROR,
+            "Something went wrong. The request ID identifies the error in the logs.",
+            details={"request_id": context.request_id},
+        )
+
+    def render_rate_limit(self, result: RateLimitResult) -> bytes:
+        return render_rate_limit_headers(result)
+
+    def count_request(self, label: RouteLabel, status: int, seconds: float) -> None:
+        self.metrics.count_request(label.metrics_row, status, seconds)
+        if label.moves_money:
+            self._services.latency_samples.add_request(seconds)
 
     async def dispatch(self, request: RequestContext) -> Any:
         methods, parameters = self._router.find(request.path) or ({}, [])
         route = methods.get(request.method)
         if route is None:
-            raise _build_no_route_error(methods)
+            raise build_no_route_error(methods)
         try:
             rejection = None if route.is_public else route.get_rejection(request.principal)
             if rejection is not None:
@@ -133,7 +122,7 @@ class App(AsgiApp):
                 raise ApiError(Code.PAYLOAD_TOO_LARGE)
             return await route.run(request, parameters)
         except ApiError as error:
-            await self._record_denial(route, request, error)
+            await self.on_error(route, request, error)
             raise
 
     def can_call(self, principal: Principal, endpoint: str, field: str | None = None) -> bool:
@@ -146,14 +135,16 @@ class App(AsgiApp):
         error = route.get_rejection(request.principal, field)
         if error is not None:
             error.message = message
-            await self._record_denial(route, request, error)
+            await self.on_error(route, request, error)
             raise error
 
-    def _find_site(self, path: str, methods: Mapping[str, Route]) -> tuple[Site, RouteLabel]:
+    def find_site(
+        self, path: str, methods: Mapping[str, GuardedRoute]
+    ) -> tuple[RouteLabel, SiteHandler[RequestContext]]:
         for site, label in self._sites:
             if path == site.prefix or path.startswith(f"{site.prefix}/"):
-                return site, label
-        raise _build_no_route_error(methods)
+                return label, partial(self._serve_site, site)
+        raise build_no_route_error(methods)
 
     async def _serve_site(self, site: Site, context: RequestContext, request: Request) -> Response:
         self._concurrency_limit.require_capacity()
@@ -166,104 +157,29 @@ class App(AsgiApp):
                 if len(context.body) > limit:
                     raise ApiError(Code.PAYLOAD_TOO_LARGE)
         except ApiError as error:
-            return responses.render_result(200, site.render_error(self, context, error))
+            return render_result(200, site.render_error(self, context, error))
         with self._concurrency_limit:
-            return responses.render_result(200, await site.respond(self, context))
+            return render_result(200, await site.respond(self, context))
 
-    def _build_context(self, request: Request) -> RequestContext:
-        headers = request.headers
-        return RequestContext(
-            services=self._services,
-            method=request.method,
-            path=request.path,
-            query=request.query,
-            headers=headers,
-            ip=self._client_addresses.resolve(request.peer, headers),
-            request_id=self._request_ids.get_or_create(headers),
-        )
-
-    def _add_common_headers(self, request: RequestContext, response: Response) -> Response:
-        """Add the request ID and, if a rate limit was checked, the rate limit headers."""
-        status, head, body, pause = response
-        rate_head = (
-            b""
-            if request.rate_limit_result is None
-            else responses.render_rate_limit_headers(request.rate_limit_result)
-        )
-        full_head = b"%bx-request-id: %b\r\n%b" % (head, request.request_id.encode(), rate_head)
-        return Response(status, full_head, body, pause)
-
-    async def _handle(
-        self, route: Route, parameters: list[str], context: RequestContext, request: Request
-    ) -> Response:
-        if route.ignores_overload:
-            context.body = await request.read_body(route.body_limit)
-            return await self._run_route(route, parameters, context)
-        self._concurrency_limit.require_capacity()
-        pending_rejection = None
-        if not request.is_complete:
-            request.check_content_length(route.body_limit)
-            if not route.is_public:
-                pending_rejection = await self._authorize(route, context, has_body=False)
-        if pending_rejection is None or route.body_limit <= DEFAULT_BODY_BYTES:
-            context.body = await request.read_body(route.body_limit)
-        else:
-            context.body = await self._receive_small_body(context, request, pending_rejection)
-        with self._concurrency_limit:
-            return await self._run_route(route, parameters, context)
-
-    async def _receive_small_body(
-        self, context: RequestContext, request: Request, rejection: ApiError
-    ) -> bytes:
-        """Receive a body only to verify its signature, on a route that rejects the signer.
-
-        If the body exceeds the default limit, charge the address as for a failed authentication and
-        raise the rejection without verifying the signature.
-        """
-        try:
-            return await request.read_body(DEFAULT_BODY_BYTES)
-        except ApiError as error:
-            if error.code is not Code.PAYLOAD_TOO_LARGE:
-                raise
-        await LookupCharge(context).charge()
-        raise rejection
-
-    async def _run_route(
-        self, route: Route, parameters: list[str], request: RequestContext
-    ) -> Response:
-        if route.is_public:
-            await self._enforce_address_rate_limit(request)
-        else:
-            await self._authorize(route, request)
-        return responses.render_result(route.status, await route.run(request, parameters))
-
-    async def _authorize(
-        self, route: Route, request: RequestContext, *, has_body: bool = True
+    async def authorize(
+        self, route: GuardedRoute, context: RequestContext, *, has_body: bool = True
     ) -> ApiError | None:
-        """Authenticate the caller, charge its rate limit and check its access.
-
-        If the body is incomplete, this is called without the body first and again with it, because
-        the credential may have been revoked in between. The caller is charged only once.
-
-        Return the route's rejection of a signer whose signature cannot be verified without the
-        body, or None. Raise any other rejection.
-        """
         authenticator = self._services.authenticator
-        charge = LookupCharge(request)
-        is_charged = request.caller is not None
+        charge = LookupCharge(context)
+        is_charged = context.caller is not None
         try:
-            if not has_body and authenticator.signatures.has_body_signature(request.headers):
+            if not has_body and authenticator.signatures.has_body_signature(context.headers):
                 return route.get_rejection(
-                    await authenticator.signatures.require_known_key(request.headers, charge)
+                    await authenticator.signatures.require_known_key(context.headers, charge)
                 )
             principal = await authenticator.authenticate(
-                request.method, request.path, request.query, request.headers, request.body, charge
+                context.method, context.path, context.query, context.headers, context.body, charge
             )
             if principal is None:
                 raise ApiError(Code.UNAUTHORIZED, "Authentication is required.")
-            request.caller = principal
+            context.caller = principal
             if principal.kind == "api_key":
-                authenticator.authorize_api_key(principal, request.ip)
+                authenticator.authorize_api_key(principal, context.ip)
         except ApiError as error:
             if error.status in (401, 403):
                 # Charge failures to the address, so credentials cannot be probed without limit.
@@ -272,7 +188,7 @@ class App(AsgiApp):
         if not is_charged:
             throttle = self._services.throttle
             rate = throttle.get_limit(principal) if principal.kind == "api_key" else None
-            request.rate_limit_result = rate_limit = await throttle.take(
+            context.rate_limit_result = rate_limit = await throttle.take(
                 principal.rate_limit_key, rate
             )
             if not rate_limit.is_allowed:
@@ -282,66 +198,18 @@ class App(AsgiApp):
             raise rejection
         return None
 
-    async def _enforce_address_rate_limit(self, request: RequestContext) -> None:
-        await self.enforce_rate_limit(request, f"ip:{get_address_key(request.ip)}")
-
-    async def enforce_rate_limit(self, request: RequestContext, key: str) -> None:
-        request.rate_limit_result = rate_limit = await self._services.throttle.take(key)
-        if not rate_limit.is_allowed:
-            raise build_rate_limit_error(rate_limit)
-
-    async def _record_denial(
-        self, route: Route | None, request: RequestContext, error: ApiError
+    async def on_error(
+        self, route: GuardedRoute | None, context: RequestContext, error: ApiError
     ) -> None:
-        if route is None or (request.caller is None and not route.is_public):
+        if route is None or (context.caller is None and not route.is_public):
             return  # no endpoint matches, or the caller is not authenticated
         if error.code is Code.FORBIDDEN:
             try:
-                await self._services.on_denied(request.actor, route.endpoint.name, error)
+                await self._services.on_denied(context.actor, route.endpoint.name, error)
             except Exception as failure:
                 # The request is rejected even if the denial cannot be recorded.
                 _log.error(
                     "audit.denial_not_recorded",
-                    request_id=request.request_id,
+                    request_id=context.request_id,
                     failure=logs.describe_exception(failure),
                 )
-
-    def _record_request(
-        self, label: RouteLabel, request: RequestContext, status: int, started: float
-    ) -> None:
-        seconds = perf_counter() - started
-        self.metrics.count_request(label.metrics_row, status, seconds)
-        if label.moves_money:
-            self._services.latency_samples.add_request(seconds)
-        logs.write_request(
-            logs.RequestLogLine(
-                time=logs.now(),
-                level="info" if status < 500 else "error",
-                request_id=request.request_id,
-                method=request.method,
-                endpoint=label.name,
-                status=status,
-                ms=round(seconds * 1000, 3),
-                principal=None if request.caller is None else request.caller.id,
-                ip=request.ip,
-            )
-        )
-
-
-def _build_no_route_error(methods: Mapping[str, Route]) -> ApiError:
-    if not methods:
-        return ApiError(Code.NOT_FOUND)
-    return ApiError(Code.METHOD_NOT_ALLOWED, headers={"Allow": ", ".join(sorted(methods))})
-
-
-def _render_internal_error(request: RequestContext, error: Exception) -> Response:
-    _log.error(
-        "request.failed", request_id=request.request_id, failure=logs.describe_exception(error)
-    )
-    return responses.render_error(
-        ApiError(
-            Code.INTERNAL_ERROR,
-            "Something went wrong. The request ID identifies the error in the logs.",
-            details={"request_id": request.request_id},
-        )
-    )

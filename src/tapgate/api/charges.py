@@ -1,18 +1,12 @@
 """Rate limit charges per client address for work done before a caller is authenticated."""
 
 from tapgate.api.request_context import RequestContext
-from tapgate.errors import ApiError, Code
 from tapgate.http.client_addresses import get_address_key
-from tapgate.http.throttle import Throttle
-from tapgate.http.token_buckets import MICROSECONDS_PER_SECOND, RateLimit, RateLimitResult
+from tapgate.http.throttle import Throttle, build_rate_limit_error
+from tapgate.http.token_buckets import RateLimit
 
 #: Failed logins per address: one per second. The burst allows for offices that share an address.
 LOGIN_RATE_LIMIT = RateLimit(1, 30)
-
-
-def build_rate_limit_error(result: RateLimitResult, message: str | None = None) -> ApiError:
-    seconds = -(-result.retry_in_us // MICROSECONDS_PER_SECOND)
-    return ApiError(Code.RATE_LIMITED, message, headers={"Retry-After": str(seconds)})
 
 
 class LookupCharge:

@@ -1,14 +1,12 @@
-"""The OpenAPI 3.1 document of the gateway, generated from the endpoint declarations."""
+"""The OpenAPI document of the gateway."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 import msgspec
 
-from tapgate import VERSION
 from tapgate.api.endpoint import Access, Endpoint
 from tapgate.api.examples import build_example, get_path_example
-from tapgate.api.openapi_schemas import Schemas
 from tapgate.api.openapi_text import INTRODUCTION, TAG_DESCRIPTIONS
 from tapgate.api.openapi_webhooks import (
     WebhookEvent,
@@ -17,225 +15,156 @@ from tapgate.api.openapi_webhooks import (
 )
 from tapgate.api.response_examples import build_response_example
 from tapgate.errors import TABLE, ApiError, Code
-from tapgate.http.body_limits import KIBIBYTE
-from tapgate.http.json_schema import Schema, require_unique_names
+from tapgate.http.openapi import DocumentBuilder, build_bearer_scheme, build_header_scheme
 from tapgate.schemas.common import ErrorBody
 from tapgate.schemas.fields import IdempotencyKeyRule
 
-_JSON = "application/json"
-_SUCCESS_DESCRIPTIONS = {200: "Success", 201: "Created", 204: "No content"}
-_BINARY_SCHEMA: Schema = {"type": "string", "format": "binary"}
-
-_SIGNATURE_SCHEMES = {
+_SUCCESS_DESCRIPTIONS: Final = {201: "Created", 204: "No content"}
+_SIGNATURE_SCHEMES: Final = {
     "pos": ("signingKey", "signingTime", "posSignature"),
     "partner": ("signingKey", "partnerId", "signingTime", "partnerSignature"),
 }
-_SERVICE_SIGNATURE_SCHEMES = ("serviceName", "serviceTime", "serviceSignature")
+_SERVICE_SIGNATURE_SCHEMES: Final = ("serviceName", "serviceTime", "serviceSignature")
+_SIGNATURE_DESCRIPTION: Final = (
+    "Hex HMAC-SHA-256 of method, path, timestamp and raw body, joined by newlines"
+)
+_REPLAY_HEADER: Final = {
+    "Idempotent-Replayed": {
+        "description": "`true` if this is the original response to a repeated request",
+        "schema": {"type": "string"},
+    }
+}
 
 
 def render_openapi_document(
     endpoints: Sequence[Endpoint], currency: str, events: Sequence[WebhookEvent] = ()
 ) -> bytes:
-    request_types = [
-        kind for endpoint in endpoints for kind in (endpoint.body_struct, endpoint.query_type)
-    ]
-    response_types = [
-        *(endpoint.response_type for endpoint in endpoints),
-        *(event.record_type for event in events),
-    ]
-    schemas = Schemas(
-        [kind for kind in request_types if kind is not None],
-        [ErrorBody, *(kind for kind in response_types if kind not in (None, bytes))],
-        currency,
+    builder = _GatewayDocument(
+        endpoints,
+        more_responses=[event.record_type for event in events],
+        currency=currency,
+        build_field_example=build_example,
     )
-    queries = dict.fromkeys(
-        kind for endpoint in endpoints if (kind := endpoint.query_type) is not None
-    )
-    builder = _OperationBuilder(
-        schemas, {kind: schemas.pop_query_parameters(kind) for kind in queries}
-    )
-    require_unique_names(schemas.components)
-    _require_unique_ids(endpoints)
-    paths: dict[str, dict[str, Any]] = {}
-    for endpoint in endpoints:
-        operation = builder.build(endpoint)
-        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
-    document = {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "Tapgate",
-            "version": VERSION,
-            "summary": "Cards, wallets, agents and merchants on a double-entry ledger",
-            "description": INTRODUCTION,
-            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
-        },
-        "servers": [{"url": "/"}],
-        "tags": [
-            _build_tag(name) for name in dict.fromkeys(endpoint.tag for endpoint in endpoints)
-        ],
-        "paths": paths,
-        "webhooks": build_webhook_operations(events, schemas),
-        "components": {
-            "schemas": schemas.components,
-            "securitySchemes": _build_security_schemes(),
-            "parameters": {
-                "RequestId": _build_request_id_parameter(),
-                "IdempotencyKey": _build_idempotency_key_parameter(),
-                **build_webhook_parameters(),
-            },
-            "headers": _build_response_headers(),
-        },
+    webhooks = build_webhook_operations(events, builder.schemas)
+    document = builder.build() | {"webhooks": webhooks}
+    document["components"]["parameters"] |= {
+        "IdempotencyKey": _build_idempotency_key_parameter(),
+        **build_webhook_parameters(),
     }
     return msgspec.json.encode(document)
 
 
-def _build_tag(name: str) -> dict[str, str]:
-    description = TAG_DESCRIPTIONS.get(name)
-    return {"name": name} if description is None else {"name": name, "description": description}
+def _build_response_header(schema_type: str, description: str) -> dict[str, Any]:
+    return {"description": description, "schema": {"type": schema_type}}
 
 
-def _require_unique_ids(endpoints: Sequence[Endpoint]) -> None:
-    seen: dict[str, str] = {}
-    for endpoint in endpoints:
-        other = seen.setdefault(endpoint.operation_id, endpoint.name)
-        if other != endpoint.name:
-            raise TypeError(f"{other} and {endpoint.name} share an operation id")
+class _GatewayDocument(DocumentBuilder):
+    title = "Tapgate"
+    summary = "Cards, wallets, agents and merchants on a double-entry ledger"
+    introduction = INTRODUCTION
+    tag_descriptions = TAG_DESCRIPTIONS
+    error_body = ErrorBody
+    request_id_example = "checkout-1188"
+    security_schemes = {  # noqa: RUF012 - constant
+        "apiKey": build_bearer_scheme("`svc_live_...` or `svc_test_...`"),
+        "adminToken": build_bearer_scheme(
+            "From `POST /api/v1/admin/login` or `/refresh`", bearerFormat="JWT"
+        ),
+        "signingKey": build_header_scheme("X-API-Key-ID", "ID of the signing key"),
+        "signingTime": build_header_scheme(
+            "X-Timestamp", "RFC 3339 in UTC, within 5 minutes of the server's clock"
+        ),
+        "posSignature": build_header_scheme("X-Signature", _SIGNATURE_DESCRIPTION),
+        "partnerId": build_header_scheme("X-Partner-ID", "ID of the partner that owns the key"),
+        "partnerSignature": build_header_scheme("X-Signature", _SIGNATURE_DESCRIPTION),
+        "serviceName": build_header_scheme("X-Service-Name", "Name of the calling service"),
+        "serviceTime": build_header_scheme(
+            "X-Service-Timestamp", "Unix time in seconds, within 5 minutes of the server's clock"
+        ),
+        "serviceSignature": build_header_scheme(
+            "X-Service-Signature", "Hex HMAC-SHA-256 of `METHOD|PATH|QUERY|TIMESTAMP`"
+        ),
+    }
+    headers = {  # noqa: RUF012 - constant
+        "X-Request-ID": _build_response_header("string", "Tracing ID of the request"),
+        "X-RateLimit-Limit": _build_response_header("integer", "Rate limit in requests per second"),
+        "X-RateLimit-Remaining": _build_response_header("integer", "Requests left in the burst"),
+        "X-RateLimit-Reset": _build_response_header(
+            "integer", "Unix time in seconds when the full burst is available again"
+        ),
+    }
 
+    def describe_access(self, endpoint: Endpoint) -> str:
+        access = endpoint.access
+        if access.public:
+            return "Public."
+        sentences = [f"Access: {_describe_callers(access)}."]
+        fields: dict[Access, list[str]] = {}
+        for name, field_access in endpoint.field_access.items():
+            fields.setdefault(field_access, []).append(f"`{name}`")
+        for field_access, names in fields.items():
+            sentences.append(f"To set {', '.join(names)}: {_describe_callers(field_access)}.")
+        return " ".join(sentences)
 
-class _OperationBuilder:
-    """Builder for operation objects. `queries` maps query structs to their parameters."""
+    def build_security(self, endpoint: Endpoint) -> list[dict[str, list[str]]]:
+        access: Access = endpoint.access
+        choices: list[dict[str, list[str]]] = []
+        if access.scope:
+            choices.append({"apiKey": [access.scope]})
+        if access.roles:
+            choices.append({"adminToken": sorted(access.role_names)})
+        if access.hmac:
+            choices.append({name: [] for name in _SIGNATURE_SCHEMES[access.hmac]})
+        if access.service:
+            choices.append({name: [] for name in _SERVICE_SIGNATURE_SCHEMES})
+        return choices
 
-    def __init__(self, schemas: Schemas, queries: dict[Any, dict[str, Schema]]) -> None:
-        self._schemas = schemas
-        self._queries = queries
-
-    def build(self, endpoint: Endpoint) -> dict[str, Any]:
-        operation: dict[str, Any] = {
-            "operationId": endpoint.operation_id,
-            "tags": [endpoint.tag],
-            "summary": endpoint.summary,
-            "description": "\n\n".join(
-                filter(None, [endpoint.description, _describe_access(endpoint)])
-            ),
-            "security": _build_security(endpoint.access),
-            "parameters": self._build_parameters(endpoint),
-            "responses": self._build_responses(endpoint),
-        }
-        if endpoint.body_type is not None:
-            operation["requestBody"] = self._build_request_body(endpoint)
-        return operation
-
-    def _build_parameters(self, endpoint: Endpoint) -> list[dict[str, Any]]:
-        parameters: list[dict[str, Any]] = [{"$ref": "#/components/parameters/RequestId"}]
+    def build_parameters(self, endpoint: Endpoint) -> list[dict[str, Any]]:
+        request_id, *others = super().build_parameters(endpoint)
+        parameters: list[dict[str, Any]] = []
         if endpoint.moves_money:
             parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
         for name in endpoint.path_parameters:
-            schema: Schema = {"type": "string", "minLength": 1, "maxLength": 255}
+            schema: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 255}
             schema["examples"] = [get_path_example(endpoint.path, name)]
             parameters.append({"name": name, "in": "path", "required": True, "schema": schema})
-        for name, schema in self._queries.get(endpoint.query_type, {}).items():
-            parameters.append({"name": name, "in": "query", "schema": schema})
-        return parameters
+        return [request_id, *parameters, *others]
 
-    def _build_request_body(self, endpoint: Endpoint) -> dict[str, Any]:
-        limit = {"description": f"At most {endpoint.body_limit // KIBIBYTE:,} KiB"}
-        if isinstance(endpoint.body_schema, Mapping):
-            return limit | {"required": True, "content": endpoint.body_schema}
-        kind = endpoint.body_struct
-        if kind is None:
-            content: dict[str, Any] = {"schema": _build_file_schema(endpoint.body_media[0])}
-            file = {"required": True, "content": dict.fromkeys(endpoint.body_media, content)}
-            return limit | file
-        required = any(field.required for field in msgspec.structs.fields(kind))
-        # Omit fields with their own access rules, so that every caller may send the example.
-        limited = endpoint.field_access
-        value = {name: item for name, item in build_example(kind).items() if name not in limited}
-        content = {"schema": self._schemas.get(kind), "example": value}
-        body = {"required": required, "content": dict.fromkeys(endpoint.body_media, content)}
-        return limit | body
+    def build_response_headers(self, endpoint: Endpoint) -> dict[str, Any]:
+        headers = super().build_response_headers(endpoint)
+        return headers | _REPLAY_HEADER if endpoint.moves_money else headers
 
-    def _build_responses(self, endpoint: Endpoint) -> dict[str, Any]:
-        headers = _HEADER_REFERENCES | (_REPLAY_HEADER if endpoint.moves_money else {})
-        success = {
-            "description": _SUCCESS_DESCRIPTIONS.get(endpoint.status, "Success"),
-            "headers": headers,
-        }
-        responses = {str(endpoint.status): success | self._build_response_content(endpoint)}
-        by_status: dict[int, list[Code]] = {}
-        for code in _list_error_codes(endpoint):
-            by_status.setdefault(TABLE[code][0], []).append(code)
-        for status, codes in sorted(by_status.items()):
-            responses[str(status)] = self._build_error_response(codes)
-        for status in endpoint.other_statuses:
-            responses[str(status)] = success | self._build_response_content(endpoint)
-        return responses
+    def describe_success(self, status: int) -> str:
+        return _SUCCESS_DESCRIPTIONS.get(status, "Success")
 
-    def _build_response_content(self, endpoint: Endpoint) -> dict[str, Any]:
-        kind = endpoint.response_type
-        if kind is None:
-            return {}
-        if kind is bytes:
-            return {
-                "content": {
-                    media: {"schema": _build_file_schema(media)} for media in endpoint.media
-                }
-            }
-        content = {"schema": self._schemas.get(kind), "example": build_response_example(kind)}
-        return {"content": dict.fromkeys(endpoint.media, content)}
+    def build_request_example(self, kind: Any) -> Any:
+        return build_example(kind)
 
-    def _build_error_response(self, codes: list[Code]) -> dict[str, Any]:
-        content = {
-            "schema": self._schemas.get(ErrorBody),
-            "examples": {str(code): {"value": ApiError(code).body()} for code in codes},
-        }
+    def build_response_example(self, kind: Any) -> Any:
+        return build_response_example(kind)
+
+    def list_implied_errors(self, endpoint: Endpoint) -> list[Code]:
+        codes: list[Code] = []
+        access: Access = endpoint.access
+        if endpoint.query_type is not None or (endpoint.body_type and not endpoint.invalid_is_400):
+            codes.append(Code.VALIDATION_FAILED)
+        if not access.public:
+            codes += [Code.UNAUTHORIZED, Code.FORBIDDEN]
+        if access.hmac == "pos":
+            codes += [Code.PROCESSOR_SUSPENDED, Code.TERMINAL_BLOCKED]
+        if access.hmac == "partner":
+            codes.append(Code.PARTNER_SUSPENDED)
+        if endpoint.moves_money:
+            codes += [Code.CURRENCY_NOT_SUPPORTED, Code.DUPLICATE_REQUEST]
+        return codes
+
+    def build_error_response(self, status: int, codes: list[Code]) -> dict[str, Any]:
         return {
             "description": "; ".join(dict.fromkeys(TABLE[code][1] for code in codes)),
-            "headers": _HEADER_REFERENCES,
-            "content": {_JSON: content},
+            "content": {
+                "examples": {str(code): {"value": ApiError(code).body()} for code in codes}
+            },
         }
-
-
-def _build_file_schema(media: str) -> Schema:
-    """Return the schema of a body that handlers receive or return as bytes."""
-    if media == _JSON:
-        return {"type": "object"}
-    return {"type": "string"} if media.startswith("text/") else _BINARY_SCHEMA
-
-
-def _list_error_codes(endpoint: Endpoint) -> list[Code]:
-    """Return the error codes that the endpoint declares and those implied by its declaration."""
-    codes: list[Code] = []
-    access = endpoint.access
-    if endpoint.body_type is not None:
-        codes += [Code.PAYLOAD_TOO_LARGE, Code.INVALID_REQUEST]
-    if endpoint.query_type is not None or (endpoint.body_type and not endpoint.invalid_is_400):
-        codes.append(Code.VALIDATION_FAILED)
-    if not access.public:
-        codes += [Code.UNAUTHORIZED, Code.FORBIDDEN]
-    if access.hmac == "pos":
-        codes += [Code.PROCESSOR_SUSPENDED, Code.TERMINAL_BLOCKED]
-    if access.hmac == "partner":
-        codes.append(Code.PARTNER_SUSPENDED)
-    if endpoint.moves_money:
-        codes += [Code.CURRENCY_NOT_SUPPORTED, Code.DUPLICATE_REQUEST]
-    codes += endpoint.errors
-    if endpoint.path_parameters:
-        codes.append(Code.NOT_FOUND)  # the router rejects some values, such as overlong ones
-    codes += [Code.RATE_LIMITED, Code.INTERNAL_ERROR, Code.SERVICE_UNAVAILABLE]
-    return list(dict.fromkeys(codes))
-
-
-def _describe_access(endpoint: Endpoint) -> str:
-    access = endpoint.access
-    if access.public:
-        return "Public."
-    sentences = [f"Access: {_describe_callers(access)}."]
-    fields: dict[Access, list[str]] = {}
-    for name, field_access in endpoint.field_access.items():
-        fields.setdefault(field_access, []).append(f"`{name}`")
-    for field_access, names in fields.items():
-        sentences.append(f"To set {', '.join(names)}: {_describe_callers(field_access)}.")
-    return " ".join(sentences)
 
 
 def _describe_callers(access: Access) -> str:
@@ -247,63 +176,6 @@ def _describe_callers(access: Access) -> str:
         access.service and "an internal service's signature",
     ]
     return "; ".join(kind for kind in kinds if kind)
-
-
-def _build_security(access: Access) -> list[dict[str, list[str]]]:
-    """Return alternative security requirements. The schemes of each one are sent together."""
-    choices: list[dict[str, list[str]]] = []
-    if access.scope:
-        choices.append({"apiKey": [access.scope]})
-    if access.roles:
-        choices.append({"adminToken": sorted(access.role_names)})
-    if access.hmac:
-        choices.append({name: [] for name in _SIGNATURE_SCHEMES[access.hmac]})
-    if access.service:
-        choices.append({name: [] for name in _SERVICE_SIGNATURE_SCHEMES})
-    return choices
-
-
-def _build_security_schemes() -> dict[str, Any]:
-    def build_bearer(description: str, **more: str) -> dict[str, str]:
-        return {"type": "http", "scheme": "bearer", "description": description, **more}
-
-    def build_header(name: str, description: str) -> dict[str, str]:
-        return {"type": "apiKey", "in": "header", "name": name, "description": description}
-
-    signature = "Hex HMAC-SHA-256 of method, path, timestamp and raw body, joined by newlines"
-    return {
-        "apiKey": build_bearer("`svc_live_...` or `svc_test_...`"),
-        "adminToken": build_bearer(
-            "From `POST /api/v1/admin/login` or `/refresh`", bearerFormat="JWT"
-        ),
-        "signingKey": build_header("X-API-Key-ID", "ID of the signing key"),
-        "signingTime": build_header(
-            "X-Timestamp", "RFC 3339 in UTC, within 5 minutes of the server's clock"
-        ),
-        "posSignature": build_header("X-Signature", signature),
-        "partnerId": build_header("X-Partner-ID", "ID of the partner that owns the key"),
-        "partnerSignature": build_header("X-Signature", signature),
-        "serviceName": build_header("X-Service-Name", "Name of the calling service"),
-        "serviceTime": build_header(
-            "X-Service-Timestamp", "Unix time in seconds, within 5 minutes of the server's clock"
-        ),
-        "serviceSignature": build_header(
-            "X-Service-Signature", "Hex HMAC-SHA-256 of `METHOD|PATH|QUERY|TIMESTAMP`"
-        ),
-    }
-
-
-def _build_request_id_parameter() -> dict[str, Any]:
-    return {
-        "name": "X-Request-ID",
-        "in": "header",
-        "description": "Tracing ID, returned in the response. Generated if absent or invalid.",
-        "schema": {
-            "type": "string",
-            "pattern": "^[A-Za-z0-9._-]{1,128}$",
-            "examples": ["checkout-1188"],
-        },
-    }
 
 
 def _build_idempotency_key_parameter() -> dict[str, Any]:
@@ -320,33 +192,3 @@ def _build_idempotency_key_parameter() -> dict[str, Any]:
             "examples": [IdempotencyKeyRule.example],
         },
     }
-
-
-def _build_response_headers() -> dict[str, Any]:
-    integer = {"type": "integer"}
-    return {
-        "X-Request-ID": {"description": "Tracing ID of the request", "schema": {"type": "string"}},
-        "X-RateLimit-Limit": {
-            "description": "Rate limit in requests per second",
-            "schema": integer,
-        },
-        "X-RateLimit-Remaining": {
-            "description": "Requests left in the burst",
-            "schema": integer,
-        },
-        "X-RateLimit-Reset": {
-            "description": "Unix time in seconds when the full burst is available again",
-            "schema": integer,
-        },
-    }
-
-
-_HEADER_REFERENCES = {
-    name: {"$ref": f"#/components/headers/{name}"} for name in _build_response_headers()
-}
-_REPLAY_HEADER = {
-    "Idempotent-Replayed": {
-        "description": "`true` if this is the original response to a repeated request",
-        "schema": {"type": "string"},
-    }
-}

@@ -6,8 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.api.openapi_schemas import Schemas
-from tapgate.http.json_schema import build_reference
+from tapgate.http.json_schema import Schemas, build_reference
 
 _SIGNATURE_DESCRIPTION: Final = (
     "One or more signatures separated by spaces (two during the grace period of a secret rotation)."

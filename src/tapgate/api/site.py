@@ -31,7 +31,7 @@ class InternalApi(Protocol):
     ) -> None:
         """Record and raise a denial with this message if the principal lacks access."""
 
-    async def enforce_rate_limit(self, request: RequestContext, key: str) -> None:
+    async def enforce_rate_limit(self, context: RequestContext, key: str) -> None:
         """Take a token from a bucket, or raise 429 if none is left."""
 
 

@@ -5,13 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from tapgate.errors import ApiError, Code
-from tapgate.http.messages import (
-    ClientDisconnectedError,
-    Request,
-    Response,
-    add_header,
-    check_content_length,
-)
+from tapgate.http.messages import ClientDisconnectedError, Request, Response, add_header
 
 Message = dict[str, Any]
 Scope = Mapping[str, Any]
@@ -56,9 +50,6 @@ class AsgiRequest:
             add_header(self.headers, name, value)
         self.peer: str = peer[0] if peer else "local"
         self.is_complete = not {b"content-length", b"transfer-encoding"} & self.headers.keys()
-
-    def check_content_length(self, limit: int) -> None:
-        check_content_length(self.headers, limit)
 
     async def read_body(self, limit: int) -> bytes:
         body = bytearray()

@@ -34,9 +34,7 @@ def get_rule_and_type(kind: Any) -> tuple[Rule | None, Any]:
         elif origin in (Union, UnionType):
             choices = [choice for choice in get_args(kind) if choice is not NoneType]
             if len(choices) != 1:
-                if rule is None:
-                    raise TypeError(f"{kind} has more than one type")
-                return rule, kind  # the rule handles every member of the union
+                return rule, kind  # the rule, if any, handles every member of the union
             (kind,) = choices
         else:
             return rule or _DEFAULT_RULES.get(origin or kind), kind

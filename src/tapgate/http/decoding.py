@@ -17,7 +17,7 @@ import msgspec
 
 from tapgate.errors import ApiError, Code
 from tapgate.http import percent_encoding
-from tapgate.http.checks import Check, compile_check, get_rule_and_type, is_struct
+from tapgate.http.checks import compile_check, get_rule_and_type, is_struct
 from tapgate.schemas.fields import InvalidValueError
 
 _TYPE_NAMES = {
@@ -43,14 +43,18 @@ _MAX_PARAMETERS: Final = 100
 
 
 class BodyDecoder:
-    """Decoder for JSON bodies of one type."""
+    """Decoder for JSON bodies of one type. Without a currency, only types are checked."""
 
     def __init__(
-        self, kind: type[msgspec.Struct], currency: str, *, invalid: Code = Code.VALIDATION_FAILED
+        self,
+        kind: type[msgspec.Struct],
+        currency: str | None,
+        *,
+        invalid: Code = Code.VALIDATION_FAILED,
     ) -> None:
         self._kind = kind
         self._decoder = msgspec.json.Decoder(kind)
-        self._check: Check = compile_check(kind, currency) or (lambda value: value)
+        self._check = compile_check(kind, currency) if currency else None
         self._can_be_empty = not any(field.required for field in msgspec.structs.fields(kind))
         self._invalid_code = invalid
 
@@ -64,7 +68,7 @@ class BodyDecoder:
             decoded = self._decode(body)
             if require is not None:
                 require(decoded)
-            return self._check(decoded)
+            return decoded if self._check is None else self._check(decoded)
         except msgspec.ValidationError as error:
             _raise_invalid(_describe_type_error(str(error)), Code.INVALID_REQUEST)
         except InvalidValueError as error:
@@ -86,7 +90,7 @@ class BodyDecoder:
         except msgspec.DecodeError:
             if b"null" not in body and b"\\u" not in body:
                 raise
-        if b"\\u" in body and len(body) <= _MAX_REPAIRED_BYTES:
+        if self._check is not None and b"\\u" in body and len(body) <= _MAX_REPAIRED_BYTES:
             body = _SURROGATE_PATTERN.sub(lambda match: match[1] or _NUL, body)
         # `to_builtins` omits null fields, so `convert` uses their defaults.
         fields = msgspec.to_builtins(msgspec.json.decode(body, type=_make_nullable(self._kind)))
@@ -119,15 +123,16 @@ def _make_fields_nullable(kind: Any) -> Any:
 class QueryDecoder:
     """Decoder for query strings of one type. Every error is an invalid value (422)."""
 
-    def __init__(self, kind: type[msgspec.Struct], currency: str) -> None:
+    def __init__(self, kind: type[msgspec.Struct], currency: str | None) -> None:
         self._kind = kind
-        self._check: Check = compile_check(kind, currency) or (lambda value: value)
+        self._check = compile_check(kind, currency) if currency else None
         self._field_names = frozenset(field.encode_name for field in msgspec.structs.fields(kind))
 
     def decode(self, raw: bytes) -> Any:
         try:
             values = self._parse_values(raw.decode("latin-1")) if raw else {}
-            return self._check(msgspec.convert(values, self._kind, strict=False))
+            query = msgspec.convert(values, self._kind, strict=False)
+            return query if self._check is None else self._check(query)
         except msgspec.ValidationError as error:
             _raise_invalid(_describe_type_error(str(error)), Code.VALIDATION_FAILED)
         except InvalidValueError as error:
@@ -158,8 +163,9 @@ def _describe_type_error(message: str) -> dict[str, str]:
     if problem.startswith("Object missing required field `"):
         name = problem.split("`")[1]
         return {f"{path}.{name}" if path else name: "is required"}
-    expected = problem.split("`")[1].split(" | ")[0] if problem.startswith("Expected `") else ""
-    type_name = _TYPE_NAMES.get(expected)
+    expected = problem.split("`")[1] if problem.startswith("Expected `") else ""
+    name = "float" if "float" in expected else expected.partition(" | ")[0]
+    type_name = _TYPE_NAMES.get(name)
     return {path or "body": f"must be {type_name}" if type_name else "is out of range"}
 
 

@@ -30,10 +30,6 @@ class Request(Protocol):
     #: False if part of the body may not have been received yet.
     is_complete: bool
 
-    def check_content_length(self, limit: int) -> None:
-        """Raise 413 if Content-Length exceeds the limit."""
-        ...
-
     async def read_body(self, limit: int) -> bytes:
         """Return the whole body.
 

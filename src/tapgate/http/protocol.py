@@ -1,6 +1,6 @@
 """HTTP/1.1 protocol for uvicorn's server.
 
-Pass a subclass of `HttpProtocol` that renders errors in its service's format to
+Pass `HttpProtocol` and a `WebApp`, which also renders the protocol's errors, to
 `uvicorn.Config(app, http=...)`.
 
 The protocol supports only what Tapgate's services need, at half the cost of a general
@@ -14,7 +14,6 @@ cannot burn CPU.
 
 import asyncio
 import secrets
-from abc import abstractmethod
 from collections import deque
 from typing import Any
 
@@ -67,7 +66,7 @@ class HttpProtocol(BoundedConnection):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(server_state, _loop)
-        self._respond = config.loaded_app.respond
+        self._app = config.loaded_app
         self._parser = httptools.HttpRequestParser(self)
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
@@ -85,11 +84,6 @@ class HttpProtocol(BoundedConnection):
         self._is_http_1_0: bool | None = None  # from the first request; 1.0 closes after a response
         self._can_write = True
         self._is_draining = False  # close after responding to the requests received so far
-
-    @staticmethod
-    @abstractmethod
-    def render_error(error: ApiError) -> Response:
-        """Render an error in the service's format."""
 
     # The connection
 
@@ -268,7 +262,7 @@ class HttpProtocol(BoundedConnection):
             return
         if current is None or not current.has_responded:
             error = ApiError(Code.INVALID_REQUEST, message or "The request is not valid HTTP/1.1.")
-            response = self.render_error(error)
+            response = self._app.render_error(error)
             traced_response = response._replace(
                 head=response.head + encode_header("x-request-id", secrets.token_hex(8))
             )
@@ -347,7 +341,7 @@ class HttpProtocol(BoundedConnection):
 
     async def _handle_request(self, request: HttpRequest) -> None:
         try:
-            self._send_response(request, await self._respond(request))
+            self._send_response(request, await self._app.respond(request))
         except ClientDisconnectedError:
             pass
         except Exception as error:

@@ -75,9 +75,6 @@ class HttpRequest:
         """Whether the application has started to read the body."""
         return self._limit is not None
 
-    def check_content_length(self, limit: int) -> None:
-        check_content_length(self.headers, limit)
-
     async def read_body(self, limit: int) -> bytes:
         if not self.is_complete:
             await self._receive_all(limit)
@@ -89,7 +86,7 @@ class HttpRequest:
         return body if type(body) is bytes else bytes(body)
 
     async def _receive_all(self, limit: int) -> None:
-        self.check_content_length(limit)
+        check_content_length(self.headers, limit)
         self._limit = limit
         while not (self.is_complete or self.is_overloaded or self.received_bytes > limit):
             if self._connection.is_closed:

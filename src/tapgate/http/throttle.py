@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from tapgate.errors import ApiError, Code
 from tapgate.http.token_buckets import (
+    MICROSECONDS_PER_SECOND,
     CacheUnavailableError,
     NodeBuckets,
     RateLimit,
@@ -25,6 +27,11 @@ if TYPE_CHECKING:
 _log = structlog.get_logger()
 
 _CACHE_RETRY_SECONDS = 1.0
+
+
+def build_rate_limit_error(result: RateLimitResult, message: str | None = None) -> ApiError:
+    seconds = -(-result.retry_in_us // MICROSECONDS_PER_SECOND)
+    return ApiError(Code.RATE_LIMITED, message, headers={"Retry-After": str(seconds)})
 
 
 class RateLimitedCaller(Protocol):

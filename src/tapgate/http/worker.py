@@ -16,18 +16,20 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, cast
 
 import structlog
 import uvicorn
 import uvloop
 
 from tapgate.errors import ApiError, Code
+from tapgate.http.asgi import AsgiApp
 from tapgate.http.connection import BoundedConnection
 from tapgate.http.connection_limit import ConnectionLimit
 from tapgate.http.messages import Response
 from tapgate.http.overload import RETRY_AFTER_SECONDS
+from tapgate.http.protocol import HttpProtocol
 from tapgate.http.response_encoding import encode_response
 from tapgate.runtime import logs, open_files
 from tapgate.runtime.handover import (
@@ -53,8 +55,6 @@ _GC_THRESHOLD = 50_000
 
 _log = structlog.get_logger()
 
-App = Callable[[Any, Any, Any], Awaitable[None]]
-
 
 def run(main: Callable[[], Any]) -> None:
     """Run a service's main coroutine. Exit with one line for errors that an operator can fix."""
@@ -69,19 +69,11 @@ def run(main: Callable[[], Any]) -> None:
         logs.flush()
 
 
-async def serve(
-    app: App,
-    *,
-    protocol: type[asyncio.Protocol] | str = "httptools",
-    limit: ConnectionLimit | None = None,
-) -> None:
-    """Serve until a stop signal arrives or the supervisor dies.
-
-    `limit` requires a `protocol` that is a subclass of `HttpProtocol`.
-    """
+async def serve(app: AsgiApp, limit: ConnectionLimit | None = None) -> None:
+    """Serve until a stop signal arrives or the supervisor dies."""
     config = uvicorn.Config(
-        app,
-        http=protocol,
+        cast(Any, app),
+        http=HttpProtocol,
         ws="none",
         lifespan="off",
         access_log=False,
@@ -195,13 +187,13 @@ class _Server(uvicorn.Server):
             "Too many connections. Try again shortly.",
             headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
         )
-        response: Response = self._protocol_class.render_error(error)
+        response: Response = self.config.loaded_app.render_error(error)
         return encode_response(response, self.server_state.default_headers, keep_alive=False)
 
     async def _connect(
         self, connection: socket.socket, on_lost: Callable[[], None] | None = None
     ) -> None:
-        protocol = self._create_protocol()
+        protocol = HttpProtocol(self.config, self.server_state, self.lifespan.state)
         if on_lost is not None:
             protocol.on_lost = on_lost
         try:
@@ -214,13 +206,6 @@ class _Server(uvicorn.Server):
             connection.close()
             if on_lost is not None:
                 on_lost()
-
-    @property
-    def _protocol_class(self) -> Any:
-        return self.config.http_protocol_class
-
-    def _create_protocol(self) -> Any:
-        return self._protocol_class(self.config, self.server_state, self.lifespan.state)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -5,7 +5,6 @@ import os
 from tapgate.http import worker
 from tapgate.http.connection_limit import ConnectionLimit
 from tapgate.messenger.app import App
-from tapgate.messenger.http_protocol import MessengerHttpProtocol
 from tapgate.messenger.startup import add_development_form_key
 from tapgate.messenger.wiring import open_services
 from tapgate.runtime import logs
@@ -18,9 +17,7 @@ async def main() -> None:
     logs.install_exception_hooks()
     assert settings.database_url is not None, "the supervisor sets the database URL"
     async with open_services(settings, settings.database_url) as services:
-        await worker.serve(
-            App(services), protocol=MessengerHttpProtocol, limit=ConnectionLimit(settings)
-        )
+        await worker.serve(App(services), ConnectionLimit(settings))
 
 
 if __name__ == "__main__":

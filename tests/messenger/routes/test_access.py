@@ -26,7 +26,8 @@ from messenger.routes.builders import (
     run_messenger_app,
 )
 from tapgate import signing
-from tapgate.messenger.routes import ROUTES
+from tapgate.http.endpoint import Endpoint
+from tapgate.messenger.routes import ENDPOINTS
 from tapgate.messenger.routes.access import (
     BAD_FLOW_SIGNATURE,
     BRIDGE,
@@ -36,7 +37,6 @@ from tapgate.messenger.routes.access import (
     PUBLIC,
     SERVICE,
 )
-from tapgate.messenger.routes.route import Route
 
 BRIDGE_TOKEN, APP_SECRET, VERIFY_TOKEN = (
     "kT4-the bridge's token-9w",
@@ -63,10 +63,6 @@ def sign_as_provider(secret: str, prefix: str = "sha256=") -> ChangeRequest:
         request.headers["X-Hub-Signature-256"] = f"{prefix}{signature}"
 
     return sign
-
-
-def format_route(route: Route) -> str:
-    return f"{route.method} {route.path}"
 
 
 def list_credentials(messenger: MessengerApp) -> list[Credential]:
@@ -134,22 +130,22 @@ async def protected_production_messenger(
         yield app
 
 
-def get_expected_status(route: Route) -> int:
+def get_expected_status(route: Endpoint) -> int:
     """Return the status for a request without the required credential."""
     return {BRIDGE: 401, CHANNEL: 401, FLOW: BAD_FLOW_SIGNATURE, SERVICE: 401, HANDSHAKE: 403}[
         route.access
     ]
 
 
-async def send(messenger: MessengerApp, route: Route, auth: Any) -> httpx2.Response:
+async def send(messenger: MessengerApp, route: Endpoint, auth: Any) -> httpx2.Response:
     return await messenger.client.request(route.method, route.path, content=b"{}", auth=auth)
 
 
 async def assert_only_declared_credentials_are_accepted(messenger: MessengerApp) -> None:
-    for route in ROUTES:
+    for route in ENDPOINTS:
         for credential in list_credentials(messenger):
             response = await send(messenger, route, credential.auth)
-            case = (format_route(route), credential.name, response.text)
+            case = (route.name, credential.name, response.text)
             if messenger.services.settings.is_production and not route.in_production:
                 assert (response.status_code, response.json()) == (404, build_error("Not found")), (
                     case
@@ -180,10 +176,10 @@ async def test_only_the_declared_credential_is_accepted_in_production(
 async def test_unset_secrets_are_not_required_outside_production(
     messenger: MessengerApp,
 ) -> None:
-    for route in ROUTES:
+    for route in ENDPOINTS:
         response = await send(messenger, route, None)
         if route.access in (BRIDGE, CHANNEL, FLOW):
-            assert response.status_code not in (401, 403, BAD_FLOW_SIGNATURE), format_route(route)
+            assert response.status_code not in (401, 403, BAD_FLOW_SIGNATURE), route.name
 
 
 async def test_routes_with_unset_secrets_return_403_in_production(
@@ -197,11 +193,11 @@ async def test_routes_with_unset_secrets_return_403_in_production(
         TamperedAuth(None, sign_as_provider("")),
         TamperedAuth(None, sign_as_provider("None")),
     ]
-    for route in ROUTES:
+    for route in ENDPOINTS:
         if route.access in (BRIDGE, CHANNEL, FLOW):
             for auth in empty:
                 response = await send(production_messenger, route, auth)
-                assert response.status_code == 403, (format_route(route), response.text)
+                assert response.status_code == 403, (route.name, response.text)
                 assert 403 in route.access.error_statuses
 
 
@@ -230,7 +226,7 @@ async def test_handshake_requires_the_verify_token(
 
 
 def test_routes_and_their_access_match_the_specification() -> None:
-    assert {format_route(route): route.access for route in ROUTES} == {
+    assert {route.name: route.access for route in ENDPOINTS} == {
         "POST /api/v1/external/messaging": BRIDGE,
         "GET /api/v1/webhooks/messaging": HANDSHAKE,
         "POST /api/v1/webhooks/messaging": CHANNEL,
@@ -242,7 +238,7 @@ def test_routes_and_their_access_match_the_specification() -> None:
         "GET /api/v1/simulator/form-key": SERVICE,
         "GET /health": PUBLIC,
     }
-    assert [format_route(route) for route in ROUTES if not route.in_production] == [
+    assert [route.name for route in ENDPOINTS if not route.in_production] == [
         OUTBOX_ROUTE,
         "POST /api/v1/simulator/deliveries",
         "POST /api/v1/simulator/flows",

@@ -22,8 +22,8 @@ from messenger.routes.builders import (
     build_error,
     run_messenger_app,
 )
-from tapgate.messenger.routes import ROUTES
-from tapgate.messenger.routes.route import Route
+from tapgate.http.endpoint import Endpoint
+from tapgate.messenger.routes import ENDPOINTS
 
 BURST = 5
 APP_SECRET, TOKEN = "the channel's secret", "kT4-the bridge's token-9w"
@@ -58,9 +58,9 @@ def assert_limited(response: httpx2.Response) -> None:
     assert response.headers["retry-after"] == "1"
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+@pytest.mark.parametrize("route", ENDPOINTS, ids=lambda route: f"{route.method} {route.path}")
 async def test_every_route_limits_callers_without_a_credential(
-    limited_messenger: MessengerApp, route: Route
+    limited_messenger: MessengerApp, route: Endpoint
 ) -> None:
     send = limited_messenger.client.request
     responses = [await send(route.method, route.path, content=b"{}") for _ in range(BURST + 1)]

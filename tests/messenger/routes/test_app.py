@@ -24,11 +24,11 @@ from messenger.routes.builders import (
     run_messenger_app,
 )
 from tapgate.http import overload
-from tapgate.http.asgi import Response
+from tapgate.http.endpoint import Endpoints
 from tapgate.messenger.app import App
-from tapgate.messenger.routes import ROUTES
+from tapgate.messenger.routes import ENDPOINTS
 from tapgate.messenger.routes.access import PUBLIC
-from tapgate.messenger.routes.route import Request, Route
+from tapgate.messenger.web import RequestContext
 from tapgate.runtime import logs
 
 
@@ -138,7 +138,7 @@ async def test_body_above_the_limit_of_the_route_is_rejected(
 
 def test_other_routes_accept_at_most_16_kibibytes() -> None:
     """Simulated deliveries may also be larger, but their route exists only outside production."""
-    larger = {route.path for route in ROUTES if route.body_limit > 16 * 1024}
+    larger = {route.path for route in ENDPOINTS if route.body_limit > 16 * 1024}
     assert larger == {BRIDGE_PATH, WEBHOOK_PATH, TEMPLATE_PATH, "/api/v1/simulator/deliveries"}
 
 
@@ -149,9 +149,6 @@ class UnreadableRequest:
 
     def __init__(self, method: str, path: str, headers: dict[bytes, bytes] | None = None) -> None:
         self.method, self.path, self.headers = method, path, headers or {}
-
-    def check_content_length(self, limit: int) -> None:
-        """Do nothing, because no length is declared."""
 
     async def read_body(self, limit: int) -> bytes:
         raise AssertionError("the body was read")
@@ -231,12 +228,14 @@ async def test_forwarded_address_is_used_only_from_a_trusted_proxy(
 async def test_unexpected_failure_reveals_no_details(
     messenger: MessengerApp, log_capture: LogCapture
 ) -> None:
-    async def fail(_request: Request) -> Response:
+    endpoints = Endpoints("System")
+
+    @endpoints.get("/broken", access=PUBLIC)
+    async def fail(_request: RequestContext) -> None:
         """Fail."""
         raise RuntimeError("canary")
 
-    route = Route(method="GET", path="/broken", handler=fail, access=PUBLIC, responses={200: str})
-    app = App(messenger.services, [route])
+    app = App(messenger.services, endpoints)
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx2.AsyncClient(transport=transport, base_url="http://messenger") as client:
         response = await client.get("/broken")

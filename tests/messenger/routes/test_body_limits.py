@@ -15,7 +15,6 @@ from messenger.routes.builders import (
     run_messenger_app,
 )
 from tapgate.messenger.app import App
-from tapgate.messenger.http_protocol import MessengerHttpProtocol
 
 ALL_SECRETS = {
     "TAPGATE_MESSENGER_BRIDGE_TOKEN": "the bridge's token",
@@ -44,15 +43,9 @@ async def test_credential_and_content_length_are_checked_before_the_body_arrives
     protected_messenger: MessengerApp, path: str, status: int, framing: bytes
 ) -> None:
     app = App(protected_messenger.services)
+    assert await cost_meter.send_request(app, [build_head(path, framing)]) == status
     assert (
-        await cost_meter.send_request(MessengerHttpProtocol, app, [build_head(path, framing)])
-        == status
-    )
-    assert (
-        await cost_meter.send_request(
-            MessengerHttpProtocol, app, [build_head(path, b"Content-Length: 99999999")]
-        )
-        == 413
+        await cost_meter.send_request(app, [build_head(path, b"Content-Length: 99999999")]) == 413
     )
 
 
@@ -63,19 +56,16 @@ async def test_signature_of_a_delivery_is_checked_after_its_body_has_arrived(
     signed = build_head(
         WEBHOOK_PATH, b"Content-Length: 2", b"X-Hub-Signature-256: sha256=" + b"0" * 64
     )
-    assert await cost_meter.send_request(MessengerHttpProtocol, app, [signed]) is None
-    assert await cost_meter.send_request(MessengerHttpProtocol, app, [signed, b"{}"]) == 401
+    assert await cost_meter.send_request(app, [signed]) is None
+    assert await cost_meter.send_request(app, [signed, b"{}"]) == 401
 
 
 async def test_request_without_a_host_or_with_an_oversized_trailer_is_rejected(
     protected_messenger: MessengerApp,
 ) -> None:
     app = App(protected_messenger.services)
-    assert (
-        await cost_meter.send_request(MessengerHttpProtocol, app, [b"GET /health HTTP/1.1\r\n\r\n"])
-        == 400
-    )
+    assert await cost_meter.send_request(app, [b"GET /health HTTP/1.1\r\n\r\n"]) == 400
     signature = b"X-Hub-Signature-256: sha256=" + b"0" * 64
     chunked = build_head(WEBHOOK_PATH, b"Transfer-Encoding: chunked", signature)
     trailer = [chunked + b"0\r\nX: ", *[b"a" * 10_000] * 100]
-    assert await cost_meter.send_request(MessengerHttpProtocol, app, trailer) == 400
+    assert await cost_meter.send_request(app, trailer) == 400

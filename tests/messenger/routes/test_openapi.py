@@ -19,7 +19,7 @@ from messenger.routes.builders import (
     MessengerApp,
     build_delivery,
 )
-from tapgate.messenger.routes import ROUTES
+from tapgate.messenger.routes import ENDPOINTS
 from tapgate.messenger.routes.bridge import BridgeMessage
 from tapgate.messenger.routes.messages import TemplateMessage
 
@@ -46,7 +46,7 @@ async def test_document_is_valid_and_describes_every_route(document: dict[str, A
         for method, operation in item.items()
     }
     assert described.keys() == {
-        *((route.method, route.path) for route in ROUTES),
+        *((route.method, route.path) for route in ENDPOINTS),
         ("GET", "/openapi.json"),
     }
     assert all(operation["summary"] for operation in described.values())

@@ -6,11 +6,16 @@ Secrets and signatures are compared in constant time.
 import hmac
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from tapgate import signing
+from tapgate.errors import ApiError, Code
+from tapgate.http.openapi import build_bearer_scheme, build_header_scheme
 from tapgate.messenger.routes import parsing
-from tapgate.messenger.routes.route import Access, HttpError, Request
+from tapgate.messenger.web import RequestContext
+
+Check = Callable[[RequestContext], str | None]
 
 #: Used for an unknown service, so that its check takes the same time as for a known service.
 _DUMMY_SECRET: Final = b"no such service"
@@ -19,102 +24,134 @@ BAD_FLOW_SIGNATURE: Final = 432
 _HUB_SIGNATURE_PATTERN: Final = re.compile(r"sha256=[0-9a-fA-F]{64}", re.ASCII)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """Access declaration of an endpoint.
+
+    A check returns the principal, returns None for an anonymous caller, or raises `ApiError`.
+    """
+
+    #: Runs before the body is read. None only for public endpoints.
+    check: Check | None
+    #: Runs after the body is read, to check a signature over it.
+    check_body: Check | None = None
+    description: str
+    #: Alternatives, each a set of OpenAPI security schemes that are required together.
+    security: tuple[tuple[str, ...], ...] = ()
+    error_statuses: tuple[int, ...] = ()
+
+    @property
+    def public(self) -> bool:
+        return self.check is None
+
+
 def is_equal_constant_time(value: str, expected: str) -> bool:
     return hmac.compare_digest(value.encode(errors="replace"), expected.encode())
 
 
-def _check_bridge(request: Request) -> str | None:
+def _check_bridge(request: RequestContext) -> str | None:
     settings = request.services.settings
     token = settings.messenger_bridge_token
     if token is None:
         if settings.is_production:
-            raise HttpError(403, "TAPGATE_MESSENGER_BRIDGE_TOKEN must be set in production")
+            raise _forbidden("TAPGATE_MESSENGER_BRIDGE_TOKEN must be set in production")
         return None
-    scheme, _, value = (request.header(b"authorization") or "").partition(" ")
+    scheme, _, value = (request.get_header(b"authorization") or "").partition(" ")
     if scheme.lower() != "bearer" or not is_equal_constant_time(value.strip(), token):
-        raise HttpError(
-            401,
+        raise ApiError(
+            Code.UNAUTHORIZED,
             "Authorization must be Bearer followed by the bridge token",
             headers={"WWW-Authenticate": "Bearer"},
         )
     return "bridge"
 
 
-def _build_signature_header_check(error_status: int) -> Callable[[Request], None]:
+def _build_signature_header_check(error_status: int) -> Check:
     """Return a check that the signature header is present and well-formed.
 
     It runs before the body is read. Without an app secret, it raises an error in production and
     accepts every request otherwise.
     """
 
-    def check(request: Request) -> None:
+    def check(request: RequestContext) -> str | None:
         settings = request.services.settings
         if settings.messenger_app_secret is None:
             if settings.is_production:
-                raise HttpError(403, "TAPGATE_MESSENGER_APP_SECRET must be set in production")
-            return
-        signature = request.header(b"x-hub-signature-256")
+                raise _forbidden("TAPGATE_MESSENGER_APP_SECRET must be set in production")
+            return None
+        signature = request.get_header(b"x-hub-signature-256")
         if signature is None:
-            raise HttpError(error_status, "X-Hub-Signature-256 is missing")
+            raise _unauthorized("X-Hub-Signature-256 is missing", error_status)
         if _HUB_SIGNATURE_PATTERN.fullmatch(signature) is None:
-            raise HttpError(error_status, "X-Hub-Signature-256 is invalid")
+            raise _unauthorized("X-Hub-Signature-256 is invalid", error_status)
+        return None
 
     return check
 
 
-def _build_body_signature_check(error_status: int) -> Callable[[Request], str | None]:
+def _build_body_signature_check(error_status: int) -> Check:
     """Return a check of the signature over the body; without an app secret, it returns None."""
 
-    def check(request: Request) -> str | None:
+    def check(request: RequestContext) -> str | None:
         secret = request.services.settings.messenger_app_secret
         if secret is None:
             return None
-        signature = request.header(b"x-hub-signature-256") or ""
+        signature = request.get_header(b"x-hub-signature-256") or ""
         if not signing.verify_webhook(secret.encode(), signature, request.body):
-            raise HttpError(error_status, "X-Hub-Signature-256 is invalid")
+            raise _unauthorized("X-Hub-Signature-256 is invalid", error_status)
         return "channel"
 
     return check
 
 
-def _check_handshake(request: Request) -> str | None:
+def _check_handshake(request: RequestContext) -> str | None:
     query = parsing.parse_query(request.query)
     expected = request.services.settings.messenger_verify_token
     is_valid_token = is_equal_constant_time(query.get("hub.verify_token", ""), expected)
     if not expected or not is_valid_token or query.get("hub.mode") != "subscribe":
-        raise HttpError(403, "hub.mode or hub.verify_token is invalid")
+        raise _forbidden("hub.mode or hub.verify_token is invalid")
     return "channel"
 
 
-def _check_service(request: Request) -> str | None:
+def _check_service(request: RequestContext) -> str | None:
     name = _require_header(request, "X-Service-Name")
     timestamp = _require_header(request, "X-Service-Timestamp")
     signature = _require_header(request, "X-Service-Signature")
     signed_at = signing.parse_unix_seconds(timestamp)
     if signed_at is None:
-        raise HttpError(401, "X-Service-Timestamp is malformed")
+        raise _unauthorized("X-Service-Timestamp is malformed")
     if not signing.is_timely(signed_at, request.services.clock()):
-        raise HttpError(401, "X-Service-Timestamp is more than 5 minutes from the server's time")
+        raise _unauthorized("X-Service-Timestamp is more than 5 minutes from the server's time")
     secret = request.services.settings.service_secrets.get(name)
     signed = signing.service_signed_string(request.method, request.path, request.query, timestamp)
     is_genuine = signing.verify(
         _DUMMY_SECRET if secret is None else secret.encode(), signature, signed
     )
     if secret is None or not is_genuine:
-        raise HttpError(401, "The service is unknown, or the signature is invalid")
+        raise _unauthorized("The service is unknown, or the signature is invalid")
     return name
 
 
-def _require_header(request: Request, name: str) -> str:
-    value = request.header(name.lower().encode())
+def _require_header(request: RequestContext, name: str) -> str:
+    value = request.get_header(name.lower().encode())
     if value is None:
-        raise HttpError(401, f"{name} is missing")
+        raise _unauthorized(f"{name} is missing")
     return value
+
+
+def _forbidden(message: str) -> ApiError:
+    return ApiError(Code.FORBIDDEN, message)
+
+
+def _unauthorized(message: str, status: int = 401) -> ApiError:
+    error = ApiError(Code.UNAUTHORIZED, message)
+    error.status = status
+    return error
 
 
 _SERVICE_SECURITY: Final = ("serviceName", "serviceTime", "serviceSignature")
 
-PUBLIC: Final = Access(check=lambda _: None, description="Public.")
+PUBLIC: Final = Access(check=None, description="Public.")
 BRIDGE: Final = Access(
     check=_check_bridge,
     description=(
@@ -154,33 +191,15 @@ SERVICE: Final = Access(
 )
 
 SECURITY_SCHEMES: Final = {
-    "bridgeToken": {
-        "type": "http",
-        "scheme": "bearer",
-        "description": "The value of TAPGATE_MESSENGER_BRIDGE_TOKEN",
-    },
-    "hubSignature": {
-        "type": "apiKey",
-        "in": "header",
-        "name": "X-Hub-Signature-256",
-        "description": "`sha256=` followed by the hex HMAC-SHA-256 of the raw body",
-    },
-    "serviceName": {
-        "type": "apiKey",
-        "in": "header",
-        "name": "X-Service-Name",
-        "description": "Name of the calling service",
-    },
-    "serviceTime": {
-        "type": "apiKey",
-        "in": "header",
-        "name": "X-Service-Timestamp",
-        "description": "Unix time in seconds, within 5 minutes of the server's time",
-    },
-    "serviceSignature": {
-        "type": "apiKey",
-        "in": "header",
-        "name": "X-Service-Signature",
-        "description": "Hex HMAC-SHA-256 of METHOD|PATH|QUERY|TIMESTAMP",
-    },
+    "bridgeToken": build_bearer_scheme("The value of TAPGATE_MESSENGER_BRIDGE_TOKEN"),
+    "hubSignature": build_header_scheme(
+        "X-Hub-Signature-256", "`sha256=` followed by the hex HMAC-SHA-256 of the raw body"
+    ),
+    "serviceName": build_header_scheme("X-Service-Name", "Name of the calling service"),
+    "serviceTime": build_header_scheme(
+        "X-Service-Timestamp", "Unix time in seconds, within 5 minutes of the server's time"
+    ),
+    "serviceSignature": build_header_scheme(
+        "X-Service-Signature", "Hex HMAC-SHA-256 of METHOD|PATH|QUERY|TIMESTAMP"
+    ),
 }

@@ -5,8 +5,9 @@ from typing import Annotated, ClassVar, Final
 import msgspec
 import structlog
 
-from tapgate.errors import ApiError
-from tapgate.http.messages import Response
+from tapgate.errors import ApiError, Code
+from tapgate.http.endpoint import MEBIBYTE, Endpoints, Reply
+from tapgate.http.responses import encode_json
 from tapgate.images import ImageError
 from tapgate.messenger import images, rate_limits, runner
 from tapgate.messenger.channel.delivery_parser import IGNORED_TYPES
@@ -15,14 +16,9 @@ from tapgate.messenger.conversation_store import LeaseLostError
 from tapgate.messenger.model.common import SecretStruct
 from tapgate.messenger.model.events import ImageReceived, TextMessage, UnsupportedMessage
 from tapgate.messenger.routes import parsing
-from tapgate.messenger.routes.route import (
-    ErrorStatus,
-    HttpError,
-    Request,
-    SuccessStatus,
-    render_json,
-)
+from tapgate.messenger.routes.access import BRIDGE
 from tapgate.messenger.services import Services
+from tapgate.messenger.web import ErrorStatus, RequestContext, SuccessStatus, invalid
 from tapgate.runtime import logs
 
 #: The channel's limit for the text of one message.
@@ -37,6 +33,8 @@ _UNAVAILABLE_TEXT: Final = (
 )
 
 _log = structlog.get_logger()
+
+endpoints = Endpoints("Bridge")
 
 DataUri = Annotated[
     str,
@@ -91,7 +89,15 @@ class BridgeErrorResponse(msgspec.Struct, frozen=True, kw_only=True, omit_defaul
     status: ErrorStatus
 
 
-async def receive_bridge_message(request: Request) -> Response:
+@endpoints.post(
+    "/api/v1/external/messaging",
+    access=BRIDGE,
+    body_limit=8 * MEBIBYTE,  # may contain an image
+    error_types={500: BridgeErrorResponse},
+)
+async def receive_bridge_message(
+    request: RequestContext, body: BridgeMessage
+) -> Reply[BridgeResponse]:
     """Process a message from a bridge and return the reply.
 
     Each phone number has one conversation, shared by this endpoint and the webhook. `answer` is
@@ -99,39 +105,40 @@ async def receive_bridge_message(request: Request) -> Response:
     contains a JPEG or PNG image, and `message` is ignored. Reactions, edits and deletions get an
     empty `answer`.
     """
-    message = parsing.decode_body(BridgeMessage, request.body)
-    phone = _validate_message(message)
-    if message.messageType in IGNORED_TYPES:
-        return render_json(200, BridgeResponse(answer="", status="success"))
+    phone = _validate_message(body)
+    if body.messageType in IGNORED_TYPES:
+        return Reply(BridgeResponse(answer="", status="success"))
     try:
         await _require_within_rate_limit(request.services, phone)
         result = await runner.handle_bridge_message(
-            request.services, phone, await _build_event(message)
+            request.services, phone, await _build_event(body)
         )
     except (ApiError, LeaseLostError) as error:
+        if isinstance(error, ApiError) and error.status < 500:
+            raise
         # The database or the lease is unavailable, too many images are pending, or the lease was
         # lost.
         _log.warning(
             "bridge.failed", request_id=request.request_id, failure=logs.describe_exception(error)
         )
-        return _render_failure(_UNAVAILABLE_TEXT)
+        return _build_failure(_UNAVAILABLE_TEXT)
     reply = render_plain_text(result.replies)
     if result.has_failed:
-        return _render_failure(reply or _UNAVAILABLE_TEXT)
-    return render_json(200, BridgeResponse(answer=reply, status="success"))
+        return _build_failure(reply or _UNAVAILABLE_TEXT)
+    return Reply(BridgeResponse(answer=reply, status="success"))
 
 
 def _validate_message(message: BridgeMessage) -> str:
     """Validate everything except the image itself, and return the phone number."""
     if message.event != "message":
-        raise HttpError(400, "event must be message" if message.event else "event is required")
+        raise invalid("event must be message" if message.event else "event is required")
     parsing.require_text(message.sender, "from", max_length=_MAX_SENDER_LENGTH)
     if not message.phoneE164:
-        raise HttpError(400, "phoneE164 is required")
+        raise invalid("phoneE164 is required")
     phone = parsing.parse_possible_phone(message.phoneE164, "phoneE164")
     if _has_image(message):
         if message.media is None or not message.media.data:
-            raise HttpError(400, "media.data is required")
+            raise invalid("media.data is required")
     elif message.message and message.message.strip():
         parsing.require_text(message.message, "message", max_length=MAX_MESSAGE_LENGTH)
     return phone
@@ -154,7 +161,7 @@ async def _build_event(message: BridgeMessage) -> TextMessage | ImageReceived | 
     try:
         return ImageReceived(image=await images.load_bridge_image(message.media))
     except ImageError as error:
-        raise HttpError(400, f"media.data {error}") from None
+        raise invalid(f"media.data {error}") from None
 
 
 async def _require_within_rate_limit(services: Services, phone: str) -> None:
@@ -165,9 +172,9 @@ async def _require_within_rate_limit(services: Services, phone: str) -> None:
         now=services.clock(),
     )
     if wait is not None:
-        raise HttpError(429, "Too many messages", retry_after=wait)
+        raise ApiError(Code.RATE_LIMITED, "Too many messages", headers={"Retry-After": str(wait)})
 
 
-def _render_failure(reply: str) -> Response:
+def _build_failure(reply: str) -> Reply[BridgeResponse]:
     body = BridgeErrorResponse(error="Internal error", answer=reply, status="error")
-    return render_json(500, body)
+    return Reply(encode_json(body), status=500)

@@ -6,12 +6,17 @@ from typing import Annotated, ClassVar, Final
 import msgspec
 
 from tapgate import ids
-from tapgate.http.messages import Response
+from tapgate.errors import ApiError, Code
+from tapgate.http.body_limits import KIBIBYTE
+from tapgate.http.endpoint import Endpoints, Parameter, Reply
 from tapgate.messenger.model.common import SecretStruct
 from tapgate.messenger.model.replies import Template
 from tapgate.messenger.outbox.queries import OutboxMessage, list_recent
 from tapgate.messenger.routes import parsing
-from tapgate.messenger.routes.route import HttpError, Request, render_json
+from tapgate.messenger.routes.access import SERVICE
+from tapgate.messenger.web import RequestContext, invalid
+
+endpoints = Endpoints("Messages")
 
 MAX_PARAMETERS: Final = 20
 MAX_PARAMETER_LENGTH: Final = 1024
@@ -61,25 +66,50 @@ class OutboxResponse(msgspec.Struct, frozen=True, kw_only=True):
     data: list[OutboxMessage]
 
 
-async def send_template(request: Request) -> Response:
+@endpoints.post(
+    "/api/v1/messages/template",
+    access=SERVICE,
+    status=202,
+    body_limit=256 * KIBIBYTE,  # all parameters at their maximum length, escaped
+    parameters=(
+        Parameter(
+            name="Idempotency-Key",
+            location="header",
+            description="Repeating a key sends nothing and returns the ID of the first message",
+            required=False,
+            schema={"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH},
+        ),
+    ),
+    errors=(Code.VALIDATION_FAILED,),
+)
+async def send_template(
+    request: RequestContext, body: TemplateMessage
+) -> Reply[TemplateMessageResponse]:
     """Send a template message to a phone number.
 
     Returns 202 once the message is stored. If the service has used the `Idempotency-Key` in the
     last 7 days, nothing is sent, and the response contains the ID of the earlier message.
     """
-    services, body = request.services, parsing.decode_body(TemplateMessage, request.body)
+    services = request.services
     to, template = _validate_body(body)
     key = _get_idempotency_key(request)
     async with services.database.transaction() as tx:
         message_id, is_new = await services.enqueue(tx, to, template, key=key)
     services.wake_sender()
     headers = {} if is_new else {"Idempotent-Replayed": "true"}
-    return render_json(
-        202, TemplateMessageResponse(message_id=ids.encode(ids.MESSAGE, message_id)), headers
+    return Reply(
+        TemplateMessageResponse(message_id=ids.encode(ids.MESSAGE, message_id)), headers=headers
     )
 
 
-async def list_outbox_messages(request: Request) -> Response:
+@endpoints.get(
+    "/api/v1/messages/outbox",
+    access=SERVICE,
+    parameters=(Parameter(name="to", description="Phone number in E.164 format"),),
+    errors=(Code.INVALID_REQUEST,),
+    in_production=False,
+)
+async def list_outbox_messages(request: RequestContext) -> OutboxResponse:
     """List the latest 100 outbox messages to a phone number, newest first.
 
     Lets tests and demos read one-time codes. Not available in production.
@@ -88,11 +118,11 @@ async def list_outbox_messages(request: Request) -> Response:
     messages = await list_recent(
         request.services.database, request.services.vault, to, MAX_LISTED_MESSAGES
     )
-    return render_json(200, OutboxResponse(data=messages))
+    return OutboxResponse(data=messages)
 
 
 def _validate_body(body: TemplateMessage) -> tuple[str, Template]:
-    to = parsing.parse_phone(body.to, "to", status=422)
+    to = parsing.parse_phone(body.to, "to", code=Code.VALIDATION_FAILED)
     _require(
         re.fullmatch(_TEMPLATE_PATTERN, body.template),
         "template must be 1 to 64 lowercase letters, digits or underscores",
@@ -115,12 +145,12 @@ def _validate_body(body: TemplateMessage) -> tuple[str, Template]:
 
 def _require(condition: object, message: str) -> None:
     if not condition:
-        raise HttpError(422, message)
+        raise ApiError(Code.VALIDATION_FAILED, message)
 
 
-def _get_idempotency_key(request: Request) -> str | None:
+def _get_idempotency_key(request: RequestContext) -> str | None:
     """Return the idempotency key with the service name as prefix, or None if there is no key."""
-    value = request.header(b"idempotency-key")
+    value = request.get_header(b"idempotency-key")
     if value is None:
         return None
     _require(
@@ -134,5 +164,5 @@ def _parse_recipient(query: bytes) -> str:
     """Return the `to` parameter; a leading space is an unencoded `+`."""
     value = parsing.parse_query(query).get("to", "")
     if not value.strip():
-        raise HttpError(400, "to is required")
+        raise invalid("to is required")
     return parsing.parse_phone(f"+{value[1:]}" if value.startswith(" ") else value, "to")

@@ -6,9 +6,12 @@ import msgspec
 
 from tapgate import VERSION
 from tapgate.errors import ApiError
-from tapgate.http.messages import Response
+from tapgate.http.endpoint import Endpoints, Reply
 from tapgate.messenger import conversation_store
-from tapgate.messenger.routes.route import Request, render_json
+from tapgate.messenger.routes.access import PUBLIC
+from tapgate.messenger.web import RequestContext
+
+endpoints = Endpoints("System")
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,12 +23,13 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     }
 
     status: Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["ok", "error"]})]
-    service: str
-    version: str
+    service: str = "tapgate-messenger"
+    version: str = VERSION
     activeConversations: int  # noqa: N815 - the name in the API
 
 
-async def get_health(request: Request) -> Response:
+@endpoints.get("/health", access=PUBLIC, other_statuses=(503,))
+async def get_health(request: RequestContext) -> Reply[Health]:
     """Return the health of the messenger and the number of active conversations.
 
     While the database is unavailable, returns 503 with status `error` and 0 active conversations.
@@ -34,12 +38,5 @@ async def get_health(request: Request) -> Response:
     try:
         active = await conversation_store.count_active(services.database, services.clock())
     except ApiError:
-        return _render_health(503, "error", 0)
-    return _render_health(200, "ok", active)
-
-
-def _render_health(http_status: int, status: str, active: int) -> Response:
-    body = Health(
-        status=status, service="tapgate-messenger", version=VERSION, activeConversations=active
-    )
-    return render_json(http_status, body)
+        return Reply(Health(status="error", activeConversations=0), status=503)
+    return Reply(Health(status="ok", activeConversations=active))

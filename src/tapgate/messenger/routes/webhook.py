@@ -4,24 +4,22 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from tapgate.http.messages import Response
+from tapgate.errors import Code
+from tapgate.http.endpoint import JSON_MEDIA_TYPE, MEBIBYTE, Endpoints, Parameter, Reply
 from tapgate.messenger import inbox, runner
 from tapgate.messenger.channel import delivery_parser
 from tapgate.messenger.channel.delivery_parser import MalformedDeliveryError
 from tapgate.messenger.flows import data_endpoint
 from tapgate.messenger.outbox import statuses
 from tapgate.messenger.routes import parsing
-from tapgate.messenger.routes.route import (
-    HttpError,
-    Request,
-    SuccessStatus,
-    render_json,
-    render_text,
-)
+from tapgate.messenger.routes.access import CHANNEL, FLOW, HANDSHAKE
+from tapgate.messenger.web import TEXT_MEDIA_TYPE, RequestContext, SuccessStatus, invalid
 
 MAX_CHALLENGE_LENGTH: Final = 1024
 
+endpoints = Endpoints("Provider")
 
+_PATH: Final = "/api/v1/webhooks/messaging"
 _STRING_SCHEMA: Final = {"type": "string"}
 
 
@@ -33,8 +31,13 @@ def _build_array_schema(items: Any) -> dict[str, Any]:
     return {"type": "array", "items": items}
 
 
+def _build_content(**members: Any) -> dict[str, Any]:
+    """Return the OpenAPI content of a body whose format the provider defines."""
+    return {JSON_MEDIA_TYPE: {"schema": _build_object_schema(**members)}}
+
+
 #: Main fields of a delivery, for the OpenAPI document; `delivery_parser` reads further fields.
-DELIVERY_SCHEMA: Final = _build_object_schema(
+DELIVERY_CONTENT: Final = _build_content(
     object=_STRING_SCHEMA,
     entry=_build_array_schema(
         _build_object_schema(
@@ -67,11 +70,14 @@ DELIVERY_SCHEMA: Final = _build_object_schema(
         )
     ),
 )
-FLOW_DATA_SCHEMA: Final = _build_object_schema(
+FLOW_DATA_CONTENT: Final = _build_content(
     encrypted_flow_data=_STRING_SCHEMA,
     encrypted_aes_key=_STRING_SCHEMA,
     initial_vector=_STRING_SCHEMA,
 )
+FLOW_MEDIA: Final = ("text/plain",)
+#: Statuses of flow data exchanges with a text body, in addition to 200.
+FLOW_STATUSES: Final = (400, 421, 427, 503)
 
 
 class DeliveryResponse(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,17 +86,40 @@ class DeliveryResponse(msgspec.Struct, frozen=True, kw_only=True):
     status: SuccessStatus
 
 
-async def verify_webhook(request: Request) -> Response:
+@endpoints.get(
+    _PATH,
+    access=HANDSHAKE,
+    parameters=(
+        Parameter(name="hub.mode", description="Must be `subscribe`"),
+        Parameter(
+            name="hub.verify_token", description="The value of TAPGATE_MESSENGER_VERIFY_TOKEN"
+        ),
+        Parameter(
+            name="hub.challenge",
+            description="Returned unchanged",
+            schema={"type": "string", "minLength": 1, "maxLength": MAX_CHALLENGE_LENGTH},
+        ),
+    ),
+    media=("text/plain",),
+    errors=(Code.INVALID_REQUEST,),
+)
+async def verify_webhook(request: RequestContext) -> Reply[bytes]:
     """Complete the provider's webhook handshake by returning its challenge."""
     challenge = parsing.parse_query(request.query).get("hub.challenge", "")
     if not challenge:
-        raise HttpError(400, "hub.challenge is required")
+        raise invalid("hub.challenge is required")
     if len(challenge) > MAX_CHALLENGE_LENGTH:
-        raise HttpError(400, f"hub.challenge must have at most {MAX_CHALLENGE_LENGTH} characters")
-    return render_text(200, challenge)
+        raise invalid(f"hub.challenge must have at most {MAX_CHALLENGE_LENGTH} characters")
+    return Reply(challenge.encode(), content_type=TEXT_MEDIA_TYPE)
 
 
-async def receive_delivery(request: Request) -> Response:
+@endpoints.post(
+    _PATH,
+    access=CHANNEL,
+    body_schema=DELIVERY_CONTENT,
+    body_limit=3 * MEBIBYTE,  # the largest delivery that the provider sends
+)
+async def receive_delivery(request: RequestContext, body: bytes) -> DeliveryResponse:
     """Receive messages and status reports from the provider.
 
     Returns once the messages and reports are stored. Each message is handled once afterwards, even
@@ -100,7 +129,9 @@ async def receive_delivery(request: Request) -> Response:
     return await store_delivery(request)
 
 
-async def store_delivery(request: Request, *, has_inline_images: bool = False) -> Response:
+async def store_delivery(
+    request: RequestContext, *, has_inline_images: bool = False
+) -> DeliveryResponse:
     """Store the messages and status reports of a delivery."""
     services = request.services
     try:
@@ -110,17 +141,28 @@ async def store_delivery(request: Request, *, has_inline_images: bool = False) -
             phone_number_id=services.settings.messenger_phone_number_id,
         )
     except MalformedDeliveryError:
-        raise HttpError(400, "The body must be a JSON object") from None
+        raise invalid("The body must be a JSON object") from None
     await inbox.store_messages(services, delivery.messages)
     await statuses.record(services.database, delivery.statuses, services.clock())
-    return render_json(200, DeliveryResponse(status="success"))
+    return DeliveryResponse(status="success")
 
 
-async def exchange_flow_data(request: Request) -> Response:
+@endpoints.post(
+    f"{_PATH}/flows",
+    access=FLOW,
+    body_schema=FLOW_DATA_CONTENT,
+    media=FLOW_MEDIA,
+    other_statuses=FLOW_STATUSES,
+)
+async def exchange_flow_data(request: RequestContext, body: bytes) -> Reply[bytes]:
     """Exchange encrypted flow data with the provider.
 
     Returns 421 if the data cannot be decrypted, so that the provider fetches the public key again,
     and 427 if the form can no longer be used.
     """
-    status, body = await data_endpoint.handle(request.services, request.body, runner.submit_form)
-    return render_text(status, body)
+    return await handle_flow_data(request)
+
+
+async def handle_flow_data(request: RequestContext) -> Reply[bytes]:
+    status, text = await data_endpoint.handle(request.services, request.body, runner.submit_form)
+    return Reply(text.encode(), status=status, content_type=TEXT_MEDIA_TYPE)

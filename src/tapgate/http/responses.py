@@ -1,4 +1,4 @@
-"""Rendering of results, errors and rate limit headers as HTTP responses."""
+"""Rendering of results and rate limit headers as HTTP responses."""
 
 import time
 from collections.abc import Mapping
@@ -6,17 +6,15 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.api.endpoint import Reply
-from tapgate.errors import ApiError
+from tapgate.http.endpoint import JSON_MEDIA_TYPE, Reply
 from tapgate.http.messages import SECURITY_HEADERS, Response, encode_headers
 from tapgate.http.token_buckets import MICROSECONDS_PER_SECOND, RateLimitResult
 
-_encoder = msgspec.json.Encoder()
-_JSON: Final = "application/json"
+encode_json: Final = msgspec.json.Encoder().encode
 _CACHE_CONTROL: Final = "Cache-Control"
 _EMPTY_HEAD: Final = encode_headers(SECURITY_HEADERS)
 _JSON_HEAD: Final = encode_headers(
-    {"Content-Type": _JSON, _CACHE_CONTROL: "no-store", **SECURITY_HEADERS}
+    {"Content-Type": JSON_MEDIA_TYPE, _CACHE_CONTROL: "no-store", **SECURITY_HEADERS}
 )
 
 
@@ -25,21 +23,14 @@ def render_result(status: int, result: Any) -> Response:
         return Response(status, _EMPTY_HEAD, b"")
     if type(result) is Reply:
         return _render_reply(status, result)
-    return _render_json(status, _encoder.encode(result))
-
-
-def render_error(error: ApiError) -> Response:
-    headers = error.headers
-    if error.status == 401:
-        headers = {"WWW-Authenticate": "Bearer", **headers}
-    return _render_json(error.status, _encoder.encode(error.body()), headers)
+    return render_json(status, encode_json(result))
 
 
 def _render_reply(status: int, reply: Reply[Any]) -> Response:
-    body = reply.body if isinstance(reply.body, bytes) else _encoder.encode(reply.body)
+    body = reply.body if isinstance(reply.body, bytes) else encode_json(reply.body)
     status, headers = reply.status or status, reply.headers
-    if reply.content_type == _JSON and _CACHE_CONTROL not in headers:
-        return _render_json(status, body, headers)
+    if reply.content_type == JSON_MEDIA_TYPE and _CACHE_CONTROL not in headers:
+        return render_json(status, body, headers)
     default_headers = {
         "Content-Type": reply.content_type,
         "Content-Length": str(len(body)),
@@ -49,7 +40,8 @@ def _render_reply(status: int, reply: Reply[Any]) -> Response:
     return Response(status, encode_headers(default_headers | dict(headers)), body)
 
 
-def _render_json(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Response:
+def render_json(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a response with a body that is already encoded as JSON."""
     head = b"%bcontent-length: %d\r\n" % (_JSON_HEAD, len(body))
     return Response(status, head + encode_headers(headers) if headers else head, body)
 

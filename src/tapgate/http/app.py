@@ -1,0 +1,232 @@
+"""Request pipeline of both services: routing, limits, body, rate limits, handler and request log.
+
+The order of checks is part of the public API: 404 and 405, then 503 if too many requests are in
+progress, then 413, the service's access check (401, 429, 403), 400, 422, then the handler. The
+credential is checked before the service waits for the rest of a body. 413 therefore precedes 401
+only if Content-Length, or a body that has already arrived completely, exceeds the limit.
+"""
+
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from time import perf_counter
+from typing import Any, Generic, Protocol, TypeVar
+
+import structlog
+
+from tapgate.errors import ApiError, Code
+from tapgate.http.asgi import AsgiApp
+from tapgate.http.body_limits import DEFAULT_BODY_BYTES
+from tapgate.http.client_addresses import ClientAddresses, get_address_key
+from tapgate.http.endpoint import BaseRequestContext
+from tapgate.http.messages import (
+    ClientDisconnectedError,
+    Request,
+    Response,
+    check_content_length,
+)
+from tapgate.http.metrics import CLIENT_CLOSED_REQUEST, UNMATCHED_ROW
+from tapgate.http.overload import ConcurrencyLimit, OverloadError
+from tapgate.http.responses import render_result
+from tapgate.http.route import Route, RouteLabel
+from tapgate.http.router import Router
+from tapgate.http.throttle import Throttle, build_rate_limit_error
+from tapgate.http.token_buckets import RateLimitResult
+from tapgate.http.tracing import RequestIdSource
+from tapgate.runtime import logs
+from tapgate.settings import Settings
+
+C = TypeVar("C", bound=BaseRequestContext)
+R = TypeVar("R", bound=Route)
+SiteHandler = Callable[[C, Request], Awaitable[Response]]
+
+_log = structlog.get_logger()
+
+_UNMATCHED_LABEL = RouteLabel(UNMATCHED_ROW, "unmatched")
+
+
+class WebServices(Protocol):
+    """The dependencies of the pipeline itself."""
+
+    settings: Settings
+    throttle: Throttle
+
+
+class WebApp(AsgiApp, Generic[C, R]):
+    """Application that serves declared endpoints.
+
+    A service's subclass authenticates callers, renders errors and counts requests.
+    """
+
+    #: Prefix of the rate limit keys of client addresses.
+    address_key_prefix = "ip"
+
+    def __init__(self, services: WebServices, context_type: type[C], routes: Iterable[R]) -> None:
+        self._services: Any = services
+        self._context_type = context_type
+        self._client_addresses = ClientAddresses(services.settings.trusted_proxies)
+        self._request_ids = RequestIdSource()
+        self._concurrency_limit = ConcurrencyLimit()
+        self._router: Router[R] = Router()
+        for route in routes:
+            method, path = route.endpoint.method, route.endpoint.path
+            self._router.add(method, path, route)
+            if method == "GET":
+                self._router.add("HEAD", path, route)
+
+    # Defined by the service
+
+    @staticmethod
+    @abstractmethod
+    def render_error(error: ApiError) -> Response:
+        """Render an error in the service's format."""
+
+    @abstractmethod
+    async def authorize(self, route: R, context: C, *, has_body: bool = True) -> ApiError | None:
+        """Authenticate the caller, charge its rate limit and check its access.
+
+        If the body is incomplete, this is called without the body first and again with it, because
+        the credential may have been revoked in between. The caller must be charged only once.
+
+        Return the route's rejection of a signer whose signature cannot be verified without the
+        body, or None. Raise any other rejection.
+        """
+
+    async def on_error(self, route: R | None, context: C, error: ApiError) -> None:
+        """Handle an error before it is rendered."""
+
+    def build_internal_error(self, context: C) -> ApiError:
+        """Return the error for an unexpected exception."""
+        return ApiError(Code.INTERNAL_ERROR)
+
+    def find_site(self, path: str, methods: Mapping[str, R]) -> tuple[RouteLabel, "SiteHandler[C]"]:
+        """Return the label and handler of a path without a route, or raise 404 or 405."""
+        raise build_no_route_error(methods)
+
+    def render_rate_limit(self, result: RateLimitResult) -> bytes:
+        """Return header lines for the result of a rate limit check."""
+        return b""
+
+    def count_request(self, label: RouteLabel, status: int, seconds: float) -> None:
+        """Count a completed request in the service's metrics."""
+
+    # The pipeline
+
+    async def respond(self, request: Request) -> Response:
+        started = perf_counter()
+        headers = request.headers
+        context = self._context_type(
+            services=self._services,
+            method=request.method,
+            path=request.path,
+            query=request.query,
+            headers=headers,
+            ip=self._client_addresses.resolve(request.peer, headers),
+            request_id=self._request_ids.get_or_create(headers),
+        )
+        methods, parameters = self._router.find(context.path) or ({}, [])
+        route = methods.get(context.method)
+        label = _UNMATCHED_LABEL if route is None else route.label
+        try:
+            if route is not None:
+                response = await self._handle(route, parameters, context, request)
+            else:
+                label, serve = self.find_site(context.path, methods)
+                response = await serve(context, request)
+        except ApiError as error:
+            await self.on_error(route, context, error)
+            response = self.render_error(error)
+            if isinstance(error, OverloadError):
+                response = response._replace(pause=error.pause)
+        except ClientDisconnectedError:
+            self._record_request(label, context, CLIENT_CLOSED_REQUEST, started)
+            raise
+        except Exception as error:
+            log_failure(context, error)
+            response = self.render_error(self.build_internal_error(context))
+        self._record_request(label, context, response.status, started)
+        status, head, body, pause = response
+        rate_limit = context.rate_limit_result
+        rate_head = b"" if rate_limit is None else self.render_rate_limit(rate_limit)
+        full_head = b"%bx-request-id: %b\r\n%b" % (head, context.request_id.encode(), rate_head)
+        return Response(status, full_head, body, pause)
+
+    async def _handle(
+        self, route: R, parameters: list[str], context: C, request: Request
+    ) -> Response:
+        if route.ignores_overload:
+            context.body = await request.read_body(route.body_limit)
+            return await self._run_route(route, parameters, context)
+        self._concurrency_limit.require_capacity()
+        pending_rejection = None
+        if not request.is_complete:
+            check_content_length(request.headers, route.body_limit)
+            if not route.is_public:
+                pending_rejection = await self.authorize(route, context, has_body=False)
+        if pending_rejection is None or route.body_limit <= DEFAULT_BODY_BYTES:
+            context.body = await request.read_body(route.body_limit)
+        else:
+            context.body = await self._receive_small_body(context, request, pending_rejection)
+        with self._concurrency_limit:
+            return await self._run_route(route, parameters, context)
+
+    async def _receive_small_body(self, context: C, request: Request, rejection: ApiError) -> bytes:
+        """Receive a body only to verify its signature, on a route that rejects the signer.
+
+        If the body exceeds the default limit, charge the address as for a failed authentication and
+        raise the rejection without verifying the signature.
+        """
+        try:
+            return await request.read_body(DEFAULT_BODY_BYTES)
+        except ApiError as error:
+            if error.code is not Code.PAYLOAD_TOO_LARGE:
+                raise
+        await self.charge_address(context)
+        raise rejection
+
+    async def _run_route(self, route: R, parameters: list[str], context: C) -> Response:
+        if route.is_public:
+            await self.charge_address(context)
+        else:
+            await self.authorize(route, context)
+        return render_result(route.status, await route.run(context, parameters))
+
+    async def charge_address(self, context: C) -> None:
+        """Take a token from the bucket of the client address, or raise 429 if none is left."""
+        await self.enforce_rate_limit(
+            context, f"{self.address_key_prefix}:{get_address_key(context.ip)}"
+        )
+
+    async def enforce_rate_limit(self, context: C, key: str) -> None:
+        """Take a token from a bucket, or raise 429 if none is left."""
+        context.rate_limit_result = result = await self._services.throttle.take(key)
+        if not result.is_allowed:
+            raise build_rate_limit_error(result)
+
+    def _record_request(self, label: RouteLabel, context: C, status: int, started: float) -> None:
+        seconds = perf_counter() - started
+        self.count_request(label, status, seconds)
+        logs.write_request(
+            logs.RequestLogLine(
+                time=logs.now(),
+                level="info" if status < 500 else "error",
+                request_id=context.request_id,
+                method=context.method,
+                endpoint=label.name,
+                status=status,
+                ms=round(seconds * 1000, 3),
+                principal=context.caller_id,
+                ip=context.ip,
+            )
+        )
+
+
+def build_no_route_error(methods: Mapping[str, Any]) -> ApiError:
+    if not methods:
+        return ApiError(Code.NOT_FOUND)
+    return ApiError(Code.METHOD_NOT_ALLOWED, headers={"Allow": ", ".join(sorted(methods))})
+
+
+def log_failure(context: BaseRequestContext, error: Exception) -> None:
+    _log.error(
+        "request.failed", request_id=context.request_id, failure=logs.describe_exception(error)
+    )

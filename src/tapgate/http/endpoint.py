@@ -1,0 +1,244 @@
+"""Endpoint declarations of both services.
+
+Routing, decoding, access checks, body limits, the OpenAPI document and the access tests are derived
+from these declarations.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import (
+    Any,
+    Generic,
+    Required,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import msgspec
+
+from tapgate.errors import Code
+from tapgate.http.body_limits import KIBIBYTE, compute_body_limit
+from tapgate.http.token_buckets import RateLimitResult
+
+T = TypeVar("T")
+Handler = Callable[..., Awaitable[Any]]
+H = TypeVar("H", bound=Handler)
+
+MEBIBYTE = 1024 * KIBIBYTE
+JSON_MEDIA_TYPE = "application/json"
+
+
+class BaseRequestContext(msgspec.Struct, kw_only=True):
+    """Request as handlers see it. Each service adds its services and the authenticated caller."""
+
+    services: Any
+    method: str
+    #: Percent-encoded, as the client sent and signed it.
+    path: str
+    query: bytes
+    headers: Mapping[bytes, bytes]
+    ip: str
+    request_id: str
+    body: bytes = b""
+    #: Result of the latest rate limit check, or None before the first.
+    rate_limit_result: RateLimitResult | None = None
+
+    @property
+    def caller_id(self) -> str | None:
+        """ID of the authenticated caller, for the request log."""
+        raise NotImplementedError
+
+    def get_header(self, name: bytes) -> str | None:
+        """Return a header by its lowercase name, or None."""
+        value = self.headers.get(name)
+        return None if value is None else value.decode("latin-1")
+
+
+class Reply(msgspec.Struct, Generic[T]):
+    """Response with its own status, headers or content type. A body of bytes is sent unchanged."""
+
+    body: T | bytes
+    status: int | None = None
+    headers: Mapping[str, str] = {}
+    content_type: str = JSON_MEDIA_TYPE
+
+
+class Parameter(msgspec.Struct, frozen=True, kw_only=True):
+    """Query parameter or header that the handler parses, described for the OpenAPI document."""
+
+    name: str
+    description: str
+    location: str = "query"
+    required: bool = True
+    schema: Mapping[str, Any] = msgspec.field(default_factory=lambda: {"type": "string"})
+
+
+class EndpointOptions(TypedDict, total=False):
+    """Options of an endpoint declaration, in addition to its method and path.
+
+    - `access`: The callers that the endpoint accepts.
+    - `status`: The success status. Default: 200, or 204 without a response body.
+    - `other_statuses`: Further statuses that return the same response type.
+    - `errors`: Error codes in addition to those that the declaration implies.
+    - `error_types`: Structs of error responses that do not have the service's error body.
+    - `media`: The content types of the response.
+    - `body_limit`: The maximum body size in bytes. Default: computed from the body's fields.
+    - `body_media`, `body_schema`: Description of a body that the handler receives as bytes.
+    - `parameters`: Query parameters and headers that the handler parses.
+    - `operation_id`: The OpenAPI operation ID. Default: the handler's name.
+    - `in_production`: Whether the endpoint exists in production.
+    - `invalid_is_400`: Return 400 for an invalid value in the body, instead of 422.
+    - `field_access`: The access required to send a body field, in addition to `access`.
+    - `moves_money`: The endpoint moves money and accepts an idempotency key.
+    - `requires`: Checks for missing or inconsistent input. They run once all types are valid and
+      before any value is checked.
+    - `heavy`: Requests count toward the limit on concurrent expensive reads. True applies to all
+      requests, a string to requests with that query parameter.
+    """
+
+    access: Required[Any]
+    status: int
+    other_statuses: tuple[int, ...]
+    errors: tuple[Code, ...]
+    error_types: Mapping[int, type[msgspec.Struct]]
+    media: tuple[str, ...]
+    body_limit: int
+    body_media: tuple[str, ...]
+    body_schema: Any
+    parameters: tuple[Parameter, ...]
+    operation_id: str
+    in_production: bool
+    invalid_is_400: bool
+    field_access: Mapping[str, Any]
+    moves_money: bool
+    requires: tuple[Callable[[Any, Any], None], ...]
+    heavy: bool | str
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """Declared endpoint; see `EndpointOptions`."""
+
+    method: str
+    path: str
+    tag: str
+    handler: Handler
+    access: Any  # the service's declaration, with the attribute `public`
+    status: int
+    other_statuses: tuple[int, ...] = ()
+    errors: tuple[Code, ...] = ()
+    error_types: Mapping[int, type[msgspec.Struct]] = {}
+    body_type: Any  # a Struct, `bytes` for the raw body, or None
+    query_type: type[msgspec.Struct] | None
+    path_parameters: tuple[str, ...]
+    response_type: Any  # None: no content
+    media: tuple[str, ...] = (JSON_MEDIA_TYPE,)
+    body_limit: int
+    body_media: tuple[str, ...] = (JSON_MEDIA_TYPE,)
+    body_schema: Any = (
+        None  # for a body that the handler parses: a Struct, or content by media type
+    )
+    parameters: tuple[Parameter, ...] = ()
+    operation_id: str
+    in_production: bool = True
+    invalid_is_400: bool = False
+    field_access: Mapping[str, Any] = {}
+    moves_money: bool = False
+    requires: tuple[Callable[[Any, Any], None], ...] = ()
+    heavy: bool | str = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.method} {self.path}"
+
+    @property
+    def body_struct(self) -> type[msgspec.Struct] | None:
+        """The struct that describes the body, or None for files and requests without a body."""
+        kind = self.body_schema or self.body_type
+        return None if kind is bytes or isinstance(kind, Mapping) else kind
+
+    @property
+    def summary(self) -> str:
+        return (inspect.getdoc(self.handler) or "").partition("\n")[0].rstrip(".")
+
+    @property
+    def description(self) -> str:
+        return (inspect.getdoc(self.handler) or "").partition("\n")[2].strip()
+
+
+class Endpoints:
+    """The endpoints of one resource, registered with decorators.
+
+    A handler's first parameter is the request context. `body` and `query` receive the decoded body
+    and query. Every other parameter receives the path parameter of the same name.
+    """
+
+    def __init__(self, tag: str) -> None:
+        self.tag = tag
+        self._endpoints: list[Endpoint] = []
+
+    def __iter__(self) -> Iterator[Endpoint]:
+        return iter(self._endpoints)
+
+    def get(self, path: str, **options: Unpack[EndpointOptions]) -> Callable[[H], H]:
+        return self.declare("GET", path, **options)
+
+    def post(self, path: str, **options: Unpack[EndpointOptions]) -> Callable[[H], H]:
+        return self.declare("POST", path, **options)
+
+    def put(self, path: str, **options: Unpack[EndpointOptions]) -> Callable[[H], H]:
+        return self.declare("PUT", path, **options)
+
+    def delete(self, path: str, **options: Unpack[EndpointOptions]) -> Callable[[H], H]:
+        return self.declare("DELETE", path, **options)
+
+    def declare(
+        self, method: str, path: str, **options: Unpack[EndpointOptions]
+    ) -> Callable[[H], H]:
+        def add(handler: H) -> H:
+            types = get_type_hints(handler, include_extras=True)
+            response = types.pop("return", None)
+            if get_origin(response) is Reply:
+                (response,) = get_args(response)
+            has_no_content = response in (None, type(None))
+            defaults: EndpointOptions = {
+                "access": options["access"],
+                "status": 204 if has_no_content else 200,
+                "body_limit": options.get("body_limit")
+                or compute_body_limit(options.get("body_schema") or types.get("body")),
+                "operation_id": handler.__name__,
+            }
+            self._endpoints.append(
+                Endpoint(
+                    method=method,
+                    path=path,
+                    tag=self.tag,
+                    handler=handler,
+                    body_type=types.get("body"),
+                    query_type=types.get("query"),
+                    path_parameters=_parse_path_parameters(path, handler, types),
+                    response_type=None if has_no_content else response,
+                    **(defaults | options),
+                )
+            )
+            return handler
+
+        return add
+
+
+def _parse_path_parameters(
+    path: str, handler: Handler, types: Mapping[str, Any]
+) -> tuple[str, ...]:
+    names = tuple(part[1:-1] for part in path.split("/") if part.startswith("{"))
+    context, *parameters = inspect.signature(handler).parameters
+    path_parameters = [name for name in parameters if name not in ("body", "query")]
+    if (
+        not issubclass(types[context], BaseRequestContext)
+        or sorted(path_parameters) != sorted(names)
+        or any(types[name] is not str for name in path_parameters)
+    ):
+        raise TypeError(f"{handler.__qualname__} does not match {path}: {names}")
+    return names

@@ -1,0 +1,250 @@
+"""Generator of OpenAPI 3.1 documents from endpoint declarations.
+
+A service's subclass defines the texts, the credentials, the examples and the error responses.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from tapgate import VERSION
+from tapgate.errors import TABLE, Code
+from tapgate.http.body_limits import KIBIBYTE
+from tapgate.http.endpoint import JSON_MEDIA_TYPE, Endpoint
+from tapgate.http.json_schema import Schema, Schemas, require_unique_names
+
+
+class DocumentBuilder(ABC):
+    title: str
+    summary: str
+    introduction: str
+    tag_descriptions: Mapping[str, str]
+    error_body: type[msgspec.Struct]
+    security_schemes: Mapping[str, Any]
+    #: Headers of every response.
+    headers: Mapping[str, Any]
+    request_id_example: str
+
+    def __init__(
+        self,
+        endpoints: Sequence[Endpoint],
+        *,
+        more_responses: Sequence[type[msgspec.Struct]] = (),
+        currency: str | None = None,
+        build_field_example: Callable[[Any, str], Any] | None = None,
+    ) -> None:
+        _require_unique_ids(endpoints)
+        self._endpoints = endpoints
+        queries = [kind for item in endpoints if (kind := item.query_type) is not None]
+        bodies = [kind for item in endpoints if (kind := item.body_struct) is not None]
+        responses = [
+            *(item.response_type for item in endpoints),
+            *(kind for item in endpoints for kind in item.error_types.values()),
+            *more_responses,
+        ]
+        self.schemas = Schemas(
+            [*bodies, *queries],
+            [self.error_body, *(kind for kind in responses if kind not in (None, bytes))],
+            currency,
+            build_field_example,
+        )
+        self._queries: dict[Any, dict[str, Schema]] = {
+            kind: self.schemas.pop_query_parameters(kind) for kind in dict.fromkeys(queries)
+        }
+        require_unique_names(self.schemas.components)
+        self._header_references = {
+            name: {"$ref": f"#/components/headers/{name}"} for name in self.headers
+        }
+
+    def build(self) -> dict[str, Any]:
+        paths: dict[str, dict[str, Any]] = {}
+        for endpoint in self._endpoints:
+            operation = self._build_operation(endpoint)
+            paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
+        tags = dict.fromkeys(endpoint.tag for endpoint in self._endpoints)
+        return {
+            "openapi": "3.1.0",
+            "info": {
+                "title": self.title,
+                "version": VERSION,
+                "summary": self.summary,
+                "description": self.introduction,
+                "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+            },
+            "servers": [{"url": "/"}],
+            "tags": [self._build_tag(name) for name in tags],
+            "paths": paths,
+            "components": {
+                "schemas": self.schemas.components,
+                "securitySchemes": self.security_schemes,
+                "parameters": {"RequestId": self._build_request_id_parameter()},
+                "headers": self.headers,
+            },
+        }
+
+    # Defined by the service
+
+    @abstractmethod
+    def describe_access(self, endpoint: Endpoint) -> str: ...
+
+    @abstractmethod
+    def build_security(self, endpoint: Endpoint) -> list[dict[str, list[str]]]:
+        """Return alternative security requirements. The schemes of each one are sent together."""
+
+    @abstractmethod
+    def describe_success(self, status: int) -> str: ...
+
+    def build_request_example(self, kind: Any) -> Any:
+        """Return an example of a request body, or None if there is none."""
+        return getattr(kind, "EXAMPLE", None)
+
+    def build_response_example(self, kind: Any) -> Any:
+        """Return an example of a response body, or None if there is none."""
+        return getattr(kind, "EXAMPLE", None)
+
+    @abstractmethod
+    def list_implied_errors(self, endpoint: Endpoint) -> list[Code]:
+        """Return the error codes that the access and the options of an endpoint imply."""
+
+    @abstractmethod
+    def build_error_response(self, status: int, codes: list[Code]) -> dict[str, Any]:
+        """Return the description and, optionally, the examples of an error response."""
+
+    # Common to all services
+
+    def _build_tag(self, name: str) -> dict[str, str]:
+        text = self.tag_descriptions.get(name)
+        return {"name": name} if text is None else {"name": name, "description": text}
+
+    def _build_request_id_parameter(self) -> dict[str, Any]:
+        return {
+            "name": "X-Request-ID",
+            "in": "header",
+            "description": "Tracing ID, returned in the response. Generated if absent or invalid.",
+            "schema": {
+                "type": "string",
+                "pattern": "^[A-Za-z0-9._-]{1,128}$",
+                "examples": [self.request_id_example],
+            },
+        }
+
+    def _build_operation(self, endpoint: Endpoint) -> dict[str, Any]:
+        description = [endpoint.description, self.describe_access(endpoint)]
+        operation: dict[str, Any] = {
+            "operationId": endpoint.operation_id,
+            "tags": [endpoint.tag],
+            "summary": endpoint.summary,
+            "description": "\n\n".join(filter(None, description)),
+            "security": self.build_security(endpoint),
+            "parameters": self.build_parameters(endpoint),
+            "responses": self._build_responses(endpoint),
+        }
+        if endpoint.body_type is not None:
+            operation["requestBody"] = self._build_request_body(endpoint)
+        return operation
+
+    def build_parameters(self, endpoint: Endpoint) -> list[dict[str, Any]]:
+        parameters: list[dict[str, Any]] = [{"$ref": "#/components/parameters/RequestId"}]
+        for name, schema in self._queries.get(endpoint.query_type, {}).items():
+            parameters.append({"name": name, "in": "query", "schema": schema})
+        for item in endpoint.parameters:
+            described = {"description": item.description, "required": item.required}
+            parameters.append(
+                {"name": item.name, "in": item.location, **described, "schema": item.schema}
+            )
+        return parameters
+
+    def _build_request_body(self, endpoint: Endpoint) -> dict[str, Any]:
+        limit = {"description": f"At most {endpoint.body_limit // KIBIBYTE:,} KiB"}
+        if isinstance(endpoint.body_schema, Mapping):
+            return limit | {"required": True, "content": endpoint.body_schema}
+        kind = endpoint.body_struct
+        if kind is None:
+            content: dict[str, Any] = {"schema": _build_file_schema(endpoint.body_media[0])}
+            file = {"required": True, "content": dict.fromkeys(endpoint.body_media, content)}
+            return limit | file
+        required = any(field.required for field in msgspec.structs.fields(kind))
+        # Omit fields with their own access rules, so that every caller may send the example.
+        limited = endpoint.field_access
+        example = self.build_request_example(kind)
+        value = example and {name: item for name, item in example.items() if name not in limited}
+        content = self._build_content(kind, value)
+        body = {"required": required, "content": dict.fromkeys(endpoint.body_media, content)}
+        return limit | body
+
+    def build_response_headers(self, endpoint: Endpoint) -> dict[str, Any]:
+        return self._header_references
+
+    def _build_responses(self, endpoint: Endpoint) -> dict[str, Any]:
+        responses: dict[int, dict[str, Any]] = {}
+        for status, codes in self.group_errors(endpoint).items():
+            kind = endpoint.error_types.get(status, self.error_body)
+            response = self.build_error_response(status, codes)
+            content = {"schema": self.schemas.get(kind), **response.pop("content", {})}
+            responses[status] = {
+                **response,
+                "headers": self._header_references,
+                "content": {JSON_MEDIA_TYPE: content},
+            }
+        for status in (endpoint.status, *endpoint.other_statuses):
+            responses[status] = {
+                "description": self.describe_success(status),
+                "headers": self.build_response_headers(endpoint),
+                **self._build_response_content(endpoint),
+            }
+        return {str(status): response for status, response in sorted(responses.items())}
+
+    def _build_response_content(self, endpoint: Endpoint) -> dict[str, Any]:
+        kind = endpoint.response_type
+        if kind is None:
+            return {}
+        if kind is bytes:
+            content = {media: {"schema": _build_file_schema(media)} for media in endpoint.media}
+            return {"content": content}
+        content = self._build_content(kind, self.build_response_example(kind))
+        return {"content": dict.fromkeys(endpoint.media, content)}
+
+    def _build_content(self, kind: Any, example: Any) -> dict[str, Any]:
+        content: dict[str, Any] = {"schema": self.schemas.get(kind)}
+        return content if example is None else {**content, "example": example}
+
+    def group_errors(self, endpoint: Endpoint) -> dict[int, list[Code]]:
+        """Return the error codes of an endpoint, declared and implied, by status."""
+        codes: list[Code] = []
+        if endpoint.body_type is not None:
+            codes += [Code.PAYLOAD_TOO_LARGE, Code.INVALID_REQUEST]
+        codes += self.list_implied_errors(endpoint)
+        codes += endpoint.errors
+        if endpoint.path_parameters:
+            codes.append(Code.NOT_FOUND)  # the router rejects some values, such as overlong ones
+        codes += [Code.RATE_LIMITED, Code.INTERNAL_ERROR, Code.SERVICE_UNAVAILABLE]
+        by_status: dict[int, list[Code]] = {}
+        for code in dict.fromkeys(codes):
+            by_status.setdefault(TABLE[code][0], []).append(code)
+        return by_status
+
+
+def build_bearer_scheme(description: str, **more: str) -> dict[str, str]:
+    return {"type": "http", "scheme": "bearer", "description": description, **more}
+
+
+def build_header_scheme(name: str, description: str) -> dict[str, str]:
+    return {"type": "apiKey", "in": "header", "name": name, "description": description}
+
+
+def _build_file_schema(media: str) -> Schema:
+    """Return the schema of a body that handlers receive or return as bytes."""
+    if media == JSON_MEDIA_TYPE:
+        return {"type": "object"}
+    schema = {"type": "string"}
+    return schema if media.startswith("text/") else {**schema, "format": "binary"}
+
+
+def _require_unique_ids(endpoints: Sequence[Endpoint]) -> None:
+    seen: dict[str, str] = {}
+    for endpoint in endpoints:
+        other = seen.setdefault(endpoint.operation_id, endpoint.name)
+        if other != endpoint.name:
+            raise TypeError(f"{other} and {endpoint.name} share an operation id")

@@ -1,0 +1,88 @@
+"""Routes: endpoints with their decoders prepared before the first request."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from tapgate.errors import Code
+from tapgate.http.decoding import BodyDecoder, QueryDecoder
+from tapgate.http.endpoint import BaseRequestContext, Endpoint
+
+#: Decoders are immutable and expensive to build, because each inspects every field of its type.
+#: All apps in the process share them.
+_get_body_decoder: Final = cache(BodyDecoder)
+_get_query_decoder: Final = cache(QueryDecoder)
+
+
+class RouteLabel(NamedTuple):
+    """Metrics row and log name of a route or site."""
+
+    metrics_row: int
+    name: str
+    moves_money: bool = False
+
+
+class Route:
+    """Endpoint with its prepared decoders.
+
+    `currency` selects the rules for amounts; None means that handlers check all values themselves.
+    `row` is the row of the endpoint in the metrics. A route with `ignores_overload` is also served
+    under overload, when operators need health checks and metrics most.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, currency: str | None, row: int, *, ignores_overload: bool
+    ) -> None:
+        self.endpoint = endpoint
+        self.label = RouteLabel(row, endpoint.path, endpoint.moves_money)
+        self.ignores_overload = ignores_overload
+        self.status = endpoint.status
+        self.is_public: bool = endpoint.access.public
+        self.body_limit = endpoint.body_limit
+        self._handler = endpoint.handler
+        self._path_parameters = endpoint.path_parameters
+        self._decode_body = _build_body_decoder(endpoint, currency)
+        self._decode_query = (
+            _get_query_decoder(endpoint.query_type, currency).decode
+            if endpoint.query_type
+            else None
+        )
+
+    async def run(self, request: Any, parameters: list[str]) -> Any:
+        """Decode the arguments and run the handler."""
+        return await self._handler(request, **self._decode_arguments(request, parameters))
+
+    def _decode_arguments(
+        self, request: BaseRequestContext, parameters: list[str]
+    ) -> dict[str, Any]:
+        arguments: dict[str, Any] = (
+            dict(zip(self._path_parameters, parameters, strict=True)) if parameters else {}
+        )
+        if self._decode_body is not None:
+            arguments["body"] = self._decode_body(request)
+        if self._decode_query is not None:
+            arguments["query"] = self._decode_query(request.query)
+        return arguments
+
+
+def _build_body_decoder(
+    endpoint: Endpoint, currency: str | None
+) -> Callable[[BaseRequestContext], Any] | None:
+    if endpoint.body_type is None:
+        return None
+    if endpoint.body_type is bytes:
+        return lambda request: request.body
+    invalid = Code.INVALID_REQUEST if endpoint.invalid_is_400 else Code.VALIDATION_FAILED
+    decoder = _get_body_decoder(endpoint.body_type, currency, invalid=invalid)
+    requirements = endpoint.requires
+    if not requirements:
+        return lambda request: decoder.decode(request.body)
+
+    def decode(request: BaseRequestContext) -> Any:
+        def require(body: Any) -> None:
+            for requirement in requirements:
+                requirement(request, body)
+
+        return decoder.decode(request.body, require)
+
+    return decode
