@@ -71,7 +71,7 @@ def test_every_request_example_passes_validation(
     operation = document["paths"][endpoint.path][endpoint.method.lower()]
     (example, *_) = (item["example"] for item in operation["requestBody"]["content"].values())
     # If this raises, the `example` of a field's rule is invalid, or the field needs an example of
-    # its own in http/json_schema.py.
+    # its own in api/examples.py.
     BodyDecoder(endpoint.body_type, "SLE").decode(json.dumps(example).encode())
 
 

@@ -54,7 +54,7 @@ def _check_bridge(request: RequestContext) -> str | None:
     token = settings.messenger_bridge_token
     if token is None:
         if settings.is_production:
-            raise _forbidden("TAPGATE_MESSENGER_BRIDGE_TOKEN must be set in production")
+            raise _build_forbidden_error("TAPGATE_MESSENGER_BRIDGE_TOKEN must be set in production")
         return None
     scheme, _, value = (request.get_header(b"authorization") or "").partition(" ")
     if scheme.lower() != "bearer" or not is_equal_constant_time(value.strip(), token):
@@ -77,13 +77,15 @@ def _build_signature_header_check(error_status: int) -> Check:
         settings = request.services.settings
         if settings.messenger_app_secret is None:
             if settings.is_production:
-                raise _forbidden("TAPGATE_MESSENGER_APP_SECRET must be set in production")
+                raise _build_forbidden_error(
+                    "TAPGATE_MESSENGER_APP_SECRET must be set in production"
+                )
             return None
         signature = request.get_header(b"x-hub-signature-256")
         if signature is None:
-            raise _unauthorized("X-Hub-Signature-256 is missing", error_status)
+            raise _build_unauthorized_error("X-Hub-Signature-256 is missing", error_status)
         if _HUB_SIGNATURE_PATTERN.fullmatch(signature) is None:
-            raise _unauthorized("X-Hub-Signature-256 is invalid", error_status)
+            raise _build_unauthorized_error("X-Hub-Signature-256 is invalid", error_status)
         return None
 
     return check
@@ -98,7 +100,7 @@ def _build_body_signature_check(error_status: int) -> Check:
             return None
         signature = request.get_header(b"x-hub-signature-256") or ""
         if not signing.verify_webhook(secret.encode(), signature, request.body):
-            raise _unauthorized("X-Hub-Signature-256 is invalid", error_status)
+            raise _build_unauthorized_error("X-Hub-Signature-256 is invalid", error_status)
         return "channel"
 
     return check
@@ -109,7 +111,7 @@ def _check_handshake(request: RequestContext) -> str | None:
     expected = request.services.settings.messenger_verify_token
     is_valid_token = is_equal_constant_time(query.get("hub.verify_token", ""), expected)
     if not expected or not is_valid_token or query.get("hub.mode") != "subscribe":
-        raise _forbidden("hub.mode or hub.verify_token is invalid")
+        raise _build_forbidden_error("hub.mode or hub.verify_token is invalid")
     return "channel"
 
 
@@ -119,31 +121,33 @@ def _check_service(request: RequestContext) -> str | None:
     signature = _require_header(request, "X-Service-Signature")
     signed_at = signing.parse_unix_seconds(timestamp)
     if signed_at is None:
-        raise _unauthorized("X-Service-Timestamp is malformed")
+        raise _build_unauthorized_error("X-Service-Timestamp is malformed")
     if not signing.is_timely(signed_at, request.services.clock()):
-        raise _unauthorized("X-Service-Timestamp is more than 5 minutes from the server's time")
+        raise _build_unauthorized_error(
+            "X-Service-Timestamp is more than 5 minutes from the server's time"
+        )
     secret = request.services.settings.service_secrets.get(name)
     signed = signing.service_signed_string(request.method, request.path, request.query, timestamp)
     is_genuine = signing.verify(
         _DUMMY_SECRET if secret is None else secret.encode(), signature, signed
     )
     if secret is None or not is_genuine:
-        raise _unauthorized("The service is unknown, or the signature is invalid")
+        raise _build_unauthorized_error("The service is unknown, or the signature is invalid")
     return name
 
 
 def _require_header(request: RequestContext, name: str) -> str:
     value = request.get_header(name.lower().encode())
     if value is None:
-        raise _unauthorized(f"{name} is missing")
+        raise _build_unauthorized_error(f"{name} is missing")
     return value
 
 
-def _forbidden(message: str) -> ApiError:
+def _build_forbidden_error(message: str) -> ApiError:
     return ApiError(Code.FORBIDDEN, message)
 
 
-def _unauthorized(message: str, status: int = 401) -> ApiError:
+def _build_unauthorized_error(message: str, status: int = 401) -> ApiError:
     error = ApiError(Code.UNAUTHORIZED, message)
     error.status = status
     return error
