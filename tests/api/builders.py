@@ -229,9 +229,9 @@ async def raise_api_error(request: RequestContext) -> None:
 
 
 @things.get("/api/v1/open", access=Access(public=True))
-async def get_actor(request: RequestContext) -> Actor:
-    """Return the actor of the request."""
-    return request.actor
+async def get_actor(request: RequestContext) -> dict[str, str]:
+    """Return the actor of the request, as stored in audit entries."""
+    return request.actor.record
 
 
 #: Set to release the waiting requests.

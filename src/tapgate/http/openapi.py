@@ -178,6 +178,7 @@ class DocumentBuilder(ABC):
         return self._header_references
 
     def _build_responses(self, endpoint: Endpoint) -> dict[str, Any]:
+        """Return the responses by status, the usual one first."""
         responses: dict[int, dict[str, Any]] = {}
         for status, codes in self.group_errors(endpoint).items():
             kind = endpoint.error_types.get(status, self.error_body)
@@ -194,7 +195,8 @@ class DocumentBuilder(ABC):
                 "headers": self.build_response_headers(endpoint),
                 **self._build_response_content(endpoint),
             }
-        return {str(status): response for status, response in sorted(responses.items())}
+        statuses = dict.fromkeys([endpoint.status, *sorted(responses)])
+        return {str(status): responses[status] for status in statuses}
 
     def _build_response_content(self, endpoint: Endpoint) -> dict[str, Any]:
         kind = endpoint.response_type
