@@ -13,9 +13,9 @@ from tapgate.client.client import BaseClient
 from tapgate.client.declaration import OperationGroup, list_operation, operation
 from tapgate.client.operation import Operation
 from tapgate.client.pagination import Paginator
-from tapgate.client.records.messages import StatusReport
-from tapgate.client.records.rules import CommissionRule, FeeRule
 from tapgate.clock import system_clock
+from tapgate.schemas.fees import CommissionRule, FeeRule
+from tapgate.schemas.messages import StatusReport
 
 _SAMPLE_VALUES: dict[Any, Any] = {
     str: "text",

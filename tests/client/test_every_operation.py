@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 import pytest
 from PIL import Image
 
@@ -21,11 +22,11 @@ from tapgate.client import (
     PosKey,
 )
 from tapgate.client.operation import Operation
-from tapgate.client.records import StatusReport
 from tapgate.client.transport import AsyncTransport
 from tapgate.clock import get_platform_day
 from tapgate.gateway import create_first_admin
 from tapgate.schemas.admin import Scope
+from tapgate.schemas.messages import StatusReport
 
 pytestmark = [pytest.mark.refund, pytest.mark.webhooks, pytest.mark.kyc, pytest.mark.statements]
 
@@ -292,7 +293,8 @@ async def call_merchant_operations(
     processor = created.processor_id
     terminal = client_factory.create_async(PosKey(created.api_key_id, created.hmac_secret))
     assert (await terminal.pos.lookup_card("TAP-A")).card_serial == "TAP-A"
-    assert (await terminal.pos.verify_card(card_serial="TAP-A", pin=PIN)).balance is not None
+    verified = await terminal.pos.verify_card(card_serial="TAP-A", pin=PIN)
+    assert isinstance(verified.balance, str)
     paid = await terminal.pos.pay(
         card_serial="TAP-A", amount="20", pin=PIN, metadata={"table": 4}, transaction_ref="T-1"
     )
@@ -301,7 +303,7 @@ async def call_merchant_operations(
         original_transaction_id=paid.transaction_id, reason="broken", amount="5"
     )
     assert (await terminal.in_app.lookup_card("TAP-A")).status
-    assert (await terminal.in_app.verify_card("TAP-A")).balance is None
+    assert (await terminal.in_app.verify_card("TAP-A")).balance is msgspec.UNSET
     bought = await terminal.in_app.pay(card_serial="TAP-A", amount="1")
     await terminal.in_app.refund(original_transaction_id=bought.transaction_id, reason="broken")
     found = [transaction.id async for transaction in admin.processors.list_transactions(processor)]

@@ -1,14 +1,17 @@
 """Printed values, errors and logs contain no secret, PIN or body."""
 
 import logging
+import re
 import traceback
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, get_args, get_origin
 
 import httpx2
+import msgspec
 import pytest
 
 from client.flaky_server import SERVE_AND_DROP, FlakyServer, build_error_response, build_response
+from client.operation_catalog import list_methods
 from tapgate.client import (
     NO_RETRIES,
     AccessToken,
@@ -22,8 +25,8 @@ from tapgate.client import (
 )
 from tapgate.client.credentials import UnsignedRequest
 from tapgate.client.operation import build_operation
-from tapgate.client.records.admin import Tokens
-from tapgate.client.records.processors import SigningKeyWithSecret
+from tapgate.schemas.admin import Tokens
+from tapgate.schemas.common import Redacted, SigningKeyCreated
 
 SECRET = "s3cr3t"
 #: Longer than a real PIN, because four digits could also occur in a port or a request ID.
@@ -41,13 +44,44 @@ PIN = "pin-8352-of-ada"
         ServiceSecret("messenger", SECRET),
         UnsignedRequest("POST", "/", b"", SECRET.encode()),
         Tokens(token=SECRET, refresh_token=SECRET, expires_in=1),
-        SigningKeyWithSecret(api_key_id="key_1", hmac_secret=SECRET),
+        SigningKeyCreated(api_key_id="key_1", hmac_secret=SECRET),
         build_operation("reads", "GET /{token}", str, path={"token": SECRET}, body={"pin": SECRET}),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_repr_of_a_value_contains_no_secret(value: Any) -> None:
     assert SECRET not in repr(value) + str(value) + f"{value}"
+
+
+#: Names of response fields that hold a secret or a URL that requires no credential.
+SECRET_FIELDS = re.compile(r"key|token|.*_token|secret|.*_secret|statement_url")
+
+
+def list_structs(kind: Any) -> Iterator[type[msgspec.Struct]]:
+    """Yield all structs of a type, including nested structs."""
+    origin = get_origin(kind) or kind
+    if isinstance(origin, type) and issubclass(origin, msgspec.Struct):
+        yield origin
+        for field in msgspec.structs.fields(kind):
+            yield from list_structs(field.type)
+    for argument in get_args(kind):
+        yield from list_structs(argument)
+
+
+def test_every_record_with_a_secret_hides_its_fields() -> None:
+    records = {
+        struct
+        for method in list_methods()
+        for struct in list_structs(method.sample_operation.response_type)
+    }
+    with_secrets = {
+        struct
+        for struct in records
+        if any(SECRET_FIELDS.fullmatch(field) for field in struct.__struct_fields__)
+    }
+    assert {"Tokens", "ApiKeyWithSecret"} < {struct.__name__ for struct in with_secrets}
+    for struct in with_secrets:
+        assert issubclass(struct, Redacted), struct
 
 
 CALLS_WITH_SECRETS: dict[str, Callable[[AsyncTapgateClient], Any]] = {

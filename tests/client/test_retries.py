@@ -35,9 +35,9 @@ from tapgate.client import (
     UnavailableError,
     UnexpectedResponseError,
 )
-from tapgate.client.records import P2pReceipt
 from tapgate.client.retries import RetryBudget
 from tapgate.clock import system_clock
+from tapgate.schemas.wallets import P2pReceipt
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from tapgate.client import ApiError, OutcomeUnknownError, RetryPolicy, ServiceSecret, TapgateError
 from tapgate.client.operation import Effect, Operation, build_operation
-from tapgate.client.records.base import Confirmation
 from tapgate.client.request_flow import RequestFlow, Sleep, StepResult
 from tapgate.clock import system_clock
+from tapgate.schemas.common import SuccessResponse
 
 MAX_ATTEMPTS = 4
 
@@ -58,13 +58,13 @@ outcomes = st.lists(
 effects: st.SearchStrategy[Effect] = st.sampled_from(["reads", "sets", "moves", "acts"])
 
 
-def build_test_operation(effect: Effect) -> Operation[Confirmation]:
-    return build_operation(effect, "POST /api/v1/things", Confirmation, body={"amount": "1"})
+def build_test_operation(effect: Effect) -> Operation[SuccessResponse]:
+    return build_operation(effect, "POST /api/v1/things", SuccessResponse, body={"amount": "1"})
 
 
 def run_operation(
     effect: Effect, outcomes: list[StepResult]
-) -> tuple[Confirmation | TapgateError, list[StepResult], list[httpx2.Request]]:
+) -> tuple[SuccessResponse | TapgateError, list[StepResult], list[httpx2.Request]]:
     """Run an operation; return its result or error, the outcomes received and the requests sent."""
     flow = RequestFlow(
         "http://gateway",
@@ -88,7 +88,7 @@ def run_operation(
             else:
                 assert isinstance(step, Sleep)
     except StopIteration as stop:
-        response: Confirmation = stop.value
+        response: SuccessResponse = stop.value
         return response, received, sent
     except TapgateError as error:
         return error, received, sent
@@ -122,7 +122,7 @@ def test_final_response_is_not_retried(effect: Effect, outcomes: list[StepResult
         outcome in FINAL_RESPONSES or outcome in AUTH_ERRORS for outcome in received[:-1]
     )
     if received[-1] is FINAL_RESPONSES[0]:
-        assert isinstance(returned, Confirmation)
+        assert isinstance(returned, SuccessResponse)
     elif received[-1] in FINAL_RESPONSES:
         assert isinstance(returned, ApiError)
 

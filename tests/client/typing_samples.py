@@ -18,27 +18,30 @@ from tapgate.client import (
     TapgateError,
     ValidationError,
 )
-from tapgate.client.records import Card, P2pReceipt, Subscriber, Terminal
 from tapgate.errors import Code
+from tapgate.schemas.cards import CardRecord
 from tapgate.schemas.pagination import Page
+from tapgate.schemas.processors import TerminalRecord
+from tapgate.schemas.subscribers import SubscriberRecord
+from tapgate.schemas.wallets import P2pReceipt
 
 
 def use_sync_client(gateway: TapgateClient) -> None:
-    assert_type(gateway.subscribers.get("sub_1"), Subscriber)
-    assert_type(gateway.subscribers.list(status="ACTIVE"), Paginator[Subscriber])
-    assert_type(gateway.subscribers.list().get_page(), Page[Subscriber])
-    assert_type(gateway.processors.terminals.list("prc_1").get_page().data, list[Terminal])
+    assert_type(gateway.subscribers.get("sub_1"), SubscriberRecord)
+    assert_type(gateway.subscribers.list(status="ACTIVE"), Paginator[SubscriberRecord])
+    assert_type(gateway.subscribers.list().get_page(), Page[SubscriberRecord])
+    assert_type(gateway.processors.terminals.list("prc_1").get_page().data, list[TerminalRecord])
     assert_type(gateway.subscribers.get_kyc_document("sub_1", "doc_1"), File)
     gateway.admin.delete_api_key("key_1")
     for card in gateway.cards.list():
-        assert_type(card, Card)
+        assert_type(card, CardRecord)
     receipt = gateway.wallet.transfer_p2p(
         sender_id="sub_1", recipient_card_serial="TAP-1", amount=Decimal("1.50"), pin="4071"
     )
     assert_type(receipt, P2pReceipt)
     assert_type(receipt.replayed, bool)
 
-    assert_type(gateway.subscribers.get("sub_1"), Card)  # wrong
+    assert_type(gateway.subscribers.get("sub_1"), CardRecord)  # wrong
     gateway.subscribers.get(1)  # wrong
     gateway.subscribers.get()  # wrong
     gateway.subscribers.get("sub_1", pin="4071")  # wrong
@@ -49,16 +52,16 @@ def use_sync_client(gateway: TapgateClient) -> None:
 
 
 async def use_async_client(gateway: AsyncTapgateClient) -> None:
-    assert_type(await gateway.subscribers.get("sub_1"), Subscriber)
-    assert_type(gateway.subscribers.list(status="ACTIVE"), AsyncPaginator[Subscriber])
-    assert_type(await gateway.subscribers.list().get_page(), Page[Subscriber])
+    assert_type(await gateway.subscribers.get("sub_1"), SubscriberRecord)
+    assert_type(gateway.subscribers.list(status="ACTIVE"), AsyncPaginator[SubscriberRecord])
+    assert_type(await gateway.subscribers.list().get_page(), Page[SubscriberRecord])
     async for card in gateway.cards.list():
-        assert_type(card, Card)
+        assert_type(card, CardRecord)
     both = await asyncio.gather(gateway.cards.get("TAP-1"), gateway.subscribers.get("sub_1"))
-    assert_type(both, tuple[Card, Subscriber])
-    assert_type(await asyncio.create_task(gateway.cards.get("TAP-1")), Card)
+    assert_type(both, tuple[CardRecord, SubscriberRecord])
+    assert_type(await asyncio.create_task(gateway.cards.get("TAP-1")), CardRecord)
 
-    assert_type(gateway.subscribers.get("sub_1"), Subscriber)  # wrong
+    assert_type(gateway.subscribers.get("sub_1"), SubscriberRecord)  # wrong
     for _ in gateway.cards.list():  # wrong
         pass
     await gateway.subscribers.get(1)  # wrong

@@ -29,11 +29,11 @@ from tapgate.client.groups.subscribers import Subscribers
 from tapgate.client.groups.transactions import Transactions
 from tapgate.client.groups.wallet import Balances, Wallet
 from tapgate.client.groups.webhook_endpoints import WebhookEndpoints
-from tapgate.client.records.system import Health
 from tapgate.client.request_flow import RequestFlow
 from tapgate.client.retries import RetryPolicy
 from tapgate.client.transport import AsyncTransport, SyncTransport
 from tapgate.clock import Clock, system_clock
+from tapgate.schemas.system import Health
 
 _DEFAULT_RETRY_POLICY: Final = RetryPolicy()
 #: Longer than the gateway takes to decide, shorter than a customer waits at a point of sale.

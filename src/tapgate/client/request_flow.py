@@ -24,10 +24,10 @@ from tapgate.client.exceptions import (
 )
 from tapgate.client.groups.admin import Admin
 from tapgate.client.operation import Operation
-from tapgate.client.records.admin import Tokens
 from tapgate.client.retries import RetryBudget, RetryPolicy
 from tapgate.clock import Clock
 from tapgate.errors import Code
+from tapgate.schemas.admin import Tokens
 
 T = TypeVar("T")
 

@@ -12,8 +12,8 @@ from tapgate.client.exceptions import (
     build_api_error,
 )
 from tapgate.client.operation import Operation
-from tapgate.client.records.base import Receipt
 from tapgate.schemas.common import ErrorBody
+from tapgate.schemas.transactions import Receipt
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ def _decode(operation: Operation[Any], response: httpx2.Response) -> Any:
         raise UnexpectedResponseError(operation.request_id, response.status_code) from None
     if isinstance(result, Receipt):
         replayed = response.headers.get(_REPLAYED_HEADER) == "true"
-        result = msgspec.structs.replace(result, request_id=operation.request_id, replayed=replayed)
+        vars(result).update(request_id=operation.request_id, replayed=replayed)
     return result
 
 

@@ -12,10 +12,6 @@ import structlog
 
 from tapgate.client import AsyncTapgateClient
 from tapgate.client import exceptions as client
-from tapgate.client.records.cards import Card as CardRecord
-from tapgate.client.records.cards import DisclosedCard
-from tapgate.client.records.subscribers import Subscriber as SubscriberRecord
-from tapgate.client.records.transactions import Party, Transaction
 from tapgate.errors import Code
 from tapgate.messenger.model import gateway_requests
 from tapgate.messenger.model.events import GatewayUnreachable, RequestRejected, RequestSucceeded
@@ -27,10 +23,10 @@ from tapgate.messenger.model.gateway_requests import (
     TransactionSummary,
 )
 from tapgate.names import mask_name
+from tapgate.schemas.cards import CardRecord, CardStatus, CardType, DisclosedCard
+from tapgate.schemas.subscribers import SubscriberRecord
+from tapgate.schemas.transactions import PartyRecord, TransactionRecord, TransactionType
 
-_TRANSFER_TYPE = "transfer_p2p"
-_ACTIVE_STATUS = "ACTIVE"
-_PARENT_CARD_TYPE = "PARENT"
 _SUPPORT_ALERT_TYPE = "SUPPORT_REQUEST"
 
 _log = structlog.get_logger()
@@ -118,12 +114,14 @@ class GatewayAdapter:
             return None
         if card.subscriber_id is None:
             return None
-        if card.type == _PARENT_CARD_TYPE:
+        if card.type == CardType.PARENT:
             owner = await self._gateway.subscribers.get(card.subscriber_id)
             name = _format_public_name(owner)
         else:
             name = mask_name(card.holder_name or "?")
-        return _to_payee(name, card if card.status == _ACTIVE_STATUS else None, card.subscriber_id)
+        return _to_payee(
+            name, card if card.status == CardStatus.ACTIVE else None, card.subscriber_id
+        )
 
     async def _find_payee_by_phone(
         self, request: gateway_requests.FindPayeeByPhone
@@ -132,17 +130,17 @@ class GatewayAdapter:
         if found is None:
             return None
         cards = await self._gateway.cards.list(
-            subscriber_id=found.id, status=_ACTIVE_STATUS
+            subscriber_id=found.id, status=CardStatus.ACTIVE
         ).get_page()
         # Prefer the parent card: a sender who gives a phone number means its owner.
-        best = min(cards.data, key=lambda card: card.type != _PARENT_CARD_TYPE, default=None)
+        best = min(cards.data, key=lambda card: card.type != CardType.PARENT, default=None)
         return _to_payee(_format_public_name(found), best, found.id)
 
     async def _quote_transfer(
         self, request: gateway_requests.QuoteTransfer
     ) -> gateway_requests.TransferQuote:
         quote = await self._gateway.wallet.quote(
-            type=_TRANSFER_TYPE, amount=request.amount, sender_id=request.sender_id
+            type=TransactionType.TRANSFER_P2P, amount=request.amount, sender_id=request.sender_id
         )
         return gateway_requests.TransferQuote(
             amount=quote.amount,
@@ -295,13 +293,13 @@ def _to_payee(name: str, card: CardRecord | None, subscriber_id: str) -> Payee:
 def _to_card(record: CardRecord | DisclosedCard) -> Card:
     return Card(
         serial=record.serial,
-        type=record.type,
+        type=record.type or None,  # unset on the card of a restricted subscriber
         status=record.status,
-        holder_name=record.holder_name,
+        holder_name=record.holder_name or None,
     )
 
 
-def _to_transaction_summary(record: Transaction) -> TransactionSummary:
+def _to_transaction_summary(record: TransactionRecord) -> TransactionSummary:
     is_credit = record.direction == "credit"
     return TransactionSummary(
         transaction_id=record.id,
@@ -317,7 +315,7 @@ def _to_transaction_summary(record: Transaction) -> TransactionSummary:
     )
 
 
-def _get_counterparty_name(party: Party | None) -> str | None:
+def _get_counterparty_name(party: PartyRecord | None) -> str | None:
     """Return the party's name, masked for a subscriber, or None if the name is unknown."""
     if party is None or not party.name:
         return None

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from tapgate.schemas.common import Redacted
 from tapgate.schemas.fields import (
     Choice,
     CompanyEmail,
@@ -61,7 +62,7 @@ class Refresh(msgspec.Struct, kw_only=True):
     refresh_token: Annotated[str, TextRule(4096)]  # longer than any issued token
 
 
-class Tokens(msgspec.Struct, frozen=True, kw_only=True):
+class Tokens(Redacted, msgspec.Struct, frozen=True, kw_only=True):
     """Response to a login or a refresh."""
 
     token: str
@@ -186,7 +187,7 @@ class ApiKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str
 
 
-class ApiKeyWithSecret(ApiKeyRecord, frozen=True, kw_only=True):
+class ApiKeyWithSecret(Redacted, ApiKeyRecord, frozen=True, kw_only=True):
     """API key record that includes the key itself, returned only on creation and rotation."""
 
     key: str

@@ -15,6 +15,15 @@ class ErrorBody(msgspec.Struct, omit_defaults=True):
     details: dict[str, Any] | None = None
 
 
+class Redacted:
+    """Base class of records that contain a secret: their `repr` hides all fields."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(...)"
+
+
 class Reason(msgspec.Struct, kw_only=True):
     reason: FreeText
 
@@ -29,7 +38,7 @@ class Rotation(msgspec.Struct, kw_only=True):
     grace_seconds: Annotated[int, IntegerRange(0, 86_400)] | None = None
 
 
-class SigningKeyCreated(msgspec.Struct, kw_only=True):
+class SigningKeyCreated(Redacted, msgspec.Struct, kw_only=True):
     """A new signing key. No other response contains its secret."""
 
     api_key_id: str

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from tapgate.errors import invalid_field
-from tapgate.schemas.common import build_missing_field_error
+from tapgate.schemas.common import Redacted, build_missing_field_error
 from tapgate.schemas.fields import (
     Amount,
     AmountOrZero,
@@ -55,7 +55,7 @@ class NewPartner(msgspec.Struct, kw_only=True):
     overdraft_limit: AmountOrZero | None = None
 
 
-class PartnerCreated(msgspec.Struct, kw_only=True):
+class PartnerCreated(Redacted, msgspec.Struct, kw_only=True):
     """Response to creating a partner. The secrets are returned only here."""
 
     partner: PartnerRecord
@@ -64,7 +64,7 @@ class PartnerCreated(msgspec.Struct, kw_only=True):
     webhook_secret: str
 
 
-class PartnerWebhookSecret(msgspec.Struct, kw_only=True):
+class PartnerWebhookSecret(Redacted, msgspec.Struct, kw_only=True):
     """Response to rotating a webhook secret. The new secret is returned only here."""
 
     webhook_secret: str

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import msgspec
 
+from tapgate.schemas.common import Redacted
 from tapgate.schemas.fields import (
     Amount,
     Choice,
@@ -61,7 +62,7 @@ class ProcessorFilters(PageQuery, kw_only=True):
     search: SearchText | None = None
 
 
-class ProcessorCreated(msgspec.Struct, kw_only=True):
+class ProcessorCreated(Redacted, msgspec.Struct, kw_only=True):
     """Response to creating a processor. The secret is returned only here."""
 
     success: bool = True
@@ -105,7 +106,7 @@ class NewTerminal(msgspec.Struct, kw_only=True):
     name: PersonName
 
 
-class TerminalAdded(msgspec.Struct, kw_only=True):
+class TerminalAdded(Redacted, msgspec.Struct, kw_only=True):
     """Response to adding a terminal. The secret is returned only here."""
 
     terminal: TerminalRecord

@@ -107,8 +107,15 @@ class CustomerMoneyRequest(MoneyRequest, kw_only=True):
             raise invalid_field("card_serial", "must not be combined with subscriber_id")
 
 
-class Receipt(msgspec.Struct, kw_only=True):
-    """Fields common to the responses of all operations that move money."""
+class Receipt(msgspec.Struct, kw_only=True, dict=True):
+    """Fields common to the responses of all operations that move money.
+
+    The client sets `request_id` (the idempotency key) and `replayed` (whether the response is a
+    replay), which are not part of the body.
+    """
+
+    request_id: ClassVar[str] = ""
+    replayed: ClassVar[bool] = False
 
     success: bool = True
     message: str

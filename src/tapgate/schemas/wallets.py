@@ -4,6 +4,7 @@ from typing import Annotated
 
 import msgspec
 
+from tapgate.schemas.common import Redacted
 from tapgate.schemas.fields import (
     Amount,
     CardSerial,
@@ -113,7 +114,7 @@ class EntryRecord(msgspec.Struct, kw_only=True):
     balance: str
 
 
-class StatementRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
+class StatementRecord(Redacted, msgspec.Struct, kw_only=True, omit_defaults=True):
     """A statement: with `entries` for JSON, with `statement_url` and `expires_at` for a file."""
 
     statement_id: str

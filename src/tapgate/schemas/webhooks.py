@@ -5,6 +5,7 @@ from typing import Annotated, Final
 
 import msgspec
 
+from tapgate.schemas.common import Redacted
 from tapgate.schemas.fields import Choice, IntegerRange, ListLength
 from tapgate.schemas.urls import TargetUrlRule
 
@@ -107,7 +108,7 @@ class WebhookEndpointRecord(msgspec.Struct, frozen=True, kw_only=True):
     status_changed_at: str
 
 
-class WebhookEndpointWithSecret(WebhookEndpointRecord, frozen=True, kw_only=True):
+class WebhookEndpointWithSecret(Redacted, WebhookEndpointRecord, frozen=True, kw_only=True):
     """Webhook endpoint with its secret, returned only on creation and on rotation."""
 
     secret: str

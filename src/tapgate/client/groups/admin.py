@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from tapgate.client.declaration import M, OperationGroup, acts, lists, reads, sets
 from tapgate.client.encoding import DateTimeLike
-from tapgate.client.records.admin import Admin as AdminRecord
-from tapgate.client.records.admin import ApiKeyRecord, ApiKeyWithSecret, CurrentUser, Tokens
+from tapgate.schemas.admin import Admin as AdminRecord
+from tapgate.schemas.admin import ApiKeyRecord, ApiKeyWithSecret, Me, Tokens
 from tapgate.schemas.pagination import Page
 
 
@@ -25,7 +25,7 @@ class Admin(OperationGroup[M]):
     def logout(self) -> None: ...
 
     @reads("GET /api/v1/admin/me")
-    def get_current_user(self) -> CurrentUser: ...
+    def get_current_user(self) -> Me: ...
 
     @acts("POST /api/v1/admin/users")
     def create_user(self, *, email: str, password: str, name: str, role: str) -> AdminRecord: ...

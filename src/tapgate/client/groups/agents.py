@@ -2,18 +2,17 @@
 
 from tapgate.client.declaration import M, OperationGroup, acts, lists, moves, reads
 from tapgate.client.encoding import Money
-from tapgate.client.records.agents import (
-    Agent,
+from tapgate.schemas.agents import (
     AgentBalance,
+    AgentRecord,
+    AgentRegistered,
     AgentResponse,
-    CashInReceipt,
-    CashOutReceipt,
+    CashReceipt,
     FloatTransferReceipt,
     FundingReceipt,
     PayoutReceipt,
-    RegisterAgentResponse,
 )
-from tapgate.client.records.base import Confirmation
+from tapgate.schemas.common import SuccessResponse
 from tapgate.schemas.pagination import Page
 
 
@@ -31,7 +30,7 @@ class Agents(OperationGroup[M]):
         email: str | None = None,
         address: str | None = None,
         commission_tier: int | None = None,
-    ) -> RegisterAgentResponse: ...
+    ) -> AgentRegistered: ...
 
     @lists("GET /api/v1/agents")
     def list(
@@ -42,10 +41,10 @@ class Agents(OperationGroup[M]):
         parent_agent_id: str | None = None,
         search: str | None = None,
         limit: int | None = None,
-    ) -> Page[Agent]: ...
+    ) -> Page[AgentRecord]: ...
 
     @reads("GET /api/v1/agents/{id}")
-    def get(self, id: str) -> Agent: ...
+    def get(self, id: str) -> AgentRecord: ...
 
     @reads("GET /api/v1/agents/{id}/balance")
     def get_balance(self, id: str) -> AgentBalance: ...
@@ -61,7 +60,7 @@ class Agents(OperationGroup[M]):
         """Terminate an agent permanently."""
 
     @acts("POST /api/v1/agents/{id}/change-pin")
-    def change_pin(self, id: str, *, old_pin: str, new_pin: str) -> Confirmation: ...
+    def change_pin(self, id: str, *, old_pin: str, new_pin: str) -> SuccessResponse: ...
 
     @moves("POST /api/v1/agents/{id}/fund")
     def fund(
@@ -86,7 +85,7 @@ class Agents(OperationGroup[M]):
         card_serial: str | None = None,
         currency: str | None = None,
         request_id: str | None = None,
-    ) -> CashInReceipt:
+    ) -> CashReceipt:
         """Cash in: the agent takes cash and the subscriber's wallet is credited.
 
         Identify the subscriber by `subscriber_id` or `card_serial`.
@@ -104,7 +103,7 @@ class Agents(OperationGroup[M]):
         card_serial: str | None = None,
         currency: str | None = None,
         request_id: str | None = None,
-    ) -> CashOutReceipt:
+    ) -> CashReceipt:
         """Cash out: the agent hands out cash and the subscriber's wallet is debited.
 
         Identify the subscriber by `subscriber_id` or `card_serial`.

@@ -2,7 +2,7 @@
 
 from tapgate.client.declaration import M, OperationGroup, lists, reads
 from tapgate.client.encoding import DateTimeLike
-from tapgate.client.records.audit import AuditEntry, AuditVerification
+from tapgate.schemas.audit import AuditEntry, Verification
 from tapgate.schemas.pagination import Page
 
 
@@ -22,5 +22,5 @@ class AuditLog(OperationGroup[M]):
     ) -> Page[AuditEntry]: ...
 
     @reads("GET /api/v1/audit/verify")
-    def verify(self, *, full: bool | None = None) -> AuditVerification:
+    def verify(self, *, full: bool | None = None) -> Verification:
         """Verify the hash chain of the most recent entries, or of all entries with `full`."""

@@ -3,7 +3,12 @@
 from tapgate.client.declaration import M, OperationGroup, acts, lists, operation, reads
 from tapgate.client.encoding import Money
 from tapgate.client.operation import Operation, build_operation
-from tapgate.client.records.cards import BlockCardResponse, Card, CardResponse, UploadCardsResponse
+from tapgate.schemas.cards import (
+    CardRecord,
+    CardResponse,
+    DisclosedCardResponse,
+    UploadCardsResponse,
+)
 from tapgate.schemas.pagination import Page
 
 
@@ -38,14 +43,14 @@ class Cards(OperationGroup[M]):
         type: str | None = None,
         search: str | None = None,
         limit: int | None = None,
-    ) -> Page[Card]:
+    ) -> Page[CardRecord]:
         """List cards, newest first. `limit` is the page size."""
 
     @reads("GET /api/v1/cards/{serial}")
-    def get(self, serial: str) -> Card: ...
+    def get(self, serial: str) -> CardRecord: ...
 
     @acts("POST /api/v1/cards/{serial}/block")
-    def block(self, serial: str, *, reason: str) -> BlockCardResponse:
+    def block(self, serial: str, *, reason: str) -> DisclosedCardResponse:
         """Block a card.
 
         The reasons `lost`, `stolen` and `damaged` block it permanently. The reasons `fraud`,

@@ -5,12 +5,12 @@ from typing import Any
 
 from tapgate.client.declaration import M, OperationGroup, acts, lists, reads, sets
 from tapgate.client.encoding import Money, Threshold
-from tapgate.client.records.compliance import (
-    Alert,
+from tapgate.schemas.compliance import (
+    AlertCreated,
+    AlertRecord,
     AlertResponse,
     ComplianceCheckResult,
-    ComplianceRule,
-    CreateAlertResponse,
+    RuleRecord,
 )
 from tapgate.schemas.pagination import Page
 
@@ -37,7 +37,7 @@ class Compliance(OperationGroup[M]):
         transaction_id: str | None = None,
         severity: str | None = None,
         rule_id: str | None = None,
-    ) -> CreateAlertResponse:
+    ) -> AlertCreated:
         """Create an alert.
 
         If the same rule and subscriber already have an unresolved alert, the `occurrences` count of
@@ -53,10 +53,10 @@ class Compliance(OperationGroup[M]):
         subscriber_id: str | None = None,
         transaction_id: str | None = None,
         limit: int | None = None,
-    ) -> Page[Alert]: ...
+    ) -> Page[AlertRecord]: ...
 
     @reads("GET /api/v1/compliance/alerts/{id}")
-    def get_alert(self, id: str) -> Alert: ...
+    def get_alert(self, id: str) -> AlertRecord: ...
 
     @acts("POST /api/v1/compliance/alerts/{id}/investigate")
     def investigate_alert(self, id: str, *, note: str | None = None) -> AlertResponse: ...
@@ -77,10 +77,10 @@ class Compliance(OperationGroup[M]):
         """
 
     @lists("GET /api/v1/compliance/rules")
-    def list_rules(self, *, limit: int | None = None) -> Page[ComplianceRule]: ...
+    def list_rules(self, *, limit: int | None = None) -> Page[RuleRecord]: ...
 
     @reads("GET /api/v1/compliance/rules/{id}")
-    def get_rule(self, id: str) -> ComplianceRule: ...
+    def get_rule(self, id: str) -> RuleRecord: ...
 
     @acts("POST /api/v1/compliance/rules")
     def create_rule(
@@ -96,7 +96,7 @@ class Compliance(OperationGroup[M]):
         window_seconds: int | None = None,
         severity: str | None = None,
         status: str | None = None,
-    ) -> ComplianceRule:
+    ) -> RuleRecord:
         """Create a rule. `subject` is the party it applies to: `payer`, `payee` or `agent`."""
 
     @sets("DELETE /api/v1/compliance/rules/{id}")
@@ -117,7 +117,7 @@ class Compliance(OperationGroup[M]):
         action: str | None = None,
         severity: str | None = None,
         status: str | None = None,
-    ) -> ComplianceRule:
+    ) -> RuleRecord:
         """Update the given fields.
 
         `threshold` is an amount or, for some rule types, a count.

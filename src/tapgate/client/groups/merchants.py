@@ -5,7 +5,7 @@ from typing import Any
 
 from tapgate.client.declaration import M, OperationGroup, acts, moves, reads
 from tapgate.client.encoding import Money
-from tapgate.client.records.pos import (
+from tapgate.schemas.pos import (
     LookupCardResponse,
     PaymentReceipt,
     RefundReceipt,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tapgate.client.declaration import M, OperationGroup, sets
-from tapgate.client.records.messages import ReportStatusesResponse, StatusReport
+from tapgate.schemas.messages import ReportStatusesResponse, StatusReport
 
 
 class Messages(OperationGroup[M]):

@@ -1,7 +1,7 @@
 """Operations on the platform overview and the ledger."""
 
 from tapgate.client.declaration import M, OperationGroup, acts, reads
-from tapgate.client.records.overview import LedgerProof, Overview
+from tapgate.schemas.reporting import LedgerProof, Overview
 
 
 class OverviewGroup(OperationGroup[M]):

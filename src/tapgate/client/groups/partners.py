@@ -15,18 +15,18 @@ from tapgate.client.declaration import (
 )
 from tapgate.client.encoding import Money, encode_amount
 from tapgate.client.operation import Operation, build_operation
-from tapgate.client.records.partners import (
-    CreatePartnerResponse,
-    Partner,
-    PartnerDepositReceipt,
-    PartnerResponse,
-    PartnerSigningKey,
-    PartnerWebhookSecret,
-)
-from tapgate.client.records.processors import SigningKeyWithSecret
-from tapgate.client.records.wallet import TopUpReceipt
 from tapgate.client.webhooks import PARTNER_SIGNATURE_HEADER, sign_partner_webhook
+from tapgate.schemas.common import SigningKeyCreated
 from tapgate.schemas.pagination import Page
+from tapgate.schemas.partners import (
+    PartnerCreated,
+    PartnerDepositReceipt,
+    PartnerKeyRecord,
+    PartnerRecord,
+    PartnerResponse,
+    PartnerWebhookSecret,
+    TopUpReceipt,
+)
 
 
 class Partners(OperationGroup[M]):
@@ -35,16 +35,16 @@ class Partners(OperationGroup[M]):
         self.keys: PartnerKeys[M] = PartnerKeys(transport)
 
     @acts("POST /api/v1/admin/partners")
-    def create(self, *, name: str, overdraft_limit: Money | None = None) -> CreatePartnerResponse:
+    def create(self, *, name: str, overdraft_limit: Money | None = None) -> PartnerCreated:
         """Create a partner. Only this response contains the HMAC and webhook secrets."""
 
     @lists("GET /api/v1/admin/partners")
     def list(
         self, *, status: str | None = None, search: str | None = None, limit: int | None = None
-    ) -> Page[Partner]: ...
+    ) -> Page[PartnerRecord]: ...
 
     @reads("GET /api/v1/admin/partners/{id}")
-    def get(self, id: str) -> Partner: ...
+    def get(self, id: str) -> PartnerRecord: ...
 
     @moves("POST /api/v1/admin/partners/{id}/fund")
     def fund(
@@ -104,11 +104,11 @@ class Partners(OperationGroup[M]):
 
 class PartnerKeys(OperationGroup[M]):
     @acts("POST /api/v1/admin/partners/{id}/keys")
-    def create(self, id: str) -> SigningKeyWithSecret:
+    def create(self, id: str) -> SigningKeyCreated:
         """Create an additional signing key. Only this response contains its secret."""
 
     @lists("GET /api/v1/admin/partners/{id}/keys")
-    def list(self, id: str, *, limit: int | None = None) -> Page[PartnerSigningKey]: ...
+    def list(self, id: str, *, limit: int | None = None) -> Page[PartnerKeyRecord]: ...
 
     @sets("DELETE /api/v1/admin/partners/{id}/keys/{api_key_id}")
     def delete(self, id: str, api_key_id: str) -> None: ...

@@ -2,19 +2,19 @@
 
 from tapgate.client.declaration import M, OperationGroup, Transport, acts, lists, moves, reads, sets
 from tapgate.client.encoding import DateTimeLike, Money
-from tapgate.client.records.processors import (
-    CreateProcessorResponse,
-    CreateTerminalResponse,
-    Processor,
+from tapgate.schemas.common import SigningKeyCreated
+from tapgate.schemas.pagination import Page
+from tapgate.schemas.processors import (
+    ProcessorCreated,
+    ProcessorRecord,
     ProcessorResponse,
     ProcessorTransferReceipt,
-    SigningKey,
-    SigningKeyWithSecret,
-    Terminal,
+    SigningKeyRecord,
+    TerminalAdded,
+    TerminalRecord,
     TerminalResponse,
 )
-from tapgate.client.records.transactions import Transaction
-from tapgate.schemas.pagination import Page
+from tapgate.schemas.transactions import TransactionRecord
 
 
 class Processors(OperationGroup[M]):
@@ -24,16 +24,16 @@ class Processors(OperationGroup[M]):
         self.keys: SigningKeys[M] = SigningKeys(transport)
 
     @acts("POST /api/v1/processors")
-    def create(self, *, name: str, phone_number: str, email: str) -> CreateProcessorResponse:
+    def create(self, *, name: str, phone_number: str, email: str) -> ProcessorCreated:
         """Create a processor with a first signing key. Only this response contains the secret."""
 
     @lists("GET /api/v1/processors")
     def list(
         self, *, status: str | None = None, search: str | None = None, limit: int | None = None
-    ) -> Page[Processor]: ...
+    ) -> Page[ProcessorRecord]: ...
 
     @reads("GET /api/v1/processors/{id}")
-    def get(self, id: str) -> Processor: ...
+    def get(self, id: str) -> ProcessorRecord: ...
 
     @acts("POST /api/v1/processors/{id}/suspend")
     def suspend(self, id: str, *, reason: str) -> ProcessorResponse: ...
@@ -67,16 +67,16 @@ class Processors(OperationGroup[M]):
         from_: DateTimeLike | None = None,
         to: DateTimeLike | None = None,
         limit: int | None = None,
-    ) -> Page[Transaction]: ...
+    ) -> Page[TransactionRecord]: ...
 
 
 class Terminals(OperationGroup[M]):
     @acts("POST /api/v1/processors/{id}/terminals")
-    def create(self, id: str, *, name: str) -> CreateTerminalResponse:
+    def create(self, id: str, *, name: str) -> TerminalAdded:
         """Create a terminal with a signing key. Only this response contains the secret."""
 
     @lists("GET /api/v1/processors/{id}/terminals")
-    def list(self, id: str, *, limit: int | None = None) -> Page[Terminal]: ...
+    def list(self, id: str, *, limit: int | None = None) -> Page[TerminalRecord]: ...
 
     @acts("POST /api/v1/processors/{id}/terminals/{terminal_id}/block")
     def block(
@@ -91,14 +91,14 @@ class Terminals(OperationGroup[M]):
 
 class SigningKeys(OperationGroup[M]):
     @acts("POST /api/v1/processors/{id}/keys")
-    def create(self, id: str, *, terminal_id: str | None = None) -> SigningKeyWithSecret:
+    def create(self, id: str, *, terminal_id: str | None = None) -> SigningKeyCreated:
         """Create a signing key for a processor or one of its terminals.
 
         Only this response contains the secret.
         """
 
     @lists("GET /api/v1/processors/{id}/keys")
-    def list(self, id: str, *, limit: int | None = None) -> Page[SigningKey]: ...
+    def list(self, id: str, *, limit: int | None = None) -> Page[SigningKeyRecord]: ...
 
     @sets("DELETE /api/v1/processors/{id}/keys/{api_key_id}")
     def delete(self, id: str, api_key_id: str) -> None: ...

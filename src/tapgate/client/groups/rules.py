@@ -4,18 +4,13 @@ from collections.abc import Sequence
 
 from tapgate.client.declaration import M, OperationGroup, reads, sets
 from tapgate.client.encoding import Money, PathNumber
-from tapgate.client.records.rules import (
-    AccountRule,
-    CommissionRule,
-    CommissionRules,
-    FeeRule,
-    FeeRules,
-)
+from tapgate.schemas.compliance import AccountRuleRecord
+from tapgate.schemas.fees import CommissionRule, CommissionRules, FeeRule, FeeRules
 
 
 class AccountRules(OperationGroup[M]):
     @reads("GET /api/v1/account-rules/{kyc_level}")
-    def get(self, kyc_level: PathNumber) -> AccountRule: ...
+    def get(self, kyc_level: PathNumber) -> AccountRuleRecord: ...
 
     @sets("PUT /api/v1/account-rules/{kyc_level}")
     def update(
@@ -29,7 +24,7 @@ class AccountRules(OperationGroup[M]):
         no_pin_limit: Money | None = None,
         requirements: Sequence[str] | None = None,
         currency: str | None = None,
-    ) -> AccountRule:
+    ) -> AccountRuleRecord:
         """Update the given fields of a KYC level's limits."""
 
 

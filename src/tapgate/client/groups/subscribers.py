@@ -2,22 +2,22 @@
 
 from tapgate.client.declaration import M, OperationGroup, acts, lists, reads, sets
 from tapgate.client.encoding import DateLike, Image
-from tapgate.client.records.base import Confirmation
-from tapgate.client.records.subscribers import (
-    AddKycDocumentResponse,
-    BlockSubscriberResponse,
-    DisclosedSubscriber,
-    KycDocument,
-    Message,
-    RegisterSubscriberResponse,
-    RestrictedAccessGrant,
-    Subscriber,
-    SubscriberLimits,
-    SubscriberResponse,
-    VerifyPinResponse,
-)
 from tapgate.client.responses import File
+from tapgate.schemas.common import SuccessResponse
 from tapgate.schemas.pagination import Page
+from tapgate.schemas.subscribers import (
+    AccessGranted,
+    DisclosedSubscriber,
+    DisclosedSubscriberResponse,
+    DocumentAdded,
+    DocumentRecord,
+    Limits,
+    MessageRecord,
+    PinVerified,
+    SubscriberRecord,
+    SubscriberRegistered,
+    SubscriberResponse,
+)
 
 
 class Subscribers(OperationGroup[M]):
@@ -35,7 +35,7 @@ class Subscribers(OperationGroup[M]):
         id_type: str | None = None,
         id_number: str | None = None,
         category: str | None = None,
-    ) -> RegisterSubscriberResponse:
+    ) -> SubscriberRegistered:
         """Register a subscriber. The subscriber is active and has an empty wallet."""
 
     @lists("GET /api/v1/subscribers")
@@ -47,14 +47,14 @@ class Subscribers(OperationGroup[M]):
         kyc_level: int | None = None,
         search: str | None = None,
         limit: int | None = None,
-    ) -> Page[Subscriber]:
+    ) -> Page[SubscriberRecord]:
         """List subscribers, newest first. `limit` is the page size."""
 
     @reads("GET /api/v1/subscribers/{id}")
-    def get(self, id: str) -> Subscriber: ...
+    def get(self, id: str) -> SubscriberRecord: ...
 
     @reads("GET /api/v1/subscribers/{id}/limits")
-    def get_limits(self, id: str) -> SubscriberLimits:
+    def get_limits(self, id: str) -> Limits:
         """Return the subscriber's transaction and balance limits, and their current usage."""
 
     @sets("PUT /api/v1/subscribers/{id}")
@@ -78,7 +78,7 @@ class Subscribers(OperationGroup[M]):
         """Update the given fields of a subscriber."""
 
     @acts("POST /api/v1/subscribers/{id}/block")
-    def block(self, id: str, *, reason: str) -> BlockSubscriberResponse:
+    def block(self, id: str, *, reason: str) -> DisclosedSubscriberResponse:
         """Block a subscriber. Transactions from and to the wallet are declined, except refunds."""
 
     @acts("POST /api/v1/subscribers/{id}/unblock")
@@ -89,40 +89,38 @@ class Subscribers(OperationGroup[M]):
         """Close a subscriber permanently. The wallet must be empty and have no funds on hold."""
 
     @acts("POST /api/v1/subscribers/{id}/verify-pin")
-    def verify_pin(self, id: str, *, pin: str) -> VerifyPinResponse:
+    def verify_pin(self, id: str, *, pin: str) -> PinVerified:
         """Verify the PIN. The third consecutive incorrect PIN locks the PIN for 30 minutes."""
 
     @acts("POST /api/v1/subscribers/{id}/change-pin")
-    def change_pin(self, id: str, *, old_pin: str, new_pin: str) -> Confirmation: ...
+    def change_pin(self, id: str, *, old_pin: str, new_pin: str) -> SuccessResponse: ...
 
     @acts("POST /api/v1/subscribers/{id}/reset-pin")
-    def request_pin_reset(self, id: str) -> Confirmation:
+    def request_pin_reset(self, id: str) -> SuccessResponse:
         """Send a one-time code for a PIN reset to the subscriber's phone."""
 
     @acts("POST /api/v1/subscribers/{id}/reset-pin/confirm")
-    def reset_pin(self, id: str, *, otp: str, new_pin: str) -> Confirmation: ...
+    def reset_pin(self, id: str, *, otp: str, new_pin: str) -> SuccessResponse: ...
 
     @acts("POST /api/v1/subscribers/{id}/restricted-access")
-    def request_restricted_access(self, id: str) -> Confirmation:
+    def request_restricted_access(self, id: str) -> SuccessResponse:
         """Send the subscriber's phone a one-time code that grants this admin access."""
 
     @acts("POST /api/v1/subscribers/{id}/restricted-access/verify")
-    def verify_restricted_access(self, id: str, *, otp: str) -> RestrictedAccessGrant: ...
+    def verify_restricted_access(self, id: str, *, otp: str) -> AccessGranted: ...
 
     @acts("POST /api/v1/subscribers/{id}/kyc-documents")
-    def add_kyc_document(
-        self, id: str, *, document_type: str, image: Image
-    ) -> AddKycDocumentResponse:
+    def add_kyc_document(self, id: str, *, document_type: str, image: Image) -> DocumentAdded:
         """Add a KYC document. `image` is the content of a JPEG or PNG file."""
 
     @lists("GET /api/v1/subscribers/{id}/kyc-documents")
-    def list_kyc_documents(self, id: str, *, limit: int | None = None) -> Page[KycDocument]:
+    def list_kyc_documents(self, id: str, *, limit: int | None = None) -> Page[DocumentRecord]:
         """List KYC documents, without their images."""
 
     @lists("GET /api/v1/subscribers/{id}/messages")
     def list_messages(
         self, id: str, *, template: str | None = None, limit: int | None = None
-    ) -> Page[Message]:
+    ) -> Page[MessageRecord]:
         """List messages sent to the subscriber's phone and their delivery status, newest first."""
 
     @reads("GET /api/v1/subscribers/{id}/kyc-documents/{document_id}")

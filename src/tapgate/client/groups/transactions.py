@@ -2,9 +2,9 @@
 
 from tapgate.client.declaration import M, OperationGroup, lists, reads
 from tapgate.client.encoding import DateTimeLike
-from tapgate.client.records.transactions import Transaction, TransactionChain, TransactionEntries
 from tapgate.client.responses import File
 from tapgate.schemas.pagination import Page
+from tapgate.schemas.transactions import TransactionChain, TransactionEntries, TransactionRecord
 
 
 class Transactions(OperationGroup[M]):
@@ -20,7 +20,7 @@ class Transactions(OperationGroup[M]):
         from_: DateTimeLike | None = None,
         to: DateTimeLike | None = None,
         limit: int | None = None,
-    ) -> Page[Transaction]:
+    ) -> Page[TransactionRecord]:
         """List transactions, newest first. `limit` is the page size."""
 
     @reads("GET /api/v1/transactions/export")
@@ -44,7 +44,7 @@ class Transactions(OperationGroup[M]):
         """
 
     @reads("GET /api/v1/transactions/{id}")
-    def get(self, id: str) -> Transaction: ...
+    def get(self, id: str) -> TransactionRecord: ...
 
     @reads("GET /api/v1/transactions/{id}/entries")
     def get_entries(self, id: str) -> TransactionEntries:

@@ -2,15 +2,9 @@
 
 from tapgate.client.declaration import M, OperationGroup, moves, reads
 from tapgate.client.encoding import DateLike, Money
-from tapgate.client.records.wallet import (
-    Balance,
-    P2pReceipt,
-    Quote,
-    Statement,
-    TopUpReceipt,
-    TransferReceipt,
-)
 from tapgate.client.responses import File
+from tapgate.schemas.partners import TopUpReceipt
+from tapgate.schemas.wallets import Balance, P2pReceipt, Quote, StatementRecord, TransferReceipt
 
 
 class Wallet(OperationGroup[M]):
@@ -78,7 +72,7 @@ class Wallet(OperationGroup[M]):
         to_date: DateLike,
         format: str | None = None,
         pin: str | None = None,
-    ) -> Statement:
+    ) -> StatementRecord:
         """Create an account statement.
 
         `format` is `json`, `csv` or `pdf`. For `csv` and `pdf`, the response contains a link to

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from tapgate.client.declaration import M, OperationGroup, acts, lists, reads, sets
-from tapgate.client.records.webhook_endpoints import (
-    Delivery,
-    WebhookEndpoint,
+from tapgate.schemas.pagination import Page
+from tapgate.schemas.webhooks import (
+    WebhookDelivery,
+    WebhookEndpointRecord,
     WebhookEndpointWithSecret,
 )
-from tapgate.schemas.pagination import Page
 
 
 class WebhookEndpoints(OperationGroup[M]):
@@ -17,10 +17,10 @@ class WebhookEndpoints(OperationGroup[M]):
         """Create a webhook endpoint. Only this response contains the secret."""
 
     @lists("GET /api/v1/admin/webhook-endpoints")
-    def list(self, *, limit: int | None = None) -> Page[WebhookEndpoint]: ...
+    def list(self, *, limit: int | None = None) -> Page[WebhookEndpointRecord]: ...
 
     @reads("GET /api/v1/admin/webhook-endpoints/{id}")
-    def get(self, id: str) -> WebhookEndpoint: ...
+    def get(self, id: str) -> WebhookEndpointRecord: ...
 
     @sets("PUT /api/v1/admin/webhook-endpoints/{id}")
     def update(
@@ -30,7 +30,7 @@ class WebhookEndpoints(OperationGroup[M]):
         url: str | None = None,
         events: Sequence[str] | None = None,
         status: str | None = None,
-    ) -> WebhookEndpoint:
+    ) -> WebhookEndpointRecord:
         """Update the given fields. `status` is `active` or `paused`."""
 
     @acts("POST /api/v1/admin/webhook-endpoints/{id}/rotate-secret")
@@ -43,15 +43,15 @@ class WebhookEndpoints(OperationGroup[M]):
         """
 
     @acts("POST /api/v1/admin/webhook-endpoints/{id}/test")
-    def test(self, id: str) -> Delivery:
+    def test(self, id: str) -> WebhookDelivery:
         """Send a `webhook.test` event to the endpoint, regardless of its subscriptions."""
 
     @sets("DELETE /api/v1/admin/webhook-endpoints/{id}")
     def delete(self, id: str) -> None: ...
 
     @lists("GET /api/v1/admin/webhook-endpoints/{id}/deliveries")
-    def list_deliveries(self, id: str, *, limit: int | None = None) -> Page[Delivery]: ...
+    def list_deliveries(self, id: str, *, limit: int | None = None) -> Page[WebhookDelivery]: ...
 
     @acts("POST /api/v1/admin/webhook-endpoints/{id}/deliveries/{delivery_id}/redeliver")
-    def redeliver(self, id: str, delivery_id: str) -> Delivery:
+    def redeliver(self, id: str, delivery_id: str) -> WebhookDelivery:
         """Redeliver an event under the same ID."""

@@ -11,10 +11,10 @@ import asyncpg
 import structlog
 
 from tapgate.client import AsyncTapgateClient, TapgateError, ValidationError
-from tapgate.client.records import StatusReport
 from tapgate.clock import Clock
 from tapgate.messenger.outbox.statuses import ERROR_CODE_SQL, OVERALL_STATUS_SQL
 from tapgate.runtime.background import run_periodically
+from tapgate.schemas.messages import StatusReport
 from tapgate.store.database import Database
 
 _INTERVAL_SECONDS: Final = 1.0
