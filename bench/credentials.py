@@ -14,8 +14,8 @@ from typing import Any
 from tapgate import ids, signing
 from tapgate.auth.access_tokens import AccessTokens
 from tapgate.auth.authenticator import Authenticator
-from tapgate.auth.pins import PinVerifier
 from tapgate.clock import format_rfc3339, system_clock
+from tapgate.pins.verifier import PinVerifier
 from tapgate.vault import Vault
 
 ROUNDS = 20_000

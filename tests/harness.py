@@ -11,7 +11,6 @@ from datetime import timedelta
 from typing import Any
 
 import httpx2
-import msgspec
 
 from tapgate import ids, money, signing
 from tapgate.api.endpoint import ROLES_BY_LETTER
@@ -22,6 +21,7 @@ from tapgate.ledger import rules as ledger_rules
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.commands import Command
 from tapgate.notifications.messages import list_pending
+from tapgate.pins.verifier import PinVerifier
 
 PIN = "4071"
 WRONG_PIN = "9183"
@@ -299,9 +299,7 @@ class Harness:
 
     def allow_weak_pins(self, allowed: bool = True) -> None:
         """Accept or reject weak PINs for the rest of this test."""
-        self.services.settings = msgspec.structs.replace(
-            self.services.settings, refuse_weak_pins=not allowed
-        )
+        self.services.pin_verifier = PinVerifier(self.services.vault, refuse_weak=not allowed)
 
     async def list_audit_entries(self, resource_id: str, event: str) -> list[dict[str, Any]]:
         """Return the audit entries of an event on one resource, oldest first."""

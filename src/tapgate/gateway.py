@@ -37,7 +37,6 @@ from tapgate.audit.rejections import RejectionLog
 from tapgate.audit.trail import record_denial
 from tapgate.auth.actors import Actor
 from tapgate.auth.authenticator import Authenticator
-from tapgate.auth.pins import PinVerifier
 from tapgate.cards import routes as cards
 from tapgate.clock import Clock, system_clock
 from tapgate.compliance.account_rules import routes as account_rules
@@ -60,6 +59,7 @@ from tapgate.notifications.receipts import KINDS_BY_SETTING, ReceiptWorker
 from tapgate.notifications.retention import RetentionWorker
 from tapgate.partners import routes as partners
 from tapgate.partners.top_ups import routes as top_ups
+from tapgate.pins.verifier import PinVerifier
 from tapgate.pos import routes as pos
 from tapgate.processors import key_routes as signing_keys
 from tapgate.processors import routes as processors
@@ -85,7 +85,6 @@ from tapgate.settings import Settings, SettingsError, load_settings
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
 from tapgate.store.signals import Signals
-from tapgate.subscribers import messages as subscriber_messages
 from tapgate.subscribers import routes as subscribers
 from tapgate.subscribers.kyc_documents import routes as kyc_documents
 from tapgate.transactions import routes as transactions
@@ -101,7 +100,6 @@ from tapgate.webhooks.worker import WebhookWorker
 ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     subscribers.endpoints,
     kyc_documents.endpoints,
-    subscriber_messages.endpoints,
     cards.endpoints,
     wallets.endpoints,
     pos.pos_endpoints,
@@ -196,7 +194,7 @@ async def open_services(
         )
         new_id = ids.IdGenerator(slot, get_milliseconds)
         vault = Vault(settings.secret_key)
-        pins = PinVerifier(vault)
+        pins = PinVerifier(vault, refuse_weak=settings.refuse_weak_pins)
         latency_samples = LatencySamples(get_shared_folder(settings.data_dir))
         stack.callback(latency_samples.close)
         ledger = await Ledger.start(

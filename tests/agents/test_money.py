@@ -20,7 +20,7 @@ from agents.builders import (
 )
 from harness import PIN, WRONG_PIN, Harness
 from tapgate.api.services import Services
-from tapgate.ledger.pins import set_pin
+from tapgate.pins.storage import set_pin
 
 CHILD_PIN = "6138"
 

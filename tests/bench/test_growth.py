@@ -20,11 +20,11 @@ from bench.runner import ROOT, list_missing_values, run_benchmark
 from harness import Harness
 from tapgate import ids
 from tapgate.api.services import Services
-from tapgate.auth.pins import StoredPin
 from tapgate.clock import system_clock
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, ScopedIdempotencyKey, decode_result
 from tapgate.ledger.verify import verify
+from tapgate.pins.verifier import StoredPin
 
 PHASES = ("empty", "grown")
 READ_NAMES = {

@@ -13,10 +13,10 @@ from tapgate.ledger import chart, rules
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.commands import Command, LedgerCommand, Outcome, ScopedIdempotencyKey
 from tapgate.ledger.engine import Ledger
-from tapgate.ledger.pin_lockout import PinState
-from tapgate.ledger.pins import set_pin
 from tapgate.ledger.rollups import get_bucket_start
 from tapgate.ledger.verify import verify
+from tapgate.pins.lockout import PinState
+from tapgate.pins.storage import set_pin
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
 

@@ -18,7 +18,7 @@ from tapgate.errors import ApiError
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party, ScopedIdempotencyKey
 from tapgate.ledger.engine import Ledger
-from tapgate.ledger.pin_lockout import PinState
+from tapgate.pins.lockout import PinState
 from tapgate.store.signals import Signals
 
 

@@ -15,11 +15,11 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.apply import apply_decision
 from tapgate.ledger.commands import Command, LedgerCommand, ReviewDecision, ScopedIdempotencyKey
 from tapgate.ledger.decide import decide
-from tapgate.ledger.pin_lockout import PinState
 from tapgate.ledger.review import decide_review
 from tapgate.ledger.rules import AccountRule, ComplianceRule, Rules
 from tapgate.ledger.state import Account, Agent, Card, State, StoredTransaction
 from tapgate.ledger.verify import verify
+from tapgate.pins.lockout import PinState
 from tapgate.rules.commission import CommissionRate
 from tapgate.rules.fees import FeeTier
 from tapgate.store.database import Database

@@ -12,7 +12,7 @@ from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart, commands, engine, load
 from tapgate.ledger.accounts import lock_account
 from tapgate.ledger.commands import Command, ReviewDecision
-from tapgate.ledger.pin_lockout import PinState
+from tapgate.pins.lockout import PinState
 
 
 async def build_transfers(ledger: LedgerDriver, count: int, **more: Any) -> list[Command]:

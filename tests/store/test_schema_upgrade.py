@@ -17,11 +17,11 @@ from scratch_databases import build_database_url
 from store.test_backup import dump_schema, fetch_rows, get_database_name
 from tapgate import ids
 from tapgate.audit import chain
-from tapgate.auth.pins import PinVerifier
 from tapgate.gateway import create_app, open_services, require_same_installation
-from tapgate.ledger.pins import set_pin
 from tapgate.ledger.rules import insert_defaults
 from tapgate.ledger.verify import Proof, verify
+from tapgate.pins.storage import set_pin
+from tapgate.pins.verifier import PinVerifier
 from tapgate.settings import Settings, load_settings
 from tapgate.store import migrate as migrations
 from tapgate.store.database import Database

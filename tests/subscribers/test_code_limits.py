@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from harness import Harness
-from tapgate.store import code_send_limit
+from tapgate.one_time_codes import send_limit
 from tapgate.store.database import Database
 
 URL = "/api/v1/subscribers"
@@ -92,11 +92,11 @@ async def test_reserving_a_code_purges_expired_rows(harness: Harness, database: 
     now = harness.services.clock()
     for number in range(15):
         async with database.transaction() as tx:
-            assert await code_send_limit.reserve(tx, f"+2327600{number:04}", now) is None
+            assert await send_limit.reserve(tx, f"+2327600{number:04}", now) is None
     harness.advance_clock(hours=1)
     for phone, remaining in (("+23276100001", 6), ("+23276100002", 2)):
         async with database.transaction() as tx:
-            assert await code_send_limit.reserve(tx, phone, harness.services.clock()) is None
+            assert await send_limit.reserve(tx, phone, harness.services.clock()) is None
         assert await database.fetchval("SELECT count(*) FROM one_time_code_sends") == remaining
 
 
@@ -106,6 +106,4 @@ async def test_clock_set_back_two_hours_does_not_delay_the_next_code(
     for hours in (0, -2):
         harness.advance_clock(hours=hours)
         async with database.transaction() as tx:
-            assert (
-                await code_send_limit.reserve(tx, "+23276100001", harness.services.clock()) is None
-            )
+            assert await send_limit.reserve(tx, "+23276100001", harness.services.clock()) is None

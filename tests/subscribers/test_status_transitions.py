@@ -11,7 +11,7 @@ from harness import PIN, Harness
 from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code
-from tapgate.subscribers.model import BLOCK, CLOSE, UNBLOCK, Subscriber, apply_transition
+from tapgate.subscribers.model import CLOSE, Subscriber, apply_transition
 
 URL = "/api/v1/subscribers"
 UNKNOWN_IDS = (ids.encode(ids.SUBSCRIBER, 1), "sub_1", "sub_" + "u" * 13, "acc_0000000000001", "é")
@@ -62,20 +62,6 @@ async def test_transition_succeeds_or_conflicts_depending_on_the_status(
         assert response.json()["subscriber"]["status_reason"] == "customer asked"
     else:
         assert (response.status_code, response.json()["code"]) == (409, result)
-
-
-def test_transition_table_allows_exactly_the_valid_transitions() -> None:
-    allowed = {
-        (transition.event, *statuses)
-        for transition in (BLOCK, UNBLOCK, CLOSE)
-        for statuses in transition.allowed.items()
-    }
-    assert allowed == {
-        ("blocked", "active", "blocked"),
-        ("unblocked", "blocked", "active"),
-        ("closed", "active", "closed"),
-        ("closed", "blocked", "closed"),
-    }
 
 
 async def test_transition_is_audited_with_old_and_new_status(

@@ -8,7 +8,7 @@ from tapgate import ids, money
 from tapgate.ledger import chart, commands
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.commands import Command, Outcome, Party, ReviewDecision, TransactionResult
-from tapgate.ledger.pins import set_pin
+from tapgate.pins.storage import set_pin
 
 _sequence = itertools.count(1)
 

@@ -13,9 +13,9 @@ from tapgate.audit.trail import AuditTrail
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
-from tapgate.ledger.pins import check_pin, set_pin
+from tapgate.ledger.pin_failures import check_pin
+from tapgate.pins.storage import set_pin
 from tapgate.schemas.agents import AgentRegistration
-from tapgate.subscribers.pins import require_strong_pin
 
 _trail = AuditTrail("agent")
 
@@ -25,7 +25,7 @@ _MASKED_CHANGES = {"pin": (MASK, MASK)}
 
 async def register(request: RequestContext, registration: AgentRegistration) -> Agent:
     services = request.services
-    require_strong_pin(request, "pin", registration.pin)
+    services.pin_verifier.require_strong("pin", registration.pin)
     parent_id = model.decode_parent_id(registration)
     async with services.transaction() as tx:
         agent = model.build_agent(
@@ -107,14 +107,12 @@ async def _change_status(
 async def change_pin(request: RequestContext, agent_id: int, old_pin: str, new_pin: str) -> None:
     services = request.services
     # This endpoint returns 400 for a weak PIN, as for a malformed one, instead of 422.
-    require_strong_pin(request, "new_pin", new_pin, error=Code.INVALID_REQUEST)
+    services.pin_verifier.require_strong("new_pin", new_pin, error=Code.INVALID_REQUEST)
     is_same = new_pin == old_pin
     async with services.transaction() as tx:
         agent = await queries.lock(tx, agent_id)
         model.require_not_terminated(agent)
-        verdict = await check_pin(
-            tx, agent.id, old_pin, services.pin_verifier.matches, services.clock(), services.new_id
-        )
+        verdict = await check_pin(tx, agent.id, old_pin, services.pin_verifier.matches)
         # Raise for a wrong PIN only after the commit, so that the failure count is stored.
         if verdict.code is not None:
             await _trail.record(
@@ -130,7 +128,7 @@ async def change_pin(request: RequestContext, agent_id: int, old_pin: str, new_p
             await _trail.record(
                 tx, request.actor, agent.public_id, "pin_changed", changes=_MASKED_CHANGES
             )
-    if verdict.code is not None:
-        raise ApiError(verdict.code, details=verdict.details)
+    if verdict.error is not None:
+        raise verdict.error
     if is_same:
         raise ApiError(Code.SAME_PIN)

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from tapgate.api.latency_samples import LatencySamples
     from tapgate.auth.actors import Actor
     from tapgate.auth.authenticator import Authenticator
-    from tapgate.auth.pins import PinVerifier
     from tapgate.clock import Clock
     from tapgate.errors import ApiError
     from tapgate.http.throttle import Throttle
     from tapgate.ids import IdGenerator
     from tapgate.ledger.engine import Ledger
+    from tapgate.pins.verifier import PinVerifier
     from tapgate.settings import Settings
     from tapgate.store.database import Database
     from tapgate.store.signals import Signals

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import date, datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -16,6 +16,8 @@ from tapgate.schemas.cards import (
     DisclosedCard,
     NewChildCard,
 )
+from tapgate.schemas.subscribers import SubscriberStatus
+from tapgate.settings import Settings
 from tapgate.subscribers.model import MAX_CHILD_CARDS, Subscriber
 
 
@@ -76,24 +78,16 @@ def to_disclosed_record(record: CardRecord, *, hidden: bool) -> DisclosedCard:
     )
 
 
-class RecordContext(NamedTuple):
-    """Current time, platform day and currency needed to render a card."""
-
-    now: datetime
-    today: date
-    currency: str
-
-
-def to_record(card: Card, context: RecordContext) -> CardRecord:
-    limit, currency = card.daily_limit, context.currency
-    subscriber_id = (
-        None if card.subscriber_id is None else _encode_subscriber_id(card.subscriber_id)
-    )
+def to_record(card: Card, now: datetime, settings: Settings) -> CardRecord:
+    limit, currency = card.daily_limit, settings.currency
+    subscriber_id = None
+    if card.subscriber_id is not None:
+        subscriber_id = ids.encode(ids.SUBSCRIBER, card.subscriber_id)
     return CardRecord(
         serial=card.serial,
         mac_address=card.uid,
         type=card.type,
-        status=card.status_at(context.now),
+        status=card.status_at(now),
         status_reason=card.status_reason,
         subscriber_id=subscriber_id,
         holder_name=card.holder_name,
@@ -101,17 +95,15 @@ def to_record(card: Card, context: RecordContext) -> CardRecord:
         daily_limit=None if limit is None else money.format_decimal(limit, currency),
         spent_today=None
         if limit is None
-        else money.format_decimal(card.get_spent_on(context.today), currency),
+        else money.format_decimal(
+            card.get_spent_on(clock.get_platform_day(now, settings.timezone)), currency
+        ),
         currency=currency,
         expires_at=_format_time(card.expires_at),
         linked_at=_format_time(card.linked_at),
         created_at=clock.format_rfc3339(card.created_at),
         updated_at=clock.format_rfc3339(card.updated_at),
     )
-
-
-def _encode_subscriber_id(subscriber_id: int) -> str:
-    return ids.encode(ids.SUBSCRIBER, subscriber_id)
 
 
 def _format_time(time: datetime | None) -> str | None:
@@ -183,9 +175,9 @@ def get_link_error(card: Card, holder: Subscriber, now: datetime) -> ApiError | 
         case CardStatus.LOST | CardStatus.EXPIRED:
             return ApiError(Code.CARD_NOT_ACTIVE)
     match holder.status:
-        case "blocked":
+        case SubscriberStatus.BLOCKED:
             return ApiError(Code.SUBSCRIBER_BLOCKED)
-        case "closed":
+        case SubscriberStatus.CLOSED:
             return ApiError(Code.NOT_CLOSABLE, "The subscriber is closed.")
     return None
 

@@ -5,7 +5,6 @@ from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import find_hidden_accounts
 from tapgate.cards import operations, queries
 from tapgate.cards.model import Card, to_disclosed_record, to_record
-from tapgate.cards.operations import get_record_context
 from tapgate.cards.upload import upload
 from tapgate.cards.upload_parser import UPLOAD_MEDIA_TYPES
 from tapgate.errors import Code
@@ -41,8 +40,8 @@ _LINK_ERRORS = (
 )
 
 
-def _to_response(request: RequestContext, message: str, card: Card) -> CardResponse:
-    return CardResponse(message=message, card=to_record(card, get_record_context(request)))
+def _to_record(request: RequestContext, card: Card) -> CardRecord:
+    return to_record(card, request.services.clock(), request.services.settings)
 
 
 @endpoints.post(
@@ -55,7 +54,12 @@ async def link_card(request: RequestContext, body: CardLink) -> CardResponse:
 
     The card uses the subscriber's PIN.
     """
-    return _to_response(request, "Card linked", await operations.link(request, body))
+    services = request.services
+    async with services.transaction() as tx:
+        card = await operations.link(
+            tx, request.actor, body, pin_verifier=services.pin_verifier, settings=services.settings
+        )
+    return CardResponse(message="Card linked", card=_to_record(request, card))
 
 
 @endpoints.post(
@@ -69,9 +73,12 @@ async def create_child_card(request: RequestContext, body: NewChildCard) -> Card
 
     The card spends from the parent's wallet, up to its own daily limit and with its own PIN.
     """
-    return _to_response(
-        request, "Child card created", await operations.link_to_child(request, body)
-    )
+    services = request.services
+    async with services.transaction() as tx:
+        card = await operations.link_to_child(
+            tx, request.actor, body, pin_verifier=services.pin_verifier, settings=services.settings
+        )
+    return CardResponse(message="Child card created", card=_to_record(request, card))
 
 
 @endpoints.get("/api/v1/cards", access=_READ_ACCESS, heavy="search")
@@ -82,10 +89,10 @@ async def list_cards(request: RequestContext, query: CardFilters) -> Page[CardRe
     At least one word must have 3 or more characters, not counting separators. Cards of restricted
     subscribers are omitted if the caller may not access the subscriber.
     """
-    services, context = request.services, get_record_context(request)
-    rows = await queries.list_page(services.database, query, request.principal, context.now)
+    services = request.services
+    rows = await queries.list_page(services.database, query, request.principal, services.clock())
     return paginate(
-        rows, query.limit, key=lambda row: row.id, to_record=lambda row: to_record(row, context)
+        rows, query.limit, key=lambda row: row.id, to_record=lambda row: _to_record(request, row)
     )
 
 
@@ -104,7 +111,7 @@ async def get_card(request: RequestContext, serial: str) -> CardRecord:
             card.subscriber_id,
             restricted=card.restricted,
         )
-    return to_record(card, get_record_context(request))
+    return _to_record(request, card)
 
 
 @endpoints.post(
@@ -125,12 +132,16 @@ async def block_card(
     access the subscriber, the response contains only `serial`, `status`, `status_reason`,
     `subscriber_id` and `restricted`.
     """
-    card = await operations.block(request, serial, body.reason)
+    services = request.services
+    async with services.transaction() as tx:
+        card = await operations.block(
+            tx, request.actor, serial, body.reason, vault=services.vault, settings=services.settings
+        )
     hidden = await find_hidden_accounts(
-        request.services.database, request.caller, request.services.clock(), [card.account_id]
+        services.database, request.caller, services.clock(), [card.account_id]
     )
     return DisclosedCardResponse(
-        card=to_disclosed_record(to_record(card, get_record_context(request)), hidden=bool(hidden))
+        card=to_disclosed_record(_to_record(request, card), hidden=bool(hidden))
     )
 
 
@@ -151,9 +162,12 @@ async def unblock_card(request: RequestContext, serial: str, body: OptionalReaso
 
     Lost and expired cards cannot be unblocked.
     """
-    return _to_response(
-        request, "Card unblocked", await operations.unblock(request, serial, body.reason)
-    )
+    services = request.services
+    async with services.transaction() as tx:
+        card = await operations.unblock(
+            tx, request.actor, serial, body.reason, settings=services.settings
+        )
+    return CardResponse(message="Card unblocked", card=_to_record(request, card))
 
 
 @endpoints.post(
@@ -172,4 +186,12 @@ async def upload_cards(request: RequestContext, body: bytes) -> UploadCardsRespo
     Rows with the serial of an existing card are skipped, and valid rows are stored even if other
     rows fail. `row` is the number of the line on which the row begins; the header is line 1.
     """
-    return await upload(request, request.get_header(b"content-type"), body)
+    services = request.services
+    return await upload(
+        services.transaction,
+        request.actor,
+        request.get_header(b"content-type"),
+        body,
+        now=services.clock(),
+        zone=services.settings.timezone,
+    )

@@ -1,16 +1,15 @@
 """Bulk card upload: creates the new cards in a file and skips existing ones."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import datetime
 from time import monotonic
 from typing import Final
+from zoneinfo import ZoneInfo
 
-import asyncpg
-
-from tapgate.api.request_context import RequestContext
-from tapgate.api.services import Services
 from tapgate.audit.trail import AuditTrail
+from tapgate.auth.actors import Actor
 from tapgate.cards import upload_parser
 from tapgate.cards.upload_parser import CardRow, build_row_error
 from tapgate.errors import unavailable
@@ -18,6 +17,8 @@ from tapgate.schemas.cards import UploadCardsResponse
 from tapgate.store.transaction import Transaction
 
 _trail = AuditTrail("card")
+
+TransactionOpener = Callable[[], AbstractAsyncContextManager[Transaction]]
 
 #: Advisory lock held by the single active upload. Without it, two uploads of the same cards in
 #: different orders could deadlock.
@@ -32,20 +33,25 @@ _DUPLICATE_UID: Final = {"MAC Address": "is already used by another card"}
 
 
 async def upload(
-    request: RequestContext, content_type: str | None, body: bytes
+    open_transaction: TransactionOpener,
+    actor: Actor,
+    content_type: str | None,
+    body: bytes,
+    *,
+    now: datetime,
+    zone: ZoneInfo,
 ) -> UploadCardsResponse:
     """Upload cards from a file. Valid rows are stored even if other rows fail.
 
     Uploading the same file again creates no duplicates.
     """
-    services = request.services
     # Parse in a thread, so that thousands of rows do not block the event loop.
     rows, errors = await asyncio.to_thread(
-        upload_parser.parse_upload, content_type, body, services.clock(), services.settings.timezone
+        upload_parser.parse_upload, content_type, body, now, zone
     )
     total = len(rows) + len(errors)
-    async with _acquire_upload_lock(services) as tx:
-        created = await _insert_cards(tx, request, rows)
+    async with _acquire_upload_lock(open_transaction) as tx:
+        created = await _insert_cards(tx, rows)
         remaining_rows = [row for row in rows if row.serial not in created]
         skipped = await _find_existing_serials(tx, [row.serial for row in remaining_rows])
         errors += [
@@ -68,12 +74,14 @@ async def upload(
                 ("errors", len(response.errors)),
             )
         }
-        await _trail.record(tx, request.actor, None, "uploaded", changes=counts)
+        await _trail.record(tx, actor, None, "uploaded", changes=counts)
     return response
 
 
 @asynccontextmanager
-async def _acquire_upload_lock(services: Services) -> AsyncIterator[Transaction]:
+async def _acquire_upload_lock(
+    open_transaction: TransactionOpener,
+) -> AsyncIterator[Transaction]:
     """Yield the database transaction of the single active upload.
 
     Other uploads poll for the lock, and fail with 503 after a timeout. Waiting inside the database
@@ -81,7 +89,7 @@ async def _acquire_upload_lock(services: Services) -> AsyncIterator[Transaction]
     """
     deadline = monotonic() + UPLOAD_TIMEOUT_SECONDS
     while True:
-        async with services.transaction() as tx:
+        async with open_transaction() as tx:
             if await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", LOCK_KEY):
                 yield tx
                 return
@@ -90,11 +98,8 @@ async def _acquire_upload_lock(services: Services) -> AsyncIterator[Transaction]
         await asyncio.sleep(_LOCK_RETRY_SECONDS)
 
 
-async def _insert_cards(
-    tx: asyncpg.Connection, request: RequestContext, rows: Sequence[CardRow]
-) -> set[str]:
+async def _insert_cards(tx: Transaction, rows: Sequence[CardRow]) -> set[str]:
     """Insert the cards whose serial and UID are new, and return their serials."""
-    now = request.services.clock()
     inserted = await tx.fetch(
         """INSERT INTO cards (id, serial, uid, status, expires_at, created_at, updated_at)
            SELECT new.id, new.serial, new.uid, 'UNASSIGNED', new.expires_at, $5, $5
@@ -102,16 +107,16 @@ async def _insert_cards(
              AS new (id, serial, uid, expires_at)
            ON CONFLICT DO NOTHING
            RETURNING serial""",
-        [request.services.new_id() for _ in rows],
+        [tx.new_id() for _ in rows],
         [row.serial for row in rows],
         [row.uid for row in rows],
         [row.expires_at for row in rows],
-        now,
+        tx.now(),
         timeout=UPLOAD_TIMEOUT_SECONDS,
     )
     return {row["serial"] for row in inserted}
 
 
-async def _find_existing_serials(tx: asyncpg.Connection, serials: Sequence[str]) -> set[str]:
+async def _find_existing_serials(tx: Transaction, serials: Sequence[str]) -> set[str]:
     rows = await tx.fetch("SELECT serial FROM cards WHERE serial = ANY ($1::text[])", serials)
     return {row["serial"] for row in rows}

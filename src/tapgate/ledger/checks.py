@@ -6,8 +6,8 @@ from tapgate import money
 from tapgate.errors import Code
 from tapgate.ledger import chart, screening
 from tapgate.ledger.context import CommandContext, Rejection
-from tapgate.ledger.pin_lockout import evaluate_pin
 from tapgate.ledger.state import Account, Card, State
+from tapgate.pins.lockout import evaluate_pin
 
 #: Multiple of the no-PIN limit that one card may spend per day without a PIN.
 NO_PIN_DAILY_LIMIT_FACTOR = 5

@@ -8,9 +8,9 @@ from tapgate import money
 from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Command
-from tapgate.ledger.pin_lockout import PinMatcher, PinState
 from tapgate.ledger.rules import AccountRule
 from tapgate.ledger.state import Account, Card, RuleMatch, State, StoredTransaction
+from tapgate.pins.lockout import PinMatcher, PinState
 from tapgate.schemas.fees import FeePayer
 
 

@@ -19,7 +19,6 @@ from tapgate.ledger.commands import (
     build_outcome,
 )
 from tapgate.ledger.context import CommandContext, Rejection, build_context
-from tapgate.ledger.pin_lockout import PinMatcher
 from tapgate.ledger.screening import find_wrong_pin_matches
 from tapgate.ledger.state import (
     Account,
@@ -33,6 +32,7 @@ from tapgate.ledger.state import (
     TransactionChange,
     UsageChange,
 )
+from tapgate.pins.lockout import PinMatcher
 from tapgate.rules.commission import get_window_start
 from tapgate.schemas.fees import FeePayer
 

@@ -26,12 +26,12 @@ from tapgate.ledger.assess import Assessment, assess, build_command
 from tapgate.ledger.commands import BeforeCommit, Command, LedgerCommand, Outcome
 from tapgate.ledger.decide import decide
 from tapgate.ledger.load import StaleLoadError, load, load_without_locks
-from tapgate.ledger.pin_lockout import PinMatcher
 from tapgate.ledger.replays import ReplayCounter
 from tapgate.ledger.review import decide_review
 from tapgate.ledger.rules import Rules
 from tapgate.ledger.state import Decision, State
 from tapgate.ledger.write import write
+from tapgate.pins.lockout import PinMatcher
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
 from tapgate.store.transaction import Transaction

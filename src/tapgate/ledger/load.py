@@ -15,9 +15,9 @@ from zoneinfo import ZoneInfo
 from tapgate.clock import Clock, get_platform_day
 from tapgate.ledger import chart, commission, pin_failures, windows
 from tapgate.ledger.commands import Command, LedgerCommand, Party, decode_result
-from tapgate.ledger.pin_lockout import PinState
 from tapgate.ledger.rules import Rules
 from tapgate.ledger.state import Account, Agent, Card, PriorRequest, State, StoredTransaction
+from tapgate.pins.lockout import PinState
 from tapgate.rules.commission import get_window_start
 
 _ACCOUNT_COLUMNS = """id, kind, owner_id, public_name, status, kyc_level, balance, held, overdraft,

@@ -1,4 +1,4 @@
-"""Wrong PINs per wallet, including those entered for the wallet's child cards.
+"""Wrong PINs per wallet, including those entered for the wallet's child cards, and their alerts.
 
 A failure is stored together with the PIN's failure count, under the lock on the wallet's account.
 It is stored even if no rule is active, so that a rule that is activated later counts it too.
@@ -9,8 +9,15 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from tapgate.ledger.rules import ComplianceRule
+from tapgate.errors import Code
+from tapgate.ledger.alerts import raise_alerts
+from tapgate.ledger.events import enqueue_alert_events
+from tapgate.ledger.rules import PIN_FAILURES, ComplianceRule, load_compliance_rules
+from tapgate.ledger.screening import find_wrong_pin_matches
+from tapgate.pins.lockout import PinMatcher, PinVerdict
+from tapgate.pins.storage import attempt_pin
 from tapgate.schemas.compliance import MAX_WINDOW_SECONDS
+from tapgate.store.transaction import Transaction
 
 #: Lower bound of the prune limit. A call can prune more rows than it adds, so that old rows do not
 #: accumulate.
@@ -51,3 +58,36 @@ async def count_failures(
         [now - timedelta(seconds=rule.window_seconds or 0) for rule in rules],
     )
     return {(rule_id, account_id): failures for rule_id, account_id, failures in rows}
+
+
+async def check_pin(
+    tx: Transaction, holder_id: int, pin: str, is_correct_pin: PinMatcher
+) -> PinVerdict:
+    """Check a PIN that is not part of a transaction; see `pins/storage.py` for the required lock.
+
+    A wrong PIN is reported in the verdict and not raised, so that the caller can commit the failure
+    count.
+    """
+    verdict = await attempt_pin(tx, holder_id, pin, is_correct_pin, tx.now())
+    if verdict.code == Code.INVALID_PIN:
+        await _record_wrong_pin(tx, holder_id)
+    return verdict
+
+
+async def _record_wrong_pin(tx: Transaction, holder_id: int) -> None:
+    """Record a wrong PIN of a subscriber or child card, and raise the alerts it triggers."""
+    wallet = await tx.fetchrow(
+        """SELECT id, owner_id FROM accounts
+           WHERE kind = 'wallet'
+             AND (owner_id = $1 OR id = (SELECT account_id FROM cards WHERE id = $1))""",
+        holder_id,
+    )
+    if wallet is None:
+        return  # the PIN belongs to an agent
+    now = tx.now()
+    await add_failures(tx, [wallet["id"]], now)
+    pin_rules = [rule for rule in await load_compliance_rules(tx) if rule.type == PIN_FAILURES]
+    failure_counts = await count_failures(tx, pin_rules, [wallet["id"]], now)
+    matches = find_wrong_pin_matches(pin_rules, failure_counts, wallet["id"], wallet["owner_id"])
+    new_alerts = await raise_alerts(tx, matches, now, tx.new_id)
+    await enqueue_alert_events(tx, new_alerts, now, tx.new_id)

@@ -13,8 +13,8 @@ from tapgate.ledger.commands import (
     ScopedIdempotencyKey,
     TransactionResult,
 )
-from tapgate.ledger.pin_lockout import PinState
 from tapgate.ledger.rules import ComplianceRule, Rules
+from tapgate.pins.lockout import PinState
 from tapgate.rules.commission import CashMatch, CashMovement
 
 

@@ -10,11 +10,10 @@ from tapgate.messenger.model.gateway_requests import SendOneTimeCode, VerifyOneT
 from tapgate.messenger.model.people import Person
 from tapgate.messenger.model.replies import Template
 from tapgate.messenger.services import Services
-from tapgate.store import code_send_limit
+from tapgate.one_time_codes import send_limit
+from tapgate.one_time_codes.codes import CODE_LIFETIME, MAX_ATTEMPTS, generate_code
 
-CODE_LIFETIME = timedelta(minutes=5)
-MAX_ATTEMPTS = 3
-#: Limit per requesting person; `code_send_limit` limits the codes per phone number.
+#: Limit per requesting person; `send_limit` limits the codes per phone number.
 MAX_CODES_PER_HOUR = 5
 _HOUR = timedelta(hours=1)
 _TEMPLATE_NAME = "one_time_code"
@@ -47,9 +46,9 @@ async def send_code(services: Services, person: Person, phone: str) -> None:
         services.database, rate_limit_key, limit=MAX_CODES_PER_HOUR, now=now, window=_HOUR
     ):
         return
-    code = f"{secrets.randbelow(10**6):06d}"
+    code = generate_code()
     async with services.database.transaction() as tx:
-        if await code_send_limit.reserve(tx, phone, now) is not None:
+        if await send_limit.reserve(tx, phone, now) is not None:
             return
         await tx.execute(
             """INSERT INTO messenger.codes (address, phone, code_hash, tries_left, expires_at)

@@ -4,12 +4,12 @@ from datetime import datetime
 from typing import NamedTuple
 
 from tapgate import money
-from tapgate.auth.pins import PinVerifier
 from tapgate.cards import queries as cards
 from tapgate.cards.model import Card
 from tapgate.errors import ApiError, Code
-from tapgate.ledger.pins import check_pin
+from tapgate.ledger.pin_failures import check_pin
 from tapgate.names import mask_name
+from tapgate.pins.verifier import PinVerifier
 from tapgate.schemas.cards import CardStatus
 from tapgate.schemas.pos import LookupCardResponse, VerifyCardResponse
 from tapgate.store.database import Database, RaiseAfterCommit
@@ -35,11 +35,9 @@ async def verify_with_pin(
     card = await cards.lock(tx, serial)
     wallet = await _get_wallet(tx, card)
     if card.pin_holder_id is not None:
-        verdict = await check_pin(
-            tx, card.pin_holder_id, pin, pin_verifier.matches, tx.now(), tx.new_id
-        )
-        if verdict.code is not None:
-            raise RaiseAfterCommit(ApiError(verdict.code, details=verdict.details))
+        error = (await check_pin(tx, card.pin_holder_id, pin, pin_verifier.matches)).error
+        if error is not None:
+            raise RaiseAfterCommit(error)
     response = _build_verify_response(card, wallet, tx.now())
     if wallet is not None and response.is_active:
         response.balance = money.format_money(wallet.available, currency)

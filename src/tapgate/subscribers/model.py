@@ -1,25 +1,28 @@
 """Subscriber records, their public representation, and status transitions."""
 
 from collections.abc import Mapping
-from datetime import date, datetime
-from typing import Any, Final, Literal
+from datetime import date, datetime, time, timedelta
+from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 import msgspec
 
 from tapgate import clock, ids, money
 from tapgate.api.transitions import Transition
 from tapgate.errors import ApiError, Code, invalid_field
+from tapgate.ledger.allowance import Allowance
 from tapgate.schemas.subscribers import (
     DisclosedSubscriber,
     KycStatus,
+    Limits,
+    LimitUsage,
+    MessageRecord,
     Registration,
     SubscriberCategory,
     SubscriberRecord,
+    SubscriberStatus,
     SubscriberUpdate,
 )
-
-#: Status as stored on the account. The API returns it in upper case.
-AccountStatus = Literal["active", "blocked", "closed"]
 
 #: None means unlimited.
 MAX_CHILD_CARDS: Final[Mapping[str, int | None]] = {
@@ -51,7 +54,7 @@ class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
     kyc_level: int = 1
     kyc_status: str = KycStatus.NONE
     restricted: bool = False
-    status: AccountStatus = "active"
+    status: SubscriberStatus = SubscriberStatus.ACTIVE
     status_reason: str | None = None
     balance: int = 0
     held: int = 0
@@ -99,7 +102,7 @@ def to_record(subscriber: Subscriber, now: datetime) -> SubscriberRecord:
         kyc_level=subscriber.kyc_level,
         kyc_status=subscriber.kyc_status,
         restricted=subscriber.restricted,
-        status=subscriber.status.upper(),
+        status=subscriber.status,
         status_reason=subscriber.status_reason,
         account_id=ids.encode(ids.ACCOUNT, subscriber.account_id),
         balance=money.format_decimal(subscriber.balance, subscriber.currency),
@@ -113,6 +116,42 @@ def to_record(subscriber: Subscriber, now: datetime) -> SubscriberRecord:
         ),
         created_at=clock.format_rfc3339(subscriber.created_at),
         updated_at=clock.format_rfc3339(subscriber.updated_at),
+    )
+
+
+def to_limits_record(allowance: Allowance, currency: str, zone: ZoneInfo) -> Limits:
+    limits, day = allowance.limits, allowance.day
+    tomorrow = day + timedelta(days=1)
+    next_month = (day.replace(day=1) + timedelta(days=31)).replace(day=1)
+
+    def build_usage(limit: int, used: int, resets_on: date) -> LimitUsage:
+        return LimitUsage(
+            limit=money.format_decimal(limit, currency),
+            used=money.format_decimal(used, currency),
+            remaining=money.format_decimal(max(limit - used, 0), currency),
+            resets_at=clock.format_rfc3339(datetime.combine(resets_on, time(), zone)),
+        )
+
+    return Limits(
+        kyc_level=limits.kyc_level,
+        currency=currency,
+        per_transaction=money.format_decimal(limits.max_transaction, currency),
+        daily=build_usage(limits.daily_limit, allowance.day_used, tomorrow),
+        monthly=build_usage(limits.monthly_limit, allowance.month_used, next_month),
+        max_balance=money.format_decimal(limits.max_balance, currency),
+    )
+
+
+def to_message_record(row: Any) -> MessageRecord:
+    updated_at = row["delivery_at"]
+    return MessageRecord(
+        message_id=ids.encode(ids.MESSAGE, row["id"]),
+        template=row["template"],
+        language=row["language"],
+        status=row["status"],
+        error_code=row["error_code"],
+        created_at=clock.format_rfc3339(row["created_at"]),
+        updated_at=None if updated_at is None else clock.format_rfc3339(updated_at),
     )
 
 
@@ -165,19 +204,21 @@ def require_plausible_birth_date(subscriber: Subscriber, today: date) -> None:
         raise invalid_field("date_of_birth", "must be a date between 1900 and today")
 
 
-BLOCK: Final[Transition[AccountStatus]] = Transition(
-    "blocked", {"active": "blocked"}, Code.ALREADY_BLOCKED
+BLOCK: Final = Transition(
+    "blocked", {SubscriberStatus.ACTIVE: SubscriberStatus.BLOCKED}, Code.ALREADY_BLOCKED
 )
-UNBLOCK: Final[Transition[AccountStatus]] = Transition(
-    "unblocked", {"blocked": "active"}, Code.NOT_BLOCKED
+UNBLOCK: Final = Transition(
+    "unblocked", {SubscriberStatus.BLOCKED: SubscriberStatus.ACTIVE}, Code.NOT_BLOCKED
 )
-CLOSE: Final[Transition[AccountStatus]] = Transition(
-    "closed", {"active": "closed", "blocked": "closed"}, Code.NOT_CLOSABLE
+CLOSE: Final = Transition(
+    "closed",
+    dict.fromkeys((SubscriberStatus.ACTIVE, SubscriberStatus.BLOCKED), SubscriberStatus.CLOSED),
+    Code.NOT_CLOSABLE,
 )
 
 
 def apply_transition(
-    subscriber: Subscriber, transition: Transition[AccountStatus], reason: str | None
+    subscriber: Subscriber, transition: Transition[SubscriberStatus], reason: str | None
 ) -> Subscriber:
     """Return the subscriber with the next status; raise if the transition is not allowed.
 
@@ -185,12 +226,15 @@ def apply_transition(
     """
     require_not_closed(subscriber)
     status = transition.apply(subscriber.status)
-    if status == "closed" and (subscriber.balance or subscriber.held):
+    if status == SubscriberStatus.CLOSED and (subscriber.balance or subscriber.held):
         raise ApiError(Code.NOT_CLOSABLE, "The wallet must be empty and have no funds on hold.")
     return msgspec.structs.replace(subscriber, status=status, status_reason=reason)
 
 
-_STATUS_EVENTS: Final = {"blocked": "subscriber.blocked", "active": "subscriber.unblocked"}
+_STATUS_EVENTS: Final = {
+    SubscriberStatus.BLOCKED: "subscriber.blocked",
+    SubscriberStatus.ACTIVE: "subscriber.unblocked",
+}
 
 
 def list_events(before: Subscriber, after: Subscriber) -> list[str]:
@@ -204,8 +248,8 @@ def list_events(before: Subscriber, after: Subscriber) -> list[str]:
 
 
 def require_not_closed(subscriber: Subscriber) -> None:
-    """Reject changes to a closed subscriber. The status `closed` is final."""
-    if subscriber.status == "closed":
+    """Reject changes to a closed subscriber. The status `CLOSED` is final."""
+    if subscriber.status == SubscriberStatus.CLOSED:
         raise ApiError(Code.NOT_CLOSABLE, "The subscriber is closed.")
 
 

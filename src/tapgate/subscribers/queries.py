@@ -11,6 +11,7 @@ from datetime import datetime
 import asyncpg
 
 from tapgate import ids
+from tapgate.auth.actors import Actor
 from tapgate.auth.disclosure import Audience
 from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code, unavailable
@@ -18,13 +19,19 @@ from tapgate.ledger.accounts import lock_account
 from tapgate.schemas.subscribers import SubscriberFilters
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
+from tapgate.store.transaction import Transaction
 from tapgate.subscribers.model import Subscriber, not_found
-from tapgate.subscribers.restriction import exclude_hidden, require_subscriber_access
+from tapgate.subscribers.restriction import (
+    exclude_hidden,
+    require_editable,
+    require_subscriber_access,
+)
 
 _SELECT = """
     SELECT s.id, s.account_id, s.phone_number, s.first_name, s.last_name, s.email, s.date_of_birth,
            s.address, s.id_type, s.id_number, s.category, s.kyc_status, s.restricted, s.created_at,
-           s.updated_at, a.kyc_level, a.status, a.status_reason, a.balance, a.held, a.currency,
+           s.updated_at, a.kyc_level, upper(a.status) AS status, a.status_reason, a.balance, a.held,
+           a.currency,
            (SELECT count(*) FROM cards WHERE subscriber_id = s.id) AS cards_count,
            (SELECT locked_until FROM pins WHERE holder_id = s.id) AS pin_locked_until
     FROM subscribers s JOIN accounts a ON a.id = s.account_id"""
@@ -68,6 +75,13 @@ async def lock(tx: asyncpg.Connection, subscriber_id: int) -> Subscriber:
     # Read after locking: another database transaction may have changed the row before the lock was
     # granted.
     return await get(tx, subscriber_id)
+
+
+async def lock_editable(tx: Transaction, actor: Actor, subscriber_id: int) -> Subscriber:
+    """Lock a subscriber whom the actor may change. The lock also serializes PIN attempts."""
+    subscriber = await lock(tx, subscriber_id)
+    await require_editable(tx, actor, subscriber)
+    return subscriber
 
 
 async def get_phone_number_owned_since(database: Database, subscriber_id: int) -> datetime:
@@ -132,7 +146,7 @@ async def save(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
         subscriber.account_id,
         subscriber.name,
         subscriber.public_name,
-        subscriber.status,
+        subscriber.status.lower(),
         subscriber.status_reason,
         subscriber.kyc_level,
         subscriber.updated_at,

@@ -2,38 +2,47 @@
 
 from datetime import datetime, timedelta
 
-from tapgate.api.request_context import RequestContext
-from tapgate.auth.one_time_codes import CodeRequest
+from tapgate.audit.trail import AuditTrail
+from tapgate.auth.actors import Actor
+from tapgate.one_time_codes.codes import CodeRequest
+from tapgate.store.transaction import Transaction
 from tapgate.subscribers import codes, queries
-from tapgate.subscribers.audit_trail import record_audit_entry
+from tapgate.vault import Vault
 
 ACCESS_LIFETIME = timedelta(minutes=15)
 
-
-async def request_access(request: RequestContext, subscriber_id: int) -> None:
-    async with request.services.transaction() as tx:
-        subscriber = await queries.get(tx, subscriber_id)
-        await codes.send(tx, request, subscriber, _build_code_request(request, subscriber_id))
-        await record_audit_entry(tx, request, subscriber_id, "restricted_access_requested")
+_trail = AuditTrail("subscriber")
 
 
-async def grant_access(request: RequestContext, subscriber_id: int, code: str) -> datetime:
+async def request_access(
+    tx: Transaction, actor: Actor, subscriber_id: int, *, vault: Vault
+) -> None:
+    subscriber = await queries.get(tx, subscriber_id)
+    await codes.send(tx, subscriber, _build_code_request(actor, subscriber_id), vault=vault)
+    await _trail.record(tx, actor, subscriber.public_id, "restricted_access_requested")
+
+
+async def grant_access(
+    tx: Transaction, actor: Actor, subscriber_id: int, code: str, *, vault: Vault
+) -> datetime:
     """Redeem the code, grant this admin access, and return the time at which the access expires."""
-    await queries.get(request.services.database, subscriber_id)
-    code_request = _build_code_request(request, subscriber_id)
-    async with codes.redeem(request, code_request, code, "restricted_access_granted") as tx:
-        expires_at = request.services.clock() + ACCESS_LIFETIME
-        await tx.execute(
-            """INSERT INTO restricted_access (admin_id, subscriber_id, expires_at)
-               VALUES ($1, $2, $3)
-               ON CONFLICT (admin_id, subscriber_id) DO UPDATE SET expires_at = $3""",
-            request.principal.admin_id,
-            subscriber_id,
-            expires_at,
-        )
-        await record_audit_entry(tx, request, subscriber_id, "restricted_access_granted")
+    assert actor.principal is not None, "the actor is an admin"
+    subscriber = await queries.get(tx, subscriber_id)
+    action = "restricted_access_granted"
+    code_request = _build_code_request(actor, subscriber_id)
+    await codes.redeem(tx, actor, code_request, code, action, vault=vault)
+    expires_at = tx.now() + ACCESS_LIFETIME
+    await tx.execute(
+        """INSERT INTO restricted_access (admin_id, subscriber_id, expires_at)
+           VALUES ($1, $2, $3)
+           ON CONFLICT (admin_id, subscriber_id) DO UPDATE SET expires_at = $3""",
+        actor.principal.admin_id,
+        subscriber_id,
+        expires_at,
+    )
+    await _trail.record(tx, actor, subscriber.public_id, action)
     return expires_at
 
 
-def _build_code_request(request: RequestContext, subscriber_id: int) -> CodeRequest:
-    return CodeRequest("restricted_access", subscriber_id, requester=request.principal.id)
+def _build_code_request(actor: Actor, subscriber_id: int) -> CodeRequest:
+    return CodeRequest("restricted_access", subscriber_id, requester=actor.id)

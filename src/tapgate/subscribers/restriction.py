@@ -9,6 +9,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 
+from tapgate.auth.actors import Actor
 from tapgate.auth.disclosure import (
     Audience,
     Reader,
@@ -19,6 +20,7 @@ from tapgate.auth.disclosure import (
 from tapgate.auth.principals import Principal
 from tapgate.errors import ApiError, Code
 from tapgate.store.conditions import Conditions
+from tapgate.store.transaction import Transaction
 from tapgate.subscribers.model import Subscriber, require_not_closed
 
 _REJECTION_MESSAGES: Final = {
@@ -49,12 +51,10 @@ def _get_rejection_message(caller: Audience) -> str | None:
     return None if caller is None else _REJECTION_MESSAGES.get(caller.kind)
 
 
-async def require_editable(
-    reader: Reader, caller: Audience, now: datetime, subscriber: Subscriber
-) -> None:
-    """Reject a change if the subscriber is hidden from the caller or closed."""
+async def require_editable(tx: Transaction, actor: Actor, subscriber: Subscriber) -> None:
+    """Reject a change if the subscriber is hidden from the actor or closed."""
     await require_subscriber_access(
-        reader, caller, now, subscriber.id, restricted=subscriber.restricted
+        tx, actor.principal, tx.now(), subscriber.id, restricted=subscriber.restricted
     )
     require_not_closed(subscriber)
 

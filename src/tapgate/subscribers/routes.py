@@ -5,6 +5,7 @@ from tapgate.api.endpoint import Access, Endpoints
 from tapgate.api.request_context import RequestContext
 from tapgate.auth.disclosure import is_hidden
 from tapgate.errors import Code
+from tapgate.notifications import message_statuses
 from tapgate.schemas.common import OptionalReason, Reason, SuccessResponse
 from tapgate.schemas.pagination import Page, paginate
 from tapgate.schemas.subscribers import (
@@ -12,6 +13,8 @@ from tapgate.schemas.subscribers import (
     DisclosedSubscriber,
     DisclosedSubscriberResponse,
     Limits,
+    MessageFilters,
+    MessageRecord,
     OneTimeCodeVerification,
     PinChange,
     PinReset,
@@ -24,11 +27,14 @@ from tapgate.schemas.subscribers import (
     SubscriberResponse,
     SubscriberUpdate,
 )
-from tapgate.subscribers import limits, operations, pins, queries, restricted_access
+from tapgate.subscribers import operations, pins, queries, restricted_access
+from tapgate.subscribers.codes import ONE_TIME_CODE_TEMPLATE
 from tapgate.subscribers.model import (
     Subscriber,
     decode_subscriber_id,
     to_disclosed_record,
+    to_limits_record,
+    to_message_record,
     to_record,
 )
 
@@ -70,7 +76,12 @@ async def register_subscriber(request: RequestContext, body: Registration) -> Su
     stored in E.164 format. Phone numbers and identity document numbers are unique and stay reserved
     after a subscriber is closed.
     """
-    record = _to_record(request, await operations.register(request, body))
+    services = request.services
+    async with services.transaction() as tx:
+        subscriber = await operations.register(
+            tx, request.actor, body, pin_verifier=services.pin_verifier, settings=services.settings
+        )
+    record = _to_record(request, subscriber)
     return SubscriberRegistered(subscriber_id=record.id, subscriber=record)
 
 
@@ -124,7 +135,7 @@ async def get_limits(request: RequestContext, id: str) -> Limits:
     )
     allowance = await services.ledger.get_allowance(services.database, subscriber.id)
     assert allowance is not None, "every subscriber has a wallet"
-    return limits.to_record(allowance, subscriber.currency, services.settings.timezone)
+    return to_limits_record(allowance, subscriber.currency, services.settings.timezone)
 
 
 @endpoints.put(
@@ -146,9 +157,12 @@ async def update_subscriber(
     subscriber's phone. The response to such callers contains only `id`, `restricted`, `status` and
     `status_reason`.
     """
-    return await _to_disclosed_record(
-        request, await operations.update(request, decode_subscriber_id(id), body)
-    )
+    services = request.services
+    async with services.transaction() as tx:
+        subscriber = await operations.update(
+            tx, request.actor, decode_subscriber_id(id), body, settings=services.settings
+        )
+    return await _to_disclosed_record(request, subscriber)
 
 
 @endpoints.post(
@@ -166,7 +180,10 @@ async def block_subscriber(
     without a one-time code. If the caller may not access the subscriber, the response contains only
     `id`, `restricted`, `status` and `status_reason`.
     """
-    subscriber = await operations.block(request, decode_subscriber_id(id), body.reason)
+    async with request.services.transaction() as tx:
+        subscriber = await operations.block(
+            tx, request.actor, decode_subscriber_id(id), body.reason
+        )
     return DisclosedSubscriberResponse(subscriber=await _to_disclosed_record(request, subscriber))
 
 
@@ -182,7 +199,10 @@ async def unblock_subscriber(
 
     Active cards can be used again. Cards that were blocked individually stay blocked.
     """
-    subscriber = await operations.unblock(request, decode_subscriber_id(id), body.reason)
+    async with request.services.transaction() as tx:
+        subscriber = await operations.unblock(
+            tx, request.actor, decode_subscriber_id(id), body.reason
+        )
     return SubscriberResponse(
         message="Subscriber unblocked", subscriber=_to_record(request, subscriber)
     )
@@ -195,7 +215,10 @@ async def close_subscriber(request: RequestContext, id: str, body: Reason) -> Su
     The wallet must be empty and have no funds on hold. Otherwise the request fails with
     `NOT_CLOSABLE`. Later changes to a closed subscriber fail with the same code.
     """
-    subscriber = await operations.close(request, decode_subscriber_id(id), body.reason)
+    async with request.services.transaction() as tx:
+        subscriber = await operations.close(
+            tx, request.actor, decode_subscriber_id(id), body.reason
+        )
     return SubscriberResponse(
         message="Subscriber closed", subscriber=_to_record(request, subscriber)
     )
@@ -208,7 +231,14 @@ async def verify_pin(request: RequestContext, id: str, body: PinVerification) ->
     Wrong PINs are counted across all channels, including terminals. The third consecutive wrong PIN
     locks the PIN for 30 minutes, and a correct PIN resets the count.
     """
-    await pins.verify_pin(request, decode_subscriber_id(id), body.pin)
+    async with request.services.transaction() as tx:
+        await pins.verify_pin(
+            tx,
+            request.actor,
+            decode_subscriber_id(id),
+            body.pin,
+            pin_verifier=request.services.pin_verifier,
+        )
     return PinVerified()
 
 
@@ -225,7 +255,15 @@ async def change_pin(request: RequestContext, id: str, body: PinChange) -> Succe
     is too easy to guess, the request fails with 400. `SAME_PIN` is returned only if the old PIN is
     correct.
     """
-    await pins.change_pin(request, decode_subscriber_id(id), body.old_pin, body.new_pin)
+    async with request.services.transaction() as tx:
+        await pins.change_pin(
+            tx,
+            request.actor,
+            decode_subscriber_id(id),
+            body.old_pin,
+            body.new_pin,
+            pin_verifier=request.services.pin_verifier,
+        )
     return SuccessResponse(message="PIN changed")
 
 
@@ -238,7 +276,10 @@ async def request_pin_reset(request: RequestContext, id: str) -> SuccessResponse
     5 per hour across all endpoints. After 15 wrong codes within 24 hours, no code is sent until
     this period ends. Requests over a limit get 429 with `Retry-After`.
     """
-    await pins.request_pin_reset(request, decode_subscriber_id(id))
+    async with request.services.transaction() as tx:
+        await pins.request_pin_reset(
+            tx, request.actor, decode_subscriber_id(id), vault=request.services.vault
+        )
     return SuccessResponse(message="A one-time code was sent to the subscriber's phone")
 
 
@@ -253,7 +294,17 @@ async def reset_pin(request: RequestContext, id: str, body: PinReset) -> Success
     The old PIN is not required, and a locked PIN is unlocked. A code becomes invalid after three
     wrong attempts, when it expires, when it is used, or when a new code is requested.
     """
-    await pins.reset_pin(request, decode_subscriber_id(id), body.otp, body.new_pin)
+    services = request.services
+    async with services.transaction() as tx:
+        await pins.reset_pin(
+            tx,
+            request.actor,
+            decode_subscriber_id(id),
+            body.otp,
+            body.new_pin,
+            pin_verifier=services.pin_verifier,
+            vault=services.vault,
+        )
     return SuccessResponse(message="PIN reset")
 
 
@@ -270,7 +321,10 @@ async def request_restricted_access(request: RequestContext, id: str) -> Success
     hour across all endpoints. After 15 wrong codes from this admin within 24 hours, no code is sent
     until this period ends. Requests over a limit get 429 with `Retry-After`.
     """
-    await restricted_access.request_access(request, decode_subscriber_id(id))
+    async with request.services.transaction() as tx:
+        await restricted_access.request_access(
+            tx, request.actor, decode_subscriber_id(id), vault=request.services.vault
+        )
     return SuccessResponse(message="A one-time code was sent to the subscriber's phone")
 
 
@@ -287,5 +341,46 @@ async def verify_restricted_access(
     Until `expires_at`, 15 minutes from now, this admin can view and change the subscriber like any
     other subscriber.
     """
-    expires_at = await restricted_access.grant_access(request, decode_subscriber_id(id), body.otp)
+    async with request.services.transaction() as tx:
+        expires_at = await restricted_access.grant_access(
+            tx, request.actor, decode_subscriber_id(id), body.otp, vault=request.services.vault
+        )
     return AccessGranted(expires_at=clock.format_rfc3339(expires_at))
+
+
+@endpoints.get(
+    "/api/v1/subscribers/{id}/messages",
+    access=Access(roles="ACSF"),
+    errors=(Code.SUBSCRIBER_NOT_FOUND,),
+)
+async def list_subscriber_messages(
+    request: RequestContext, id: str, query: MessageFilters
+) -> Page[MessageRecord]:
+    """List the messages sent to a subscriber.
+
+    Newest first, without the text. Messages from before the phone number was assigned to the
+    subscriber are not listed, because they may be for a previous owner of the number.
+
+    `status` is `queued`, `sent`, `delivered`, `read` or `failed`. If it is `failed`, `error_code`
+    is the provider's or messenger's error code, or `expired` for a message not sent in time. If
+    the subscriber is restricted and the caller may not access the subscriber, only one-time codes
+    are listed, so that staff can see whether a code arrived.
+    """
+    services = request.services
+    subscriber = await queries.get(services.database, decode_subscriber_id(id))
+    template = query.template
+    if subscriber.restricted and await is_hidden(
+        services.database, request.caller, services.clock(), subscriber.id
+    ):
+        if template not in (None, ONE_TIME_CODE_TEMPLATE):
+            return Page(data=[], has_more=False, next_cursor=None)
+        template = ONE_TIME_CODE_TEMPLATE
+    rows = await message_statuses.list_page(
+        services.database,
+        subscriber.phone_number,
+        since=await queries.get_phone_number_owned_since(services.database, subscriber.id),
+        template=template,
+        before=query.before_id,
+        limit=query.limit + 1,
+    )
+    return paginate(rows, query.limit, key=lambda row: int(row["id"]), to_record=to_message_record)

@@ -7,7 +7,7 @@ from typing import Final
 
 from tapgate import ids
 from tapgate.auth.hmac_keys import NewHmacKey
-from tapgate.auth.pins import is_weak_pin
+from tapgate.pins.verifier import is_weak_pin
 from tapgate.sandbox.demo.country import Merchant, Person
 
 

@@ -20,10 +20,10 @@ from tapgate.sandbox.demo import country, people
 from tapgate.sandbox.demo.country import Person, Size
 from tapgate.sandbox.demo.people import Agent, ChildCard, Country, Resident, Shop, Terminal
 from tapgate.schemas.agents import AgentRegistration
-from tapgate.schemas.cards import CardLink, NewChildCard
+from tapgate.schemas.cards import CardBlockReason, CardLink, NewChildCard
 from tapgate.schemas.partners import NewPartner
 from tapgate.schemas.processors import NewProcessor, NewTerminal
-from tapgate.schemas.subscribers import Registration, SubscriberUpdate
+from tapgate.schemas.subscribers import KycStatus, Registration, SubscriberUpdate
 from tapgate.subscribers import operations as subscribers
 
 #: Serial of the first demo card; its presence shows that the demo exists.
@@ -71,6 +71,8 @@ def build_request_context(services: Services) -> RequestContext:
 class Seeder:
     def __init__(self, request: RequestContext, rng: Random, size: Size) -> None:
         self._context = request
+        self._services, self._actor = request.services, request.actor
+        self._pins, self._settings = request.services.pin_verifier, request.services.settings
         self._random = rng
         self._size = size
         self._major_unit = 10 ** money.get_decimals(request.services.settings.currency)
@@ -121,7 +123,14 @@ class Seeder:
         for start in range(0, count, _ROWS_PER_FILE):
             chunk = rows[start : start + _ROWS_PER_FILE]
             file = "\n".join(["Serial No.,MAC Address,Expiry Date", *chunk])
-            await upload.upload(self._context, "text/csv", file.encode())
+            await upload.upload(
+                self._services.transaction,
+                self._actor,
+                "text/csv",
+                file.encode(),
+                now=self._services.clock(),
+                zone=self._settings.timezone,
+            )
 
     def _draw_expiry(self, number: int, last_day: date) -> date:
         if number == EXPIRED_CARD + 1:
@@ -258,45 +267,65 @@ class Seeder:
         registration: Registration,
         child_cards: list[tuple[ChildCard, str]],
     ) -> None:
-        registered = await subscribers.register(self._context, registration)
+        async with self._services.transaction() as tx:
+            registered = await subscribers.register(
+                tx, self._actor, registration, pin_verifier=self._pins, settings=self._settings
+            )
         resident.id, resident.account_id = registered.id, registered.account_id
         if resident.kyc_level > 1:
-            update = SubscriberUpdate(kyc_level=resident.kyc_level, kyc_status="VERIFIED")
-            await subscribers.update(self._context, resident.id, update)
+            update = SubscriberUpdate(kyc_level=resident.kyc_level, kyc_status=KycStatus.VERIFIED)
+            await self._update(resident, update)
         await self.link_card(resident, resident.serial)
         for child, first_name in child_cards:
-            await cards.link_to_child(
-                self._context,
-                NewChildCard(
-                    parent_subscriber_id=resident.public_id,
-                    card_serial=child.serial,
-                    parent_pin=resident.pin,
-                    child_pin=child.pin,
-                    daily_limit=money.format_decimal(child.daily_limit, registered.currency),
-                    child_name=f"{first_name} {resident.person.last_name}",
-                    child_relationship="child",
-                ),
+            body = NewChildCard(
+                parent_subscriber_id=resident.public_id,
+                card_serial=child.serial,
+                parent_pin=resident.pin,
+                child_pin=child.pin,
+                daily_limit=money.format_decimal(child.daily_limit, registered.currency),
+                child_name=f"{first_name} {resident.person.last_name}",
+                child_relationship="child",
             )
+            async with self._services.transaction() as tx:
+                await cards.link_to_child(
+                    tx, self._actor, body, pin_verifier=self._pins, settings=self._settings
+                )
             resident.child_cards.append(child)
 
     async def link_card(self, resident: Resident, serial: str) -> None:
         link = CardLink(subscriber_id=resident.public_id, card_serial=serial, pin=resident.pin)
-        await cards.link(self._context, link)
+        async with self._services.transaction() as tx:
+            await cards.link(
+                tx, self._actor, link, pin_verifier=self._pins, settings=self._settings
+            )
         resident.serial = serial
 
     async def replace_lost_card(self, resident: Resident) -> str:
         """Block the resident's card as lost, link a new card, and return the lost card's serial."""
         lost = resident.serial
-        await cards.block(self._context, lost, "lost")
+        async with self._services.transaction() as tx:
+            await cards.block(
+                tx,
+                self._actor,
+                lost,
+                CardBlockReason.LOST,
+                vault=self._services.vault,
+                settings=self._settings,
+            )
         await self.link_card(resident, self.next_serial())
         return lost
 
     async def block(self, resident: Resident, reason: str) -> None:
-        await subscribers.block(self._context, resident.id, reason)
+        async with self._services.transaction() as tx:
+            await subscribers.block(tx, self._actor, resident.id, reason)
         resident.is_active = False
 
     async def restrict(self, resident: Resident) -> None:
-        await subscribers.update(self._context, resident.id, SubscriberUpdate(restricted=True))
+        await self._update(resident, SubscriberUpdate(restricted=True))
+
+    async def _update(self, resident: Resident, update: SubscriberUpdate) -> None:
+        async with self._services.transaction() as tx:
+            await subscribers.update(tx, self._actor, resident.id, update, settings=self._settings)
 
 
 def _format_serial(number: int) -> str:

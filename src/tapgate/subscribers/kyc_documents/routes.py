@@ -8,6 +8,7 @@ from tapgate.schemas.subscribers import DocumentAdded, DocumentRecord, NewDocume
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.kyc_documents import operations, queries
 from tapgate.subscribers.kyc_documents.model import (
+    Document,
     decode_document_id,
     encode_document_id,
     to_record,
@@ -35,7 +36,14 @@ async def add_kyc_document(request: RequestContext, id: str, body: NewDocument) 
     decision, and at most 20 documents are accepted in 24 hours. A request over a limit fails
     with 429, and `details.limit` is `undecided_per_type` or `per_day`.
     """
-    document, subscriber = await operations.add(request, decode_subscriber_id(id), body)
+    services, subscriber_id = request.services, decode_subscriber_id(id)
+    document = Document(services.new_id(), body.document_type, services.clock())
+    await operations.require_within_limits(
+        services.database, request.caller, document.created_at, subscriber_id, body.document_type
+    )
+    sealed = await operations.seal_image(body.image, document.id, vault=services.vault)
+    async with services.transaction() as tx:
+        subscriber = await operations.add(tx, request.actor, subscriber_id, document, sealed)
     return DocumentAdded(
         document_id=encode_document_id(document.id),
         document_type=document.document_type,
@@ -72,9 +80,11 @@ async def get_kyc_document_image(
 
     Each access is recorded in the audit log.
     """
-    subscriber_id = decode_subscriber_id(id)
+    services, subscriber_id = request.services, decode_subscriber_id(id)
     internal_id = decode_document_id(document_id)
-    image = await operations.view_image(request, subscriber_id, internal_id)
+    async with services.transaction() as tx:
+        sealed = await operations.view_sealed_image(tx, request.actor, subscriber_id, internal_id)
+    image = await operations.unseal_image(sealed, internal_id, vault=services.vault)
     filename = f"{encode_document_id(internal_id)}.{image.media_type.removeprefix('image/')}"
     return Reply(
         image.content,

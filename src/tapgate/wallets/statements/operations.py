@@ -8,18 +8,20 @@ from typing import Final, NamedTuple, NoReturn
 
 from tapgate.api.request_context import RequestContext
 from tapgate.api.services import Services
+from tapgate.audit.trail import AuditTrail
 from tapgate.errors import ApiError, Code
 from tapgate.runtime.background import run_periodically
 from tapgate.runtime.thread_pool import BoundedThreadPool
 from tapgate.schemas.wallets import StatementRequest
 from tapgate.subscribers import pins
 from tapgate.subscribers import queries as subscribers
-from tapgate.subscribers.audit_trail import record_audit_entry
 from tapgate.subscribers.model import Subscriber, decode_subscriber_id
 from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate.wallets.statements import csv_file, pdf_file, queries
 from tapgate.wallets.statements.model import FileFormat, Statement, parse_period
 from tapgate.wallets.statements.queries import StatementFile
+
+_trail = AuditTrail("subscriber")
 
 LINK_LIFETIME: Final = timedelta(hours=24)
 #: Maximum number of files of one subscriber, including expired files that are not yet removed.
@@ -50,7 +52,10 @@ async def build_statement(
         decode_subscriber_id(request.subscriber_id),
     )
     if request.pin is not None:
-        await pins.verify_pin(context, subscriber.id, request.pin)
+        async with services.transaction() as tx:
+            await pins.verify_pin(
+                tx, context.actor, subscriber.id, request.pin, pin_verifier=services.pin_verifier
+            )
     zone = services.settings.timezone
     generated_at = services.clock()
     activity = await queries.load_activity(
@@ -102,7 +107,7 @@ async def issue_file(
             created_at=statement.generated_at,
             expires_at=link.expires_at,
         )
-        await record_audit_entry(tx, request, subscriber.id, "statement_issued")
+        await _trail.record(tx, request.actor, subscriber.public_id, "statement_issued")
     return link
 
 

@@ -1,4 +1,4 @@
-"""Storage of PINs as salted keyed hashes.
+"""Salted keyed hashes of PINs, and rejection of weak PINs.
 
 Any unkeyed hash of a four-digit PIN, however slow, can be brute-forced. The hashes are protected by
 a key that is not in the database.
@@ -6,10 +6,11 @@ a key that is not in the database.
 
 import hmac
 import os
+from typing import Protocol
 
 import msgspec
 
-from tapgate.ledger.pins import PinHash
+from tapgate.errors import ApiError, Code
 from tapgate.vault import Vault
 
 _SALT_BYTES = 16
@@ -20,6 +21,17 @@ _BIRTH_CENTURIES = "19", "20"
 _COMMON_PINS = frozenset({"0007", "0852", "1004", "1230", "1236", "1342", "2580", "5683", "7890"})
 
 
+class PinHash(Protocol):
+    """Salted, keyed hash of a PIN. `key_id` identifies the key."""
+
+    @property
+    def key_id(self) -> str: ...
+    @property
+    def salt(self) -> bytes: ...
+    @property
+    def verifier(self) -> bytes: ...
+
+
 class StoredPin(msgspec.Struct, frozen=True):
     key_id: str
     salt: bytes
@@ -27,8 +39,9 @@ class StoredPin(msgspec.Struct, frozen=True):
 
 
 class PinVerifier:
-    def __init__(self, vault: Vault) -> None:
+    def __init__(self, vault: Vault, *, refuse_weak: bool = True) -> None:
         self._vault = vault
+        self._refuse_weak = refuse_weak
 
     def hash(self, pin: str) -> StoredPin:
         salt = os.urandom(_SALT_BYTES)
@@ -39,6 +52,12 @@ class PinVerifier:
         # as wrong and soon be locked.
         self._vault.require_key(stored.key_id)
         return hmac.compare_digest(stored.verifier, self._compute_verifier(stored.salt, pin))
+
+    def require_strong(self, field: str, pin: str, *, error: Code = Code.VALIDATION_FAILED) -> None:
+        """Reject a new PIN that is easy to guess, unless the installation accepts weak PINs."""
+        if self._refuse_weak and is_weak_pin(pin):
+            message = "is too easy to guess"
+            raise ApiError(error, f"{field} {message}", details={"fields": {field: message}})
 
     def _compute_verifier(self, salt: bytes, pin: str) -> bytes:
         return self._vault.keyed_hash("pin", salt + pin.encode())

@@ -3,40 +3,49 @@
 import asyncio
 import itertools
 import re
-from contextlib import AbstractAsyncContextManager
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
-from auth.builders import FakeClock, GatewayProcess, OwnerBuilder, catch_api_error
-from tapgate.auth import one_time_codes
-from tapgate.auth.one_time_codes import CodeRequest
+from auth.builders import FakeClock, OwnerBuilder, catch_api_error
+from tapgate import ids
 from tapgate.errors import ApiError, Code
+from tapgate.one_time_codes import codes as one_time_codes
+from tapgate.one_time_codes.codes import CodeRequest
+from tapgate.store.database import Database, RaiseAfterCommit
+from tapgate.store.transaction import Transaction
 from tapgate.vault import Vault
 
 _sequence = itertools.count(1)
+NEW_ID = ids.IdGenerator(0)
 
 
 class CodeDriver:
     """Issues and redeems codes in one process."""
 
-    def __init__(self, process: GatewayProcess, vault: Vault, clock: FakeClock) -> None:
-        self.database = process.database
-        self._vault = vault
+    def __init__(self, database: Database, clock: FakeClock) -> None:
+        self.database = database
+        self._vault = Vault("k" * 32)
         self._clock = clock
 
     async def issue(self, code_request: CodeRequest) -> str:
         """Issue a code to a new phone number, so that the limit per number is not reached."""
         phone = f"+2327{next(_sequence):07}"
-        async with self.database.transaction() as tx:
-            return await one_time_codes.issue(tx, self._vault, code_request, phone, self._clock())
+        async with self.database.transaction() as connection:
+            tx = Transaction(connection, self._clock, NEW_ID)
+            return await one_time_codes.issue(tx, self._vault, code_request, phone)
 
-    def redeem_context(
+    @asynccontextmanager
+    async def redeem_context(
         self, code_request: CodeRequest, code: str
-    ) -> AbstractAsyncContextManager[Any]:
-        return one_time_codes.redeem(
-            self.database.transaction, self._vault, code_request, code, self._clock()
-        )
+    ) -> AsyncIterator[Transaction]:
+        async with self.database.transaction() as connection:
+            tx = Transaction(connection, self._clock, NEW_ID)
+            error = await one_time_codes.redeem(tx, self._vault, code_request, code)
+            if error is not None:
+                raise RaiseAfterCommit(error)
+            yield tx
 
     async def redeem(self, code_request: CodeRequest, code: str) -> int | None:
         """Return None if the code was accepted, otherwise the attempts remaining."""
@@ -51,8 +60,26 @@ class CodeDriver:
 
 
 @pytest.fixture
-def codes(process: GatewayProcess, vault: Vault, clock: FakeClock) -> CodeDriver:
-    return CodeDriver(process, vault, clock)
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def codes(database: Database, clock: FakeClock) -> CodeDriver:
+    return CodeDriver(database, clock)
+
+
+@pytest.fixture
+async def other_codes(database_url: str, clock: FakeClock) -> AsyncIterator[CodeDriver]:
+    """A driver with its own connections, as in another process."""
+    database = await Database.connect(database_url)
+    yield CodeDriver(database, clock)
+    await database.close()
+
+
+@pytest.fixture
+def owners(database: Database, clock: FakeClock) -> OwnerBuilder:
+    return OwnerBuilder(database, clock, NEW_ID)
 
 
 @pytest.fixture
@@ -199,25 +226,11 @@ async def test_code_is_redeemed_only_if_the_operation_succeeds(
     assert await codes.redeem(code_request, code) == 0
 
 
-async def test_wrong_code_does_not_run_the_operation(
-    codes: CodeDriver, code_request: CodeRequest
-) -> None:
-    code = await codes.issue(code_request)
-    with pytest.raises(ApiError):
-        async with codes.redeem_context(code_request, build_wrong_code(code)):
-            pytest.fail("a wrong code was accepted")
-    assert await codes.database.fetchval("SELECT failures FROM one_time_codes") == 1
-
-
 async def test_concurrent_attempts_cannot_exceed_the_limit(
-    codes: CodeDriver,
-    other_process: GatewayProcess,
-    code_request: CodeRequest,
-    vault: Vault,
-    clock: FakeClock,
+    codes: CodeDriver, other_codes: CodeDriver, code_request: CodeRequest
 ) -> None:
     code = await codes.issue(code_request)
-    drivers = [codes, CodeDriver(other_process, vault, clock)]
+    drivers = [codes, other_codes]
     remaining = await asyncio.gather(
         *(driver.redeem(code_request, build_wrong_code(code)) for driver in drivers * 6)
     )
@@ -226,14 +239,10 @@ async def test_concurrent_attempts_cannot_exceed_the_limit(
 
 
 async def test_concurrent_redemptions_accept_the_code_once(
-    codes: CodeDriver,
-    other_process: GatewayProcess,
-    code_request: CodeRequest,
-    vault: Vault,
-    clock: FakeClock,
+    codes: CodeDriver, other_codes: CodeDriver, code_request: CodeRequest
 ) -> None:
     code = await codes.issue(code_request)
-    drivers = [codes, CodeDriver(other_process, vault, clock)]
+    drivers = [codes, other_codes]
     remaining = await asyncio.gather(*(driver.redeem(code_request, code) for driver in drivers * 5))
     assert remaining.count(None) == 1
     assert remaining.count(0) == 9

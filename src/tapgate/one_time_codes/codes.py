@@ -3,22 +3,18 @@
 At most one code is valid per purpose, subscriber, and requester. After 15 wrong codes, no further
 code is issued until 24 hours after the first of them; a correct code resets the count. A phone
 number receives at most one code per minute and five per hour from the gateway and the messenger
-(`store/code_send_limit.py`). The limit on wrong codes allows about 15 guesses per day; the limit on
+(`send_limit.py`). The limit on wrong codes allows about 15 guesses per day; the limit on
 sent codes alone would allow 15 per hour.
 """
 
 import hmac
 import math
 import secrets
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
-import asyncpg
-
 from tapgate.errors import ApiError, Code
-from tapgate.store import code_send_limit
+from tapgate.one_time_codes import send_limit
 from tapgate.store.transaction import Transaction
 from tapgate.vault import Vault
 
@@ -36,25 +32,24 @@ class CodeRequest(NamedTuple):
     requester: str
 
 
-async def issue(
-    tx: asyncpg.Connection,
-    vault: Vault,
-    code_request: CodeRequest,
-    phone_number: str,
-    now: datetime,
-) -> str:
+def generate_code() -> str:
+    return f"{secrets.randbelow(1_000_000):06d}"
+
+
+async def issue(tx: Transaction, vault: Vault, code_request: CodeRequest, phone_number: str) -> str:
     """Return a new code to be sent to this phone number. It replaces the previous code.
 
     Raises 429 if too many codes were sent to the number or too many wrong codes were entered.
     """
-    wait = await code_send_limit.reserve(tx, phone_number, now)
+    now = tx.now()
+    wait = await send_limit.reserve(tx, phone_number, now)
     if wait is not None:
         raise ApiError(
             Code.RATE_LIMITED,
             "Too many one-time codes were sent to this phone number. Try again later.",
             headers={"Retry-After": str(wait)},
         )
-    code = f"{secrets.randbelow(1_000_000):06d}"
+    code = generate_code()
     issued = await tx.fetchval(
         f"""INSERT INTO one_time_codes AS kept
                 (purpose, subscriber_id, asker, code_hash, expires_at)
@@ -69,19 +64,17 @@ async def issue(
         now - FAILURE_WINDOW,
     )
     if not issued:
-        raise await _build_too_many_failures_error(tx, code_request, now)
+        raise await _build_too_many_failures_error(tx, code_request)
     return code
 
 
-async def _build_too_many_failures_error(
-    tx: asyncpg.Connection, code_request: CodeRequest, now: datetime
-) -> ApiError:
+async def _build_too_many_failures_error(tx: Transaction, code_request: CodeRequest) -> ApiError:
     since: datetime = await tx.fetchval(
         "SELECT missed_since FROM one_time_codes "
         "WHERE purpose = $1 AND subscriber_id = $2 AND asker = $3",
         *code_request,
     )
-    seconds = max(1, math.ceil((since + FAILURE_WINDOW - now).total_seconds()))
+    seconds = max(1, math.ceil((since + FAILURE_WINDOW - tx.now()).total_seconds()))
     return ApiError(
         Code.RATE_LIMITED,
         "Too many incorrect codes. Try again later.",
@@ -89,29 +82,22 @@ async def _build_too_many_failures_error(
     )
 
 
-@asynccontextmanager
 async def redeem(
-    open_transaction: Callable[[], AbstractAsyncContextManager[Transaction]],
-    vault: Vault,
-    code_request: CodeRequest,
-    code: str,
-    now: datetime,
-) -> AsyncIterator[Transaction]:
-    """Open a database transaction for the action that the code authorizes, and consume the code.
+    tx: Transaction, vault: Vault, code_request: CodeRequest, code: str
+) -> ApiError | None:
+    """Consume the code in the database transaction of the action that it authorizes.
 
-    If the code is invalid, the block is not entered: the failed attempt is committed, and
-    `INVALID_OTP` is raised. If the block raises, the code is not consumed.
+    If the code is invalid, the failed attempt is counted and `INVALID_OTP` is returned. It is not
+    raised, because the caller must commit the count. After a rollback, the code is still valid.
     """
-    async with open_transaction() as tx:
-        remaining = await _attempt(tx, vault, code_request, code, now)
-        if remaining is None:
-            yield tx
-            return
-    raise ApiError(Code.INVALID_OTP, details={"attempts_remaining": remaining})
+    remaining = await _attempt(tx, vault, code_request, code)
+    if remaining is None:
+        return None
+    return ApiError(Code.INVALID_OTP, details={"attempts_remaining": remaining})
 
 
 async def _attempt(
-    tx: asyncpg.Connection, vault: Vault, code_request: CodeRequest, code: str, now: datetime
+    tx: Transaction, vault: Vault, code_request: CodeRequest, code: str
 ) -> int | None:
     """Consume the code and return None if it is correct; otherwise return the remaining attempts.
 
@@ -123,10 +109,10 @@ async def _attempt(
         "WHERE purpose = $1 AND subscriber_id = $2 AND asker = $3 FOR UPDATE",
         *code_request,
     )
-    if stored is None or stored["failures"] >= MAX_ATTEMPTS or stored["expires_at"] <= now:
+    if stored is None or stored["failures"] >= MAX_ATTEMPTS or stored["expires_at"] <= tx.now():
         return 0
     if not hmac.compare_digest(stored["code_hash"], _hash(vault, code_request, code)):
-        return await _count_failure(tx, code_request, now)
+        return await _count_failure(tx, code_request)
     await tx.execute(
         "DELETE FROM one_time_codes WHERE purpose = $1 AND subscriber_id = $2 AND asker = $3",
         *code_request,
@@ -134,7 +120,8 @@ async def _attempt(
     return None
 
 
-async def _count_failure(tx: asyncpg.Connection, code_request: CodeRequest, now: datetime) -> int:
+async def _count_failure(tx: Transaction, code_request: CodeRequest) -> int:
+    now = tx.now()
     failures: int = await tx.fetchval(
         """UPDATE one_time_codes
            SET failures = failures + 1,

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from tapgate.clock import format_rfc3339
-from tapgate.errors import Code
+from tapgate.errors import ApiError, Code
 
 MAX_PIN_FAILURES = 3
 LOCK_DURATION = timedelta(minutes=30)
@@ -30,6 +30,10 @@ class PinVerdict(msgspec.Struct, frozen=True, gc=False):
     state: PinState
     code: Code | None = None
     details: dict[str, Any] | None = None
+
+    @property
+    def error(self) -> ApiError | None:
+        return None if self.code is None else ApiError(self.code, details=self.details)
 
 
 #: Returns whether a PIN matches a stored PIN, using the key with which the stored PIN was hashed.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tapgate.auth.pins import PinVerifier, StoredPin, is_weak_pin
+from tapgate.pins.verifier import PinVerifier, StoredPin, is_weak_pin
 from tapgate.vault import Vault, VaultError
 
 PINS = PinVerifier(Vault("k" * 32))

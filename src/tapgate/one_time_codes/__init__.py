@@ -1,0 +1,1 @@
+"""One-time codes sent to phones, and the limit on codes per phone number."""

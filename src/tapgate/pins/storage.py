@@ -1,0 +1,49 @@
+"""Storage of PINs and of attempts to enter them.
+
+The caller must hold the lock on the account that the PIN protects, as every batch of the ledger
+does. For the PIN of a child card, this is the wallet's account.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from tapgate.pins.lockout import PinMatcher, PinState, PinVerdict, evaluate_pin
+from tapgate.pins.verifier import PinHash
+
+
+async def set_pin(tx: Any, holder_id: int, pin: PinHash) -> None:
+    """Store a PIN, and clear the failure count and the lock of the previous PIN."""
+    await tx.execute(
+        """INSERT INTO pins (holder_id, key_id, salt, verifier) VALUES ($1, $2, $3, $4)
+           ON CONFLICT (holder_id) DO UPDATE SET key_id = EXCLUDED.key_id, salt = EXCLUDED.salt,
+               verifier = EXCLUDED.verifier, failures = 0, locked_until = NULL,
+               changed_at = now()""",
+        holder_id,
+        pin.key_id,
+        pin.salt,
+        pin.verifier,
+    )
+
+
+async def attempt_pin(
+    tx: Any, holder_id: int, pin: str, is_correct_pin: PinMatcher, now: datetime
+) -> PinVerdict:
+    """Evaluate one attempt, and store the new failure count and lock.
+
+    The holder must have a PIN.
+    """
+    row = await tx.fetchrow(
+        """SELECT holder_id, key_id, salt, verifier, failures, locked_until
+           FROM pins WHERE holder_id = $1""",
+        holder_id,
+    )
+    state = PinState(*row)
+    verdict = evaluate_pin(state, pin, is_correct_pin, now)
+    if verdict.state != state:
+        await tx.execute(
+            "UPDATE pins SET failures = $2, locked_until = $3 WHERE holder_id = $1",
+            holder_id,
+            verdict.state.failures,
+            verdict.state.locked_until,
+        )
+    return verdict
