@@ -40,21 +40,6 @@ class Field(NamedTuple):
         ]
 
 
-#: How long the old secret stays valid after a rotation.
-GRACE_FIELD: Final = Field(
-    "grace_seconds",
-    "Old secret expires",
-    "whole_choice",
-    (
-        ("0", "Immediately"),
-        ("3600", "In 1 hour"),
-        ("21600", "In 6 hours"),
-        ("86400", "In 24 hours"),
-    ),
-    value="0",
-)
-
-
 class Action(msgspec.Struct, frozen=True, kw_only=True):
     """State-changing form for one API operation.
 

@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
-from tapgate.console.page_request import PageRequest
+from tapgate.console.components.lists import add_list_page
 from tapgate.console.site import Pages
 
 pages = Pages()
@@ -59,7 +58,4 @@ ACTIONS = (
 )
 
 
-@pages.get("/console/administrators")
-async def list_administrators(request: PageRequest) -> Reply[bytes]:
-    page = await request.get(_LIST_PATH, request.query.pick("cursor"))
-    return request.render("administrators/list.html", page=page)
+add_list_page(pages, "/console/administrators", _LIST_PATH, "administrators/list.html")

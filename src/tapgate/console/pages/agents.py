@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
+from tapgate.console.components import fields
+from tapgate.console.components.related import get_audit, get_history
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
 
@@ -16,9 +18,7 @@ _LIST_PATH = "/api/v1/agents"
 _ITEM_PATH = "/api/v1/agents/{id}"
 _TREES_PER_PAGE = 20  # each tree takes an additional request for its sub-agents
 _MAX_SUB_AGENTS = 100
-_RECENT_LIMIT = 10
 
-_REASON = Field("reason", "Reason", "long", hint="Saved in the audit log")
 _PROFILE = (
     Field("name", "Name", hint="Full name of the person at the counter"),
     Field(
@@ -27,7 +27,7 @@ _PROFILE = (
         required=False,
         hint="Shown to customers instead of the name",
     ),
-    Field("phone_number", "Phone", "tel", hint="Include the country code: +232 76 123 456"),
+    fields.PHONE,
     Field("email", "Email", "email", required=False),
     Field("address", "Address", required=False, hint="Where customers find the counter"),
     Field(
@@ -40,8 +40,6 @@ _PROFILE = (
     ),
     Field("pin", "PIN", "pin", hint="4 digits, entered by the agent. Required for cash-in."),
 )
-_AMOUNT = Field("amount", "Amount", "money", hint="For example, 5000")
-_MEMO = Field("description", "Description", required=False, hint="Saved with the transaction")
 
 ACTIONS = (
     Action(
@@ -77,7 +75,7 @@ ACTIONS = (
         description="Use this after you receive the agent's money in cash or by bank transfer. "
         "Moves the amount from the platform's cash account to the float immediately.",
         button="Fund",
-        fields=(_AMOUNT, _MEMO),
+        fields=(fields.AMOUNT, fields.MEMO),
         success_message="Float funded.",
         moves_money=True,
     ),
@@ -91,8 +89,8 @@ ACTIONS = (
         fields=(
             Field("from_agent_id", "From", "hidden"),
             Field("to_agent_id", "To", "hidden"),
-            _AMOUNT,
-            _MEMO,
+            fields.AMOUNT,
+            fields.MEMO,
             Field("pin", "Super-agent's PIN", "pin"),
         ),
         success_message="Float transferred.",
@@ -114,7 +112,7 @@ ACTIONS = (
         description="The agent can't send or receive money until you activate it again. "
         "Sub-agents are not affected.",
         button="Suspend",
-        fields=(_REASON,),
+        fields=(fields.REASON,),
         success_message="Agent suspended.",
         is_dangerous=True,
     ),
@@ -124,7 +122,7 @@ ACTIONS = (
         title="Activate this agent?",
         description="The agent can accept cash-ins and cash-outs again.",
         button="Activate",
-        fields=(_REASON._replace(required=False),),
+        fields=(fields.OPTIONAL_REASON,),
         success_message="Agent activated.",
     ),
     Action(
@@ -134,7 +132,7 @@ ACTIONS = (
         description="Float and commission must be zero. Sub-agents are not affected. This can't be "
         "undone, and the phone number can't be used again.",
         button="Terminate",
-        fields=(_REASON,),
+        fields=(fields.REASON,),
         success_message="Agent terminated.",
         is_dangerous=True,
     ),
@@ -144,10 +142,7 @@ ACTIONS = (
         title="Change PIN",
         description="Ask the agent to enter both PINs.",
         button="Change PIN",
-        fields=(
-            Field("old_pin", "Current PIN", "pin"),
-            Field("new_pin", "New PIN", "pin", hint="4 digits"),
-        ),
+        fields=fields.CHANGED_PINS,
         success_message="PIN changed.",
     ),
 )
@@ -198,12 +193,8 @@ async def show_agent(request: PageRequest, id: str) -> Reply[bytes]:
     tree, parent, history, audit = await asyncio.gather(
         _load_tree(request, record),
         _load_parent(request, record),
-        request.get("/api/v1/transactions", {"user_id": id, "limit": _RECENT_LIMIT}),
-        request.get_if_allowed(
-            "GET /api/v1/audit/logs",
-            "/api/v1/audit/logs",
-            {"resource_id": id, "limit": _RECENT_LIMIT},
-        ),
+        get_history(request, id),
+        get_audit(request, id),
     )
     return request.render(
         "agents/agent.html",

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from tapgate.api.endpoint import Reply
-from tapgate.console.actions import GRACE_FIELD, Action, Field
-from tapgate.console.page_request import PageRequest
+from tapgate.console.actions import Action, Field
+from tapgate.console.components import fields
+from tapgate.console.components.lists import add_list_page
 from tapgate.console.site import Pages
 
 pages = Pages()
@@ -83,7 +83,7 @@ ACTIONS = (
         description="Creates a new key with the same settings. Choose how long the old key keeps "
         "working while you switch over. A key from an earlier rotation expires immediately.",
         button="Rotate",
-        fields=(GRACE_FIELD._replace(label="Old key expires"),),
+        fields=(fields.GRACE._replace(label="Old key expires"),),
         success_message="Key rotated",
         result_template="api_keys/secret.html",
     ),
@@ -100,7 +100,10 @@ ACTIONS = (
 )
 
 
-@pages.get("/console/api-keys")
-async def list_api_keys(request: PageRequest) -> Reply[bytes]:
-    page = await request.get(_LIST_PATH, request.query.pick("cursor"))
-    return request.render("api_keys/list.html", page=page, scope_descriptions=SCOPE_DESCRIPTIONS)
+add_list_page(
+    pages,
+    "/console/api-keys",
+    _LIST_PATH,
+    "api_keys/list.html",
+    scope_descriptions=SCOPE_DESCRIPTIONS,
+)

@@ -3,6 +3,7 @@
 import asyncio
 
 from tapgate.api.endpoint import Reply
+from tapgate.console.components.lists import add_list_page
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
 
@@ -13,10 +14,7 @@ _FILTERS = ("event", "actor_id", "resource_type", "resource_id", "result", "from
 _NEWEST_LIMIT = 100  # sealing takes seconds, so the newest entries usually include a sealed one
 
 
-@pages.get("/console/audit")
-async def list_entries(request: PageRequest) -> Reply[bytes]:
-    page = await request.get(_LOGS_PATH, request.query.pick(*_FILTERS, "cursor"))
-    return request.render("audit/list.html", page=page, filters=_FILTERS)
+add_list_page(pages, "/console/audit", _LOGS_PATH, "audit/list.html", _FILTERS)
 
 
 @pages.get("/console/audit/verify")

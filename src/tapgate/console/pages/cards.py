@@ -1,11 +1,12 @@
 """Card list, card details and actions."""
 
 import asyncio
-from typing import Any
 
 from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
-from tapgate.console.filtering import get_filtered_list
+from tapgate.console.components import fields
+from tapgate.console.components.lists import get_filtered_list
+from tapgate.console.components.related import RECENT_LIMIT, get_audit
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
@@ -14,7 +15,6 @@ pages = Pages()
 
 _ITEM_PATH = "/api/v1/cards/{serial}"
 _FILTERS = {"search": "Search", "status": "Status", "type": "Type", "subscriber_id": "Customer"}
-_RECENT_LIMIT = 10
 
 _SERIAL = Field("card_serial", "Serial number", hint="Printed on the card")
 _PERMANENT_REASONS = (
@@ -90,7 +90,7 @@ ACTIONS = (
         title="Unblock this card?",
         description="The card works again immediately, with the same PIN.",
         button="Unblock",
-        fields=(Field("reason", "Reason", "long", hint="Saved in the audit log", required=False),),
+        fields=(fields.OPTIONAL_REASON,),
         success_message="Card unblocked.",
     ),
 )
@@ -111,22 +111,11 @@ async def show_card(request: PageRequest, serial: str) -> Reply[bytes]:
             raise
         return request.render("cards/restricted.html", serial=serial)
     history, audit = await asyncio.gather(
-        _load_history(request, record), _load_audit(request, record)
+        request.get_if_allowed(
+            "GET /api/v1/transactions",
+            "/api/v1/transactions",
+            {"card_serial": record["serial"], "limit": RECENT_LIMIT},
+        ),
+        get_audit(request, record["serial"], resource_type="card"),
     )
     return request.render("cards/card.html", card=record, history=history, audit=audit)
-
-
-async def _load_history(request: PageRequest, card: dict[str, Any]) -> Any:
-    return await request.get_if_allowed(
-        "GET /api/v1/transactions",
-        "/api/v1/transactions",
-        {"card_serial": card["serial"], "limit": _RECENT_LIMIT},
-    )
-
-
-async def _load_audit(request: PageRequest, card: dict[str, Any]) -> Any:
-    return await request.get_if_allowed(
-        "GET /api/v1/audit/logs",
-        "/api/v1/audit/logs",
-        {"resource_type": "card", "resource_id": card["serial"], "limit": _RECENT_LIMIT},
-    )

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
+from tapgate.console.components.related import get_audit, get_history
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.pages.compliance_rules import MAX_RULES, RULES_PATH, describe_rule
 from tapgate.console.site import Pages
@@ -18,9 +19,8 @@ _ALERT_PATH: Final = f"{_ALERTS_PATH}/{{id}}"
 _RULE_PATH: Final = f"{RULES_PATH}/{{id}}"
 _SUBSCRIBER_PATH: Final = "/api/v1/subscribers/{id}"
 _TRANSACTION_PATH: Final = "/api/v1/transactions/{id}"
-_AUDIT_PATH: Final = "/api/v1/audit/logs"
-_PAGE_SIZE: Final = 25
 _RECENT_LIMIT: Final = 8
+_PAGE_SIZE: Final = 25
 
 TABS: Final = {
     "open": "Open",
@@ -132,9 +132,7 @@ async def show_alert(request: PageRequest, id: str) -> Reply[bytes]:
     rule, transaction, audit, customer, details = await asyncio.gather(
         _load_if_visible(request, _RULE_PATH, alert["rule_id"]),
         _load_if_visible(request, _TRANSACTION_PATH, alert["transaction_id"]),
-        request.get_if_allowed(
-            f"GET {_AUDIT_PATH}", _AUDIT_PATH, {"resource_id": id, "limit": _RECENT_LIMIT}
-        ),
+        get_audit(request, id, _RECENT_LIMIT),
         _load_if_visible(request, _SUBSCRIBER_PATH, subscriber_id),
         _load_subscriber_details(request, subscriber_id),
     )
@@ -167,9 +165,7 @@ async def _load_subscriber_details(
     values = await asyncio.gather(
         _load_if_visible(request, "/api/v1/balance/{id}", subscriber_id),
         _load_if_visible(request, f"{_SUBSCRIBER_PATH}/limits", subscriber_id),
-        _none_if_hidden(
-            request.get("/api/v1/transactions", {"user_id": subscriber_id, "limit": _RECENT_LIMIT})
-        ),
+        _none_if_hidden(get_history(request, subscriber_id, _RECENT_LIMIT)),
         request.get(_ALERTS_PATH, {"subscriber_id": subscriber_id, "limit": _RECENT_LIMIT}),
     )
     return dict(zip(names, values, strict=True))

@@ -7,7 +7,14 @@ account.
 import asyncio
 
 from tapgate.api.endpoint import Reply
-from tapgate.console.actions import GRACE_FIELD, Action, Field
+from tapgate.console.actions import Action, Field
+from tapgate.console.components import fields
+from tapgate.console.components.key_actions import (
+    build_create_key_action,
+    build_delete_key_action,
+)
+from tapgate.console.components.lists import add_list_page, add_sublist_page
+from tapgate.console.components.related import get_audit, get_history
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
 
@@ -16,9 +23,7 @@ pages = Pages()
 _LIST_PATH = "/api/v1/admin/partners"
 _ITEM_PATH = "/api/v1/admin/partners/{id}"
 _KEYS_PATH = f"{_ITEM_PATH}/keys"
-_RECENT_LIMIT = 20
-
-_REASON = Field("reason", "Reason", "long", hint="Saved in the audit log", required=False)
+_PREVIEW_LIMIT = 20
 
 ACTIONS = (
     Action(
@@ -59,7 +64,7 @@ ACTIONS = (
         description="Its keys and its webhook stop working immediately, so it can't fund "
         "customers. The balance isn't affected. You can activate the partner again.",
         button="Suspend",
-        fields=(_REASON,),
+        fields=(fields.OPTIONAL_REASON,),
         success_message="Partner suspended.",
         is_dangerous=True,
     ),
@@ -69,29 +74,11 @@ ACTIONS = (
         title="Activate this partner?",
         description="Its keys and its webhook work again.",
         button="Activate",
-        fields=(_REASON,),
+        fields=(fields.OPTIONAL_REASON,),
         success_message="Partner activated.",
     ),
-    Action(
-        name="partner.key",
-        endpoint=f"POST {_KEYS_PATH}",
-        title="Create a signing key",
-        description="Existing keys keep working until you delete them. To replace a key, create a "
-        "new one, switch over, then delete the old one.",
-        button="Create key",
-        success_message="Key created",
-        result_template="processors/key_created.html",
-    ),
-    Action(
-        name="partner.delete_key",
-        endpoint=f"DELETE {_KEYS_PATH}/{{api_key_id}}",
-        title="Delete this key?",
-        description="Requests signed with this key are rejected immediately, even if it is the "
-        "last key. This can't be undone, but you can create a new key.",
-        button="Delete",
-        success_message="Key deleted.",
-        is_dangerous=True,
-    ),
+    build_create_key_action("partner.key", _KEYS_PATH),
+    build_delete_key_action("partner.delete_key", _KEYS_PATH),
     Action(
         name="partner.rotate_webhook_secret",
         endpoint=f"POST {_ITEM_PATH}/rotate-webhook-secret",
@@ -99,30 +86,31 @@ ACTIONS = (
         description="Creates a new secret. Choose how long the old secret is accepted while the "
         "partner switches over. A secret from an earlier rotation expires immediately.",
         button="Rotate webhook secret",
-        fields=(GRACE_FIELD,),
+        fields=(fields.GRACE,),
         success_message="Webhook secret rotated",
         result_template="partners/webhook_secret.html",
     ),
 )
 
 
-@pages.get("/console/partners")
-async def list_partners(request: PageRequest) -> Reply[bytes]:
-    filters = request.query.pick("search", "status", "cursor")
-    return request.render("partners/list.html", page=await request.get(_LIST_PATH, filters))
+add_list_page(pages, "/console/partners", _LIST_PATH, "partners/list.html", ("search", "status"))
+add_sublist_page(
+    pages,
+    "/console/partners/{id}/keys",
+    name="partner",
+    item=_ITEM_PATH,
+    source=_KEYS_PATH,
+    template="partners/keys.html",
+)
 
 
 @pages.get("/console/partners/{id}")
 async def show_partner(request: PageRequest, id: str) -> Reply[bytes]:
     record = await request.get(build_path(_ITEM_PATH, {"id": id}))
     history, keys, audit = await asyncio.gather(
-        request.get("/api/v1/transactions", {"user_id": id, "limit": _RECENT_LIMIT}),
-        request.get(build_path(_KEYS_PATH, {"id": id}), {"limit": _RECENT_LIMIT}),
-        request.get_if_allowed(
-            "GET /api/v1/audit/logs",
-            "/api/v1/audit/logs",
-            {"resource_id": id, "limit": _RECENT_LIMIT},
-        ),
+        get_history(request, id, _PREVIEW_LIMIT),
+        request.get(build_path(_KEYS_PATH, {"id": id}), {"limit": _PREVIEW_LIMIT}),
+        get_audit(request, id, _PREVIEW_LIMIT),
     )
     return request.render(
         "partners/partner.html",
@@ -132,16 +120,6 @@ async def show_partner(request: PageRequest, id: str) -> Reply[bytes]:
         audit=audit,
         webhook_url=_build_webhook_url(request, id),
     )
-
-
-@pages.get("/console/partners/{id}/keys")
-async def list_keys(request: PageRequest, id: str) -> Reply[bytes]:
-    """Render all keys of a partner, in pages. The partner page shows at most `_RECENT_LIMIT`."""
-    record, page = await asyncio.gather(
-        request.get(build_path(_ITEM_PATH, {"id": id})),
-        request.get(build_path(_KEYS_PATH, {"id": id}), request.query.pick("cursor")),
-    )
-    return request.render("partners/keys.html", partner=record, page=page)
 
 
 def _build_webhook_url(request: PageRequest, id: str) -> str:

@@ -8,6 +8,13 @@ import asyncio
 
 from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
+from tapgate.console.components import fields
+from tapgate.console.components.key_actions import (
+    build_create_key_action,
+    build_delete_key_action,
+)
+from tapgate.console.components.lists import add_list_page, add_sublist_page
+from tapgate.console.components.related import RECENT_LIMIT, get_audit
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
 
@@ -17,11 +24,9 @@ _LIST_PATH = "/api/v1/processors"
 _ITEM_PATH = "/api/v1/processors/{id}"
 _TERMINALS_PATH = f"{_ITEM_PATH}/terminals"
 _KEYS_PATH = f"{_ITEM_PATH}/keys"
-_RECENT_LIMIT = 10
 _PREVIEW_LIMIT = 20
 
-_REASON = Field("reason", "Reason", "long", hint="Saved in the audit log")
-_OPTIONAL_REASON = _REASON._replace(required=False)
+_TERMINAL = Field("terminal_id", "Terminal", "hidden")
 
 ACTIONS = (
     Action(
@@ -33,7 +38,7 @@ ACTIONS = (
         button="Create",
         fields=(
             Field("name", "Name", hint="Shown on customers' receipts"),
-            Field("phone_number", "Phone", "tel", hint="Include the country code: +232 76 123 456"),
+            fields.PHONE,
             Field("email", "Email", "email", hint="Contact for this merchant"),
         ),
         success_message="Merchant created",
@@ -46,7 +51,7 @@ ACTIONS = (
         description="All keys stop working immediately, including terminal keys, so the merchant "
         "can't accept payments. The balance isn't affected. You can activate the merchant again.",
         button="Suspend",
-        fields=(_REASON,),
+        fields=(fields.REASON,),
         success_message="Merchant suspended.",
         is_dangerous=True,
     ),
@@ -56,7 +61,7 @@ ACTIONS = (
         title="Activate this merchant?",
         description="All keys work again, except those of blocked terminals.",
         button="Activate",
-        fields=(_OPTIONAL_REASON,),
+        fields=(fields.OPTIONAL_REASON,),
         success_message="Merchant activated.",
     ),
     Action(
@@ -68,8 +73,8 @@ ACTIONS = (
         button="Pay out",
         fields=(
             Field("subscriber_id", "Customer", hint="Customer ID: sub_…"),
-            Field("amount", "Amount", "money", hint="For example, 5000"),
-            Field("description", "Description", required=False, hint="Saved with the transaction"),
+            fields.AMOUNT,
+            fields.MEMO,
         ),
         success_message="Payout completed.",
         moves_money=True,
@@ -92,7 +97,7 @@ ACTIONS = (
         description="The terminal's keys stop working immediately. Other terminals are not "
         "affected. You can unblock it later.",
         button="Block",
-        fields=(_OPTIONAL_REASON,),
+        fields=(fields.OPTIONAL_REASON,),
         success_message="Terminal blocked.",
         is_dangerous=True,
     ),
@@ -102,48 +107,38 @@ ACTIONS = (
         title="Unblock this terminal?",
         description="The terminal's keys work again.",
         button="Unblock",
-        fields=(_OPTIONAL_REASON,),
+        fields=(fields.OPTIONAL_REASON,),
         success_message="Terminal unblocked.",
     ),
-    Action(
-        name="processor.key",
-        endpoint=f"POST {_KEYS_PATH}",
-        title="Create a signing key",
-        description="For the merchant's server. Existing keys keep working until you delete them. "
-        "To replace a key, create a new one, switch over, then delete the old one.",
-        button="Create key",
-        success_message="Key created",
-        result_template="processors/key_created.html",
-        fields=(Field("terminal_id", "Terminal", "hidden"),),
+    build_create_key_action(
+        "processor.key",
+        _KEYS_PATH,
+        introduction="For the merchant's server. ",
+        fields=(_TERMINAL,),
     ),
-    Action(
-        name="terminal.key",
-        endpoint=f"POST {_KEYS_PATH}",
+    build_create_key_action(
+        "terminal.key",
+        _KEYS_PATH,
         title="Create a signing key for this terminal",
-        description="Existing keys keep working until you delete them. To replace a key, create a "
-        "new one, switch over, then delete the old one.",
-        button="Create key",
-        fields=(Field("terminal_id", "Terminal", "hidden"),),
+        fields=(_TERMINAL,),
         success_message="Terminal key created",
-        result_template="processors/key_created.html",
     ),
-    Action(
-        name="processor.delete_key",
-        endpoint=f"DELETE {_KEYS_PATH}/{{api_key_id}}",
-        title="Delete this key?",
-        description="Requests signed with this key are rejected immediately, even if it is the "
-        "last key. This can't be undone, but you can create a new key.",
-        button="Delete",
-        success_message="Key deleted.",
-        is_dangerous=True,
-    ),
+    build_delete_key_action("processor.delete_key", _KEYS_PATH),
 )
 
 
-@pages.get("/console/processors")
-async def list_processors(request: PageRequest) -> Reply[bytes]:
-    filters = request.query.pick("search", "status", "cursor")
-    return request.render("processors/list.html", page=await request.get(_LIST_PATH, filters))
+add_list_page(
+    pages, "/console/processors", _LIST_PATH, "processors/list.html", ("search", "status")
+)
+for _name, _source in (("terminals", _TERMINALS_PATH), ("keys", _KEYS_PATH)):
+    add_sublist_page(
+        pages,
+        f"/console/processors/{{id}}/{_name}",
+        name="processor",
+        item=_ITEM_PATH,
+        source=_source,
+        template=f"processors/{_name}.html",
+    )
 
 
 @pages.get("/console/processors/{id}")
@@ -158,12 +153,8 @@ async def show_processor(request: PageRequest, id: str) -> Reply[bytes]:
         request.get_if_allowed(
             f"GET {_KEYS_PATH}", build_path(_KEYS_PATH, params), {"limit": _PREVIEW_LIMIT}
         ),
-        request.get(f"{path}/transactions", {"limit": _RECENT_LIMIT}),
-        request.get_if_allowed(
-            "GET /api/v1/audit/logs",
-            "/api/v1/audit/logs",
-            {"resource_id": id, "limit": _RECENT_LIMIT},
-        ),
+        request.get(f"{path}/transactions", {"limit": RECENT_LIMIT}),
+        get_audit(request, id),
     )
     return request.render(
         "processors/processor.html",
@@ -174,27 +165,3 @@ async def show_processor(request: PageRequest, id: str) -> Reply[bytes]:
         history=history,
         audit=audit,
     )
-
-
-@pages.get("/console/processors/{id}/terminals")
-async def list_terminals(request: PageRequest, id: str) -> Reply[bytes]:
-    return await _render_sublist(request, id, _TERMINALS_PATH, "processors/terminals.html")
-
-
-@pages.get("/console/processors/{id}/keys")
-async def list_keys(request: PageRequest, id: str) -> Reply[bytes]:
-    return await _render_sublist(request, id, _KEYS_PATH, "processors/keys.html")
-
-
-async def _render_sublist(
-    request: PageRequest, id: str, endpoint: str, template: str
-) -> Reply[bytes]:
-    """Render all terminals or keys of a processor, in pages.
-
-    The processor page shows at most `_PREVIEW_LIMIT` of each.
-    """
-    record, page = await asyncio.gather(
-        request.get(build_path(_ITEM_PATH, {"id": id})),
-        request.get(build_path(endpoint, {"id": id}), request.query.pick("cursor")),
-    )
-    return request.render(template, processor=record, page=page)

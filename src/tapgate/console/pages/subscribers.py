@@ -5,6 +5,9 @@ from typing import Any
 
 from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
+from tapgate.console.components import fields
+from tapgate.console.components.lists import add_list_page
+from tapgate.console.components.related import RECENT_LIMIT, get_alerts, get_audit, get_history
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
@@ -12,12 +15,11 @@ from tapgate.errors import ApiError, Code
 pages = Pages()
 
 _ITEM_PATH = "/api/v1/subscribers/{id}"
-_RECENT_LIMIT = 10
 
 _PROFILE = (
     Field("first_name", "First name"),
     Field("last_name", "Last name"),
-    Field("phone_number", "Phone", "tel", hint="Include the country code: +232 76 123 456"),
+    fields.PHONE,
     Field("email", "Email", "email", required=False),
     Field("date_of_birth", "Date of birth", "date", required=False),
     Field("address", "Address", required=False),
@@ -31,7 +33,6 @@ _PROFILE = (
     Field("id_number", "ID number", required=False),
     Field("category", "Category", "choice", ("standard", "vip", "corporate")),
 )
-_REASON = Field("reason", "Reason", "long", hint="Saved in the audit log")
 
 ACTIONS = (
     Action(
@@ -84,7 +85,7 @@ ACTIONS = (
         description="Declines all payments to and from the wallet, including card payments. "
         "You can unblock the customer later.",
         button="Block",
-        fields=(_REASON,),
+        fields=(fields.REASON,),
         success_message="Customer blocked.",
         is_dangerous=True,
     ),
@@ -94,7 +95,7 @@ ACTIONS = (
         title="Unblock this customer?",
         description="Cards that were active before will work again.",
         button="Unblock",
-        fields=(_REASON._replace(required=False),),
+        fields=(fields.OPTIONAL_REASON,),
         success_message="Customer unblocked.",
     ),
     Action(
@@ -104,7 +105,7 @@ ACTIONS = (
         description="The wallet must be empty. This can't be undone, and the phone number can't be "
         "used again.",
         button="Close account",
-        fields=(_REASON,),
+        fields=(fields.REASON,),
         success_message="Account closed.",
         is_dangerous=True,
     ),
@@ -126,7 +127,7 @@ ACTIONS = (
         button="Set new PIN",
         fields=(
             Field("otp", "Code", hint="6 digits, from the customer's phone"),
-            Field("new_pin", "New PIN", "pin", hint="4 digits"),
+            fields.NEW_PIN,
         ),
         success_message="PIN updated.",
     ),
@@ -146,10 +147,7 @@ ACTIONS = (
         title="Change PIN",
         description="Ask the customer to enter both PINs.",
         button="Change PIN",
-        fields=(
-            Field("old_pin", "Current PIN", "pin"),
-            Field("new_pin", "New PIN", "pin", hint="4 digits"),
-        ),
+        fields=fields.CHANGED_PINS,
         success_message="PIN changed.",
     ),
     Action(
@@ -202,12 +200,13 @@ ACTIONS = (
 )
 
 
-@pages.get("/console/subscribers")
-async def list_subscribers(request: PageRequest) -> Reply[bytes]:
-    filters = request.query.pick("search", "status", "kyc_level", "cursor")
-    return request.render(
-        "subscribers/list.html", page=await request.get("/api/v1/subscribers", filters)
-    )
+add_list_page(
+    pages,
+    "/console/subscribers",
+    "/api/v1/subscribers",
+    "subscribers/list.html",
+    ("search", "status", "kyc_level"),
+)
 
 
 @pages.get("/console/subscribers/{id}")
@@ -221,21 +220,14 @@ async def show_subscriber(request: PageRequest, id: str) -> Reply[bytes]:
         return request.render(
             "subscribers/restricted.html", id=id, code=await _load_last_code(request, id)
         )
-    alert_filters: dict[str, str | int] = {"subscriber_id": id, "limit": _RECENT_LIMIT}
     balance, cards, history, limits, documents, alerts, audit, code = await asyncio.gather(
         request.get(build_path("/api/v1/balance/{id}", {"id": id})),
         request.get("/api/v1/cards", {"subscriber_id": id}),
-        request.get("/api/v1/transactions", {"user_id": id, "limit": _RECENT_LIMIT}),
+        get_history(request, id),
         request.get(f"{path}/limits"),
         request.get_if_allowed(f"GET {_ITEM_PATH}/kyc-documents", f"{path}/kyc-documents"),
-        request.get_if_allowed(
-            "GET /api/v1/compliance/alerts", "/api/v1/compliance/alerts", alert_filters
-        ),
-        request.get_if_allowed(
-            "GET /api/v1/audit/logs",
-            "/api/v1/audit/logs",
-            {"resource_id": id, "limit": _RECENT_LIMIT},
-        ),
+        get_alerts(request, subscriber_id=id, limit=RECENT_LIMIT),
+        get_audit(request, id),
         _load_last_code(request, id),
     )
     return request.render(

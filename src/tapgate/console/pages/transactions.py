@@ -9,7 +9,8 @@ import msgspec
 
 from tapgate import ids
 from tapgate.api.endpoint import Reply
-from tapgate.console.filtering import get_filtered_list
+from tapgate.console.components.lists import get_filtered_list
+from tapgate.console.components.related import get_alerts
 from tapgate.console.labels import get_transaction_status_label
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
@@ -20,7 +21,6 @@ from tapgate.schemas.transactions import TransactionStatus, TransactionType
 pages = Pages()
 
 _LIST_PATH: Final = "/api/v1/transactions"
-_ALERTS_PATH: Final = "/api/v1/compliance/alerts"
 _FILTERS: Final = {
     "user_id": "Party ID",
     "card_serial": "Card",
@@ -66,7 +66,7 @@ async def show_transaction(request: PageRequest, id: str) -> Reply[bytes]:
     ledger_entries, chain, alerts = await asyncio.gather(
         request.get(f"{path}/entries"),
         request.get(f"{path}/chain"),
-        request.get_if_allowed(f"GET {_ALERTS_PATH}", _ALERTS_PATH, {"transaction_id": id}),
+        get_alerts(request, transaction_id=id),
     )
     entries = ledger_entries["entries"]
     return request.render(

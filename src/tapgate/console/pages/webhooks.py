@@ -5,6 +5,8 @@ from typing import Any, Final
 
 from tapgate.api.endpoint import Reply
 from tapgate.console.actions import Action, Field
+from tapgate.console.components import fields
+from tapgate.console.components.lists import add_list_page
 from tapgate.console.labels import humanize
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
@@ -97,15 +99,8 @@ ACTIONS = (
         ),
         button="Rotate secret",
         fields=(
-            Field(
-                "grace_seconds",
-                "Old secret expires",
-                "whole_choice",
-                (
-                    ("0", "Immediately"),
-                    ("3600", "In 1 hour"),
-                    ("86400", "In 24 hours"),
-                ),
+            fields.GRACE._replace(
+                choices=(("0", "Immediately"), ("3600", "In 1 hour"), ("86400", "In 24 hours")),
                 value="86400",
             ),
         ),
@@ -144,10 +139,7 @@ ACTIONS = (
 )
 
 
-@pages.get("/console/webhooks")
-async def list_webhooks(request: PageRequest) -> Reply[bytes]:
-    page = await request.get(_LIST_PATH, request.query.pick("cursor"))
-    return request.render("webhooks/list.html", page=page)
+add_list_page(pages, "/console/webhooks", _LIST_PATH, "webhooks/list.html")
 
 
 @pages.get("/console/webhooks/{id}")

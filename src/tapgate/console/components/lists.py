@@ -1,10 +1,13 @@
-"""Filtered lists. Invalid filters are dropped and reported on the page."""
+"""List pages. Invalid filters are dropped and reported on the page, if they have labels."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from tapgate.api.endpoint import Reply
 from tapgate.console.labels import use_console_terms
-from tapgate.console.page_request import PageRequest
+from tapgate.console.page_request import PageRequest, build_path
+from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
 
 
@@ -12,6 +15,43 @@ class FilteredList(NamedTuple):
     page: Any
     #: Error messages for the filters that were dropped.
     problems: list[str]
+
+
+def add_list_page(
+    pages: Pages,
+    path: str,
+    source: str,
+    template: str,
+    filters: tuple[str, ...] = (),
+    **values: Any,
+) -> None:
+    """Add the page of a list. `source` is the API's path, and `filters` are its query parameters.
+
+    The template gets the API's response as `page`, `filters` and `values`.
+    """
+
+    @pages.get(path)
+    async def show_list(request: PageRequest) -> Reply[bytes]:
+        page = await request.get(source, request.query.pick(*filters, "cursor"))
+        return request.render(template, page=page, filters=filters, **values)
+
+
+def add_sublist_page(
+    pages: Pages, path: str, *, name: str, item: str, source: str, template: str
+) -> None:
+    """Add the page of a list that belongs to a record, whose own page shows only the first rows.
+
+    `item` and `source` are the API's paths with the parameter `id`. The template gets the record
+    under `name`, and the list as `page`.
+    """
+
+    @pages.get(path)
+    async def show_sublist(request: PageRequest, id: str) -> Reply[bytes]:
+        record, page = await asyncio.gather(
+            request.get(build_path(item, {"id": id})),
+            request.get(build_path(source, {"id": id}), request.query.pick("cursor")),
+        )
+        return request.render(template, page=page, **{name: record})
 
 
 async def get_filtered_list(
