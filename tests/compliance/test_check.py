@@ -9,8 +9,7 @@ from harness import Harness
 from tapgate.api.services import Services
 from tapgate.compliance.check.model import build_result
 from tapgate.ledger.assess import Assessment
-from tapgate.ledger.rules import ComplianceRule
-from tapgate.ledger.state import RuleMatch
+from tapgate.rules.compliance import ComplianceRule, RuleMatch
 
 CHECK_URL = "/api/v1/compliance/check"
 
@@ -209,7 +208,7 @@ def build_rule(severity: str) -> ComplianceRule:
     return ComplianceRule(
         id=1,
         type="AMOUNT_THRESHOLD",
-        transaction_types=frozenset(),
+        transaction_types=[],
         threshold=0,
         window_seconds=None,
         action="alert",

@@ -23,11 +23,10 @@ from partners.builders import FUND_URL, create_partner, get_balance
 from tapgate import ids
 from tapgate.compliance.rules.model import MAX_RULES
 from tapgate.ledger import chart, commands
-from tapgate.ledger.alerts import raise_alerts, remove_personal_details
+from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.commands import Command
-from tapgate.ledger.rules import ComplianceRule
-from tapgate.ledger.state import RuleMatch
 from tapgate.ledger.verify import verify
+from tapgate.rules.compliance import ComplianceRule, RuleMatch, remove_personal_details
 
 NEW_RULE: dict[str, Any] = {
     "name": "Large cash-in",
@@ -286,7 +285,7 @@ async def test_concurrent_alerts_of_two_releases_are_merged_per_rule_and_subject
 
     def build_match(rule_id: int, subject: str, subject_id: str) -> RuleMatch:
         rule = ComplianceRule(
-            id=rule_id, type="AMOUNT_THRESHOLD", subject=subject, transaction_types=frozenset(),
+            id=rule_id, type="AMOUNT_THRESHOLD", subject=subject, transaction_types=[],
             threshold=0, window_seconds=0, action="alert", severity="LOW",
         )  # fmt: skip
         return RuleMatch(rule, decode_id(subject_id), None, needs_review=False, details={})

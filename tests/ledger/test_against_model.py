@@ -16,12 +16,14 @@ from tapgate.ledger.apply import apply_decision
 from tapgate.ledger.commands import Command, LedgerCommand, ReviewDecision, ScopedIdempotencyKey
 from tapgate.ledger.decide import decide
 from tapgate.ledger.review import decide_review
-from tapgate.ledger.rules import AccountRule, ComplianceRule, Rules
+from tapgate.ledger.rules import Rules
 from tapgate.ledger.state import Account, Agent, Card, State, StoredTransaction
 from tapgate.ledger.verify import verify
 from tapgate.pins.lockout import PinState
 from tapgate.rules.commission import CommissionRate
+from tapgate.rules.compliance import ComplianceRule
 from tapgate.rules.fees import FeeTier
+from tapgate.rules.limits import AccountRule
 from tapgate.store.database import Database
 
 pytestmark = [
@@ -167,7 +169,7 @@ def build_rule(number: int, kind: str, threshold: int, window: int | None, actio
     return ComplianceRule(
         id=number,
         type=kind,
-        transaction_types=frozenset(reference_model.MONITORED_TYPES),
+        transaction_types=list(reference_model.MONITORED_TYPES),
         threshold=threshold,
         window_seconds=window,
         action=action,

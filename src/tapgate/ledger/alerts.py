@@ -1,14 +1,12 @@
 """Compliance alerts, written in the database transaction that records what triggered them."""
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from tapgate import ids
 from tapgate.ids import IdGenerator
-from tapgate.ledger import chart
-from tapgate.ledger.state import RuleMatch
+from tapgate.rules.compliance import RuleMatch
+from tapgate.schemas.compliance import RuleSubject
 
 _INSERT_ALERTS: Final = """
     INSERT INTO alerts (id, subscriber_id, agent_id, transaction_id, rule_id, alert_type, severity,
@@ -33,25 +31,6 @@ _UPSERT_PER_AGENT: Final = (
     f"{_INSERT_ALERTS} ON CONFLICT (rule_id, agent_id)"
     f" WHERE agent_id IS NOT NULL AND {_ADD_OCCURRENCES}"
 )
-
-_FIGURE_PATTERN: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,4})?")
-#: Fields that compliance rules write into an alert's details, with validators of their values. The
-#: rule type is omitted because it is the same as the alert's type.
-_RULE_DETAIL_VALIDATORS: Final[Mapping[str, Callable[[Any], bool]]] = {
-    "action": lambda value: value in ("alert", "review", "block"),
-    "transaction_type": lambda value: value in chart.TRANSACTION_TYPES,
-    "figure": lambda value: _FIGURE_PATTERN.fullmatch(str(value)) is not None,
-    "agent_id": lambda value: isinstance(value, str) and ids.decode(ids.AGENT, value) is not None,
-}
-
-
-def remove_personal_details(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Return only the valid fields that compliance rules write; others may be personal data."""
-    return {
-        name: value
-        for name, value in details.items()
-        if name in _RULE_DETAIL_VALIDATORS and _RULE_DETAIL_VALIDATORS[name](value)
-    }
 
 
 class _PendingAlert(NamedTuple):
@@ -118,4 +97,4 @@ async def _write_alerts(
 
 
 def _is_about_agent(match: RuleMatch) -> bool:
-    return match.rule.subject == chart.AGENT
+    return match.rule.subject == RuleSubject.AGENT

@@ -7,7 +7,8 @@ import msgspec
 
 from tapgate.ledger import chart
 from tapgate.ledger.load import find_account
-from tapgate.ledger.rules import AccountRule, Rules
+from tapgate.ledger.rules import Rules
+from tapgate.rules.limits import AccountRule
 
 
 class Allowance(msgspec.Struct, frozen=True, kw_only=True):

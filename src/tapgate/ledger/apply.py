@@ -12,9 +12,9 @@ from tapgate.ledger.state import (
     StoredTransaction,
     TransactionChange,
     UsageChange,
-    get_subject_accounts,
 )
 from tapgate.rules.commission import CashMovement
+from tapgate.rules.compliance import get_subject_accounts
 
 
 def apply_decision(state: State, decision: Decision) -> None:

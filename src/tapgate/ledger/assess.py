@@ -9,8 +9,9 @@ import msgspec
 from tapgate.ledger import chart, checks
 from tapgate.ledger.commands import Command, Party, subscriber_party
 from tapgate.ledger.context import Rejection, build_context
-from tapgate.ledger.state import RuleMatch, State
+from tapgate.ledger.state import State
 from tapgate.pins.lockout import PinState
+from tapgate.rules.compliance import RuleMatch
 
 #: Placeholder for the other party, which an assessment does not include.
 _UNKNOWN_PARTY = Party("account", 0)

@@ -1,8 +1,10 @@
 """Chart of accounts and transaction types: the business vocabulary of the ledger."""
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from tapgate.errors import Code
+from tapgate.schemas.compliance import RuleSubject
 from tapgate.schemas.transactions import TransactionType
 
 # Accounts of people and companies. A batch locks every such account whose balance it may reduce,
@@ -61,11 +63,10 @@ LIMITED_TYPES: Final = frozenset(
 #: Types other than refunds that a subscriber can only receive.
 RECEIVE_ONLY_TYPES: Final = frozenset({AGENT_CASHIN, PARTNER_FUND, PROCESSOR_TRANSFER})
 #: Possible subjects of a compliance rule, and the types in which each can take part.
-PAYER, PAYEE, AGENT = "payer", "payee", "agent"
-SUBJECT_TYPES: Final = {
-    PAYER: LIMITED_TYPES,
-    PAYEE: RECEIVE_ONLY_TYPES | {TRANSFER_P2P, TRANSFER, REFUND},
-    AGENT: CASH_TYPES | {TRANSFER, AGENT_FUND, AGENT_TRANSFER, COMMISSION_PAYOUT},
+SUBJECT_TYPES: Final[Mapping[str, frozenset[str]]] = {
+    RuleSubject.PAYER: LIMITED_TYPES,
+    RuleSubject.PAYEE: RECEIVE_ONLY_TYPES | {TRANSFER_P2P, TRANSFER, REFUND},
+    RuleSubject.AGENT: CASH_TYPES | {TRANSFER, AGENT_FUND, AGENT_TRANSFER, COMMISSION_PAYOUT},
 }
 #: Payments to a merchant. They can be refunded, and they credit an account that many payers
 #: credit concurrently.

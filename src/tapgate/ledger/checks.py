@@ -4,13 +4,12 @@ from collections.abc import Callable
 
 from tapgate import money
 from tapgate.errors import Code
-from tapgate.ledger import chart, screening
+from tapgate.ledger import chart
 from tapgate.ledger.context import CommandContext, Rejection
 from tapgate.ledger.state import Account, Card, State
 from tapgate.pins.lockout import evaluate_pin
-
-#: Multiple of the no-PIN limit that one card may spend per day without a PIN.
-NO_PIN_DAILY_LIMIT_FACTOR = 5
+from tapgate.rules.compliance import find_matches
+from tapgate.schemas.compliance import RuleAction
 
 
 def _check_parties_exist(context: CommandContext) -> Rejection | None:
@@ -77,11 +76,7 @@ def _check_no_pin_limit(context: CommandContext) -> Rejection | None:
     if limits is None or card is None:
         return None
     _, unpinned = card.get_usage(context.state.today)
-    exceeds_payment_limit = context.amount > limits.no_pin_limit
-    exceeds_daily_limit = (
-        unpinned + context.amount > NO_PIN_DAILY_LIMIT_FACTOR * limits.no_pin_limit
-    )
-    return Rejection(Code.PIN_REQUIRED) if exceeds_payment_limit or exceeds_daily_limit else None
+    return Rejection(Code.PIN_REQUIRED) if limits.requires_pin(context.amount, unpinned) else None
 
 
 def _check_payee_pin(context: CommandContext) -> Rejection | None:
@@ -200,10 +195,17 @@ def _check_monthly_limit(context: CommandContext) -> Rejection | None:
 
 
 def _check_compliance(context: CommandContext) -> Rejection | None:
-    context.matches = screening.find_matches(
-        context.state, context.payer, context.payee, context.command.type, context.amount
+    state = context.state
+    context.matches = find_matches(
+        state.rules.screening,
+        state,
+        context.payer,
+        context.payee,
+        context.command.type,
+        context.amount,
+        state.rules.currency,
     )
-    if context.matches and any(match.rule.action == "block" for match in context.matches):
+    if context.matches and any(match.rule.action == RuleAction.BLOCK for match in context.matches):
         return Rejection(Code.COMPLIANCE_REJECTED, is_decline=True)
     return None
 

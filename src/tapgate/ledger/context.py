@@ -8,9 +8,10 @@ from tapgate import money
 from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Command
-from tapgate.ledger.rules import AccountRule
-from tapgate.ledger.state import Account, Card, RuleMatch, State, StoredTransaction
+from tapgate.ledger.state import Account, Card, State, StoredTransaction
 from tapgate.pins.lockout import PinMatcher, PinState
+from tapgate.rules.compliance import RuleMatch
+from tapgate.rules.limits import AccountRule
 from tapgate.schemas.fees import FeePayer
 
 

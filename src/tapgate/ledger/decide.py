@@ -19,7 +19,6 @@ from tapgate.ledger.commands import (
     build_outcome,
 )
 from tapgate.ledger.context import CommandContext, Rejection, build_context
-from tapgate.ledger.screening import find_wrong_pin_matches
 from tapgate.ledger.state import (
     Account,
     Decision,
@@ -27,13 +26,13 @@ from tapgate.ledger.state import (
     Hold,
     NewTransaction,
     Posting,
-    RuleMatch,
     State,
     TransactionChange,
     UsageChange,
 )
 from tapgate.pins.lockout import PinMatcher
 from tapgate.rules.commission import get_window_start
+from tapgate.rules.compliance import RuleMatch, find_wrong_pin_matches
 from tapgate.schemas.fees import FeePayer
 
 

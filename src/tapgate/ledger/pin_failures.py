@@ -12,11 +12,11 @@ from typing import Any, Final
 from tapgate.errors import Code
 from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.events import enqueue_alert_events
-from tapgate.ledger.rules import PIN_FAILURES, ComplianceRule, load_compliance_rules
-from tapgate.ledger.screening import find_wrong_pin_matches
+from tapgate.ledger.rules import load_compliance_rules
 from tapgate.pins.lockout import PinMatcher, PinVerdict
 from tapgate.pins.storage import attempt_pin
-from tapgate.schemas.compliance import MAX_WINDOW_SECONDS
+from tapgate.rules.compliance import ComplianceRule, find_wrong_pin_matches
+from tapgate.schemas.compliance import MAX_WINDOW_SECONDS, RuleType
 from tapgate.store.transaction import Transaction
 
 #: Lower bound of the prune limit. A call can prune more rows than it adds, so that old rows do not
@@ -86,7 +86,9 @@ async def _record_wrong_pin(tx: Transaction, holder_id: int) -> None:
         return  # the PIN belongs to an agent
     now = tx.now()
     await add_failures(tx, [wallet["id"]], now)
-    pin_rules = [rule for rule in await load_compliance_rules(tx) if rule.type == PIN_FAILURES]
+    pin_rules = [
+        rule for rule in await load_compliance_rules(tx) if rule.type == RuleType.PIN_FAILURES
+    ]
     failure_counts = await count_failures(tx, pin_rules, [wallet["id"]], now)
     matches = find_wrong_pin_matches(pin_rules, failure_counts, wallet["id"], wallet["owner_id"])
     new_alerts = await raise_alerts(tx, matches, now, tx.new_id)

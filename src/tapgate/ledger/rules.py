@@ -5,7 +5,6 @@ every batch while it cannot receive change signals.
 """
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
 from typing import Any, Final
 
 import msgspec
@@ -13,7 +12,15 @@ import msgspec
 from tapgate import ids, money
 from tapgate.ledger import chart
 from tapgate.rules.commission import CommissionRate
+from tapgate.rules.compliance import (
+    COUNT_RULE_TYPES,
+    ComplianceRule,
+    RuleIndex,
+    index_rules,
+)
 from tapgate.rules.fees import FeeTier, calculate_fee
+from tapgate.rules.limits import AccountRule
+from tapgate.schemas.compliance import RuleSubject, RuleType
 from tapgate.schemas.fees import FeePayer
 
 #: Signal sent to every process when rules or webhook subscriptions change.
@@ -36,38 +43,6 @@ EVENT_TYPES: Final = frozenset(
         AGENT_FLOAT_LOW,
     }
 )
-PIN_FAILURES: Final = "PIN_FAILURES"
-#: Rule types whose threshold is a count, not an amount.
-COUNT_RULE_TYPES: Final = frozenset({"TRANSACTION_COUNT", PIN_FAILURES})
-
-
-class AccountRule(msgspec.Struct, frozen=True, kw_only=True):
-    kyc_level: int
-    max_balance: int
-    max_transaction: int
-    daily_limit: int
-    monthly_limit: int
-    no_pin_limit: int
-    requirements: list[str]
-
-
-class ComplianceRule(msgspec.Struct, frozen=True, kw_only=True):
-    id: int
-    type: str
-    subject: str = chart.PAYER
-    transaction_types: frozenset[str]
-    threshold: int
-    window_seconds: int | None
-    action: str
-    severity: str
-
-    @property
-    def is_count_based(self) -> bool:
-        return self.type in COUNT_RULE_TYPES
-
-    def covers(self, created_at: datetime, now: datetime) -> bool:
-        """Return whether the rule's time window includes a transaction."""
-        return created_at >= now - timedelta(seconds=self.window_seconds or 0)
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,17 +55,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     subscribed_events: frozenset[str] = frozenset()  # event types that a webhook endpoint receives
     low_float_threshold: int = 0
     receipt_kinds: frozenset[str] = frozenset()  # kinds of receipts sent to phones
-    #: transaction type -> subject -> the compliance rules that apply
-    screening: dict[str, dict[str, tuple[ComplianceRule, ...]]] = {}
+    screening: RuleIndex = {}  # the compliance rules, indexed
 
     def __post_init__(self) -> None:
-        """Group the compliance rules by transaction type and subject, for fast screening."""
-        screening: dict[str, dict[str, tuple[ComplianceRule, ...]]] = {}
-        for rule in self.compliance_rules:
-            for kind in rule.transaction_types:
-                by_subject = screening.setdefault(kind, {})
-                by_subject[rule.subject] = (*by_subject.get(rule.subject, ()), rule)
-        msgspec.structs.force_setattr(self, "screening", screening)
+        msgspec.structs.force_setattr(self, "screening", index_rules(self.compliance_rules))
 
     def calculate_fee(self, transaction_type: str, amount: int) -> tuple[int, str]:
         """Return the fee for an amount, and who pays it: `sender` or `receiver`."""
@@ -103,12 +71,12 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
             for rule in self.compliance_rules
             if rule.subject == subject
             and rule.window_seconds is not None
-            and rule.type != PIN_FAILURES
+            and rule.type != RuleType.PIN_FAILURES
         ]
 
     @property
     def pin_failure_rules(self) -> tuple[ComplianceRule, ...]:
-        return tuple(rule for rule in self.compliance_rules if rule.type == PIN_FAILURES)
+        return tuple(rule for rule in self.compliance_rules if rule.type == RuleType.PIN_FAILURES)
 
 
 async def load_rules(
@@ -149,16 +117,15 @@ def _parse_subscriptions(subscriptions: Iterable[str]) -> frozenset[str]:
     return EVENT_TYPES if "*" in names else EVENT_TYPES & names
 
 
+#: The columns of `compliance_rules`, in the order of the fields of `ComplianceRule`.
+COMPLIANCE_RULE_COLUMNS: Final = ", ".join(ComplianceRule.__struct_fields__)
+
+
 async def load_compliance_rules(tx: Any) -> tuple[ComplianceRule, ...]:
     """Return the active compliance rules."""
-    rows = await tx.fetch(
-        """SELECT id, type, subject, transaction_types, threshold, window_seconds, action, severity
-           FROM compliance_rules WHERE status = 'active' ORDER BY id"""
-    )
-    return tuple(
-        ComplianceRule(**{**dict(row), "transaction_types": frozenset(row["transaction_types"])})
-        for row in rows
-    )
+    select = f"SELECT {COMPLIANCE_RULE_COLUMNS} FROM compliance_rules"
+    rows = await tx.fetch(f"{select} WHERE status = 'active' ORDER BY id")
+    return tuple(ComplianceRule(**row) for row in rows)
 
 
 #: KYC level -> max_balance, max_transaction, daily_limit, monthly_limit, no_pin_limit (all in major
@@ -199,17 +166,17 @@ _DEFAULT_COMMISSION_MINIMUM: Final = 10  # major units
 #: name, type, subject, transaction types, threshold (major units, or a count), window, action,
 #: severity, status
 _DEFAULT_COMPLIANCE_RULES: Final = (
-    ("Large amount", "AMOUNT_THRESHOLD", chart.PAYER, _SCREENED_TYPES,
+    ("Large amount", RuleType.AMOUNT_THRESHOLD, RuleSubject.PAYER, _SCREENED_TYPES,
      500_000, None, "review", "HIGH", "active"),
-    ("Hourly velocity", "TRANSACTION_COUNT", chart.PAYER, _SCREENED_TYPES,
+    ("Hourly velocity", RuleType.TRANSACTION_COUNT, RuleSubject.PAYER, _SCREENED_TYPES,
      10, _HOUR_SECONDS, "alert", "MEDIUM", "active"),
-    ("Daily velocity", "TRANSACTION_COUNT", chart.PAYER, _SCREENED_TYPES,
+    ("Daily velocity", RuleType.TRANSACTION_COUNT, RuleSubject.PAYER, _SCREENED_TYPES,
      20, _DAY_SECONDS, "block", "HIGH", "active"),
-    ("Large cash-in or top-up", "AMOUNT_THRESHOLD", chart.PAYEE,
+    ("Large cash-in or top-up", RuleType.AMOUNT_THRESHOLD, RuleSubject.PAYEE,
      [chart.AGENT_CASHIN, chart.PARTNER_FUND], 200_000, None, "alert", "MEDIUM", "active"),
-    ("Busy agent", "TRANSACTION_COUNT", chart.AGENT, [chart.AGENT_CASHIN, chart.AGENT_CASHOUT],
-     200, _DAY_SECONDS, "alert", "MEDIUM", "active"),
-    ("Wrong PINs", PIN_FAILURES, chart.PAYER, _SCREENED_TYPES,
+    ("Busy agent", RuleType.TRANSACTION_COUNT, RuleSubject.AGENT,
+     [chart.AGENT_CASHIN, chart.AGENT_CASHOUT], 200, _DAY_SECONDS, "alert", "MEDIUM", "active"),
+    ("Wrong PINs", RuleType.PIN_FAILURES, RuleSubject.PAYER, _SCREENED_TYPES,
      5, _DAY_SECONDS, "alert", "MEDIUM", "inactive"),
 )  # fmt: skip
 

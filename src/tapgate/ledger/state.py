@@ -13,9 +13,10 @@ from tapgate.ledger.commands import (
     ScopedIdempotencyKey,
     TransactionResult,
 )
-from tapgate.ledger.rules import ComplianceRule, Rules
+from tapgate.ledger.rules import Rules
 from tapgate.pins.lockout import PinState
 from tapgate.rules.commission import CashMatch, CashMovement
+from tapgate.rules.compliance import RuleMatch
 
 
 class Account(msgspec.Struct, gc=False):
@@ -168,16 +169,6 @@ class Hold(NamedTuple):
     amount: int  # positive: hold; negative: release
 
 
-class RuleMatch(NamedTuple):
-    """A compliance rule that a transaction or a wrong PIN matches."""
-
-    rule: ComplianceRule
-    subject_id: int  # the rule's subject: a subscriber or an agent
-    transaction_id: int | None
-    needs_review: bool
-    details: dict[str, Any]
-
-
 class NewTransaction(msgspec.Struct, kw_only=True, gc=False):
     id: int
     type: str
@@ -275,16 +266,3 @@ class State(msgspec.Struct, kw_only=True):
                 return self.accounts[self.rules.platform_accounts[party.kind]], None
             return self.accounts_by_owner.get((int(party.key), party.kind)), None
         return self.accounts.get(int(party.key)), None
-
-
-def get_subject_accounts(
-    subject: str, payer: Account | None, payee: Account | None
-) -> tuple[Account, ...]:
-    """Return the accounts that a compliance rule with this subject applies to."""
-    if subject == chart.PAYER:
-        return (payer,) if payer is not None and payer.kind == chart.WALLET else ()
-    if subject == chart.PAYEE:
-        return (payee,) if payee is not None and payee.kind == chart.WALLET else ()
-    return tuple(
-        account for account in (payer, payee) if account is not None and account.kind == chart.FLOAT
-    )

@@ -5,10 +5,10 @@ from datetime import timedelta
 from typing import Any, Final
 
 from tapgate import ids
-from tapgate.ledger import chart
 from tapgate.ledger.commands import Command, LedgerCommand
-from tapgate.ledger.rules import ComplianceRule
-from tapgate.ledger.state import Account, State, get_subject_accounts
+from tapgate.ledger.state import Account, State
+from tapgate.rules.compliance import ComplianceRule, get_subject_accounts
+from tapgate.schemas.compliance import RuleSubject
 
 _SELECT_SENT: Final = (
     "SELECT id, amount, type, status FROM transactions WHERE from_account = subject.id"
@@ -18,9 +18,9 @@ _SELECT_RECEIVED: Final = """SELECT id, amount, type || '' AS type, status FROM 
                       WHERE to_account = subject.id"""
 #: subject -> query for the subject's transactions
 _SELECT_BY_SUBJECT: Final = {
-    chart.PAYER: _SELECT_SENT,
-    chart.PAYEE: _SELECT_RECEIVED,
-    chart.AGENT: f"{_SELECT_SENT} UNION ALL {_SELECT_RECEIVED}",
+    RuleSubject.PAYER: _SELECT_SENT,
+    RuleSubject.PAYEE: _SELECT_RECEIVED,
+    RuleSubject.AGENT: f"{_SELECT_SENT} UNION ALL {_SELECT_RECEIVED}",
 }
 #: OFFSET 0 is an optimization fence: the types are split once per rule, not once per transaction.
 _COUNT_BY_SUBJECT: Final = {
@@ -69,8 +69,8 @@ def _get_subject_account_ids(
         if isinstance(command, Command) and command.type in screened_types
         for account in get_subject_accounts(
             subject,
-            None if subject == chart.PAYEE else state.find_party(command.payer)[0],
-            None if subject == chart.PAYER else _find_payee(state, command),
+            None if subject == RuleSubject.PAYEE else state.find_party(command.payer)[0],
+            None if subject == RuleSubject.PAYER else _find_payee(state, command),
         )
     }
 

@@ -14,7 +14,7 @@ from tapgate import money
 from tapgate.api.services import Services
 from tapgate.auth.disclosure import Audience, Subject, find_hidden_subjects
 from tapgate.ledger import rules
-from tapgate.ledger.alerts import remove_personal_details
+from tapgate.rules.compliance import remove_personal_details
 from tapgate.schemas.webhooks import get_resource_type
 
 #: Loads the record of a transaction, an alert or an agent by its numeric id.

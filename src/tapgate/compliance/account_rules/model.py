@@ -9,7 +9,7 @@ import msgspec
 
 from tapgate import money
 from tapgate.errors import ApiError, Code
-from tapgate.ledger.rules import AccountRule
+from tapgate.rules.limits import AccountRule
 from tapgate.schemas.compliance import AccountRuleRecord, AccountRuleUpdate
 
 _AMOUNT_FIELDS = ("max_balance", "max_transaction", "daily_limit", "monthly_limit", "no_pin_limit")

@@ -4,7 +4,7 @@ from tapgate.audit.changes import diff_records
 from tapgate.audit.rule_changes import record_rule_change
 from tapgate.auth.actors import Actor
 from tapgate.compliance.account_rules import model, queries
-from tapgate.ledger.rules import AccountRule
+from tapgate.rules.limits import AccountRule
 from tapgate.schemas.compliance import AccountRuleUpdate
 from tapgate.store.signals import Signals
 from tapgate.store.transaction import Transaction

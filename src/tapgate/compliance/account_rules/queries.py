@@ -2,7 +2,7 @@
 
 import msgspec
 
-from tapgate.ledger.rules import AccountRule
+from tapgate.rules.limits import AccountRule
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 

@@ -7,7 +7,7 @@ import msgspec
 
 from tapgate import clock, ids
 from tapgate.errors import ApiError, Code, invalid_field
-from tapgate.ledger.alerts import remove_personal_details
+from tapgate.rules.compliance import remove_personal_details
 from tapgate.schemas.compliance import (
     RESOLVED_STATUSES,
     AlertRecord,

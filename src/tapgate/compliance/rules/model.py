@@ -1,7 +1,4 @@
-"""Stored compliance rules, their public records, and validation.
-
-The ledger's `ComplianceRule` has only the fields that screening needs.
-"""
+"""Public records and validation of compliance rules."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -11,7 +8,7 @@ import msgspec
 from tapgate import ids, money
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger import chart
-from tapgate.ledger.rules import COUNT_RULE_TYPES
+from tapgate.rules.compliance import COUNT_RULE_TYPES, ComplianceRule
 from tapgate.schemas.compliance import (
     NewRule,
     RuleAction,
@@ -31,30 +28,7 @@ _UNSUPPORTED_TYPES_MESSAGES: Final[Mapping[str, str]] = {
 }
 
 
-class StoredRule(msgspec.Struct, frozen=True, kw_only=True):
-    """Rule as stored. The threshold is in minor units, or a count."""
-
-    id: int
-    name: str
-    type: str
-    subject: str
-    transaction_types: list[str]
-    threshold: int
-    window_seconds: int | None
-    action: str
-    severity: str
-    status: str
-
-    @property
-    def is_count_rule(self) -> bool:
-        return self.type in COUNT_RULE_TYPES
-
-    @property
-    def public_id(self) -> str:
-        return ids.encode(ids.RULE, self.id)
-
-
-def to_record(rule: StoredRule, currency: str) -> RuleRecord:
+def to_record(rule: ComplianceRule, currency: str) -> RuleRecord:
     return RuleRecord(
         id=rule.public_id,
         name=rule.name,
@@ -62,9 +36,9 @@ def to_record(rule: StoredRule, currency: str) -> RuleRecord:
         subject=rule.subject,
         transaction_types=rule.transaction_types,
         threshold=rule.threshold
-        if rule.is_count_rule
+        if rule.is_count_based
         else money.format_decimal(rule.threshold, currency),
-        currency=None if rule.is_count_rule else currency,
+        currency=None if rule.is_count_based else currency,
         window_seconds=rule.window_seconds,
         action=rule.action,
         severity=rule.severity,
@@ -72,7 +46,7 @@ def to_record(rule: StoredRule, currency: str) -> RuleRecord:
     )
 
 
-def build_rule(rule_id: int, new: NewRule, currency: str) -> StoredRule:
+def build_rule(rule_id: int, new: NewRule, currency: str) -> ComplianceRule:
     """Return the rule to store, or raise an ApiError if it is invalid."""
     _require_currency(new.currency, currency)
     if new.type == RuleType.AMOUNT_THRESHOLD and new.window_seconds is not None:
@@ -80,7 +54,7 @@ def build_rule(rule_id: int, new: NewRule, currency: str) -> StoredRule:
     if new.type != RuleType.AMOUNT_THRESHOLD and new.window_seconds is None:
         raise invalid_field("window_seconds", f"is required for a rule of type {new.type}")
     parse = _parse_count if new.type in COUNT_RULE_TYPES else _parse_amount
-    rule = StoredRule(
+    rule = ComplianceRule(
         id=rule_id,
         name=new.name,
         type=new.type,
@@ -96,7 +70,7 @@ def build_rule(rule_id: int, new: NewRule, currency: str) -> StoredRule:
     return rule
 
 
-def apply_update(rule: StoredRule, update: RuleUpdate, currency: str) -> StoredRule:
+def apply_update(rule: ComplianceRule, update: RuleUpdate, currency: str) -> ComplianceRule:
     """Return the updated rule, or raise an ApiError if the update is invalid."""
     _require_currency(update.currency, currency)
     changes: dict[str, Any] = {
@@ -109,7 +83,7 @@ def apply_update(rule: StoredRule, update: RuleUpdate, currency: str) -> StoredR
     if update.transaction_types is not None:
         changes["transaction_types"] = list(dict.fromkeys(update.transaction_types))
     if update.threshold is not None:
-        parse = _parse_count if rule.is_count_rule else _parse_amount
+        parse = _parse_count if rule.is_count_based else _parse_amount
         changes["threshold"] = parse(update.threshold, currency)
     after = msgspec.structs.replace(rule, **changes)
     _require_consistent(after, update)
@@ -125,7 +99,7 @@ def _build_window_error(kind: str) -> ApiError:
     return invalid_field("window_seconds", f"must not be set for a rule of type {kind}")
 
 
-def _require_consistent(rule: StoredRule, request: NewRule | RuleUpdate) -> None:
+def _require_consistent(rule: ComplianceRule, request: NewRule | RuleUpdate) -> None:
     """Reject combinations of fields that could never match or whose action could not be applied.
 
     Combinations with `transaction_types` are checked only if the request sets one of the combined

@@ -8,7 +8,7 @@ import msgspec
 from tapgate.audit.rule_changes import record_rule_change
 from tapgate.auth.actors import Actor
 from tapgate.compliance.rules import model, queries
-from tapgate.compliance.rules.model import StoredRule
+from tapgate.rules.compliance import ComplianceRule
 from tapgate.schemas.compliance import NewRule, RuleUpdate
 from tapgate.store.signals import Signals
 from tapgate.store.transaction import Transaction
@@ -16,7 +16,7 @@ from tapgate.store.transaction import Transaction
 
 async def create(
     tx: Transaction, actor: Actor, new_rule: NewRule, *, currency: str, signals: Signals
-) -> StoredRule:
+) -> ComplianceRule:
     rule = model.build_rule(tx.new_id(), new_rule, currency)
     model.require_below_limit(await queries.lock_and_count(tx))
     await queries.insert(tx, rule)
@@ -41,7 +41,7 @@ async def update(
     *,
     currency: str,
     signals: Signals,
-) -> StoredRule:
+) -> ComplianceRule:
     before = await queries.get(tx, rule_id, for_update=True)
     after = model.apply_update(before, update, currency)
     if after == before:
@@ -57,8 +57,8 @@ async def _record_change(
     signals: Signals,
     currency: str,
     action: str,
-    before: StoredRule | None,
-    after: StoredRule | None,
+    before: ComplianceRule | None,
+    after: ComplianceRule | None,
 ) -> None:
     old_fields, new_fields = _to_fields(before, currency), _to_fields(after, currency)
     rule = after or before
@@ -78,5 +78,5 @@ async def _record_change(
     )
 
 
-def _to_fields(rule: StoredRule | None, currency: str) -> dict[str, object]:
+def _to_fields(rule: ComplianceRule | None, currency: str) -> dict[str, object]:
     return {} if rule is None else msgspec.structs.asdict(model.to_record(rule, currency))

@@ -4,33 +4,32 @@ from typing import Final
 
 import msgspec
 
-from tapgate.compliance.rules.model import StoredRule, not_found
+from tapgate.compliance.rules.model import not_found
+from tapgate.ledger.rules import COMPLIANCE_RULE_COLUMNS
+from tapgate.rules.compliance import ComplianceRule
 from tapgate.schemas.pagination import PageQuery
 from tapgate.store.database import Database
 from tapgate.store.transaction import Transaction
 
-_SELECT: Final = """
-    SELECT id, name, type, subject, transaction_types, threshold, window_seconds, action, severity,
-           status
-    FROM compliance_rules"""
+_SELECT: Final = f"SELECT {COMPLIANCE_RULE_COLUMNS} FROM compliance_rules"
 
 
-async def list_page(database: Database, query: PageQuery) -> list[StoredRule]:
+async def list_page(database: Database, query: PageQuery) -> list[ComplianceRule]:
     """Return a page of rules, newest first, plus one row if there are more."""
     rows = await database.fetch(
         f"{_SELECT} WHERE id < $1 ORDER BY id DESC LIMIT $2", query.before_id, query.limit + 1
     )
-    return [StoredRule(**row) for row in rows]
+    return [ComplianceRule(**row) for row in rows]
 
 
 async def get(
     reader: Database | Transaction, rule_id: int, *, for_update: bool = False
-) -> StoredRule:
+) -> ComplianceRule:
     lock = "FOR NO KEY UPDATE" if for_update else ""
     row = await reader.fetchrow(f"{_SELECT} WHERE id = $1 {lock}", rule_id)
     if row is None:
         raise not_found()
-    return StoredRule(**row)
+    return ComplianceRule(**row)
 
 
 async def lock_and_count(tx: Transaction) -> int:
@@ -40,11 +39,10 @@ async def lock_and_count(tx: Transaction) -> int:
     return count
 
 
-async def insert(tx: Transaction, rule: StoredRule) -> None:
+async def insert(tx: Transaction, rule: ComplianceRule) -> None:
     await tx.execute(
-        """INSERT INTO compliance_rules (id, name, type, subject, transaction_types, threshold,
-                                         window_seconds, action, severity, status)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)""",
+        f"INSERT INTO compliance_rules ({COMPLIANCE_RULE_COLUMNS}) "
+        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
         *msgspec.structs.astuple(rule),
     )
 
@@ -53,7 +51,7 @@ async def delete(tx: Transaction, rule_id: int) -> None:
     await tx.execute("DELETE FROM compliance_rules WHERE id = $1", rule_id)
 
 
-async def save(tx: Transaction, rule: StoredRule) -> None:
+async def save(tx: Transaction, rule: ComplianceRule) -> None:
     await tx.execute(
         """UPDATE compliance_rules
            SET name = $2, subject = $3, transaction_types = $4, threshold = $5,

@@ -9,6 +9,7 @@ from tapgate.console.page_request import PageRequest
 from tapgate.console.rendering import format_amount
 from tapgate.console.site import Pages
 from tapgate.ledger import chart
+from tapgate.schemas.compliance import RuleSubject
 
 pages = Pages()
 
@@ -31,9 +32,9 @@ _PIN_ACTION_TEXTS: Final = {
 }
 #: subject -> texts for one transaction, a count of transactions, a total of transactions
 _SUBJECT_TEXTS: Final = {
-    chart.PAYER: ("Payment", "payment{}", "sent"),
-    chart.PAYEE: ("Incoming payment", "incoming payment{}", "received"),
-    chart.AGENT: ("Agent transaction", "transaction{} by one agent", "handled by one agent"),
+    RuleSubject.PAYER: ("Payment", "payment{}", "sent"),
+    RuleSubject.PAYEE: ("Incoming payment", "incoming payment{}", "received"),
+    RuleSubject.AGENT: ("Agent transaction", "transaction{} by one agent", "handled by one agent"),
 }
 _TIME_UNITS: Final = (
     (604_800, "week"),
@@ -49,9 +50,9 @@ _SUBJECT: Final = Field(
     "Applies to",
     "choice",
     (
-        (chart.PAYER, "Customers sending money"),
-        (chart.PAYEE, "Customers receiving money"),
-        (chart.AGENT, "Agents"),
+        (RuleSubject.PAYER, "Customers sending money"),
+        (RuleSubject.PAYEE, "Customers receiving money"),
+        (RuleSubject.AGENT, "Agents"),
     ),
     hint="Every transaction type selected below must involve them",
 )

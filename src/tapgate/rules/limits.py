@@ -1,0 +1,25 @@
+"""Limits of a KYC level, and when a card payment requires the PIN."""
+
+from typing import Final
+
+import msgspec
+
+#: Multiple of the no-PIN limit that one card may spend per day without a PIN.
+NO_PIN_DAILY_LIMIT_FACTOR: Final = 5
+
+
+class AccountRule(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits of a KYC level, in minor units, and the requirements for reaching the level."""
+
+    kyc_level: int
+    max_balance: int
+    max_transaction: int
+    daily_limit: int
+    monthly_limit: int
+    no_pin_limit: int
+    requirements: list[str]
+
+    def requires_pin(self, amount: int, unpinned_today: int) -> bool:
+        """Return whether a payment requires the PIN, given today's payments without a PIN."""
+        limit = self.no_pin_limit
+        return amount > limit or unpinned_today + amount > NO_PIN_DAILY_LIMIT_FACTOR * limit
