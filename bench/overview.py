@@ -25,7 +25,7 @@ from tapgate.auth.sessions import Sessions
 from tapgate.gateway import create_app, open_services
 from tapgate.ledger.rules import insert_defaults
 from tapgate.ledger.verify import CLAIMS
-from tapgate.reporting import rollup_cache
+from tapgate.reporting import rollups
 from tapgate.runtime import logs
 from tapgate.settings import load_settings
 from tapgate.store.embedded import EmbeddedPostgres
@@ -134,7 +134,7 @@ async def _create_admin_token(services: Services, sessions: Sessions) -> str:
 
 async def measure_request(database: BenchmarkDatabase, period: str, *, uncached: bool) -> float:
     if uncached:
-        rollup_cache._cache.clear()
+        rollups._cache.clear()
     started = time.perf_counter()
     response = await database.client.get("/api/v1/overview", params={"period": period})
     seconds = time.perf_counter() - started

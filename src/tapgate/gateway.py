@@ -52,7 +52,6 @@ from tapgate.http.connection_limit import ConnectionLimit
 from tapgate.http.throttle import Throttle
 from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger
-from tapgate.ledger.rollups import RollupCompactor
 from tapgate.notifications import message_statuses
 from tapgate.notifications.messages import MessageSender
 from tapgate.notifications.receipts import KINDS_BY_SETTING, ReceiptWorker
@@ -65,6 +64,7 @@ from tapgate.processors import key_routes as signing_keys
 from tapgate.processors import routes as processors
 from tapgate.processors.terminals import routes as terminals
 from tapgate.reporting import routes as overview
+from tapgate.reporting.rollups import RollupCompactor
 from tapgate.runtime import logs
 from tapgate.runtime.background import run_background_tasks
 from tapgate.runtime.node_files import get_shared_folder

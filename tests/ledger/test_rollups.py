@@ -26,7 +26,8 @@ from ledger.command_builders import (
 )
 from tapgate.errors import ApiError, Code
 from tapgate.ledger.commands import LedgerCommand, ReviewDecision
-from tapgate.ledger.rollups import RollupCompactor, get_bucket_start
+from tapgate.ledger.rollups import get_bucket_start
+from tapgate.reporting.rollups import RollupCompactor
 from tapgate.store.database import Database
 
 #: Above the threshold of the review rule.

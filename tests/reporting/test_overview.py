@@ -8,7 +8,7 @@ import pytest
 from compliance.builders import ALERTS_URL, create_held_transfer, resolve_alert
 from harness import Harness
 from pos.builders import PosDriver
-from tapgate.ledger.rollups import RollupCompactor
+from tapgate.reporting.rollups import RollupCompactor
 
 URL = "/api/v1/overview"
 SUMMED_FIELDS = ("count", "completed", "failed", "under_review")

@@ -7,22 +7,12 @@ on the number of transactions.
 """
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple, NoReturn
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 
-from tapgate.clock import Clock
 from tapgate.ledger.state import Decision, State
-from tapgate.runtime.background import run_periodically
-from tapgate.store.database import Database
 
-#: Slot of compacted rows, each of which merges the rows of all processes.
-_COMPACTED_SLOT: Final = -1
-_COMPACT_AFTER: Final = timedelta(hours=1)
-_COMPACT_LIMIT: Final = 2_000
-_COMPACT_INTERVAL_SECONDS: Final = 300.0
-_LOCK_KEY: Final = 0x7467_6669  # "tgfi"
-
-_ON_CONFLICT_ADD: Final = """
+ON_CONFLICT_ADD: Final = """
     ON CONFLICT (quarter, type, outcome, failure_code, slot) DO UPDATE
     SET count = figures.count + excluded.count, amount = figures.amount + excluded.amount,
         fees = figures.fees + excluded.fees"""
@@ -63,7 +53,7 @@ async def add_to_rollups(tx: Any, state: State, decisions: Sequence[Decision], s
             FROM unnest($2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::bigint[],
                         $7::bigint[], $8::bigint[])
               AS new (quarter, type, outcome, failure_code, count, amount, fees)
-            {_ON_CONFLICT_ADD}""",
+            {ON_CONFLICT_ADD}""",
         slot,
         [key.bucket_start for key in keys],
         [key.type for key in keys],
@@ -97,47 +87,3 @@ def _iter_changes(
             new_key = RollupKey(original_start, row.type, change.status, change.failure_code)
             yield old_key, -1, row.amount, row.fee_amount
             yield new_key, 1, row.amount, row.fee_amount
-
-
-class RollupCompactor:
-    """Merges the rows of all processes for an old bucket into one row per key.
-
-    The table therefore does not grow with the number of processes. A later review decision adds
-    new rows to an old bucket, and the next run compacts them.
-    """
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
-
-    async def run(self) -> NoReturn:
-        await run_periodically(self.compact, every=_COMPACT_INTERVAL_SECONDS, name="ledger.rollups")
-
-    async def compact(self) -> None:
-        before = self._clock() - _COMPACT_AFTER
-        while await self._compact_chunk(before) == _COMPACT_LIMIT:
-            pass
-
-    async def _compact_chunk(self, before: datetime) -> int:
-        async with self._database.transaction() as tx:
-            if not await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", _LOCK_KEY):
-                return 0
-            # SKIP LOCKED: rows that a batch is updating are left for the next run.
-            compacted = await tx.fetchval(
-                f"""WITH old AS (
-                        DELETE FROM figures WHERE ctid = ANY (ARRAY(
-                            SELECT ctid FROM figures WHERE slot >= 0 AND quarter < $1
-                            ORDER BY quarter LIMIT {_COMPACT_LIMIT} FOR UPDATE SKIP LOCKED))
-                        RETURNING *
-                    ), compacted AS (
-                        INSERT INTO figures
-                            (quarter, type, outcome, failure_code, slot, count, amount, fees)
-                        SELECT quarter, type, outcome, failure_code, {_COMPACTED_SLOT}, sum(count),
-                               sum(amount), sum(fees)
-                        FROM old GROUP BY quarter, type, outcome, failure_code {_ON_CONFLICT_ADD})
-                    SELECT count(*) FROM old""",
-                before,
-            )
-            if compacted:
-                await tx.execute("UPDATE figures_folded SET times = times + 1")
-        return int(compacted)

@@ -16,7 +16,7 @@ from tapgate.ledger import proofs
 from tapgate.ledger.verify import Proof, verify
 from tapgate.reporting import periods, queries, totals
 from tapgate.reporting.model import build_engine_stats, to_proof_record
-from tapgate.reporting.rollup_cache import load_rollups
+from tapgate.reporting.rollups import load_rollups
 from tapgate.reporting.snapshot import get_snapshot
 from tapgate.schemas.admin import AdminRole
 from tapgate.schemas.audit import AuditResult
