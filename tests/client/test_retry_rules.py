@@ -70,7 +70,7 @@ def run_operation(
         "http://gateway",
         ServiceSecret("messenger", "secret"),
         retries=RetryPolicy(max_attempts=MAX_ATTEMPTS, initial_delay=0),
-        timeout=httpx2.Timeout(1),
+        timeout=1,
         clock=system_clock,
     )
     steps = flow.run(build_test_operation(effect))

@@ -12,6 +12,8 @@ import pytest
 
 from client.builders import ClientFactory
 from client.flaky_server import FlakyServer
+from client.operation_catalog import list_methods
+from tapgate import client
 from tapgate.clock import system_clock
 from tapgate.gateway import create_first_admin
 from tapgate.webhooks import model
@@ -67,7 +69,20 @@ def post_events(receive: Any, secret: str) -> tuple[int, int]:
         return receive(headers, body), receive(headers, body + b" ")
 
 
-def test_page_mentions_the_async_client_and_every_credential() -> None:
-    names = "ApiKey Login AccessToken PosKey PartnerKey ServiceSecret AsyncTapgateClient"
-    for name in names.split():
-        assert name in DOCUMENT
+def list_table_names(heading: str) -> set[str]:
+    """Return the code in the first column of the table under a heading of the page."""
+    section = DOCUMENT.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (`[^|]*) \|", section, re.MULTILINE)
+    return {name for cell in cells for name in re.findall(r"`\.?(\w+)[^`]*`", cell)}
+
+
+def test_page_lists_every_operation_group() -> None:
+    groups = {part for method in list_methods() for part in str(method).split(".")[:-1]}
+    assert list_table_names("Make requests") == groups | {"health"}
+
+
+def test_page_lists_every_credential_and_exception() -> None:
+    exported = {name for name in client.__all__ if name.endswith("Error")}
+    assert list_table_names("Errors") == exported
+    credentials = "ApiKey Login AccessToken PosKey PartnerKey ServiceSecret"
+    assert list_table_names("Authentication") == set(credentials.split())

@@ -1,6 +1,5 @@
 """Entry points of the client library, synchronous and asynchronous."""
 
-from types import TracebackType
 from typing import Final, Self
 
 import httpx2
@@ -38,7 +37,6 @@ from tapgate.schemas.system import Health
 _DEFAULT_RETRY_POLICY: Final = RetryPolicy()
 #: Longer than the gateway takes to decide, shorter than a customer waits at a point of sale.
 _DEFAULT_TIMEOUT_SECONDS: Final = 15.0
-_MAX_CONNECT_TIMEOUT_SECONDS: Final = 5.0
 
 
 class BaseClient(OperationGroup[M]):
@@ -90,9 +88,8 @@ class TapgateClient(BaseClient[SyncMode]):
         http: httpx2.BaseTransport | None = None,
         clock: Clock = system_clock,
     ) -> None:
-        self._own_transport = SyncTransport(
-            _build_request_flow(base_url, credential, retries, timeout, clock), http
-        )
+        flow = RequestFlow(base_url, credential, retries=retries, timeout=timeout, clock=clock)
+        self._own_transport = SyncTransport(flow, http)
         super().__init__(self._own_transport)
 
     def close(self) -> None:
@@ -101,12 +98,7 @@ class TapgateClient(BaseClient[SyncMode]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -128,9 +120,8 @@ class AsyncTapgateClient(BaseClient[AsyncMode]):
         http: httpx2.AsyncBaseTransport | None = None,
         clock: Clock = system_clock,
     ) -> None:
-        self._own_transport = AsyncTransport(
-            _build_request_flow(base_url, credential, retries, timeout, clock), http
-        )
+        flow = RequestFlow(base_url, credential, retries=retries, timeout=timeout, clock=clock)
+        self._own_transport = AsyncTransport(flow, http)
         super().__init__(self._own_transport)
 
     async def close(self) -> None:
@@ -139,21 +130,5 @@ class AsyncTapgateClient(BaseClient[AsyncMode]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
-
-
-def _build_request_flow(
-    base_url: str,
-    credential: Credential | Login | None,
-    retries: RetryPolicy,
-    timeout: float,
-    clock: Clock,
-) -> RequestFlow:
-    http_timeout = httpx2.Timeout(timeout, connect=min(timeout, _MAX_CONNECT_TIMEOUT_SECONDS))
-    return RequestFlow(base_url, credential, retries=retries, timeout=http_timeout, clock=clock)

@@ -10,9 +10,10 @@ import msgspec
 
 from tapgate import clock, signing
 from tapgate.clock import Clock
+from tapgate.schemas.common import Redacted
 
 
-class UnsignedRequest(msgspec.Struct, frozen=True):
+class UnsignedRequest(Redacted, msgspec.Struct, frozen=True):
     """Request before it is signed, with path and query still percent-encoded."""
 
     method: str
@@ -20,38 +21,21 @@ class UnsignedRequest(msgspec.Struct, frozen=True):
     query: bytes
     body: bytes
 
-    def __repr__(self) -> str:
-        return f"UnsignedRequest({self.method})"
-
 
 class Credential(Protocol):
     def build_headers(self, request: UnsignedRequest, now: Clock) -> dict[str, str]: ...
 
 
-class _RedactedStruct(msgspec.Struct, frozen=True):
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(...)"
-
-
-class _BearerCredential(_RedactedStruct, frozen=True):
-    def build_headers(self, request: UnsignedRequest, now: Clock) -> dict[str, str]:
-        del request, now
-        return {"Authorization": f"Bearer {self._get_token()}"}
-
-    def _get_token(self) -> str:
-        raise NotImplementedError
-
-
-class ApiKey(_BearerCredential, frozen=True):
+class ApiKey(Redacted, msgspec.Struct, frozen=True):
     """API key of an integrator: `svc_live_...` or `svc_test_...`."""
 
     key: str
 
-    def _get_token(self) -> str:
-        return self.key
+    def build_headers(self, request: UnsignedRequest, now: Clock) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.key}"}
 
 
-class AccessToken(_BearerCredential, frozen=True):
+class AccessToken(Redacted, msgspec.Struct, frozen=True):
     """Access token of an admin, as returned by `admin.login`.
 
     It is not renewed when it expires. Use `Login` for automatic renewal.
@@ -59,11 +43,11 @@ class AccessToken(_BearerCredential, frozen=True):
 
     token: str
 
-    def _get_token(self) -> str:
-        return self.token
+    def build_headers(self, request: UnsignedRequest, now: Clock) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
 
 
-class Login(_RedactedStruct, frozen=True):
+class Login(Redacted, msgspec.Struct, frozen=True):
     """Email and password of an admin.
 
     The client logs in before the first request that needs a token, and renews expiring tokens.
@@ -73,7 +57,7 @@ class Login(_RedactedStruct, frozen=True):
     password: str
 
 
-class PosKey(_RedactedStruct, frozen=True):
+class PosKey(Redacted, msgspec.Struct, frozen=True):
     """Signing key of a processor or of one of its terminals."""
 
     api_key_id: str
@@ -83,7 +67,7 @@ class PosKey(_RedactedStruct, frozen=True):
         return _build_signed_headers(self.api_key_id, self.secret, request, now)
 
 
-class PartnerKey(_RedactedStruct, frozen=True):
+class PartnerKey(Redacted, msgspec.Struct, frozen=True):
     """Signing key of a funding partner."""
 
     api_key_id: str
@@ -95,7 +79,7 @@ class PartnerKey(_RedactedStruct, frozen=True):
         return headers | {"X-Partner-ID": self.partner_id}
 
 
-class ServiceSecret(_RedactedStruct, frozen=True):
+class ServiceSecret(Redacted, msgspec.Struct, frozen=True):
     """Shared secret of an internal service."""
 
     name: str

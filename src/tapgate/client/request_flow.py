@@ -70,6 +70,7 @@ _CODES_BEFORE_REPLAY_CHECK: Final = frozenset(
 
 _DEFAULT_HEADERS: Final = {"Accept": "*/*", "User-Agent": f"tapgate-client/{VERSION}"}
 _TRACING_ID_PATTERN = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
+_MAX_CONNECT_TIMEOUT_SECONDS: Final = 5.0
 #: How long before its expiry a token is renewed.
 _TOKEN_RENEWAL_MARGIN_SECONDS: Final = 30.0
 
@@ -103,7 +104,7 @@ class RequestFlow:
         credential: Credential | Login | None,
         *,
         retries: RetryPolicy,
-        timeout: httpx2.Timeout,
+        timeout: float,
         clock: Clock,
     ) -> None:
         self._base_url = _validate_base_url(base_url)
@@ -112,7 +113,8 @@ class RequestFlow:
         self._tokens: Tokens | None = None
         self._token_expires_at = 0.0
         self._retry_policy = retries
-        self._timeout = timeout.as_dict()
+        connect_timeout = min(timeout, _MAX_CONNECT_TIMEOUT_SECONDS)
+        self._timeout = httpx2.Timeout(timeout, connect=connect_timeout).as_dict()
         self._clock = clock
 
     def run(self, operation: Operation[T]) -> Flow[T]:
