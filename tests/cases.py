@@ -1,9 +1,15 @@
-"""Many cases in one test, where separate tests would cost more time than the cases."""
+"""Many cases in one test, where the setup of a test costs more time than a case."""
 
+import functools
+import inspect
+import traceback
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
+import pytest
+
 Case = tuple[object, Coroutine[Any, Any, None]]
+_FAILURES = (Exception, pytest.fail.Exception)
 
 
 async def run_cases(cases: Iterable[Case]) -> None:
@@ -12,17 +18,46 @@ async def run_cases(cases: Iterable[Case]) -> None:
     for name, case in cases:
         try:
             await case
-        except AssertionError as error:
-            failures.append(f"{name}: {error}")
+        except _FAILURES as error:
+            failures.append(_describe(name, error))
     assert not failures, "\n".join(failures)
 
 
-def check_cases(check: Callable[..., None], cases: Iterable[Any]) -> None:
-    """Call `check` with each case, and report all that fail."""
-    failures = []
-    for case in cases:
-        try:
-            check(case)
-        except AssertionError as error:
-            failures.append(f"{case!r}: {error}")
-    assert not failures, "\n".join(failures)
+def each(names: str, cases: Iterable[Any]) -> Callable[[Any], Any]:
+    """Like `pytest.mark.parametrize`, but run all cases in one test and report all that fail.
+
+    The cases share the fixtures of the test, so they must not depend on each other's effects.
+    """
+    parameters = [name.strip() for name in names.split(",")]
+    values = [case if len(parameters) > 1 else (case,) for case in cases]
+
+    def decorate(test: Any) -> Any:
+        @functools.wraps(test)
+        async def run_async(**fixtures: Any) -> None:
+            await run_cases(
+                (case, test(**fixtures, **dict(zip(parameters, case, strict=True))))
+                for case in values
+            )
+
+        @functools.wraps(test)
+        def run(**fixtures: Any) -> None:
+            failures = []
+            for case in values:
+                try:
+                    test(**fixtures, **dict(zip(parameters, case, strict=True)))
+                except _FAILURES as error:
+                    failures.append(_describe(case, error))
+            assert not failures, "\n".join(failures)
+
+        signature = inspect.signature(test)
+        kept = [item for item in signature.parameters.values() if item.name not in parameters]
+        runner: Any = run_async if inspect.iscoroutinefunction(test) else run
+        runner.__signature__ = signature.replace(parameters=kept)
+        return runner
+
+    return decorate
+
+
+def _describe(case: object, error: BaseException) -> str:
+    line = traceback.extract_tb(error.__traceback__)[-1].lineno
+    return f"{case!r}, line {line}: {type(error).__name__}: {error}"

@@ -66,21 +66,3 @@ async def test_oversized_or_invalid_card_file_is_rejected(tab: Tab, tmp_path: Pa
     await page.get_by_role("button", name="Upload").click()
     await expect(page.locator("#result")).to_contain_text("The file must start with the header")
     assert await tab.find_axe_violations() == []
-
-
-async def test_card_blocked_as_lost_cannot_be_unblocked(tab: Tab, ada: Admin) -> None:
-    page = tab.page
-    customer = await ada.create_funded_customer("50", await ada.create_app())
-    await tab.open(f"/console/cards/{customer.card}")
-    await expect(page.get_by_role("heading", level=1)).to_contain_text("Active")
-    assert await tab.find_axe_violations() == []
-    await page.get_by_role("button", name="Block").click()
-    dialog = page.get_by_role("dialog")
-    await expect(dialog).to_contain_text("cards are blocked permanently")
-    assert await tab.find_axe_violations() == []
-    await dialog.get_by_label("Reason").select_option("Lost (permanent)")
-    await dialog.get_by_role("button", name="Block").click()
-    await expect(page.get_by_role("status")).to_have_text("Card blocked.")
-    await expect(page.get_by_role("heading", level=1)).to_contain_text("Lost")
-    await expect(page.get_by_text("permanently blocked (lost)")).to_be_visible()
-    await expect(page.get_by_role("button", name="Unblock")).to_have_count(0)

@@ -8,7 +8,6 @@ from browser.chromium import Tab
 from gateway.processes import ADMIN
 from journeys.admin import Admin
 from journeys.api_caller import require_success
-from tapgate.ledger.verify import CLAIMS
 
 
 async def test_sign_in_rejects_a_wrong_password_and_sign_out_ends_the_session(
@@ -51,16 +50,3 @@ async def test_overview_totals_match_the_api(tab: Tab, ada: Admin) -> None:
     await chart.get_by_text("View as table").click()
     await expect(chart.get_by_role("row")).to_have_count(31)
     assert await tab.find_axe_violations() == []
-
-
-async def test_ledger_is_verified_from_the_overview(tab: Tab) -> None:
-    page = tab.page
-    await tab.open("/console")
-    await page.get_by_role("button", name="Verify ledger").click()
-    dialog = page.get_by_role("dialog")
-    await dialog.get_by_role("button", name="Verify ledger").click()
-    await expect(dialog).to_contain_text("All ledger checks passed")
-    await expect(dialog.locator(".claims > li")).to_have_count(len(CLAIMS))
-    assert await tab.find_axe_violations() == []
-    await dialog.get_by_role("link", name="Close").click()
-    await expect(page.get_by_role("region", name="Ledger")).to_contain_text("Verified")

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from playwright.async_api import Locator, Page, Route, expect
 
-from browser.chromium import PHONE_VIEWPORT, Tab
+from browser.chromium import Tab
 from browser.conftest import DemoCustomer
 from journeys.admin import Admin
 from journeys.api_caller import require_success
@@ -214,16 +214,6 @@ async def test_partial_refund_followed_by_refund_of_the_remainder(
     assert require_success(await ada.get(f"transactions/{paid}"))["status"] == "refunded"
 
 
-async def test_balance_is_shown_after_the_correct_pin(
-    pos_page: PosPage, demo_customer: DemoCustomer
-) -> None:
-    await pos_page.press_button("Balance")
-    await pos_page.tap_card()
-    await pos_page.enter_pin(demo_customer.pin)
-    await expect(pos_page.screen).to_contain_text(re.compile(r"[\d,]+\.\d\d SLE"))
-    await expect(pos_page.screen).to_contain_text("Card is active")
-
-
 @pytest.mark.parametrize("leaving", ["for another page", "by signing out"])
 async def test_terminal_key_is_deleted_when_the_page_is_left(
     pos_page: PosPage, demo_customer: DemoCustomer, ada: Admin, leaving: str
@@ -276,19 +266,6 @@ async def test_insecure_context_disables_signing_with_an_explanation(tab: Tab) -
     await expect(tab.page.locator("#tap")).to_be_disabled()
 
 
-async def test_card_is_found_by_the_name_of_its_holder(
-    pos_page: PosPage, demo_customer: DemoCustomer
-) -> None:
-    page = pos_page.page
-    # Other tests may have created people with the same name, and only a few are shown.
-    query = f"{demo_customer.name.split()[1][:4]} {demo_customer.phone[-8:]}"
-    await page.get_by_label("Card", exact=True).press_sequentially(query)
-    cards = page.locator("#cards button")
-    await expect(cards.filter(has_text=demo_customer.card)).to_contain_text(demo_customer.name)
-    await page.get_by_label("Card", exact=True).fill("nobody is called this")
-    await expect(page.locator("#card-count")).to_contain_text("No cards match")
-
-
 async def test_physical_card_is_read_over_nfc(
     tab: Tab, demo_customer: DemoCustomer, ada: Admin
 ) -> None:
@@ -309,12 +286,3 @@ async def test_physical_card_is_read_over_nfc(
     )
     await expect(tab.page.locator("#nfc-status")).to_contain_text(other["serial"])
     await expect(tab.page.locator("#card-image-serial")).to_contain_text(other["serial"][-4:])
-
-
-async def test_pos_simulator_fits_a_phone(pos_page: PosPage, demo_customer: DemoCustomer) -> None:
-    await pos_page.page.set_viewport_size(PHONE_VIEWPORT)
-    await pos_page.pay("120", demo_customer.pin)
-    await expect(pos_page.screen).to_contain_text("Approved")
-    width = await pos_page.page.evaluate("document.documentElement.scrollWidth")
-    assert width <= PHONE_VIEWPORT["width"]
-    assert await pos_page.tab.find_axe_violations() == []

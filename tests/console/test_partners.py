@@ -2,9 +2,7 @@
 
 import re
 
-from console.console_client import ConsoleClient, ConsoleClients
-
-XSS_PAYLOAD = "<script>alert(1)</script>"
+from console.console_client import ConsoleClient
 
 
 async def _create_partner(ada: ConsoleClient, name: str = "Sierra Bank") -> tuple[str, str]:
@@ -52,23 +50,6 @@ async def test_partner_can_be_suspended_and_activated(ada: ConsoleClient) -> Non
         assert "No partners match" in (await ada.get_partial(f"/console/partners?{query}")).text
     await ada.submit_action("partner.activate", id=partner)
     assert "Partner activated." in await ada.get_page_text(page)
-
-
-async def test_partner_pages_are_forbidden_to_all_roles_except_system_admin(
-    console_clients: ConsoleClients, ada: ConsoleClient
-) -> None:
-    partner, _ = await _create_partner(ada)
-    for role in "CSF":
-        other = await console_clients.create_signed_in(role)
-        assert (await other.get("/console/partners")).status_code == 403
-        assert (await other.get(f"/console/partners/{partner}")).status_code == 403
-
-
-async def test_partner_names_are_escaped(ada: ConsoleClient) -> None:
-    partner, _ = await _create_partner(ada, XSS_PAYLOAD)
-    for path in ("/console/partners", f"/console/partners/{partner}"):
-        response = await ada.get(path)
-        assert "&lt;script&gt;alert(1)" in response.text and "<script>alert" not in response.text
 
 
 async def test_signing_keys_can_be_created_and_deleted_and_secrets_are_shown_once(

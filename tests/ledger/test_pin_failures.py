@@ -150,14 +150,6 @@ async def test_block_rule_does_not_decline_a_type_that_it_does_not_list(
     assert (await ledger.submit(cash_out)).code is None
 
 
-async def check_locked_pin(ledger: LedgerDriver, owner: int, holder: int, pin: str) -> None:
-    """Check a PIN under the lock on the owner's account."""
-    async with ledger.database.transaction() as connection:
-        tx = Transaction(connection, ledger.clock, ledger.new_id)
-        await lock_account(connection, await ledger.get_account_id(owner))
-        await check_pin(tx, holder, pin, is_correct_pin)
-
-
 async def test_agent_pin_failures_are_not_counted(ledger: LedgerDriver) -> None:
     await activate_rule(ledger, threshold=0)
     payer, agent = await ledger.create_subscriber(100_00), await ledger.create_agent(100_00)
@@ -185,22 +177,6 @@ async def test_agent_pin_failures_are_not_counted(ledger: LedgerDriver) -> None:
         )
     assert await list_alerts(ledger) == []
     assert await ledger.database.fetchval("SELECT count(*) FROM pin_failures") == 0
-
-
-async def test_wrong_pins_in_pin_checks_without_a_transaction_are_counted(
-    ledger: LedgerDriver,
-) -> None:
-    await activate_rule(ledger, threshold=1)
-    payer = await ledger.create_subscriber()
-    child = await ledger.create_card(payer, daily_limit=1, pin=CHILD_PIN)
-    child_id = await ledger.database.fetchval("SELECT id FROM cards WHERE serial = $1", child)
-    for holder, pin in ((payer, PIN), (payer, WRONG_PIN), (child_id, WRONG_PIN)):
-        async with ledger.database.transaction() as tx:
-            await lock_account(tx, await ledger.get_account_id(payer))
-            await check_pin(
-                Transaction(tx, ledger.clock, ledger.new_id), holder, pin, is_correct_pin
-            )
-    assert await list_alerts(ledger) == [(payer, 1, False, build_alert_details(2))]
 
 
 async def test_wrong_pins_are_counted_while_the_rule_is_inactive(ledger: LedgerDriver) -> None:

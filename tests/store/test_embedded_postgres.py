@@ -175,19 +175,6 @@ async def test_unfinished_cluster_is_recreated_even_under_a_long_unusual_path(
     assert get_mode(socket_folder) is None
 
 
-async def test_data_folder_name_may_contain_spaces_and_percent_signs(
-    public_tmp_path: Path, cluster: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    copy_data_dir(cluster, public_tmp_path / "a b%20é")
-    monkeypatch.chdir(public_tmp_path)
-    server = EmbeddedPostgres(Path("a b%20é"))
-    try:
-        assert await fetch_value(server.start(), "SELECT 1") == 1
-        assert (public_tmp_path / "a b%20é" / "pgdata" / ".s.PGSQL.5432").exists()
-    finally:
-        server.stop()
-
-
 def test_socket_folder_accessible_to_other_users_is_rejected(
     public_tmp_path: Path, cluster: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

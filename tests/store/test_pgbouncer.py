@@ -14,7 +14,6 @@ from cli.test_backup import run_tapgate
 from gateway.processes import ADMIN, free_port, run_gateway
 from journeys.clients import open_client
 from store.conftest import build_tcp_url, make_reachable
-from store.test_backup import fetch_rows, restore_backup, save_backup
 from tapgate.store import StoreError, connect
 from tapgate.store.connect import open_connection
 from tapgate.store.database import Database
@@ -179,14 +178,3 @@ async def test_gateway_runs_through_session_mode(database_url: str, public_tmp_p
         assert (await client.get("/health")).json()["healthy"] is True
         login = await client.post("/api/v1/admin/login", json=ADMIN)
         assert login.status_code == 200, login.text
-
-
-async def test_backup_and_restore_work_through_session_mode(
-    database_url: str, empty_database_url: str, public_tmp_path: Path, tmp_path: Path
-) -> None:
-    await fetch_rows(database_url, "INSERT INTO login_failures VALUES ('ada', 'here', '{}')")
-    async with run_pgbouncer(database_url, public_tmp_path, "session") as url:
-        await save_backup(url, tmp_path / "backup")
-    async with run_pgbouncer(empty_database_url, public_tmp_path, "session") as url:
-        await restore_backup(url, tmp_path / "backup")
-    assert await fetch_rows(empty_database_url, "SELECT email FROM login_failures") == [("ada",)]

@@ -286,14 +286,6 @@ async def test_no_index_is_a_duplicate(database_url: str) -> None:
     assert await fetch_rows(database_url, duplicates) == []
 
 
-async def test_concurrent_upgrades_apply_each_migration_once(
-    first_schema_url: str, database_url: str
-) -> None:
-    results = await asyncio.gather(*(migrate(first_schema_url) for _ in range(6)))
-    assert sorted(results, key=len) == [[]] * 5 + [_MIGRATION_NAMES[1:]]
-    assert dump_schema(first_schema_url) == dump_schema(database_url)
-
-
 async def test_upgrade_killed_midway_can_be_completed(
     first_schema_url: str, database_url: str
 ) -> None:
