@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from cases import each
 from gateway.processes import free_port
 from tapgate import VERSION
 from tapgate.cli import app
@@ -41,7 +42,7 @@ def run_tapgate(
     )
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [[], *([word] for word in "up serve messenger migrate demo chat backup restore".split())],
 )

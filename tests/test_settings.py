@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from cases import each
 from production_settings import PRODUCTION_ENVIRON, SERVICE_SECRETS
 from tapgate.schemas.fields import EmailRule
 from tapgate.settings import Settings, SettingsError, load_settings
@@ -55,8 +56,8 @@ def test_empty_variable_counts_as_unset() -> None:
     assert (settings.port, settings.database_url, settings.currency) == (8000, None, "SLE")
 
 
-@pytest.mark.parametrize(
-    ("host", "url"),
+@each(
+    "host, url",
     [
         ("0.0.0.0", "http://127.0.0.1:9000"),
         ("::", "http://[::1]:9000"),
@@ -76,8 +77,8 @@ def test_database_url_may_have_several_hosts_with_ports() -> None:
     assert load_from_environ(DATABASE_URL=url).database_url == url
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
+@each(
+    "name, value",
     [
         *(("PORT", value) for value in ("0", "65536", "-1", "80.5", "eighty", "١")),
         ("MESSENGER_PORT", "8000"),
@@ -241,9 +242,7 @@ def test_flow_private_key_is_pem_text_or_the_path_of_a_pem_file() -> None:
     assert load_from_environ(MESSENGER_FLOW_PRIVATE_KEY="key.pem").messenger_flow_private_key == pem
 
 
-@pytest.mark.parametrize(
-    ("value", "on"), [("on", True), ("TRUE", True), ("1", True), ("off", False)]
-)
+@each("value, on", [("on", True), ("TRUE", True), ("1", True), ("off", False)])
 def test_flag_accepts_on_off_and_synonyms(value: str, on: bool) -> None:
     assert load_from_environ(REFUSE_WEAK_PINS=value).refuse_weak_pins is on
 

@@ -4,8 +4,8 @@ from itertools import chain
 from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
-import pytest
 
+from cases import each
 from tapgate.api.endpoint import MEBIBYTE, Endpoint
 from tapgate.api.examples import build_example
 from tapgate.gateway import ENDPOINT_GROUPS
@@ -57,7 +57,7 @@ def encode_escaped(value: Any) -> bytes:
     return msgspec.json.encode(value)
 
 
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
+@each("endpoint", ENDPOINTS)
 def test_largest_acceptable_body_of_every_endpoint_is_within_its_limit(
     endpoint: Endpoint,
 ) -> None:

@@ -1,17 +1,16 @@
 import tracemalloc
 from ipaddress import ip_network
 
-import pytest
-
 from api.log_capture import LogCapture
+from cases import each
 from tapgate.http.client_addresses import ClientAddresses, get_address_key, is_within
 from tapgate.http.messages import add_header
 
 BEHIND_PROXY = ClientAddresses([ip_network("10.0.0.0/8"), ip_network("::1/128")])
 
 
-@pytest.mark.parametrize(
-    ("peer", "forwarded", "address"),
+@each(
+    "peer, forwarded, address",
     [
         ("10.0.0.1", b"203.0.113.7", "203.0.113.7"),
         ("::1", b"203.0.113.7", "203.0.113.7"),
@@ -80,8 +79,8 @@ def test_forwarded_addresses_in_several_header_lines_are_combined() -> None:
     assert BEHIND_PROXY.resolve("10.0.0.1", headers) == "203.0.113.7"
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
+@each(
+    "first, second",
     [
         ("2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff"),
         ("2001:DB8:1:2::1", "2001:db8:1:2:0::1"),
@@ -106,8 +105,8 @@ def test_different_networks_have_different_keys() -> None:
     assert len({get_address_key(address) for address in addresses}) == len(addresses)
 
 
-@pytest.mark.parametrize(
-    ("address", "within"),
+@each(
+    "address, within",
     [
         ("203.0.113.7", True),
         ("::ffff:203.0.113.7", True),

@@ -15,6 +15,7 @@ from api.builders import (
     Thing,
     build_bearer_headers,
 )
+from cases import each
 from tapgate.errors import ApiError, Code
 from tapgate.http.checks import compile_check
 from tapgate.http.decoding import BodyDecoder
@@ -37,8 +38,8 @@ def get_validation_error(content: bytes, kind: type[msgspec.Struct] = Thing) -> 
     return error.status, (error.details or {})["fields"]
 
 
-@pytest.mark.parametrize(
-    ("content", "fields"),
+@each(
+    "content, fields",
     [
         (b"", {"body": "must be valid JSON"}),
         (b"   ", {"body": "must be valid JSON"}),
@@ -84,8 +85,8 @@ def test_malformed_json_or_wrong_type_returns_400(content: bytes, fields: dict[s
     assert get_validation_error(content) == (400, fields)
 
 
-@pytest.mark.parametrize(
-    ("changes", "field"),
+@each(
+    "changes, field",
     [
         ({"name": ""}, "name"),
         ({"name": " \t"}, "name"),
@@ -126,9 +127,7 @@ def test_invalid_value_returns_422(changes: dict[str, Any], field: str) -> None:
     assert (status, list(fields)) == (422, [field])
 
 
-@pytest.mark.parametrize(
-    "value", [2**53, -(2**53), 1e15, -1e15, 0.1, 1e-300, 12345.678, True, None, "9" * 4000]
-)
+@each("value", [2**53, -(2**53), 1e15, -1e15, 0.1, 1e-300, 12345.678, True, None, "9" * 4000])
 def test_metadata_values_are_kept_unchanged(value: Any) -> None:
     thing = BodyDecoder(Thing, "SLE").decode(build_body(metadata={"a": value}))
     assert thing.metadata == {"a": value}
@@ -156,9 +155,7 @@ def test_null_in_a_large_body_is_treated_as_absent() -> None:
     assert BodyDecoder(Thing, "SLE").decode(content).colour == "red"
 
 
-@pytest.mark.parametrize(
-    "note", [rb"\\ud800", rb"\\\\ud800", rb"\ud83d\ude00\\ud83d", rb"\uD83D\uDe00"]
-)
+@each("note", [rb"\\ud800", rb"\\\\ud800", rb"\ud83d\ude00\\ud83d", rb"\uD83D\uDe00"])
 def test_escaped_text_resembling_a_lone_surrogate_is_kept(note: bytes) -> None:
     content = build_body(colour=None)[:-1] + b', "note": "' + note + b'"}'
     assert BodyDecoder(Thing, "SLE").decode(content).note == json.loads(b'"' + note + b'"')
@@ -171,7 +168,7 @@ def test_all_invalid_fields_are_reported() -> None:
     assert (status, list(fields)) == (422, ["name", "pin", "amount", "tags[0]", "tags[2]"])
 
 
-@pytest.mark.parametrize("escape", [rb"\ud800", rb"\udc00x", rb"\ud800\u0041", rb"\ud83d"])
+@each("escape", [rb"\ud800", rb"\udc00x", rb"\ud800\u0041", rb"\ud83d"])
 def test_lone_surrogates_are_invalid_values(escape: bytes) -> None:
     content = b'{"name": "' + escape + b'", "pin": "4071", "amount": "5"}'
     assert get_validation_error(content) == (

@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from cases import each
 from tapgate.schemas.fields import InvalidValueError
 from tapgate.schemas.periods import PeriodBoundRule, parse_period_end, parse_period_start
 
@@ -27,7 +28,7 @@ def test_missing_bound_is_unbounded() -> None:
     assert parse_period_end(None, CAIRO) is None
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["", "today", "2026-1-31", "2026-02-30", "20260131", "2026-01-31T12:00:00", "0999-12-31"],
 )

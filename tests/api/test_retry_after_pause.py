@@ -15,6 +15,7 @@ from api.simulated_protocol import (
     connect,
     drain_event_loop,
 )
+from cases import each
 from tapgate.http import connection
 
 STATUSES = st.sampled_from([200, 503])
@@ -61,7 +62,7 @@ async def test_half_closed_client_gets_its_responses_before_the_connection_close
     assert client.closed
 
 
-@pytest.mark.parametrize("pipelined", [b"", build_request(200)])
+@each("pipelined", [b"", build_request(200)])
 async def test_shutdown_closes_a_paused_connection_immediately(pipelined: bytes) -> None:
     loop = SimulatedLoop()
     client = connect(loop)
@@ -145,7 +146,7 @@ def test_every_request_gets_one_response_in_order_and_never_during_a_pause(
     asyncio.run(run_steps())
 
 
-@pytest.mark.parametrize("status", [200, 503])
+@each("status", [200, 503])
 async def test_closed_connection_is_freed_without_garbage_collection(status: int) -> None:
     loop = SimulatedLoop()
     client = connect(loop)

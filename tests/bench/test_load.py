@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
+
+from cases import each
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,7 +56,7 @@ async def run_against_busy_server(
         return await run_load(plan)
 
 
-@pytest.mark.parametrize("lead_in", [0.0, 30.0])
+@each("lead_in", [0.0, 30.0])
 async def test_retrying_client_gets_its_requests_accepted(lead_in: float) -> None:
     result = await run_against_busy_server(50, 3, insists=True, lead_in=lead_in)
     assert result["sent"] == 50

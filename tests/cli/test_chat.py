@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from cases import each
 from cli.fake_messenger import (
     DROP_CONNECTION,
     FakeResponse,
@@ -325,7 +326,7 @@ def test_ctrl_c_at_a_pin_prompt_ends_the_chat(environ: dict[str, str]) -> None:
     assert "48" not in terminal.output.replace(messenger.url, "")
 
 
-@pytest.mark.parametrize(
+@each(
     "reply",
     [
         "Enter your 4-digit PIN.",
@@ -346,7 +347,7 @@ def test_pin_prompt_is_detected(reply: str) -> None:
     assert asks_for_pin(reply)
 
 
-@pytest.mark.parametrize(
+@each(
     "reply",
     [
         MENU,

@@ -1,7 +1,6 @@
 """Detection of PIN prompts in the messenger's texts, in every language."""
 
-import pytest
-
+from cases import each
 from tapgate.cli.chat.pin_detection import asks_for_pin
 from tapgate.messenger.conversation.texts import TEXTS
 from tapgate.messenger.model.common import LANGUAGES, Language
@@ -10,19 +9,19 @@ PIN_PROMPT_KEYS = ("pin.text.pin", "pin.text.new_pin", "pin.text.change_pin")
 OTHER_TEXT_KEYS = ("change_pin.done", "pin.unsolicited", "pin.not_as_text", "help")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("key", PIN_PROMPT_KEYS)
+@each("language", LANGUAGES)
+@each("key", PIN_PROMPT_KEYS)
 def test_pin_prompts_of_the_messenger_are_detected(language: Language, key: str) -> None:
     assert asks_for_pin(TEXTS[language][key])
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("key", OTHER_TEXT_KEYS)
+@each("language", LANGUAGES)
+@each("key", OTHER_TEXT_KEYS)
 def test_texts_that_only_mention_a_pin_are_not_prompts(language: Language, key: str) -> None:
     assert not asks_for_pin(TEXTS[language][key])
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@each("language", LANGUAGES)
 def test_menu_entry_about_changing_the_pin_is_not_a_prompt(language: Language) -> None:
     texts = TEXTS[language]
     assert not asks_for_pin(f"11. {texts['title.change_pin']} - {texts['description.change_pin']}")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from client.operation_catalog import RecordingTransport
 from tapgate import money as kernel
 from tapgate.client import TapgateClient, encoding
@@ -26,7 +27,7 @@ def test_decimal_amount_is_encoded_without_exponent() -> None:
     assert encoding.encode_amount("12.50") == "12.50"
 
 
-@pytest.mark.parametrize("amount", [1.5, 1, True, None, b"1"])
+@each("amount", [1.5, 1, True, None, b"1"])
 def test_amount_of_another_type_is_rejected(amount: Any) -> None:
     with pytest.raises(TypeError):
         RECORDED_OPERATIONS.partners.fund("ptn_1", amount=amount)
@@ -34,7 +35,7 @@ def test_amount_of_another_type_is_rejected(amount: Any) -> None:
         RECORDED_OPERATIONS.account_rules.update(1, max_balance=amount or 0.0)
 
 
-@pytest.mark.parametrize("amount", ["NaN", "Infinity", "-Infinity", "sNaN"])
+@each("amount", ["NaN", "Infinity", "-Infinity", "sNaN"])
 def test_amount_must_be_finite(amount: str) -> None:
     with pytest.raises(ValueError, match="finite"):
         encoding.encode_amount(Decimal(amount))
@@ -55,7 +56,7 @@ def test_datetimes_are_encoded_in_utc_and_require_a_time_zone_unlike_dates() -> 
         encoding.encode_datetime(datetime(2026, 1, 31))  # noqa: DTZ001
 
 
-@pytest.mark.parametrize("identifier", ["", ".", ".."])
+@each("identifier", ["", ".", ".."])
 def test_identifier_that_would_change_the_path_is_rejected(identifier: str) -> None:
     with pytest.raises(ValueError, match="an ID must not be empty"):
         RECORDED_OPERATIONS.subscribers.get(identifier)
@@ -77,7 +78,7 @@ def test_request_id_is_generated_for_each_call_unless_given() -> None:
     )
 
 
-@pytest.mark.parametrize("url", ["", "gateway", "ftp://gateway", "https://", "https://pay?x=1"])
+@each("url", ["", "gateway", "ftp://gateway", "https://", "https://pay?x=1"])
 def test_invalid_base_url_is_rejected_by_the_constructor(url: str) -> None:
     with pytest.raises(ValueError, match="base_url"):
         TapgateClient(url)

@@ -5,8 +5,7 @@ import pickle
 import re
 from pathlib import Path
 
-import pytest
-
+from cases import each
 from tapgate.client import exceptions
 from tapgate.client.exceptions import ApiError, DeclinedError, TapgateError, build_api_error
 from tapgate.errors import TABLE, Code
@@ -38,7 +37,7 @@ def build_error(code: str, status: int = 400, **details: object) -> ApiError:
     return build_api_error(body, status, "r-1", 2.0)
 
 
-@pytest.mark.parametrize("code", TABLE)
+@each("code", TABLE)
 def test_every_error_code_raises_the_class_for_declines_or_for_its_status(code: Code) -> None:
     status, _ = TABLE[code]
     error = build_error(code, status)
@@ -50,7 +49,7 @@ def test_documentation_marks_declines_as_consuming_the_request_id() -> None:
     assert {"INSUFFICIENT_FUNDS", "DAILY_LIMIT_EXCEEDED", "CARD_NOT_ACTIVE"} < DECLINES
 
 
-@pytest.mark.parametrize("status", CLASS_BY_STATUS)
+@each("status", CLASS_BY_STATUS)
 def test_unknown_code_gets_the_class_of_its_status(status: int) -> None:
     error = build_error("FROM_THE_FUTURE", status)
     assert type(error) is CLASS_BY_STATUS[status]
@@ -66,7 +65,7 @@ def test_error_has_the_fields_of_the_response() -> None:
     assert build_api_error(ErrorBody(error="x", code="X"), 400, "r-1").details == {}
 
 
-@pytest.mark.parametrize("fields", [{"amount": "is too much"}, None, [], "4071"])
+@each("fields", [{"amount": "is too much"}, None, [], "4071"])
 def test_validation_errors_are_available_by_field(fields: object) -> None:
     error = build_error("VALIDATION_FAILED", 422, fields=fields)
     assert isinstance(error, exceptions.ValidationError)

@@ -5,8 +5,8 @@ from typing import Any, get_origin
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
-import pytest
 
+from cases import each
 from client.operation_catalog import ClientMethod, list_methods
 from tapgate.api.endpoint import Endpoint
 from tapgate.api.response_examples import build_response_example
@@ -54,7 +54,7 @@ def get_body_type(endpoint: Endpoint) -> Any:
     return endpoint.body_type if schema is None or isinstance(schema, dict) else schema
 
 
-@pytest.mark.parametrize("method", METHODS, ids=str)
+@each("method", METHODS)
 def test_operation_sends_exactly_the_declared_parameters(method: ClientMethod) -> None:
     endpoint = get_endpoint(method)
     for arguments in method.sample_arguments():
@@ -75,7 +75,7 @@ def test_operation_sends_exactly_the_declared_parameters(method: ClientMethod) -
             msgspec.convert(value, body_fields[name].type)
 
 
-@pytest.mark.parametrize("method", METHODS, ids=str)
+@each("method", METHODS)
 def test_required_arguments_match_the_declared_fields(method: ClientMethod) -> None:
     endpoint = get_endpoint(method)
     kind = get_body_type(endpoint)
@@ -88,7 +88,7 @@ def test_required_arguments_match_the_declared_fields(method: ClientMethod) -> N
         assert msgspec.json.decode(operation.body).keys() == required | generated
 
 
-@pytest.mark.parametrize("method", METHODS, ids=str)
+@each("method", METHODS)
 def test_effect_access_and_media_type_match_the_endpoint(method: ClientMethod) -> None:
     operation, endpoint = method.sample_operation, get_endpoint(method)
     assert (operation.effect == "moves") == endpoint.moves_money
@@ -103,7 +103,7 @@ def test_effect_access_and_media_type_match_the_endpoint(method: ClientMethod) -
             assert operation.request_id == msgspec.json.decode(operation.body)["request_id"]
 
 
-@pytest.mark.parametrize("method", METHODS, ids=str)
+@each("method", METHODS)
 def test_response_is_decoded_as_the_declared_type(method: ClientMethod) -> None:
     kind, response_type = get_endpoint(method).response_type, method.sample_operation.response_type
     if kind is bytes:
@@ -119,7 +119,7 @@ JSON_RESPONSE_TYPES = {
 }
 
 
-@pytest.mark.parametrize("kind", JSON_RESPONSE_TYPES.values(), ids=JSON_RESPONSE_TYPES)
+@each("kind", JSON_RESPONSE_TYPES.values())
 def test_response_of_a_newer_gateway_is_decoded(kind: Any) -> None:
     """A newer gateway adds fields to any object and values to any enum."""
     example = build_response_example(kind)

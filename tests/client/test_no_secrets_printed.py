@@ -10,6 +10,7 @@ import httpx2
 import msgspec
 import pytest
 
+from cases import each
 from client.flaky_server import SERVE_AND_DROP, FlakyServer, build_error_response, build_response
 from client.operation_catalog import list_methods
 from tapgate.client import (
@@ -33,7 +34,7 @@ SECRET = "s3cr3t"
 PIN = "pin-8352-of-ada"
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [
         ApiKey(SECRET),
@@ -47,7 +48,6 @@ PIN = "pin-8352-of-ada"
         SigningKeyCreated(api_key_id="key_1", hmac_secret=SECRET),
         build_operation("reads", "GET /{token}", str, path={"token": SECRET}, body={"pin": SECRET}),
     ],
-    ids=lambda value: type(value).__name__,
 )
 def test_repr_of_a_value_contains_no_secret(value: Any) -> None:
     assert SECRET not in repr(value) + str(value) + f"{value}"

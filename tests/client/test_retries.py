@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cases import each
 from client.builders import NO_BACKOFF, ClientFactory
 from client.flaky_server import (
     DROP,
@@ -293,7 +294,7 @@ async def test_delete_retried_after_a_lost_response_succeeds_despite_the_404(
             await gateway.admin.delete_api_key(key.id)
 
 
-@pytest.mark.parametrize("effect", ["reads", "moves", "acts"])
+@each("effect", ["reads", "moves", "acts"])
 async def test_refused_connection_raises_a_connection_error_for_every_effect(effect: str) -> None:
     async with AsyncTapgateClient(f"http://127.0.0.1:{free_port()}", retries=NO_BACKOFF) as gateway:
         calls: dict[str, Callable[[], Any]] = {

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from cases import each
 from client.builders import ClientFactory
 from tapgate import signing
 from tapgate.client import AuthenticationError, SignatureError, webhooks
@@ -48,7 +49,7 @@ def test_event_is_verified_against_several_secrets() -> None:
             webhooks.verify(secrets, build_headers(), BODY)
 
 
-@pytest.mark.parametrize("index", [0, 1])
+@each("index", [0, 1])
 def test_old_and_new_secret_both_verify_during_rotation(index: int) -> None:
     new, old = signing.new_standard_secret(), signing.new_standard_secret()
     sent = model.build_headers(1 << 58, [new, old], BODY, system_clock())
@@ -59,13 +60,13 @@ def test_old_and_new_secret_both_verify_during_rotation(index: int) -> None:
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("seconds", [-300, 300])
+@each("seconds", [-300, 300])
 def test_clock_skew_of_five_minutes_is_accepted(seconds: int) -> None:
     sent = build_headers(now=NOON + timedelta(seconds=seconds))
     assert webhooks.verify(SECRET, sent, BODY, clock=lambda: NOON).type == "card.linked"
 
 
-@pytest.mark.parametrize("seconds", [-301, 301])
+@each("seconds", [-301, 301])
 def test_timestamp_more_than_five_minutes_off_is_rejected(seconds: int) -> None:
     sent = build_headers(now=NOON + timedelta(seconds=seconds))
     with pytest.raises(SignatureError, match="5 minutes"):
@@ -77,8 +78,8 @@ def test_default_clock_is_the_system_clock() -> None:
         webhooks.verify(SECRET, build_headers(now=NOON), BODY)
 
 
-@pytest.mark.parametrize("name", ["webhook-id", "webhook-timestamp", "webhook-signature"])
-@pytest.mark.parametrize("value", [None, "", "0", "é", "v1,", "99999999999"])
+@each("name", ["webhook-id", "webhook-timestamp", "webhook-signature"])
+@each("value", [None, "", "0", "é", "v1,", "99999999999"])
 def test_missing_or_altered_header_is_rejected(name: str, value: str | None) -> None:
     sent = build_headers() | ({} if value is None else {name: value})
     if value is None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from cases import each
 from compliance.builders import decode_id, list_alerts, submit_transfer, update_rule
 from harness import Harness
 from tapgate.api.services import Services
@@ -183,8 +184,8 @@ async def test_check_of_a_restricted_subscriber_requires_an_access_code_except_f
     assert (await run_check(harness, restricted["id"]))["allowed"] is True
 
 
-@pytest.mark.parametrize(
-    ("severities", "expected"),
+@each(
+    "severities, expected",
     [
         (["LOW"], ("LOW", 10)),
         (["LOW"] * 20, ("LOW", 29)),

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from cases import each
 from tapgate.api.endpoint import Access, Endpoint, Endpoints, Reply
 from tapgate.api.openapi import render_openapi_document
 from tapgate.api.request_context import RequestContext
@@ -45,7 +46,7 @@ def test_rendering_is_deterministic(rendered_pages: dict[str, str]) -> None:
     assert render_pages(build_openapi_document(), rendered_pages[INDEX_FILE]) == rendered_pages
 
 
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda item: item.name)
+@each("endpoint", ENDPOINTS)
 def test_every_operation_is_in_the_index_and_on_its_page(
     rendered_pages: dict[str, str], endpoint: Endpoint
 ) -> None:
@@ -56,7 +57,7 @@ def test_every_operation_is_in_the_index_and_on_its_page(
         assert f"[`{code}`](../errors.md#{code.lower()})" in page
 
 
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda item: item.name)
+@each("endpoint", ENDPOINTS)
 def test_every_operation_has_a_summary(endpoint: Endpoint) -> None:
     assert endpoint.summary, (
         f"{endpoint.handler.__qualname__} needs a docstring: its first line is the heading in"
@@ -64,7 +65,7 @@ def test_every_operation_has_a_summary(endpoint: Endpoint) -> None:
     )
 
 
-@pytest.mark.parametrize("endpoint", WITH_BODY, ids=lambda item: item.name)
+@each("endpoint", WITH_BODY)
 def test_every_request_example_passes_validation(
     document: dict[str, Any], endpoint: Endpoint
 ) -> None:

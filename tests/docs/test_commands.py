@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-import pytest
 from typer.main import get_command
 
+from cases import each
 from tapgate.cli import app
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ def test_make_help_explains_every_other_target() -> None:
     assert set(explained) == set(TARGETS) - {"help"}
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@each("document", DOCUMENTS)
 def test_documented_commands_and_targets_exist(document: Path) -> None:
     text = document.read_text()
     mentioned = set(re.findall(r"(?:`|\$ |/bin/)tapgate ([a-z]+)", text))

@@ -3,8 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
-
+from cases import each
 from tapgate.errors import TABLE, Code
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "errors.md"
@@ -41,7 +40,7 @@ def test_no_unknown_code_is_documented() -> None:
     assert named - setting_names <= set(TABLE), "the text names a code that does not exist"
 
 
-@pytest.mark.parametrize("code", TABLE)
+@each("code", TABLE)
 def test_status_and_text_match_the_table(code: Code) -> None:
     status, text = TABLE[code]
     assert ROWS.get(code) == (code.lower(), status, text), ADD_HINT

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
+from cases import each
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted(
@@ -79,7 +79,7 @@ def iter_prose(path: Path) -> Iterator[str]:
     yield from re.findall(r"^\s*#:? (.+)$", path.read_text(), re.MULTILINE)
 
 
-@pytest.mark.parametrize("folder", ["src", "tests", "bench", "tools"])
+@each("folder", ["src", "tests", "bench", "tools"])
 def test_phrases_of_the_former_style_are_rare_in_code(folder: str) -> None:
     lines = [
         line

@@ -3,9 +3,8 @@
 import tomllib
 from pathlib import Path
 
-import pytest
-
 import markers
+from cases import each
 from docs.test_references import list_tests
 
 ROOT = Path(__file__).parents[2]
@@ -23,8 +22,8 @@ def test_every_marker_is_described() -> None:
     assert {line.partition(":")[0] for line in options["markers"]} == markers.list_declared()
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
+@each(
+    "name, expected",
     [
         ("tests/pos/test_refunds.py::test_any_key_can_refund", {"refund", "payment"}),
         ("tests/wallets/test_fee_rules.py::test_mapping", {"fees", "wallets", "compliance"}),

@@ -7,7 +7,7 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
+from cases import each
 
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
@@ -44,7 +44,7 @@ def is_broken(reference: tuple[str, str]) -> bool:
     return file is None or (bool(name) and name not in list_tests(file))
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+@each("document", DOCUMENTS)
 def test_referenced_files_and_tests_exist(document: Path) -> None:
     references = set(REFERENCE.findall(document.read_text()))
     missing = sorted("::".join(filter(None, item)) for item in references if is_broken(item))
@@ -59,7 +59,7 @@ def test_broken_references_are_detected() -> None:
     assert [is_broken(item) for item in REFERENCE.findall(text)] == [True] * 3 + [False] * 3
 
 
-@pytest.mark.parametrize("path", FAILURE_MODE_TESTS, ids=lambda path: path.name)
+@each("path", FAILURE_MODE_TESTS)
 def test_every_failure_mode_test_is_referenced(path: Path) -> None:
     relative_path = str(path.relative_to(ROOT))
     referenced = {

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import production_settings
+from cases import each
 from tapgate.password_strength import DOCUMENTED_SECRETS
 from tapgate.settings import PRODUCTION, STAGING, Settings, SettingsError, load_settings
 
@@ -130,7 +131,7 @@ def test_examples_are_accepted_together() -> None:
         load_settings({**list_examples(), row.name: row.example} | SAFE_SECRETS)
 
 
-@pytest.mark.parametrize("environment", [STAGING, PRODUCTION])
+@each("environment", [STAGING, PRODUCTION])
 def test_documented_secrets_are_rejected_in_staging_and_production(environment: str) -> None:
     published = set[str]()
     for name in SAFE_SECRETS.keys() - {"TAPGATE_ENVIRONMENT", "TAPGATE_PUBLIC_URL"}:

@@ -14,6 +14,7 @@ import httpx2
 import pytest
 from PIL import Image
 
+from cases import each
 from harness import Harness
 from subscribers.test_kyc_documents import (
     build_data_uri,
@@ -129,7 +130,7 @@ ACCEPTED_IMAGES: dict[str, Callable[[], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("name", REJECTED_IMAGES)
+@each("name", REJECTED_IMAGES)
 def test_oversized_or_unsupported_image_is_rejected_with_bounded_memory(name: str) -> None:
     """A tiny file can declare 50,000 by 50,000 pixels, which need ten gigabytes of memory."""
     reencode(PNG)

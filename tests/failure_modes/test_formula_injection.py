@@ -5,11 +5,11 @@ import io
 import re
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import tapgate
+from cases import each
 from harness import PIN, Harness
 from tapgate.wallets.statements import csv_file, pdf_file
 from wallets.pdf_text import extract_pages
@@ -111,7 +111,7 @@ MARKUP_PAYLOADS = [
 ]
 
 
-@pytest.mark.parametrize("text", MARKUP_PAYLOADS)
+@each("text", MARKUP_PAYLOADS)
 def test_name_and_memo_are_rendered_literally_in_the_pdf(text: str) -> None:
     """Interpreting user text as paragraph markup would let it load images and read server files."""
     movement = build_statement(1).movements[0]._replace(memo=text, counterparty="X")

@@ -1,8 +1,8 @@
 """Filters by ID: a malformed ID is a validation error, and an unknown ID finds nothing."""
 
 import httpx2
-import pytest
 
+from cases import each
 from harness import Harness
 from tapgate import ids
 
@@ -14,7 +14,7 @@ FILTERS = [
 ]
 
 
-@pytest.mark.parametrize(("url", "name", "prefix"), FILTERS)
+@each("url, name, prefix", FILTERS)
 async def test_malformed_id_filter_is_rejected_and_unknown_id_finds_nothing(
     client: httpx2.AsyncClient, harness: Harness, url: str, name: str, prefix: str
 ) -> None:

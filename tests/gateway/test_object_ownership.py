@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from cases import each
 from gateway import ownership_requests
 from gateway.access_fixtures import Caller, get_status_and_code
 from gateway.ownership_requests import (
@@ -62,7 +63,7 @@ COVERED_OPERATIONS: dict[ObjectAccess, set[str]] = {
 }
 
 
-@pytest.mark.parametrize("kind", [kind for kind in ObjectAccess if kind in COVERED_OPERATIONS])
+@each("kind", [kind for kind in ObjectAccess if kind in COVERED_OPERATIONS])
 def test_every_operation_with_an_ownership_check_is_covered(kind: ObjectAccess) -> None:
     assert {name for name, kinds in OBJECT_ACCESS.items() if kind in kinds} == COVERED_OPERATIONS[
         kind

@@ -4,21 +4,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from tapgate import money
 
 CURRENCIES = st.sampled_from(["SLE", "USD", "JPY", "XOF", "KWD", "CLF"])
 MINOR = st.integers(0, 10**14)
 
 
-@pytest.mark.parametrize(
-    ("text", "minor"),
-    [("500", 50000), ("500.00", 50000), ("500.5", 50050), ("0.01", 1), ("007", 700)],
+@each(
+    "text, minor", [("500", 50000), ("500.00", 50000), ("500.5", 50050), ("0.01", 1), ("007", 700)]
 )
 def test_amount_is_parsed_to_minor_units(text: str, minor: int) -> None:
     assert money.parse(text, "SLE") == minor
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         *("", " ", "abc", "1,000", "1 000", "+1", "-1", "1e3", "NaN", "Infinity", ".5", "5."),
@@ -37,7 +37,7 @@ def test_amount_has_a_maximum() -> None:
         money.parse("1000000000000.00", "SLE")
 
 
-@pytest.mark.parametrize(("currency", "digits"), [("SLE", 2), ("JPY", 0), ("KWD", 3), ("CLF", 4)])
+@each("currency, digits", [("SLE", 2), ("JPY", 0), ("KWD", 3), ("CLF", 4)])
 def test_number_of_decimals_follows_iso_4217(currency: str, digits: int) -> None:
     assert money.get_decimals(currency) == digits
     assert money.is_currency(currency)
@@ -50,8 +50,8 @@ def test_unknown_currency_is_rejected() -> None:
         money.get_decimals("SLX")
 
 
-@pytest.mark.parametrize(
-    ("minor", "currency", "text"),
+@each(
+    "minor, currency, text",
     [
         (123450, "SLE", "1,234.50 SLE"),
         (0, "SLE", "0.00 SLE"),

@@ -1,15 +1,15 @@
 """Rejection of weak passwords and secrets."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from tapgate.password_strength import is_weak_password, is_weak_secret
 
 PERSONAL = ("ada.lovelace@analytical.example", "Ada Lovelace")
 
 
-@pytest.mark.parametrize(
+@each(
     "password",
     [
         "aaaaaaaaaaaa",
@@ -39,7 +39,7 @@ def test_guessable_password_is_weak(password: str) -> None:
     assert is_weak_password(password, PERSONAL)
 
 
-@pytest.mark.parametrize(
+@each(
     "password",
     [
         "correct horse battery",
@@ -55,7 +55,7 @@ def test_unrelated_words_and_random_characters_are_strong(password: str) -> None
     assert not is_weak_password(password, PERSONAL)
 
 
-@pytest.mark.parametrize("secret", ["secret", "x" * 64, "changeme" * 8, "password1234567890"])
+@each("secret", ["secret", "x" * 64, "changeme" * 8, "password1234567890"])
 def test_guessable_secret_is_weak(secret: str) -> None:
     assert is_weak_secret(secret)
 

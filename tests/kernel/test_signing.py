@@ -4,10 +4,10 @@ import base64
 import hmac
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from tapgate import signing
 
 NOW = datetime(2026, 1, 31, 10, 15, 30, tzinfo=UTC)
@@ -45,7 +45,7 @@ def test_changed_character_of_the_signature_is_rejected(position: int, letter: s
     assert signing.verify(SECRET, changed, b"body") == (changed == signature)
 
 
-@pytest.mark.parametrize("change", [str.upper, lambda s: s + " ", lambda s: s[:-1], lambda s: ""])
+@each("change", [str.upper, lambda s: s + " ", lambda s: s[:-1], lambda s: ""])
 def test_request_signature_must_be_exact_lowercase_hex(change) -> None:  # type: ignore[no-untyped-def]
     signature = signing.sign(SECRET, "GET", "/p", "t", b"")
     signed = signing.signed_string("GET", "/p", "t", b"")
@@ -80,8 +80,8 @@ def test_one_valid_standard_webhook_signature_of_several_is_enough() -> None:
     assert not verify(right.replace("v1,", "v2,"))
 
 
-@pytest.mark.parametrize(
-    ("text", "moment"),
+@each(
+    "text, moment",
     [
         ("2026-01-31T10:15:30Z", NOW),
         ("2026-01-31t10:15:30z", NOW),
@@ -94,7 +94,7 @@ def test_rfc3339_timestamp_in_utc_is_parsed(text: str, moment: datetime) -> None
     assert signing.parse_rfc3339_utc(text) == moment
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -135,7 +135,7 @@ def test_unix_seconds_must_be_digits_only() -> None:
         assert signing.parse_unix_seconds(text) is None
 
 
-@pytest.mark.parametrize("direction", [1, -1])
+@each("direction", [1, -1])
 def test_timestamp_window_is_five_minutes_in_both_directions(direction: int) -> None:
     edge = NOW + direction * timedelta(minutes=5)
     assert signing.is_timely(edge, NOW)

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from cases import each
 from tapgate import signing
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "signing.md"
@@ -74,7 +75,7 @@ def test_every_signature_scheme_has_an_example() -> None:
     assert parse_examples().keys() == SIGNERS.keys()
 
 
-@pytest.mark.parametrize("title", SIGNERS)
+@each("title", SIGNERS)
 def test_code_produces_the_documented_signature(title: str) -> None:
     example = parse_examples()[title]
     assert SIGNERS[title](example.vector) == example.signature

@@ -6,6 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from cases import each
 from harness import PIN, WRONG_PIN, Harness
 from tapgate.client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
 from tapgate.errors import Code
@@ -172,8 +173,8 @@ SEND_MONEY = gateway_requests.SendMoney(
 )
 
 
-@pytest.mark.parametrize(
-    ("failure", "uncertain"),
+@each(
+    "failure, uncertain",
     [
         (httpx2.ConnectError("refused"), False),
         (httpx2.ReadTimeout("timed out"), True),
@@ -183,7 +184,6 @@ SEND_MONEY = gateway_requests.SendMoney(
         (httpx2.Response(200, text="<html>a proxy</html>"), True),
         (httpx2.Response(403, json={"error": "x", "code": "FORBIDDEN"}), False),
     ],
-    ids=["refused", "timed out", "503", "429", "500", "not the gateway", "not allowed"],
 )
 async def test_failed_request_reports_whether_its_outcome_is_uncertain(
     failure: Exception | httpx2.Response, uncertain: bool

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pytest
 from PIL import Image
 
+from cases import each
 from tapgate.errors import ApiError, Code
 from tapgate.images import MAX_PIXELS, EncodedImage, ImageError
 from tapgate.messenger import images
@@ -72,8 +73,8 @@ def assert_reencoded(picture: EncodedImage, form: str) -> None:
         assert not image.getexif()
 
 
-@pytest.mark.parametrize(
-    ("prefix", "content", "mimetype", "form"),
+@each(
+    "prefix, content, mimetype, form",
     [
         (JPEG_PREFIX, JPEG, None, "JPEG"),
         (JPEG_PREFIX, JPEG, "image/jpeg", "JPEG"),
@@ -102,8 +103,8 @@ INVALID_IMAGE_ERROR = "must be a valid JPEG or PNG image"
 PREFIX_ERROR = "must start with data:image/jpeg;base64, or data:image/png;base64,"
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
+@each(
+    "data, message",
     [
         (None, "is required"),
         ("", "is required"),
@@ -139,7 +140,6 @@ PREFIX_ERROR = "must start with data:image/jpeg;base64, or data:image/png;base64
             "must be at most 5 MB",
         ),
     ],
-    ids=range(24),
 )
 async def test_invalid_bridge_image_is_rejected(data: str | None, message: str) -> None:
     with pytest.raises(ImageError) as raised:
@@ -147,7 +147,7 @@ async def test_invalid_bridge_image_is_rejected(data: str | None, message: str) 
     assert str(raised.value) == message
 
 
-@pytest.mark.parametrize("mimetype", ["image/png", "application/pdf", "jpeg", " "])
+@each("mimetype", ["image/png", "application/pdf", "jpeg", " "])
 async def test_mimetype_must_match_the_data_uri(mimetype: str) -> None:
     with pytest.raises(ImageError, match=r"^does not match mimetype$"):
         await images.load_bridge_image(Media(build_data_uri(JPEG_PREFIX, JPEG), mimetype))
@@ -188,15 +188,15 @@ def build_image_file(mime_type: str | None) -> ImageFile:
     return ImageFile(media_id="1234", mime_type=mime_type, sha256="hash")
 
 
-@pytest.mark.parametrize("mime_type", [None, "image/jpeg", "image/jpg"])
+@each("mime_type", [None, "image/jpeg", "image/jpg"])
 async def test_channel_image_is_reencoded(mime_type: str | None) -> None:
     store = FakeMediaStore(JPEG)
     assert_reencoded(await images.load_channel_image(store, build_image_file(mime_type)), "JPEG")
     assert store.requests == [("1234", 5 * 1024 * 1024, "hash")]
 
 
-@pytest.mark.parametrize(
-    ("content", "mime_type", "message"),
+@each(
+    "content, mime_type, message",
     [
         (PNG, "image/jpeg", "does not match its declared media type"),
         (PDF, "image/jpeg", INVALID_IMAGE_ERROR),

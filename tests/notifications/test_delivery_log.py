@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from cases import each
 from harness import Harness
 from notifications.builders import (
     ENDPOINTS_URL,
@@ -60,7 +61,7 @@ async def test_first_kibibyte_of_the_response_is_stored_as_text(
     assert await get_logged_response(services_with_fake_clock, receiver, body) == stored
 
 
-@pytest.mark.parametrize("length", range(1020, 1030))
+@each("length", range(1020, 1030))
 def test_decoded_response_never_exceeds_the_size_limit(length: int) -> None:
     for body in (b"\xf0" * length, "€".encode() * length, b"\xe2\x82" * length):
         text = decode_body_prefix(body[:MAX_RESPONSE_BYTES])

@@ -6,6 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from cases import each
 from harness import Harness
 from tapgate import ids
 
@@ -128,8 +129,8 @@ async def test_expired_message_is_shown_as_failed(harness: Harness, record: dict
     assert (message["status"], message["error_code"]) == ("failed", "expired")
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "field"),
+@each(
+    "body, status, field",
     [
         ({}, 400, "data"),
         ({"data": []}, 422, "data"),

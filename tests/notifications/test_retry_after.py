@@ -2,16 +2,15 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
+from cases import each
 from tapgate.webhooks import retry_schedule
 from tapgate.webhooks.retry_after import MAX_RETRY_AFTER, parse_retry_after
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
+@each(
+    "value, expected",
     [
         ("0", timedelta(0)),
         ("120", timedelta(minutes=2)),
@@ -31,11 +30,8 @@ def test_seconds_and_dates_are_parsed_and_limited_to_the_maximum(
     assert parse_retry_after(value, NOW) == expected
 
 
-@pytest.mark.parametrize(
-    "value",
-    [None, "", "-1", "1.5", "soon", "٣", "Sat, 99 Jan 2026 12:00:00 GMT", "Sat", ",", "0x10",
-     "Sat, 31 Jan 99999999999999999999 12:00:00 GMT"],
-)  # fmt: skip
+@each("value", [None, "", "-1", "1.5", "soon", "٣", "Sat, 99 Jan 2026 12:00:00 GMT", "Sat", ",", "0x10",
+     "Sat, 31 Jan 99999999999999999999 12:00:00 GMT"])  # fmt: skip
 def test_invalid_value_is_ignored(value: str | None) -> None:
     assert parse_retry_after(value, NOW) is None
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cases import each
 from tapgate.schemas.fields import InvalidValueError
 from tapgate.schemas.urls import TargetRejectedError, TargetUrlRule
 from tapgate.webhooks.target_urls import (
@@ -31,7 +32,7 @@ class FakeResolver:
         return self.addresses
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "https://shop.example.com",
@@ -48,7 +49,7 @@ def test_valid_url_is_returned_unchanged(url: str) -> None:
     assert TargetUrlRule().check(url) == url
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "",
@@ -104,7 +105,7 @@ def test_invalid_or_ambiguous_url_is_rejected(url: str) -> None:
         TargetUrlRule().check(url)
 
 
-@pytest.mark.parametrize(
+@each(
     "address",
     """0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 100.100.100.200 100.127.255.255 127.0.0.1
     127.255.255.255 168.63.129.16 169.254.0.1 169.254.169.254 172.16.0.1 172.31.255.255 192.0.0.8
@@ -119,7 +120,7 @@ def test_reserved_and_private_addresses_are_not_public(address: str) -> None:
     assert not is_public_address(ip_address(address))
 
 
-@pytest.mark.parametrize(
+@each(
     "address",
     """1.1.1.1 9.255.255.255 11.0.0.0 93.184.215.14 100.63.255.255 100.128.0.0 126.255.255.255
     128.0.0.1 168.63.129.17 169.253.255.255 172.15.255.255 172.32.0.0 192.167.255.255 192.169.0.0

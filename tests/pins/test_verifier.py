@@ -2,6 +2,7 @@
 
 import pytest
 
+from cases import each
 from tapgate.pins.verifier import PinVerifier, StoredPin, is_weak_pin
 from tapgate.vault import Vault, VaultError
 
@@ -36,22 +37,22 @@ def test_pin_hashed_with_another_secret_key_raises_an_error() -> None:
         PINS.matches(stored, "4831")
 
 
-@pytest.mark.parametrize("pin", ["0000", "7777", "1212", "9090", "1122", "9900"])
+@each("pin", ["0000", "7777", "1212", "9090", "1122", "9900"])
 def test_pins_with_repeated_digits_are_weak(pin: str) -> None:
     assert is_weak_pin(pin)
 
 
-@pytest.mark.parametrize("pin", ["0123", "1234", "6789", "9876", "3210", "1357", "8642"])
+@each("pin", ["0123", "1234", "6789", "9876", "3210", "1357", "8642"])
 def test_digit_sequences_are_weak(pin: str) -> None:
     assert is_weak_pin(pin)
 
 
-@pytest.mark.parametrize("pin", ["1900", "1962", "2004", "2099", "2580", "0007"])
+@each("pin", ["1900", "1962", "2004", "2099", "2580", "0007"])
 def test_years_and_well_known_pins_are_weak(pin: str) -> None:
     assert is_weak_pin(pin)
 
 
-@pytest.mark.parametrize("pin", ["4831", "0913", "7294", "1243", "1221", "9012", "1820", "2150"])
+@each("pin", ["4831", "0913", "7294", "1243", "1221", "9012", "1820", "2150"])
 def test_pins_without_a_pattern_are_not_weak(pin: str) -> None:
     assert not is_weak_pin(pin)
 

@@ -4,8 +4,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo, available_timezones
 
-import pytest
-
+from cases import each
 from tapgate.ledger.rollups import get_bucket_start
 from tapgate.reporting.periods import list_bucket_starts
 
@@ -19,7 +18,7 @@ def test_day_period_is_divided_into_24_hours() -> None:
     assert {later - earlier for earlier, later in pairwise(starts)} == {timedelta(hours=1)}
 
 
-@pytest.mark.parametrize(("period", "days"), [("week", 7), ("month", 30)])
+@each("period, days", [("week", 7), ("month", 30)])
 def test_week_and_month_are_divided_into_days_of_the_platform_timezone(
     period: str, days: int
 ) -> None:
@@ -37,7 +36,7 @@ def test_day_of_a_daylight_saving_change_is_one_bucket() -> None:
     assert sorted(lengths)[1:] == [timedelta(hours=24)] * 5
 
 
-@pytest.mark.parametrize("period", ["day", "week", "month"])
+@each("period", ["day", "week", "month"])
 def test_buckets_start_on_a_quarter_hour_in_every_timezone(period: str) -> None:
     for zone in available_timezones():
         for now in (NOW, NOW + timedelta(days=180)):

@@ -13,6 +13,7 @@ import asyncpg
 import httpx2
 import pytest
 
+from cases import each
 from messenger.journeys.services_driver import build_flow_key
 from secret_leaks import allowlist, sources
 from secret_leaks.capture import TrafficRecorder, record_traffic
@@ -46,15 +47,15 @@ def build_secret_set(secret: str) -> SecretSet:
     return secrets
 
 
-@pytest.mark.parametrize("form", ENCODINGS)
-@pytest.mark.parametrize("secret", [API_KEY, JWT, "correct horse battery"])
+@each("form", ENCODINGS)
+@each("secret", [API_KEY, JWT, "correct horse battery"])
 def test_long_secret_is_found_in_any_encoding(secret: str, form: str) -> None:
     assert build_secret_set(secret).find_leaks(
         "here", b"before " + ENCODINGS[form](secret) + b" after"
     )
 
 
-@pytest.mark.parametrize("form", ["plain", "in JSON", "in a URL", "in hex", "in UTF-16"])
+@each("form", ["plain", "in JSON", "in a URL", "in hex", "in UTF-16"])
 def test_password_with_special_characters_is_found(form: str) -> None:
     assert build_secret_set(PASSWORD).find_leaks("here", ENCODINGS[form](PASSWORD))
 
@@ -193,9 +194,9 @@ def has_leak(recorder: TrafficRecorder) -> bool:
     return bool(recorder.secrets.find_leaks("responses", b"\n".join(recorder.responses)))
 
 
-@pytest.mark.parametrize("field", ["pin", "new_pin", "otp", "password", "refresh_token", "secret"])
-@pytest.mark.parametrize("text", ["message", "header"])
-@pytest.mark.parametrize("path", ["/wrong", "/right"])
+@each("field", ["pin", "new_pin", "otp", "password", "refresh_token", "secret"])
+@each("text", ["message", "header"])
+@each("path", ["/wrong", "/right"])
 async def test_secret_echoed_in_a_response_is_found(field: str, text: str, path: str) -> None:
     secret = "4826" if field.endswith("pin") else API_KEY
     with record_traffic() as recorder:

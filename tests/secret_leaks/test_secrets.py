@@ -1,7 +1,6 @@
 """PIN matching of the leak detector: a PIN is found only as a standalone number."""
 
-import pytest
-
+from cases import each
 from secret_leaks.secrets import SecretSet
 
 
@@ -11,7 +10,7 @@ def build_secret_set(secret: str) -> SecretSet:
     return secrets
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "4071",
@@ -27,6 +26,6 @@ def test_standalone_pin_is_found(text: str) -> None:
     assert build_secret_set("4071").find_leaks("here", text.encode())
 
 
-@pytest.mark.parametrize("text", ["14071", "40712", "txn_4071ab", "4071.00", "12:00:00.4071+00"])
+@each("text", ["14071", "40712", "txn_4071ab", "4071.00", "12:00:00.4071+00"])
 def test_digits_within_ids_amounts_or_times_are_not_reported(text: str) -> None:
     assert not build_secret_set("4071").find_leaks("here", text.encode())

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from cases import each
 from store.test_backup import VAULT, ignore_progress
 from tapgate.store import StoreError
 from tapgate.store.backup_file import BackupReader, BackupWriter, Manifest, TableHeader
@@ -62,8 +63,8 @@ async def test_complete_stream_is_read() -> None:
     assert await read_contents(zlib.compress(COMPLETE_STREAM)) == [("one", b"1\n"), ("two", b"")]
 
 
-@pytest.mark.parametrize(
-    ("stream", "error"),
+@each(
+    "stream, error",
     [
         (b"", "cannot be read"),
         (b"not compressed", "cannot be read"),

@@ -4,6 +4,7 @@ import socket
 
 import pytest
 
+from cases import each
 from gateway.processes import free_port
 from store.conftest import TlsProxy
 from tapgate.store import StoreError
@@ -20,8 +21,8 @@ def add_parameters(url: str, parameters: str) -> str:
     return f"{url}&{parameters}"
 
 
-@pytest.mark.parametrize(
-    ("url", "hosts", "login"),
+@each(
+    "url, hosts, login",
     [
         ("postgresql://ada:s3cret@db/x", [("db", None)], ("ada", SECRET, "x")),
         ("postgres://ada:p%40s%3A%2F%25@db/x", [("db", None)], ("ada", "p@s:/%", "x")),
@@ -47,8 +48,8 @@ def test_url_yields_hosts_and_credentials(
     assert SECRET not in parsed.dsn
 
 
-@pytest.mark.parametrize(
-    ("parameters", "settings"),
+@each(
+    "parameters, settings",
     [
         (
             "options=-c%20search_path%3Da%2Cb%20--lock-timeout%3D5s",
@@ -68,8 +69,8 @@ def test_url_yields_session_settings(parameters: str, settings: dict[str, str]) 
     assert parse_url(f"postgresql://db/x?{parameters}").settings == settings
 
 
-@pytest.mark.parametrize(
-    ("parameters", "error"),
+@each(
+    "parameters, error",
     [
         (
             "sslmod=require",
@@ -116,7 +117,7 @@ async def test_unsupported_parameter_is_rejected_in_one_line_without_the_passwor
         assert "\n" not in message
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "postgresql://ada:s3cret/more@db/x",

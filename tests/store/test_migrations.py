@@ -6,6 +6,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from cases import each
 from scratch_databases import build_database_url
 from tapgate.store import StoreError
 from tapgate.store.migrate import Migration, find_pending, migrate
@@ -96,7 +97,7 @@ def test_migration_that_sorts_before_an_applied_one_is_rejected() -> None:
     assert find_pending([first, late, second], {first.name: first.sha256}) == [late, second]
 
 
-@pytest.mark.parametrize("url", ["postgresql://127.0.0.1:1/x", "postgresql:///x?host=/nowhere"])
+@each("url", ["postgresql://127.0.0.1:1/x", "postgresql:///x?host=/nowhere"])
 async def test_unreachable_database_is_reported_in_one_line(url: str) -> None:
     with pytest.raises(StoreError, match="the database cannot be reached") as raised:
         await migrate(url)

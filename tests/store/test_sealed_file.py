@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from cases import each
 from tapgate.store import StoreError, sealed_file
 from tapgate.store.sealed_file import MAGIC, SealedWriter, read_sealed
 from tapgate.vault import Vault
@@ -34,8 +35,8 @@ def open_sealed(data: bytes, vault: Vault = VAULT) -> bytes:
     return b"".join(read_sealed(io.BytesIO(data), vault))
 
 
-@pytest.mark.parametrize("size", [0, 1, 999, 1000, 1001, 2000, 5432])
-@pytest.mark.parametrize("write_size", [1, 700, 10_000])
+@each("size", [0, 1, 999, 1000, 1001, 2000, 5432])
+@each("write_size", [1, 700, 10_000])
 def test_sealed_content_is_returned_unchanged(size: int, write_size: int) -> None:
     plain = bytes(number % 251 for number in range(size))
     file = seal(plain, write_size=write_size)
@@ -56,7 +57,7 @@ def get_chunk(data: bytes, number: int) -> bytes:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     "alter",
     [
         lambda data: b"",

@@ -5,6 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from cases import each
 from harness import PIN, BearerAuth, Harness
 from tapgate.schemas.cards import CardRecord, DisclosedCard
 from tapgate.schemas.subscribers import DisclosedSubscriber, SubscriberRecord
@@ -137,9 +138,7 @@ async def test_update_that_restricts_a_subscriber_discloses_no_personal_data(
     assert response.json()["address"] == "2 Main St"
 
 
-@pytest.mark.parametrize(
-    ("full", "disclosed"), [(SubscriberRecord, DisclosedSubscriber), (CardRecord, DisclosedCard)]
-)
+@each("full, disclosed", [(SubscriberRecord, DisclosedSubscriber), (CardRecord, DisclosedCard)])
 def test_disclosed_record_has_all_fields_of_the_full_record(full: Any, disclosed: Any) -> None:
     """A field added to one type must be added to both."""
     extra_fields = {"restricted"} - set(full.__struct_fields__)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from harness import BearerAuth, Harness
 from tapgate import ids
 from tapgate.api.csv_files import escape_formulas
@@ -333,7 +334,7 @@ async def _insert_entries(harness: Harness, account_id: int) -> None:
         )
 
 
-@pytest.mark.parametrize("count", [0, 1, 22, 23, 24, 51, 52, 53, 54, 200])
+@each("count", [0, 1, 22, 23, 24, 51, 52, 53, 54, 200])
 def test_every_pdf_page_has_column_headers_and_a_page_number(count: int) -> None:
     pages = extract_pages(pdf_file.render(build_statement(count)))
     assert len(pages) == pdf_file.count_pages(count)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from messenger.channel.deliveries import DOCUMENTED_DELIVERY, build_delivery, build_message
 from tapgate.messenger.channel.delivery_parser import MalformedDeliveryError, parse_delivery
 from tapgate.messenger.model.incoming import (
@@ -47,8 +48,8 @@ def test_documented_delivery_is_parsed() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("kind", "part", "content"),
+@each(
+    "kind, part, content",
     [
         ("text", {"body": "hello"}, TextContent(body="hello")),
         ("text", {"body": "x" * 5000}, TextContent(body="x" * 4096)),
@@ -129,7 +130,7 @@ def test_messages_keep_their_order_across_entries_and_changes() -> None:
     assert [message.message_id for message in parse_messages(body)] == ["a", "b", "c", "d"]
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         b"{}",
@@ -145,7 +146,7 @@ def test_delivery_without_messages_is_empty(body: bytes) -> None:
     assert parse_messages(body) == []
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         b"",
@@ -166,8 +167,8 @@ def test_body_that_is_not_a_json_object_is_malformed(body: bytes) -> None:
         parse_messages(body)
 
 
-@pytest.mark.parametrize("missing", ["id", "from"])
-@pytest.mark.parametrize("value", [None, "", 7, [], "\x00", "x" * 5000])
+@each("missing", ["id", "from"])
+@each("value", [None, "", 7, [], "\x00", "x" * 5000])
 def test_message_without_a_valid_id_or_sender_is_skipped(missing: str, value: object) -> None:
     good = build_message("text", {"body": "hi"}, id="good")
     bad = build_message("text", {"body": "hi"}) | {missing: value}
@@ -182,8 +183,8 @@ def test_group_messages_and_other_webhook_fields_are_skipped() -> None:
     assert parse_messages(json.dumps({"entry": [{"changes": [change]}]}).encode()) == []
 
 
-@pytest.mark.parametrize(
-    ("sender", "contacts", "address", "user_id"),
+@each(
+    "sender, contacts, address, user_id",
     [
         ({"from": "23276123456"}, [], PHONE, None),
         ({"from": "+23276123456"}, [], PHONE, None),
@@ -211,8 +212,8 @@ def test_sender_address_and_user_id_are_resolved(
     assert (received.address, received.user_id) == (address, user_id)
 
 
-@pytest.mark.parametrize(
-    ("timestamp", "seconds"),
+@each(
+    "timestamp, seconds",
     [
         ("1749416383", 1749416383),
         (1749416383, 1749416383),
@@ -282,7 +283,7 @@ def test_mutated_delivery_yields_only_storable_messages(data: st.DataObject) -> 
             received.content.body.encode()
 
 
-@pytest.mark.parametrize("kind", ["reaction", "edit", "revoke", "deleted"])
+@each("kind", ["reaction", "edit", "revoke", "deleted"])
 def test_reactions_edits_and_deletions_are_skipped(kind: str) -> None:
     part = {"message_id": "wamid.1", "emoji": "👍"}
     text_message = build_message("text", {"body": "hi"}, id="kept")
@@ -292,8 +293,8 @@ def test_reactions_edits_and_deletions_are_skipped(kind: str) -> None:
     ] == ["kept"]
 
 
-@pytest.mark.parametrize(
-    ("mime_type", "content"),
+@each(
+    "mime_type, content",
     [
         ("image/jpeg", ImageFile(media_id="m1", mime_type="image/jpeg", sha256=None)),
         ("image/png", ImageFile(media_id="m1", mime_type="image/png", sha256=None)),
@@ -309,9 +310,8 @@ def test_image_sent_as_a_document_is_parsed_as_an_image(
     assert _parse_content("document", part) == content
 
 
-@pytest.mark.parametrize(
-    ("phone_number_id", "is_ours"),
-    [("1065", True), ("9999", False), (None, True), (["1065"], False)],
+@each(
+    "phone_number_id, is_ours", [("1065", True), ("9999", False), (None, True), (["1065"], False)]
 )
 def test_messages_to_another_number_of_the_account_are_skipped(
     phone_number_id: object, is_ours: bool
@@ -327,8 +327,8 @@ def test_messages_to_another_number_of_the_account_are_skipped(
     assert len(parse_delivery(body).messages) == 1
 
 
-@pytest.mark.parametrize(
-    ("report", "status"),
+@each(
+    "report, status",
     [
         ({"id": "w", "status": "sent"}, DeliveryStatus(channel_message_id="w", status="sent")),
         (

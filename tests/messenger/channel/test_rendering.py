@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from cases import each
 from tapgate.messenger.channel.render import (
     OPTIONS_PER_PAGE,
     Payload,
@@ -91,7 +92,7 @@ def test_more_than_three_options_render_as_a_list() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each(
     "options",
     [
         (Option(id="a", title="A card", description="of yours"), Option(id="b", title="B")),
@@ -137,7 +138,7 @@ def test_eleven_options_are_paginated_with_a_more_option() -> None:
     ]
 
 
-@pytest.mark.parametrize("start", [-1, 11, 10**9])
+@each("start", [-1, 11, 10**9])
 def test_start_out_of_range_shows_the_first_page(start: int) -> None:
     assert select_visible_options(_build_offer(11, start=start)) == select_visible_options(
         _build_offer(11)
@@ -148,7 +149,7 @@ def test_offer_without_options_renders_as_text() -> None:
     assert _render_single(_build_offer(0))["text"]["body"] == "What next?"
 
 
-@pytest.mark.parametrize("option", [Option(id="", title="A"), Option(id="x" * 257, title="A")])
+@each("option", [Option(id="", title="A"), Option(id="x" * 257, title="A")])
 def test_option_with_an_invalid_id_is_rejected(option: Option) -> None:
     with pytest.raises(RenderError):
         render_payloads(

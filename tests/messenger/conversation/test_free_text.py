@@ -1,8 +1,8 @@
 """Free-form input: labels, numbers, thanks, greetings, partial commands, changes of mind."""
 
 import msgspec
-import pytest
 
+from cases import each
 from messenger.conversation.builders import (
     PAYEE_PHONE,
     PIN,
@@ -26,8 +26,8 @@ def build_driver(*texts: str, language: str = "en", **setting: object) -> Conver
 # Options in words
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "document"),
+@each(
+    "language, text, document",
     [
         ("en", "selfie", "selfie"),
         ("en", "a selfie", "selfie"),
@@ -58,8 +58,8 @@ def test_next_document_type_can_be_given_in_words():
     assert "We'll check" in chat(resolve_text_message("that's all"))
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "reason"),
+@each(
+    "language, text, reason",
     [
         ("en", "lost", "lost"),
         ("en", "it was stolen", "stolen"),
@@ -91,7 +91,7 @@ def test_global_keywords_take_precedence_over_options():
 # Yes to a question from the messenger
 
 
-@pytest.mark.parametrize(("language", "yes"), [("en", "yes"), ("en", "ok"), ("fr", "oui")])
+@each("language, yes", [("en", "yes"), ("en", "ok"), ("fr", "oui")])
 def test_yes_accepts_the_offer_to_register(language, yes):
     chat = ConversationDriver(language)
     chat.gateway.subscriber = None
@@ -126,8 +126,8 @@ def test_yes_applies_only_to_the_last_question():
 # Payment commands
 
 
-@pytest.mark.parametrize(
-    ("text", "lookup"),
+@each(
+    "text, lookup",
     [
         ("AM-10010", gateway_requests.FindPayeeByCard(card_serial="AM-10010")),
         ("076222222", gateway_requests.FindPayeeByPhone(phone=PAYEE_PHONE)),
@@ -141,12 +141,12 @@ def test_recipient_without_a_command_starts_a_payment(text, lookup):
     assert chat.conversation.piece == "amount"
 
 
-@pytest.mark.parametrize("text", ["covid-19", "5k", "12345678", "wi-fi"])
+@each("text", ["covid-19", "5k", "12345678", "wi-fi"])
 def test_text_that_is_not_a_recipient_starts_nothing(text):
     assert build_driver(text).conversation.stage == "idle"
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "send to AM-1001 10",
@@ -207,7 +207,7 @@ def test_new_send_command_replaces_the_one_awaiting_confirmation():
     assert chat.conversation.facts["payee_card"] == "AM-2002"
 
 
-@pytest.mark.parametrize("text", ["16", "99", "12345"])
+@each("text", ["16", "99", "12345"])
 def test_number_outside_the_list_is_rejected(text):
     chat = build_driver("menu", text)
     assert "isn't on the list" in chat.reply_text
@@ -220,7 +220,7 @@ def test_number_without_a_question_starts_nothing():
         assert build_driver(text).conversation.stage == "idle"
 
 
-@pytest.mark.parametrize("earlier_messages", [[], ["menu"], ["send 5 to AM-1001"]])
+@each("earlier_messages", [[], ["menu"], ["send 5 to AM-1001"]])
 def test_command_guessed_from_a_number_is_ignored(earlier_messages):
     chat = build_driver(*earlier_messages)
     before = chat.conversation
@@ -229,7 +229,7 @@ def test_command_guessed_from_a_number_is_ignored(earlier_messages):
         assert (chat.conversation.stage, chat.conversation.facts) == (before.stage, before.facts)
 
 
-@pytest.mark.parametrize("text", ["it was not stolen", "i do not know"])
+@each("text", ["it was not stolen", "i do not know"])
 def test_text_that_names_no_option_repeats_the_question(text):
     chat = build_driver("block", "TG-0001", text)
     assert chat.conversation.piece == "reason"
@@ -242,9 +242,7 @@ def test_number_at_the_confirmation_does_not_change_the_payment():
     assert "canceled" not in chat.reply_text
 
 
-@pytest.mark.parametrize(
-    "text", ["send 5 to AM-1001 3434", "send 5 to 076222222 3434", "pay 5 to am-1001, 3434"]
-)
+@each("text", ["send 5 to AM-1001 3434", "send 5 to 076222222 3434", "pay 5 to am-1001, 3434"])
 def test_send_command_followed_by_a_pin_is_rejected(text):
     chat = build_driver(text)
     assert "looks like a PIN" in chat.reply_text
@@ -254,7 +252,7 @@ def test_send_command_followed_by_a_pin_is_rejected(text):
     assert chat.conversation.piece == "amount"
 
 
-@pytest.mark.parametrize(("language", "text"), [("en", "send 8 to mum"), ("fr", "envoie 8 à mum")])
+@each("language, text", [("en", "send 8 to mum"), ("fr", "envoie 8 à mum")])
 def test_unknown_recipient_name_asks_for_the_recipient_and_keeps_the_amount(language, text):
     chat = build_driver(text, language=language)
     assert "mum" in chat.reply_text
@@ -283,7 +281,7 @@ def test_ambiguous_recipient_name_asks_for_the_recipient():
     assert chat.conversation.piece == "to"
 
 
-@pytest.mark.parametrize("text", ["send 1k to AM-1001", "send $5", "send 5 USD to AM-1001"])
+@each("text", ["send 1k to AM-1001", "send $5", "send 5 USD to AM-1001"])
 def test_send_command_with_an_unsupported_amount_format_is_rejected(text):
     assert "the amount in SLE as a number" in build_driver(text).reply_text
 
@@ -295,8 +293,8 @@ def test_abbreviated_amount_is_rejected():
 # PINs
 
 
-@pytest.mark.parametrize(
-    ("text", "command"),
+@each(
+    "text, command",
     [
         ("show me my balance", None),
         ("i want to talk to a person", "person"),
@@ -309,7 +307,7 @@ def test_clear_command_at_the_pin_question_cancels_the_payment(text, command):
     assert chat.conversation.command == command
 
 
-@pytest.mark.parametrize("text", ["send money to my brother", "zzz", "hmm"])
+@each("text", ["send money to my brother", "zzz", "hmm"])
 def test_unclear_text_at_the_pin_question_keeps_it_open(text):
     chat = build_driver("send 5 to AM-1001", "yes", text)
     assert chat.conversation.is_awaiting_pin
@@ -322,8 +320,8 @@ def test_pin_change_with_only_the_old_pin_asks_for_both():
     assert chat.conversation.is_awaiting_pin
 
 
-@pytest.mark.parametrize(
-    ("language", "text"),
+@each(
+    "language, text",
     [
         ("en", "i forgot my pin"),
         ("en", "reset my pin"),
@@ -354,7 +352,7 @@ def test_pin_change_request_is_not_treated_as_a_forgotten_pin():
         assert build_driver(text).conversation.command == "change_pin"
 
 
-@pytest.mark.parametrize("event", [TextMessage(text=PIN), TextMessage(text=None)])
+@each("event", [TextMessage(text=PIN), TextMessage(text=None)])
 def test_pin_after_expiry_is_answered_with_the_expiry_notice_only(event):
     chat = ConversationDriver()
     chat.conversation = Conversation(lapsed=True)
@@ -365,7 +363,7 @@ def test_pin_after_expiry_is_answered_with_the_expiry_notice_only(event):
     assert not chat.conversation.lapsed
 
 
-@pytest.mark.parametrize(("language", "duration"), [("en", "30 minutes"), ("fr", "30 minutes")])
+@each("language, duration", [("en", "30 minutes"), ("fr", "30 minutes")])
 def test_pin_lockout_message_states_the_lockout_duration(language, duration):
     chat = build_driver("send 5 to AM-1001", "yes", language=language)
     for _ in range(3):
@@ -376,8 +374,8 @@ def test_pin_lockout_message_states_the_lockout_duration(language, duration):
 # Small talk
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "reply"),
+@each(
+    "language, text, reply",
     [
         ("en", "thank you", "welcome"),
         ("en", "thanks a lot!", "welcome"),
@@ -403,12 +401,8 @@ def test_thanks_do_not_cancel_a_payment():
     assert chat.conversation.stage == "confirm"
 
 
-@pytest.mark.parametrize(
-    ("language", "greeting"), [("en", "hello"), ("en", "hi"), ("fr", "bonjour")]
-)
-@pytest.mark.parametrize(
-    "earlier_messages", [["send 5 to AM-1001"], ["send 5 to AM-1001", "yes"], ["kyc"]]
-)
+@each("language, greeting", [("en", "hello"), ("en", "hi"), ("fr", "bonjour")])
+@each("earlier_messages", [["send 5 to AM-1001"], ["send 5 to AM-1001", "yes"], ["kyc"]])
 def test_greeting_does_not_interrupt_a_command(language, greeting, earlier_messages):
     chat = build_driver(*earlier_messages, language=language)
     before = chat.conversation
@@ -421,13 +415,13 @@ def test_menu_cancels_the_command_in_progress():
     assert "canceled" in build_driver("send 5 to AM-1001", "menu").reply_text
 
 
-@pytest.mark.parametrize("text", ["I do not want to send money", "i don't want to send money"])
+@each("text", ["I do not want to send money", "i don't want to send money"])
 def test_negated_send_request_does_not_start_or_continue_a_payment(text):
     assert build_driver("send 5 to AM-1001", text).conversation.stage == "idle"
     assert "Send money" not in build_driver(text).reply_text
 
 
-@pytest.mark.parametrize("kind", ["reaction", "sticker"])
+@each("kind", ["reaction", "sticker"])
 def test_unsupported_message_gets_a_single_reply_and_keeps_the_stage(kind):
     for earlier_messages in ([], ["send 5 to AM-1001"], ["send 5 to AM-1001", "yes"]):
         chat = build_driver(*earlier_messages)
@@ -440,7 +434,7 @@ def test_unsupported_message_gets_a_single_reply_and_keeps_the_stage(kind):
 # Support requests
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "delete my account",
@@ -464,8 +458,8 @@ def test_explicit_support_request_is_sent_without_confirmation():
     assert len(chat.list_requests(gateway_requests.RequestSupport)) == 1
 
 
-@pytest.mark.parametrize(
-    ("language", "text"),
+@each(
+    "language, text",
     [
         ("en", "cancel my last payment"),
         ("en", "reverse my last transfer"),
@@ -480,8 +474,8 @@ def test_request_to_reverse_a_payment_offers_support(language, text):
     assert len(chat.list_requests(gateway_requests.RequestSupport)) == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
+@each(
+    "text, reason",
     [
         ("my card was stolen", "stolen"),
         ("i lost my card", "lost"),
@@ -529,8 +523,8 @@ def test_option_ids_of_a_canceled_payment_expire():
     assert chat.conversation.stage == "confirm"
 
 
-@pytest.mark.parametrize(
-    ("language", "text"),
+@each(
+    "language, text",
     [
         ("en", "what are the fees?"),
         ("en", "how much does it cost to send 100"),

@@ -1,8 +1,8 @@
 """Menu, help, language, global keywords, and unexpected events in any state."""
 
 import msgspec
-import pytest
 
+from cases import each
 from messenger.conversation.builders import (
     PIN,
     ConversationDriver,
@@ -28,9 +28,7 @@ from tapgate.messenger.model.people import SetLanguage, SetTrusted
 from tapgate.messenger.model.replies import OptionList, PinRequest
 
 
-@pytest.mark.parametrize(
-    ("language", "greeting"), [("en", "What would you like"), ("fr", "Que souhaitez-vous")]
-)
+@each("language, greeting", [("en", "What would you like"), ("fr", "Que souhaitez-vous")])
 def test_menu_offers_every_command(language, greeting):
     chat = ConversationDriver(language)
     assert greeting in chat("menu")
@@ -74,7 +72,7 @@ def test_menu_option_stays_valid_after_other_commands():
     assert "1,000.00 SLE" in chat(OptionChosen(id="cmd:balance"))
 
 
-@pytest.mark.parametrize("command", ["yes", "no", "cancel", "nonsense", ""])
+@each("command", ["yes", "no", "cancel", "nonsense", ""])
 def test_forged_menu_option_is_rejected_as_expired(command):
     chat = ConversationDriver()
     for word in ("send money", "AM-1001", "500"):
@@ -83,7 +81,7 @@ def test_forged_menu_option_is_rejected_as_expired(command):
     assert chat.conversation.stage == "confirm"
 
 
-@pytest.mark.parametrize("language", ["en", "fr"])
+@each("language", ["en", "fr"])
 def test_help_mentions_the_pin(language):
     chat = ConversationDriver(language)
     assert "PIN" in chat("help")
@@ -115,13 +113,11 @@ def test_support_request_includes_the_phone_number():
     assert chat.list_requests(gateway_requests.RequestSupport)[0].phone == chat.person.phone
 
 
-@pytest.mark.parametrize(
+@each(
     "word",
     ["menu", "help", "balance", "send money", "history", "cards", "kyc", "register", "cancel"],
 )
-@pytest.mark.parametrize(
-    "earlier_messages", [[], ["AM-1001"], ["AM-1001", "500"], ["AM-1001", "500", "yes"]]
-)
+@each("earlier_messages", [[], ["AM-1001"], ["AM-1001", "500"], ["AM-1001", "500", "yes"]])
 def test_global_keyword_cancels_the_payment_in_any_state(word, earlier_messages):
     chat = ConversationDriver()
     for earlier in ("send money", *earlier_messages):
@@ -167,7 +163,7 @@ def test_expiry_of_a_conversation_is_announced_once():
     assert "canceled" not in chat("balance")
 
 
-@pytest.mark.parametrize(
+@each(
     "event",
     [
         UnsupportedMessage(kind="sticker"),
@@ -181,11 +177,8 @@ def test_expiry_of_a_conversation_is_announced_once():
         RequestRejected(code="INTERNAL_ERROR"),
         GatewayUnreachable(uncertain=True),
     ],
-    ids=lambda event: type(event).__name__,
 )
-@pytest.mark.parametrize(
-    "earlier_messages", [[], ["send money"], ["send money", "AM-1001", "500", "yes"]]
-)
+@each("earlier_messages", [[], ["send money"], ["send money", "AM-1001", "500", "yes"]])
 def test_unexpected_event_gets_a_reply_that_does_not_quote_the_pin(event, earlier_messages):
     chat = ConversationDriver()
     for word in earlier_messages:
@@ -280,7 +273,7 @@ def test_unregistered_user_is_offered_registration():
     assert "first and last name" in chat.choose_option("cmd:register")
 
 
-@pytest.mark.parametrize("status", ["blocked", "closed"])
+@each("status", ["blocked", "closed"])
 def test_inactive_subscriber_is_offered_support(status):
     chat = ConversationDriver()
     chat.gateway.subscriber = msgspec.structs.replace(chat.gateway.subscriber, status=status)
@@ -295,8 +288,8 @@ def test_conversation_survives_a_json_round_trip():
         assert reencode_conversation(chat.conversation) == chat.conversation
 
 
-@pytest.mark.parametrize("command", ["send money", "link a card"])
-@pytest.mark.parametrize("template", ["pin{}", "PIN:{}", "code-{}"])
+@each("command", ["send money", "link a card"])
+@each("template", ["pin{}", "PIN:{}", "code-{}"])
 def test_pin_is_not_accepted_as_a_card_serial(command, template):
     chat = ConversationDriver()
     chat(command)
@@ -305,7 +298,7 @@ def test_pin_is_not_accepted_as_a_card_serial(command, template):
     assert PIN not in str(chat.conversation)
 
 
-@pytest.mark.parametrize("word", ["mdr", "banane", "voilà", "lol"])
+@each("word", ["mdr", "banane", "voilà", "lol"])
 def test_unrecognized_first_word_does_not_set_the_language(word):
     chat = ConversationDriver(None)
     chat(word)

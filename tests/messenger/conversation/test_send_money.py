@@ -1,8 +1,8 @@
 """Send money: questions, confirmation, PIN entry, and exactly one payment."""
 
 import msgspec
-import pytest
 
+from cases import each
 from messenger.conversation.builders import (
     CARDLESS_PHONE,
     PAYEE_PHONE,
@@ -42,8 +42,8 @@ def drive_to_pin(**setting: object) -> ConversationDriver:
     return chat
 
 
-@pytest.mark.parametrize(
-    ("language", "command", "yes", "done"),
+@each(
+    "language, command, yes, done",
     [("en", "send money", "yes", "Done!"), ("fr", "envoyer", "oui", "C'est fait")],
 )
 def test_payment_step_by_step_pays_once(language, command, yes, done):
@@ -213,7 +213,7 @@ def test_payment_after_a_decline_has_a_new_request_id():
     assert chat.gateway.payments[0].request_id != first
 
 
-@pytest.mark.parametrize("word", ["yes", PIN])
+@each("word", ["yes", PIN])
 def test_repeated_input_after_completion_does_not_pay_again(word):
     chat = drive_to_pin()
     chat(PIN)
@@ -291,8 +291,8 @@ def test_insufficient_funds_asks_for_a_smaller_amount():
     assert chat.conversation.stage == "confirm"
 
 
-@pytest.mark.parametrize(
-    ("recipient", "response"),
+@each(
+    "recipient, response",
     [
         ("TG-0001", "your own wallet"),
         ("XX-9999", "can't find a card"),

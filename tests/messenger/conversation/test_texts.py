@@ -4,8 +4,7 @@ import re
 import string
 from pathlib import Path
 
-import pytest
-
+from cases import each
 from messenger.conversation.builders import ConversationDriver
 from tapgate.errors import Code
 from tapgate.messenger.conversation import engine, error_messages, texts
@@ -74,7 +73,7 @@ def test_every_referenced_key_exists():
     assert named <= texts.TEXTS["en"].keys()
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@each("language", LANGUAGES)
 def test_every_error_code_has_a_message(language):
     chat = ConversationDriver(language)
     turn = Turn(chat.person, chat.conversation, chat.build_context())

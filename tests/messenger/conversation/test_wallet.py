@@ -1,8 +1,8 @@
 """Balance, history, statement, limits, cards, documents, registration and PIN changes."""
 
 import msgspec
-import pytest
 
+from cases import each
 from messenger.conversation.builders import (
     CODE,
     PHONE,
@@ -40,8 +40,8 @@ def test_balance_shows_held_and_available_funds():
         assert part in reply
 
 
-@pytest.mark.parametrize(
-    ("language", "kind", "review", "day"),
+@each(
+    "language, kind, review, day",
     [
         ("en", "Transfer", "under review", "14 Mar 2026, 09:30"),
         ("fr", "Transfert", "en cours de vérification", "14 mars 2026, 09:30"),
@@ -59,8 +59,8 @@ def test_empty_history_is_reported():
     assert "no transactions yet" in chat("history")
 
 
-@pytest.mark.parametrize(
-    ("choice", "first", "last"),
+@each(
+    "choice, first, last",
     [
         ("this_month", "2026-03-01", "2026-03-14"),
         ("last_month", "2026-02-01", "2026-02-28"),
@@ -114,9 +114,7 @@ def test_cards_are_listed_with_status_and_holder():
     assert "pas encore de carte" in chat("cartes")
 
 
-@pytest.mark.parametrize(
-    ("language", "done"), [("en", "AB-123456 is linked"), ("fr", "AB-123456 est associée")]
-)
+@each("language, done", [("en", "AB-123456 is linked"), ("fr", "AB-123456 est associée")])
 def test_linking_a_card_requires_the_pin(language, done):
     chat = ConversationDriver(language)
     chat(build_text_message("link", "link"))
@@ -136,9 +134,8 @@ def test_card_that_is_already_linked_is_rejected():
     assert chat.conversation.stage == "idle"
 
 
-@pytest.mark.parametrize(
-    ("reason", "is_permanent", "status"),
-    [("lost", True, "LOST"), ("customer_request", False, "BLOCKED")],
+@each(
+    "reason, is_permanent, status", [("lost", True, "LOST"), ("customer_request", False, "BLOCKED")]
 )
 def test_blocking_a_card_requires_confirmation(reason, is_permanent, status):
     chat = ConversationDriver()
@@ -179,7 +176,7 @@ def test_unblocking_a_card_requires_the_pin():
     assert "no cards to unblock" in chat(build_text_message("unblock", "unblock"))
 
 
-@pytest.mark.parametrize(("language", "done"), [("en", "has been changed"), ("fr", "a été changé")])
+@each("language, done", [("en", "has been changed"), ("fr", "a été changé")])
 def test_pin_can_be_changed_as_text(language, done):
     chat = ConversationDriver(language)
     chat(build_text_message("change pin", "change_pin"))
@@ -216,8 +213,8 @@ def test_pin_change_without_a_response_is_reported_as_uncertain():
     assert not chat.conversation.uncertain
 
 
-@pytest.mark.parametrize(
-    ("language", "yes", "welcome"),
+@each(
+    "language, yes, welcome",
     [("en", "yes", "Welcome, Aminata"), ("fr", "oui", "Bienvenue, Aminata")],
 )
 def test_registration_step_by_step_creates_the_subscriber(language, yes, welcome):
@@ -276,9 +273,7 @@ def test_rejected_registration_field_can_be_entered_again():
     assert chat.gateway.subscriber.first_name == "Mary"
 
 
-@pytest.mark.parametrize(
-    ("language", "next_question"), [("en", "is next"), ("fr", "document suivant")]
-)
+@each("language, next_question", [("en", "is next"), ("fr", "document suivant")])
 def test_documents_are_submitted_one_by_one(language, next_question):
     chat = ConversationDriver(language)
     chat("kyc")
@@ -352,9 +347,7 @@ def build_hidden_number_driver(language: str = "en") -> ConversationDriver:
     return chat
 
 
-@pytest.mark.parametrize(
-    ("language", "confirmed"), [("en", "is confirmed"), ("fr", "est confirmé")]
-)
+@each("language, confirmed", [("en", "is confirmed"), ("fr", "est confirmé")])
 def test_hidden_number_is_verified_with_a_one_time_code(language, confirmed):
     chat = build_hidden_number_driver(language)
     chat("balance")

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.serialization import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from messenger.flows.builders import FLOW_KEY, PUBLIC_PEM, TEST_VECTOR
 from tapgate.messenger.flows.cipher import OAEP_PADDING, DecryptionError, FlowKey
 from tapgate.messenger.flows.flow_client import FlowClient
@@ -84,13 +85,13 @@ def test_non_canonical_base64_is_rejected() -> None:
         pytest.fail("no second base64 encoding of the same bytes was found")
 
 
-@pytest.mark.parametrize("vector", [b"", b"x" * 12, b"x" * 17])
+@each("vector", [b"", b"x" * 12, b"x" * 17])
 def test_initial_vector_of_the_wrong_length_is_rejected(vector: bytes) -> None:
     with pytest.raises(DecryptionError):
         FLOW_KEY.decrypt(encode_envelope(initial_vector=base64.b64encode(vector).decode()))
 
 
-@pytest.mark.parametrize("size", [24, 32])
+@each("size", [24, 32])
 def test_aes_key_that_is_too_long_is_rejected(size: int) -> None:
     client = FlowClient(PUBLIC_PEM)
     client._aes_key = b"k" * size
@@ -98,16 +99,14 @@ def test_aes_key_that_is_too_long_is_rejected(size: int) -> None:
         FLOW_KEY.decrypt(client.encrypt({"action": "ping"}))
 
 
-@pytest.mark.parametrize("size", [0, 15])
+@each("size", [0, 15])
 def test_aes_key_that_is_too_short_is_rejected(size: int) -> None:
     encrypted = load_pem_public_key(PUBLIC_PEM.encode()).encrypt(b"k" * size, OAEP_PADDING)
     with pytest.raises(DecryptionError):
         FLOW_KEY.decrypt(encode_envelope(encrypted_aes_key=base64.b64encode(encrypted).decode()))
 
 
-@pytest.mark.parametrize(
-    "plain", [b"", b"[]", b'"text"', b"{", b"\xff", b'{"a":' * 50_000], ids=range(6)
-)
+@each("plain", [b"", b"[]", b'"text"', b"{", b"\xff", b'{"a":' * 50_000])
 def test_plaintext_that_is_not_a_json_object_is_rejected(plain: bytes) -> None:
     body = FlowClient(PUBLIC_PEM).encrypt(msgspec.Raw(plain))
     with pytest.raises(DecryptionError):
@@ -124,8 +123,8 @@ def test_decrypted_request_is_not_in_the_repr() -> None:
     assert "4821" not in repr(FLOW_KEY.decrypt(BODY))
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
+@each(
+    "text, message",
     [
         ("-----BEGIN PRIVATE KEY-----\nnonsense\n-----END PRIVATE KEY-----", "must be an RSA"),
         (PUBLIC_PEM, "must be an RSA"),
@@ -138,7 +137,6 @@ def test_decrypted_request_is_not_in_the_repr() -> None:
             "must not be protected",
         ),
     ],
-    ids=["nonsense", "public", "elliptic", "short", "encrypted"],
 )
 def test_error_about_an_unusable_private_key_names_the_setting(text: str, message: str) -> None:
     with pytest.raises(SettingsError, match="TAPGATE_MESSENGER_FLOW_PRIVATE_KEY " + message):

@@ -5,8 +5,7 @@ import re
 from pathlib import Path
 from typing import Any, get_args
 
-import pytest
-
+from cases import each
 from tapgate.messenger.flows import screens
 from tapgate.messenger.flows.forms import Form
 from tapgate.messenger.flows.screens import FormErrorCode
@@ -41,7 +40,7 @@ def test_published_flows_match_the_forms() -> None:
     assert set(screens.SCREENS) == set(FORMS)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@each("form", FORMS)
 def test_flow_has_one_terminal_screen(form: str) -> None:
     flow, screen = load_published(form), screens.SCREENS[form]
     assert flow["version"] == "7.0"
@@ -51,7 +50,7 @@ def test_flow_has_one_terminal_screen(form: str) -> None:
     assert get_screen(form)["terminal"] is get_screen(form)["success"] is True
 
 
-@pytest.mark.parametrize("form", FORMS)
+@each("form", FORMS)
 def test_screen_declares_and_uses_exactly_the_rendered_data(form: str) -> None:
     declared = get_screen(form)["data"]
     used = set(re.findall(r"\$\{data\.(\w+)\}", json.dumps(get_screen(form)["layout"])))
@@ -63,7 +62,7 @@ def test_screen_declares_and_uses_exactly_the_rendered_data(form: str) -> None:
     assert all(field["type"] == "string" and field["__example__"] for field in declared.values())
 
 
-@pytest.mark.parametrize("form", FORMS)
+@each("form", FORMS)
 def test_screen_submits_exactly_the_parsed_fields(form: str) -> None:
     fields = list(screens.SCREENS[form].fields)
     (footer,) = list_components(form, "Footer")
@@ -102,8 +101,8 @@ def test_every_form_error_has_a_text_in_every_language() -> None:
         assert screens.get_error_text(None, kind) == screens.get_error_text("en", kind)
 
 
-@pytest.mark.parametrize(
-    ("form", "data", "outcome"),
+@each(
+    "form, data, outcome",
     [
         ("pin", {"pin": "0042"}, FormSubmitted(operation="op", pin="0042")),
         ("pin", {"pin": 4271}, "four_digits"),

@@ -5,6 +5,7 @@ import asyncio
 import msgspec
 import pytest
 
+from cases import each
 from messenger.outbox.builders import OTHER_PHONE, PHONE, OutboxDriver
 from tapgate import ids
 from tapgate.clock import format_rfc3339
@@ -69,7 +70,7 @@ async def test_code_is_not_stored_in_plain_text(outbox: OutboxDriver) -> None:
     assert b"one_time_code" not in raw[0]["content"]
 
 
-@pytest.mark.parametrize(
+@each(
     "message",
     [
         TextReply(text="Hello"),

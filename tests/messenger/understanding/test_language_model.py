@@ -8,8 +8,8 @@ from typing import Any
 
 import httpx2
 import msgspec
-import pytest
 
+from cases import each
 from tapgate.messenger.understanding.language_model import IntentService, LanguageModel
 from tapgate.messenger.understanding.resolver import resolve
 
@@ -84,7 +84,7 @@ async def test_model_can_name_a_command() -> None:
     assert not {"yes", "no"} & set(requests[0]["commands"])
 
 
-@pytest.mark.parametrize(
+@each(
     "reply",
     [
         respond_with(b'{"command": "yes"}'),
@@ -125,7 +125,7 @@ async def test_model_timeout_or_connection_failure_falls_back_to_the_resolver() 
     await understanding.close()
 
 
-@pytest.mark.parametrize("text", ["my pin is 4071", "4 0 7 1", "yes", "Menu", "oui", "send money"])
+@each("text", ["my pin is 4071", "4 0 7 1", "yes", "Menu", "oui", "send money"])
 async def test_text_with_a_pin_or_keyword_is_not_sent_to_the_model(text: str) -> None:
     intent, requests = await resolve_with_model(respond_with(b'{"command": "limits"}'), text)
     assert requests == []

@@ -2,10 +2,10 @@
 
 from datetime import date
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from tapgate import money
 from tapgate.messenger.understanding import reading
 from tapgate.messenger.understanding.reading import ParsedPayee, ParsedTransfer
@@ -14,8 +14,8 @@ OWN_PHONE = "+23276000001"
 TODAY = date(2026, 11, 15)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@each(
+    "text, expected",
     [
         ("500", "500"),
         ("500.50", "500.50"),
@@ -44,7 +44,7 @@ def test_amount_is_parsed(text: str, expected: str) -> None:
     assert reading.parse_amount(text, "SLE") == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     """5k
     -500
@@ -107,8 +107,8 @@ def test_arbitrary_text_yields_only_valid_values(text: str) -> None:
     assert period is None or period[0] <= period[1] <= TODAY
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@each(
+    "text, expected",
     [
         ("076 123 456", "+23276123456"),
         ("076-123-456", "+23276123456"),
@@ -135,8 +135,8 @@ def test_national_phone_number_uses_the_country_of_the_sender() -> None:
     assert reading.parse_phone("620 12 34 56", "+224621000000") == "+224620123456"
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@each(
+    "text, expected",
     [
         ("CARD-123", "CARD-123"),
         ("card TAP-000001", "TAP-000001"),
@@ -161,8 +161,8 @@ def test_payee_is_parsed_as_phone_or_card() -> None:
     assert reading.parse_payee("my brother", OWN_PHONE) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@each(
+    "text, expected",
     [
         ("send 500 to 076 123 456", ParsedTransfer(amount="500", phone="+23276123456")),
         ("envoie 2000 à la carte CARD-123", ParsedTransfer(amount="2000", card_serial="CARD-123")),
@@ -234,8 +234,8 @@ def test_person_names_and_list_numbers_are_parsed() -> None:
     ] * 5
 
 
-@pytest.mark.parametrize(
-    ("text", "first", "last"),
+@each(
+    "text, first, last",
     [
         ("last month", "2026-10-01", "2026-10-31"),
         ("le mois dernier", "2026-10-01", "2026-10-31"),
@@ -265,7 +265,7 @@ def test_period_is_parsed(text: str, first: str, last: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     """hello
     2026-13-01 to 2026-14-01

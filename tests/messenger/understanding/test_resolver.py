@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from messenger.understanding.samples import SAMPLES
 from tapgate.messenger.model.common import COMMANDS, Command, Language
 from tapgate.messenger.model.events import Intent
@@ -83,8 +84,8 @@ def test_left_out_phrases_meet_the_accuracy_thresholds(capsys: pytest.CaptureFix
     assert counts["wrong"] <= 0.07 * total
 
 
-@pytest.mark.parametrize(
-    ("text", "command"),
+@each(
+    "text, command",
     [
         *((word, word) for word in "menu help balance history cards kyc register".split()),
         *((word, word) for word in "yes no cancel".split()),
@@ -111,7 +112,7 @@ def test_keyword_resolves_to_its_command_in_any_language(text: str, command: str
         assert resolve(text, language).command == command
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     """yesterday
     yes but change the amount
@@ -155,12 +156,12 @@ def test_truncated_text_does_not_resolve_to_a_command() -> None:
         assert resolve(word + " " * MAX_LENGTH + "? no, do not", None).command is None
 
 
-@pytest.mark.parametrize("text", ["yes 不要", "yes нет", "لا yes", "yes 200", "yes №"])
+@each("text", ["yes 不要", "yes нет", "لا yes", "yes 200", "yes №"])
 def test_yes_with_a_number_or_another_script_does_not_resolve_to_a_command(text: str) -> None:
     assert resolve(text, None).command is None
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["I do not want to send money", "please don't send 500", "je ne veux pas envoyer d'argent"],
 )
@@ -210,7 +211,7 @@ def test_trailing_punctuation_and_emoji_are_ignored(text: str, decoration: str) 
     assert resolve(text + decoration, None) == resolve(text, None)
 
 
-@pytest.mark.parametrize("unit", ["a", "ﷺ", "é́́́", "yes ", "1 ", "#", "'", "\u200b", "send money "])
+@each("unit", ["a", "ﷺ", "é́́́", "yes ", "1 ", "#", "'", "\u200b", "send money "])
 def test_long_text_is_truncated(unit: str) -> None:
     assert len(normalize_text(unit * 4096)) <= MAX_LENGTH
     assert resolve(unit * 4096, None).command is None
@@ -224,7 +225,7 @@ def test_every_command_has_keywords_in_both_languages() -> None:
             assert resolve(own[0].text, language).command == cast(Command, command)
 
 
-@pytest.mark.parametrize(
+@each(
     "word", ["lol", "hmm", "mdr", "banane", "qwerty", "Aminata", "voilà", "1x", "wow", "asdf", "Bo"]
 )
 def test_unrecognized_word_has_no_language(word: str) -> None:
@@ -232,8 +233,8 @@ def test_unrecognized_word_has_no_language(word: str) -> None:
         assert resolve(word, cast("Language | None", known)).language is None
 
 
-@pytest.mark.parametrize(
-    ("word", "language"),
+@each(
+    "word, language",
     [("bonjour", "fr"), ("merci", "fr"), ("solde", "fr"), ("hello", "en"), ("balanse", "en")],
 )
 def test_known_word_has_its_language(word: str, language: str) -> None:

@@ -1,15 +1,15 @@
 """Detection of texts that may contain a PIN, which must not be stored."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
 
 PINS = st.from_regex(r"[0-9]{4}", fullmatch=True)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     """4071
     4071.
@@ -67,7 +67,7 @@ def test_text_with_a_possible_pin_is_withheld(text: str) -> None:
     assert may_contain_pin(text.strip())
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     """send 1500 to +23276123456
     1500 le

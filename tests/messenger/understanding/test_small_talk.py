@@ -1,14 +1,14 @@
 """Classification of messages that are not commands."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from tapgate.messenger.understanding.small_talk import classify_small_talk
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@each(
+    "text, expected",
     [
         ("Hello!", "greeting"),
         ("bonsoir", "greeting"),
@@ -41,7 +41,7 @@ def test_small_talk_is_classified(text: str, expected: str) -> None:
     assert classify_small_talk(text) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     """yes
     menu
