@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cases import each
-from gateway.processes import free_port
+from drivers.processes import free_port
 from tapgate import VERSION
 from tapgate.cli import app
 

@@ -5,7 +5,7 @@ import os
 import re
 from pathlib import Path
 
-from gateway.processes import TAPGATE_EXECUTABLE, run_gateway_and_messenger
+from drivers.processes import TAPGATE_EXECUTABLE, run_gateway_and_messenger
 from tools.manual.markdown import AnchorRegistry
 
 ROOT = Path(__file__).parent.parent

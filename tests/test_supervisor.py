@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from gateway.processes import free_port
+from drivers.processes import free_port
 from tapgate import supervisor
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate

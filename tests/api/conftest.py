@@ -5,7 +5,7 @@ import pytest
 
 from api.builders import EdgeApp, run_edge_app
 from api.log_capture import log_capture
-from api.raw_connection import EdgeServer
+from drivers.raw_connection import EdgeServer
 
 __all__ = ["log_capture"]
 

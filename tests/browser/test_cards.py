@@ -4,10 +4,9 @@ from pathlib import Path
 
 from playwright.async_api import expect
 
-from browser.chromium import Tab
-from browser.downloads import download_csv
-from journeys.admin import Admin
-from journeys.api_caller import sequence
+from drivers.actors import Admin
+from drivers.api_caller import sequence
+from drivers.chromium import Tab, download_csv
 
 _RECORD_PROGRESS_BAR = """() => {
   window.barVisibility = [];

@@ -12,12 +12,12 @@ from typing import Final, get_args
 import pytest
 from playwright.async_api import Browser
 
-from browser import chromium
-from browser.chromium import DESKTOP_VIEWPORT, PHONE_VIEWPORT, AxeCheck, ColorScheme, Tab
-from gateway.processes import ADMIN
-from journeys.admin import Admin
-from journeys.api_caller import require_success
-from journeys.deployment import Deployment
+from drivers import chromium
+from drivers.actors import Admin
+from drivers.api_caller import require_success
+from drivers.chromium import DESKTOP_VIEWPORT, PHONE_VIEWPORT, AxeCheck, ColorScheme, Tab
+from drivers.deployment import Deployment
+from drivers.processes import ADMIN
 from tapgate.console.console import ACTIONS, PAGES
 from tapgate.sandbox.simulators.site import PAGES as SIMULATORS
 

@@ -2,9 +2,9 @@
 
 from playwright.async_api import expect
 
-from browser.chromium import Tab
-from journeys.admin import Admin
-from journeys.api_caller import require_success
+from drivers.actors import Admin
+from drivers.api_caller import require_success
+from drivers.chromium import Tab
 
 
 async def test_fee_tier_can_be_added(tab: Tab, ada: Admin) -> None:

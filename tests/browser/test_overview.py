@@ -4,10 +4,10 @@ import re
 
 from playwright.async_api import expect
 
-from browser.chromium import Tab
-from gateway.processes import ADMIN
-from journeys.admin import Admin
-from journeys.api_caller import require_success
+from drivers.actors import Admin
+from drivers.api_caller import require_success
+from drivers.chromium import Tab
+from drivers.processes import ADMIN
 
 
 async def test_sign_in_rejects_a_wrong_password_and_sign_out_ends_the_session(

@@ -12,11 +12,11 @@ import pytest
 from PIL import Image
 from playwright.async_api import Locator, Page, Request, Route, expect
 
-from browser.chromium import PHONE_VIEWPORT, Tab
 from browser.conftest import DemoCustomer
-from journeys.admin import Admin
-from journeys.api_caller import new_phone_number, require_success
-from journeys.deployment import Deployment
+from drivers.actors import Admin
+from drivers.api_caller import new_phone_number, require_success
+from drivers.chromium import PHONE_VIEWPORT, Tab
+from drivers.deployment import Deployment
 
 _TIMEOUT_MS = 30_000
 

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 from playwright.async_api import Locator, Page, Route, expect
 
-from browser.chromium import Tab
 from browser.conftest import DemoCustomer
-from journeys.admin import Admin
-from journeys.api_caller import require_success
+from drivers.actors import Admin
+from drivers.api_caller import require_success
+from drivers.chromium import Tab
 from tapgate import signing
 
 #: Fake NFC reader. Tests present a card by dispatching a `cardtap` CustomEvent.

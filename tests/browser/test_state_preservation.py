@@ -7,10 +7,10 @@ from typing import Final
 
 from playwright.async_api import Page, Route, expect
 
-from browser.chromium import Tab
-from gateway.processes import ADMIN
-from journeys.admin import Admin
-from journeys.api_caller import require_success
+from drivers.actors import Admin
+from drivers.api_caller import require_success
+from drivers.chromium import Tab
+from drivers.processes import ADMIN
 
 
 async def _open_registration_form(tab: Tab) -> Page:

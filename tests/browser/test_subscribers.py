@@ -4,8 +4,8 @@ import re
 
 from playwright.async_api import expect
 
-from browser.chromium import Tab
 from browser.conftest import DemoCustomer
+from drivers.chromium import Tab
 
 
 async def test_subscriber_search_filters_while_typing(

@@ -4,8 +4,8 @@ import re
 
 from playwright.async_api import expect
 
-from browser.chromium import Tab
-from journeys.deployment import Deployment
+from drivers.chromium import Tab
+from drivers.deployment import Deployment
 
 
 async def _get_status(platform: Deployment, key: str) -> int:

@@ -4,10 +4,9 @@ import re
 
 from playwright.async_api import expect
 
-from browser.chromium import Tab
 from browser.conftest import DemoCustomer
-from browser.downloads import download_csv
-from journeys.admin import Admin
+from drivers.actors import Admin
+from drivers.chromium import Tab, download_csv
 
 
 async def test_filtered_list_is_exported_as_csv(

@@ -15,9 +15,9 @@ from typing import Any
 import asyncpg
 import pytest
 
-from gateway.processes import ADMIN, TAPGATE_EXECUTABLE, run_gateway, start_tapgate
+from drivers.clients import open_client
+from drivers.processes import ADMIN, TAPGATE_EXECUTABLE, run_gateway, start_tapgate
 from harness import Harness
-from journeys.clients import open_client
 from store.test_backup import fetch_rows, is_empty, list_files, wait_until_idle
 from store.test_legacy_backup import LEGACY_BACKUP
 from tapgate.api.services import Services

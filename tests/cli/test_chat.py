@@ -20,8 +20,8 @@ from cli.fake_messenger import (
     build_reply,
     run_fake_messenger,
 )
-from cli.terminal import TerminalSession, run_on_terminal
-from gateway.processes import free_port
+from drivers.processes import free_port
+from drivers.terminal import TerminalSession, run_on_terminal
 from tapgate.cli import app
 from tapgate.cli.chat.pin_detection import asks_for_pin
 from tapgate.sandbox.demo.examples import save_examples

@@ -7,7 +7,7 @@ import pytest
 
 from admin.builders import EMAIL, PASSWORD
 from client.builders import NO_BACKOFF, ClientFactory
-from client.flaky_server import SERVE_AND_DROP, FlakyServer
+from drivers.flaky_server import SERVE_AND_DROP, FlakyServer
 from tapgate.client import AsyncTapgateClient, AuthenticationError, Login
 from tapgate.gateway import create_first_admin
 

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from cases import each
-from client.flaky_server import SERVE_AND_DROP, FlakyServer, build_error_response, build_response
 from client.operation_catalog import list_methods
+from drivers.flaky_server import SERVE_AND_DROP, FlakyServer, build_error_response, build_response
 from tapgate.client import (
     NO_RETRIES,
     AccessToken,

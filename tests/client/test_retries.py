@@ -9,7 +9,7 @@ import pytest
 
 from cases import each
 from client.builders import NO_BACKOFF, ClientFactory
-from client.flaky_server import (
+from drivers.flaky_server import (
     DROP,
     HANG,
     SERVE,
@@ -19,7 +19,7 @@ from client.flaky_server import (
     build_error_response,
     build_response,
 )
-from gateway.processes import free_port
+from drivers.processes import free_port
 from harness import PIN
 from tapgate.client import (
     AccessToken,

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from client.builders import ClientFactory
-from client.flaky_server import FlakyServer
 from client.operation_catalog import list_methods
+from drivers.flaky_server import FlakyServer
 from tapgate import client
 from tapgate.clock import system_clock
 from tapgate.gateway import create_first_admin

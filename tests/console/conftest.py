@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from console.console_client import ConsoleClient, ConsoleClients
+from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
 from tapgate.sandbox.gateway import create_app
 

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from console.console_client import ConsoleClient, contains_digits
+from drivers.console import ConsoleClient, contains_digits
 from harness import Harness
 
 RegisterAgent = Callable[..., Awaitable[str]]

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from console.console_client import ConsoleClient
+from drivers.console import ConsoleClient
 from harness import Harness
 
 URL = "/console/cards/upload"

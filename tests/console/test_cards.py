@@ -1,7 +1,7 @@
 """Card pages: block reasons, status changes, and cards of restricted subscribers."""
 
 from cards.builders import create_card, link_child_card
-from console.console_client import ConsoleClient
+from drivers.console import ConsoleClient
 from harness import Harness
 from tapgate.cards.model import BLOCK_REASON_TEXTS
 from tapgate.console.pages.cards import ACTIONS

@@ -6,7 +6,7 @@ import pytest
 
 from agents.builders import cash_in, create_agent
 from compliance.builders import build_transfer, get_rules_by_name, update_rule
-from console.console_client import ConsoleClient, ConsoleClients
+from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
 from tapgate.console.pages.compliance_rules import CHANGE_ACTIONS, CREATE_ACTIONS, describe_rule
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import tapgate.console
 import tapgate.sandbox.simulators
-from console.console_client import ConsoleClient
+from drivers.console import ConsoleClient
 from harness import Harness
 from tapgate.console.console import PAGES
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from compliance.builders import decode_id, list_alerts, update_rule
-from console.console_client import ConsoleClients
+from drivers.console import ConsoleClients
 from harness import Harness
 from tapgate import money
 from tapgate.ledger import chart, commands

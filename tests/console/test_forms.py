@@ -5,7 +5,7 @@ import threading
 import msgspec
 import pytest
 
-from console.console_client import ConsoleClient, ConsoleClients
+from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
 from tapgate.console.forms import FormData
 

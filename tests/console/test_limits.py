@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from console.console_client import ConsoleClient, ConsoleClients
+from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
 from tapgate.console.pages.limits import CHARGED_TYPES
 from tapgate.fees import model

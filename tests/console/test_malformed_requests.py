@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from console.console_client import ConsoleClient, ConsoleClients
+from drivers.console import ConsoleClient, ConsoleClients
 from tapgate.console.page_request import SECURITY_HEADERS
 from tapgate.http.throttle import Throttle
 

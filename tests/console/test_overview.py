@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from console.console_client import ConsoleClients
+from drivers.console import ConsoleClients
 from harness import Harness
 
 

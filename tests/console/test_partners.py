@@ -2,7 +2,7 @@
 
 import re
 
-from console.console_client import ConsoleClient
+from drivers.console import ConsoleClient
 
 
 async def _create_partner(ada: ConsoleClient, name: str = "Sierra Bank") -> tuple[str, str]:

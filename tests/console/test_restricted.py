@@ -4,7 +4,7 @@ import html
 import re
 
 from cards.builders import create_card
-from console.console_client import ConsoleClient, ConsoleClients
+from drivers.console import ConsoleClient, ConsoleClients
 from harness import PIN, Harness
 from tapgate.ledger import chart
 from transactions.builders import create_processor, submit_and_get_id, submit_refund

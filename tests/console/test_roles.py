@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from console.console_client import ConsoleClient, ConsoleClients
+from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
 from tapgate.api.endpoint import ROLES_BY_LETTER, Endpoint
 from tapgate.console.actions import Action

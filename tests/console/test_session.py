@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from admin.builders import EMAIL, PASSWORD
-from console.console_client import SESSION_COOKIE, ConsoleClient, ConsoleClients
+from drivers.console import SESSION_COOKIE, ConsoleClient, ConsoleClients
 from harness import Harness
 from tapgate.api.services import Services
 from tapgate.gateway import create_first_admin

@@ -3,7 +3,7 @@
 import re
 
 from audit.builders import assert_seals
-from console.console_client import ConsoleClient, ConsoleClients
+from drivers.console import ConsoleClient, ConsoleClients
 from harness import BearerAuth, Harness
 from tapgate import ids
 from tapgate.audit.chain import Sealer

@@ -3,7 +3,7 @@
 import csv
 import io
 
-from console.console_client import ConsoleClient, ConsoleClients
+from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
 from ledger.builders import build_request_key
 from pos.builders import PosDriver

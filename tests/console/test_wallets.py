@@ -6,7 +6,7 @@ import re
 
 from PIL import Image
 
-from console.console_client import ConsoleClient, ConsoleClients, contains_digits, parse_request_id
+from drivers.console import ConsoleClient, ConsoleClients, contains_digits, parse_request_id
 from harness import PIN, WRONG_PIN, Harness
 from tapgate.console.console import ACTIONS
 from tapgate.gateway import ENDPOINT_GROUPS

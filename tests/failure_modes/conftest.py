@@ -3,8 +3,7 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from failure_modes.two_gateways import TwoGateways
-from failure_modes.two_ledgers import TwoLedgers
+from drivers.two_processes import TwoGateways, TwoLedgers
 from harness import Harness
 from ledger.builders import require_balanced_books
 from tapgate.store.database import Database

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import strategies as st
 
 from audit.builders import assert_seals
-from failure_modes.two_gateways import TwoGateways
-from failure_modes.two_ledgers import TwoLedgers
+from drivers.api_caller import require_success
+from drivers.two_processes import TwoGateways, TwoLedgers
 from harness import Harness
-from journeys.api_caller import require_success
 from ledger.builders import FakeClock, require_balanced_books
 from ledger.command_builders import build_refund
 from tapgate import ids

@@ -6,10 +6,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from failure_modes.two_gateways import TwoGateways
+from drivers.api_caller import require_error, require_success
+from drivers.clients import PendingResponse, count_outcomes
+from drivers.two_processes import TwoGateways
 from harness import PIN
-from journeys.api_caller import require_error, require_success
-from journeys.concurrency import PendingResponse, count_outcomes
 
 HEADER = "Serial No.,MAC Address"
 UID = "04:A1:B2:C3:D4:E5:F6"

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from failure_modes.two_gateways import TwoGateways
+from drivers.actors import new_request_id
+from drivers.api_caller import require_success
+from drivers.clients import Client, PendingResponse, count_outcomes
+from drivers.two_processes import TwoGateways
 from gateway.money_requests import CASES, ROUTES, count_entries, count_transactions, send_case
-from journeys.actors import new_request_id
-from journeys.api_caller import require_success
-from journeys.concurrency import Client, PendingResponse, count_outcomes
 from tapgate import ids
 
 parametrize_routes = pytest.mark.parametrize("route", ROUTES)

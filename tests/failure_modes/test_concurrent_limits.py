@@ -2,12 +2,11 @@
 
 import asyncio
 
-from failure_modes.two_gateways import TwoGateways
-from failure_modes.two_ledgers import TwoLedgers
+from drivers.api_caller import require_error, require_error_details
+from drivers.clients import Client, PendingResponse, SendRequest, count_outcomes
+from drivers.messenger import ServicesDriver
+from drivers.two_processes import TwoGateways, TwoLedgers
 from harness import PIN
-from journeys.api_caller import require_error, require_error_details
-from journeys.concurrency import Client, PendingResponse, SendRequest, count_outcomes
-from messenger.journeys.services_driver import ServicesDriver
 from tapgate.errors import Code
 
 DAILY_LIMIT_EXCEEDED = (403, "DAILY_LIMIT_EXCEEDED")

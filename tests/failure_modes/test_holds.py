@@ -7,12 +7,12 @@ from decimal import Decimal
 import pytest
 
 from compliance.builders import list_alerts, resolve_alert, update_rule
-from failure_modes.two_gateways import TwoGateways
+from drivers.actors import Agent, Customer, Merchant
+from drivers.api_caller import require_error, require_error_details, require_success
+from drivers.clients import Client, PendingResponse, count_outcomes
+from drivers.messenger import ServicesDriver
+from drivers.two_processes import TwoGateways
 from harness import PIN
-from journeys.actors import Agent, Customer, Merchant
-from journeys.api_caller import require_error, require_error_details, require_success
-from journeys.concurrency import Client, PendingResponse, count_outcomes
-from messenger.journeys.services_driver import ServicesDriver
 
 INSUFFICIENT_FUNDS = (402, "INSUFFICIENT_FUNDS")
 

@@ -3,10 +3,10 @@
 import itertools
 from decimal import ROUND_HALF_UP, Decimal
 
-from failure_modes.two_gateways import TwoGateways
+from drivers.api_caller import require_success
+from drivers.clients import Client, PendingResponse, SendRequest, count_outcomes
+from drivers.two_processes import TwoGateways
 from harness import PIN
-from journeys.api_caller import require_success
-from journeys.concurrency import Client, PendingResponse, SendRequest, count_outcomes
 
 
 def _calculate_percentage(amount: int, percent: str) -> Decimal:

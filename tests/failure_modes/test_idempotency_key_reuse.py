@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from failure_modes.two_gateways import TwoGateways
+from drivers.actors import new_request_id
+from drivers.api_caller import require_error, require_error_details, require_success
+from drivers.two_processes import TwoGateways
 from gateway.money_requests import CASES, ROUTES, count_entries, send_case
 from harness import PIN, WRONG_PIN
-from journeys.actors import new_request_id
-from journeys.api_caller import require_error, require_error_details, require_success
 
 parametrize_routes = pytest.mark.parametrize("route", ROUTES)
 

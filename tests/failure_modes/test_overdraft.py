@@ -5,9 +5,9 @@ from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
 
-from failure_modes.two_gateways import TwoGateways
+from drivers.clients import Client, PendingResponse, SendRequest, count_outcomes
+from drivers.two_processes import TwoGateways
 from harness import PIN
-from journeys.concurrency import Client, PendingResponse, SendRequest, count_outcomes
 from tapgate import ids
 
 INSUFFICIENT_FUNDS, INSUFFICIENT_FLOAT = (402, "INSUFFICIENT_FUNDS"), (402, "INSUFFICIENT_FLOAT")

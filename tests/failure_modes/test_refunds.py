@@ -7,10 +7,10 @@ from decimal import Decimal
 import pytest
 
 from compliance.builders import list_alerts, resolve_alert, update_rule
-from failure_modes.two_gateways import TwoGateways
-from journeys.actors import Customer, Merchant, Terminal
-from journeys.api_caller import require_error, require_success
-from journeys.concurrency import Client, PendingResponse, SendRequest, count_outcomes
+from drivers.actors import Customer, Merchant, Terminal
+from drivers.api_caller import require_error, require_success
+from drivers.clients import Client, PendingResponse, SendRequest, count_outcomes
+from drivers.two_processes import TwoGateways
 
 REFUND_EXCEEDS_REMAINING = (422, "REFUND_EXCEEDS_REMAINING")
 ALREADY_REFUNDED = (409, "ALREADY_REFUNDED")

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import time_machine
 
-from failure_modes.two_gateways import TwoGateways
+from drivers.actors import new_request_id
+from drivers.api_caller import require_error, require_success
+from drivers.two_processes import TwoGateways
 from gateway.money_requests import CASES, ROUTES, count_entries, count_transactions, send_case
 from harness import BearerAuth
-from journeys.actors import new_request_id
-from journeys.api_caller import require_error, require_success
 from tapgate import ids
 from tapgate.clock import system_clock
 from tapgate.errors import unavailable

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failure_modes.two_gateways import TwoGateways
+from drivers.api_caller import require_error, require_success
+from drivers.two_processes import TwoGateways
 from harness import Harness
-from journeys.api_caller import require_error, require_success
 from ledger.builders import LedgerDriver, require_balanced_books
 from ledger.command_builders import build_p2p, build_payment, build_refund, remove_limits
 from tapgate import money

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from failure_modes.two_gateways import TwoGateways
-from failure_modes.two_ledgers import TwoLedgers
-from journeys.actors import Customer, new_request_id
-from journeys.api_caller import require_error, require_success
+from drivers.actors import Customer, new_request_id
+from drivers.api_caller import require_error, require_success
+from drivers.two_processes import TwoGateways, TwoLedgers
 from ledger import load_process
 from ledger.load_process import LoadPlan
 from tapgate import ids

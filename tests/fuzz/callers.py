@@ -6,10 +6,10 @@ from typing import Any
 
 import httpx2
 
+from drivers.actors import Admin
+from drivers.api_caller import require_success
 from fuzz.installation import APP_SECRET, BRIDGE_TOKEN, Installation
 from harness import BearerAuth, HmacAuth, ServiceAuth
-from journeys.admin import Admin
-from journeys.api_caller import require_success
 from tapgate import signing
 from tapgate.api.endpoint import ROLES_BY_LETTER
 from tapgate.schemas.admin import Scope

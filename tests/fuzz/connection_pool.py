@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from api.raw_connection import RawConnection, open_connection
+from drivers.raw_connection import RawConnection, open_connection
 
 
 def encode_head(request: httpx2.Request) -> bytes:

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Generic, TypeVar
 
+from drivers.actors import Admin, App, Customer, Merchant, Partner
+from drivers.api_caller import Record, new_phone_number, require_success
 from fuzz.callers import Callers, create_callers
 from fuzz.installation import Installation
 from harness import PIN
-from journeys.actors import App, Customer, Merchant, Partner
-from journeys.admin import Admin
-from journeys.api_caller import Record, new_phone_number, require_success
 
 T = TypeVar("T")
 

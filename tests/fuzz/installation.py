@@ -11,13 +11,13 @@ from pathlib import Path
 
 import httpx2
 
-from gateway.processes import free_port
-from journeys.clients import open_client
-from journeys.deployment import Deployment
-from messenger.journeys.processes import (
+from drivers.clients import open_client
+from drivers.deployment import Deployment
+from drivers.processes import (
     GRAPH_APP_SECRET,
     VERIFY_TOKEN,
     RunningServices,
+    free_port,
     run_provider,
     run_services,
 )

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from random import Random
 from time import monotonic
 
+from drivers.api_caller import require_success
 from fuzz.connection_pool import ConnectionPool, open_pool
 from fuzz.executor import Executor
 from fuzz.fixtures import FuzzFixtures
@@ -13,7 +14,6 @@ from fuzz.installation import APP_SECRET, BRIDGE_TOKEN, Installation
 from fuzz.openapi import Document, list_operations
 from fuzz.plan import PlannedRequest, plan_rounds
 from fuzz.results import Results
-from journeys.api_caller import require_success
 
 PrintLine = Callable[[str], None]
 _CONCURRENCY = 8

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 import httpx2
 import msgspec
 
+from drivers.actors import new_request_id
+from drivers.messenger import build_flow_key
 from fuzz.callers import Caller
 from fuzz.fixtures import FuzzFixtures
 from harness import PIN
-from journeys.actors import new_request_id
-from messenger.journeys.services_driver import build_flow_key
 from tapgate.messenger.flows.flow_client import FlowClient
 
 _UNSIGNED_HEADERS = ("host", "content-length")

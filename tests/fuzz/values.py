@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
+from drivers.actors import Customer, new_request_id
 from fuzz.fixtures import FuzzFixtures
 from harness import PIN
-from journeys.actors import Customer, new_request_id
 from tapgate.schemas.subscribers import ImageRule
 
 Values = dict[str, Any]

@@ -10,7 +10,7 @@ import httpx2
 import psutil
 import pytest
 
-from gateway.processes import ADMIN, list_workers, run_gateway
+from drivers.processes import ADMIN, list_workers, run_gateway
 from tapgate.store.embedded import EmbeddedPostgres
 
 #: Responses are due within 5 seconds; this bound detects a hang even on a slow machine.

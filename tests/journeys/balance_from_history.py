@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from journeys.api_caller import Record
+from drivers.api_caller import Record
 
 _POSTED_STATUSES = frozenset({"completed", "partially_refunded", "refunded"})
 _MERCHANT_FEE_TYPES = frozenset({"pos_payment", "online_payment"})

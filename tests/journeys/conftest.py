@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.processes import run_gateway
-from journeys.admin import Admin
-from journeys.clients import open_client
-from journeys.deployment import Deployment
+from drivers.actors import Admin
+from drivers.clients import open_client
+from drivers.deployment import Deployment
+from drivers.processes import run_gateway
 from scratch_databases import ScratchDatabases, build_database_url
 from secret_leaks.detector import detect_leaks
 

@@ -9,14 +9,13 @@ from decimal import Decimal
 import asyncpg
 import pytest
 
+from drivers.actors import Admin, Customer
+from drivers.api_caller import Record, require_error, require_success
+from drivers.deployment import Deployment
+from drivers.webhook_receiver import ReceivedWebhook, WebhookReceiver
 from harness import PIN, WRONG_PIN
-from journeys.actors import Customer
-from journeys.admin import Admin
-from journeys.api_caller import Record, require_error, require_success
 from journeys.balance_from_history import sum_history
-from journeys.deployment import Deployment
 from notifications.builders import wait_until_equal
-from notifications.webhook_receiver import ReceivedWebhook, WebhookReceiver
 from wallets.pdf_text import extract_pages
 
 pytestmark = [pytest.mark.refund, pytest.mark.webhooks, pytest.mark.statements]

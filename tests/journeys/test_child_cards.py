@@ -2,10 +2,9 @@
 
 from decimal import Decimal
 
+from drivers.actors import Admin, App, Customer
+from drivers.api_caller import Record, require_error, require_error_details, require_success
 from harness import PIN, WRONG_PIN
-from journeys.actors import App, Customer
-from journeys.admin import Admin
-from journeys.api_caller import Record, require_error, require_error_details, require_success
 from journeys.balance_from_history import sum_history
 
 CARD_FILE = """Serial No.,MAC Address,Expiry Date

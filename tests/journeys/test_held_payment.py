@@ -2,9 +2,8 @@
 
 from decimal import Decimal
 
-from journeys.actors import Customer
-from journeys.admin import Admin
-from journeys.api_caller import Record, require_error, require_error_details, require_success
+from drivers.actors import Admin, Customer
+from drivers.api_caller import Record, require_error, require_error_details, require_success
 from journeys.balance_from_history import sum_history
 
 HIGH_BALANCE = "2500000.00"

@@ -7,12 +7,11 @@ from decimal import Decimal
 
 import pytest
 
+from drivers.actors import Admin, new_request_id
+from drivers.api_caller import require_error, require_error_details, require_success
+from drivers.deployment import Deployment
 from harness import PIN, WRONG_PIN
-from journeys.actors import new_request_id
-from journeys.admin import Admin
-from journeys.api_caller import require_error, require_error_details, require_success
 from journeys.balance_from_history import sum_history
-from journeys.deployment import Deployment
 from notifications.builders import wait_until_equal
 
 pytestmark = [pytest.mark.refund, pytest.mark.statements]

@@ -3,10 +3,10 @@
 import asyncio
 from decimal import Decimal
 
-from journeys.admin import Admin
-from journeys.api_caller import require_error, require_error_details, require_success
+from drivers.actors import Admin
+from drivers.api_caller import require_error, require_error_details, require_success
+from drivers.deployment import Deployment
 from journeys.balance_from_history import sum_history
-from journeys.deployment import Deployment
 
 
 async def test_partner_top_ups_by_request_and_webhook_are_idempotent(

@@ -2,11 +2,10 @@
 
 import pytest
 
+from drivers.actors import Admin, App, Customer, Terminal
+from drivers.api_caller import require_error, require_error_details, require_success
+from drivers.deployment import Deployment
 from harness import PIN, WRONG_PIN
-from journeys.actors import App, Customer, Terminal
-from journeys.admin import Admin
-from journeys.api_caller import require_error, require_error_details, require_success
-from journeys.deployment import Deployment
 
 NEW_PIN, LAST_PIN = "8264", "6419"
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from gateway.processes import free_port
+from drivers.processes import free_port
 from messenger.routes.builders import BRIDGE_PATH, FLOWS_PATH, PRODUCTION_ENVIRON
 from tapgate.messenger.startup import add_development_form_key, list_warnings
 from tapgate.settings import load_settings

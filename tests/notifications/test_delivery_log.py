@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from cases import each
+from drivers.webhook_receiver import WebhookReceiver
 from harness import Harness
 from notifications.builders import (
     ENDPOINTS_URL,
@@ -15,7 +16,6 @@ from notifications.builders import (
     get_only_delivery,
     publish_event,
 )
-from notifications.webhook_receiver import WebhookReceiver
 from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.webhooks import sender

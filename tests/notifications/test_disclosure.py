@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from cards.builders import create_card
+from drivers.webhook_receiver import ReceivedWebhook, WebhookReceiver
 from harness import PIN, Harness
 from notifications.builders import create_endpoint
-from notifications.webhook_receiver import ReceivedWebhook, WebhookReceiver
 from tapgate.gateway import EVENT_RECORD_LOADERS
 from tapgate.ledger import chart
 from tapgate.ledger import rules as ledger_rules

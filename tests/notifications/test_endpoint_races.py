@@ -13,7 +13,8 @@ import httpx2
 import pytest
 from structlog.testing import capture_logs
 
-from gateway.processes import ADMIN, run_gateway
+from drivers.processes import ADMIN, run_gateway
+from drivers.webhook_receiver import WebhookReceiver
 from harness import BearerAuth, Harness
 from notifications.builders import (
     ENDPOINTS_URL,
@@ -22,7 +23,6 @@ from notifications.builders import (
     publish_event,
     wait_until_equal,
 )
-from notifications.webhook_receiver import WebhookReceiver
 from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code
 from tapgate.notifications import work_queue

@@ -7,9 +7,9 @@ import httpx2
 import msgspec
 import pytest
 
+from drivers.webhook_receiver import WebhookReceiver
 from harness import BearerAuth, Harness
 from notifications.builders import ENDPOINTS_URL, attempt_due_deliveries, publish_event
-from notifications.webhook_receiver import WebhookReceiver
 from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.gateway import EVENT_RECORD_LOADERS

@@ -5,9 +5,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from drivers.webhook_receiver import ReceivedWebhook, WebhookReceiver
 from harness import BearerAuth, Harness
 from notifications.builders import ENDPOINTS_URL, attempt_due_deliveries, publish_event
-from notifications.webhook_receiver import ReceivedWebhook, WebhookReceiver
 
 
 class RotatingEndpoint:

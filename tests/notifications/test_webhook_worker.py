@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
+from drivers.webhook_receiver import WebhookReceiver
 from notifications.builders import (
     FakeClock,
     TransactionRecord,
@@ -19,7 +20,6 @@ from notifications.builders import (
     publish_ledger_event,
     wait_until_equal,
 )
-from notifications.webhook_receiver import WebhookReceiver
 from tapgate import ids
 from tapgate.api.services import Services
 from tapgate.errors import ApiError, Code

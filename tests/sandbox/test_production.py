@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from gateway.processes import TAPGATE_EXECUTABLE, free_port, run_gateway_and_messenger
+from drivers.processes import TAPGATE_EXECUTABLE, free_port, run_gateway_and_messenger
 from production_settings import PRODUCTION_ENVIRON
 from tapgate.store import StoreError, postgres_programs
 

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from cases import each
-from messenger.journeys.services_driver import build_flow_key
+from drivers.messenger import build_flow_key
 from secret_leaks import allowlist, sources
 from secret_leaks.capture import TrafficRecorder, record_traffic
 from secret_leaks.detector import detect_leaks

@@ -12,9 +12,9 @@ import asyncpg
 import msgspec
 import pytest
 
+from drivers.postgres_proxy import run_proxy
 from harness import Harness
 from store.conftest import build_tcp_url
-from store.postgres_proxy import run_proxy
 from tapgate.clock import system_clock
 from tapgate.ids import first_id_at
 from tapgate.store import StoreError, restore

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from gateway.processes import free_port
+from drivers.processes import free_port
 from store.conftest import TlsProxy, make_reachable
 from store.test_backup import (
     dump_schema,

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from cases import each
-from gateway.processes import free_port
+from drivers.processes import free_port
 from store.conftest import TlsProxy
 from tapgate.store import StoreError
 from tapgate.store.connect import open_connection

@@ -14,7 +14,7 @@ from typing import Final
 
 import psutil
 
-from gateway.processes import ADMIN, TAPGATE_EXECUTABLE, free_port
+from drivers.processes import ADMIN, TAPGATE_EXECUTABLE, free_port
 from tapgate.store.embedded import EmbeddedPostgres
 from torture.client_connection import ClientConnection, ConnectFailedError, NoResponseError
 

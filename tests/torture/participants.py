@@ -5,9 +5,9 @@ from typing import Final
 
 import msgspec
 
+from drivers.actors import AGENT_PIN
+from drivers.api_caller import Record
 from harness import PIN, WRONG_PIN
-from journeys.actors import AGENT_PIN
-from journeys.api_caller import Record
 from tapgate import signing
 from tapgate.clock import format_rfc3339, system_clock
 from torture.plan import Kind, Operation

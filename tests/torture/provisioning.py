@@ -2,12 +2,11 @@
 
 from typing import Final
 
-from gateway.processes import ADMIN
+from drivers.actors import Admin, App
+from drivers.api_caller import require_success
+from drivers.clients import open_client
+from drivers.processes import ADMIN
 from harness import BearerAuth, HmacAuth
-from journeys.actors import App
-from journeys.admin import Admin
-from journeys.api_caller import require_success
-from journeys.clients import open_client
 from torture import plan
 from torture.events import COMPLETED, REFUNDED
 from torture.participants import HmacKey, Participants

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from notifications.webhook_receiver import ReceivedWebhook, WebhookReceiver
+from drivers.webhook_receiver import ReceivedWebhook, WebhookReceiver
 from tapgate import ids
 from torture import builders
 from torture.client_connection import Response

@@ -1,11 +1,11 @@
 """Prerequisites for operations on alerts, rules, admins, keys, and webhook endpoints."""
 
+from drivers.api_caller import require_success
 from fuzz.callers import Caller
 from fuzz.recipes.merchants import prepare_suspended_processor
 from fuzz.recipes.recipe import V1, Prerequisites, register_recipe
 from fuzz.values import ABSENT, RequestSubjects, Values
 from harness import BearerAuth
-from journeys.api_caller import require_success
 from tapgate.api.endpoint import ROLES_BY_LETTER
 
 _PASSWORD = "a long enough password"

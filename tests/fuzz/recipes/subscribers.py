@@ -2,11 +2,11 @@
 
 import httpx2
 
+from drivers.api_caller import new_phone_number, require_success
 from fuzz.callers import Caller
 from fuzz.recipes.recipe import V1, Prerequisites, register_recipe
 from fuzz.values import ABSENT, RequestSubjects
 from harness import PIN
-from journeys.api_caller import new_phone_number, require_success
 from tapgate.schemas.subscribers import ImageRule
 
 #: Actions that one subscriber allows only once or a few times.

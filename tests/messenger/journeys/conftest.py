@@ -2,8 +2,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from drivers.messenger import MessengerDriver, ServicesDriver, build_flow_key
 from harness import Harness
-from messenger.journeys.services_driver import MessengerDriver, ServicesDriver, build_flow_key
 from secret_leaks.detector import LeakDetector
 from secret_leaks.fixtures import leak_detector, settings
 

@@ -7,9 +7,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from drivers.messenger import MessengerDriver, ServicesDriver
+from drivers.phone import WEBHOOK_PATH, build_text
 from harness import PIN
-from messenger.journeys.phone import WEBHOOK_PATH, build_text
-from messenger.journeys.services_driver import MessengerDriver, ServicesDriver
 from tapgate.gateway import create_app
 from tapgate.messenger import inbox_worker, people
 from tapgate.messenger.channel.plain_text import render_plain_text

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from messenger.journeys.services_driver import MessengerDriver, ServicesDriver
+from drivers.messenger import MessengerDriver, ServicesDriver
 
 
 def build_image(form: str) -> bytes:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from messenger.journeys.phone import BRIDGE_PATH, FLOWS_PATH, WEBHOOK_PATH
-from messenger.journeys.services_driver import MessengerDriver, ServicesDriver
+from drivers.messenger import MessengerDriver, ServicesDriver
+from drivers.phone import BRIDGE_PATH, FLOWS_PATH, WEBHOOK_PATH
 from secret_leaks.detector import LeakDetector
 
 PIN = "4826"

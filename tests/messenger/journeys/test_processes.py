@@ -18,19 +18,20 @@ import httpx2
 import pytest
 from PIL import Image
 
-from gateway.processes import ADMIN, TAPGATE_EXECUTABLE
-from messenger.journeys.phone import FLOWS_PATH
-from messenger.journeys.processes import (
+from drivers.messenger import build_flow_key
+from drivers.phone import FLOWS_PATH
+from drivers.processes import (
     ACCESS_TOKEN,
+    ADMIN,
     BRIDGE_TOKEN,
     GRAPH_APP_SECRET,
+    TAPGATE_EXECUTABLE,
     VERIFY_TOKEN,
     RunningServices,
     free_port,
     run_provider,
     run_services,
 )
-from messenger.journeys.services_driver import build_flow_key
 from secret_leaks.detector import LeakDetector
 from tapgate import signing
 from tapgate.client import AsyncTapgateClient, Login

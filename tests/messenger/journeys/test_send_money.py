@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from drivers.messenger import MessengerDriver, ServicesDriver
+from drivers.phone import build_text
 from harness import PIN, WRONG_PIN
 from messenger.flows.builders import split_words
-from messenger.journeys.phone import build_text
-from messenger.journeys.services_driver import MessengerDriver, ServicesDriver
 from tapgate.messenger import runner
 from tapgate.messenger.model.replies import PinForm
 

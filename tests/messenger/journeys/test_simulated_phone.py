@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from drivers.messenger import ServicesDriver, build_flow_key
+from drivers.phone import SIMULATOR_PATH
 from harness import PIN
-from messenger.journeys.phone import SIMULATOR_PATH
-from messenger.journeys.services_driver import ServicesDriver, build_flow_key
 from messenger.journeys.test_images import JPEG, PNG, build_media, list_documents
 
 APP_SECRET = {"messenger_app_secret": "a secret that the gateway does not have"}

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from messenger.journeys.phone import Phone
-from messenger.journeys.services_driver import MessengerDriver, ServicesDriver
+from drivers.messenger import MessengerDriver, ServicesDriver
+from drivers.phone import Phone
 from messenger.journeys.test_phone_ownership import create_hidden_number_phone, send_text
 
 

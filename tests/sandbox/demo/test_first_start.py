@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 from typer.testing import CliRunner
 
-from gateway.processes import TAPGATE_EXECUTABLE, RunningGateway, start_tapgate
+from drivers.processes import TAPGATE_EXECUTABLE, RunningGateway, start_tapgate
 from production_settings import PRODUCTION_ENVIRON
 from tapgate.cli import DemoSize, app
 from tapgate.sandbox.demo.country import SIZES

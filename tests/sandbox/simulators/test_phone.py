@@ -6,8 +6,8 @@ The browser tests cover its normal operation.
 import msgspec
 import pytest
 
-from console.console_client import ConsoleClient
-from gateway.processes import free_port
+from drivers.console import ConsoleClient
+from drivers.processes import free_port
 from harness import Harness
 from tapgate.api.endpoint import ROLES_BY_LETTER
 from tapgate.sandbox.simulators import phone_templates

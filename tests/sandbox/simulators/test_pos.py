@@ -6,7 +6,7 @@ from importlib.resources import files
 import msgspec
 import pytest
 
-from console.console_client import ConsoleClient, ConsoleClients
+from drivers.console import ConsoleClient, ConsoleClients
 from harness import Harness
 from tapgate.api.services import Services
 from tapgate.errors import Code

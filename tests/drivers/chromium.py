@@ -1,11 +1,12 @@
-"""The system's Chromium driven by Playwright, and a tab that monitors its page."""
+"""Chromium: tabs, accessibility checks, screenshots and downloads."""
 
 import contextlib
+import csv
 import os
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from playwright.async_api import (
@@ -165,3 +166,23 @@ class Tab:
         if should_take_screenshots():
             path = Path(os.environ["TAPGATE_PICTURES"]) / f"{name}.png"
             await self.page.screenshot(path=path, full_page=full, animations="disabled")
+
+
+class CsvFile(NamedTuple):
+    name: str
+    headers: list[str]
+    rows: list[list[str]]
+
+
+async def download_csv(page: Page, link: str) -> CsvFile:
+    """Click a link and return the CSV file that it downloads."""
+    async with page.expect_download() as waiting:
+        await page.get_by_role("link", name=link).click()
+    file = await waiting.value
+    heads, *rows = _read_csv(await file.path())
+    return CsvFile(file.suggested_filename, heads, rows)
+
+
+def _read_csv(path: Path) -> list[list[str]]:
+    with path.open(newline="") as text:
+        return list(csv.reader(text))

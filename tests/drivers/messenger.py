@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
+from drivers.phone import Phone
 from harness import Harness
-from messenger.journeys.phone import Phone
 from tapgate.gateway import create_app
 from tapgate.messenger.app import App
 from tapgate.messenger.model.replies import Template

@@ -1,16 +1,17 @@
-"""HTTP clients of the gateway, optionally one per worker process.
-
-Any worker process may accept the connections of a client that is not bound to one process.
-"""
+"""HTTP clients of one or several gateway processes, and concurrent requests."""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterable, Iterator
+import itertools
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from typing import Any
 
 import httpx2
 import psutil
 
-from gateway.processes import list_workers
+from drivers.api_caller import require_error
+from drivers.processes import list_workers
 
 _CONNECTIONS_PER_PROCESS = 25
 #: Less than the gateway's keep-alive timeout of five seconds.
@@ -57,3 +58,23 @@ def _suspend(processes: Iterable[psutil.Process]) -> Iterator[None]:
             process.suspend()
             stack.callback(process.resume)
         yield
+
+
+Client = httpx2.AsyncClient
+PendingResponse = Coroutine[Any, Any, httpx2.Response]
+SendRequest = Callable[[Client], PendingResponse]
+
+
+async def send_round_robin(
+    clients: Sequence[Client], *requests: SendRequest
+) -> list[httpx2.Response]:
+    """Send all requests concurrently, alternating between the clients."""
+    assignments = zip(requests, itertools.cycle(clients), strict=False)
+    return await asyncio.gather(*(request(client) for request, client in assignments))
+
+
+def count_outcomes(responses: Sequence[httpx2.Response]) -> Counter[Any]:
+    """Count the responses by outcome: 200 for any success, else status and error code."""
+    return Counter(
+        200 if response.is_success else require_error(response) for response in responses
+    )

@@ -8,12 +8,11 @@ from pathlib import Path
 import asyncpg
 import httpx2
 
-from gateway.processes import ADMIN, TAPGATE_EXECUTABLE
+from drivers.actors import Admin, App
+from drivers.api_caller import require_success
+from drivers.clients import open_client_per_process
+from drivers.processes import ADMIN, TAPGATE_EXECUTABLE
 from harness import ServiceAuth
-from journeys.actors import App
-from journeys.admin import Admin
-from journeys.api_caller import require_success
-from journeys.clients import open_client_per_process
 from tapgate.settings import Settings, load_settings
 
 
