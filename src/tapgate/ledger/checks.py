@@ -9,6 +9,7 @@ from tapgate.ledger.context import CommandContext, Rejection
 from tapgate.ledger.state import Account, Card, State
 from tapgate.pins.lockout import evaluate_pin
 from tapgate.rules.compliance import find_matches
+from tapgate.schemas.cards import CardStatus
 from tapgate.schemas.compliance import RuleAction
 
 
@@ -123,7 +124,7 @@ def check_active(
 ) -> Rejection | None:
     if card is not None:
         is_expired = card.expires_at is not None and card.expires_at <= state.now
-        if card.status != "ACTIVE" or is_expired:
+        if card.status != CardStatus.ACTIVE or is_expired:
             return Rejection(Code.CARD_NOT_ACTIVE, {"party": party}, is_decline=True)
     if account is None or account.status == "active":
         return None

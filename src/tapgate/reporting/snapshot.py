@@ -12,6 +12,7 @@ from tapgate import clock, money
 from tapgate.ledger import chart
 from tapgate.reporting import queries
 from tapgate.reporting.queries import AccountTotals
+from tapgate.schemas.cards import CardStatus
 from tapgate.schemas.reporting import (
     AgentCounts,
     CardCounts,
@@ -81,11 +82,7 @@ def _build_snapshot(
         as_of=clock.format_rfc3339(now),
         cards=CardCounts(
             total=sum(cards.values()),
-            active=cards.get("ACTIVE", 0),
-            blocked=cards.get("BLOCKED", 0),
-            lost=cards.get("LOST", 0),
-            unassigned=cards.get("UNASSIGNED", 0),
-            expired=cards.get("EXPIRED", 0),
+            **{status.lower(): cards.get(status, 0) for status in CardStatus},
         ),
         subscribers=SubscriberCounts(
             total=subscribers.total(),

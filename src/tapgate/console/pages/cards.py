@@ -10,6 +10,7 @@ from tapgate.console.components.related import RECENT_LIMIT, get_audit
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
+from tapgate.schemas.cards import CardBlockReason
 
 pages = Pages()
 
@@ -18,14 +19,14 @@ _FILTERS = {"search": "Search", "status": "Status", "type": "Type", "subscriber_
 
 _SERIAL = Field("card_serial", "Serial number", hint="Printed on the card")
 _PERMANENT_REASONS = (
-    ("lost", "Lost (permanent)"),
-    ("stolen", "Stolen (permanent)"),
-    ("damaged", "Damaged (permanent)"),
+    (CardBlockReason.LOST, "Lost (permanent)"),
+    (CardBlockReason.STOLEN, "Stolen (permanent)"),
+    (CardBlockReason.DAMAGED, "Damaged (permanent)"),
 )
 _TEMPORARY_REASONS = (
-    ("customer_request", "Customer request"),
-    ("fraud", "Suspected fraud"),
-    ("compliance", "Compliance check"),
+    (CardBlockReason.CUSTOMER_REQUEST, "Customer request"),
+    (CardBlockReason.FRAUD, "Suspected fraud"),
+    (CardBlockReason.COMPLIANCE, "Compliance check"),
 )
 _REASON = Field(
     "reason", "Reason", "choice", hint="Sent to the customer and saved in the audit log"

@@ -11,6 +11,7 @@ from tapgate.console.components.related import RECENT_LIMIT, get_alerts, get_aud
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
 from tapgate.errors import ApiError, Code
+from tapgate.schemas.subscribers import IdType, KycDocumentType, KycStatus, SubscriberCategory
 
 pages = Pages()
 
@@ -23,15 +24,9 @@ _PROFILE = (
     Field("email", "Email", "email", required=False),
     Field("date_of_birth", "Date of birth", "date", required=False),
     Field("address", "Address", required=False),
-    Field(
-        "id_type",
-        "ID document",
-        "choice",
-        ("NATIONAL_ID", "PASSPORT", "DRIVERS_LICENSE"),
-        required=False,
-    ),
+    Field("id_type", "ID document", "choice", tuple(IdType), required=False),
     Field("id_number", "ID number", required=False),
-    Field("category", "Category", "choice", ("standard", "vip", "corporate")),
+    Field("category", "Category", "choice", tuple(SubscriberCategory)),
 )
 
 ACTIONS = (
@@ -64,9 +59,7 @@ ACTIONS = (
         button="Change level",
         fields=(
             Field("kyc_level", "KYC level", "whole_choice", ("1", "2", "3")),
-            Field(
-                "kyc_status", "KYC status", "choice", ("NONE", "PENDING", "VERIFIED", "REJECTED")
-            ),
+            Field("kyc_status", "KYC status", "choice", tuple(KycStatus)),
             Field(
                 "restricted",
                 "Restrict access: require a code from the customer's phone",
@@ -157,12 +150,7 @@ ACTIONS = (
         description="Upload a photo. Location and other metadata are removed.",
         button="Add document",
         fields=(
-            Field(
-                "document_type",
-                "Document type",
-                "choice",
-                ("id_front", "id_back", "selfie", "proof_of_address"),
-            ),
+            Field("document_type", "Document type", "choice", tuple(KycDocumentType)),
             Field("image", "Photo", "picture", hint="JPEG or PNG, up to 5 MB"),
         ),
         success_message="Document uploaded. Waiting for review.",

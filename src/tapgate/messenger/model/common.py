@@ -29,7 +29,6 @@ Command = Literal[
     "cancel",
 ]
 COMMANDS: tuple[Command, ...] = get_args(Command)
-DocumentType = Literal["id_front", "id_back", "selfie", "proof_of_address"]
 
 #: Inactivity after which the conversation expires and the command in progress is discarded.
 CONVERSATION_TIMEOUT_SECONDS = 5 * 60

@@ -6,7 +6,8 @@ from typing import Literal
 import msgspec
 
 from tapgate.images import EncodedImage
-from tapgate.messenger.model.common import DocumentType, SecretStruct, TaggedStruct
+from tapgate.messenger.model.common import SecretStruct, TaggedStruct
+from tapgate.schemas.subscribers import KycDocumentType
 
 
 class FindSubscriber(TaggedStruct, frozen=True, kw_only=True):
@@ -144,7 +145,7 @@ class AddDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Add a KYC document. Result: the new KYC status as `str`."""
 
     subscriber_id: str
-    document_type: DocumentType
+    document_type: KycDocumentType
     image: EncodedImage
 
 

@@ -23,7 +23,13 @@ from tapgate.schemas.agents import AgentRegistration
 from tapgate.schemas.cards import CardBlockReason, CardLink, NewChildCard
 from tapgate.schemas.partners import NewPartner
 from tapgate.schemas.processors import NewProcessor, NewTerminal
-from tapgate.schemas.subscribers import KycStatus, Registration, SubscriberUpdate
+from tapgate.schemas.subscribers import (
+    IdType,
+    KycStatus,
+    Registration,
+    SubscriberCategory,
+    SubscriberUpdate,
+)
 from tapgate.subscribers import operations as subscribers
 
 #: Serial of the first demo card; its presence shows that the demo exists.
@@ -37,7 +43,11 @@ _FIXED_PEOPLE: Final = {
     EMPLOYER: Person("Lumley", "Traders Union", "1 Lumley Beach Road, Freetown"),
 }
 _FIXED_PINS: Final = {HERO: "4826", FRIEND: "7391"}
-_CATEGORIES: Final = {HERO: "vip", HOUSE_BUYER: "vip", EMPLOYER: "corporate"}
+_CATEGORIES: Final = {
+    HERO: SubscriberCategory.VIP,
+    HOUSE_BUYER: SubscriberCategory.VIP,
+    EMPLOYER: SubscriberCategory.CORPORATE,
+}
 _KYC_LEVELS: Final = {HERO: 2, FRIEND: 2, EMPLOYER: 3, HOUSE_BUYER: 3, RESTRICTED: 3}
 
 #: More than one, for child cards, replacements and cards that stay in stock.
@@ -192,7 +202,10 @@ class Seeder:
     def _build_resident(self, number: int, agents: list[Agent]) -> Resident:
         rng = self._random
         level = _KYC_LEVELS.get(number) or rng.choices((1, 2, 3), (78, 18, 4))[0]
-        category = _CATEGORIES.get(number) or rng.choices(("standard", "vip"), (95, 5))[0]
+        category = (
+            _CATEGORIES.get(number)
+            or rng.choices((SubscriberCategory.STANDARD, SubscriberCategory.VIP), (95, 5))[0]
+        )
         has_salary = number == HERO or rng.random() < 0.4
         return Resident(
             number=number,
@@ -241,13 +254,13 @@ class Seeder:
             email=f"{mailbox.lower().replace(' ', '')}@example.com" if has_email else None,
             date_of_birth=born_on.isoformat(),
             address=person.address,
-            id_type=rng.choice(("NATIONAL_ID", "PASSPORT")) if is_verified else None,
+            id_type=rng.choice((IdType.NATIONAL_ID, IdType.PASSPORT)) if is_verified else None,
             id_number=f"DM{resident.number:07}" if is_verified else None,
             category=resident.category,
         )
 
     def _build_child_cards(self, resident: Resident) -> list[tuple[ChildCard, str]]:
-        if resident.category != "vip":
+        if resident.category != SubscriberCategory.VIP:
             return []
         return [
             (

@@ -14,6 +14,7 @@ from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
 from tapgate.sandbox.demo import examples
 from tapgate.sandbox.simulators.search import search_records
+from tapgate.schemas.cards import CardStatus
 from tapgate.settings import DEVELOPMENT
 
 pages: Final = Pages()
@@ -117,7 +118,9 @@ async def search_cards(request: PageRequest) -> Reply[bytes]:
     """
     search = request.query.get("search")
     if search is None:
-        found = await request.get("/api/v1/cards", {"status": "ACTIVE", "limit": _MAX_CARDS})
+        found = await request.get(
+            "/api/v1/cards", {"status": CardStatus.ACTIVE, "limit": _MAX_CARDS}
+        )
         return request.render_json(_to_records(found["data"]))
     by_serial, by_holder = await asyncio.gather(
         search_records(request, "/api/v1/cards", search, _MAX_CARDS),
@@ -139,6 +142,6 @@ async def _search_cards_by_holder(request: PageRequest, name: str) -> list[dict[
 
 def _to_records(cards: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     unique = {card["serial"]: card for card in cards}.values()
-    selected = sorted(unique, key=lambda card: card["status"] != "ACTIVE")[:_MAX_CARDS]
+    selected = sorted(unique, key=lambda card: card["status"] != CardStatus.ACTIVE)[:_MAX_CARDS]
     fields = ("serial", "holder_name", "status", "type")
     return [{name: card[name] for name in fields} for card in selected]

@@ -25,11 +25,16 @@ from tapgate.messenger.model.gateway_requests import (
     UnblockCard,
 )
 from tapgate.messenger.understanding import reading
+from tapgate.schemas.cards import CardBlockReason, CardStatus, CardType
 
 _MAX_LISTED_CARDS: Final = 12
 _MAX_NAME_LENGTH: Final = 24
-_PERMANENT_REASONS: Final = ("lost", "stolen", "damaged")
-_BLOCK_REASONS: Final = (*_PERMANENT_REASONS, "customer_request")
+_PERMANENT_REASONS: Final = (
+    CardBlockReason.LOST,
+    CardBlockReason.STOLEN,
+    CardBlockReason.DAMAGED,
+)
+_BLOCK_REASONS: Final = (*_PERMANENT_REASONS, CardBlockReason.CUSTOMER_REQUEST)
 
 
 def _build_list_cards_request(turn: Turn) -> ListCards:
@@ -50,7 +55,7 @@ def _reply_with_cards(turn: Turn, cards: list[Card]) -> Next:
 def _describe_card(turn: Turn, card: Card) -> str:
     key = f"card.{card.status}"
     parts = [turn.translate(key) if texts.has_text(key) else card.status.lower()]
-    if card.type == "CHILD":
+    if card.type == CardType.CHILD:
         parts.append(turn.translate("card.child"))
         parts.extend(
             [rendering.truncate(card.holder_name, _MAX_NAME_LENGTH)] if card.holder_name else []
@@ -209,7 +214,9 @@ SCRIPTS: Final = (
             RequestStep(
                 name="cards",
                 build_request=_build_list_cards_request,
-                on_success=_build_card_filter(("ACTIVE", "BLOCKED"), "block.none"),
+                on_success=_build_card_filter(
+                    (CardStatus.ACTIVE, CardStatus.BLOCKED), "block.none"
+                ),
             ),
             _build_card_question("block.card"),
             AskStep(
@@ -239,7 +246,7 @@ SCRIPTS: Final = (
             RequestStep(
                 name="cards",
                 build_request=_build_list_cards_request,
-                on_success=_build_card_filter(("BLOCKED",), "unblock.none"),
+                on_success=_build_card_filter((CardStatus.BLOCKED,), "unblock.none"),
             ),
             _build_card_question("unblock.card"),
             PinStep(

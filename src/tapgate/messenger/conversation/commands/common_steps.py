@@ -23,6 +23,7 @@ from tapgate.messenger.model.gateway_requests import (
     VerifyPin,
 )
 from tapgate.messenger.understanding import reading
+from tapgate.schemas.subscribers import SubscriberStatus
 
 _CODE_PATTERN: Final = re.compile(r"[0-9]{6}")
 _DIGIT_GAP_PATTERN: Final = re.compile(r"(?<=[0-9])[\s-]+(?=[0-9])")
@@ -108,7 +109,7 @@ def _handle_subscriber(turn: Turn, found: Subscriber | None) -> Next:
     if found is None:
         turn.suggest_commands(turn.translate("not_registered"), "register", "help", yes="register")
         return "end"
-    if found.status.upper() != "ACTIVE":
+    if found.status.upper() != SubscriberStatus.ACTIVE:
         turn.suggest_commands(turn.translate("not_active"), "person", "menu")
         return "end"
     return "on"

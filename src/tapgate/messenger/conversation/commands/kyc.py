@@ -1,17 +1,15 @@
 """KYC command: identity verification with a picture of each document."""
 
-from typing import Final, get_args
-
-import msgspec
+from typing import Final
 
 from tapgate.errors import Code
 from tapgate.images import EncodedImage
 from tapgate.messenger.conversation.commands.common_steps import SUBSCRIBER_STEPS
 from tapgate.messenger.conversation.steps import AskStep, Next, ParsedAnswer, Script
 from tapgate.messenger.conversation.turn import Choice, Turn
-from tapgate.messenger.model.common import DocumentType
 from tapgate.messenger.model.events import RequestRejected
 from tapgate.messenger.model.gateway_requests import AddDocument
+from tapgate.schemas.subscribers import KycDocumentType
 
 
 def _render_type_question(turn: Turn) -> str:
@@ -26,7 +24,7 @@ def _list_document_types(turn: Turn) -> list[Choice]:
             turn.translate(f"document.{name}"),
             turn.translate(f"document.description.{name}"),
         )
-        for name in get_args(DocumentType)
+        for name in KycDocumentType
         if name not in received
     ]
     return [*choices, Choice("enough", turn.translate("kyc.finish"))] if received else choices
@@ -42,7 +40,7 @@ def _parse_type_option(turn: Turn, value: str) -> ParsedAnswer:
 def _build_add_document_request(turn: Turn, picture: EncodedImage) -> AddDocument:
     return AddDocument(
         subscriber_id=turn.subscriber.id,
-        document_type=msgspec.convert(turn.facts["type"], DocumentType),
+        document_type=KycDocumentType(turn.facts["type"]),
         image=picture,
     )
 
@@ -50,7 +48,7 @@ def _build_add_document_request(turn: Turn, picture: EncodedImage) -> AddDocumen
 def _handle_document_added(turn: Turn, kyc_status: str) -> Next:
     received = [*turn.facts.get("received", "").split(), turn.facts["type"]]
     turn.clear_facts("type")
-    if len(received) == len(get_args(DocumentType)):
+    if len(received) == len(KycDocumentType):
         turn.suggest_commands(turn.translate("kyc.done"), "menu")
         return "end"
     turn.set_facts(received=" ".join(received))
