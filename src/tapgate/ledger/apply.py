@@ -80,7 +80,7 @@ def _apply_change(state: State, change: TransactionChange) -> None:
     row.refunded_amount += change.refunded_amount
     row.failure_code = change.failure_code
     row.is_changed = True
-    if change.status == "failed":
+    if change.status == chart.FAILED:
         _remove_from_windows(state, row)
     if change.is_completion:
         row.completed_at = state.now
@@ -88,14 +88,14 @@ def _apply_change(state: State, change: TransactionChange) -> None:
 
 
 def _add_transaction(state: State, row: NewTransaction) -> None:
-    if row.status == "completed":
+    if row.status == chart.COMPLETED:
         _set_balances(state, row)
     if row.idempotency_key is not None:
         key = (row.idempotency_key.scope, row.idempotency_key.request_id)
         state.prior_requests[key] = PriorRequest(
             row.idempotency_key.fingerprint, row.to_account, row.amount, row.result
         )
-    if row.status == "failed":
+    if row.status == chart.FAILED:
         return
     if row.reference is not None:
         state.prior_references[row.reference.partner_id, row.reference.reference] = PriorRequest(

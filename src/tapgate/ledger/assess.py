@@ -12,6 +12,7 @@ from tapgate.ledger.context import Rejection, build_context
 from tapgate.ledger.state import State
 from tapgate.pins.lockout import PinState
 from tapgate.rules.compliance import RuleMatch
+from tapgate.schemas.transactions import Channel
 
 #: Placeholder for the other party, which an assessment does not include.
 _UNKNOWN_PARTY = Party("account", 0)
@@ -31,7 +32,7 @@ def build_command(transaction_type: str, amount: int, subscriber_id: int) -> Com
     subscriber = subscriber_party(subscriber_id)
     return Command(
         type=transaction_type,
-        channel="api",
+        channel=Channel.API,
         payer=subscriber if is_payer else _UNKNOWN_PARTY,
         payee=_UNKNOWN_PARTY if is_payer else subscriber,
         amount=amount,

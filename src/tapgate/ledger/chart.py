@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from tapgate.errors import Code
 from tapgate.schemas.compliance import RuleSubject
-from tapgate.schemas.transactions import TransactionType
+from tapgate.schemas.transactions import TransactionStatus, TransactionType
 
 # Accounts of people and companies. A batch locks every such account whose balance it may reduce,
 # and keeps the available balance within the overdraft.
@@ -53,6 +53,12 @@ PARTNER_DEPOSIT: Final = TransactionType.PARTNER_DEPOSIT
 PROCESSOR_TRANSFER: Final = TransactionType.PROCESSOR_TRANSFER
 REFUND: Final = TransactionType.REFUND
 TRANSACTION_TYPES: Final = tuple(TransactionType)
+
+COMPLETED: Final = TransactionStatus.COMPLETED
+FAILED: Final = TransactionStatus.FAILED
+UNDER_REVIEW: Final = TransactionStatus.UNDER_REVIEW
+PARTIALLY_REFUNDED: Final = TransactionStatus.PARTIALLY_REFUNDED
+REFUNDED: Final = TransactionStatus.REFUNDED
 
 #: Cash exchanged at an agent. Both types can earn the agent a commission.
 CASH_TYPES: Final = frozenset({AGENT_CASHIN, AGENT_CASHOUT})

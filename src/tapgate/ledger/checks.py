@@ -137,10 +137,10 @@ def _check_refundable(context: CommandContext) -> Rejection | None:
     original = context.original
     if original is None:
         return None
-    if original.status == "refunded":
+    if original.status == chart.REFUNDED:
         return Rejection(Code.ALREADY_REFUNDED)
     is_payee_closed = context.payee is None or context.payee.status == "closed"
-    is_paid = original.status in ("completed", "partially_refunded")
+    is_paid = original.status in (chart.COMPLETED, chart.PARTIALLY_REFUNDED)
     if original.type not in chart.PAYMENT_TYPES or not is_paid or is_payee_closed:
         return Rejection(Code.NOT_REFUNDABLE)
     remaining = original.amount - original.refunded_amount

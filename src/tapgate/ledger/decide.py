@@ -112,7 +112,7 @@ def _reject(context: CommandContext, rejection: Rejection) -> Decision:
 def _decline(context: CommandContext, rejection: Rejection, transaction_id: int) -> Decision:
     result = TransactionResult(
         transaction_id=transaction_id,
-        status="failed",
+        status=chart.FAILED,
         amount=context.amount,
         fee=0,
         code=str(rejection.code),
@@ -154,7 +154,7 @@ def _accept(context: CommandContext, transaction_id: int) -> Decision:
         is_fully_refunded = original.refunded_amount + context.amount == original.amount
         change = TransactionChange(
             original.id,
-            "refunded" if is_fully_refunded else "partially_refunded",
+            chart.REFUNDED if is_fully_refunded else chart.PARTIALLY_REFUNDED,
             refunded_amount=context.amount,
         )
         if original.usage_day is not None:
@@ -204,7 +204,7 @@ def _build_result(
         payee_available = payee.available + (0 if needs_review else context.credited_amount)
     return TransactionResult(
         transaction_id=transaction_id,
-        status="under_review" if needs_review else "completed",
+        status=chart.UNDER_REVIEW if needs_review else chart.COMPLETED,
         amount=context.amount,
         fee=context.fee,
         payer_available=payer.available - debited if payer.is_locked else None,

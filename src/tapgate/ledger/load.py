@@ -346,7 +346,7 @@ def _list_held_cash(state: State) -> list[tuple[StoredTransaction, int, int]]:
     return [
         (row, row.from_account, row.to_account)
         for row in state.transactions.values()
-        if row.status == "under_review"
+        if row.status == chart.UNDER_REVIEW
         and row.type in chart.CASH_TYPES
         and row.from_account is not None
     ]

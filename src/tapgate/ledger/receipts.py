@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from tapgate.ledger import chart
 from tapgate.ledger.state import Account, Decision, NewTransaction, State, StoredTransaction
+from tapgate.schemas.transactions import Channel
 
 MONEY_RECEIVED: Final = "money_received"
 PAYMENT_MADE: Final = "payment_made"
@@ -20,7 +21,7 @@ _PAYEE_RECEIPT_TYPES: Final = chart.RECEIVE_ONLY_TYPES | {
 }
 _PAYER_RECEIPT_TYPES: Final = chart.LIMITED_TYPES
 #: On this channel, the payer already gets the result as a chat reply.
-_CHAT_CHANNEL: Final = "messaging"
+_CHAT_CHANNEL: Final = Channel.MESSAGING
 
 
 class PendingReceipt(NamedTuple):
@@ -71,7 +72,7 @@ def _get_completed(state: State, decision: Decision) -> NewTransaction | StoredT
     """Return the transaction that the decision completed, directly or by release, or None."""
     created, change = decision.transaction, decision.change
     if created is not None:
-        return created if created.status == "completed" else None
+        return created if created.status == chart.COMPLETED else None
     if change is not None and change.is_completion:
         return state.transactions[change.transaction_id]
     return None

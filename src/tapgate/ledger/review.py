@@ -22,7 +22,7 @@ def decide_review(state: State, review: ReviewDecision) -> Decision:
     row = state.transactions.get(review.transaction_id)
     if row is None:
         return Decision(outcome=Outcome(None, Code.TRANSACTION_NOT_FOUND))
-    if row.status != "under_review":
+    if row.status != chart.UNDER_REVIEW:
         return Decision(outcome=Outcome(None, Code.ALREADY_RESOLVED))
     assert row.from_account is not None
     payer = state.accounts[row.from_account]
@@ -69,10 +69,10 @@ def _return_funds(row: StoredTransaction, payer: Account, code: Code) -> Decisio
     if row.usage_day is not None:
         usage = UsageChange(payer.id, row.card_serial, -row.amount, 0, row.usage_day)
     return Decision(
-        outcome=_build_review_outcome(row, "failed", code),
+        outcome=_build_review_outcome(row, chart.FAILED, code),
         hold=_release_hold(row, payer),
         usage=usage,
-        change=TransactionChange(row.id, "failed", failure_code=str(code)),
+        change=TransactionChange(row.id, chart.FAILED, failure_code=str(code)),
     )
 
 
@@ -89,11 +89,11 @@ def _release_funds(
         postings.append(commission.build_posting(state, earned))
     return Decision(
         outcome=_build_review_outcome(
-            row, "completed", commission_earned=earned.amount if earned is not None else 0
+            row, chart.COMPLETED, commission_earned=earned.amount if earned is not None else 0
         ),
         postings=tuple(postings),
         hold=_release_hold(row, payer),
-        change=TransactionChange(row.id, "completed", is_completion=True),
+        change=TransactionChange(row.id, chart.COMPLETED, is_completion=True),
         earned_commission=earned,
     )
 

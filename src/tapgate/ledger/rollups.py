@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from tapgate.ledger import chart
 from tapgate.ledger.state import Decision, State
 
 ON_CONFLICT_ADD: Final = """
@@ -83,7 +84,7 @@ def _iter_changes(
         elif (change := decision.change) is not None:
             row = state.transactions[change.transaction_id]
             original_start = get_bucket_start(row.created_at)
-            old_key = RollupKey(original_start, row.type, "under_review", None)
+            old_key = RollupKey(original_start, row.type, chart.UNDER_REVIEW, None)
             new_key = RollupKey(original_start, row.type, change.status, change.failure_code)
             yield old_key, -1, row.amount, row.fee_amount
             yield new_key, 1, row.amount, row.fee_amount

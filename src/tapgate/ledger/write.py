@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from tapgate.ids import IdGenerator
-from tapgate.ledger import commission, pin_failures, rollups
+from tapgate.ledger import chart, commission, pin_failures, rollups
 from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.commands import encode_result
 from tapgate.ledger.events import enqueue_events
@@ -198,7 +198,7 @@ def _build_row(row: NewTransaction, currency: str, now: datetime) -> tuple[Any, 
         row.context,
         currency,
         now,
-        now if row.status == "completed" else None,
+        now if row.status == chart.COMPLETED else None,
     )
 
 
